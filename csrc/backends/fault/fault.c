@@ -1,0 +1,180 @@
+/*
+ * The host backend, with calls that fail when a test asks for it. It stands in for the host backend in builds
+ * for tests, under the same name: every test runs through it, and the loops of tests/test_faults.py fail each
+ * call of an operation in turn.
+ */
+#include "../../core/fault.h"
+#include "../../core/backend.h"
+#include "../../core/heap.h"
+#include "../host/host.h" /* usm_host_task: the events are the host's */
+
+#include <string.h>
+
+extern const usm_backend usm_host_backend;
+
+enum { HEAP, CONTEXT_CREATE, MEMORY_ALLOCATE, QUEUE_CREATE, QUEUE_SUBMIT, DEVICE_PARTITION, ENTRIES };
+
+const char *const usm_fault_entries[] = {
+    "heap", "context_create", "memory_allocate", "queue_create", "queue_submit", "device_partition", NULL};
+
+static struct {
+    _Atomic long left; /* calls until the one that fails; 0: none will */
+    _Atomic long calls;
+} faults[ENTRIES];
+
+static bool fails(int entry)
+{
+    atomic_fetch_add(&faults[entry].calls, 1);
+    long left = atomic_load(&faults[entry].left);
+    while (left > 0) {
+        if (atomic_compare_exchange_weak(&faults[entry].left, &left, left - 1)) {
+            return left == 1;
+        }
+    }
+    return false;
+}
+
+static int find(const char *entry)
+{
+    for (int i = 0; i < ENTRIES; i++) {
+        if (strcmp(usm_fault_entries[i], entry) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+bool usm_fault_arm(const char *entry, long n)
+{
+    int i = find(entry);
+    if (i < 0) {
+        return false;
+    }
+    atomic_store(&faults[i].calls, 0);
+    atomic_store(&faults[i].left, n);
+    return true;
+}
+
+long usm_fault_calls(const char *entry)
+{
+    int i = find(entry);
+    return i < 0 ? -1 : atomic_load(&faults[i].calls);
+}
+
+int usm_fault_heap(void)
+{
+    return fails(HEAP);
+}
+
+/* What a driver says when it refuses: a code, a name, a text. */
+static usm_status refuse(usm_error *error, int entry)
+{
+    return usm_error_driver(error, entry == MEMORY_ALLOCATE ? USM_MEMORY : USM_DRIVER, "host", -1000 - entry,
+                            "INJECTED_FAULT", "%s failed because a test asked for it",
+                            usm_fault_entries[entry]);
+}
+
+static usm_status start(usm_device ***devices, size_t *n_devices, usm_error *error)
+{
+    extern const usm_backend usm_fault_backend;
+    usm_status status = usm_host_backend.start(devices, n_devices, error);
+    for (size_t i = 0; status == USM_OK && i < *n_devices; i++) {
+        (*devices)[i]->backend = &usm_fault_backend;
+    }
+    return status;
+}
+
+static usm_status device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
+                                   usm_error *error)
+{
+    return fails(DEVICE_PARTITION) ? refuse(error, DEVICE_PARTITION)
+                                   : usm_host_backend.device_partition(parent, units, n, parts, error);
+}
+
+static usm_status context_create(usm_context *context, usm_error *error)
+{
+    return fails(CONTEXT_CREATE) ? refuse(error, CONTEXT_CREATE)
+                                 : usm_host_backend.context_create(context, error);
+}
+
+static void context_destroy(usm_context *context)
+{
+    usm_host_backend.context_destroy(context);
+}
+
+static usm_status memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
+                                  void **out, bool *zeroed, usm_error *error)
+{
+    return fails(MEMORY_ALLOCATE)
+               ? refuse(error, MEMORY_ALLOCATE)
+               : usm_host_backend.memory_allocate(context, device, kind, nbytes, out, zeroed, error);
+}
+
+static void memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer, size_t nbytes)
+{
+    usm_host_backend.memory_free(context, device, kind, pointer, nbytes);
+}
+
+static usm_memory_connection memory_connection(const usm_place *a, const usm_place *b)
+{
+    return usm_host_backend.memory_connection(a, b);
+}
+
+static usm_status queue_create(usm_queue *queue, usm_error *error)
+{
+    return fails(QUEUE_CREATE) ? refuse(error, QUEUE_CREATE) : usm_host_backend.queue_create(queue, error);
+}
+
+static void queue_destroy(usm_queue *queue)
+{
+    usm_host_backend.queue_destroy(queue);
+}
+
+static bool queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns)
+{
+    return usm_host_backend.queue_run_now(queue, command, start_ns, end_ns);
+}
+
+static usm_status queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
+                               usm_error *error)
+{
+    return fails(QUEUE_SUBMIT) ? refuse(error, QUEUE_SUBMIT)
+                               : usm_host_backend.queue_submit(queue, event, command, error);
+}
+
+static void event_destroy(usm_event *event)
+{
+    usm_host_backend.event_destroy(event);
+}
+
+static void queue_fork(usm_queue *queue, usm_fork_phase phase)
+{
+    usm_host_backend.queue_fork(queue, phase);
+}
+
+static void fault_fork(usm_fork_phase phase)
+{
+    usm_host_backend.fork(phase);
+}
+
+extern const usm_backend usm_fault_backend;
+const usm_backend usm_fault_backend = {
+    .name = "host",
+    .event_size = sizeof(usm_host_task),
+    .environment = NULL,
+    .start = start,
+    .device_partition = device_partition,
+    .context_create = context_create,
+    .context_destroy = context_destroy,
+    .memory_allocate = memory_allocate,
+    .memory_free = memory_free,
+    .memory_query = NULL,
+    .memory_connection = memory_connection,
+    .queue_create = queue_create,
+    .queue_destroy = queue_destroy,
+    .queue_run_now = queue_run_now,
+    .queue_submit = queue_submit,
+    .event_destroy = event_destroy,
+    .queue_fork = queue_fork,
+    .fork = fault_fork,
+};

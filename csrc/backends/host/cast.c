@@ -1,0 +1,242 @@
+/* Rows of elements: moved bit for bit, or converted. One function for each pair of types, made by macros. */
+#include "host.h"
+
+#include "half.h"
+
+#include <stddef.h>
+
+/* Throughout: memcpy of a constant size is one move, and rows may have any alignment. */
+
+typedef struct u128 {
+    uint64_t half[2];
+} u128;
+
+#define MOVE_ROW(name, type)                                                               \
+    static void move_##name(char *dst, const char *src, int64_t n, int64_t ds, int64_t ss) \
+    {                                                                                      \
+        if (ds == sizeof(type) && ss == sizeof(type)) {                                    \
+            memcpy(dst, src, (size_t)n * sizeof(type));                                    \
+            return;                                                                        \
+        }                                                                                  \
+        type value;                                                                        \
+        if (ss == 0) {                                                                     \
+            memcpy(&value, src, sizeof value);                                             \
+            for (int64_t i = 0; i < n; i++) {                                              \
+                memcpy(dst + i * ds, &value, sizeof value);                                \
+            }                                                                              \
+            return;                                                                        \
+        }                                                                                  \
+        if (ds == sizeof(type)) {                                                          \
+            for (int64_t i = 0; i < n; i++) {                                              \
+                memcpy(&value, src + i * ss, sizeof value);                                \
+                memcpy(dst + i * (int64_t)sizeof(type), &value, sizeof value);             \
+            }                                                                              \
+            return;                                                                        \
+        }                                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                  \
+            memcpy(&value, src + i * ss, sizeof value);                                    \
+            memcpy(dst + i * ds, &value, sizeof value);                                    \
+        }                                                                                  \
+    }
+
+MOVE_ROW(1, uint8_t)
+MOVE_ROW(2, uint16_t)
+MOVE_ROW(4, uint32_t)
+MOVE_ROW(8, uint64_t)
+MOVE_ROW(16, u128)
+
+usm_host_row usm_host_move_row(int itemsize)
+{
+    switch (itemsize) {
+        case 1:
+            return move_1;
+        case 2:
+            return move_2;
+        case 4:
+            return move_4;
+        case 8:
+            return move_8;
+        default:
+            return move_16;
+    }
+}
+
+/* How each type lies in memory, and as what it is computed with. */
+typedef uint8_t mem_bool8;
+typedef int8_t mem_int8;
+typedef int16_t mem_int16;
+typedef int32_t mem_int32;
+typedef int64_t mem_int64;
+typedef uint8_t mem_uint8;
+typedef uint16_t mem_uint16;
+typedef uint32_t mem_uint32;
+typedef uint64_t mem_uint64;
+typedef uint16_t mem_float16;
+typedef float mem_float32;
+typedef double mem_float64;
+typedef uint16_t mem_bfloat16;
+typedef struct mem_complex64 {
+    float re, im;
+} mem_complex64;
+typedef struct mem_complex128 {
+    double re, im;
+} mem_complex128;
+
+/* From memory to a C number; the real part of complex ones. */
+#define FROM_bool8(m) ((uint8_t)((m) != 0))
+#define FROM_int8(m) (m)
+#define FROM_int16(m) (m)
+#define FROM_int32(m) (m)
+#define FROM_int64(m) (m)
+#define FROM_uint8(m) (m)
+#define FROM_uint16(m) (m)
+#define FROM_uint32(m) (m)
+#define FROM_uint64(m) (m)
+#define FROM_float16(m) usm_half_to_float(m)
+#define FROM_float32(m) (m)
+#define FROM_float64(m) (m)
+#define FROM_bfloat16(m) usm_bfloat_to_float(m)
+#define FROM_complex64(m) ((m).re)
+#define FROM_complex128(m) ((m).re)
+
+/*
+ * C leaves floating-point values that do not fit undefined, so they are saturated, and NaN becomes 0.
+ * Integers wrap: modulo arithmetic on uint64_t gives the same bits for every source.
+ */
+#define INTEGER_FROM(name, type, min, max)                                    \
+    static inline type saturate_##name(double v)                              \
+    {                                                                         \
+        return v > (double)(min)-1.0 && v < (double)(max) + 1.0 ? (type)v     \
+               : v > 0                                          ? (type)(max) \
+               : v < 0                                          ? (type)(min) \
+                                                                : (type)0;                                             \
+    }                                                                         \
+    static inline type wrap_##name(uint64_t v)                                \
+    {                                                                         \
+        return (type)v;                                                       \
+    }
+
+INTEGER_FROM(int8, int8_t, INT8_MIN, INT8_MAX)
+INTEGER_FROM(int16, int16_t, INT16_MIN, INT16_MAX)
+INTEGER_FROM(int32, int32_t, INT32_MIN, INT32_MAX)
+INTEGER_FROM(int64, int64_t, INT64_MIN, INT64_MAX)
+INTEGER_FROM(uint8, uint8_t, 0, UINT8_MAX)
+INTEGER_FROM(uint16, uint16_t, 0, UINT16_MAX)
+INTEGER_FROM(uint32, uint32_t, 0, UINT32_MAX)
+INTEGER_FROM(uint64, uint64_t, 0, UINT64_MAX)
+
+#define TO_INTEGER(name, v) \
+    _Generic((v), float : saturate_##name, double : saturate_##name, default : wrap_##name)(v)
+
+/* From a C number to memory. */
+#define TO_bool8(v) ((mem_bool8)((v) != 0))
+#define TO_int8(v) TO_INTEGER(int8, v)
+#define TO_int16(v) TO_INTEGER(int16, v)
+#define TO_int32(v) TO_INTEGER(int32, v)
+#define TO_int64(v) TO_INTEGER(int64, v)
+#define TO_uint8(v) TO_INTEGER(uint8, v)
+#define TO_uint16(v) TO_INTEGER(uint16, v)
+#define TO_uint32(v) TO_INTEGER(uint32, v)
+#define TO_uint64(v) TO_INTEGER(uint64, v)
+#define TO_float16(v)                                 \
+    _Generic((v), float                               \
+             : usm_float_to_half((float)(v)), default \
+             : usm_float_to_half(usm_double_to_odd_float((double)(v))))
+#define TO_float32(v) ((float)(v))
+#define TO_float64(v) ((double)(v))
+#define TO_bfloat16(v)                                  \
+    _Generic((v), float                                 \
+             : usm_float_to_bfloat((float)(v)), default \
+             : usm_float_to_bfloat(usm_double_to_odd_float((double)(v))))
+
+#define CONVERT_REAL(to, from, m) TO_##to(FROM_##from(m))
+
+#define ROW(to, from, expression)                                                                    \
+    static void from_##from##_to_##to(char *dst, const char *src, int64_t n, int64_t ds, int64_t ss) \
+    {                                                                                                \
+        if (ds == sizeof(mem_##to) && ss == sizeof(mem_##from)) {                                    \
+            for (int64_t i = 0; i < n; i++) {                                                        \
+                mem_##from m;                                                                        \
+                memcpy(&m, src + i * (int64_t)sizeof m, sizeof m);                                   \
+                mem_##to r = expression;                                                             \
+                memcpy(dst + i * (int64_t)sizeof r, &r, sizeof r);                                   \
+            }                                                                                        \
+            return;                                                                                  \
+        }                                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                            \
+            mem_##from m;                                                                            \
+            memcpy(&m, src + i * ss, sizeof m);                                                      \
+            mem_##to r = expression;                                                                 \
+            memcpy(dst + i * ds, &r, sizeof r);                                                      \
+        }                                                                                            \
+    }
+
+#define FOR_EACH_REAL(X, other) \
+    X(bool8, other)             \
+    X(int8, other)              \
+    X(int16, other)             \
+    X(int32, other)             \
+    X(int64, other)             \
+    X(uint8, other)             \
+    X(uint16, other)            \
+    X(uint32, other)            \
+    X(uint64, other)            \
+    X(float16, other)           \
+    X(float32, other)           \
+    X(float64, other)           \
+    X(bfloat16, other)
+
+/* Every real target from one source, then the two complex targets. */
+#define REAL_FROM_REAL(to, from) ROW(to, from, CONVERT_REAL(to, from, m))
+#define ROWS_FROM_REAL(from)                                               \
+    FOR_EACH_REAL(REAL_FROM_REAL, from)                                    \
+    ROW(complex64, from, ((mem_complex64){TO_float32(FROM_##from(m)), 0})) \
+    ROW(complex128, from, ((mem_complex128){TO_float64(FROM_##from(m)), 0}))
+
+ROWS_FROM_REAL(bool8)
+ROWS_FROM_REAL(int8)
+ROWS_FROM_REAL(int16)
+ROWS_FROM_REAL(int32)
+ROWS_FROM_REAL(int64)
+ROWS_FROM_REAL(uint8)
+ROWS_FROM_REAL(uint16)
+ROWS_FROM_REAL(uint32)
+ROWS_FROM_REAL(uint64)
+ROWS_FROM_REAL(float16)
+ROWS_FROM_REAL(float32)
+ROWS_FROM_REAL(float64)
+ROWS_FROM_REAL(bfloat16)
+#undef TO_bool8
+#define TO_bool8(v) \
+    ((mem_bool8)((v) != 0 || m.im != 0)) /* a complex number is true unless both parts are 0 */
+FOR_EACH_REAL(REAL_FROM_REAL, complex64)
+FOR_EACH_REAL(REAL_FROM_REAL, complex128)
+ROW(complex64, complex64, m)
+ROW(complex128, complex128, m)
+ROW(complex128, complex64, ((mem_complex128){m.re, m.im}))
+ROW(complex64, complex128, ((mem_complex64){(float)m.re, (float)m.im}))
+
+/* In the order of usm_dtype: the float types before the complex ones, bfloat16 last. */
+#define COLUMN(from)                                                                                   \
+    {                                                                                                  \
+        from_##from##_to_bool8, from_##from##_to_int8, from_##from##_to_int16, from_##from##_to_int32, \
+            from_##from##_to_int64, from_##from##_to_uint8, from_##from##_to_uint16,                   \
+            from_##from##_to_uint32, from_##from##_to_uint64, from_##from##_to_float16,                \
+            from_##from##_to_float32, from_##from##_to_float64, from_##from##_to_complex64,            \
+            from_##from##_to_complex128, from_##from##_to_bfloat16                                     \
+    }
+
+usm_host_row usm_host_cast_row(usm_dtype dst, usm_dtype src)
+{
+    static const usm_host_row rows[USM_COMPUTED_DTYPES][USM_COMPUTED_DTYPES] = {
+        [USM_BOOL] = COLUMN(bool8),          [USM_INT8] = COLUMN(int8),
+        [USM_INT16] = COLUMN(int16),         [USM_INT32] = COLUMN(int32),
+        [USM_INT64] = COLUMN(int64),         [USM_UINT8] = COLUMN(uint8),
+        [USM_UINT16] = COLUMN(uint16),       [USM_UINT32] = COLUMN(uint32),
+        [USM_UINT64] = COLUMN(uint64),       [USM_FLOAT16] = COLUMN(float16),
+        [USM_FLOAT32] = COLUMN(float32),     [USM_FLOAT64] = COLUMN(float64),
+        [USM_COMPLEX64] = COLUMN(complex64), [USM_COMPLEX128] = COLUMN(complex128),
+        [USM_BFLOAT16] = COLUMN(bfloat16),
+    };
+    return rows[src][dst];
+}

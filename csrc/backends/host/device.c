@@ -1,0 +1,152 @@
+#include "host.h"
+
+#include <dlpack/dlpack.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* The processors that the process was allowed to use when the backend started, in the kernel's order. */
+static struct {
+    unsigned count;
+    short ids[CPU_SETSIZE];
+} processors;
+
+static void find_processors(void)
+{
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+        for (int i = 0; i < CPU_SETSIZE; i++) {
+            if (CPU_ISSET(i, &allowed)) {
+                processors.ids[processors.count++] = (short)i;
+            }
+        }
+    }
+    if (processors.count == 0) { /* more processors than a cpu_set_t can name: count them, pin nothing */
+        long online = sysconf(_SC_NPROCESSORS_ONLN);
+        processors.count = online > 0 && online < CPU_SETSIZE ? (unsigned)online : 1;
+        processors.ids[0] = -1;
+    }
+}
+
+void usm_host_pin_thread(const usm_device *device)
+{
+    if (device->parent == NULL || processors.ids[0] < 0) {
+        return;
+    }
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (unsigned i = 0; i < device->info.max_compute_units; i++) {
+        CPU_SET(processors.ids[device->first_unit + i], &set);
+    }
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+/* "model name : AMD EPYC" of x86; other processors have no such line, and get the machine's name. */
+static void read_cpuinfo(const char *key, char *value, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *colon = strchr(line, ':');
+        if (colon != NULL && strncmp(line, key, strlen(key)) == 0) {
+            colon += 1 + strspn(colon + 1, " \t");
+            colon[strcspn(colon, "\n")] = '\0';
+            snprintf(value, size, "%s", colon);
+            break;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+/* The same for every process on this machine, other for other machines: a hash of the machine's id (FNV-1a).
+ */
+static void make_uuid(uint8_t uuid[16], const char *name)
+{
+    char id[64] = "";
+    FILE *file = fopen("/etc/machine-id", "r");
+    if (file != NULL) {
+        if (fgets(id, sizeof id, file) == NULL) {
+            id[0] = '\0';
+        }
+        fclose(file);
+    }
+    if (id[0] == '\0') {
+        gethostname(id, sizeof id - 1);
+    }
+    for (int half = 0; half < 2; half++) {
+        uint64_t hash = UINT64_C(14695981039346656037) + (uint64_t)half;
+        for (const char *c = id; *c != '\0'; c++) {
+            hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+        }
+        for (const char *c = name; *c != '\0'; c++) {
+            hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+        }
+        memcpy(uuid + 8 * half, &hash, 8);
+    }
+}
+
+static uint64_t system_value(int name, uint64_t otherwise)
+{
+    long value = sysconf(name);
+    return value > 0 ? (uint64_t)value : otherwise;
+}
+
+usm_status usm_host_start(usm_device ***devices, size_t *n_devices, usm_error *error)
+{
+    extern const usm_backend usm_host_backend;
+    usm_device *device = usm_device_new(&usm_host_backend, USM_CPU);
+    *devices = malloc(sizeof **devices);
+    if (device == NULL || *devices == NULL) {
+        free(device);
+        free(*devices);
+        return usm_error_memory(error, sizeof *device, "the host device");
+    }
+    find_processors();
+    usm_device_info *info = &device->info;
+    struct utsname system;
+    if (uname(&system) != 0) {
+        memset(&system, 0, sizeof system);
+    }
+    snprintf(info->name, sizeof info->name, "%.100s processor", system.machine);
+    snprintf(info->vendor, sizeof info->vendor, "unknown");
+    read_cpuinfo("model name", info->name, sizeof info->name);
+    read_cpuinfo("vendor_id", info->vendor, sizeof info->vendor);
+    snprintf(info->driver_version, sizeof info->driver_version, "%.20s %.40s", system.sysname,
+             system.release);
+    make_uuid(info->uuid, info->name);
+    info->max_compute_units = processors.count;
+    /* Work-items of a group run in turn on one thread, so these are limits of size, not of hardware. */
+    info->max_work_group_size = 8192;
+    info->sub_group_sizes[0] = 1;
+    info->local_mem_size = system_value(_SC_LEVEL1_DCACHE_SIZE, 32768);
+    info->global_mem_size = system_value(_SC_PHYS_PAGES, 0) * system_value(_SC_PAGESIZE, 4096);
+    info->max_alloc_size = info->global_mem_size;
+    info->has_fp64 = true;
+#ifdef __FLT16_MANT_DIG__
+    info->has_fp16 = true; /* the compiler has _Float16, which kernels for the host are built with */
+#endif
+    info->has_usm_device = info->has_usm_shared = info->has_usm_host = info->has_usm_system = true;
+    info->dlpack_type = kDLCPU;
+    info->dlpack_id = 0;
+    (*devices)[0] = device;
+    *n_devices = 1;
+    return USM_OK;
+}
+
+usm_status usm_host_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
+                                     usm_error *error)
+{
+    (void)error;
+    for (size_t i = 0; i < n; i++) {
+        parts[i]->info = parent->info;
+        parts[i]->info.max_compute_units = units;
+    }
+    return USM_OK;
+}

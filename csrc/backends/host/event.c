@@ -1,0 +1,8 @@
+#include "host.h"
+
+#include <stdlib.h>
+
+void usm_host_event_destroy(usm_event *event)
+{
+    free(((usm_host_task *)event)->strided);
+}

@@ -1,0 +1,156 @@
+#include "host.h"
+
+#include <stdint.h>
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/* A block of this size leaves the caches anyway: several threads, and stores that do not read the line first.
+ */
+#define LARGE ((size_t)4 << 20)
+/* Pieces small enough that a busy processor does not hold up the others, large enough to stream. */
+#define PIECE ((size_t)2 << 20)
+
+typedef struct block {
+    char *dst;
+    const char *src; /* of a copy */
+    size_t nbytes;
+    const unsigned char *pattern; /* of a fill: PATTERN_BYTES of it */
+} block;
+
+#define PATTERN_BYTES 16
+
+/* dst and src do not overlap. */
+static void stream_copy(char *dst, const char *src, size_t nbytes)
+{
+#if defined(__SSE2__)
+    size_t head = (16 - ((uintptr_t)dst & 15)) & 15;
+    memcpy(dst, src, head);
+    dst += head;
+    src += head;
+    nbytes -= head;
+    for (; nbytes >= 64; nbytes -= 64, dst += 64, src += 64) {
+        __m128i a = _mm_loadu_si128((const __m128i *)src), b = _mm_loadu_si128((const __m128i *)(src + 16));
+        __m128i c = _mm_loadu_si128((const __m128i *)(src + 32)),
+                d = _mm_loadu_si128((const __m128i *)(src + 48));
+        _mm_stream_si128((__m128i *)dst, a);
+        _mm_stream_si128((__m128i *)(dst + 16), b);
+        _mm_stream_si128((__m128i *)(dst + 32), c);
+        _mm_stream_si128((__m128i *)(dst + 48), d);
+    }
+    _mm_sfence();
+#endif
+    memcpy(dst, src, nbytes);
+}
+
+/* The pattern starts anew at dst. */
+static void fill(char *dst, const unsigned char *pattern, size_t nbytes)
+{
+    size_t rest = nbytes % PATTERN_BYTES;
+    uint64_t low, high;
+    memcpy(&low, pattern, 8);
+    memcpy(&high, pattern + 8, 8);
+    for (size_t i = 0; i < nbytes - rest; i += PATTERN_BYTES) {
+        memcpy(dst + i, &low, 8);
+        memcpy(dst + i + 8, &high, 8);
+    }
+    memcpy(dst + nbytes - rest, pattern, rest);
+}
+
+static void copy_piece(void *context, unsigned i)
+{
+    const block *all = context;
+    size_t from = i * PIECE, n = all->nbytes - from < PIECE ? all->nbytes - from : PIECE;
+    stream_copy(all->dst + from, all->src + from, n);
+}
+
+static void fill_piece(void *context, unsigned i)
+{
+    const block *all = context;
+    size_t from = i * PIECE, n = all->nbytes - from < PIECE ? all->nbytes - from : PIECE;
+    fill(all->dst + from, all->pattern, n); /* PIECE is a multiple of the pattern */
+}
+
+static unsigned pieces(size_t nbytes)
+{
+    return (unsigned)((nbytes + PIECE - 1) / PIECE);
+}
+
+static void execute_copy(char *dst, const char *src, size_t nbytes, unsigned width)
+{
+    if (nbytes < LARGE || (dst < src + nbytes && src < dst + nbytes)) {
+        memmove(dst, src, nbytes);
+        return;
+    }
+    block all = {.dst = dst, .src = src, .nbytes = nbytes};
+    usm_host_parallel(width, pieces(nbytes), copy_piece, &all);
+}
+
+static void execute_fill(char *dst, const unsigned char *pattern, size_t size, size_t nbytes, unsigned width)
+{
+    unsigned char repeated[PATTERN_BYTES];
+    if (size == 1 && nbytes < LARGE) {
+        memset(dst, pattern[0], nbytes);
+        return;
+    }
+    for (size_t i = 0; i < PATTERN_BYTES; i++) {
+        repeated[i] = pattern[i % size];
+    }
+    if (nbytes < LARGE) {
+        fill(dst, repeated, nbytes);
+        return;
+    }
+    block all = {.dst = dst, .nbytes = nbytes, .pattern = repeated};
+    usm_host_parallel(width, pieces(nbytes), fill_piece, &all);
+}
+
+size_t usm_host_command_cost(const usm_command *command)
+{
+    switch (command->kind) {
+        case USM_COMMAND_COPY:
+            return command->as.copy.nbytes;
+        case USM_COMMAND_FILL:
+            return command->as.fill.nbytes;
+        case USM_COMMAND_STRIDED: {
+            const usm_strided *plan = command->as.strided;
+            size_t cost = 2 * (size_t)usm_dtype_table[plan->dst_dtype].itemsize; /* slower than plain bytes */
+            for (int i = 0; i < plan->ndim; i++) {
+                cost *= (size_t)plan->shape[i];
+            }
+            return cost;
+        }
+        case USM_COMMAND_SEQUENCE:
+            return 8 * (size_t)command->as.sequence.count;
+        case USM_COMMAND_BARRIER:
+        case USM_COMMAND_PREFETCH:
+        case USM_COMMAND_HOST:
+            break;
+    }
+    return 0;
+}
+
+usm_status usm_host_execute(const usm_command *command, unsigned width, usm_error *error)
+{
+    switch (command->kind) {
+        case USM_COMMAND_COPY:
+            execute_copy(command->as.copy.dst, command->as.copy.src, command->as.copy.nbytes, width);
+            break;
+        case USM_COMMAND_FILL:
+            execute_fill(command->as.fill.dst, command->as.fill.pattern, command->as.fill.pattern_size,
+                         command->as.fill.nbytes, width);
+            break;
+        case USM_COMMAND_STRIDED:
+            usm_host_strided(command->as.strided, width);
+            break;
+        case USM_COMMAND_SEQUENCE:
+            usm_host_sequence(&command->as.sequence);
+            break;
+        case USM_COMMAND_HOST:
+            return command->as.host.run(command->as.host.argument, error);
+        case USM_COMMAND_PREFETCH: /* it is here already */
+        case USM_COMMAND_BARRIER:
+            break;
+    }
+    return USM_OK;
+}

@@ -1,0 +1,67 @@
+/* What the files of the host backend share. */
+#ifndef USM_HOST_HOST_H
+#define USM_HOST_HOST_H
+
+#include "../../core/backend.h"
+
+/* device.c */
+usm_status usm_host_start(usm_device ***devices, size_t *n_devices, usm_error *error);
+usm_status usm_host_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
+                                     usm_error *error);
+/* Keeps the calling thread on the device's processors; the root device leaves it where it may run. */
+void usm_host_pin_thread(const usm_device *device);
+
+/* memory.c */
+usm_status usm_host_context_create(usm_context *context, usm_error *error);
+void usm_host_context_destroy(usm_context *context);
+usm_status usm_host_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
+                                    void **out, bool *zeroed, usm_error *error);
+void usm_host_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
+                          size_t nbytes);
+usm_memory_connection usm_host_memory_connection(const usm_place *a, const usm_place *b);
+
+/* queue.c */
+usm_status usm_host_queue_create(usm_queue *queue, usm_error *error);
+void usm_host_queue_destroy(usm_queue *queue);
+bool usm_host_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
+usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
+                                 usm_error *error);
+void usm_host_queue_fork(usm_queue *queue, usm_fork_phase phase);
+
+/* An event of this backend is its task. */
+typedef struct usm_host_task {
+    usm_event event;
+    usm_command command;
+    usm_strided *strided; /* owned copy of a strided command's plan */
+    struct usm_host_task *next_ready;
+} usm_host_task;
+
+/* event.c */
+void usm_host_event_destroy(usm_event *event);
+
+/* execute.c: does a command on the calling thread, with up to `width` threads where it is large. */
+usm_status usm_host_execute(const usm_command *command, unsigned width, usm_error *error);
+/* Bytes that the command moves: what run_now and the number of threads are decided by. */
+size_t usm_host_command_cost(const usm_command *command);
+
+/* parallel.c: runs part(context, i) for 0 <= i < parts, on up to `width` threads, the caller among them. */
+void usm_host_parallel(unsigned width, unsigned parts, void (*part)(void *context, unsigned i),
+                       void *context);
+void usm_host_parallel_fork(usm_fork_phase phase);
+
+/* strided.c */
+void usm_host_strided(const usm_strided *plan, unsigned width);
+
+/*
+ * cast.c: n elements from src to dst, byte strides ds and ss, any alignment. Types that are the same are
+ * moved bit for bit. Floating point to integer rounds towards zero, saturates, and makes 0 of NaN; complex to
+ * real keeps the real part.
+ */
+typedef void (*usm_host_row)(char *dst, const char *src, int64_t n, int64_t ds, int64_t ss);
+usm_host_row usm_host_cast_row(usm_dtype dst, usm_dtype src);
+usm_host_row usm_host_move_row(int itemsize);
+
+/* sequence.c */
+void usm_host_sequence(const usm_sequence *sequence);
+
+#endif

@@ -1,0 +1,31 @@
+/* The table of the host backend: there is no library to open, the machine is always there. */
+#include "host.h"
+
+static const char *const environment[] = {NULL};
+
+static void host_fork(usm_fork_phase phase)
+{
+    usm_host_parallel_fork(phase);
+}
+
+extern const usm_backend usm_host_backend;
+const usm_backend usm_host_backend = {
+    .name = "host",
+    .event_size = sizeof(usm_host_task),
+    .environment = environment,
+    .start = usm_host_start,
+    .device_partition = usm_host_device_partition,
+    .context_create = usm_host_context_create,
+    .context_destroy = usm_host_context_destroy,
+    .memory_allocate = usm_host_memory_allocate,
+    .memory_free = usm_host_memory_free,
+    .memory_query = NULL,
+    .memory_connection = usm_host_memory_connection,
+    .queue_create = usm_host_queue_create,
+    .queue_destroy = usm_host_queue_destroy,
+    .queue_run_now = usm_host_queue_run_now,
+    .queue_submit = usm_host_queue_submit,
+    .event_destroy = usm_host_event_destroy,
+    .queue_fork = usm_host_queue_fork,
+    .fork = host_fork,
+};

@@ -1,0 +1,140 @@
+/*
+ * Threads that help with large copies and fills, one set for the process. One job at a time: a second one
+ * runs on its own thread, since the processors are busy anyway.
+ */
+#include "host.h"
+
+#include "../../core/sync.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#define IDLE_NS INT64_C(5000000000)
+#define MAX_HELPERS 255
+
+typedef struct job {
+    void (*part)(void *context, unsigned i);
+    void *context;
+    unsigned parts, next; /* lock */
+    unsigned helpers;     /* lock: helpers that are in it */
+} job;
+
+static struct {
+    pthread_once_t once;
+    pthread_mutex_t lock;
+    pthread_cond_t wanted, left;
+    job *job;
+    unsigned threads, idle;
+} pool = {.once = PTHREAD_ONCE_INIT};
+
+static void start(void)
+{
+    pthread_mutex_init(&pool.lock, NULL);
+    usm_cond_init(&pool.wanted);
+    usm_cond_init(&pool.left);
+}
+
+/* Lock held at entry and exit. */
+static void run_parts(job *job)
+{
+    while (job->next < job->parts) {
+        unsigned i = job->next++;
+        pthread_mutex_unlock(&pool.lock);
+        job->part(job->context, i);
+        pthread_mutex_lock(&pool.lock);
+    }
+}
+
+static void *help(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "usmpy-helper");
+    pthread_mutex_lock(&pool.lock);
+    int64_t deadline = usm_clock_ns() + IDLE_NS;
+    for (;;) {
+        job *job = pool.job;
+        if (job != NULL && job->next < job->parts) {
+            job->helpers++;
+            run_parts(job);
+            if (--job->helpers == 0) {
+                pthread_cond_signal(&pool.left);
+            }
+            deadline = usm_clock_ns() + IDLE_NS;
+            continue;
+        }
+        pool.idle++;
+        bool in_time = usm_cond_wait_until(&pool.wanted, &pool.lock, deadline);
+        pool.idle--;
+        if (!in_time && (pool.job == NULL || pool.job->next >= pool.job->parts)) {
+            break;
+        }
+    }
+    pool.threads--;
+    pthread_mutex_unlock(&pool.lock);
+    return NULL;
+}
+
+/* Lock held. Fewer helpers than wanted only cost time. */
+static void add_helpers(unsigned wanted)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    while (pool.idle < wanted && pool.threads < MAX_HELPERS && wanted-- > 0) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, help, NULL) != 0) {
+            break;
+        }
+        pthread_detach(thread);
+        pool.threads++;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void usm_host_parallel(unsigned width, unsigned parts, void (*part)(void *context, unsigned i), void *context)
+{
+    job job = {.part = part, .context = context, .parts = parts};
+    bool alone = width <= 1 || parts <= 1;
+    if (!alone) {
+        pthread_once(&pool.once, start);
+        pthread_mutex_lock(&pool.lock);
+        alone = pool.job != NULL;
+        if (alone) {
+            pthread_mutex_unlock(&pool.lock);
+        }
+    }
+    if (alone) {
+        for (unsigned i = 0; i < parts; i++) {
+            part(context, i);
+        }
+        return;
+    }
+    pool.job = &job;
+    unsigned wanted = (width < parts ? width : parts) - 1;
+    if (pool.idle < wanted) {
+        add_helpers(wanted);
+    }
+    pthread_cond_broadcast(&pool.wanted);
+    run_parts(&job);
+    while (job.helpers > 0) {
+        usm_cond_wait_until(&pool.left, &pool.lock, INT64_MAX);
+    }
+    pool.job = NULL;
+    pthread_mutex_unlock(&pool.lock);
+}
+
+void usm_host_parallel_fork(usm_fork_phase phase)
+{
+    pthread_once(&pool.once, start);
+    if (phase == USM_FORK_PREPARE) {
+        pthread_mutex_lock(&pool.lock);
+        return;
+    }
+    if (phase == USM_FORK_CHILD) {
+        pool.job = NULL;
+        pool.threads = pool.idle = 0;
+        usm_cond_init(&pool.wanted);
+        usm_cond_init(&pool.left);
+    }
+    pthread_mutex_unlock(&pool.lock);
+}

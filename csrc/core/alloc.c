@@ -1,0 +1,171 @@
+#include "alloc.h"
+
+#include "backend.h"
+#include "hazard.h"
+#include "heap.h"
+#include "live.h"
+#include "pool.h"
+#include "sync.h"
+
+#include <stddef.h>
+
+static usm_alloc *alloc_new(void)
+{
+    return usm_calloc(1, sizeof(usm_alloc));
+}
+
+/* Fields of a new life; a block that comes from the pool keeps pointer, size, class and its readers' array.
+ */
+static void begin(usm_alloc *alloc, usm_place *place, usm_kind kind)
+{
+    usm_refcount_init(&alloc->refs, 1);
+    alloc->kind = (uint8_t)kind;
+    atomic_store_explicit(&alloc->flags, 0, memory_order_relaxed);
+    alloc->place = place;
+    alloc->context = usm_context_retain(place->context);
+    usm_live_add(USM_LIVE_ALLOC, 1);
+}
+
+usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool want_zeros, usm_alloc **out,
+                            usm_error *error)
+{
+    const usm_backend *backend = place->context->backend;
+    size_t block = 0;
+    uint8_t size_class = nbytes == 0 ? USM_NOT_POOLED : usm_pool_class(nbytes, &block);
+    usm_alloc *alloc;
+    if (size_class != USM_NOT_POOLED) {
+        alloc = usm_pool_pop(place->pools[kind], size_class);
+        if (alloc != NULL) {
+            begin(alloc, place, kind);
+            *out = alloc;
+            return USM_OK;
+        }
+    }
+    if (nbytes > place->device->info.max_alloc_size) {
+        return usm_error_set(
+            error, USM_MEMORY,
+            "cannot allocate %zu bytes of %s memory on %s: one block may have at most %llu bytes", nbytes,
+            usm_kind_name(kind), place->device->info.name,
+            (unsigned long long)place->device->info.max_alloc_size);
+    }
+    alloc = alloc_new();
+    if (alloc == NULL) {
+        return usm_error_memory(error, sizeof *alloc, "an allocation's record");
+    }
+    bool zeroed = false;
+    if (block != 0) {
+        usm_status status = backend->memory_allocate(place->context, place->device, kind, block,
+                                                     &alloc->pointer, &zeroed, error);
+        if (status != USM_OK) {
+            free(alloc);
+            return status;
+        }
+    }
+    alloc->size = block;
+    alloc->size_class = size_class;
+    begin(alloc, place, kind);
+    if (want_zeros && zeroed) {
+        atomic_store_explicit(&alloc->flags, USM_ALLOC_ZEROED, memory_order_relaxed);
+    }
+    *out = alloc;
+    return USM_OK;
+}
+
+usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size_t nbytes, void *owner,
+                            void (*deleter)(void *), usm_alloc **out, usm_error *error)
+{
+    usm_alloc *alloc = alloc_new();
+    if (USM_UNLIKELY(alloc == NULL)) {
+        return usm_error_memory(error, sizeof *alloc, "an allocation's record");
+    }
+    alloc->pointer = pointer;
+    alloc->size = nbytes;
+    alloc->size_class = USM_NOT_POOLED;
+    alloc->owner = owner;
+    alloc->deleter = deleter;
+    begin(alloc, place, kind);
+    atomic_store_explicit(&alloc->flags, USM_ALLOC_FOREIGN, memory_order_relaxed);
+    *out = alloc;
+    return USM_OK;
+}
+
+/* Hazards are empty: every task on the block held a count of it. */
+static void end(usm_alloc *alloc)
+{
+    usm_context *context = alloc->context;
+    usm_live_add(USM_LIVE_ALLOC, -1);
+    if (USM_UNLIKELY(atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed) != NULL)) {
+        usm_hazard_spoil(alloc, NULL);
+    }
+    if ((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) != 0) {
+        if (alloc->deleter != NULL) {
+            alloc->deleter(alloc->owner);
+        }
+    } else if (alloc->pointer != NULL) {
+        usm_place *place = alloc->place;
+        if (alloc->size_class != USM_NOT_POOLED && usm_pool_push(place->pools[alloc->kind], alloc)) {
+            usm_context_release(context); /* may free the pool, and the block with it */
+            return;
+        }
+        context->backend->memory_free(context, place->device, alloc->kind, alloc->pointer, alloc->size);
+    }
+    free(alloc->hazards.readers);
+    free(alloc);
+    usm_context_release(context);
+}
+
+void usm_alloc_destroy(usm_alloc *alloc)
+{
+    end(alloc);
+}
+
+static void end_deferred(usm_deferred *node)
+{
+    end((usm_alloc *)((char *)node - offsetof(usm_alloc, link.deferred)));
+}
+
+void usm_alloc_release_deferred(usm_alloc *alloc)
+{
+    if (!usm_refcount_down(&alloc->refs)) {
+        return;
+    }
+    if (alloc->deleter == NULL) {
+        end(alloc);
+        return;
+    }
+    alloc->link.deferred.run = end_deferred;
+    usm_deferred_push(&alloc->link.deferred);
+}
+
+usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
+                          void *argument, usm_error *error)
+{
+    uint64_t stripe = usm_stripe_bit(alloc);
+    usm_wait_list waits;
+    usm_failure *cause = NULL;
+    usm_wait_list_init(&waits);
+    usm_hazard_lock(stripe);
+    usm_status status = usm_hazard_collect(alloc, mode, &waits, &cause, error);
+    usm_hazard_unlock(stripe);
+    for (size_t i = 0; i < waits.n && status == USM_OK; i++) {
+        usm_event *event = waits.items[i].event;
+        if (!usm_event_needs_current(event)) {
+            status = usm_event_wait_end(event, deadline_ns, poll, argument, error);
+        }
+    }
+    usm_wait_list_clear(&waits);
+    if (status != USM_OK || (mode & USM_READ) == 0) {
+        return status;
+    }
+    usm_hazard_lock(stripe);
+    cause = atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed);
+    if (cause != NULL) {
+        if (!atomic_load_explicit(&cause->delivered, memory_order_acquire)) {
+            usm_failure_deliver(cause);
+            status = usm_error_failed(error, cause);
+        }
+        usm_hazard_spoil(alloc, NULL);
+    }
+    usm_hazard_unlock(stripe);
+    return status;
+}

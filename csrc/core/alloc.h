@@ -1,0 +1,104 @@
+/*
+ * Allocations: one block of unified shared memory, owned or imported, and who works on it.
+ *
+ * Arrays, exports and tasks hold counts of it; the last one returns the block to its pool or calls the
+ * foreign deleter. There is no Python in here, so that a DLPack deleter over it runs on any thread.
+ */
+#ifndef USM_CORE_ALLOC_H
+#define USM_CORE_ALLOC_H
+
+#include "context.h"
+#include "event.h"
+
+/*
+ * Work on the block that has not ended (hazard stripe of the allocation). A task that reads waits for
+ * `writer`; one that writes waits for `writer` and all `readers`, and replaces them.
+ */
+typedef struct usm_hazards {
+    usm_event *writer;   /* one count */
+    usm_event **readers; /* one count each */
+    uint32_t n_readers, readers_capacity;
+    _Atomic uint32_t pending; /* writer and readers together; 0 may be read without the lock */
+    /* The last write failed and nobody was told: reading it is refused. One count. */
+    usm_failure *_Atomic failure;
+} usm_hazards;
+
+#define USM_ALLOC_READ_ONLY 1u /* imported as such: no array over it is writable */
+#define USM_ALLOC_ZEROED 2u    /* as it came from the backend; only before its first use */
+#define USM_ALLOC_ENDED 4u     /* a borrow that is over: the memory may be gone */
+#define USM_ALLOC_FOREIGN 8u   /* imported: the deleter, if any, releases it */
+
+typedef struct usm_alloc {
+    usm_refcount refs;
+    uint8_t kind;       /* usm_kind */
+    uint8_t size_class; /* of the pool; USM_NOT_POOLED */
+    _Atomic uint8_t flags;
+    struct usm_place *place; /* alive through its context */
+    usm_context *context;    /* one count */
+    void *pointer;           /* NULL where size is 0 */
+    size_t size;             /* bytes asked for; imported: spanned by the first array */
+    usm_hazards hazards;
+    /* Imported memory: called with owner when the last count is gone; NULL for memory of our own. */
+    void (*deleter)(void *owner);
+    void *owner;
+    union {
+        struct usm_alloc *next_free; /* in the pool */
+        usm_deferred deferred;       /* on its way to a thread that may run the deleter */
+    } link;
+} usm_alloc;
+
+/*
+ * nbytes of a kind in the place, from the pool. 0 bytes give an allocation without memory. want_zeros: sets
+ * USM_ALLOC_ZEROED where the block is known to hold zeros. Any thread, no lock; may block in the driver.
+ */
+usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool want_zeros,
+                            USM_GIVES usm_alloc **out, usm_error *error);
+
+/*
+ * Foreign memory: owner is released by deleter (both may be NULL). On failure the owner stays with the
+ * caller.
+ */
+usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size_t nbytes,
+                            USM_TAKES void *owner, void (*deleter)(void *owner), USM_GIVES usm_alloc **out,
+                            usm_error *error);
+
+static inline usm_alloc *usm_alloc_retain(USM_KEEPS usm_alloc *alloc)
+{
+    usm_refcount_up(&alloc->refs);
+    return alloc;
+}
+
+/* For destruction on the thread that is here: a foreign deleter runs in the call. No lock held. */
+void usm_alloc_destroy(USM_TAKES usm_alloc *alloc);
+
+static inline void usm_alloc_release(USM_TAKES usm_alloc *alloc)
+{
+    if (usm_refcount_down(&alloc->refs)) {
+        usm_alloc_destroy(alloc);
+    }
+}
+
+/* For workers: a foreign deleter, which may need the GIL, is deferred. */
+void usm_alloc_release_deferred(USM_TAKES usm_alloc *alloc);
+
+static inline bool usm_alloc_is_busy(const usm_alloc *alloc)
+{
+    return atomic_load_explicit(&((usm_alloc *)alloc)->hazards.pending, memory_order_acquire) != 0;
+}
+
+/* Busy, or holding the failure of the last write. */
+static inline bool usm_alloc_is_clean(const usm_alloc *alloc)
+{
+    return !usm_alloc_is_busy(alloc) &&
+           atomic_load_explicit(&((usm_alloc *)alloc)->hazards.failure, memory_order_relaxed) == NULL;
+}
+
+/*
+ * Before the host touches the memory: waits for work that this access must not meet (a task never waits for
+ * itself or for what waits for it). USM_FAILED when a read would see what a failed task should have written;
+ * the failure counts as delivered then. No lock, no GIL.
+ */
+usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
+                          void *argument, usm_error *error);
+
+#endif

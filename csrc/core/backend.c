@@ -1,0 +1,116 @@
+#include "backend.h"
+
+#include "heap.h"
+#include "sync.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#ifdef USM_TESTING
+extern const usm_backend usm_fault_backend; /* the host backend, with calls that fail when a test says so */
+#define HOST_BACKEND (&usm_fault_backend)
+#else
+extern const usm_backend usm_host_backend;
+#define HOST_BACKEND (&usm_host_backend)
+#endif
+
+/* The only list of backends. The order is that of preference among devices of one type. */
+typedef struct slot {
+    usm_backend_report report;
+    _Atomic bool started;
+    char text[720];
+} slot;
+
+static slot slots[USM_N_BACKENDS] = {
+    {.report = {.name = "cuda"}},
+    {.report = {.name = "level_zero"}},
+    {.report = {.name = "opencl"}},
+    {.report = {.name = "host", .backend = HOST_BACKEND}},
+};
+
+/* Filter strings count root devices of one backend and type. */
+static void number(const usm_backend_report *report)
+{
+    uint32_t next[USM_ACCELERATOR + 1] = {0};
+    for (size_t i = 0; i < report->n_devices; i++) {
+        report->devices[i]->index = next[report->devices[i]->type]++;
+    }
+}
+
+static void start(slot *slot)
+{
+    usm_backend_report *report = &slot->report;
+    usm_error error;
+    if (report->backend == NULL) {
+        snprintf(slot->text, sizeof slot->text,
+                 "this build of usmpy has no %s backend; python -c \"import usmpy; print(usmpy.diagnose())\" "
+                 "lists what it has",
+                 report->name);
+        report->absent = slot->text;
+        return;
+    }
+    usm_status status = report->backend->start(&report->devices, &report->n_devices, &error);
+    if (status == USM_OK) {
+        number(report);
+        return;
+    }
+    report->broken = status != USM_UNAVAILABLE;
+    if (error.name[0] != '\0') {
+        snprintf(slot->text, sizeof slot->text, "%.600s (%s, %d)", error.text, error.name, error.code);
+    } else {
+        snprintf(slot->text, sizeof slot->text, "%s", error.text);
+    }
+    report->absent = slot->text;
+}
+
+const usm_backend_report *usm_backend_start(int index)
+{
+    slot *slot = &slots[index];
+    if (!atomic_load_explicit(&slot->started, memory_order_acquire)) {
+        usm_registry_lock();
+        if (!atomic_load_explicit(&slot->started, memory_order_relaxed)) {
+            start(slot);
+            atomic_store_explicit(&slot->started, true, memory_order_release);
+        }
+        usm_registry_unlock();
+    }
+    return &slot->report;
+}
+
+int usm_backend_index(const char *name, size_t length)
+{
+    for (int i = 0; i < USM_N_BACKENDS; i++) {
+        const char *known = slots[i].report.name;
+        if (strlen(known) == length && memcmp(known, name, length) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+void usm_backends_fork(usm_fork_phase phase)
+{
+    for (int i = 0; i < USM_N_BACKENDS; i++) {
+        const usm_backend *backend = slots[i].report.backend;
+        if (backend != NULL && atomic_load_explicit(&slots[i].started, memory_order_acquire)) {
+            backend->fork(phase);
+        }
+    }
+}
+
+usm_device *usm_device_from_dlpack(int32_t type, int32_t id)
+{
+    for (int i = 0; i < USM_N_BACKENDS; i++) {
+        if (slots[i].report.backend == NULL) {
+            continue;
+        }
+        const usm_backend_report *report = usm_backend_start(i);
+        for (size_t k = 0; k < report->n_devices; k++) {
+            const usm_device_info *info = &report->devices[k]->info;
+            if (info->dlpack_type == type && info->dlpack_id == id) {
+                return report->devices[k];
+            }
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,146 @@
+/*
+ * The single seam between the core and the drivers.
+ *
+ * A backend is one constant table of functions. It sees the core through this header and what it includes;
+ * the core sees the backend through this table only. Each member says who owns what after success, whether it
+ * may block, on which threads it runs, what NULL means, and which locks are held when it is called.
+ *
+ * Rules for all of them:
+ *   - A function that returns usm_status fills `error` (never NULL here) exactly when it does not return
+ * USM_OK.
+ *   - None may call Python or take the GIL, except through usm_command.host, which runs on the queue's own
+ * thread.
+ *   - "Any thread" means that the core may call it from several threads at once.
+ *   - Entries may be NULL only where the comment says so and names what the core does instead.
+ */
+#ifndef USM_CORE_BACKEND_H
+#define USM_CORE_BACKEND_H
+
+#include "command.h"
+#include "context.h"
+#include "device.h"
+#include "event.h"
+#include "queue.h"
+
+/* What memory of one (context, device) pair means for another pair (SYCL 2020, 4.8; docs/design.md,
+ * "Memory"). */
+typedef enum usm_memory_connection {
+    USM_CONNECTION_NONE,       /* not addressable: through the host */
+    USM_CONNECTION_MIGRATABLE, /* the driver's peer copy moves it */
+    USM_CONNECTION_UNIFIED,    /* usable in place */
+} usm_memory_connection;
+
+/* What a driver knows about a pointer that somebody else allocated. */
+typedef struct usm_pointer_info {
+    usm_device *device; /* NULL: not the driver's memory */
+    usm_kind kind;
+} usm_pointer_info;
+
+typedef struct usm_backend {
+    const char *name; /* of filter strings and messages; static */
+
+    /* Bytes of an event of this backend; its first member is usm_event. The core allocates and zeroes it. */
+    size_t event_size;
+
+    /* What diagnose() prints beside the libraries: names of environment variables that filter, NULL-ended. */
+    const char *const *environment;
+
+    /*
+     * Opens the driver and lists the root devices, best first, in a malloc'd array that becomes the core's.
+     * Called once a process, before every other entry, with the registry lock. May block for long.
+     * USM_UNAVAILABLE where there is no library or no device: the text says what was tried and what to
+     * install.
+     */
+    usm_status (*start)(usm_device ***devices, size_t *n_devices, usm_error *error);
+
+    /*
+     * Makes `n` immortal partitions of `units` compute units each (usm_device_new), with `info` filled; the
+     * core has set parent, partition, index, and checked units. Registry lock held.
+     */
+    usm_status (*device_partition)(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
+                                   usm_error *error);
+
+    /* Sets context->native. Any thread, no lock; may block. */
+    usm_status (*context_create)(usm_context *context, usm_error *error);
+    /* Releases context->native. No memory, queue or event of the context is left. Any thread. */
+    void (*context_destroy)(usm_context *context);
+
+    /*
+     * nbytes > 0 bytes, aligned to 64 at least and to 256 from 4 KiB on. *zeroed says that the block is known
+     * to hold zeros. USM_MEMORY when the driver has no more. Any thread, no lock; may block.
+     */
+    usm_status (*memory_allocate)(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
+                                  void **out, bool *zeroed, usm_error *error);
+    /* Gives it back; all work on it has ended. nbytes as at allocation. Any thread, no lock. */
+    void (*memory_free)(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
+                        size_t nbytes);
+    /* Whose memory is this? Any thread, no lock. NULL: the backend can use any pointer of the process (host).
+     */
+    usm_status (*memory_query)(usm_context *context, const void *pointer, usm_pointer_info *info,
+                               usm_error *error);
+    /* Both pairs are this backend's; pairs of two backends are USM_CONNECTION_NONE. Any thread, no lock. */
+    usm_memory_connection (*memory_connection)(const usm_place *a, const usm_place *b);
+
+    /* Sets queue->native from queue's properties. Any thread, no lock; may block. */
+    usm_status (*queue_create)(usm_queue *queue, usm_error *error);
+    /* Releases queue->native. No work is pending. Any thread, including the queue's own worker; must not
+     * block. */
+    void (*queue_destroy)(usm_queue *queue);
+
+    /*
+     * Runs a command at once if that is cheaper than handing it over: true when it is done, with the times
+     * filled if the queue is profiling. The queue and hazard locks are held, nothing has to be waited for: it
+     * must end within tens of microseconds, must not run foreign code, and cannot fail. NULL: never.
+     */
+    bool (*queue_run_now)(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
+
+    /*
+     * Takes the command for execution after all of event->links (they may have ended meanwhile; usm_event_arm
+     * waits for those that the driver cannot). Must not wait for the work. On success the backend owns one
+     * count of the event and calls usm_event_finish exactly once, from any thread, with no lock held, after
+     * all links have ended; it sets `start_ns` and `end_ns` before. On failure nothing was enqueued and it
+     * calls nothing. Queue lock held.
+     */
+    usm_status (*queue_submit)(usm_queue *queue, usm_event *event, const usm_command *command,
+                               usm_error *error);
+
+    /* Drops native parts of an event that has finished; the core frees the struct. Any thread. NULL: none. */
+    void (*event_destroy)(usm_event *event);
+
+    /*
+     * fork() is about to happen, or has. PREPARE: lock what other threads may hold, queue by queue (their
+     * core locks are held). PARENT: unlock. CHILD: unlock, and forget threads that do not exist here; the
+     * core then fails the queue's pending events. A driver that cannot go on in a child marks itself: its
+     * later calls return USM_FORKED.
+     */
+    void (*queue_fork)(usm_queue *queue, usm_fork_phase phase);
+    /* The same, once for the whole backend, before (PREPARE) or after (others) the queues. */
+    void (*fork)(usm_fork_phase phase);
+} usm_backend;
+
+/* Every name that a filter string may use, also those that this build left out. */
+#define USM_N_BACKENDS 4
+
+typedef struct usm_backend_report {
+    const char *name;
+    const usm_backend *backend; /* NULL: left out of this build */
+    const char *absent;         /* NULL when it works; else why not, in full */
+    bool broken;                /* absent for another reason than that there is no driver */
+    usm_device **devices;       /* best first */
+    size_t n_devices;
+} usm_backend_report;
+
+/*
+ * Starts the backend by its index (0 <= index < USM_N_BACKENDS) on first use and says how it went. The report
+ * is the core's own, constant from then on. May block on the first call: no lock, no GIL.
+ */
+const usm_backend_report *usm_backend_start(int index);
+/* -1 for an unknown name. */
+int usm_backend_index(const char *name, size_t length);
+/* Calls fork hooks of the backends that were started. */
+void usm_backends_fork(usm_fork_phase phase);
+
+/* The root device that DLPack calls (type, id); NULL where there is none. Starts backends as needed. */
+usm_device *usm_device_from_dlpack(int32_t type, int32_t id);
+
+#endif

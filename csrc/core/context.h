@@ -1,0 +1,59 @@
+/* Contexts: several devices of one platform whose memory and events may meet. */
+#ifndef USM_CORE_CONTEXT_H
+#define USM_CORE_CONTEXT_H
+
+#include "device.h"
+#include "refcount.h"
+
+struct usm_pool;
+struct usm_queue;
+
+typedef enum usm_kind { USM_DEVICE, USM_SHARED, USM_HOST, USM_KINDS } usm_kind;
+
+const char *usm_kind_name(usm_kind kind);
+
+/* What belongs to one (context, device) pair. Entries are only added while the context lives. */
+typedef struct usm_place {
+    struct usm_place *next;
+    struct usm_context *context; /* the one that owns this entry */
+    usm_device *device;
+    struct usm_queue *queue; /* the cached queue, without a count; NULL until made (registry lock) */
+    struct usm_pool *pools[USM_KINDS];
+} usm_place;
+
+typedef struct usm_context {
+    usm_refcount refs;
+    const struct usm_backend *backend;
+    void *native;
+    bool is_default;
+    size_t n_devices;
+    usm_device **devices;        /* as given at creation */
+    _Atomic(usm_place *) places; /* grows under the registry lock, read without */
+} usm_context;
+
+/*
+ * A new context over these devices, which must be of one backend and not repeat (USM_VALUE). Two contexts
+ * over the same devices differ.
+ */
+usm_status usm_context_create(usm_device *const *devices, size_t n_devices, USM_GIVES usm_context **out,
+                              usm_error *error);
+
+/* The platform's default context of the device's root, which the root's partitions join. Immortal. */
+usm_status usm_context_default(usm_device *device, usm_context **out, usm_error *error);
+
+USM_GIVES usm_context *usm_context_retain(usm_context *context);
+void usm_context_release(USM_TAKES usm_context *context);
+
+/*
+ * The pair's entry, made on first use. USM_VALUE where the device is not in the context; a partition of a
+ * device that is in it counts as in it (SYCL lets a context of the parent be used with its sub-devices).
+ */
+usm_status usm_context_place(usm_context *context, usm_device *device, usm_place **out, usm_error *error);
+
+/*
+ * The one queue that the process keeps for this pair: in order, no profiling, normal priority. Immortal for a
+ * default context; for others it lives while somebody uses it.
+ */
+usm_status usm_place_queue(usm_place *place, USM_GIVES struct usm_queue **out, usm_error *error);
+
+#endif

@@ -1,0 +1,226 @@
+#include "copy.h"
+
+#include "backend.h"
+#include "heap.h"
+
+#include <string.h>
+
+static int64_t magnitude(int64_t x)
+{
+    return x < 0 ? -x : x;
+}
+
+/* One axis in byte strides. */
+typedef struct axis {
+    int64_t length, dst, src;
+} axis;
+
+/* Slower axes first. Ties (dst stride 0 on both) are broken by src. */
+static bool slower(const axis *a, const axis *b)
+{
+    int64_t x = magnitude(a->dst), y = magnitude(b->dst);
+    return x != y ? x > y : magnitude(a->src) > magnitude(b->src);
+}
+
+static void sort(axis *axes, int n)
+{
+    for (int i = 1; i < n; i++) {
+        axis moving = axes[i];
+        int k = i;
+        for (; k > 0 && slower(&moving, &axes[k - 1]); k--) {
+            axes[k] = axes[k - 1];
+        }
+        axes[k] = moving;
+    }
+}
+
+static int merge(axis *axes, int n)
+{
+    int kept = 0;
+    for (int i = 1; i < n; i++) {
+        axis *outer = &axes[kept], *inner = &axes[i];
+        if (outer->dst == inner->dst * inner->length && outer->src == inner->src * inner->length) {
+            inner->length *= outer->length;
+            *outer = *inner;
+        } else {
+            axes[++kept] = *inner;
+        }
+    }
+    return kept + 1;
+}
+
+void usm_copy_plan(usm_plan *plan, const usm_view *dst, const usm_view *src)
+{
+    axis axes[USM_MAX_NDIM];
+    int n = 0;
+    char *dst_data = dst->data;
+    const char *src_data = src->data;
+    int dst_size = usm_dtype_table[dst->dtype].itemsize, src_size = usm_dtype_table[src->dtype].itemsize;
+    for (int i = 0; i < dst->ndim; i++) {
+        if (dst->shape[i] == 1) {
+            continue;
+        }
+        axis next = {dst->shape[i], dst->strides[i] * dst_size, src->strides[i] * src_size};
+        if (next.dst < 0) { /* walk it from the other end */
+            dst_data += next.dst * (next.length - 1);
+            src_data += next.src * (next.length - 1);
+            next.dst = -next.dst;
+            next.src = -next.src;
+        }
+        axes[n++] = next;
+    }
+    if (n == 0) {
+        axes[n++] = (axis){1, dst_size, src_size};
+    }
+    sort(axes, n);
+    n = merge(axes, n);
+    usm_strided *strided = &plan->strided;
+    *strided = (usm_strided){
+        .dst = dst_data,
+        .src = src_data,
+        .dst_dtype = dst->dtype,
+        .src_dtype = src->dtype,
+        .ndim = n,
+        .shape = plan->numbers,
+        .dst_strides = plan->numbers + n,
+        .src_strides = plan->numbers + 2 * n,
+    };
+    for (int i = 0; i < n; i++) {
+        strided->shape[i] = axes[i].length;
+        strided->dst_strides[i] = axes[i].dst;
+        strided->src_strides[i] = axes[i].src;
+    }
+}
+
+usm_strided *usm_strided_clone(const usm_strided *plan)
+{
+    size_t numbers = 3 * (size_t)plan->ndim * sizeof(int64_t);
+    usm_strided *clone = usm_malloc(sizeof *clone + numbers);
+    if (clone != NULL) {
+        *clone = *plan;
+        clone->shape = (int64_t *)(clone + 1);
+        clone->dst_strides = clone->shape + plan->ndim;
+        clone->src_strides = clone->dst_strides + plan->ndim;
+        memcpy(clone->shape, plan->shape, numbers / 3);
+        memcpy(clone->dst_strides, plan->dst_strides, numbers / 3);
+        memcpy(clone->src_strides, plan->src_strides, numbers / 3);
+    }
+    return clone;
+}
+
+static int64_t count(const usm_view *view)
+{
+    int64_t n = 1;
+    for (int i = 0; i < view->ndim; i++) {
+        n *= view->shape[i];
+    }
+    return n;
+}
+
+/* Memory that both sides touch, unless each element only meets itself. */
+static bool overlap(const usm_view *dst, const usm_view *src)
+{
+    int64_t dst_low, dst_high, src_low, src_high;
+    int dst_size = usm_dtype_table[dst->dtype].itemsize, src_size = usm_dtype_table[src->dtype].itemsize;
+    if (!usm_layout_span(dst->ndim, dst->shape, dst->strides, dst_size, &dst_low, &dst_high) ||
+        !usm_layout_span(src->ndim, src->shape, src->strides, src_size, &src_low, &src_high)) {
+        return true;
+    }
+    if (dst->data + dst_high <= src->data + src_low || src->data + src_high <= dst->data + dst_low) {
+        return false;
+    }
+    bool same = dst->data == src->data && dst_size == src_size;
+    for (int i = 0; i < dst->ndim && same; i++) {
+        same = dst->shape[i] == 1 || dst->strides[i] == src->strides[i];
+    }
+    return !same;
+}
+
+static usm_status submit_plan(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_event **out,
+                              usm_error *error)
+{
+    const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
+    usm_command command;
+    usm_plan plan;
+    usm_copy_plan(&plan, dst, src);
+    int size = usm_dtype_table[dst->dtype].itemsize;
+    if (dst->dtype == src->dtype && plan.strided.ndim == 1 && plan.strided.dst_strides[0] == size &&
+        plan.strided.src_strides[0] == size) {
+        command.kind = USM_COMMAND_COPY;
+        command.as.copy.dst = plan.strided.dst;
+        command.as.copy.src = plan.strided.src;
+        command.as.copy.nbytes = (size_t)usm_dtype_nbytes(dst->dtype, plan.strided.shape[0]);
+    } else {
+        command.kind = USM_COMMAND_STRIDED;
+        command.as.strided = &plan.strided;
+    }
+    const usm_submission submission = {.command = &command, .accesses = accesses, .n_accesses = 2};
+    return usm_queue_submit(queue, &submission, out, error);
+}
+
+static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *error)
+{
+    const usm_command command = {.kind = USM_COMMAND_BARRIER};
+    const usm_submission submission = {.command = &command};
+    return out == NULL ? USM_OK : usm_queue_submit(queue, &submission, out, error);
+}
+
+usm_status usm_copy_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_event **out,
+                           usm_error *error)
+{
+    int64_t n = count(dst);
+    if (n == 0) {
+        return submit_nothing(queue, out, error);
+    }
+    if (!overlap(dst, src)) {
+        return submit_plan(queue, dst, src, out, error);
+    }
+    usm_alloc *between;
+    usm_status status = usm_alloc_create(queue->place, USM_DEVICE, (size_t)usm_dtype_nbytes(src->dtype, n),
+                                         false, &between, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    int64_t strides[USM_MAX_NDIM];
+    usm_layout_compact(dst->ndim, dst->shape, 'C', strides);
+    const usm_view third = {between, between->pointer, src->dtype, dst->ndim, dst->shape, strides};
+    status = submit_plan(queue, &third, src, NULL, error);
+    if (status == USM_OK) {
+        status = submit_plan(queue, dst, &third, out, error);
+    }
+    usm_alloc_release(between); /* the tasks hold it */
+    return status;
+}
+
+usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *value, usm_event **out,
+                           usm_error *error)
+{
+    size_t size = usm_dtype_table[dst->dtype].itemsize;
+    if (count(dst) == 0) {
+        return submit_nothing(queue, out, error);
+    }
+    usm_plan plan;
+    usm_copy_plan(&plan, dst, dst);
+    if (plan.strided.ndim == 1 && plan.strided.dst_strides[0] == (int64_t)size) {
+        const usm_access access = {dst->alloc, USM_WRITE};
+        usm_command command = {.kind = USM_COMMAND_FILL};
+        const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
+        command.as.fill.dst = plan.strided.dst;
+        command.as.fill.nbytes = (size_t)plan.strided.shape[0] * size;
+        command.as.fill.pattern_size = size;
+        memcpy(command.as.fill.pattern, value, size);
+        return usm_queue_submit(queue, &submission, out, error);
+    }
+    /* One element of host memory, read again and again: every device of the context can reach it. */
+    usm_alloc *element;
+    usm_status status = usm_alloc_create(queue->place, USM_HOST, size, false, &element, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    memcpy(element->pointer, value, size);
+    int64_t zeros[USM_MAX_NDIM] = {0};
+    const usm_view src = {element, element->pointer, dst->dtype, dst->ndim, dst->shape, zeros};
+    status = submit_plan(queue, dst, &src, out, error);
+    usm_alloc_release(element);
+    return status;
+}

@@ -1,0 +1,115 @@
+#include "device.h"
+
+#include "backend.h"
+#include "heap.h"
+#include "sync.h"
+
+#include <stdio.h>
+#include <string.h>
+
+usm_device *usm_device_new(const usm_backend *backend, usm_device_type type)
+{
+    usm_device *device = usm_calloc(1, sizeof *device);
+    if (device != NULL) {
+        device->backend = backend;
+        device->type = type;
+    }
+    return device;
+}
+
+/* Registry lock held. The parts of an earlier call with the same number of units: their count, 0 for none. */
+static size_t find_parts(usm_device *device, uint32_t units, usm_device **parts)
+{
+    size_t n = 0;
+    for (usm_device *part = device->partitions; part != NULL; part = part->sibling) {
+        if (part->partition == units) {
+            parts[part->index] = part;
+            n++;
+        }
+    }
+    return n;
+}
+
+static usm_status make_parts(usm_device *device, uint32_t units, size_t n, usm_device **parts,
+                             usm_error *error)
+{
+    usm_status status = USM_OK;
+    size_t made = 0;
+    for (; made < n && status == USM_OK; made++) {
+        parts[made] = usm_device_new(device->backend, device->type);
+        if (parts[made] == NULL) {
+            status = usm_error_memory(error, sizeof(usm_device), "a sub-device");
+            break;
+        }
+        parts[made]->parent = device;
+        parts[made]->index = (uint32_t)made;
+        parts[made]->partition = units;
+        parts[made]->first_unit = device->first_unit + (uint32_t)made * units;
+    }
+    if (status == USM_OK) {
+        status = device->backend->device_partition(device, units, n, parts, error);
+    }
+    if (status != USM_OK) {
+        while (made > 0) {
+            free(parts[--made]);
+        }
+        return status;
+    }
+    for (size_t i = 0; i < n; i++) {
+        parts[i]->sibling = device->partitions;
+        device->partitions = parts[i];
+    }
+    return USM_OK;
+}
+
+usm_status usm_device_partition(usm_device *device, uint32_t units, usm_device ***parts, size_t *count,
+                                usm_error *error)
+{
+    uint32_t all = device->info.max_compute_units;
+    if (units == 0 || units > all) {
+        return usm_error_set(error, USM_VALUE, "units is %u; %s has %u compute units, so 1 to %u are allowed",
+                             units, device->info.name, all, all);
+    }
+    size_t n = all / units;
+    usm_device **list = usm_calloc(n, sizeof *list);
+    if (list == NULL) {
+        return usm_error_memory(error, n * sizeof *list, "a list of sub-devices");
+    }
+    usm_registry_lock();
+    usm_status status =
+        find_parts(device, units, list) == n ? USM_OK : make_parts(device, units, n, list, error);
+    usm_registry_unlock();
+    if (status != USM_OK) {
+        free(list);
+        return status;
+    }
+    *parts = list;
+    *count = n;
+    return USM_OK;
+}
+
+const char *usm_device_type_name(usm_device_type type)
+{
+    static const char *const names[] = {"cpu", "gpu", "accelerator"};
+    return names[type];
+}
+
+usm_device *usm_device_root(usm_device *device)
+{
+    while (device->parent != NULL) {
+        device = device->parent;
+    }
+    return device;
+}
+
+char *usm_device_text(const usm_device *device, char *text, size_t size)
+{
+    if (device->parent == NULL) {
+        snprintf(text, size, "%s:%s:%u", device->backend->name, usm_device_type_name(device->type),
+                 device->index);
+    } else {
+        size_t used = strlen(usm_device_text(device->parent, text, size));
+        snprintf(text + used, size - used, ".%u@%u", device->index, device->partition);
+    }
+    return text;
+}

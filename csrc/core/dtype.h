@@ -1,0 +1,96 @@
+/* Data types: what DLPack can describe with one lane, bit for bit, and how they promote and cast. */
+#ifndef USM_CORE_DTYPE_H
+#define USM_CORE_DTYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The order is the order of the tables in dtype.c. */
+typedef enum usm_dtype {
+    USM_BOOL,
+    USM_INT8,
+    USM_INT16,
+    USM_INT32,
+    USM_INT64,
+    USM_UINT8,
+    USM_UINT16,
+    USM_UINT32,
+    USM_UINT64,
+    USM_FLOAT16,
+    USM_FLOAT32,
+    USM_FLOAT64,
+    USM_COMPLEX64,
+    USM_COMPLEX128,
+    USM_BFLOAT16,
+    USM_COMPUTED_DTYPES, /* those before it can be cast into each other */
+    USM_COMPLEX32 = USM_COMPUTED_DTYPES,
+    USM_FLOAT8_E3M4,
+    USM_FLOAT8_E4M3,
+    USM_FLOAT8_E4M3B11FNUZ,
+    USM_FLOAT8_E4M3FN,
+    USM_FLOAT8_E4M3FNUZ,
+    USM_FLOAT8_E5M2,
+    USM_FLOAT8_E5M2FNUZ,
+    USM_FLOAT8_E8M0FNU,
+    USM_FLOAT6_E2M3FN,
+    USM_FLOAT6_E3M2FN,
+    USM_FLOAT4_E2M1FN,
+    USM_DTYPES,
+    USM_NO_DTYPE = 255
+} usm_dtype;
+
+typedef enum usm_dtype_kind {
+    USM_KIND_BOOL,
+    USM_KIND_INT,
+    USM_KIND_UINT,
+    USM_KIND_FLOAT,
+    USM_KIND_COMPLEX,
+} usm_dtype_kind;
+
+typedef struct usm_dtype_info {
+    const char *name;   /* as importable from usmpy */
+    const char *format; /* of the struct module, for the buffer protocol; NULL where it has none */
+    uint8_t code;       /* DLDataTypeCode */
+    uint8_t bits;       /* one element */
+    uint8_t itemsize;   /* bytes, rounded up: 1 for the sub-byte types */
+    uint8_t kind;       /* usm_dtype_kind */
+} usm_dtype_info;
+
+extern const usm_dtype_info usm_dtype_table[USM_DTYPES];
+
+/* By DLPack type; USM_NO_DTYPE for what this library does not hold (lanes are checked by the caller). */
+usm_dtype usm_dtype_from_dlpack(uint8_t code, uint8_t bits);
+/* By the name of the array API standard and of ml_dtypes; "bool_" and the like are not names. */
+usm_dtype usm_dtype_from_name(const char *name, size_t length);
+
+static inline bool usm_dtype_is_packed(usm_dtype dtype)
+{
+    return usm_dtype_table[dtype].bits < 8;
+}
+
+/* Bytes of n elements side by side; packed types share bytes. n >= 0 and the product must not overflow. */
+static inline int64_t usm_dtype_nbytes(usm_dtype dtype, int64_t n)
+{
+    return usm_dtype_is_packed(dtype) ? (n * usm_dtype_table[dtype].bits + 7) / 8
+                                      : n * usm_dtype_table[dtype].itemsize;
+}
+
+/*
+ * Type promotion of the array API standard 2024.12, with bfloat16 beside float16 (the two give float32).
+ * USM_NO_DTYPE where the standard leaves it undefined: bool with numbers, integers with floating-point types,
+ * uint64 with signed integers, storage types with others than themselves.
+ */
+usm_dtype usm_dtype_promote(usm_dtype a, usm_dtype b);
+
+/* Casting rules, strictest first: each allows what those before it allow. */
+typedef enum usm_casting {
+    USM_CAST_NO,        /* the same type */
+    USM_CAST_SAFE,      /* every value survives */
+    USM_CAST_SAME_KIND, /* safe, or within a kind (float64 -> float32), or to a higher kind */
+    USM_CAST_UNSAFE,    /* anything that a cast kernel exists for */
+} usm_casting;
+
+bool usm_dtype_can_cast(usm_dtype from, usm_dtype to, usm_casting casting);
+
+#endif

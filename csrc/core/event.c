@@ -1,0 +1,286 @@
+#include "event.h"
+
+#include "backend.h"
+#include "hazard.h"
+#include "heap.h"
+#include "live.h"
+#include "sync.h"
+
+#include <string.h>
+
+/* How often a blocked thread looks for signals: a key press may take this long to be noticed. */
+#define POLL_NS 50000000
+
+static _Thread_local usm_event *current;
+
+void usm_event_set_current(usm_event *event)
+{
+    current = event;
+}
+
+usm_event *usm_event_current(void)
+{
+    return current;
+}
+
+usm_event *usm_event_new(usm_queue *queue)
+{
+    usm_event *event = usm_calloc(1, queue->backend->event_size);
+    if (event == NULL) {
+        return NULL;
+    }
+    usm_refcount_init(&event->refs, 1);
+    event->queue = usm_queue_retain(queue);
+    event->profiled = queue->profiling;
+    event->accesses = event->inline_accesses;
+    event->links = event->inline_links;
+    usm_live_add(USM_LIVE_EVENT, 1);
+    return event;
+}
+
+void usm_event_release(usm_event *event)
+{
+    if (!usm_refcount_down(&event->refs)) {
+        return;
+    }
+    usm_queue *queue = event->queue;
+    if (queue->backend->event_destroy != NULL) {
+        queue->backend->event_destroy(event);
+    }
+    usm_failure_release(event->failure);
+    if (event->accesses != event->inline_accesses) {
+        free(event->accesses);
+    }
+    if (event->links != event->inline_links) {
+        free(event->links);
+    }
+    free(event);
+    usm_live_add(USM_LIVE_EVENT, -1);
+    usm_queue_release(queue);
+}
+
+/* One link has ended, or usm_event_arm is through: true for the last. */
+static bool unblock(usm_event *event)
+{
+    return atomic_fetch_sub_explicit(&event->blockers, 1, memory_order_acq_rel) == 1;
+}
+
+static void inherit(usm_event *event, usm_event *from)
+{
+    usm_failure *none = NULL, *failure = from->failure;
+    if (failure != NULL && atomic_compare_exchange_strong_explicit(
+                               &event->cause, &none, failure, memory_order_acq_rel, memory_order_relaxed)) {
+        usm_failure_retain(failure);
+    }
+}
+
+static void link_done(usm_waiter *waiter, usm_event *ended)
+{
+    usm_link *link = (usm_link *)waiter;
+    usm_event *event = link->owner;
+    if (link->data) {
+        inherit(event, ended);
+    }
+    if (unblock(event)) {
+        event->ready(event);
+    }
+}
+
+bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self))
+{
+    event->ready = ready;
+    /* One more than the links: nothing becomes ready while the hooks are still being placed. */
+    atomic_store_explicit(&event->blockers, (uint32_t)event->n_links + 1, memory_order_relaxed);
+    for (size_t i = 0; i < event->n_links; i++) {
+        usm_link *link = &event->links[i];
+        link->waiter.done = link_done;
+        link->owner = event;
+        if (!usm_event_notify(link->event, &link->waiter)) {
+            if (link->data) {
+                inherit(event, link->event);
+            }
+            unblock(event); /* never the last: the extra one is still there */
+        }
+    }
+    return unblock(event);
+}
+
+bool usm_event_notify(usm_event *event, usm_waiter *waiter)
+{
+    if (usm_event_ended(event)) {
+        return false;
+    }
+    usm_leaf *leaf = usm_leaf_of(event);
+    pthread_mutex_lock(&leaf->mutex);
+    bool taken = !usm_event_ended(event);
+    if (taken) {
+        waiter->next = event->waiters;
+        event->waiters = waiter;
+    }
+    pthread_mutex_unlock(&leaf->mutex);
+    return taken;
+}
+
+/*
+ * What the task held goes back before anybody hears that it ended: who waited for it finds the memory free.
+ * Each count is taken off the list before it is given back, so that a fork in between leaks in the child, at
+ * worst.
+ */
+static void let_go(usm_event *event, usm_failure *failure)
+{
+    for (size_t i = 0; i < event->n_accesses; i++) {
+        usm_access *access = &event->accesses[i];
+        uint64_t stripe = usm_stripe_bit(access->alloc);
+        usm_hazard_lock(stripe);
+        usm_hazard_forget(access->alloc, access->mode, event, failure);
+        usm_hazard_unlock(stripe);
+    }
+    while (event->n_accesses > 0) {
+        usm_alloc_release_deferred(event->accesses[--event->n_accesses].alloc);
+    }
+    while (event->keeps != NULL) {
+        usm_keep *keep = event->keeps;
+        event->keeps = keep->next;
+        usm_deferred_push(&keep->deferred);
+    }
+    if (failure != NULL) {
+        usm_queue_remember(event->queue, failure);
+    }
+}
+
+void usm_event_finish(usm_event *event, usm_failure *failure)
+{
+    if (usm_event_ended(event)) {
+        usm_queue_forget(event->queue, event);
+        usm_failure_release(failure);
+        usm_event_release(event);
+        return;
+    }
+    usm_failure *cause = atomic_exchange_explicit(&event->cause, NULL, memory_order_acq_rel);
+    if (cause != NULL) {
+        if (failure == NULL) {
+            failure = usm_failure_from_cause(cause);
+            failure = failure != NULL ? failure : usm_failure_no_memory();
+        }
+        usm_failure_release(cause);
+    }
+    event->failure = failure;
+    let_go(event, failure);
+
+    usm_leaf *leaf = usm_leaf_of(event);
+    pthread_mutex_lock(&leaf->mutex);
+    usm_waiter *waiters = NULL; /* reversed: who asked first hears first */
+    while (event->waiters != NULL) {
+        usm_waiter *next = event->waiters->next;
+        event->waiters->next = waiters;
+        waiters = event->waiters;
+        event->waiters = next;
+    }
+    size_t n_links = event->n_links;
+    event->n_links = 0;
+    atomic_store_explicit(&event->state, failure != NULL ? USM_EVENT_ERROR : USM_EVENT_COMPLETE,
+                          memory_order_release);
+    if (event->sleepers != 0) {
+        pthread_cond_broadcast(&leaf->changed);
+    }
+    pthread_mutex_unlock(&leaf->mutex);
+    usm_queue_forget(event->queue, event);
+
+    while (waiters != NULL) {
+        usm_waiter *next = waiters->next; /* the waiter's memory may go with its call */
+        waiters->done(waiters, event);
+        waiters = next;
+    }
+    for (size_t i = 0; i < n_links; i++) {
+        usm_event_release(event->links[i].event);
+    }
+    usm_event_release(event);
+}
+
+/* Puts what the event waits for on the stack, once a walk, unless it was submitted before the current task.
+ */
+static void visit(usm_event *event, uint64_t walk, usm_wait_list *stack)
+{
+    usm_leaf *leaf = usm_leaf_of(event);
+    pthread_mutex_lock(&leaf->mutex);
+    if (event->visited != walk) {
+        event->visited = walk;
+        for (size_t i = 0; i < event->n_links; i++) {
+            usm_event *needed = event->links[i].event;
+            if (needed->order >= current->order) {
+                /* Out of memory ends the walk early: the wait is then taken for a harmless one. */
+                usm_wait_list_add(stack, needed, false);
+            }
+        }
+    }
+    pthread_mutex_unlock(&leaf->mutex);
+}
+
+bool usm_event_needs_current(usm_event *event)
+{
+    static _Atomic uint64_t walks;
+    if (current == NULL || event->order < current->order) {
+        return false;
+    }
+    uint64_t walk = atomic_fetch_add_explicit(&walks, 1, memory_order_relaxed) + 1;
+    bool found = false;
+    usm_wait_list stack; /* each entry is held: it may end under our feet */
+    usm_wait_list_init(&stack);
+    usm_wait_list_add(&stack, event, false);
+    while (stack.n != 0 && !found) {
+        usm_event *top = stack.items[--stack.n].event;
+        found = top == current;
+        visit(top, walk, &stack);
+        usm_event_release(top);
+    }
+    usm_wait_list_clear(&stack);
+    return found;
+}
+
+usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
+                              usm_error *error)
+{
+    if (usm_event_ended(event)) {
+        return USM_OK;
+    }
+    if (usm_event_needs_current(event)) {
+        return usm_error_set(error, USM_DEADLOCK,
+                             "this task cannot wait for an event that itself waits for this task");
+    }
+    usm_status status = USM_OK;
+    usm_leaf *leaf = usm_leaf_of(event);
+    pthread_mutex_lock(&leaf->mutex);
+    event->sleepers++;
+    while (!usm_event_ended(event)) {
+        int64_t now = poll != NULL || deadline_ns != INT64_MAX ? usm_clock_ns() : 0;
+        if (now >= deadline_ns) {
+            status = usm_error_set(error, USM_TIMEOUT, "the work had not ended when the timeout ran out");
+            break;
+        }
+        int64_t until = poll != NULL && deadline_ns - now > POLL_NS ? now + POLL_NS : deadline_ns;
+        if (!usm_cond_wait_until(&leaf->changed, &leaf->mutex, until) && poll != NULL &&
+            !usm_event_ended(event)) {
+            pthread_mutex_unlock(&leaf->mutex);
+            bool stop = poll(argument);
+            pthread_mutex_lock(&leaf->mutex);
+            if (stop) {
+                status = usm_error_set(error, USM_INTERRUPTED, "interrupted");
+                break;
+            }
+        }
+    }
+    event->sleepers--;
+    pthread_mutex_unlock(&leaf->mutex);
+    return status;
+}
+
+usm_status usm_event_wait(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
+                          usm_error *error)
+{
+    usm_status status = usm_event_wait_end(event, deadline_ns, poll, argument, error);
+    if (status == USM_OK && usm_event_get_state(event) == USM_EVENT_ERROR) {
+        usm_failure_deliver(event->failure);
+        status = usm_error_failed(error, event->failure);
+    }
+    return status;
+}

@@ -1,0 +1,165 @@
+/*
+ * Events: pieces of asynchronous work. One event is one task in one queue; it holds what the task needs (its
+ * queue, allocations, Python objects) until the task has ended, and who waits for it.
+ */
+#ifndef USM_CORE_EVENT_H
+#define USM_CORE_EVENT_H
+
+#include "deferred.h"
+#include "error.h"
+#include "refcount.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct usm_queue;
+struct usm_alloc;
+
+/* Ordered: a later state is never left for an earlier one. */
+typedef enum usm_event_state {
+    USM_EVENT_SUBMITTED,
+    USM_EVENT_RUNNING,
+    USM_EVENT_COMPLETE,
+    USM_EVENT_ERROR,
+} usm_event_state;
+
+/* How a task touches an allocation. Reading what a failed task should have written is refused. */
+typedef enum usm_access_mode { USM_READ = 1, USM_WRITE = 2, USM_READ_WRITE = 3 } usm_access_mode;
+
+typedef struct usm_access {
+    struct usm_alloc *alloc;
+    usm_access_mode mode;
+} usm_access;
+
+/*
+ * Something that must live until a task has ended, and is let go of by csrc/py: embedded in the holder's own
+ * struct. `deferred.run` frees it, on a thread that holds the GIL.
+ */
+typedef struct usm_keep {
+    usm_deferred deferred;
+    struct usm_keep *next;
+} usm_keep;
+
+/* An event that another waits for. `data`: its failure is the waiter's failure too; else it is order alone.
+ */
+typedef struct usm_wait {
+    struct usm_event *event;
+    bool data;
+} usm_wait;
+
+/*
+ * Embedded in whatever wants to hear of the end. `done` runs once, on the thread that finished the event,
+ * with no lock held; it must not block and must not run Python.
+ */
+typedef struct usm_waiter {
+    struct usm_waiter *next;
+    void (*done)(struct usm_waiter *self, struct usm_event *event);
+} usm_waiter;
+
+/* One dependency of a submitted task: a count of the event that is waited for, and the hook in its list. */
+typedef struct usm_link {
+    usm_waiter waiter;
+    struct usm_event *owner; /* the event that waits; no count: it outlives its links */
+    struct usm_event *event; /* one count */
+    bool data;
+} usm_link;
+
+#define USM_INLINE_ACCESSES 4
+#define USM_INLINE_LINKS 4
+
+typedef struct usm_event {
+    usm_refcount refs;
+    _Atomic uint8_t state;
+    bool profiled;           /* the times below are filled as they come */
+    uint64_t order;          /* of submission, in the whole process; above that of all it depends on */
+    struct usm_queue *queue; /* one count */
+    int64_t submit_ns, start_ns, end_ns;
+    struct usm_failure *failure; /* one count, set before the state is ERROR */
+
+    /* Queue lock: the queue's pending events, in the order of submission. */
+    struct usm_event *previous, *following;
+
+    /* Leaf stripe of this event. */
+    usm_waiter *waiters;
+    unsigned sleepers; /* threads in usm_event_wait */
+    usm_link *links;   /* set at submission, taken away at the end */
+    size_t n_links;
+    uint64_t visited; /* by usm_event_needs_current: the number of the last walk */
+
+    /* See usm_event_arm. */
+    _Atomic uint32_t blockers;
+    void (*ready)(struct usm_event *self);
+    _Atomic(struct usm_failure *) cause; /* of the first data link that failed; one count */
+
+    /* From submission to the end; touched by the submitting and the finishing thread alone. */
+    usm_access *accesses; /* one count of each allocation */
+    size_t n_accesses;
+    usm_keep *keeps;
+
+    usm_access inline_accesses[USM_INLINE_ACCESSES];
+    usm_link inline_links[USM_INLINE_LINKS];
+} usm_event;
+
+static inline usm_event_state usm_event_get_state(const usm_event *event)
+{
+    return (usm_event_state)atomic_load_explicit(&((usm_event *)event)->state, memory_order_acquire);
+}
+
+static inline bool usm_event_ended(const usm_event *event)
+{
+    return usm_event_get_state(event) >= USM_EVENT_COMPLETE;
+}
+
+static inline usm_event *usm_event_retain(USM_KEEPS usm_event *event)
+{
+    usm_refcount_up(&event->refs);
+    return event;
+}
+
+void usm_event_release(USM_TAKES usm_event *event);
+
+/* A new event of the queue, in state SUBMITTED, one count. NULL when memory ran out. */
+USM_GIVES usm_event *usm_event_new(USM_KEEPS struct usm_queue *queue);
+
+/* Held by the backend while it runs the task on this thread; NULL elsewhere. See usm_event_wait. */
+void usm_event_set_current(usm_event *event);
+usm_event *usm_event_current(void);
+
+/*
+ * Waits for the event's links without a thread. True when all have ended already: the caller goes on by
+ * itself. False: `ready` will be called once, with no lock held, on the thread that ended the last of them.
+ * In both cases event->cause then holds the failure that the task inherits, if any: it must not run.
+ */
+bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self));
+
+/*
+ * The end of the task: success where failure is NULL and no link failed. Wakes waiters, lets later work go,
+ * releases what the task held (what needs Python is deferred) and the backend's count. All links have ended.
+ * Any thread, no lock held. A task that has ended already (in a fork's child) is only released.
+ */
+void usm_event_finish(USM_TAKES usm_event *event, USM_TAKES struct usm_failure *failure);
+
+/* False when the event has ended and the waiter was not taken. Any thread; any lock but a leaf stripe. */
+bool usm_event_notify(usm_event *event, usm_waiter *waiter);
+
+/*
+ * What a blocked thread does every 50 ms without any lock: true ends the wait with USM_INTERRUPTED. NULL:
+ * never.
+ */
+typedef bool (*usm_wait_poll)(void *argument);
+
+/*
+ * Blocks until the event has ended or the deadline (usm_clock_ns; INT64_MAX: none) has passed. No lock, no
+ * GIL. USM_FAILED when the task failed (which marks the failure as delivered), USM_TIMEOUT, USM_INTERRUPTED,
+ * and USM_DEADLOCK when called inside a task that the event waits for.
+ */
+usm_status usm_event_wait(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
+                          usm_error *error);
+/* The same without looking at the result: USM_OK once it has ended, however it ended. */
+usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
+                              usm_error *error);
+
+/* The event is, or waits for, the task that this thread is running: a wait for it would never end. */
+bool usm_event_needs_current(usm_event *event);
+
+#endif

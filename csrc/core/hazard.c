@@ -1,0 +1,167 @@
+#include "hazard.h"
+
+#include "heap.h"
+#include "sync.h"
+
+#include <string.h>
+
+/* Beyond this many entries repeats are kept: they cost a hook each, while looking for them costs n * n. */
+#define DEDUPLICATED 64
+
+bool usm_wait_list_add(usm_wait_list *list, usm_event *event, bool data)
+{
+    if (list->n <= DEDUPLICATED) {
+        for (size_t i = 0; i < list->n; i++) {
+            if (list->items[i].event == event) {
+                list->items[i].data |= data;
+                return true;
+            }
+        }
+    }
+    if (list->n == list->capacity) {
+        size_t capacity = list->capacity * 2;
+        bool was_inline = list->items == list->inline_items;
+        usm_wait *items = usm_realloc(was_inline ? NULL : list->items, capacity * sizeof *items);
+        if (items == NULL) {
+            return false;
+        }
+        if (was_inline) {
+            memcpy(items, list->inline_items, sizeof list->inline_items);
+        }
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->items[list->n++] = (usm_wait){usm_event_retain(event), data};
+    return true;
+}
+
+void usm_wait_list_clear(usm_wait_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        usm_event_release(list->items[i].event);
+    }
+    if (list->items != list->inline_items) {
+        free(list->items);
+    }
+    usm_wait_list_init(list);
+}
+
+uint64_t usm_hazard_mask(const usm_access *accesses, size_t n)
+{
+    uint64_t mask = 0;
+    for (size_t i = 0; i < n; i++) {
+        mask |= usm_stripe_bit(accesses[i].alloc);
+    }
+    return mask;
+}
+
+usm_status usm_hazard_collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits,
+                              usm_failure **cause, usm_error *error)
+{
+    if (USM_UNLIKELY(atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED)) {
+        return usm_error_set(error, USM_VALUE,
+                             "this array was borrowed and its borrow has ended; copy what is needed later "
+                             "before the end of the with block");
+    }
+    if (USM_LIKELY(usm_alloc_is_clean(alloc))) {
+        return USM_OK;
+    }
+    usm_hazards *hazards = &alloc->hazards;
+    usm_failure *failure = atomic_load_explicit(&hazards->failure, memory_order_relaxed);
+    if (failure != NULL) {
+        if (atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
+            usm_hazard_spoil(alloc, NULL);
+        } else if ((mode & USM_READ) != 0 && *cause == NULL) {
+            *cause = failure;
+        }
+    }
+    bool enough = true;
+    if (hazards->writer != NULL) {
+        enough = usm_wait_list_add(waits, hazards->writer, (mode & USM_READ) != 0);
+    }
+    if ((mode & USM_WRITE) != 0) {
+        for (uint32_t i = 0; i < hazards->n_readers && enough; i++) {
+            enough = usm_wait_list_add(waits, hazards->readers[i], false);
+        }
+    }
+    return enough ? USM_OK
+                  : usm_error_memory(error, waits->n * 2 * sizeof(usm_wait), "a list of dependencies");
+}
+
+bool usm_hazard_reserve(usm_alloc *alloc, usm_access_mode mode)
+{
+    usm_hazards *hazards = &alloc->hazards;
+    if ((mode & USM_WRITE) != 0 || hazards->n_readers < hazards->readers_capacity) {
+        return true;
+    }
+    uint32_t capacity = hazards->readers_capacity == 0 ? 4 : hazards->readers_capacity * 2;
+    usm_event **readers = usm_realloc(hazards->readers, capacity * sizeof *readers);
+    if (readers == NULL) {
+        return false;
+    }
+    hazards->readers = readers;
+    hazards->readers_capacity = capacity;
+    return true;
+}
+
+static void count_pending(usm_hazards *hazards)
+{
+    atomic_store_explicit(&hazards->pending, (hazards->writer != NULL) + hazards->n_readers,
+                          memory_order_release);
+}
+
+void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, usm_event *event)
+{
+    usm_hazards *hazards = &alloc->hazards;
+    if ((mode & USM_WRITE) != 0) {
+        /*
+         * The replaced events have not finished (finishing takes them out of here first), so the counts given
+         * back are not their last: nothing is destroyed under the lock.
+         */
+        if (hazards->writer != event) {
+            if (hazards->writer != NULL) {
+                usm_event_release(hazards->writer);
+            }
+            hazards->writer = usm_event_retain(event);
+        }
+        for (uint32_t i = 0; i < hazards->n_readers; i++) {
+            usm_event_release(hazards->readers[i]);
+        }
+        hazards->n_readers = 0;
+        usm_hazard_spoil(alloc, NULL);
+    } else if (hazards->writer != event) {
+        hazards->readers[hazards->n_readers++] = usm_event_retain(event);
+    }
+    count_pending(hazards);
+}
+
+void usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_failure *failure)
+{
+    usm_hazards *hazards = &alloc->hazards;
+    /* The backend's count outlives this, so the releases below are never the last. */
+    if (hazards->writer == event) {
+        hazards->writer = NULL;
+        usm_event_release(event);
+        if (failure != NULL && !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
+            usm_hazard_spoil(alloc, failure);
+        }
+    } else if ((mode & USM_WRITE) == 0) {
+        for (uint32_t i = 0; i < hazards->n_readers; i++) {
+            if (hazards->readers[i] == event) {
+                hazards->readers[i] = hazards->readers[--hazards->n_readers];
+                usm_event_release(event);
+                break;
+            }
+        }
+    }
+    count_pending(hazards);
+}
+
+void usm_hazard_spoil(usm_alloc *alloc, usm_failure *failure)
+{
+    usm_failure *old = atomic_exchange_explicit(
+        &alloc->hazards.failure, failure == NULL ? NULL : usm_failure_retain(failure), memory_order_acq_rel);
+    if (old != NULL) {
+        usm_failure_release(old);
+    }
+}

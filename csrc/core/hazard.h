@@ -1,0 +1,47 @@
+/*
+ * Hazards: which earlier tasks a new one must wait for because they touch the same memory.
+ * All functions but usm_hazard_mask need the hazard stripe of the allocation.
+ */
+#ifndef USM_CORE_HAZARD_H
+#define USM_CORE_HAZARD_H
+
+#include "alloc.h"
+
+/* A growing list of dependencies; each entry has a count of its event. Small ones need no memory. */
+#define USM_INLINE_WAITS 16
+typedef struct usm_wait_list {
+    usm_wait *items;
+    size_t n, capacity;
+    usm_wait inline_items[USM_INLINE_WAITS];
+} usm_wait_list;
+
+static inline void usm_wait_list_init(usm_wait_list *list)
+{
+    list->items = list->inline_items;
+    list->n = 0;
+    list->capacity = USM_INLINE_WAITS;
+}
+
+/* Adds an event that has not ended; an event that is there already only gains `data`. False: no memory. */
+bool usm_wait_list_add(usm_wait_list *list, USM_KEEPS usm_event *event, bool data);
+/* Gives the counts back; no lock held (an event's last count may go here). */
+void usm_wait_list_clear(usm_wait_list *list);
+
+uint64_t usm_hazard_mask(const usm_access *accesses, size_t n);
+
+/*
+ * Adds what the access must wait for. *cause (if NULL before) becomes the failure, without a count, that
+ * makes the access pointless. USM_MEMORY, or USM_VALUE for memory whose borrow has ended.
+ */
+usm_status usm_hazard_collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits,
+                              usm_failure **cause, usm_error *error);
+/* Makes room for one more reader, so that recording cannot fail. False: no memory. */
+bool usm_hazard_reserve(usm_alloc *alloc, usm_access_mode mode);
+/* From now on later accesses wait for the event; a write replaces what was recorded before. */
+void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, USM_KEEPS usm_event *event);
+/* The event has ended. A failed write that no later one replaced spoils the memory. */
+void usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_failure *failure);
+/* The failure of the last write; NULL clears it (the memory was written anew). */
+void usm_hazard_spoil(usm_alloc *alloc, USM_KEEPS usm_failure *failure);
+
+#endif

@@ -1,0 +1,115 @@
+#include "pool.h"
+
+#include "backend.h"
+#include "heap.h"
+#include "live.h"
+#include "sync.h"
+
+/*
+ * Four classes to each doubling from 64 bytes to 1 MiB: a block is at most a quarter larger than what was
+ * asked for. Blocks of 4 KiB and more keep the alignment that the backend gave them.
+ */
+#define SMALLEST_SHIFT 6
+#define CLASSES (4 * 14 + 1)
+
+struct usm_pool {
+    /* Written under the leaf stripe of the pool; last in, first out: warm in the cache. */
+    _Atomic(usm_alloc *) free[CLASSES];
+    size_t spare;
+};
+
+usm_pool *usm_pool_create(void)
+{
+    return usm_calloc(1, sizeof(usm_pool));
+}
+
+uint8_t usm_pool_class(size_t nbytes, size_t *block)
+{
+    if (nbytes <= (size_t)1 << SMALLEST_SHIFT) {
+        *block = (size_t)1 << SMALLEST_SHIFT;
+        return 0;
+    }
+    if (nbytes > USM_POOL_LARGEST) {
+        *block = nbytes;
+        return USM_NOT_POOLED;
+    }
+    /* 2**shift < nbytes <= 2**(shift + 1), cut into four steps. */
+    unsigned shift = 63 - (unsigned)__builtin_clzll((unsigned long long)nbytes - 1);
+    size_t step = (size_t)1 << (shift - 2);
+    size_t steps = (nbytes - ((size_t)1 << shift) + step - 1) / step;
+    *block = ((size_t)1 << shift) + steps * step;
+    return (uint8_t)(4 * (shift - SMALLEST_SHIFT) + steps);
+}
+
+usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class)
+{
+    if (atomic_load_explicit(&pool->free[size_class], memory_order_relaxed) == NULL) {
+        return NULL; /* a glance without the lock: at worst a spare block is missed */
+    }
+    usm_leaf *leaf = usm_leaf_of(pool);
+    pthread_mutex_lock(&leaf->mutex);
+    usm_alloc *alloc = pool->free[size_class];
+    if (alloc != NULL) {
+        pool->free[size_class] = alloc->link.next_free;
+        pool->spare -= alloc->size;
+    }
+    pthread_mutex_unlock(&leaf->mutex);
+    return alloc;
+}
+
+bool usm_pool_push(usm_pool *pool, usm_alloc *alloc)
+{
+    usm_leaf *leaf = usm_leaf_of(pool);
+    pthread_mutex_lock(&leaf->mutex);
+    bool room = pool->spare + alloc->size <= USM_POOL_LIMIT;
+    if (room) {
+        pool->spare += alloc->size;
+        alloc->link.next_free = pool->free[alloc->size_class];
+        pool->free[alloc->size_class] = alloc;
+    }
+    pthread_mutex_unlock(&leaf->mutex);
+    return room;
+}
+
+size_t usm_pool_spare(usm_pool *pool)
+{
+    usm_leaf *leaf = usm_leaf_of(pool);
+    pthread_mutex_lock(&leaf->mutex);
+    size_t spare = pool->spare;
+    pthread_mutex_unlock(&leaf->mutex);
+    return spare;
+}
+
+size_t usm_pool_trim(usm_pool *pool, usm_place *place, usm_kind kind)
+{
+    usm_alloc *all = NULL;
+    usm_leaf *leaf = usm_leaf_of(pool);
+    pthread_mutex_lock(&leaf->mutex);
+    for (int i = 0; i < CLASSES; i++) {
+        while (pool->free[i] != NULL) {
+            usm_alloc *alloc = pool->free[i];
+            pool->free[i] = alloc->link.next_free;
+            alloc->link.next_free = all;
+            all = alloc;
+        }
+    }
+    size_t freed = pool->spare;
+    pool->spare = 0;
+    pthread_mutex_unlock(&leaf->mutex);
+    while (all != NULL) {
+        usm_alloc *next = all->link.next_free;
+        place->context->backend->memory_free(place->context, place->device, kind, all->pointer, all->size);
+        free(all->hazards.readers);
+        free(all);
+        all = next;
+    }
+    return freed;
+}
+
+void usm_pool_destroy(usm_pool *pool, usm_place *place, usm_kind kind)
+{
+    if (pool != NULL) {
+        usm_pool_trim(pool, place, kind);
+        free(pool);
+    }
+}

@@ -1,0 +1,31 @@
+/* Pools: spare blocks of one (context, device, kind), so that a small allocation costs no driver call. */
+#ifndef USM_CORE_POOL_H
+#define USM_CORE_POOL_H
+
+#include "alloc.h"
+
+/* Spare blocks of a pool never exceed this; blocks above the largest class go straight to the driver. */
+#define USM_POOL_LIMIT ((size_t)64 << 20)
+#define USM_POOL_LARGEST ((size_t)1 << 20)
+#define USM_NOT_POOLED 255
+
+typedef struct usm_pool usm_pool;
+
+usm_pool *usm_pool_create(void);
+/* The context is going: all spare blocks return to the driver. */
+void usm_pool_destroy(usm_pool *pool, usm_place *place, usm_kind kind);
+
+/* The class of a size, and the bytes that its blocks have. nbytes > 0. */
+uint8_t usm_pool_class(size_t nbytes, size_t *block);
+
+/* A spare block with its allocation struct, or NULL. Any thread. */
+usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class);
+/* False when the pool is full: the caller frees the block. Any thread. */
+bool usm_pool_push(usm_pool *pool, usm_alloc *alloc);
+
+/* Bytes of spare blocks. */
+size_t usm_pool_spare(usm_pool *pool);
+/* Returns spare blocks to the driver; the bytes freed. */
+size_t usm_pool_trim(usm_pool *pool, usm_place *place, usm_kind kind);
+
+#endif

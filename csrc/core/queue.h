@@ -1,0 +1,84 @@
+/* Queues: where work is submitted, and the order between pieces of work. */
+#ifndef USM_CORE_QUEUE_H
+#define USM_CORE_QUEUE_H
+
+#include "alloc.h"
+#include "command.h"
+#include "context.h"
+#include "event.h"
+#include "sync.h"
+
+typedef enum usm_priority { USM_PRIORITY_LOW, USM_PRIORITY_NORMAL, USM_PRIORITY_HIGH } usm_priority;
+
+typedef struct usm_queue {
+    usm_refcount refs;
+    const struct usm_backend *backend;
+    usm_context *context; /* one count */
+    usm_device *device;
+    usm_place *place; /* of (context, device) */
+    bool in_order, profiling;
+    bool cached; /* the one queue that the process keeps for its place */
+    usm_priority priority;
+    void *native;
+
+    pthread_mutex_t lock;
+    /* Under lock: events that have not ended, in the order of submission. */
+    usm_event *first, *last;
+    usm_event *barrier; /* out of order: the last barrier that has not ended; everything later waits for it */
+    usm_failure *failure; /* the first since the last usm_queue_wait; one count */
+
+    /* Registry lock: the list of all queues. */
+    struct usm_queue *previous, *next;
+} usm_queue;
+
+typedef struct usm_queue_options {
+    bool in_order, profiling;
+    usm_priority priority;
+} usm_queue_options;
+
+usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, USM_GIVES usm_queue **out,
+                            usm_error *error);
+USM_GIVES usm_queue *usm_queue_retain(usm_queue *queue);
+void usm_queue_release(USM_TAKES usm_queue *queue);
+
+typedef struct usm_submission {
+    const usm_command *command;
+    const usm_access *accesses; /* at most one entry an allocation is needed; repeats are allowed */
+    size_t n_accesses;
+    const usm_wait *waits; /* explicit dependencies */
+    size_t n_waits;
+    /* Taken over when the submission succeeds; stays the caller's when it fails. */
+    usm_keep *keeps;
+} usm_submission;
+
+/*
+ * Hands work to the queue and returns at once, but for short work on an idle queue, which is done when this
+ * returns. *out (may be NULL) is the task's event. Fails without a trace; a dependency that has failed
+ * already is not a failure of the call but ends the event in ERROR. No lock held; does not run Python.
+ */
+usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, USM_GIVES usm_event **out,
+                            usm_error *error);
+
+/*
+ * Waits for all work submitted so far (inside a task: for what does not wait for the task itself). USM_FAILED
+ * with the first failure since the last call of this function, once.
+ */
+usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
+                          usm_error *error);
+
+/* Events that stand for all work submitted so far, one count each, in a malloc'd array; for waits on a queue.
+ */
+usm_status usm_queue_snapshot(usm_queue *queue, USM_GIVES usm_wait **out, size_t *count, usm_error *error);
+
+/* Calls usm_queue_wait on every queue of the process, ignoring failures. For the interpreter's exit. */
+usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argument, usm_error *error);
+
+/* For core/fork.c only. The first: registry lock held. The second: in the child, with no lock held. */
+void usm_queues_fork(usm_fork_phase phase);
+void usm_queues_after_fork(void);
+
+/* For core/event.c only: the first failure is remembered before the event ends, the event forgotten after. */
+void usm_queue_remember(usm_queue *queue, usm_failure *failure);
+void usm_queue_forget(usm_queue *queue, usm_event *event);
+
+#endif

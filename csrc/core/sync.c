@@ -1,0 +1,103 @@
+#include "sync.h"
+
+#include <errno.h>
+#include <time.h>
+
+static pthread_mutex_t hazards[USM_STRIPES];
+static usm_leaf leaves[USM_STRIPES];
+static pthread_mutex_t registry;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void start(void)
+{
+    pthread_mutex_init(&registry, NULL);
+    for (int i = 0; i < USM_STRIPES; i++) {
+        pthread_mutex_init(&hazards[i], NULL);
+        pthread_mutex_init(&leaves[i].mutex, NULL);
+        usm_cond_init(&leaves[i].changed);
+    }
+}
+
+void usm_sync_start(void)
+{
+    pthread_once(&once, start);
+}
+
+void usm_hazard_lock(uint64_t mask)
+{
+    for (; mask != 0; mask &= mask - 1) {
+        pthread_mutex_lock(&hazards[__builtin_ctzll(mask)]);
+    }
+}
+
+void usm_hazard_unlock(uint64_t mask)
+{
+    for (; mask != 0; mask &= mask - 1) {
+        pthread_mutex_unlock(&hazards[__builtin_ctzll(mask)]);
+    }
+}
+
+usm_leaf *usm_leaf_of(const void *address)
+{
+    return &leaves[usm_stripe(address)];
+}
+
+void usm_registry_lock(void)
+{
+    pthread_mutex_lock(&registry);
+}
+
+void usm_registry_unlock(void)
+{
+    pthread_mutex_unlock(&registry);
+}
+
+int64_t usm_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void usm_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+bool usm_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline_ns)
+{
+    if (deadline_ns == INT64_MAX) {
+        pthread_cond_wait(cond, mutex);
+        return true;
+    }
+    struct timespec until = {.tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000};
+    return pthread_cond_timedwait(cond, mutex, &until) != ETIMEDOUT;
+}
+
+void usm_sync_lock_all(void)
+{
+    usm_hazard_lock(UINT64_MAX);
+    for (int i = 0; i < USM_STRIPES; i++) {
+        pthread_mutex_lock(&leaves[i].mutex);
+    }
+}
+
+void usm_sync_unlock_all(void)
+{
+    for (int i = USM_STRIPES - 1; i >= 0; i--) {
+        pthread_mutex_unlock(&leaves[i].mutex);
+    }
+    usm_hazard_unlock(UINT64_MAX);
+}
+
+/* In a forked child: the waiters that the condition variables remember do not exist here. */
+void usm_sync_renew(void)
+{
+    for (int i = 0; i < USM_STRIPES; i++) {
+        usm_cond_init(&leaves[i].changed);
+    }
+}

@@ -1,0 +1,68 @@
+/*
+ * Locks of the core, their order, and what fork() does to them.
+ *
+ * Order, outermost first:
+ *   1. the GIL or a critical section (csrc/py); no lock below is ever held while Python may run
+ *   2. the registry lock: backends, contexts, cached queues, the list of all queues
+ *   3. one queue's lock
+ *   4. hazard stripes, several at once, always in ascending index order
+ *   5. one leaf stripe: an event's waiters, a pool's free lists; nothing is locked under it
+ *
+ * Hazards and waiters share fixed arrays of locks, chosen by address, instead of a lock in each object:
+ * objects stay small, taking the locks of many allocations needs a bit mask instead of a sort, and fork() can
+ * hold all of them, so that the child never meets a lock whose owner does not exist there.
+ */
+#ifndef USM_CORE_SYNC_H
+#define USM_CORE_SYNC_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define USM_STRIPES 64
+
+static inline unsigned usm_stripe(const void *address)
+{
+    uintptr_t bits = (uintptr_t)address >> 6; /* objects are spaced by at least a cache line */
+    return (unsigned)((bits ^ (bits >> 6) ^ (bits >> 12)) & (USM_STRIPES - 1));
+}
+
+static inline uint64_t usm_stripe_bit(const void *address)
+{
+    return UINT64_C(1) << usm_stripe(address);
+}
+
+/* Locks or unlocks each hazard stripe whose bit is set. */
+void usm_hazard_lock(uint64_t mask);
+void usm_hazard_unlock(uint64_t mask);
+
+typedef struct usm_leaf {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* on CLOCK_MONOTONIC; broadcast only, several objects share it */
+} usm_leaf;
+
+usm_leaf *usm_leaf_of(const void *address);
+
+void usm_registry_lock(void);
+void usm_registry_unlock(void);
+
+/* CLOCK_MONOTONIC, nanoseconds: the clock of every time that host tasks report. */
+int64_t usm_clock_ns(void);
+
+/*
+ * Condition variables on CLOCK_MONOTONIC. usm_cond_wait_until returns false when the deadline (nanoseconds of
+ * usm_clock_ns; INT64_MAX waits for ever) passed.
+ */
+void usm_cond_init(pthread_cond_t *cond);
+bool usm_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline_ns);
+
+typedef enum usm_fork_phase { USM_FORK_PREPARE, USM_FORK_PARENT, USM_FORK_CHILD } usm_fork_phase;
+
+/* Must run before anything else of the core; may be called again. */
+void usm_sync_start(void);
+/* For core/fork.c only. */
+void usm_sync_lock_all(void);
+void usm_sync_unlock_all(void);
+void usm_sync_renew(void);
+
+#endif
