@@ -1,7 +1,7 @@
 /* Rows of elements: moved bit for bit, or converted. One function for each pair of types, made by macros. */
 #include "host.h"
 
-#include "half.h"
+#include "../../core/half.h"
 
 #include <stddef.h>
 

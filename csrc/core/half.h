@@ -1,6 +1,6 @@
 /* float16 and bfloat16 as bits, to and from float and double, rounding to nearest even. */
-#ifndef USM_HOST_HALF_H
-#define USM_HOST_HALF_H
+#ifndef USM_CORE_HALF_H
+#define USM_CORE_HALF_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,0 +1,118 @@
+#include "args.h"
+
+static PyObject *name_of(usmpy_state *state, const usmpy_signature *signature, int i)
+{
+    return state->names[signature->names[i]];
+}
+
+/* The parameter that a keyword names: its index, -1 for none, -2 with an exception. */
+static int find(usmpy_state *state, const usmpy_signature *signature, PyObject *keyword)
+{
+    for (int i = signature->n_only; i < signature->n; i++) {
+        if (keyword == name_of(state, signature, i)) {
+            return i;
+        }
+    }
+    for (int i = signature->n_only; i < signature->n; i++) { /* not interned: a call through **kwargs */
+        int same = PyObject_RichCompareBool(keyword, name_of(state, signature, i), Py_EQ);
+        if (same != 0) {
+            return same < 0 ? -2 : i;
+        }
+    }
+    return -1;
+}
+
+static int put_keyword(usmpy_state *state, const usmpy_signature *signature, PyObject *keyword,
+                       PyObject *value, PyObject **out)
+{
+    int i = find(state, signature, keyword);
+    if (i == -1) {
+        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%S'", signature->function,
+                     keyword);
+    }
+    if (i < 0) {
+        return -1;
+    }
+    if (out[i] != NULL) {
+        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", signature->function,
+                     keyword);
+        return -1;
+    }
+    out[i] = value;
+    return 0;
+}
+
+static int put_positional(const usmpy_signature *signature, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject **out)
+{
+    for (int i = 0; i < signature->n; i++) {
+        out[i] = i < nargs && i < signature->n_positional ? args[i] : NULL;
+    }
+    if (nargs > signature->n_positional) {
+        PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional argument%s (%zd given)",
+                     signature->function, signature->n_positional, signature->n_positional == 1 ? "" : "s",
+                     nargs);
+        return -1;
+    }
+    return 0;
+}
+
+static int check_required(usmpy_state *state, const usmpy_signature *signature, PyObject **out)
+{
+    for (int i = 0; i < signature->n_required; i++) {
+        if (out[i] == NULL) {
+            PyErr_Format(PyExc_TypeError, "%s() missing required argument '%U'", signature->function,
+                         name_of(state, signature, i));
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int usmpy_parse_slow(usmpy_state *state, const usmpy_signature *signature, PyObject *const *args,
+                     Py_ssize_t nargs, PyObject *kwnames, PyObject **out)
+{
+    if (put_positional(signature, args, nargs, out) < 0) {
+        return -1;
+    }
+    Py_ssize_t n_keywords = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
+    for (Py_ssize_t i = 0; i < n_keywords; i++) {
+        if (put_keyword(state, signature, PyTuple_GET_ITEM(kwnames, i), args[nargs + i], out) < 0) {
+            return -1;
+        }
+    }
+    return check_required(state, signature, out);
+}
+
+int usmpy_parse_tuple(usmpy_state *state, const usmpy_signature *signature, PyObject *args, PyObject *kwargs,
+                      PyObject **out)
+{
+    PyObject *items[USMPY_MAX_PARAMETERS];
+    Py_ssize_t nargs = PyTuple_GET_SIZE(args), position = 0;
+    for (Py_ssize_t i = 0; i < nargs && i < USMPY_MAX_PARAMETERS; i++) {
+        items[i] = PyTuple_GET_ITEM(args, i);
+    }
+    if (put_positional(signature, items, nargs, out) < 0) {
+        return -1;
+    }
+    PyObject *keyword, *value;
+    while (kwargs != NULL && PyDict_Next(kwargs, &position, &keyword, &value)) {
+        if (put_keyword(state, signature, keyword, value, out) < 0) {
+            return -1;
+        }
+    }
+    return check_required(state, signature, out);
+}
+
+int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter)
+{
+    if (argument == NULL) {
+        return otherwise;
+    }
+    if (!PyBool_Check(argument)) {
+        PyErr_Format(PyExc_TypeError, "%s(): %s is %R; True or False are allowed", function, parameter,
+                     argument);
+        return -1;
+    }
+    return argument == Py_True;
+}

@@ -1,0 +1,55 @@
+/* Vectorcall arguments against interned names: what Argument Clinic would generate, in one function. */
+#ifndef USMPY_ARGS_H
+#define USMPY_ARGS_H
+
+#include "module.h"
+
+#define USMPY_MAX_PARAMETERS 10
+
+/*
+ * Parameters in order: the first n_positional may be given by position, the first n_only by position alone
+ * (their names matter for messages only), the first n_required must be given, the others are keyword-only.
+ */
+typedef struct usmpy_signature {
+    const char *function;
+    uint8_t n, n_positional, n_only, n_required;
+    uint8_t names[USMPY_MAX_PARAMETERS]; /* usmpy_name */
+} usmpy_signature;
+
+/*
+ * out[i] becomes the i-th argument, borrowed, or NULL where it was left out. 0, or -1 with a TypeError that
+ * names the function and the parameter.
+ */
+int usmpy_parse_slow(usmpy_state *state, const usmpy_signature *signature, PyObject *const *args,
+                     Py_ssize_t nargs, PyObject *kwnames, PyObject **out);
+
+static inline int usmpy_parse(usmpy_state *state, const usmpy_signature *signature, PyObject *const *args,
+                              Py_ssize_t nargs, PyObject *kwnames, PyObject **out)
+{
+    if (kwnames == NULL && nargs >= signature->n_required && nargs <= signature->n_positional) {
+        for (Py_ssize_t i = 0; i < signature->n; i++) {
+            out[i] = i < nargs ? args[i] : NULL;
+        }
+        return 0;
+    }
+    return usmpy_parse_slow(state, signature, args, nargs, kwnames, out);
+}
+
+/* The same for tp_new, whose arguments come as a tuple and a dict. */
+int usmpy_parse_tuple(usmpy_state *state, const usmpy_signature *signature, PyObject *args, PyObject *kwargs,
+                      PyObject **out);
+
+/* None counts as left out. */
+static inline bool usmpy_given(PyObject *argument)
+{
+    return argument != NULL && argument != Py_None;
+}
+
+/* A bool argument: `otherwise` where it was left out; else 0 or 1, or -1 with a TypeError for what is not a bool. */
+int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter);
+
+/* A table entry for a function that parses by a signature. */
+#define USMPY_METHOD(name, function, doc) \
+    {name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS, doc}
+
+#endif

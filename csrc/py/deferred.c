@@ -1,0 +1,112 @@
+#include "deferred.h"
+
+#include "lock.h"
+#include "wait.h"
+
+#include "../core/heap.h"
+#include "../core/queue.h"
+
+#include <stddef.h>
+
+typedef struct holder {
+    usm_deferred deferred;
+    PyObject *object;
+} holder;
+
+static void drop(usm_deferred *node)
+{
+    holder *holder = (struct holder *)node;
+    Py_DECREF(holder->object);
+    free(holder);
+}
+
+void *usmpy_deferred_hold(PyObject *object)
+{
+    holder *holder = usm_malloc(sizeof *holder);
+    if (holder == NULL) {
+        return NULL;
+    }
+    holder->deferred.run = drop;
+    holder->object = object;
+    return holder;
+}
+
+PyObject *usmpy_deferred_object(void *holder)
+{
+    return ((struct holder *)holder)->object;
+}
+
+void usmpy_deferred_release(void *holder)
+{
+    usm_deferred_push(&((struct holder *)holder)->deferred);
+}
+
+static _Atomic bool scheduled, ended;
+
+static int drain_pending(void *unused)
+{
+    (void)unused;
+    atomic_store(&scheduled, false);
+    usm_deferred_drain();
+    return 0;
+}
+
+/*
+ * On whatever thread pushed: no GIL, perhaps with locks held. Py_AddPendingCall takes only a lock of its own. When
+ * its queue is full, the next entry into this module drains.
+ */
+static void schedule(void)
+{
+    if (!atomic_load(&ended) && !atomic_exchange(&scheduled, true) &&
+        Py_AddPendingCall(drain_pending, NULL) != 0) {
+        atomic_store(&scheduled, false);
+    }
+}
+
+/*
+ * Before the interpreter takes itself apart: all work ends, as it would if the caller had waited. Afterwards host tasks
+ * are refused (usmpy_has_ended), so that no thread of ours needs the interpreter any more; what is pushed from then on
+ * is leaked on purpose, since nobody could let go of it safely.
+ */
+static PyObject *at_exit(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    usm_error error;
+    usmpy_wait wait;
+    usmpy_wait_begin(&wait);
+    usm_status status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &wait, &error);
+    usmpy_wait_end(&wait);
+    atomic_store(&ended, true);
+    usm_deferred_drain();
+    if (status == USM_INTERRUPTED && PyErr_Occurred()) {
+        return NULL; /* Ctrl-C: the user does not want to wait for the rest */
+    }
+    (void)module;
+    Py_RETURN_NONE;
+}
+
+bool usmpy_has_ended(void)
+{
+    return atomic_load(&ended);
+}
+
+int usmpy_deferred_start(PyObject *module)
+{
+    static PyMethodDef exit_def = {"_at_exit", at_exit, METH_NOARGS, NULL};
+    PyObject *exit = NULL, *result = NULL, *atexit = PyImport_ImportModule("atexit");
+    if (atexit != NULL) {
+        exit = PyCFunction_New(&exit_def, module);
+    }
+    if (exit != NULL) {
+        result = PyObject_CallMethod(atexit, "register", "O", exit);
+    }
+    Py_XDECREF(atexit);
+    Py_XDECREF(exit);
+    if (result == NULL) {
+        return -1;
+    }
+    Py_DECREF(result);
+    atomic_store(&ended, false);
+    usm_deferred_set_notifier(schedule);
+    return 0;
+}

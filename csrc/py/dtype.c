@@ -1,0 +1,371 @@
+#include "dtype.h"
+
+#include "args.h"
+
+#include "../core/number.h"
+
+#include <string.h>
+
+static PyObject *dtype_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("usmpy.%s", usm_dtype_table[((usmpy_dtype *)self)->id].name);
+}
+
+static PyObject *dtype_str(PyObject *self)
+{
+    return PyUnicode_FromString(usm_dtype_table[((usmpy_dtype *)self)->id].name);
+}
+
+/* That of the name, since a DType is equal to its name. */
+static Py_hash_t dtype_hash(PyObject *self)
+{
+    PyObject *name = dtype_str(self);
+    Py_hash_t hash = name == NULL ? -1 : PyObject_Hash(name);
+    Py_XDECREF(name);
+    return hash;
+}
+
+/* By the `name` and `isnative` of a numpy.dtype: no import of NumPy. 1 found, 0 not one, -1 exception. */
+static int from_numpy_dtype(PyObject *object, usm_dtype *dtype)
+{
+    int found = 0;
+    PyObject *name = NULL, *native = PyObject_GetAttrString(object, "isnative");
+    if (native != NULL) {
+        name = PyObject_GetAttrString(object, "name");
+    }
+    if (name != NULL && native == Py_True && PyUnicode_Check(name)) {
+        Py_ssize_t length;
+        const char *text = PyUnicode_AsUTF8AndSize(name, &length);
+        if (text != NULL) {
+            *dtype = usm_dtype_from_name(text, (size_t)length);
+            found = *dtype != USM_NO_DTYPE;
+        }
+    }
+    if (PyErr_Occurred()) {
+        if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            PyErr_Clear();
+        } else {
+            found = -1;
+        }
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(native);
+    return found;
+}
+
+/* numpy.float32 and the like are classes; their names are those of the types, but for numpy.bool_ of NumPy 1. */
+static usm_dtype from_class(PyTypeObject *class)
+{
+    if (class == &PyBool_Type) {
+        return USM_BOOL;
+    }
+    if (class == &PyLong_Type) {
+        return USM_INT64;
+    }
+    if (class == &PyFloat_Type) {
+        return USM_FLOAT64;
+    }
+    if (class == &PyComplex_Type) {
+        return USM_COMPLEX128;
+    }
+    const char *name = class->tp_name;
+    const char *dot = strrchr(name, '.');
+    if (dot == NULL || (strncmp(name, "numpy.", 6) != 0 && strncmp(name, "ml_dtypes.", 10) != 0)) {
+        /* ml_dtypes' classes have no dotted name; their module says where they are from. */
+        PyObject *module = PyObject_GetAttrString((PyObject *)class, "__module__");
+        bool ours = module != NULL && PyUnicode_Check(module) &&
+                    (PyUnicode_CompareWithASCIIString(module, "numpy") == 0 ||
+                     PyUnicode_CompareWithASCIIString(module, "ml_dtypes") == 0);
+        Py_XDECREF(module);
+        PyErr_Clear();
+        if (!ours) {
+            return USM_NO_DTYPE;
+        }
+    }
+    name = dot == NULL ? name : dot + 1;
+    return strcmp(name, "bool_") == 0 ? USM_BOOL : usm_dtype_from_name(name, strlen(name));
+}
+
+/* 1 found, 0 not a dtype, -1 exception. */
+static int convert(usmpy_state *state, PyObject *object, usm_dtype *dtype)
+{
+    if (Py_IS_TYPE(object, state->dtype_type)) {
+        *dtype = ((usmpy_dtype *)object)->id;
+        return 1;
+    }
+    if (PyUnicode_Check(object)) {
+        Py_ssize_t length;
+        const char *text = PyUnicode_AsUTF8AndSize(object, &length);
+        if (text == NULL) {
+            return -1;
+        }
+        *dtype = usm_dtype_from_name(text, (size_t)length);
+        return *dtype != USM_NO_DTYPE;
+    }
+    if (PyType_Check(object)) {
+        *dtype = from_class((PyTypeObject *)object);
+        return *dtype != USM_NO_DTYPE;
+    }
+    return from_numpy_dtype(object, dtype);
+}
+
+int usmpy_dtype_convert(usmpy_state *state, PyObject *object, usm_dtype *dtype)
+{
+    int found = convert(state, object, dtype);
+    if (found == 0) {
+        PyErr_Format(PyExc_TypeError,
+                     "dtype is %R; a DType such as usmpy.float32, its name, a Python or NumPy scalar type, or a "
+                     "numpy.dtype of native byte order is allowed",
+                     object);
+    }
+    return found > 0 ? 0 : -1;
+}
+
+static PyObject *dtype_richcompare(PyObject *self, PyObject *other, int operation)
+{
+    usm_dtype dtype;
+    if (operation != Py_EQ && operation != Py_NE) {
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+    int found = convert(usmpy_state_of(self), other, &dtype);
+    if (found < 0) {
+        return NULL;
+    }
+    if (found == 0) {
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+    return PyBool_FromLong((dtype == ((usmpy_dtype *)self)->id) == (operation == Py_EQ));
+}
+
+static PyObject *dtype_get_name(PyObject *self, void *unused)
+{
+    (void)unused;
+    return dtype_str(self);
+}
+
+static PyObject *dtype_get_itemsize(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(usm_dtype_table[((usmpy_dtype *)self)->id].itemsize);
+}
+
+static PyObject *dtype_get_bits(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(usm_dtype_table[((usmpy_dtype *)self)->id].bits);
+}
+
+static PyObject *dtype_get_dlpack(PyObject *self, void *unused)
+{
+    (void)unused;
+    const usm_dtype_info *info = &usm_dtype_table[((usmpy_dtype *)self)->id];
+    return Py_BuildValue("(iii)", info->code, info->bits, 1);
+}
+
+/* numpy.dtype(usmpy.float32): NumPy asks for this attribute, so importing it here costs nobody anything. */
+static PyObject *dtype_get_numpy(PyObject *self, void *unused)
+{
+    (void)unused;
+    PyObject *convert = usmpy_import("usmpy._numpy", "dtype_of");
+    PyObject *result = convert == NULL ? NULL : PyObject_CallOneArg(convert, self);
+    Py_XDECREF(convert);
+    return result;
+}
+
+static PyObject *dtype_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const usmpy_signature signature = {"DType", 1, 1, 1, 1, {USMPY_name}};
+    usmpy_state *state = usmpy_state_of_type(type);
+    PyObject *name;
+    usm_dtype dtype;
+    if (usmpy_parse_tuple(state, &signature, args, kwargs, &name) < 0 ||
+        usmpy_dtype_convert(state, name, &dtype) < 0) {
+        return NULL;
+    }
+    return Py_NewRef(state->dtypes[dtype]);
+}
+
+static PyGetSetDef dtype_getset[] = {
+    {"name", dtype_get_name, NULL, "The name, such as 'float32'.", NULL},
+    {"itemsize", dtype_get_itemsize, NULL,
+     "Bytes of one element, rounded up: 1 for the packed types of 4 and 6 bits.", NULL},
+    {"bits", dtype_get_bits, NULL, "Bits of one element.", NULL},
+    {"dlpack", dtype_get_dlpack, NULL, "(type code, bits, lanes) of DLPack 1.3, DLDataType.", NULL},
+    {"dtype", dtype_get_numpy, NULL,
+     "The numpy.dtype of the same elements, which is what numpy.dtype(self) asks for.\n\n"
+     "float8 and narrower types and bfloat16 need the package ml_dtypes. Raises TypeError where neither has the type.",
+     NULL},
+    {"__numpy_dtype__", dtype_get_numpy, NULL, "The numpy.dtype of the same elements (NumPy 2.4's protocol).",
+     NULL},
+    {0},
+};
+
+static PyObject *dtype_reduce_name(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return Py_BuildValue("(O(N))", Py_TYPE(self), dtype_str(self));
+}
+
+static PyMethodDef dtype_methods[] = {
+    {"__reduce__", dtype_reduce_name, METH_NOARGS, NULL},
+    {0},
+};
+
+static void dtype_dealloc(PyObject *self)
+{
+    usmpy_free_object(self);
+}
+
+static PyType_Slot dtype_slots[] = {
+    {Py_tp_doc, "DType(name, /)\n--\n\n"
+                "A data type: usmpy.float32 and its siblings, one object each.\n\n"
+                "Equal to its name and to the numpy.dtype of the same elements. Held and exchanged bit for bit are the\n"
+                "types of DLPack 1.3 with one lane: bool, integers, float16 to float64, complex32 to complex128, bfloat16,\n"
+                "float8, and the packed float6 and float4. Raises TypeError for any other name."},
+    {Py_tp_new, dtype_new},
+    {Py_tp_dealloc, dtype_dealloc},
+    {Py_tp_repr, dtype_repr},
+    {Py_tp_str, dtype_str},
+    {Py_tp_hash, dtype_hash},
+    {Py_tp_richcompare, dtype_richcompare},
+    {Py_tp_getset, dtype_getset},
+    {Py_tp_methods, dtype_methods},
+    {0, NULL},
+};
+
+static PyType_Spec dtype_spec = {
+    .name = "usmpy.DType",
+    .basicsize = sizeof(usmpy_dtype),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = dtype_slots,
+};
+
+int usmpy_dtype_add_type(PyObject *module, usmpy_state *state)
+{
+    if (usmpy_add_type(module, &dtype_spec, &state->dtype_type) < 0) {
+        return -1;
+    }
+    for (int i = 0; i < USM_DTYPES; i++) {
+        usmpy_dtype *dtype = (usmpy_dtype *)state->dtype_type->tp_alloc(state->dtype_type, 0);
+        if (dtype == NULL) {
+            return -1;
+        }
+        dtype->id = (usm_dtype)i;
+        state->dtypes[i] = (PyObject *)dtype;
+        if (PyModule_AddObjectRef(module, usm_dtype_table[i].name, (PyObject *)dtype) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+usm_dtype usmpy_default_float(const usm_device *device)
+{
+    return device->info.has_fp64 ? USM_FLOAT64 : USM_FLOAT32;
+}
+
+static int refuse_scalar(PyObject *scalar, usm_dtype dtype)
+{
+    PyErr_Format(PyExc_TypeError,
+                 "a Python %s cannot be put into an array of dtype %s without losing its kind; convert it first",
+                 Py_TYPE(scalar)->tp_name, usm_dtype_table[dtype].name);
+    return -1;
+}
+
+static int integer_to_element(PyObject *scalar, usm_dtype dtype, void *element)
+{
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    int overflow = 0;
+    bool fits;
+    if (info->kind == USM_KIND_UINT) {
+        unsigned long long value = PyLong_AsUnsignedLongLong(scalar);
+        fits = !(value == (unsigned long long)-1 && PyErr_Occurred()) &&
+               (info->bits == 64 || value >> info->bits == 0);
+        if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_OverflowError)) {
+            return -1;
+        }
+        memcpy(element, &value, info->itemsize); /* little-endian machines only: setup.py checks */
+    } else {
+        long long value = PyLong_AsLongLongAndOverflow(scalar, &overflow);
+        if (value == -1 && PyErr_Occurred()) {
+            return -1;
+        }
+        long long limit = info->bits == 64 ? INT64_MAX : ((long long)1 << (info->bits - 1)) - 1;
+        fits = overflow == 0 && value <= limit && value >= -limit - 1;
+        memcpy(element, &value, info->itemsize);
+    }
+    if (!fits) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_OverflowError, "%S does not fit into dtype %s", scalar, info->name);
+        return -1;
+    }
+    return 0;
+}
+
+int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtype, void *element)
+{
+    (void)state;
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    if (dtype >= USM_COMPUTED_DTYPES) {
+        PyErr_Format(PyExc_TypeError,
+                     "dtype %s only stores and exchanges bits; Python numbers cannot be converted to it",
+                     info->name);
+        return -1;
+    }
+    if (PyBool_Check(scalar)) {
+        usm_number_store(dtype, scalar == Py_True, 0, element);
+        return 0;
+    }
+    if (PyLong_Check(scalar)) {
+        if (info->kind == USM_KIND_INT || info->kind == USM_KIND_UINT) {
+            return integer_to_element(scalar, dtype, element);
+        }
+        if (info->kind == USM_KIND_BOOL) {
+            return refuse_scalar(scalar, dtype);
+        }
+        double value = PyLong_AsDouble(scalar);
+        if (value == -1.0 && PyErr_Occurred()) {
+            return -1;
+        }
+        usm_number_store(dtype, value, 0, element);
+        return 0;
+    }
+    if (PyFloat_Check(scalar)) {
+        if (info->kind < USM_KIND_FLOAT) {
+            return refuse_scalar(scalar, dtype);
+        }
+        usm_number_store(dtype, PyFloat_AS_DOUBLE(scalar), 0, element);
+        return 0;
+    }
+    if (PyComplex_Check(scalar)) {
+        if (info->kind < USM_KIND_COMPLEX) {
+            return refuse_scalar(scalar, dtype);
+        }
+        Py_complex value = PyComplex_AsCComplex(scalar);
+        usm_number_store(dtype, value.real, value.imag, element);
+        return 0;
+    }
+    PyErr_Format(PyExc_TypeError, "%R is not a number; bool, int, float and complex are allowed", scalar);
+    return -1;
+}
+
+PyObject *usmpy_element_to_scalar(usmpy_state *state, usm_dtype dtype, const void *element)
+{
+    (void)state;
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    if (dtype >= USM_COMPUTED_DTYPES) {
+        return PyErr_Format(PyExc_TypeError, "an element of dtype %s has no Python number", info->name);
+    }
+    if (info->kind == USM_KIND_INT) {
+        return PyLong_FromLongLong(usm_number_load_int(dtype, element));
+    }
+    if (info->kind == USM_KIND_UINT) {
+        return PyLong_FromUnsignedLongLong((uint64_t)usm_number_load_int(dtype, element));
+    }
+    double re, im;
+    usm_number_load(dtype, element, &re, &im);
+    if (info->kind == USM_KIND_BOOL) {
+        return PyBool_FromLong(re != 0);
+    }
+    return info->kind == USM_KIND_COMPLEX ? PyComplex_FromDoubles(re, im) : PyFloat_FromDouble(re);
+}

@@ -1,0 +1,118 @@
+#include "errors.h"
+
+#include "deferred.h"
+
+#include "../core/heap.h"
+
+#include <string.h>
+
+static PyObject *exception_class(usmpy_state *state, usm_status status)
+{
+    switch (status) {
+    case USM_MEMORY:
+        return PyExc_MemoryError;
+    case USM_VALUE:
+        return PyExc_ValueError;
+    case USM_TYPE:
+        return PyExc_TypeError;
+    case USM_INDEX:
+        return PyExc_IndexError;
+    case USM_BUFFER:
+        return PyExc_BufferError;
+    case USM_TIMEOUT:
+        return PyExc_TimeoutError;
+    case USM_FORKED:
+        return PyExc_RuntimeError;
+    case USM_INTERRUPTED:
+        return PyExc_KeyboardInterrupt;
+    case USM_PLACEMENT:
+        return state->placement_error;
+    case USM_UNAVAILABLE:
+        return state->backend_unavailable;
+    case USM_NOT_FOUND:
+        return state->device_not_found;
+    default:
+        return state->usm_error;
+    }
+}
+
+/* text, backend, code and name as the class wants them: UsmError and its children keep the last three. */
+static PyObject *make_exception(usmpy_state *state, usm_status status, const char *text, const char *backend,
+                                int code, const char *name)
+{
+    PyObject *class = exception_class(state, status);
+    if (!PyObject_IsSubclass(class, state->usm_error)) {
+        return PyObject_CallFunction(class, "s", text);
+    }
+    PyObject *args = Py_BuildValue("(s)", text);
+    PyObject *kwargs = Py_BuildValue("{s:z,s:i,s:z}", "backend", backend[0] == '\0' ? NULL : backend, "code",
+                                     code, "name", name[0] == '\0' ? NULL : name);
+    PyObject *exception = args == NULL || kwargs == NULL ? NULL : PyObject_Call(class, args, kwargs);
+    Py_XDECREF(args);
+    Py_XDECREF(kwargs);
+    return exception;
+}
+
+PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure)
+{
+    if (failure->payload != NULL) {
+        return Py_NewRef(usmpy_deferred_object(failure->payload));
+    }
+    usm_status status = failure->status == USM_FAILED ? USM_DRIVER : failure->status;
+    PyObject *exception =
+        make_exception(state, status, failure->text, failure->backend, failure->code, failure->name);
+    if (exception != NULL && failure->cause != NULL) {
+        PyObject *cause = usmpy_failure_exception(state, failure->cause);
+        if (cause == NULL) {
+            Py_CLEAR(exception);
+        } else {
+            PyException_SetCause(exception, cause);
+        }
+    }
+    return exception;
+}
+
+void *usmpy_raise(usmpy_state *state, usm_status status, usm_error *error)
+{
+    if (status == USM_INTERRUPTED && PyErr_Occurred()) {
+        usm_error_clear(error);
+        return NULL;
+    }
+    PyObject *exception =
+        status == USM_FAILED && error->failure != NULL
+            ? usmpy_failure_exception(state, error->failure)
+            : make_exception(state, status, error->text, error->backend, error->code, error->name);
+    usm_error_clear(error);
+    if (exception != NULL) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+        Py_DECREF(exception);
+    }
+    return NULL;
+}
+
+usm_status usmpy_capture_exception(usm_error *error)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyObject *exception = PyErr_GetRaisedException();
+#else
+    PyObject *type, *exception, *traceback;
+    PyErr_Fetch(&type, &exception, &traceback);
+    PyErr_NormalizeException(&type, &exception, &traceback);
+    if (exception != NULL && traceback != NULL) {
+        PyException_SetTraceback(exception, traceback);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+#endif
+    void *payload = usmpy_deferred_hold(exception);
+    usm_failure *failure =
+        payload == NULL ? NULL : usm_failure_from_payload(payload, usmpy_deferred_release);
+    if (failure == NULL) {
+        Py_XDECREF(payload == NULL ? exception : NULL);
+        return usm_error_set(error, USM_MEMORY,
+                             "a host task failed, and there was no memory left to say how");
+    }
+    usm_error_set(error, USM_FAILED, "%s", failure->text);
+    error->failure = failure;
+    return USM_FAILED;
+}

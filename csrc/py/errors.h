@@ -1,0 +1,21 @@
+/* From the core's status to an exception: the only place that does it. */
+#ifndef USMPY_ERRORS_H
+#define USMPY_ERRORS_H
+
+#include "module.h"
+
+#include "../core/error.h"
+
+/*
+ * Sets the exception that the status stands for and gives back what error owns. Returns NULL, for
+ * `return usmpy_raise(...)`. An exception that is set already (USM_INTERRUPTED by a signal handler) stays.
+ */
+void *usmpy_raise(usmpy_state *state, usm_status status, usm_error *error);
+
+/* The exception of a failed task: the host task's own, or a new one. New reference; NULL with an exception set. */
+PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure);
+
+/* Takes the pending exception as the failure of a task (status USM_FAILED, or USM_MEMORY). The GIL is held. */
+usm_status usmpy_capture_exception(usm_error *error);
+
+#endif

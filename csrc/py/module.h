@@ -1,0 +1,115 @@
+/* What every file of csrc/py includes: Python, the module's state, and how to get from an object to it. */
+#ifndef USMPY_MODULE_H
+#define USMPY_MODULE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "../core/backend.h"
+#include "../core/status.h"
+
+typedef enum usmpy_name {
+#define USMPY_NAME(name) USMPY_##name,
+#include "names.inc"
+#undef USMPY_NAME
+    USMPY_NAMES
+} usmpy_name;
+
+struct usmpy_array;
+struct usmpy_type_cache;
+
+/* Spare objects of the commonest size; free-threaded builds have a fast allocator and share nothing. */
+#ifdef Py_GIL_DISABLED
+#define USMPY_SPARE_ARRAYS 0
+#define USMPY_SPARE_EVENTS 0
+#else
+#define USMPY_SPARE_ARRAYS 64
+#define USMPY_SPARE_EVENTS 32
+#endif
+
+typedef struct usmpy_state {
+    PyObject *module; /* borrowed: the module owns this state */
+    PyTypeObject *device_type, *context_type, *queue_type, *event_type, *array_type, *flags_type, *dtype_type;
+    PyTypeObject *borrow_type, *lend_type, *notifier_type;
+
+    /* Exception classes and the MemoryConnection enumeration, from the Python part of the package. */
+    PyObject *usm_error, *backend_unavailable, *device_not_found, *build_error, *placement_error;
+    PyObject *memory_connections[3];
+
+    PyObject *dtypes[USM_DTYPES];
+    PyObject *names[USMPY_NAMES];
+    PyObject *dlpack, *dlpack_device, *exchange_api; /* interned attribute names */
+    PyObject *consumer_version;                      /* (1, 3) */
+    PyObject *consumer_kwnames;                      /* ("max_version",) */
+
+    /* Queue objects of cached queues, by address; immortal queues keep their object (dict, lazily filled). */
+    PyObject *queue_objects;
+    /* The queue of the host device, where imported host memory lands, and of the default device; NULL until used. */
+    PyObject *host_queue, *default_queue;
+
+    struct usmpy_type_cache *type_cache;
+
+    struct usmpy_array *spare_arrays[USMPY_SPARE_ARRAYS + 1];
+    int n_spare_arrays;
+    PyObject *spare_events[USMPY_SPARE_EVENTS + 1];
+    int n_spare_events;
+} usmpy_state;
+
+extern struct PyModuleDef usmpy_module_def;
+
+/* The module is not loadable into sub-interpreters, but may be loaded again after it was removed. */
+static inline usmpy_state *usmpy_state_of_module(PyObject *module)
+{
+    return (usmpy_state *)PyModule_GetState(module);
+}
+
+/* For final heap types of this module: the type was made with the module, so this cannot fail. */
+static inline usmpy_state *usmpy_state_of_type(PyTypeObject *type)
+{
+    return usmpy_state_of_module(((PyHeapTypeObject *)type)->ht_module);
+}
+
+static inline usmpy_state *usmpy_state_of(PyObject *self)
+{
+    return usmpy_state_of_type(Py_TYPE(self));
+}
+
+/* The state of the module that was loaded last, for C entry points that get no object; NULL after its end. */
+usmpy_state *usmpy_current_state(void);
+
+/* The shared tail of every tp_dealloc of a heap type: the instance goes, then its count of the type. */
+static inline void usmpy_free_object(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* Each adds its type to the module and the state; 0 or -1 with an exception. */
+int usmpy_device_add_type(PyObject *module, usmpy_state *state);
+int usmpy_context_add_type(PyObject *module, usmpy_state *state);
+int usmpy_queue_add_type(PyObject *module, usmpy_state *state);
+int usmpy_event_add_type(PyObject *module, usmpy_state *state);
+int usmpy_array_add_type(PyObject *module, usmpy_state *state);
+int usmpy_dtype_add_type(PyObject *module, usmpy_state *state);
+int usmpy_borrow_add_types(PyObject *module, usmpy_state *state);
+int usmpy_notifier_add_type(PyObject *module, usmpy_state *state);
+
+/* Functions of the module, one table a file; joined by module.c. */
+extern PyMethodDef usmpy_device_functions[];
+extern PyMethodDef usmpy_placement_functions[];
+extern PyMethodDef usmpy_creation_functions[];
+extern PyMethodDef usmpy_manipulation_functions[];
+extern PyMethodDef usmpy_dlpack_functions[];
+extern PyMethodDef usmpy_borrow_functions[];
+#ifdef USM_TESTING
+extern PyMethodDef usmpy_testing_functions[];
+#endif
+
+/* Makes a heap type of the module, adds it under its name and stores one count in *slot. */
+int usmpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **slot);
+
+/* A function of one of the package's own Python modules, which is imported now: new reference. */
+PyObject *usmpy_import(const char *module, const char *name);
+
+#endif

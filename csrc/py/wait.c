@@ -1,0 +1,84 @@
+#include "wait.h"
+
+#include "deferred.h"
+#include "errors.h"
+
+#include "../core/sync.h"
+
+void usmpy_wait_begin(usmpy_wait *wait)
+{
+    wait->thread = PyEval_SaveThread();
+}
+
+void usmpy_wait_end(usmpy_wait *wait)
+{
+    PyEval_RestoreThread(wait->thread);
+}
+
+bool usmpy_wait_poll(void *argument)
+{
+    usmpy_wait *wait = argument;
+    PyEval_RestoreThread(wait->thread);
+    usmpy_deferred_poll();
+    bool stop = PyErr_CheckSignals() != 0;
+    wait->thread = PyEval_SaveThread();
+    return stop;
+}
+
+int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns)
+{
+    if (timeout == NULL || timeout == Py_None) {
+        *deadline_ns = INT64_MAX;
+        return 0;
+    }
+    double seconds = PyFloat_AsDouble(timeout);
+    if (seconds == -1.0 && PyErr_Occurred()) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+            PyErr_Format(PyExc_TypeError, "timeout is %R; seconds as a number, or None, are allowed", timeout);
+        }
+        return -1;
+    }
+    if (!(seconds >= 0)) { /* also NaN */
+        PyErr_Format(PyExc_ValueError, "timeout is %R; it must be 0 or more seconds, or None", timeout);
+        return -1;
+    }
+    *deadline_ns = seconds > 9e9 ? INT64_MAX : usm_clock_ns() + (int64_t)(seconds * 1e9);
+    return 0;
+}
+
+/* `call` is an expression of status that waits with (deadline_ns, usmpy_wait_poll, &wait, &error). */
+#define WAIT(state, call)                        \
+    usm_error error;                             \
+    usmpy_wait wait;                             \
+    usmpy_wait_begin(&wait);                     \
+    usm_status status = call;                    \
+    usmpy_wait_end(&wait);                       \
+    usmpy_deferred_poll();                       \
+    if (status != USM_OK) {                      \
+        usmpy_raise(state, status, &error);      \
+        return -1;                               \
+    }                                            \
+    return 0
+
+int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns)
+{
+    if (usm_event_get_state(event) == USM_EVENT_COMPLETE) {
+        usmpy_deferred_poll();
+        return 0;
+    }
+    WAIT(state, usm_event_wait(event, deadline_ns, usmpy_wait_poll, &wait, &error));
+}
+
+int usmpy_wait_queue(usmpy_state *state, usm_queue *queue, int64_t deadline_ns)
+{
+    WAIT(state, usm_queue_wait(queue, deadline_ns, usmpy_wait_poll, &wait, &error));
+}
+
+int usmpy_wait_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns)
+{
+    if (usm_alloc_is_clean(alloc) &&
+        (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) == 0) {
+        return 0;
+    }
+    WAIT(state, usm_alloc_wait(alloc, mode, deadline_ns, usmpy_wait_poll, &wait, &error));
+}

@@ -1,0 +1,28 @@
+/* Waiting: without the GIL, with an eye on signals. */
+#ifndef USMPY_WAIT_H
+#define USMPY_WAIT_H
+
+#include "module.h"
+
+typedef struct usmpy_wait {
+    PyThreadState *thread;
+} usmpy_wait;
+
+/* Between these two the GIL is not held; `wait` is the argument of usmpy_wait_poll. */
+void usmpy_wait_begin(usmpy_wait *wait);
+void usmpy_wait_end(usmpy_wait *wait);
+/* A usm_wait_poll: runs signal handlers; true when one raised, and then the exception is set. */
+bool usmpy_wait_poll(void *wait);
+
+/* `timeout` in seconds (None: none) as a deadline of usm_clock_ns. 0, or -1 with TypeError or ValueError. */
+int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns);
+
+/* Each returns 0, or -1 with the exception set. They look first and wait only if they must. */
+int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns);
+int usmpy_wait_queue(usmpy_state *state, usm_queue *queue, int64_t deadline_ns);
+int usmpy_wait_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns);
+
+/* The interpreter is about to go: no new work that needs it. */
+bool usmpy_has_ended(void);
+
+#endif
