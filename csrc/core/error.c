@@ -96,9 +96,21 @@ static usm_failure *failure_new(void)
     return failure;
 }
 
+/* The first error is the cause of all that follows, not the link before. */
+static void set_cause(usm_failure *failure, usm_failure *cause)
+{
+    usm_failure *first = cause->cause != NULL ? cause->cause : cause;
+    failure->status = USM_FAILED;
+    failure->code = first->code;
+    copy_text(failure->backend, sizeof failure->backend, first->backend);
+    copy_text(failure->name, sizeof failure->name, first->name);
+    failure->cause = usm_failure_retain(first);
+}
+
 usm_failure *usm_failure_from_error(const usm_error *error)
 {
-    if (error->failure != NULL) {
+    bool has_failure = error->failure != NULL;
+    if (has_failure && !atomic_load_explicit(&error->failure->delivered, memory_order_acquire)) {
         return usm_failure_retain(error->failure);
     }
     usm_failure *failure = failure_new();
@@ -108,6 +120,10 @@ usm_failure *usm_failure_from_error(const usm_error *error)
         copy_text(failure->backend, sizeof failure->backend, error->backend);
         copy_text(failure->name, sizeof failure->name, error->name);
         copy_text(failure->text, sizeof failure->text, error->text);
+        if (has_failure) {
+            /* A task was told of it by a wait and passed it on; nobody was told of the task's own end. */
+            set_cause(failure, error->failure);
+        }
     }
     return failure;
 }
@@ -130,14 +146,8 @@ usm_failure *usm_failure_from_cause(usm_failure *cause)
 {
     usm_failure *failure = failure_new();
     if (failure != NULL) {
-        /* The first error is the cause of all that follows, not the link before. */
-        usm_failure *first = cause->cause != NULL ? cause->cause : cause;
-        failure->status = USM_FAILED;
-        failure->code = first->code;
-        copy_text(failure->backend, sizeof failure->backend, first->backend);
-        copy_text(failure->name, sizeof failure->name, first->name);
+        set_cause(failure, cause);
         copy_text(failure->text, sizeof failure->text, "not run, because work that it depends on failed");
-        failure->cause = usm_failure_retain(first);
     }
     return failure;
 }
@@ -165,6 +175,8 @@ void usm_failure_release(usm_failure *failure)
 void usm_failure_deliver(usm_failure *failure)
 {
     for (; failure != NULL; failure = failure->cause) {
-        atomic_store_explicit(&failure->delivered, true, memory_order_release);
+        if (failure != &no_memory) { /* which stands for many: the next one is still news */
+            atomic_store_explicit(&failure->delivered, true, memory_order_release);
+        }
     }
 }

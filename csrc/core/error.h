@@ -52,7 +52,10 @@ typedef struct usm_failure {
     _Atomic bool delivered;
 } usm_failure;
 
-/* NULL when memory ran out. Each takes over nothing but what the comment says. */
+/*
+ * NULL when memory ran out. Each takes over nothing but what the comment says. An error's own failure is
+ * handed on; one that was delivered already becomes the cause of a new one.
+ */
 USM_GIVES usm_failure *usm_failure_from_error(const usm_error *error);
 USM_GIVES usm_failure *usm_failure_from_payload(USM_TAKES void *payload, void (*release)(void *));
 USM_GIVES usm_failure *usm_failure_from_cause(USM_KEEPS usm_failure *cause);

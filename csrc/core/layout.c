@@ -89,10 +89,12 @@ bool usm_layout_span(int ndim, const int64_t *shape, const int64_t *strides, int
     int64_t first = 0, last = 0;
     *low = *high = 0;
     for (int i = 0; i < ndim; i++) {
-        int64_t reach;
         if (shape[i] == 0) {
-            return true;
+            return true; /* whatever the other axes say: their strides are never used */
         }
+    }
+    for (int i = 0; i < ndim; i++) {
+        int64_t reach;
         if (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) ||
             __builtin_add_overflow(reach < 0 ? first : last, reach, reach < 0 ? &first : &last)) {
             return false;

@@ -1,0 +1,241 @@
+#include "support.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+void watchdog(unsigned seconds)
+{
+    alarm(seconds);
+}
+
+long scaled(long count)
+{
+    const char *text = getenv("USM_TEST_SCALE");
+    long percent = text == NULL ? 100 : atol(text);
+    long result = count * percent / 100;
+    return result > 0 ? result : 1;
+}
+
+uint64_t random_next(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * UINT64_C(2685821657736338717);
+}
+
+uint64_t random_below(uint64_t *state, uint64_t n)
+{
+    return (random_next(state) >> 11) % n;
+}
+
+usm_device *host_device(void)
+{
+    usm_core_start();
+    const usm_backend_report *report = usm_backend_start(usm_backend_index("host", 4));
+    if (report->absent != NULL) {
+        CHECK_FAIL("no host backend: %s", report->absent);
+    }
+    return report->devices[0];
+}
+
+usm_place *host_place(void)
+{
+    usm_error error;
+    usm_context *context;
+    usm_place *place;
+    CHECK_OK(usm_context_default(host_device(), &context, &error));
+    CHECK_OK(usm_context_place(context, host_device(), &place, &error));
+    return place;
+}
+
+static usm_queue *make_queue(bool in_order, bool profiling)
+{
+    const usm_queue_options options = {
+        .in_order = in_order, .profiling = profiling, .priority = USM_PRIORITY_NORMAL};
+    usm_error error;
+    usm_queue *queue;
+    CHECK_OK(usm_queue_create(host_place(), &options, &queue, &error));
+    return queue;
+}
+
+usm_queue *new_queue(bool in_order)
+{
+    return make_queue(in_order, false);
+}
+
+usm_queue *new_profiling_queue(bool in_order)
+{
+    return make_queue(in_order, true);
+}
+
+usm_alloc *new_alloc(size_t nbytes)
+{
+    usm_error error;
+    usm_alloc *alloc;
+    CHECK_OK(usm_alloc_create(host_place(), USM_DEVICE, nbytes, false, &alloc, &error));
+    return alloc;
+}
+
+live live_now(void)
+{
+    live now;
+    for (usm_live_kind kind = 0; kind < USM_LIVE_KINDS; kind++) {
+        now.counts[kind] = usm_live_count(kind);
+    }
+    return now;
+}
+
+void settle(const live *before)
+{
+    for (usm_live_kind kind = 0; kind < USM_LIVE_KINDS; kind++) {
+        for (int ms = 0; usm_live_count(kind) != before->counts[kind]; ms++) {
+            if (ms == 10000) {
+                CHECK_FAIL("%" PRId64 " live %s instead of %" PRId64, usm_live_count(kind),
+                           usm_live_name(kind), before->counts[kind]);
+            }
+            sleep_ms(1);
+        }
+    }
+}
+
+void gate_open(gate *gate)
+{
+    pthread_mutex_lock(&gate->mutex);
+    gate->open = true;
+    pthread_cond_broadcast(&gate->changed);
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+void gate_pass(gate *gate)
+{
+    pthread_mutex_lock(&gate->mutex);
+    gate->arrived++;
+    pthread_cond_broadcast(&gate->changed);
+    while (!gate->open) {
+        pthread_cond_wait(&gate->changed, &gate->mutex);
+    }
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+void gate_await(gate *gate, int arrived)
+{
+    pthread_mutex_lock(&gate->mutex);
+    while (gate->arrived < arrived) {
+        pthread_cond_wait(&gate->changed, &gate->mutex);
+    }
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+int gate_arrived(gate *gate)
+{
+    pthread_mutex_lock(&gate->mutex);
+    int arrived = gate->arrived;
+    pthread_mutex_unlock(&gate->mutex);
+    return arrived;
+}
+
+usm_status task_gate(void *argument, usm_error *error)
+{
+    (void)error;
+    gate_pass(argument);
+    return USM_OK;
+}
+
+usm_status task_fail(void *argument, usm_error *error)
+{
+    if (argument != NULL) {
+        gate_pass(argument);
+    }
+    return usm_error_driver(error, USM_DRIVER, "host", 42, "TEST_FAILURE", "this task was made to fail");
+}
+
+usm_status task_count(void *argument, usm_error *error)
+{
+    (void)error;
+    atomic_fetch_add((_Atomic int *)argument, 1);
+    return USM_OK;
+}
+
+static usm_event *submit(usm_queue *queue, const usm_command *command, const usm_access *accesses,
+                         size_t n_accesses, const usm_wait *waits, size_t n_waits)
+{
+    const usm_submission submission = {.command = command,
+                                       .accesses = accesses,
+                                       .n_accesses = n_accesses,
+                                       .waits = waits,
+                                       .n_waits = n_waits};
+    usm_error error;
+    usm_event *event;
+    CHECK_OK(usm_queue_submit(queue, &submission, &event, &error));
+    return event;
+}
+
+usm_event *submit_task(usm_queue *queue, task run, void *argument)
+{
+    const usm_command command = {.kind = USM_COMMAND_HOST, .as.host = {run, argument}};
+    return submit(queue, &command, NULL, 0, NULL, 0);
+}
+
+usm_event *submit_access(usm_queue *queue, task run, void *argument, usm_alloc *alloc, usm_access_mode mode)
+{
+    const usm_command command = {.kind = USM_COMMAND_HOST, .as.host = {run, argument}};
+    const usm_access access = {alloc, mode};
+    return submit(queue, &command, &access, 1, NULL, 0);
+}
+
+usm_event *submit_after(usm_queue *queue, task run, void *argument, usm_event *after, bool data)
+{
+    const usm_command command = {.kind = USM_COMMAND_HOST, .as.host = {run, argument}};
+    const usm_wait wait = {after, data};
+    return submit(queue, &command, NULL, 0, &wait, 1);
+}
+
+usm_event *submit_barrier(usm_queue *queue, const usm_wait *waits, size_t n_waits)
+{
+    const usm_command command = {.kind = USM_COMMAND_BARRIER};
+    return submit(queue, &command, NULL, 0, waits, n_waits);
+}
+
+usm_status wait_event(usm_event *event)
+{
+    usm_error error;
+    usm_status status = usm_event_wait(event, INT64_MAX, NULL, NULL, &error);
+    if (status != USM_OK) {
+        usm_error_clear(&error);
+    }
+    return status;
+}
+
+usm_status wait_queue(usm_queue *queue)
+{
+    usm_error error;
+    usm_status status = usm_queue_wait(queue, INT64_MAX, NULL, NULL, &error);
+    if (status != USM_OK) {
+        usm_error_clear(&error);
+    }
+    return status;
+}
+
+usm_status wait_alloc(usm_alloc *alloc, usm_access_mode mode)
+{
+    usm_error error;
+    usm_status status = usm_alloc_wait(alloc, mode, INT64_MAX, NULL, NULL, &error);
+    if (status != USM_OK) {
+        usm_error_clear(&error);
+    }
+    return status;
+}
+
+void expect_end(usm_event *event, usm_event_state state)
+{
+    usm_error error;
+    CHECK_OK(usm_event_wait_end(event, INT64_MAX, NULL, NULL, &error));
+    CHECK_EQ(usm_event_get_state(event), state);
+    usm_event_release(event);
+}
+
+void sleep_ms(int ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
+}

@@ -1,0 +1,87 @@
+/* What the tests of the core share: devices and queues, tasks that can be held up, counts that come back. */
+#ifndef USM_TESTS_SUPPORT_H
+#define USM_TESTS_SUPPORT_H
+
+#include "check.h"
+
+#include "core/backend.h"
+#include "core/copy.h"
+#include "core/fork.h"
+#include "core/heap.h"
+#include "core/live.h"
+#include "core/queue.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* Ends the program with SIGALRM, which the runner reports, should it take longer. Forked children need their
+ * own. */
+void watchdog(unsigned seconds);
+
+/* Loops of threads and randomised programs run `count` times this, a percentage from USM_TEST_SCALE. */
+long scaled(long count);
+
+/* xorshift64*: the same programs on every machine. Seeds are not 0. */
+uint64_t random_next(uint64_t *state);
+/* 0 <= result < n */
+uint64_t random_below(uint64_t *state, uint64_t n);
+
+/* The host device and its default context; the first call starts the core. */
+usm_device *host_device(void);
+usm_place *host_place(void);
+
+/* One count to the caller. */
+usm_queue *new_queue(bool in_order);
+usm_queue *new_profiling_queue(bool in_order);
+usm_alloc *new_alloc(size_t nbytes);
+
+/* The live counts. settle() waits until all are back, which workers that let go of the last task may delay.
+ */
+typedef struct live {
+    int64_t counts[USM_LIVE_KINDS];
+} live;
+live live_now(void);
+void settle(const live *before);
+
+/* Holds tasks up until it is opened; counts who came. */
+typedef struct gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool open;
+    int arrived;
+} gate;
+#define GATE_CLOSED                                                   \
+    (gate)                                                            \
+    {                                                                 \
+        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0 \
+    }
+void gate_open(gate *gate);
+/* What a task does at the gate. */
+void gate_pass(gate *gate);
+/* Waits until so many came. */
+void gate_await(gate *gate, int arrived);
+int gate_arrived(gate *gate);
+
+/* Functions of host tasks: `argument` is a gate; a gate, failing behind it; an int that is counted up. */
+usm_status task_gate(void *argument, usm_error *error);
+usm_status task_fail(void *argument, usm_error *error);
+usm_status task_count(void *argument, usm_error *error);
+
+/* Submits or dies. One count of the event to the caller. */
+typedef usm_status (*task)(void *argument, usm_error *error);
+usm_event *submit_task(usm_queue *queue, task run, void *argument);
+usm_event *submit_access(usm_queue *queue, task run, void *argument, usm_alloc *alloc, usm_access_mode mode);
+usm_event *submit_after(usm_queue *queue, task run, void *argument, usm_event *after, bool data);
+usm_event *submit_barrier(usm_queue *queue, const usm_wait *waits, size_t n_waits);
+
+/* Waits without a deadline; the status, with the error thrown away. */
+usm_status wait_event(usm_event *event);
+usm_status wait_queue(usm_queue *queue);
+usm_status wait_alloc(usm_alloc *alloc, usm_access_mode mode);
+
+/* Waits for the end, checks the state and gives the count back. */
+void expect_end(USM_TAKES usm_event *event, usm_event_state state);
+
+void sleep_ms(int ms);
+
+#endif
