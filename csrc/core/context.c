@@ -18,6 +18,9 @@ const char *usm_kind_name(usm_kind kind)
 usm_status usm_context_create(usm_device *const *devices, size_t n_devices, usm_context **out,
                               usm_error *error)
 {
+    if (n_devices == 0) {
+        return usm_error_set(error, USM_VALUE, "devices is empty; a context has at least one");
+    }
     for (size_t i = 1; i < n_devices; i++) {
         if (devices[i]->backend != devices[0]->backend) {
             return usm_error_set(

@@ -32,8 +32,8 @@ typedef struct usm_context {
 } usm_context;
 
 /*
- * A new context over these devices, which must be of one backend and not repeat (USM_VALUE). Two contexts
- * over the same devices differ.
+ * A new context over these devices: one at least, of one backend, without repeats (else USM_VALUE). Two
+ * contexts over the same devices differ.
  */
 usm_status usm_context_create(usm_device *const *devices, size_t n_devices, USM_GIVES usm_context **out,
                               usm_error *error);

@@ -51,7 +51,6 @@ typedef struct gate {
     int arrived;
 } gate;
 #define GATE_CLOSED                                                   \
-    (gate)                                                            \
     {                                                                 \
         PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0 \
     }

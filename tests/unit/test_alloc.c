@@ -1,0 +1,253 @@
+/* Allocations: what they are made of, who lets go of them and when, and waiting for the work on them. */
+#include "check.h"
+#include "support.h"
+
+#include "core/fault.h"
+#include "core/pool.h"
+
+#include <stdlib.h>
+
+static void sizes_and_alignment(void)
+{
+    static const size_t sizes[] = {1, 63, 64, 65, 4095, 4096, 5000, 1 << 20, (1 << 20) + 1, 5 << 20};
+    live before = live_now();
+    usm_error error;
+    for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            usm_alloc *alloc;
+            CHECK_OK(usm_alloc_create(host_place(), kind, sizes[i], false, &alloc, &error));
+            CHECK_EQ((uintptr_t)alloc->pointer % (sizes[i] >= 4096 ? 256 : 64), 0);
+            CHECK(alloc->size >= sizes[i]);
+            CHECK_EQ(alloc->kind, kind);
+            CHECK(usm_alloc_is_clean(alloc));
+            memset(alloc->pointer, 1, sizes[i]);
+            usm_alloc_release(alloc);
+        }
+    }
+    settle(&before);
+}
+
+static void no_bytes(void)
+{
+    live before = live_now();
+    usm_alloc *alloc = new_alloc(0);
+    CHECK(alloc->pointer == NULL && alloc->size == 0);
+    CHECK_EQ(usm_live_count(USM_LIVE_ALLOC), before.counts[USM_LIVE_ALLOC] + 1);
+    usm_alloc_release(alloc);
+    settle(&before);
+}
+
+static void small_blocks_are_used_again(void)
+{
+    usm_alloc *alloc = new_alloc(1000);
+    void *pointer = alloc->pointer;
+    usm_alloc_release(alloc);
+    long calls = 0;
+    usm_fault_arm("memory_allocate", 0);
+    for (int i = 0; i < 10; i++) {
+        alloc = new_alloc(990);
+        CHECK_EQ((intptr_t)alloc->pointer, (intptr_t)pointer);
+        usm_alloc_release(alloc);
+        calls = usm_fault_calls("memory_allocate");
+    }
+    CHECK_EQ(calls, 0);
+}
+
+/* Large blocks come as zeros from the system; what comes from the pool is never said to hold zeros. */
+static void zeros(void)
+{
+    usm_error error;
+    usm_alloc *alloc;
+    CHECK_OK(usm_alloc_create(host_place(), USM_DEVICE, 8 << 20, true, &alloc, &error));
+    CHECK((alloc->flags & USM_ALLOC_ZEROED) != 0);
+    for (size_t i = 0; i < 8 << 20; i += 4096) {
+        CHECK_EQ(((char *)alloc->pointer)[i], 0);
+    }
+    usm_alloc_release(alloc);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(usm_alloc_create(host_place(), USM_DEVICE, 64, true, &alloc, &error));
+        memset(alloc->pointer, 1, 64);
+        CHECK(i == 0 || (alloc->flags & USM_ALLOC_ZEROED) == 0);
+        usm_alloc_release(alloc);
+    }
+}
+
+static void too_much(void)
+{
+    live before = live_now();
+    usm_error error;
+    usm_alloc *alloc;
+    CHECK_EQ(usm_alloc_create(host_place(), USM_DEVICE, SIZE_MAX, false, &alloc, &error), USM_MEMORY);
+    CHECK_EQ(usm_alloc_create(host_place(), USM_DEVICE, SIZE_MAX / 2, false, &alloc, &error), USM_MEMORY);
+    CHECK(strstr(error.text, "device memory") != NULL);
+    settle(&before);
+}
+
+static int deleted;
+
+static void count_deletion(void *owner)
+{
+    CHECK_EQ((intptr_t)owner, (intptr_t)&deleted);
+    deleted++;
+}
+
+static usm_alloc *import(void *pointer, size_t nbytes)
+{
+    usm_error error;
+    usm_alloc *alloc;
+    deleted = 0;
+    CHECK_OK(
+        usm_alloc_import(host_place(), USM_HOST, pointer, nbytes, &deleted, count_deletion, &alloc, &error));
+    return alloc;
+}
+
+static void foreign_memory(void)
+{
+    live before = live_now();
+    char memory[100];
+    usm_alloc *alloc = import(memory, sizeof memory);
+    CHECK((alloc->flags & USM_ALLOC_FOREIGN) != 0 && alloc->pointer == memory);
+    usm_alloc_retain(alloc);
+    usm_alloc_release(alloc);
+    CHECK_EQ(deleted, 0);
+    usm_alloc_release(alloc);
+    CHECK_EQ(deleted, 1);
+
+    usm_error error;
+    CHECK_OK(usm_alloc_import(host_place(), USM_HOST, memory, 1, NULL, NULL, &alloc, &error));
+    usm_alloc_release(alloc);
+
+    /* On failure the owner stays with the caller. */
+    CHECK(usm_fault_arm("heap", 1));
+    deleted = 0;
+    CHECK_EQ(usm_alloc_import(host_place(), USM_HOST, memory, 1, &deleted, count_deletion, &alloc, &error),
+             USM_MEMORY);
+    CHECK_EQ(deleted, 0);
+    settle(&before);
+}
+
+/* A task keeps its memory however early the caller drops it, and the deleter runs on no worker. */
+static void a_task_keeps_its_memory(void)
+{
+    live before = live_now();
+    char memory[100];
+    gate gate = GATE_CLOSED;
+    usm_queue *queue = new_queue(true);
+    usm_alloc *alloc = import(memory, sizeof memory);
+    usm_event *event = submit_access(queue, task_gate, &gate, alloc, USM_READ_WRITE);
+    usm_alloc_release(alloc);
+    gate_await(&gate, 1);
+    CHECK_EQ(deleted, 0);
+    gate_open(&gate);
+    expect_end(event, USM_EVENT_COMPLETE);
+    CHECK(usm_deferred_waiting());
+    CHECK_EQ(deleted, 0);
+    usm_deferred_drain();
+    CHECK_EQ(deleted, 1);
+    usm_queue_release(queue);
+    settle(&before);
+}
+
+/* Whoever waited for a task finds its memory free already. */
+static void memory_is_free_when_the_task_has_ended(void)
+{
+    usm_queue *queue = new_queue(true);
+    for (int i = 0; i < 2000; i++) {
+        int64_t allocs = usm_live_count(USM_LIVE_ALLOC);
+        _Atomic int ran = 0;
+        usm_alloc *alloc = new_alloc(3000);
+        usm_event *event = submit_access(queue, task_count, &ran, alloc, USM_WRITE);
+        usm_alloc_release(alloc);
+        expect_end(event, USM_EVENT_COMPLETE);
+        CHECK_EQ(usm_live_count(USM_LIVE_ALLOC), allocs);
+    }
+    usm_queue_release(queue);
+}
+
+static void waiting_for_readers_and_writers(void)
+{
+    live before = live_now();
+    usm_error error;
+    gate reading = GATE_CLOSED, writing = GATE_CLOSED;
+    usm_queue *queue = new_queue(false);
+    usm_alloc *alloc = new_alloc(100);
+    CHECK_EQ(wait_alloc(alloc, USM_READ_WRITE), USM_OK);
+
+    usm_event *reader = submit_access(queue, task_gate, &reading, alloc, USM_READ);
+    CHECK(usm_alloc_is_busy(alloc));
+    CHECK_EQ(wait_alloc(alloc, USM_READ), USM_OK); /* readers do not meet */
+    CHECK_EQ(usm_alloc_wait(alloc, USM_WRITE, usm_clock_ns() + 20000000, NULL, NULL, &error), USM_TIMEOUT);
+    gate_open(&reading);
+    CHECK_EQ(wait_alloc(alloc, USM_WRITE), USM_OK);
+    CHECK(!usm_alloc_is_busy(alloc));
+
+    usm_event *writer = submit_access(queue, task_gate, &writing, alloc, USM_WRITE);
+    CHECK_EQ(usm_alloc_wait(alloc, USM_READ, usm_clock_ns() + 20000000, NULL, NULL, &error), USM_TIMEOUT);
+    CHECK_EQ(usm_alloc_wait(alloc, USM_WRITE, 0, NULL, NULL, &error), USM_TIMEOUT);
+    gate_open(&writing);
+    CHECK_EQ(wait_alloc(alloc, USM_READ), USM_OK);
+    usm_alloc_release(alloc);
+    expect_end(reader, USM_EVENT_COMPLETE);
+    expect_end(writer, USM_EVENT_COMPLETE);
+    usm_queue_release(queue);
+    settle(&before);
+}
+
+/* A borrow that has ended is refused by tasks and by waits. */
+static void ended_borrows(void)
+{
+    live before = live_now();
+    char memory[16];
+    usm_queue *queue = new_queue(true);
+    usm_alloc *alloc = import(memory, sizeof memory);
+    atomic_fetch_or(&alloc->flags, USM_ALLOC_ENDED);
+    CHECK_EQ(wait_alloc(alloc, USM_READ), USM_VALUE);
+    const usm_command command = {.kind = USM_COMMAND_FILL,
+                                 .as.fill = {.dst = memory, .nbytes = 16, .pattern_size = 1}};
+    const usm_access access = {alloc, USM_WRITE};
+    const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
+    usm_error error;
+    usm_event *event;
+    CHECK_EQ(usm_queue_submit(queue, &submission, &event, &error), USM_VALUE);
+    CHECK(strstr(error.text, "borrow has ended") != NULL);
+    usm_alloc_release(alloc);
+    usm_queue_release(queue);
+    settle(&before);
+}
+
+/* The last allocation of a context that everybody else has left takes the context and its pools along. */
+static void the_last_allocation_drops_its_context(void)
+{
+    live before = live_now();
+    usm_error error;
+    usm_device *device = host_device();
+    usm_context *context;
+    usm_place *place;
+    usm_alloc *a, *b;
+    CHECK_OK(usm_context_create(&device, 1, &context, &error));
+    CHECK_OK(usm_context_place(context, device, &place, &error));
+    CHECK_OK(usm_alloc_create(place, USM_SHARED, 100, false, &a, &error));
+    CHECK_OK(usm_alloc_create(place, USM_SHARED, 100, false, &b, &error));
+    usm_context_release(context);
+    usm_alloc_release(a);
+    CHECK_EQ(usm_live_count(USM_LIVE_CONTEXT), before.counts[USM_LIVE_CONTEXT] + 1);
+    usm_alloc_release(b);
+    settle(&before);
+}
+
+int main(void)
+{
+    watchdog(60);
+    RUN(sizes_and_alignment);
+    RUN(no_bytes);
+    RUN(small_blocks_are_used_again);
+    RUN(zeros);
+    RUN(too_much);
+    RUN(foreign_memory);
+    RUN(a_task_keeps_its_memory);
+    RUN(memory_is_free_when_the_task_has_ended);
+    RUN(waiting_for_readers_and_writers);
+    RUN(ended_borrows);
+    RUN(the_last_allocation_drops_its_context);
+    return 0;
+}

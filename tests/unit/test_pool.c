@@ -1,0 +1,162 @@
+/* The pool's size classes, its limit, and that no block is ever handed out twice. */
+#include "check.h"
+#include "support.h"
+
+#include "core/pool.h"
+
+#include <stdlib.h>
+
+static void classes(void)
+{
+    size_t previous_block = 0;
+    int previous_class = -1;
+    size_t block_of_class[256] = {0};
+    for (size_t n = 1; n <= USM_POOL_LARGEST; n += n < 70000 ? 1 : 61) {
+        size_t block = 0;
+        uint8_t class = usm_pool_class(n, &block);
+        CHECK(class != USM_NOT_POOLED);
+        CHECK(block >= n);
+        CHECK(block == 64 || block <= n + n / 4);
+        CHECK(block >= previous_block && (int)class >= previous_class);
+        CHECK(block_of_class[class] == 0 || block_of_class[class] == block);
+        /* What memory_allocate promises for a block must hold for what was asked for. */
+        CHECK(n < 4096 || block >= 4096);
+        block_of_class[class] = block;
+        previous_block = block;
+        previous_class = class;
+        size_t again;
+        CHECK_EQ(usm_pool_class(block, &again), class);
+        CHECK_EQ(again, block);
+    }
+    size_t block;
+    CHECK(usm_pool_class(USM_POOL_LARGEST, &block) != USM_NOT_POOLED);
+    CHECK_EQ(block, USM_POOL_LARGEST);
+    CHECK_EQ(usm_pool_class(USM_POOL_LARGEST + 1, &block), USM_NOT_POOLED);
+    CHECK_EQ(block, USM_POOL_LARGEST + 1);
+    CHECK_EQ(usm_pool_class(SIZE_MAX, &block), USM_NOT_POOLED);
+    CHECK_EQ(block, SIZE_MAX);
+}
+
+/* A spare block as the allocation code makes it. */
+static usm_alloc *spare(size_t nbytes)
+{
+    usm_alloc *alloc = calloc(1, sizeof *alloc);
+    usm_error error;
+    bool zeroed;
+    size_t block;
+    alloc->size_class = usm_pool_class(nbytes, &block);
+    alloc->size = block;
+    usm_context *context = host_place()->context;
+    CHECK_OK(context->backend->memory_allocate(context, host_device(), USM_DEVICE, block, &alloc->pointer,
+                                               &zeroed, &error));
+    return alloc;
+}
+
+static void free_spare(usm_alloc *alloc)
+{
+    usm_context *context = host_place()->context;
+    context->backend->memory_free(context, host_device(), USM_DEVICE, alloc->pointer, alloc->size);
+    free(alloc);
+}
+
+static void last_in_first_out(void)
+{
+    usm_pool *pool = usm_pool_create();
+    usm_alloc *a = spare(100), *b = spare(100), *c = spare(5000);
+    CHECK(usm_pool_pop(pool, a->size_class) == NULL);
+    CHECK(usm_pool_push(pool, a) && usm_pool_push(pool, b) && usm_pool_push(pool, c));
+    CHECK_EQ(usm_pool_spare(pool), a->size + b->size + c->size);
+    CHECK_EQ((intptr_t)usm_pool_pop(pool, a->size_class), (intptr_t)b);
+    CHECK_EQ((intptr_t)usm_pool_pop(pool, a->size_class), (intptr_t)a);
+    CHECK(usm_pool_pop(pool, a->size_class) == NULL);
+    CHECK_EQ(usm_pool_spare(pool), c->size);
+    CHECK(usm_pool_push(pool, a));
+    size_t both = a->size + c->size;
+    CHECK_EQ(usm_pool_trim(pool, host_place(), USM_DEVICE), both);
+    CHECK_EQ(usm_pool_spare(pool), 0);
+    CHECK(usm_pool_push(pool, b));
+    usm_pool_destroy(pool, host_place(), USM_DEVICE);
+    usm_pool_destroy(NULL, host_place(), USM_DEVICE);
+}
+
+static void the_limit(void)
+{
+    usm_pool *pool = usm_pool_create();
+    size_t pushed = 0;
+    for (;;) {
+        usm_alloc *alloc = spare(USM_POOL_LARGEST);
+        if (!usm_pool_push(pool, alloc)) {
+            free_spare(alloc);
+            break;
+        }
+        pushed += USM_POOL_LARGEST;
+        CHECK_EQ(usm_pool_spare(pool), pushed);
+    }
+    CHECK_EQ(pushed, USM_POOL_LIMIT);
+    size_t block;
+    free_spare(usm_pool_pop(pool, usm_pool_class(USM_POOL_LARGEST, &block)));
+    usm_alloc *small = spare(64);
+    CHECK(usm_pool_push(pool, small)); /* there is room again */
+    usm_pool_destroy(pool, host_place(), USM_DEVICE);
+}
+
+#define THREADS 4
+
+static usm_pool *shared_pool;
+
+/* Each block is written by the thread that holds it: two holders would see each other. */
+static void *churn(void *argument)
+{
+    uint64_t seed = (uint64_t)(intptr_t)argument + 1;
+    usm_alloc *held[8] = {NULL};
+    for (long i = 0; i < scaled(30000); i++) {
+        size_t slot = random_below(&seed, 8), block;
+        if (held[slot] != NULL) {
+            CHECK_EQ(*(int64_t *)held[slot]->pointer, (intptr_t)argument);
+            if (!usm_pool_push(shared_pool, held[slot])) {
+                free_spare(held[slot]);
+            }
+            held[slot] = NULL;
+        } else {
+            size_t nbytes = 64 << random_below(&seed, 4);
+            held[slot] = usm_pool_pop(shared_pool, usm_pool_class(nbytes, &block));
+            if (held[slot] == NULL) {
+                held[slot] = spare(nbytes);
+            }
+            CHECK_EQ(held[slot]->size, block);
+            *(int64_t *)held[slot]->pointer = (intptr_t)argument;
+        }
+        if (random_below(&seed, 5000) == 0) {
+            usm_pool_trim(shared_pool, host_place(), USM_DEVICE);
+        }
+    }
+    for (size_t slot = 0; slot < 8; slot++) {
+        if (held[slot] != NULL) {
+            free_spare(held[slot]);
+        }
+    }
+    return NULL;
+}
+
+static void many_threads(void)
+{
+    pthread_t threads[THREADS];
+    shared_pool = usm_pool_create();
+    for (intptr_t i = 0; i < THREADS; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    usm_pool_destroy(shared_pool, host_place(), USM_DEVICE);
+}
+
+int main(void)
+{
+    watchdog(60);
+    RUN(classes);
+    RUN(last_in_first_out);
+    RUN(the_limit);
+    RUN(many_threads);
+    return 0;
+}
