@@ -251,23 +251,28 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     usm_leaf *leaf = usm_leaf_of(event);
     pthread_mutex_lock(&leaf->mutex);
     event->sleepers++;
+    /* Not counted anew with each wake-up: other events wake this thread too, and must not keep it from
+     * polling. */
+    int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
     while (!usm_event_ended(event)) {
         int64_t now = poll != NULL || deadline_ns != INT64_MAX ? usm_clock_ns() : 0;
         if (now >= deadline_ns) {
             status = usm_error_set(error, USM_TIMEOUT, "the work had not ended when the timeout ran out");
             break;
         }
-        int64_t until = poll != NULL && deadline_ns - now > POLL_NS ? now + POLL_NS : deadline_ns;
-        if (!usm_cond_wait_until(&leaf->changed, &leaf->mutex, until) && poll != NULL &&
-            !usm_event_ended(event)) {
-            pthread_mutex_unlock(&leaf->mutex);
-            bool stop = poll(argument);
-            pthread_mutex_lock(&leaf->mutex);
-            if (stop) {
-                status = usm_error_set(error, USM_INTERRUPTED, "interrupted");
-                break;
-            }
+        if (now < next_poll) {
+            usm_cond_wait_until(&leaf->changed, &leaf->mutex,
+                                next_poll < deadline_ns ? next_poll : deadline_ns);
+            continue;
         }
+        pthread_mutex_unlock(&leaf->mutex);
+        bool stop = poll(argument);
+        pthread_mutex_lock(&leaf->mutex);
+        if (stop) {
+            status = usm_error_set(error, USM_INTERRUPTED, "interrupted");
+            break;
+        }
+        next_poll = usm_clock_ns() + POLL_NS;
     }
     event->sleepers--;
     pthread_mutex_unlock(&leaf->mutex);

@@ -43,6 +43,14 @@ typedef struct live {
 live live_now(void);
 void settle(const live *before);
 
+/* A test that must leave nothing behind. */
+#define RUN_SETTLED(test)         \
+    do {                          \
+        live before = live_now(); \
+        RUN(test);                \
+        settle(&before);          \
+    } while (0)
+
 /* Holds tasks up until it is opened; counts who came. */
 typedef struct gate {
     pthread_mutex_t mutex;

@@ -10,7 +10,6 @@
 static void sizes_and_alignment(void)
 {
     static const size_t sizes[] = {1, 63, 64, 65, 4095, 4096, 5000, 1 << 20, (1 << 20) + 1, 5 << 20};
-    live before = live_now();
     usm_error error;
     for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -24,7 +23,6 @@ static void sizes_and_alignment(void)
             usm_alloc_release(alloc);
         }
     }
-    settle(&before);
 }
 
 static void no_bytes(void)
@@ -34,7 +32,6 @@ static void no_bytes(void)
     CHECK(alloc->pointer == NULL && alloc->size == 0);
     CHECK_EQ(usm_live_count(USM_LIVE_ALLOC), before.counts[USM_LIVE_ALLOC] + 1);
     usm_alloc_release(alloc);
-    settle(&before);
 }
 
 static void small_blocks_are_used_again(void)
@@ -74,13 +71,11 @@ static void zeros(void)
 
 static void too_much(void)
 {
-    live before = live_now();
     usm_error error;
     usm_alloc *alloc;
     CHECK_EQ(usm_alloc_create(host_place(), USM_DEVICE, SIZE_MAX, false, &alloc, &error), USM_MEMORY);
     CHECK_EQ(usm_alloc_create(host_place(), USM_DEVICE, SIZE_MAX / 2, false, &alloc, &error), USM_MEMORY);
     CHECK(strstr(error.text, "device memory") != NULL);
-    settle(&before);
 }
 
 static int deleted;
@@ -103,7 +98,6 @@ static usm_alloc *import(void *pointer, size_t nbytes)
 
 static void foreign_memory(void)
 {
-    live before = live_now();
     char memory[100];
     usm_alloc *alloc = import(memory, sizeof memory);
     CHECK((alloc->flags & USM_ALLOC_FOREIGN) != 0 && alloc->pointer == memory);
@@ -123,13 +117,11 @@ static void foreign_memory(void)
     CHECK_EQ(usm_alloc_import(host_place(), USM_HOST, memory, 1, &deleted, count_deletion, &alloc, &error),
              USM_MEMORY);
     CHECK_EQ(deleted, 0);
-    settle(&before);
 }
 
 /* A task keeps its memory however early the caller drops it, and the deleter runs on no worker. */
 static void a_task_keeps_its_memory(void)
 {
-    live before = live_now();
     char memory[100];
     gate gate = GATE_CLOSED;
     usm_queue *queue = new_queue(true);
@@ -145,7 +137,6 @@ static void a_task_keeps_its_memory(void)
     usm_deferred_drain();
     CHECK_EQ(deleted, 1);
     usm_queue_release(queue);
-    settle(&before);
 }
 
 /* Whoever waited for a task finds its memory free already. */
@@ -166,7 +157,6 @@ static void memory_is_free_when_the_task_has_ended(void)
 
 static void waiting_for_readers_and_writers(void)
 {
-    live before = live_now();
     usm_error error;
     gate reading = GATE_CLOSED, writing = GATE_CLOSED;
     usm_queue *queue = new_queue(false);
@@ -190,13 +180,11 @@ static void waiting_for_readers_and_writers(void)
     expect_end(reader, USM_EVENT_COMPLETE);
     expect_end(writer, USM_EVENT_COMPLETE);
     usm_queue_release(queue);
-    settle(&before);
 }
 
 /* A borrow that has ended is refused by tasks and by waits. */
 static void ended_borrows(void)
 {
-    live before = live_now();
     char memory[16];
     usm_queue *queue = new_queue(true);
     usm_alloc *alloc = import(memory, sizeof memory);
@@ -212,7 +200,6 @@ static void ended_borrows(void)
     CHECK(strstr(error.text, "borrow has ended") != NULL);
     usm_alloc_release(alloc);
     usm_queue_release(queue);
-    settle(&before);
 }
 
 /* The last allocation of a context that everybody else has left takes the context and its pools along. */
@@ -232,22 +219,21 @@ static void the_last_allocation_drops_its_context(void)
     usm_alloc_release(a);
     CHECK_EQ(usm_live_count(USM_LIVE_CONTEXT), before.counts[USM_LIVE_CONTEXT] + 1);
     usm_alloc_release(b);
-    settle(&before);
 }
 
 int main(void)
 {
     watchdog(60);
-    RUN(sizes_and_alignment);
-    RUN(no_bytes);
-    RUN(small_blocks_are_used_again);
-    RUN(zeros);
-    RUN(too_much);
-    RUN(foreign_memory);
-    RUN(a_task_keeps_its_memory);
-    RUN(memory_is_free_when_the_task_has_ended);
-    RUN(waiting_for_readers_and_writers);
-    RUN(ended_borrows);
-    RUN(the_last_allocation_drops_its_context);
+    RUN_SETTLED(sizes_and_alignment);
+    RUN_SETTLED(no_bytes);
+    RUN_SETTLED(small_blocks_are_used_again);
+    RUN_SETTLED(zeros);
+    RUN_SETTLED(too_much);
+    RUN_SETTLED(foreign_memory);
+    RUN_SETTLED(a_task_keeps_its_memory);
+    RUN_SETTLED(memory_is_free_when_the_task_has_ended);
+    RUN_SETTLED(waiting_for_readers_and_writers);
+    RUN_SETTLED(ended_borrows);
+    RUN_SETTLED(the_last_allocation_drops_its_context);
     return 0;
 }

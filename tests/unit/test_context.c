@@ -68,7 +68,6 @@ static void partitions(void)
 
 static void contexts(void)
 {
-    live before = live_now();
     usm_error error;
     usm_device *device = host_device(), **parts, *twice[] = {device, device};
     usm_context *context, *other, *standard, *same;
@@ -97,12 +96,10 @@ static void contexts(void)
     usm_context_release(other);
     usm_context_release(context);
     free(parts);
-    settle(&before);
 }
 
 static void the_cached_queue_of_a_default_context(void)
 {
-    live before = live_now();
     usm_error error;
     usm_queue *a, *b;
     CHECK_OK(usm_place_queue(host_place(), &a, &error));
@@ -111,13 +108,11 @@ static void the_cached_queue_of_a_default_context(void)
     CHECK_EQ((intptr_t)a, (intptr_t)b);
     CHECK(a->cached && a->in_order && !a->profiling);
     usm_queue_release(b);
-    settle(&before);
 }
 
 /* It lives while somebody uses it, and the context with it. */
 static void the_cached_queue_of_another_context(void)
 {
-    live before = live_now();
     usm_error error;
     usm_device *device = host_device();
     usm_context *context;
@@ -135,7 +130,6 @@ static void the_cached_queue_of_another_context(void)
     CHECK_OK(usm_place_queue(place, &a, &error));
     usm_context_release(context);
     usm_queue_release(a);
-    settle(&before);
 }
 
 #define THREADS 4
@@ -159,7 +153,6 @@ static void *race(void *argument)
 
 static void threads_agree_on_the_cached_queue(void)
 {
-    live before = live_now();
     usm_error error;
     usm_device *device = host_device();
     pthread_t threads[THREADS];
@@ -176,18 +169,17 @@ static void threads_agree_on_the_cached_queue(void)
         usm_queue_release(queues[i]);
     }
     usm_context_release(raced);
-    settle(&before);
 }
 
 int main(void)
 {
     watchdog(60);
-    RUN(backends);
-    RUN(the_host_device);
-    RUN(partitions);
-    RUN(contexts);
-    RUN(the_cached_queue_of_a_default_context);
-    RUN(the_cached_queue_of_another_context);
-    RUN(threads_agree_on_the_cached_queue);
+    RUN_SETTLED(backends);
+    RUN_SETTLED(the_host_device);
+    RUN_SETTLED(partitions);
+    RUN_SETTLED(contexts);
+    RUN_SETTLED(the_cached_queue_of_a_default_context);
+    RUN_SETTLED(the_cached_queue_of_another_context);
+    RUN_SETTLED(threads_agree_on_the_cached_queue);
     return 0;
 }

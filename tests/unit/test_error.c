@@ -67,12 +67,10 @@ static void failures_carry_the_error(void)
     usm_error_clear(&error);
     CHECK_EQ(failure->refs.value, 1);
     usm_failure_release(failure);
-    settle(&before);
 }
 
 static void the_first_error_is_the_cause(void)
 {
-    live before = live_now();
     usm_failure *first = make_failure();
     usm_failure *second = usm_failure_from_cause(first), *third = usm_failure_from_cause(second);
     CHECK(second->cause == first && third->cause == first);
@@ -82,7 +80,6 @@ static void the_first_error_is_the_cause(void)
     CHECK(third->delivered && first->delivered && !second->delivered);
     usm_failure_release(second);
     usm_failure_release(third);
-    settle(&before);
 }
 
 static int released;
@@ -95,7 +92,6 @@ static void release_payload(void *payload)
 
 static void payloads_are_released_once(void)
 {
-    live before = live_now();
     released = 0;
     usm_failure *failure = usm_failure_from_payload(&released, release_payload);
     usm_failure *after = usm_failure_from_cause(failure);
@@ -108,13 +104,11 @@ static void payloads_are_released_once(void)
     CHECK(usm_failure_from_payload(&released, release_payload) == NULL);
     CHECK_EQ(released, 2);
     usm_failure_release(NULL);
-    settle(&before);
 }
 
 /* What a host task hands over in error.failure is the task's own failure. */
 static void a_failure_in_an_error_is_kept(void)
 {
-    live before = live_now();
     usm_error error;
     usm_failure *failure = usm_failure_from_payload(&released, release_payload);
     usm_error_failed(&error, failure);
@@ -123,13 +117,11 @@ static void a_failure_in_an_error_is_kept(void)
     usm_error_clear(&error);
     usm_failure_release(kept);
     usm_failure_release(failure);
-    settle(&before);
 }
 
 /* Told to a task that passed it on, it is still news to whoever waits for that task. */
 static void a_delivered_failure_in_an_error_becomes_a_cause(void)
 {
-    live before = live_now();
     usm_error error;
     usm_failure *failure = make_failure();
     usm_failure_deliver(failure);
@@ -140,7 +132,6 @@ static void a_delivered_failure_in_an_error_becomes_a_cause(void)
     usm_error_clear(&error);
     usm_failure_release(mine);
     usm_failure_release(failure);
-    settle(&before);
 }
 
 /* It stands for many failures: that one of them was told says nothing of the others. */
@@ -156,13 +147,13 @@ static void the_failure_of_last_resort_is_never_told(void)
 int main(void)
 {
     watchdog(60);
-    RUN(filling);
-    RUN(long_texts_are_cut);
-    RUN(failures_carry_the_error);
-    RUN(the_first_error_is_the_cause);
-    RUN(payloads_are_released_once);
-    RUN(a_failure_in_an_error_is_kept);
-    RUN(a_delivered_failure_in_an_error_becomes_a_cause);
-    RUN(the_failure_of_last_resort_is_never_told);
+    RUN_SETTLED(filling);
+    RUN_SETTLED(long_texts_are_cut);
+    RUN_SETTLED(failures_carry_the_error);
+    RUN_SETTLED(the_first_error_is_the_cause);
+    RUN_SETTLED(payloads_are_released_once);
+    RUN_SETTLED(a_failure_in_an_error_is_kept);
+    RUN_SETTLED(a_delivered_failure_in_an_error_becomes_a_cause);
+    RUN_SETTLED(the_failure_of_last_resort_is_never_told);
     return 0;
 }

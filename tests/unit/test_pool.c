@@ -154,9 +154,9 @@ static void many_threads(void)
 int main(void)
 {
     watchdog(60);
-    RUN(classes);
-    RUN(last_in_first_out);
-    RUN(the_limit);
-    RUN(many_threads);
+    RUN_SETTLED(classes);
+    RUN_SETTLED(last_in_first_out);
+    RUN_SETTLED(the_limit);
+    RUN_SETTLED(many_threads);
     return 0;
 }
