@@ -158,13 +158,13 @@ usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadli
         return status;
     }
     usm_hazard_lock(stripe);
-    cause = atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed);
+    cause = usm_hazard_failure(alloc);
     if (cause != NULL) {
-        if (!atomic_load_explicit(&cause->delivered, memory_order_acquire)) {
-            usm_failure_deliver(cause);
-            status = usm_error_failed(error, cause);
-        }
-        usm_hazard_spoil(alloc, NULL);
+        usm_failure_deliver(cause);
+        status = usm_error_failed(error, cause);
+    }
+    if (alloc->hazards.writer == NULL) {
+        usm_hazard_spoil(alloc, NULL); /* somebody was told, now or before */
     }
     usm_hazard_unlock(stripe);
     return status;

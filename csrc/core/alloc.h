@@ -19,7 +19,7 @@ typedef struct usm_hazards {
     usm_event **readers; /* one count each */
     uint32_t n_readers, readers_capacity;
     _Atomic uint32_t pending; /* writer and readers together; 0 may be read without the lock */
-    /* The last write failed and nobody was told: reading it is refused. One count. */
+    /* The last write that ended failed and nobody was told: reading it is refused. One count. */
     usm_failure *_Atomic failure;
 } usm_hazards;
 

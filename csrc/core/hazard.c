@@ -55,6 +55,13 @@ uint64_t usm_hazard_mask(const usm_access *accesses, size_t n)
     return mask;
 }
 
+usm_failure *usm_hazard_failure(usm_alloc *alloc)
+{
+    usm_failure *failure = atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed);
+    bool told = failure != NULL && atomic_load_explicit(&failure->delivered, memory_order_acquire);
+    return told || alloc->hazards.writer != NULL ? NULL : failure;
+}
+
 usm_status usm_hazard_collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits,
                               usm_failure **cause, usm_error *error)
 {
@@ -67,13 +74,9 @@ usm_status usm_hazard_collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_l
         return USM_OK;
     }
     usm_hazards *hazards = &alloc->hazards;
-    usm_failure *failure = atomic_load_explicit(&hazards->failure, memory_order_relaxed);
-    if (failure != NULL) {
-        if (atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
-            usm_hazard_spoil(alloc, NULL);
-        } else if ((mode & USM_READ) != 0 && *cause == NULL) {
-            *cause = failure;
-        }
+    usm_failure *failure = usm_hazard_failure(alloc);
+    if (failure != NULL && (mode & USM_READ) != 0 && *cause == NULL) {
+        *cause = failure;
     }
     bool enough = true;
     if (hazards->writer != NULL) {
@@ -118,18 +121,15 @@ void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, usm_event *event)
          * The replaced events have not finished (finishing takes them out of here first), so the counts given
          * back are not their last: nothing is destroyed under the lock.
          */
-        if (hazards->writer != event) {
-            if (hazards->writer != NULL) {
-                usm_event_release(hazards->writer);
-            }
-            hazards->writer = usm_event_retain(event);
+        if (hazards->writer != NULL) {
+            usm_event_release(hazards->writer);
         }
+        hazards->writer = usm_event_retain(event);
         for (uint32_t i = 0; i < hazards->n_readers; i++) {
             usm_event_release(hazards->readers[i]);
         }
         hazards->n_readers = 0;
-        usm_hazard_spoil(alloc, NULL);
-    } else if (hazards->writer != event) {
+    } else {
         hazards->readers[hazards->n_readers++] = usm_event_retain(event);
     }
     count_pending(hazards);
@@ -142,23 +142,28 @@ void usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event,
     if (hazards->writer == event) {
         hazards->writer = NULL;
         usm_event_release(event);
-        if (failure != NULL && !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
-            usm_hazard_spoil(alloc, failure);
+    }
+    for (uint32_t i = 0; (mode & USM_WRITE) == 0 && i < hazards->n_readers; i++) {
+        if (hazards->readers[i] == event) {
+            hazards->readers[i] = hazards->readers[--hazards->n_readers];
+            usm_event_release(event);
+            break;
         }
-    } else if ((mode & USM_WRITE) == 0) {
-        for (uint32_t i = 0; i < hazards->n_readers; i++) {
-            if (hazards->readers[i] == event) {
-                hazards->readers[i] = hazards->readers[--hazards->n_readers];
-                usm_event_release(event);
-                break;
-            }
-        }
+    }
+    /* Writes end in the order of submission, so the last word is that of the last; until then nobody asks. */
+    if ((mode & USM_WRITE) != 0 && failure == NULL) {
+        usm_hazard_spoil(alloc, NULL);
+    } else if ((mode & USM_WRITE) != 0 && !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
+        usm_hazard_spoil(alloc, failure);
     }
     count_pending(hazards);
 }
 
 void usm_hazard_spoil(usm_alloc *alloc, usm_failure *failure)
 {
+    if (failure == NULL && atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed) == NULL) {
+        return;
+    }
     usm_failure *old = atomic_exchange_explicit(
         &alloc->hazards.failure, failure == NULL ? NULL : usm_failure_retain(failure), memory_order_acq_rel);
     if (old != NULL) {

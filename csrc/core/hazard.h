@@ -35,11 +35,22 @@ uint64_t usm_hazard_mask(const usm_access *accesses, size_t n);
  */
 usm_status usm_hazard_collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits,
                               usm_failure **cause, usm_error *error);
+/*
+ * What the last write left: NULL where it succeeded, where somebody was told, and while a write is pending,
+ * whose own end will say. Without a count.
+ */
+usm_failure *usm_hazard_failure(usm_alloc *alloc);
 /* Makes room for one more reader, so that recording cannot fail. False: no memory. */
 bool usm_hazard_reserve(usm_alloc *alloc, usm_access_mode mode);
-/* From now on later accesses wait for the event; a write replaces what was recorded before. */
+/*
+ * From now on later accesses wait for the event; a write replaces what was recorded before. An event is
+ * recorded once for each allocation.
+ */
 void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, USM_KEEPS usm_event *event);
-/* The event has ended. A failed write that no later one replaced spoils the memory. */
+/*
+ * The event has ended. A write that succeeded clears what an earlier one left; one that failed spoils the
+ * memory, but for a failure that was delivered before (a refused submission), which leaves it as it was.
+ */
 void usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_failure *failure);
 /* The failure of the last write; NULL clears it (the memory was written anew). */
 void usm_hazard_spoil(usm_alloc *alloc, USM_KEEPS usm_failure *failure);

@@ -192,13 +192,22 @@ static void link_waits(usm_event *event, usm_wait_list *waits)
     waits->n = 0;
 }
 
+/* One entry an allocation, so that it is recorded once and forgotten once. */
 static void hold_accesses(usm_event *event, const usm_submission *submission)
 {
     for (size_t i = 0; i < submission->n_accesses; i++) {
-        event->accesses[i] = submission->accesses[i];
-        usm_alloc_retain(submission->accesses[i].alloc);
+        const usm_access *access = &submission->accesses[i];
+        size_t k = 0;
+        while (k < event->n_accesses && event->accesses[k].alloc != access->alloc) {
+            k++;
+        }
+        if (k < event->n_accesses) {
+            event->accesses[k].mode |= access->mode;
+        } else {
+            event->accesses[event->n_accesses++] = *access;
+            usm_alloc_retain(access->alloc);
+        }
     }
-    event->n_accesses = submission->n_accesses;
 }
 
 /* The driver refused a task that others may already wait for: it ends in its turn, without having run. */
@@ -213,7 +222,7 @@ static void refuse(usm_event *event, const usm_error *error)
     usm_failure *failure = usm_failure_from_error(error);
     failure = failure != NULL ? failure : usm_failure_no_memory();
     usm_failure_deliver(failure);
-    atomic_store_explicit(&event->cause, failure, memory_order_release);
+    usm_failure_release(atomic_exchange_explicit(&event->cause, failure, memory_order_acq_rel));
     if (usm_event_arm(event, finish_refused)) {
         finish_refused(event);
     }
@@ -238,8 +247,10 @@ static bool run_now(usm_queue *queue, const usm_submission *submission, int64_t 
     return true;
 }
 
-/* A dependency had failed before the submission: the task will not run, and spoils what it would have
- * written. */
+/*
+ * A dependency had failed before the submission, and there is nothing to wait for: the task ends at once, and
+ * spoils what it would have written.
+ */
 static usm_failure *inherit(const usm_submission *submission, usm_failure *cause)
 {
     usm_failure *failure = usm_failure_from_cause(cause);
@@ -277,8 +288,8 @@ static void record(usm_queue *queue, const usm_submission *submission, usm_event
 {
     hold_accesses(event, submission);
     link_waits(event, waits);
-    for (size_t i = 0; i < submission->n_accesses; i++) {
-        usm_hazard_record(submission->accesses[i].alloc, submission->accesses[i].mode, event);
+    for (size_t i = 0; i < event->n_accesses; i++) {
+        usm_hazard_record(event->accesses[i].alloc, event->accesses[i].mode, event);
     }
     append(queue, event);
     if (submission->command->kind == USM_COMMAND_BARRIER && !queue->in_order) {
@@ -317,7 +328,7 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
         event = usm_event_new(queue);
         if (event == NULL) {
             status = usm_error_memory(error, queue->backend->event_size, "an event");
-        } else if (cause != NULL) {
+        } else if (cause != NULL && waits.n == 0) {
             cause = inherit(submission, cause);
             outcome = INHERITED;
         } else if (now && out != NULL && run_now(queue, submission, &start_ns, &end_ns)) {
@@ -325,6 +336,10 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
         } else if ((status = prepare(event, submission, &waits, error)) == USM_OK) {
             event->order = atomic_fetch_add_explicit(&next_order, 1, memory_order_relaxed);
             event->submit_ns = submit_ns;
+            if (cause != NULL) {
+                /* It ends in its turn, without having run: later work waits for it alone. */
+                atomic_store_explicit(&event->cause, usm_failure_retain(cause), memory_order_relaxed);
+            }
             record(queue, submission, event, &waits);
             outcome = RECORDED;
         }
@@ -372,8 +387,8 @@ usm_status usm_queue_snapshot(usm_queue *queue, usm_wait **out, size_t *count, u
         n++;
     }
     usm_event *from = queue->first;
-    if (queue->in_order && n > 0) {
-        from = queue->last; /* the last one ends last */
+    if (queue->in_order && n > 0 && usm_event_current() == NULL) {
+        from = queue->last; /* the last one ends last, but may wait for the task that asks */
         n = 1;
     }
     if (n > 0) {
