@@ -23,10 +23,9 @@ typedef struct usm_hazards {
     usm_failure *_Atomic failure;
 } usm_hazards;
 
-#define USM_ALLOC_READ_ONLY 1u /* imported as such: no array over it is writable */
-#define USM_ALLOC_ZEROED 2u    /* as it came from the backend; only before its first use */
-#define USM_ALLOC_ENDED 4u     /* a borrow that is over: the memory may be gone */
-#define USM_ALLOC_FOREIGN 8u   /* imported: the deleter, if any, releases it */
+#define USM_ALLOC_ZEROED 1u  /* as it came from the backend; only before its first use */
+#define USM_ALLOC_ENDED 2u   /* a borrow that is over: the memory may be gone */
+#define USM_ALLOC_FOREIGN 4u /* imported: the deleter, if any, releases it */
 
 typedef struct usm_alloc {
     usm_refcount refs;
@@ -86,7 +85,13 @@ static inline bool usm_alloc_is_busy(const usm_alloc *alloc)
     return atomic_load_explicit(&((usm_alloc *)alloc)->hazards.pending, memory_order_acquire) != 0;
 }
 
-/* Busy, or holding the failure of the last write. */
+/* The host may read and write it through its pointer, once work on it has ended. */
+static inline bool usm_alloc_host_reads(const usm_alloc *alloc)
+{
+    return alloc->kind != USM_DEVICE || alloc->place->device->info.host_reads_device;
+}
+
+/* Neither busy nor holding the failure of the last write. */
 static inline bool usm_alloc_is_clean(const usm_alloc *alloc)
 {
     return !usm_alloc_is_busy(alloc) &&

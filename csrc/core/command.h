@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 typedef enum usm_command_kind {
-    USM_COMMAND_BARRIER,  /* nothing: a point in the order */
+    USM_COMMAND_BARRIER,  /* nothing: a point in the order that later work waits for */
+    USM_COMMAND_MARKER,   /* nothing: a point in the order that later work does not wait for */
     USM_COMMAND_COPY,     /* contiguous bytes, memmove semantics */
     USM_COMMAND_FILL,     /* a pattern repeated over contiguous bytes */
     USM_COMMAND_STRIDED,  /* strided copy, with a cast where the types differ */

@@ -160,7 +160,7 @@ static usm_status submit_plan(usm_queue *queue, const usm_view *dst, const usm_v
 
 static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *error)
 {
-    const usm_command command = {.kind = USM_COMMAND_BARRIER};
+    const usm_command command = {.kind = USM_COMMAND_MARKER};
     const usm_submission submission = {.command = &command};
     return out == NULL ? USM_OK : usm_queue_submit(queue, &submission, out, error);
 }

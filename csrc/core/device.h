@@ -29,6 +29,7 @@ typedef struct usm_device_info {
     uint64_t max_alloc_size;
     bool has_fp16, has_fp64;
     bool has_usm_device, has_usm_shared, has_usm_host, has_usm_system;
+    bool host_reads_device; /* memory of kind "device" may be read and written by the host too */
     /* DLPack's name of memory on this device: (type, id). */
     int32_t dlpack_type, dlpack_id;
 } usm_device_info;

@@ -124,8 +124,8 @@ static bool wait_for_earlier(usm_queue *queue, usm_command_kind kind, size_t n_e
         return false;
     }
     /* SYCL's barrier: behind all earlier work, or, with a list, behind the listed events alone. */
-    for (usm_event *event = queue->first; kind == USM_COMMAND_BARRIER && n_explicit == 0 && event != NULL;
-         event = event->following) {
+    bool behind_all = (kind == USM_COMMAND_BARRIER || kind == USM_COMMAND_MARKER) && n_explicit == 0;
+    for (usm_event *event = queue->first; behind_all && event != NULL; event = event->following) {
         if (!add_unended(waits, event)) {
             return false;
         }

@@ -99,9 +99,11 @@ int usmpy_notifier_add_type(PyObject *module, usmpy_state *state);
 extern PyMethodDef usmpy_device_functions[];
 extern PyMethodDef usmpy_placement_functions[];
 extern PyMethodDef usmpy_creation_functions[];
+extern PyMethodDef usmpy_sequence_functions[];
 extern PyMethodDef usmpy_manipulation_functions[];
 extern PyMethodDef usmpy_dlpack_functions[];
-extern PyMethodDef usmpy_borrow_functions[];
+extern PyMethodDef usmpy_copy_functions[];
+
 #ifdef USM_TESTING
 extern PyMethodDef usmpy_testing_functions[];
 #endif

@@ -133,6 +133,7 @@ usm_status usm_host_start(usm_device ***devices, size_t *n_devices, usm_error *e
     info->has_fp16 = true; /* the compiler has _Float16, which kernels for the host are built with */
 #endif
     info->has_usm_device = info->has_usm_shared = info->has_usm_host = info->has_usm_system = true;
+    info->host_reads_device = true;
     info->dlpack_type = kDLCPU;
     info->dlpack_id = 0;
     (*devices)[0] = device;

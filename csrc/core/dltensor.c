@@ -1,0 +1,196 @@
+#include "dltensor.h"
+
+#include "heap.h"
+#include "live.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The version that this file implements, which need not be the header's. */
+#define VERSION_MAJOR 1
+#define VERSION_MINOR 3
+
+/* The twins differ in their first member; shape and strides lie behind. */
+typedef struct versioned_export {
+    DLManagedTensorVersioned managed;
+    usm_alloc *alloc;
+    int64_t dims[];
+} versioned_export;
+
+typedef struct legacy_export {
+    DLManagedTensor managed;
+    usm_alloc *alloc;
+    int64_t dims[];
+} legacy_export;
+
+static void let_go(usm_alloc *alloc, void *block)
+{
+    free(block);
+    usm_live_add(USM_LIVE_EXPORT, -1);
+    usm_alloc_release(alloc);
+}
+
+static void delete_versioned(DLManagedTensorVersioned *self)
+{
+    versioned_export *export = (versioned_export *)self;
+    let_go(export->alloc, export);
+}
+
+static void delete_legacy(DLManagedTensor *self)
+{
+    legacy_export *export = (legacy_export *)self;
+    let_go(export->alloc, export);
+}
+
+static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice device)
+{
+    size_t n = (size_t)view->ndim;
+    usm_view own = *view;
+    own.shape = dims;
+    own.strides = dims + n;
+    for (size_t i = 0; i < n; i++) {
+        dims[i] = view->shape[i];
+        dims[n + i] = view->strides[i];
+    }
+    usm_dltensor_fill(tensor, &own, device);
+    usm_alloc_retain(view->alloc);
+    usm_live_add(USM_LIVE_EXPORT, 1);
+}
+
+DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice device, uint64_t flags)
+{
+    versioned_export *export = usm_malloc(sizeof *export + 2 * (size_t)view->ndim * sizeof(int64_t));
+    if (export == NULL) {
+        return NULL;
+    }
+    export->managed.version.major = VERSION_MAJOR;
+    export->managed.version.minor = VERSION_MINOR;
+    export->managed.manager_ctx = export;
+    export->managed.deleter = delete_versioned;
+    export->managed.flags = flags;
+    export->alloc = view->alloc;
+    fill(&export->managed.dl_tensor, export->dims, view, device);
+    return &export->managed;
+}
+
+DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device)
+{
+    legacy_export *export = usm_malloc(sizeof *export + 2 * (size_t)view->ndim * sizeof(int64_t));
+    if (export == NULL) {
+        return NULL;
+    }
+    export->managed.manager_ctx = export;
+    export->managed.deleter = delete_legacy;
+    export->alloc = view->alloc;
+    fill(&export->managed.dl_tensor, export->dims, view, device);
+    return &export->managed;
+}
+
+static usm_status refuse_dtype(const DLDataType *type, usm_error *error)
+{
+    return usm_error_set(error, USM_BUFFER,
+                         "the DLPack type (code %u, bits %u, lanes %u) is not one that this library holds: allowed are "
+                         "one lane of bool 8, int and uint 8 to 64, float 16 to 64, complex 32 to 128, bfloat 16, float8, "
+                         "float6 and float4",
+                         type->code, type->bits, type->lanes);
+}
+
+usm_status usm_dltensor_check(const DLTensor *tensor, uint64_t flags, usm_dtype *dtype, usm_error *error)
+{
+    *dtype = usm_dtype_from_dlpack(tensor->dtype.code, tensor->dtype.bits);
+    if (USM_UNLIKELY(*dtype == USM_NO_DTYPE || tensor->dtype.lanes != 1)) {
+        return refuse_dtype(&tensor->dtype, error);
+    }
+    if (USM_UNLIKELY(usm_dtype_is_packed(*dtype) && (flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0)) {
+        return usm_error_set(error, USM_BUFFER,
+                             "%s elements padded to whole bytes cannot be taken; packed ones can",
+                             usm_dtype_table[*dtype].name);
+    }
+    if (USM_UNLIKELY(tensor->ndim < 0 || tensor->ndim > USM_MAX_NDIM)) {
+        return usm_error_set(error, USM_BUFFER, "the tensor has %d dimensions; 0 to %d are allowed", tensor->ndim,
+                             USM_MAX_NDIM);
+    }
+    if (USM_UNLIKELY(tensor->ndim > 0 && tensor->shape == NULL)) {
+        return usm_error_set(error, USM_BUFFER, "the tensor has %d dimensions and no shape", tensor->ndim);
+    }
+    return USM_OK;
+}
+
+static usm_status check_packed(const DLTensor *tensor, const int64_t *strides, int64_t size, usm_error *error)
+{
+    int64_t compact[USM_MAX_NDIM];
+    usm_layout_compact(tensor->ndim, tensor->shape, 'C', compact);
+    for (int i = 0; i < tensor->ndim; i++) {
+        if (size > 0 && tensor->shape[i] > 1 && strides[i] != compact[i]) {
+            return usm_error_set(error, USM_BUFFER, "packed elements are only taken contiguous and row-major");
+        }
+    }
+    return USM_OK;
+}
+
+usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t *shape, int64_t *strides,
+                               int64_t *low, int64_t *high, usm_error *error)
+{
+    int ndim = tensor->ndim;
+    int64_t size = 1;
+    int itemsize = usm_dtype_table[dtype].itemsize;
+    for (int i = 0; i < ndim; i++) {
+        int64_t length = tensor->shape[i];
+        shape[i] = length;
+        if (USM_UNLIKELY(length < 0 || __builtin_mul_overflow(size, length, &size))) {
+            goto impossible;
+        }
+    }
+    int64_t nbytes;
+    if (USM_UNLIKELY(__builtin_mul_overflow(size, itemsize, &nbytes))) {
+        goto impossible;
+    }
+    if (USM_LIKELY(tensor->strides != NULL)) {
+        for (int i = 0; i < ndim; i++) {
+            strides[i] = tensor->strides[i];
+        }
+    } else {
+        usm_layout_compact(ndim, shape, 'C', strides);
+    }
+    if (USM_UNLIKELY(!usm_layout_span(ndim, shape, strides, itemsize, low, high))) {
+        goto impossible;
+    }
+    if (USM_UNLIKELY(size > 0 && tensor->data == NULL)) {
+        return usm_error_set(error, USM_BUFFER, "the tensor has elements and no data pointer");
+    }
+    if (USM_UNLIKELY(tensor->byte_offset > (uint64_t)INT64_MAX)) {
+        return usm_error_set(error, USM_BUFFER, "the tensor's byte_offset is %llu, beyond any address",
+                             (unsigned long long)tensor->byte_offset);
+    }
+    return usm_dtype_is_packed(dtype) ? check_packed(tensor, strides, size, error) : USM_OK;
+
+impossible:;
+    char text[300];
+    return usm_error_set(error, USM_BUFFER,
+                         "the tensor's shape %s has a negative length, or it and its strides reach beyond any address",
+                         usm_layout_text(ndim, tensor->shape, text, sizeof text));
+}
+
+char *usm_dldevice_text(int32_t type, char *text, size_t size)
+{
+    static const struct {
+        int32_t type;
+        const char *name;
+    } names[] = {
+        {kDLCPU, "kDLCPU"},           {kDLCUDA, "kDLCUDA"},
+        {kDLCUDAHost, "kDLCUDAHost"}, {kDLOpenCL, "kDLOpenCL"},
+        {kDLVulkan, "kDLVulkan"},     {kDLMetal, "kDLMetal"},
+        {kDLVPI, "kDLVPI"},           {kDLROCM, "kDLROCM"},
+        {kDLROCMHost, "kDLROCMHost"}, {kDLExtDev, "kDLExtDev"},
+        {kDLCUDAManaged, "kDLCUDAManaged"}, {kDLOneAPI, "kDLOneAPI"},
+        {kDLWebGPU, "kDLWebGPU"},     {kDLHexagon, "kDLHexagon"},
+        {kDLMAIA, "kDLMAIA"},         {kDLTrn, "kDLTrn"},
+    };
+    snprintf(text, size, "unknown (%d)", type);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i].type == type) {
+            snprintf(text, size, "%s (%d)", names[i].name, type);
+        }
+    }
+    return text;
+}

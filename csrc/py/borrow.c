@@ -1,0 +1,344 @@
+/*
+ * The kernel use case of the exchange: memory for the length of a with block. borrow() takes somebody's array in,
+ * USMArray.lend() hands one of ours out; both put the work in between into the order of its owner, on entry and exit.
+ */
+#include "args.h"
+#include "array.h"
+#include "deferred.h"
+#include "dlpack.h"
+#include "errors.h"
+#include "wait.h"
+
+typedef enum phase { FRESH, ENTERED, EXITED } phase;
+
+typedef struct usmpy_borrow {
+    PyObject_HEAD
+    PyObject *object; /* what was lent to us */
+    PyObject *queue;  /* Queue object, or NULL: where the memory is */
+    usmpy_array *array;
+    phase phase;
+} usmpy_borrow;
+
+typedef struct usmpy_lend {
+    PyObject_HEAD
+    usmpy_array *array;
+    PyObject *stream; /* None, a Queue or an Event */
+    phase phase;
+} usmpy_lend;
+
+static int enter(phase *phase, const char *what)
+{
+    if (*phase != FRESH) {
+        PyErr_Format(PyExc_RuntimeError, "%s can be entered once; make another", what);
+        return -1;
+    }
+    *phase = ENTERED;
+    return 0;
+}
+
+/* A point in the queue that touches these allocations: what comes later, on either of them, waits for it. */
+static int submit_point(usmpy_state *state, usm_queue *queue, usm_command_kind kind, const usm_access *accesses,
+                        size_t n_accesses, const usm_wait *waits, size_t n_waits)
+{
+    const usm_command command = {.kind = kind};
+    const usm_submission submission = {.command = &command,
+                                       .accesses = accesses,
+                                       .n_accesses = n_accesses,
+                                       .waits = waits,
+                                       .n_waits = n_waits};
+    usm_error error;
+    usm_status status = usm_queue_submit(queue, &submission, NULL, &error);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
+}
+
+static void release_alloc(void *owner)
+{
+    usm_alloc_release(owner);
+}
+
+/*
+ * A USMArray is borrowed through an allocation of its own over the same memory: the end of the borrow ends that one,
+ * and nothing else. The two are ordered by points that touch both.
+ */
+static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *queue)
+{
+    usm_queue *target = usmpy_queue_of(queue);
+    usm_alloc *alloc;
+    usm_error error;
+    if (target->place != usmpy_queue_of(base->queue)->place &&
+        (target->backend != usmpy_queue_of(base->queue)->backend ||
+         target->backend->memory_connection(usmpy_queue_of(base->queue)->place, target->place) !=
+             USM_CONNECTION_UNIFIED)) {
+        PyErr_SetString(PyExc_BufferError, "borrow(): the array's memory cannot be used by that queue in place");
+        return NULL;
+    }
+    usmpy_array *array = usmpy_array_on_queue(state, base, queue);
+    if (array == NULL) {
+        return NULL;
+    }
+    usm_status status =
+        usm_alloc_import(target->place, (usm_kind)base->alloc->kind, base->alloc->pointer, base->alloc->size,
+                         base->alloc, release_alloc, &alloc, &error);
+    if (status != USM_OK) {
+        Py_DECREF(array);
+        return usmpy_raise(state, status, &error);
+    }
+    array->alloc = alloc; /* and the count that the view had is the deleter's now */
+    const usm_access both[] = {{base->alloc, USM_READ_WRITE}, {alloc, USM_READ_WRITE}};
+    if (submit_point(state, target, USM_COMMAND_MARKER, both, 2, NULL, 0) < 0) {
+        Py_CLEAR(array);
+    }
+    return array;
+}
+
+static PyObject *borrow_enter(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usmpy_borrow *borrow = (usmpy_borrow *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    usmpy_deferred_poll();
+    if (enter(&borrow->phase, "borrow()") < 0) {
+        return NULL;
+    }
+    if (usmpy_is_array(state, borrow->object)) {
+        usmpy_array *base = (usmpy_array *)borrow->object;
+        borrow->array = borrow_own(state, base, borrow->queue != NULL ? borrow->queue : base->queue);
+    } else {
+        usmpy_type_entry entry;
+        if (usmpy_type_lookup(state, Py_TYPE(borrow->object), &entry) < 0) {
+            return NULL;
+        }
+        /* What has no exchange protocol may still be a buffer. */
+        bool buffer = entry.route == USMPY_ROUTE_NONE && PyObject_CheckBuffer(borrow->object);
+        borrow->array = buffer ? (usmpy_array *)usmpy_array_from_buffer(state, borrow->object)
+                               : usmpy_take_in(state, borrow->object, borrow->queue);
+        if (borrow->array != NULL && borrow->queue != NULL &&
+            usmpy_queue_of(borrow->array->queue) != usmpy_queue_of(borrow->queue)) {
+            if (usmpy_queue_of(borrow->array->queue)->backend == usmpy_queue_of(borrow->queue)->backend) {
+                Py_SETREF(borrow->array, usmpy_array_on_queue(state, borrow->array, borrow->queue));
+            } else {
+                Py_CLEAR(borrow->array);
+                PyErr_SetString(PyExc_BufferError, "borrow(): the memory cannot be used by that queue in place");
+            }
+        }
+    }
+    return Py_XNewRef((PyObject *)borrow->array);
+}
+
+/*
+ * An owner without a stream hears of nothing: work on the memory ends here, on the host. One of our own arrays learns by
+ * a point in the queue. Either way the borrowed array is over.
+ */
+static PyObject *borrow_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)args;
+    (void)nargs;
+    usmpy_borrow *borrow = (usmpy_borrow *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    usmpy_array *array = borrow->array;
+    if (array == NULL || borrow->phase != ENTERED) {
+        return PyErr_Format(PyExc_RuntimeError, "borrow() is not entered");
+    }
+    borrow->phase = EXITED;
+    borrow->array = NULL;
+    int status;
+    if (usmpy_is_array(state, borrow->object)) {
+        usm_alloc *base = ((usmpy_array *)borrow->object)->alloc;
+        const usm_access both[] = {{array->alloc, USM_READ_WRITE}, {base, USM_READ_WRITE}};
+        status = submit_point(state, usmpy_queue_of(array->queue), USM_COMMAND_MARKER, both, 2, NULL, 0);
+    } else {
+        status = usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX);
+    }
+    atomic_fetch_or_explicit(&array->alloc->flags, USM_ALLOC_ENDED, memory_order_relaxed);
+    Py_DECREF(array);
+    Py_CLEAR(borrow->object);
+    if (status < 0) {
+        return NULL;
+    }
+    Py_RETURN_FALSE;
+}
+
+static PyObject *borrow_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const usmpy_signature signature = {"borrow", 2, 2, 0, 1, {USMPY_x, USMPY_queue}};
+    usmpy_state *state = usmpy_state_of_type(type);
+    PyObject *out[2];
+    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
+        return NULL;
+    }
+    if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->queue_type)) {
+        return PyErr_Format(PyExc_TypeError, "borrow(): queue is a %s; a Queue or None is allowed",
+                            Py_TYPE(out[1])->tp_name);
+    }
+    usmpy_borrow *self = (usmpy_borrow *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->object = Py_NewRef(out[0]);
+        self->queue = usmpy_given(out[1]) ? Py_NewRef(out[1]) : NULL;
+    }
+    return (PyObject *)self;
+}
+
+static int borrow_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    usmpy_borrow *borrow = (usmpy_borrow *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(borrow->object); /* any object: it may lead back here */
+    return 0;
+}
+
+static int borrow_clear(PyObject *self)
+{
+    Py_CLEAR(((usmpy_borrow *)self)->object);
+    return 0;
+}
+
+static void borrow_dealloc(PyObject *self)
+{
+    usmpy_borrow *borrow = (usmpy_borrow *)self;
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(borrow->object);
+    Py_XDECREF(borrow->queue);
+    Py_XDECREF(borrow->array);
+    usmpy_free_object(self);
+}
+
+static PyMethodDef borrow_methods[] = {
+    {"__enter__", borrow_enter, METH_NOARGS, "__enter__($self)\n--\n\nThe borrowed array."},
+    {"__exit__", (PyCFunction)(void (*)(void))borrow_exit, METH_FASTCALL, "__exit__($self, *exception)\n--\n\nEnd of the borrow."},
+    {0},
+};
+
+static PyType_Slot borrow_slots[] = {
+    {Py_tp_doc, "borrow(x, queue=None)\n--\n\n"
+                "Context manager: any library's array, or a buffer, as a USMArray for the length of the block.\n\n"
+                "On entry `queue` (default: the cached queue of the memory's device) waits for the owner's work; on exit the\n"
+                "owner's later work waits for ours, on the device where the owner has streams and on the host where it has\n"
+                "none, so that it may change or free the memory right after. After the block the array cannot be used:\n"
+                "ValueError. BufferError for memory that the queue cannot use in place."},
+    {Py_tp_new, borrow_new},
+    {Py_tp_dealloc, borrow_dealloc},
+    {Py_tp_traverse, borrow_traverse},
+    {Py_tp_clear, borrow_clear},
+    {Py_tp_methods, borrow_methods},
+    {0, NULL},
+};
+
+static PyType_Spec borrow_spec = {
+    .name = "usmpy.borrow",
+    .basicsize = sizeof(usmpy_borrow),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = borrow_slots,
+};
+
+PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"lend", 1, 1, 0, 0, {USMPY_stream}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *stream;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &stream) < 0) {
+        return NULL;
+    }
+    if (usmpy_given(stream) && !Py_IS_TYPE(stream, state->queue_type) && !Py_IS_TYPE(stream, state->event_type)) {
+        if (PyLong_Check(stream) || PyObject_HasAttrString(stream, "__cuda_stream__")) {
+            return PyErr_Format(PyExc_BufferError,
+                                "lend(): stream is %R, but memory of backend %s has no such streams; a Queue, an Event or "
+                                "None is allowed",
+                                stream, usmpy_queue_of(((usmpy_array *)self)->queue)->backend->name);
+        }
+        return PyErr_Format(PyExc_TypeError, "lend(): stream is a %s; a Queue, an Event or None is allowed here",
+                            Py_TYPE(stream)->tp_name);
+    }
+    usmpy_lend *lend = (usmpy_lend *)state->lend_type->tp_alloc(state->lend_type, 0);
+    if (lend != NULL) {
+        lend->array = (usmpy_array *)Py_NewRef(self);
+        lend->stream = Py_NewRef(stream == NULL ? Py_None : stream);
+    }
+    return (PyObject *)lend;
+}
+
+static usm_access lent_access(usmpy_array *array)
+{
+    bool writable = (array->flags & USMPY_WRITABLE) != 0;
+    return (usm_access){array->alloc, writable ? USM_READ_WRITE : USM_READ};
+}
+
+static PyObject *lend_enter(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usmpy_lend *lend = (usmpy_lend *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    usm_access access = lent_access(lend->array);
+    usmpy_deferred_poll();
+    if (enter(&lend->phase, "lend()") < 0) {
+        return NULL;
+    }
+    int status;
+    if (Py_IS_TYPE(lend->stream, state->queue_type)) {
+        status = submit_point(state, usmpy_queue_of(lend->stream), USM_COMMAND_BARRIER, &access, 1, NULL, 0);
+    } else { /* the host, or work that is already under way and cannot be made to wait */
+        status = usmpy_wait_alloc(state, access.alloc, access.mode, INT64_MAX);
+    }
+    return status < 0 ? NULL : PyLong_FromVoidPtr(lend->array->data);
+}
+
+static PyObject *lend_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)args;
+    (void)nargs;
+    usmpy_lend *lend = (usmpy_lend *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    usm_access access = lent_access(lend->array);
+    int status = 0;
+    if (lend->phase != ENTERED) {
+        return PyErr_Format(PyExc_RuntimeError, "lend() is not entered");
+    }
+    lend->phase = EXITED;
+    if (Py_IS_TYPE(lend->stream, state->queue_type)) {
+        status = submit_point(state, usmpy_queue_of(lend->stream), USM_COMMAND_BARRIER, &access, 1, NULL, 0);
+    } else if (Py_IS_TYPE(lend->stream, state->event_type)) {
+        const usm_wait wait = {((usmpy_event *)lend->stream)->event, true};
+        status = submit_point(state, usmpy_queue_of(lend->array->queue), USM_COMMAND_MARKER, &access, 1, &wait, 1);
+    }
+    if (status < 0) {
+        return NULL;
+    }
+    Py_RETURN_FALSE;
+}
+
+static void lend_dealloc(PyObject *self)
+{
+    Py_XDECREF(((usmpy_lend *)self)->array);
+    Py_XDECREF(((usmpy_lend *)self)->stream);
+    usmpy_free_object(self);
+}
+
+static PyMethodDef lend_methods[] = {
+    {"__enter__", lend_enter, METH_NOARGS, "__enter__($self)\n--\n\nThe pointer, an int."},
+    {"__exit__", (PyCFunction)(void (*)(void))lend_exit, METH_FASTCALL, "__exit__($self, *exception)\n--\n\nEnd of the loan."},
+    {0},
+};
+
+static PyType_Slot lend_slots[] = {
+    {Py_tp_doc, "What USMArray.lend() returns."},
+    {Py_tp_dealloc, lend_dealloc},
+    {Py_tp_methods, lend_methods},
+    {0, NULL},
+};
+
+static PyType_Spec lend_spec = {
+    .name = "usmpy._core._Loan",
+    .basicsize = sizeof(usmpy_lend),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = lend_slots,
+};
+
+int usmpy_borrow_add_types(PyObject *module, usmpy_state *state)
+{
+    return usmpy_add_type(module, &borrow_spec, &state->borrow_type) < 0
+               ? -1
+               : usmpy_add_type(module, &lend_spec, &state->lend_type);
+}

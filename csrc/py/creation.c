@@ -1,0 +1,444 @@
+/* Creation functions of the array API standard. */
+#include "creation.h"
+
+#include "args.h"
+#include "deferred.h"
+#include "dlpack.h"
+#include "errors.h"
+#include "placement.h"
+#include "wait.h"
+
+#include <string.h>
+
+/* What every creation function says about its memory; an array to be like, or NULL. */
+typedef struct target {
+    PyObject *queue; /* new reference */
+    usm_kind kind;
+    usm_dtype dtype; /* USM_NO_DTYPE where none was given */
+} target;
+
+/* options: dtype, device, queue, usm_type, as every signature here ends. 0 or -1. */
+static int parse_target(usmpy_state *state, PyObject *const *options, usmpy_array *like, target *target)
+{
+    usmpy_deferred_poll();
+    target->dtype = USM_NO_DTYPE;
+    if (usmpy_given(options[0]) && usmpy_dtype_convert(state, options[0], &target->dtype) < 0) {
+        return -1;
+    }
+    int kind = usmpy_kind(options[3], like == NULL ? USM_DEVICE : like->alloc->kind);
+    if (kind < 0) {
+        return -1;
+    }
+    target->kind = (usm_kind)kind;
+    if (like != NULL && !usmpy_given(options[1]) && !usmpy_given(options[2])) {
+        target->queue = Py_NewRef(like->queue);
+    } else {
+        target->queue = usmpy_placement(state, options[1], options[2]);
+    }
+    return target->queue == NULL ? -1 : 0;
+}
+
+static usm_dtype float_or(const target *target)
+{
+    return target->dtype != USM_NO_DTYPE ? target->dtype
+                                         : usmpy_default_float(usmpy_queue_of(target->queue)->device);
+}
+
+/* All bytes zero, packed types too. */
+static int fill_zeros(usmpy_state *state, usmpy_array *array)
+{
+    if ((atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_ZEROED) != 0 ||
+        array->size == 0) {
+        return 0;
+    }
+    const int64_t nbytes = usm_dtype_nbytes((usm_dtype)array->dtype, array->size), one = 1;
+    const usm_view bytes = {array->alloc, array->data, USM_UINT8, 1, &nbytes, &one};
+    const unsigned char zero = 0;
+    usm_error error;
+    usm_status status = usm_fill_submit(usmpy_queue_of(array->queue), &bytes, &zero, NULL, &error);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
+}
+
+typedef enum content { UNSET, ZEROS, ONES } content;
+
+static PyObject *make(usmpy_state *state, const target *target, usm_dtype dtype, int ndim, const int64_t *shape,
+                      content content)
+{
+    usmpy_array *array =
+        usmpy_array_empty(state, target->queue, target->kind, dtype, ndim, shape, 'C', content == ZEROS);
+    unsigned char one[USM_MAX_PATTERN];
+    int status = 0;
+    if (array == NULL) {
+        return NULL;
+    }
+    if (content == ZEROS) {
+        status = fill_zeros(state, array);
+    } else if (content == ONES) {
+        status = usmpy_scalar_to_element(state, Py_True, dtype, one);
+        if (status == 0) {
+            status = usmpy_array_fill(state, array, one);
+        }
+    }
+    if (status < 0) {
+        Py_CLEAR(array);
+    }
+    return (PyObject *)array;
+}
+
+static PyObject *make_shaped(PyObject *module, const usmpy_signature *signature, PyObject *const *args,
+                             Py_ssize_t nargs, PyObject *kwnames, content content)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[5];
+    int64_t shape[USM_MAX_NDIM];
+    target target;
+    if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    int ndim = usmpy_parse_shape(out[0], shape, "shape");
+    if (ndim < 0 || parse_target(state, out + 1, NULL, &target) < 0) {
+        return NULL;
+    }
+    PyObject *array = make(state, &target, float_or(&target), ndim, shape, content);
+    Py_DECREF(target.queue);
+    return array;
+}
+
+#define SHAPED_SIGNATURE(name) \
+    {name, 5, 1, 0, 1, {USMPY_shape, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}}
+
+/* empty(n) alone is worth a path of its own: the default queue, the default dtype, one dimension. */
+static PyObject *empty(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = SHAPED_SIGNATURE("empty");
+    if (kwnames == NULL && nargs == 1 && PyLong_CheckExact(args[0])) {
+        usmpy_state *state = usmpy_state_of_module(module);
+        int64_t length = PyLong_AsSsize_t(args[0]);
+        PyObject *queue = length == -1 && PyErr_Occurred() ? NULL : usmpy_default_queue(state);
+        if (queue != NULL) {
+            return (PyObject *)usmpy_array_empty(state, queue, USM_DEVICE,
+                                                 usmpy_default_float(usmpy_queue_of(queue)->device), 1, &length,
+                                                 'C', false);
+        }
+        if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+            PyErr_Format(PyExc_ValueError, "shape is %R; at most 2**63 - 1 elements are allowed", args[0]);
+        }
+        return NULL;
+    }
+    return make_shaped(module, &signature, args, nargs, kwnames, UNSET);
+}
+
+static PyObject *zeros(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = SHAPED_SIGNATURE("zeros");
+    return make_shaped(module, &signature, args, nargs, kwnames, ZEROS);
+}
+
+static PyObject *ones(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = SHAPED_SIGNATURE("ones");
+    return make_shaped(module, &signature, args, nargs, kwnames, ONES);
+}
+
+static usmpy_array *check_like(usmpy_state *state, PyObject *x, const char *function)
+{
+    if (!usmpy_is_array(state, x)) {
+        PyErr_Format(PyExc_TypeError, "%s(): x is a %s; a USMArray is allowed", function, Py_TYPE(x)->tp_name);
+        return NULL;
+    }
+    return (usmpy_array *)x;
+}
+
+static PyObject *make_like(PyObject *module, const usmpy_signature *signature, PyObject *const *args,
+                           Py_ssize_t nargs, PyObject *kwnames, content content)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[5];
+    target target;
+    if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    usmpy_array *like = check_like(state, out[0], signature->function);
+    if (like == NULL || parse_target(state, out + 1, like, &target) < 0) {
+        return NULL;
+    }
+    usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)like->dtype;
+    PyObject *array = make(state, &target, dtype, like->ndim, usmpy_shape(like), content);
+    Py_DECREF(target.queue);
+    return array;
+}
+
+#define LIKE_SIGNATURE(name) \
+    {name, 5, 1, 1, 1, {USMPY_x, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}}
+
+static PyObject *empty_like(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = LIKE_SIGNATURE("empty_like");
+    return make_like(module, &signature, args, nargs, kwnames, UNSET);
+}
+
+static PyObject *zeros_like(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = LIKE_SIGNATURE("zeros_like");
+    return make_like(module, &signature, args, nargs, kwnames, ZEROS);
+}
+
+static PyObject *ones_like(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = LIKE_SIGNATURE("ones_like");
+    return make_like(module, &signature, args, nargs, kwnames, ONES);
+}
+
+/* An array of the target's with every element `value`. */
+static PyObject *make_full(usmpy_state *state, const target *target, usm_dtype dtype, int ndim,
+                           const int64_t *shape, PyObject *value)
+{
+    unsigned char element[USM_MAX_PATTERN];
+    if (usmpy_scalar_to_element(state, value, dtype, element) < 0) {
+        return NULL;
+    }
+    PyObject *array = make(state, target, dtype, ndim, shape, UNSET);
+    if (array != NULL && usmpy_array_fill(state, (usmpy_array *)array, element) < 0) {
+        Py_CLEAR(array);
+    }
+    return array;
+}
+
+/* fill_value as a Python number: new reference; NULL with TypeError. */
+static PyObject *fill_number(usmpy_state *state, PyObject *value)
+{
+    PyObject *number;
+    int found = usmpy_is_array(state, value) ? 0 : usmpy_host_scalar(state, value, &number);
+    if (found == 0) {
+        PyErr_Format(PyExc_TypeError, "fill_value is a %s; a number is allowed", Py_TYPE(value)->tp_name);
+    }
+    return found > 0 ? number : NULL;
+}
+
+static usm_dtype dtype_of_number(PyObject *number, const usm_device *device)
+{
+    if (PyBool_Check(number)) {
+        return USM_BOOL;
+    }
+    if (PyLong_Check(number)) {
+        return USM_INT64;
+    }
+    usm_dtype real = usmpy_default_float(device);
+    return PyFloat_Check(number) ? real : real == USM_FLOAT64 ? USM_COMPLEX128 : USM_COMPLEX64;
+}
+
+static PyObject *full(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {
+        "full", 6, 2, 0, 2,
+        {USMPY_shape, USMPY_fill_value, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[6];
+    int64_t shape[USM_MAX_NDIM];
+    target target;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    int ndim = usmpy_parse_shape(out[0], shape, "shape");
+    PyObject *number = ndim < 0 ? NULL : fill_number(state, out[1]);
+    if (number == NULL) {
+        return NULL;
+    }
+    PyObject *array = NULL;
+    if (parse_target(state, out + 2, NULL, &target) == 0) {
+        usm_dtype dtype = target.dtype != USM_NO_DTYPE
+                              ? target.dtype
+                              : dtype_of_number(number, usmpy_queue_of(target.queue)->device);
+        array = make_full(state, &target, dtype, ndim, shape, number);
+        Py_DECREF(target.queue);
+    }
+    Py_DECREF(number);
+    return array;
+}
+
+static PyObject *full_like(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {
+        "full_like", 6, 2, 1, 2,
+        {USMPY_x, USMPY_fill_value, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[6];
+    target target;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    usmpy_array *like = check_like(state, out[0], "full_like");
+    PyObject *number = like == NULL ? NULL : fill_number(state, out[1]);
+    if (number == NULL) {
+        return NULL;
+    }
+    PyObject *array = NULL;
+    if (parse_target(state, out + 2, like, &target) == 0) {
+        usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)like->dtype;
+        array = make_full(state, &target, dtype, like->ndim, usmpy_shape(like), number);
+        Py_DECREF(target.queue);
+    }
+    Py_DECREF(number);
+    return array;
+}
+
+static int parse_count(PyObject *argument, const char *parameter, int64_t *count)
+{
+    if (!PyIndex_Check(argument)) {
+        PyErr_Format(PyExc_TypeError, "%s is %R; an int is allowed", parameter, argument);
+        return -1;
+    }
+    *count = PyNumber_AsSsize_t(argument, PyExc_ValueError);
+    return *count == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *eye(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"eye", 7, 2, 2, 1,
+                                              {USMPY_n_rows, USMPY_n_cols, USMPY_k, USMPY_dtype, USMPY_device,
+                                               USMPY_queue, USMPY_usm_type}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[7];
+    int64_t shape[2], k = 0;
+    target target;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
+        parse_count(out[0], "n_rows", &shape[0]) < 0) {
+        return NULL;
+    }
+    shape[1] = shape[0];
+    if ((usmpy_given(out[1]) && parse_count(out[1], "n_cols", &shape[1]) < 0) ||
+        (out[2] != NULL && parse_count(out[2], "k", &k) < 0) || parse_target(state, out + 3, NULL, &target) < 0) {
+        return NULL;
+    }
+    usm_dtype dtype = float_or(&target);
+    PyObject *array = make(state, &target, dtype, 2, shape, ZEROS);
+    unsigned char one[USM_MAX_PATTERN];
+    /* The diagonal is a vector of its own, one row and one column from element to element. */
+    int64_t row = k < 0 ? -k : 0, column = k > 0 ? k : 0;
+    if (array != NULL && row < shape[0] && column < shape[1]) {
+        int64_t length = Py_MIN(shape[0] - row, shape[1] - column), stride = shape[1] + 1;
+        usmpy_array *all = (usmpy_array *)array;
+        char *data = all->data + (row * shape[1] + column) * usm_dtype_table[dtype].itemsize;
+        usmpy_array *diagonal = usmpy_check_unpacked(all, "eye()") < 0
+                                    ? NULL
+                                    : usmpy_array_view(state, all, data, 1, &length, &stride);
+        if (diagonal == NULL || usmpy_scalar_to_element(state, Py_True, dtype, one) < 0 ||
+            usmpy_array_fill(state, diagonal, one) < 0) {
+            Py_CLEAR(array);
+        }
+        Py_XDECREF(diagonal);
+    }
+    Py_DECREF(target.queue);
+    return array;
+}
+
+/* What asarray takes: an array of any library, a buffer, numbers. New reference, where the memory is. */
+static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {
+        "asarray", 6, 1, 1, 1,
+        {USMPY_obj, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type, USMPY_copy}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[6];
+    target target;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    int copy = usmpy_given(out[5]) ? usmpy_bool(out[5], -1, "asarray", "copy") : -1;
+    if (copy < 0 && PyErr_Occurred()) {
+        return NULL;
+    }
+    PyObject *object = usmpy_import_any(state, out[0]);
+    if (object == NULL && PyErr_Occurred()) {
+        return NULL;
+    }
+    usmpy_array *array = (usmpy_array *)object;
+    if (parse_target(state, out + 1, usmpy_is_array(state, out[0]) ? array : NULL, &target) < 0) {
+        Py_XDECREF(object);
+        return NULL;
+    }
+    PyObject *result = NULL;
+    if (array == NULL) {
+        if (copy == 0) {
+            PyErr_SetString(PyExc_ValueError, "copy=False, but Python numbers can only be copied into an array");
+        } else {
+            result = usmpy_array_from_python(state, out[0], target.dtype, target.queue, target.kind);
+        }
+        Py_DECREF(target.queue);
+        return result;
+    }
+    usm_kind kind = usmpy_given(out[4]) ? target.kind : (usm_kind)array->alloc->kind;
+    usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)array->dtype;
+    usm_place *from = usmpy_queue_of(array->queue)->place, *to = usmpy_queue_of(target.queue)->place;
+    bool in_place = from == to || (from->context->backend == to->context->backend &&
+                                   from->context->backend->memory_connection(from, to) == USM_CONNECTION_UNIFIED);
+    if (dtype == array->dtype && kind == (usm_kind)array->alloc->kind && in_place && copy != 1) {
+        result = usmpy_queue_of(target.queue) == usmpy_queue_of(array->queue)
+                     ? Py_NewRef(object)
+                     : (PyObject *)usmpy_array_on_queue(state, array, target.queue);
+    } else if (copy == 0) {
+        PyErr_SetString(PyExc_ValueError,
+                        "copy=False, but dtype, usm_type or placement of obj differ from what was asked for");
+    } else if (!usm_dtype_can_cast((usm_dtype)array->dtype, dtype, USM_CAST_UNSAFE)) {
+        PyErr_Format(PyExc_TypeError, "dtype %s cannot be cast to %s: one of them is only stored and exchanged",
+                     usm_dtype_table[array->dtype].name, usm_dtype_table[dtype].name);
+    } else {
+        kind = in_place || usmpy_given(out[4]) ? kind : USM_DEVICE;
+        result = (PyObject *)usmpy_array_duplicate(state, array, target.queue, kind, dtype, 'K');
+        /* A foreign owner may change its memory as soon as this returns. */
+        if (result != NULL && object != out[0] &&
+            usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX) < 0) {
+            Py_CLEAR(result);
+        }
+    }
+    Py_DECREF(object);
+    Py_DECREF(target.queue);
+    return result;
+}
+
+#define TARGET_DOC                                                                                      \
+    "device: anything that Device.create_device takes; queue: a Queue; both must agree (ValueError). usm_type:\n" \
+    "'device', 'shared' or 'host'."
+#define LIKE_DOC "dtype, placement and usm_type are x's unless given. " TARGET_DOC
+
+PyMethodDef usmpy_creation_functions[] = {
+    USMPY_METHOD("empty", empty,
+                 "empty(shape, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+                 "An array that is not initialised. dtype: None is float64, or float32 where the device lacks that.\n\n"
+                 TARGET_DOC " MemoryError when memory runs out."),
+    USMPY_METHOD("zeros", zeros,
+                 "zeros(shape, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+                 "An array of zeros, of any dtype. None is float64, or float32 where the device lacks that.\n\n" TARGET_DOC),
+    USMPY_METHOD("ones", ones,
+                 "ones(shape, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+                 "An array of ones. dtype: None is float64, or float32 where the device lacks that.\n\n" TARGET_DOC),
+    USMPY_METHOD("full", full,
+                 "full(shape, fill_value, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+                 "An array of one value. dtype: None is bool, int64, the default float or complex type, as fill_value is.\n\n"
+                 "TypeError or OverflowError for a value that the dtype cannot hold. " TARGET_DOC),
+    USMPY_METHOD("empty_like", empty_like,
+                 "empty_like(x, /, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+                 "An array of x's shape that is not initialised. " LIKE_DOC),
+    USMPY_METHOD("zeros_like", zeros_like,
+                 "zeros_like(x, /, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+                 "Zeros of x's shape. " LIKE_DOC),
+    USMPY_METHOD("ones_like", ones_like,
+                 "ones_like(x, /, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+                 "Ones of x's shape. " LIKE_DOC),
+    USMPY_METHOD("full_like", full_like,
+                 "full_like(x, /, fill_value, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+                 "One value in x's shape. " LIKE_DOC),
+    USMPY_METHOD("eye", eye,
+                 "eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+                 "Ones on the k-th diagonal (above the main one where k > 0), zeros elsewhere.\n\n" TARGET_DOC),
+    USMPY_METHOD("asarray", asarray,
+                 "asarray(obj, /, *, dtype=None, device=None, queue=None, usm_type=None, copy=None)\n--\n\n"
+                 "An array from a USMArray, any library's array (DLPack), a buffer, a number or nested sequences of numbers.\n\n"
+                 "Without a copy where dtype, placement and usm_type allow it. copy=False: ValueError where one is needed;\n"
+                 "copy=True: always a copy. " TARGET_DOC),
+    {0},
+};

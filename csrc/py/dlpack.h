@@ -1,0 +1,64 @@
+/* The DLPack exchange: what the files of it share. */
+#ifndef USMPY_DLPACK_H
+#define USMPY_DLPACK_H
+
+#include "array.h"
+
+#include "../core/dltensor.h"
+
+/* How arrays of a type are taken in; looked up on the type, once for each version of it. */
+typedef enum usmpy_route {
+    USMPY_ROUTE_UNKNOWN,
+    USMPY_ROUTE_NONE,      /* no protocol on the type */
+    USMPY_ROUTE_TABLE,     /* the C exchange table */
+    USMPY_ROUTE_VERSIONED, /* __dlpack__(max_version=...) */
+    USMPY_ROUTE_LEGACY,    /* __dlpack__(), seen to refuse the keyword */
+} usmpy_route;
+
+typedef struct usmpy_type_entry {
+    usmpy_route route;
+    bool lazy; /* has is_conj and is_neg: the table may hand out what is not there yet */
+    const DLPackExchangeAPI *api;
+} usmpy_type_entry;
+
+typedef struct usmpy_type_cache usmpy_type_cache;
+usmpy_type_cache *usmpy_type_cache_create(void);
+void usmpy_type_cache_destroy(usmpy_type_cache *cache);
+/* 0 with *entry filled, or -1 with an exception. */
+int usmpy_type_lookup(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry);
+/* A producer of this type turned out to know the legacy call alone. */
+void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type);
+
+/* A tensor that was taken out of its capsule or came from a table: one of the two pointers, owned. */
+typedef struct usmpy_tensor {
+    DLManagedTensorVersioned *versioned;
+    DLManagedTensor *legacy;
+} usmpy_tensor;
+
+/* Calls the deleter, keeping a pending exception. */
+void usmpy_tensor_delete(usmpy_tensor *tensor);
+/*
+ * The array over the tensor's memory, on `queue_object` where the memory can be used there in place, else (NULL, or
+ * elsewhere) on the cached queue of the device that it is on. Takes the tensor over, also when it fails.
+ */
+usmpy_array *usmpy_array_from_tensor(usmpy_state *state, USM_TAKES usmpy_tensor *tensor, PyObject *queue_object);
+
+/* x through whatever exchange its type has, where it lies. NULL with an exception. */
+usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object);
+/*
+ * For asarray and operands: DLPack or buffers, where they lie; NULL without an exception for an object that has
+ * neither.
+ */
+PyObject *usmpy_import_any(usmpy_state *state, PyObject *object);
+/* An object with the buffer protocol; NULL with BufferError. */
+PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object);
+
+/* The DLPack device that the array shows first. */
+DLDevice usmpy_dlpack_device(usmpy_array *array);
+/* Makes the memory ready for a consumer without a stream. 0 or -1. */
+int usmpy_finish_for_export(usmpy_state *state, usmpy_array *array);
+
+/* A device= argument of from_dlpack that may be a DLPack pair: new reference to its queue. */
+PyObject *usmpy_queue_from_dlpack_device(usmpy_state *state, PyObject *device);
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * Our DLPackExchangeAPI (DLPack 1.3): one static table for the process. Its functions synchronise no stream. Memory of
+ * the CPU has none, so there they wait for our pending work instead: a CPU consumer gets finished data.
+ */
+#include "dlpack.h"
+#include "errors.h"
+
+#include <string.h>
+
+/* The array behind a table call; NULL with TypeError. Every loaded instance of the module has its own type. */
+static usmpy_array *check_array(PyObject *object)
+{
+    if (USM_LIKELY(Py_TYPE(object)->tp_as_buffer != NULL &&
+                   Py_TYPE(object)->tp_as_buffer->bf_getbuffer == usmpy_array_getbuffer)) {
+        return (usmpy_array *)object;
+    }
+    PyErr_Format(PyExc_TypeError, "the exchange table of USMArray was given a %s", Py_TYPE(object)->tp_name);
+    return NULL;
+}
+
+static int from_py_object(void *object, DLManagedTensorVersioned **out)
+{
+    usmpy_array *array = check_array(object);
+    *out = NULL;
+    if (array == NULL || usmpy_finish_for_export(usmpy_state_of((PyObject *)array), array) < 0) {
+        return -1;
+    }
+    usm_view view = usmpy_view(array);
+    uint64_t flags = (array->flags & USMPY_WRITABLE) == 0 ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+    *out = usm_export_versioned(&view, usmpy_dlpack_device(array), flags);
+    if (*out == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+static int to_py_object(DLManagedTensorVersioned *tensor, void **out)
+{
+    usmpy_state *state = usmpy_current_state();
+    usmpy_tensor owned = {tensor, NULL};
+    *out = NULL;
+    if (state == NULL || tensor->version.major != 1) {
+        usmpy_tensor_delete(&owned);
+        if (state == NULL) {
+            PyErr_SetString(PyExc_RuntimeError, "usmpy is not loaded any more");
+        } else {
+            PyErr_SetString(PyExc_BufferError, "the tensor is not of DLPack version 1");
+        }
+        return -1;
+    }
+    *out = usmpy_array_from_tensor(state, &owned, NULL);
+    return *out == NULL ? -1 : 0;
+}
+
+static int lend_dltensor(void *object, DLTensor *out)
+{
+    usmpy_array *array = check_array(object);
+    if (array == NULL || usmpy_finish_for_export(usmpy_state_of((PyObject *)array), array) < 0) {
+        return -1;
+    }
+    usm_view view = usmpy_view(array);
+    usm_dltensor_fill(out, &view, usmpy_dlpack_device(array));
+    return 0;
+}
+
+static int current_work_stream(DLDeviceType type, int32_t id, void **out)
+{
+    *out = NULL;
+    if (type == kDLCPU) {
+        return 0;
+    }
+    char text[48];
+    PyErr_Format(PyExc_BufferError, "no backend of this process has the DLPack device %s, id %d",
+                 usm_dldevice_text((int32_t)type, text, sizeof text), (int)id);
+    return -1;
+}
+
+/* Pure C, as the header asks: the caller may not hold the GIL. */
+static usm_status allocate(const DLTensor *prototype, DLManagedTensorVersioned **out, usm_error *error)
+{
+    usm_dtype dtype;
+    usm_context *context;
+    usm_place *place;
+    usm_alloc *alloc;
+    int64_t size, strides[USM_MAX_NDIM];
+    usm_status status = usm_dltensor_check(prototype, 0, &dtype, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    usm_device *device =
+        usm_device_from_dlpack((int32_t)prototype->device.device_type, (int32_t)prototype->device.device_id);
+    if (device == NULL) {
+        char text[48];
+        return usm_error_set(error, USM_BUFFER, "no backend of this process has the DLPack device %s, id %d",
+                             usm_dldevice_text((int32_t)prototype->device.device_type, text, sizeof text),
+                             (int)prototype->device.device_id);
+    }
+    status = usm_layout_size(prototype->ndim, prototype->shape, usm_dtype_table[dtype].itemsize, &size, error);
+    if (status == USM_OK) {
+        status = usm_context_default(device, &context, error);
+    }
+    if (status == USM_OK) {
+        status = usm_context_place(context, device, &place, error);
+    }
+    if (status == USM_OK) {
+        status = usm_alloc_create(place, USM_DEVICE, (size_t)usm_dtype_nbytes(dtype, size), false, &alloc, error);
+    }
+    if (status != USM_OK) {
+        return status;
+    }
+    usm_layout_compact(prototype->ndim, prototype->shape, 'C', strides);
+    usm_layout_normalize(prototype->ndim, prototype->shape, strides);
+    usm_view view = {alloc, alloc->pointer, dtype, prototype->ndim, prototype->shape, strides};
+    *out = usm_export_versioned(&view, prototype->device, 0);
+    usm_alloc_release(alloc);
+    return *out == NULL ? usm_error_memory(error, sizeof(DLManagedTensorVersioned), "a DLPack tensor") : USM_OK;
+}
+
+static int tensor_allocator(DLTensor *prototype, DLManagedTensorVersioned **out, void *error_context,
+                            void (*set_error)(void *error_context, const char *kind, const char *message))
+{
+    usm_error error;
+    *out = NULL;
+    usm_status status = allocate(prototype, out, &error);
+    if (status == USM_OK) {
+        return 0;
+    }
+    set_error(error_context,
+              status == USM_MEMORY  ? "MemoryError"
+              : status == USM_VALUE ? "ValueError"
+                                    : "BufferError",
+              error.text);
+    usm_error_clear(&error);
+    return -1;
+}
+
+static const DLPackExchangeAPI exchange_api = {
+    .header = {.version = {1, 3}, .prev_api = NULL},
+    .managed_tensor_allocator = tensor_allocator,
+    .managed_tensor_from_py_object_no_sync = from_py_object,
+    .managed_tensor_to_py_object_no_sync = to_py_object,
+    .dltensor_from_py_object_no_sync = lend_dltensor,
+    .current_work_stream = current_work_stream,
+};
+
+/* The type is immutable for users; its dict is not for us, before anybody has seen it. */
+int usmpy_array_add_exchange_api(usmpy_state *state)
+{
+    PyObject *capsule = PyCapsule_New((void *)&exchange_api, "dlpack_exchange_api", NULL);
+    if (capsule == NULL) {
+        return -1;
+    }
+    PyObject *dict = state->array_type->tp_dict;
+    int status = PyDict_SetItem(dict, state->exchange_api, capsule);
+    if (status == 0) { /* the name that it had in drafts, under which older consumers look */
+        status = PyDict_SetItemString(dict, "__c_dlpack_exchange_api__", capsule);
+    }
+    Py_DECREF(capsule);
+    PyType_Modified(state->array_type);
+    return status;
+}

@@ -1,0 +1,453 @@
+/* from_dlpack: arrays of any library, in the order exchange table, versioned capsule, legacy capsule. */
+#include "args.h"
+#include "deferred.h"
+#include "dlpack.h"
+#include "errors.h"
+#include "lock.h"
+#include "wait.h"
+
+#include <string.h>
+
+#define VERSIONED "dltensor_versioned"
+#define LEGACY "dltensor"
+
+static void delete_versioned(void *owner)
+{
+    DLManagedTensorVersioned *tensor = owner;
+    if (tensor->deleter != NULL) { /* NULL is legal: nothing to release */
+        tensor->deleter(tensor);
+    }
+}
+
+static void delete_legacy(void *owner)
+{
+    DLManagedTensor *tensor = owner;
+    if (tensor->deleter != NULL) {
+        tensor->deleter(tensor);
+    }
+}
+
+void usmpy_tensor_delete(usmpy_tensor *tensor)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback); /* the deleter may run Python code */
+    if (tensor->versioned != NULL) {
+        delete_versioned(tensor->versioned);
+    } else if (tensor->legacy != NULL) {
+        delete_legacy(tensor->legacy);
+    }
+    tensor->versioned = NULL;
+    tensor->legacy = NULL;
+    PyErr_Restore(type, value, traceback);
+}
+
+static int refuse_device(const DLDevice *device)
+{
+    char text[48];
+    PyErr_Format(PyExc_BufferError,
+                 "the memory is on DLPack device type %s, id %d, and no backend of this process has such a device; see "
+                 "usmpy.diagnose()",
+                 usm_dldevice_text((int32_t)device->device_type, text, sizeof text), (int)device->device_id);
+    return -1;
+}
+
+/* The cached queue of the device that the memory is on, borrowed or new: *held is what the caller must drop. */
+static PyObject *home_queue(usmpy_state *state, const DLDevice *device, PyObject **held)
+{
+    *held = NULL;
+    if (USM_LIKELY(device->device_type == kDLCPU)) {
+        return usmpy_host_queue(state); /* whatever the id says: a CPU has one */
+    }
+    usm_device *found;
+    Py_BEGIN_ALLOW_THREADS
+    found = usm_device_from_dlpack((int32_t)device->device_type, (int32_t)device->device_id);
+    Py_END_ALLOW_THREADS
+    if (found == NULL) {
+        refuse_device(device);
+        return NULL;
+    }
+    *held = usmpy_cached_queue(state, found);
+    return *held;
+}
+
+static bool usable_in_place(usm_place *from, usm_place *to)
+{
+    return from == to || (from->context->backend == to->context->backend &&
+                          from->context->backend->memory_connection(from, to) == USM_CONNECTION_UNIFIED);
+}
+
+usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, PyObject *queue_object)
+{
+    const DLTensor *tensor = owned->versioned != NULL ? &owned->versioned->dl_tensor : &owned->legacy->dl_tensor;
+    uint64_t flags = owned->versioned != NULL ? owned->versioned->flags : 0;
+    usmpy_array *array = NULL;
+    PyObject *held = NULL;
+    usm_error error;
+    usm_dtype dtype;
+    int64_t low, high;
+    usm_status status = usm_dltensor_check(tensor, flags, &dtype, &error);
+    if (USM_UNLIKELY(status != USM_OK)) {
+        usmpy_raise(state, status, &error);
+        goto failed;
+    }
+    PyObject *queue = home_queue(state, &tensor->device, &held);
+    if (queue == NULL) {
+        goto failed;
+    }
+    if (queue_object != NULL &&
+        usable_in_place(usmpy_queue_of(queue)->place, usmpy_queue_of(queue_object)->place)) {
+        queue = queue_object;
+    }
+    array = usmpy_array_new(state, tensor->ndim);
+    if (array == NULL) {
+        goto failed;
+    }
+    status = usm_dltensor_layout(tensor, dtype, usmpy_shape(array), usmpy_strides(array), &low, &high, &error);
+    if (USM_LIKELY(status == USM_OK)) {
+        char *data = (char *)tensor->data + tensor->byte_offset;
+        bool versioned = owned->versioned != NULL;
+        status = usm_alloc_import(usmpy_queue_of(queue)->place, USM_HOST, data + low, (size_t)(high - low),
+                                  versioned ? (void *)owned->versioned : owned->legacy,
+                                  versioned ? delete_versioned : delete_legacy, &array->alloc, &error);
+        array->data = data;
+    }
+    if (USM_UNLIKELY(status != USM_OK)) {
+        usmpy_raise(state, status, &error);
+        goto failed;
+    }
+    array->queue = Py_NewRef(queue);
+    array->dtype = (uint8_t)dtype;
+    array->flags = USMPY_WRITABLE; /* a legacy producer had to refuse read-only arrays */
+    if ((flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0) {
+        array->flags = 0;
+    }
+    usmpy_array_finish(array);
+    Py_XDECREF(held);
+    return array;
+
+failed:
+    Py_XDECREF(array);
+    Py_XDECREF(held);
+    usmpy_tensor_delete(owned);
+    return NULL;
+}
+
+/*
+ * Takes the tensor out of its capsule: from here on the capsule's destructor does nothing. Atomic against another
+ * thread that takes the same capsule.
+ */
+static int consume(PyObject *capsule, usmpy_tensor *tensor)
+{
+    const char *name = NULL;
+    void *pointer = NULL;
+    *tensor = (usmpy_tensor){NULL, NULL};
+    USMPY_BEGIN_CRITICAL_SECTION(capsule);
+    name = PyCapsule_GetName(capsule);
+    if (name != NULL && strcmp(name, VERSIONED) == 0) {
+        pointer = tensor->versioned = PyCapsule_GetPointer(capsule, VERSIONED);
+        if (pointer != NULL && PyCapsule_SetName(capsule, "used_" VERSIONED) != 0) {
+            tensor->versioned = NULL;
+        }
+    } else if (name != NULL && strcmp(name, LEGACY) == 0) {
+        pointer = tensor->legacy = PyCapsule_GetPointer(capsule, LEGACY);
+        if (pointer != NULL && PyCapsule_SetName(capsule, "used_" LEGACY) != 0) {
+            tensor->legacy = NULL;
+        }
+    }
+    USMPY_END_CRITICAL_SECTION();
+    if (tensor->versioned != NULL || tensor->legacy != NULL) {
+        return 0;
+    }
+    if (pointer == NULL && !PyErr_Occurred()) {
+        if (name != NULL && strncmp(name, "used_", 5) == 0) {
+            PyErr_Format(PyExc_BufferError, "the DLPack capsule was used before: its name is '%s'", name);
+        } else {
+            PyErr_Format(PyExc_BufferError,
+                         "the capsule's name is '%s'; a DLPack capsule is named 'dltensor_versioned' or 'dltensor'",
+                         name == NULL ? "" : name);
+        }
+    }
+    return -1;
+}
+
+static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject *producer, PyObject *queue_object)
+{
+    usmpy_tensor tensor;
+    if (USM_UNLIKELY(!PyCapsule_CheckExact(capsule))) {
+        PyErr_Format(PyExc_TypeError, "%s.__dlpack__() returned a %s; a DLPack capsule is needed",
+                     Py_TYPE(producer)->tp_name, Py_TYPE(capsule)->tp_name);
+        return NULL;
+    }
+    if (consume(capsule, &tensor) < 0) {
+        return NULL;
+    }
+    if (tensor.versioned != NULL && USM_UNLIKELY(tensor.versioned->version.major != 1)) {
+        /* Of another major version only the deleter may be touched. */
+        unsigned major = tensor.versioned->version.major, minor = tensor.versioned->version.minor;
+        usmpy_tensor_delete(&tensor);
+        PyErr_Format(PyExc_BufferError, "the capsule is of DLPack version %u.%u; version 1 is understood", major,
+                     minor);
+        return NULL;
+    }
+    return usmpy_array_from_tensor(state, &tensor, queue_object);
+}
+
+/*
+ * Was the pending TypeError raised because the arguments did not bind, so that nothing of the callee ran? A Python
+ * function that ran left a frame in the traceback; of a C function only its words can tell.
+ */
+static bool arguments_did_not_bind(void)
+{
+    static const char *const words[] = {"keyword", "positional argument", "takes no arguments",
+                                        "incompatible function arguments"};
+    PyObject *type, *value, *traceback;
+    bool refused = false;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *frames = value == NULL ? NULL : PyException_GetTraceback(value);
+    if (type == PyExc_TypeError && traceback == NULL && frames == NULL) {
+        PyObject *text = PyObject_Str(value);
+        const char *message = text == NULL ? NULL : PyUnicode_AsUTF8(text);
+        for (size_t i = 0; message != NULL && i < sizeof words / sizeof words[0]; i++) {
+            refused = refused || strstr(message, words[i]) != NULL;
+        }
+        Py_XDECREF(text);
+        PyErr_Clear();
+    }
+    Py_XDECREF(frames);
+    PyErr_Restore(type, value, traceback);
+    return refused;
+}
+
+static usmpy_array *through_method(usmpy_state *state, PyObject *x, usmpy_route route, PyObject *queue_object)
+{
+    PyObject *capsule = NULL;
+    if (route != USMPY_ROUTE_LEGACY) {
+        PyObject *args[3] = {NULL, x, state->consumer_version};
+        capsule = PyObject_VectorcallMethod(state->dlpack, args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                                            state->consumer_kwnames);
+        if (USM_UNLIKELY(capsule == NULL)) {
+            if (!PyErr_ExceptionMatches(PyExc_TypeError) || !arguments_did_not_bind()) {
+                return NULL;
+            }
+            PyErr_Clear();
+            usmpy_type_is_legacy(state, Py_TYPE(x));
+        }
+    }
+    if (capsule == NULL) {
+        capsule = PyObject_CallMethodNoArgs(x, state->dlpack);
+        if (capsule == NULL) {
+            return NULL;
+        }
+    }
+    usmpy_array *array = from_capsule(state, capsule, x, queue_object);
+    Py_DECREF(capsule);
+    return array;
+}
+
+/* is_conj() or is_neg(): 1 when set, 0 when not, -1 exception. */
+static int ask_lazy(usmpy_state *state, PyObject *x, usmpy_name which)
+{
+    PyObject *answer = PyObject_CallMethodNoArgs(x, state->names[which]);
+    if (answer == NULL) {
+        if (which == USMPY_is_neg && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            PyErr_Clear();
+            return 0;
+        }
+        return -1;
+    }
+    int set = PyObject_IsTrue(answer);
+    Py_DECREF(answer);
+    return set;
+}
+
+/*
+ * A lazily conjugated or negated tensor shares memory with the plain one, and tables exist that hand it out as if it
+ * were plain. Only complex elements, or views that are not compact or of one element (the imaginary part of a
+ * conjugate), can carry such a bit: only those are asked. 0 or -1.
+ */
+static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
+{
+    bool compact = true;
+    int64_t step = 1;
+    for (int i = tensor->ndim - 1; i >= 0 && compact; i--) {
+        compact = tensor->shape[i] == 1 || tensor->strides == NULL || tensor->strides[i] == step;
+        step *= tensor->shape[i];
+    }
+    if (USM_LIKELY(tensor->dtype.code != kDLComplex && compact && step != 1)) {
+        return 0;
+    }
+    int set = ask_lazy(state, x, USMPY_is_conj);
+    if (set == 0) {
+        set = ask_lazy(state, x, USMPY_is_neg);
+    }
+    if (set > 0) {
+        PyErr_Format(PyExc_BufferError,
+                     "the %s has its conjugate or negative bit set, which DLPack cannot express; resolve it first "
+                     "(resolve_conj(), resolve_neg())",
+                     Py_TYPE(x)->tp_name);
+    }
+    return set == 0 ? 0 : -1;
+}
+
+static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
+                                  PyObject *queue_object)
+{
+    usmpy_tensor tensor = {NULL, NULL};
+    if (USM_UNLIKELY(entry->api->managed_tensor_from_py_object_no_sync(x, &tensor.versioned) != 0)) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without saying why", Py_TYPE(x)->tp_name);
+        }
+        return NULL;
+    }
+    if (USM_UNLIKELY(tensor.versioned == NULL || tensor.versioned->version.major != 1)) {
+        usmpy_tensor_delete(&tensor);
+        PyErr_Format(PyExc_BufferError, "the exchange table of %s gave no DLPack 1 tensor", Py_TYPE(x)->tp_name);
+        return NULL;
+    }
+    if (entry->lazy && USM_UNLIKELY(check_lazy(state, x, &tensor.versioned->dl_tensor) < 0)) {
+        usmpy_tensor_delete(&tensor);
+        return NULL;
+    }
+    return usmpy_array_from_tensor(state, &tensor, queue_object);
+}
+
+/* No protocol on the type; an object may still carry __dlpack__ itself, as proxies do. */
+static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *queue_object)
+{
+    PyObject *method = PyObject_GetAttr(x, state->dlpack);
+    if (method == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            PyErr_Format(PyExc_TypeError, "x is a %s, which has no __dlpack__ method%s", Py_TYPE(x)->tp_name,
+                         PyCapsule_CheckExact(x) ? "; give the array that made the capsule" : "; asarray takes more");
+        }
+        return NULL;
+    }
+    Py_DECREF(method);
+    return through_method(state, x, USMPY_ROUTE_VERSIONED, queue_object);
+}
+
+usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object)
+{
+    usmpy_type_entry entry;
+    if (usmpy_type_lookup(state, Py_TYPE(x), &entry) < 0) {
+        return NULL;
+    }
+    switch (entry.route) {
+    case USMPY_ROUTE_TABLE:
+        return through_table(state, x, &entry, queue_object);
+    case USMPY_ROUTE_VERSIONED:
+    case USMPY_ROUTE_LEGACY:
+        return through_method(state, x, entry.route, queue_object);
+    default:
+        return through_instance(state, x, queue_object);
+    }
+}
+
+PyObject *usmpy_queue_from_dlpack_device(usmpy_state *state, PyObject *device)
+{
+    if (!PyTuple_Check(device)) {
+        return usmpy_queue_from(state, device, "device");
+    }
+    DLDevice pair = {kDLCPU, 0};
+    if (PyTuple_GET_SIZE(device) == 2) {
+        long type = PyLong_AsLong(PyTuple_GET_ITEM(device, 0));
+        long id = PyErr_Occurred() ? -1 : PyLong_AsLong(PyTuple_GET_ITEM(device, 1));
+        if (!PyErr_Occurred()) {
+            pair.device_type = (DLDeviceType)type;
+            pair.device_id = (int32_t)id;
+            PyObject *held, *queue = home_queue(state, &pair, &held);
+            return held != NULL ? held : Py_XNewRef(queue);
+        }
+        PyErr_Clear();
+    }
+    return PyErr_Format(PyExc_TypeError,
+                        "device is %R; a DLPack device is a pair of ints (device type, device id), such as (1, 0)",
+                        device);
+}
+
+/*
+ * `array` as the caller wants it: on `queue_object` (NULL: where it is), copied or not (copy: -1 where the caller leaves
+ * it open). Takes the array over.
+ */
+static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *queue_object, int copy,
+                              bool foreign)
+{
+    PyObject *queue = queue_object == NULL ? array->queue : queue_object, *result = NULL;
+    bool in_place = usable_in_place(usmpy_queue_of(array->queue)->place, usmpy_queue_of(queue)->place);
+    if (copy != 1 && in_place) {
+        if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
+            return (PyObject *)array;
+        }
+        result = (PyObject *)usmpy_array_on_queue(state, array, queue);
+    } else if (copy == 0) {
+        PyErr_SetString(PyExc_BufferError,
+                        "copy=False, but the memory cannot be used on the device that was asked for without a copy");
+    } else {
+        usm_kind kind = in_place && !foreign ? (usm_kind)array->alloc->kind : USM_DEVICE;
+        usmpy_array *duplicate =
+            usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
+        /* A foreign producer knows nothing of our queue: it may change its memory as soon as this returns. */
+        if (duplicate != NULL && foreign &&
+            usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX) < 0) {
+            Py_CLEAR(duplicate);
+        }
+        result = (PyObject *)duplicate;
+    }
+    Py_DECREF(array);
+    return result;
+}
+
+static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"from_dlpack", 3, 1, 1, 1, {USMPY_x, USMPY_device, USMPY_copy}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *x, *out[3];
+    if (USM_LIKELY(kwnames == NULL && nargs == 1)) {
+        x = args[0];
+        if (usmpy_is_array(state, x)) {
+            usmpy_array *base = (usmpy_array *)x;
+            return (PyObject *)usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base),
+                                                usmpy_strides(base));
+        }
+        return (PyObject *)usmpy_take_in(state, x, NULL);
+    }
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    int copy = usmpy_given(out[2]) ? usmpy_bool(out[2], -1, "from_dlpack", "copy") : -1;
+    if (copy < 0 && PyErr_Occurred()) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    x = out[0];
+    PyObject *queue = NULL;
+    if (usmpy_given(out[1])) {
+        queue = usmpy_queue_from_dlpack_device(state, out[1]);
+        if (queue == NULL) {
+            return NULL;
+        }
+    }
+    bool foreign = !usmpy_is_array(state, x);
+    usmpy_array *array;
+    if (foreign) {
+        array = usmpy_take_in(state, x, queue);
+    } else {
+        usmpy_array *base = (usmpy_array *)x;
+        array = usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
+    }
+    PyObject *result = array == NULL ? NULL : place_result(state, array, queue, copy, foreign);
+    Py_XDECREF(queue);
+    return result;
+}
+
+PyMethodDef usmpy_dlpack_functions[] = {
+    USMPY_METHOD("from_dlpack", from_dlpack,
+                 "from_dlpack(x, /, *, device=None, copy=None)\n--\n\n"
+                 "The memory of any library's array as a USMArray, without a copy where that is possible.\n\n"
+                 "device: anything that Device.create_device takes, or a DLPack pair such as (1, 0); None leaves the memory\n"
+                 "where it is, on the cached queue of its device. copy: True always copies, False never does (BufferError where\n"
+                 "a copy would be needed), None copies only if it must. TypeError for objects without __dlpack__; BufferError\n"
+                 "for what cannot be exchanged. Source: array API standard 2024.12, from_dlpack; DLPack 1.3."),
+    {0},
+};

@@ -1,0 +1,241 @@
+#include "args.h"
+#include "deferred.h"
+#include "errors.h"
+#include "objects.h"
+#include "wait.h"
+
+#include "../core/sync.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+PyObject *usmpy_event_wrap(usmpy_state *state, usm_event *event)
+{
+    usmpy_event *self;
+    if (state->n_spare_events > 0) {
+        self = (usmpy_event *)state->spare_events[--state->n_spare_events];
+        PyObject_Init((PyObject *)self, state->event_type);
+    } else {
+        self = PyObject_New(usmpy_event, state->event_type);
+        if (self == NULL) {
+            usm_event_release(event);
+            return NULL;
+        }
+    }
+    self->event = event;
+    self->weakrefs = NULL;
+    return (PyObject *)self;
+}
+
+static void event_dealloc(PyObject *self)
+{
+    usmpy_event *event = (usmpy_event *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    if (event->weakrefs != NULL) {
+        PyObject_ClearWeakRefs(self);
+    }
+    usm_event_release(event->event);
+    usmpy_state *state = usmpy_state_of_type(type);
+    if (state->n_spare_events < USMPY_SPARE_EVENTS) {
+        state->spare_events[state->n_spare_events++] = self;
+    } else {
+        type->tp_free(self);
+    }
+    Py_DECREF(type);
+}
+
+static usm_event *core(PyObject *self)
+{
+    return ((usmpy_event *)self)->event;
+}
+
+static PyObject *event_repr(PyObject *self)
+{
+    static const char *const names[] = {"submitted", "running", "complete", "error"};
+    return PyUnicode_FromFormat("<Event %s at %p>", names[usm_event_get_state(core(self))], (void *)core(self));
+}
+
+static PyObject *get_status(PyObject *self, void *unused)
+{
+    static const char *const names[] = {"submitted", "running", "complete", "error"};
+    (void)unused;
+    return PyUnicode_FromString(names[usm_event_get_state(core(self))]);
+}
+
+static PyObject *get_done(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_deferred_poll();
+    return PyBool_FromLong(usm_event_ended(core(self)));
+}
+
+/* Times exist once the work has come so far; asking for the end waits for it. */
+static PyObject *get_time(PyObject *self, void *which)
+{
+    usm_event *event = core(self);
+    usmpy_state *state = usmpy_state_of(self);
+    usm_error error;
+    if (!event->profiled) {
+        usm_error_set(&error, USM_DRIVER,
+                      "this event has no times: its queue was made without profiling=True");
+        return usmpy_raise(state, USM_DRIVER, &error);
+    }
+    if (which == (void *)0) {
+        return PyLong_FromLongLong(event->submit_ns);
+    }
+    usmpy_wait wait;
+    usmpy_wait_begin(&wait);
+    usm_status status = usm_event_wait_end(event, INT64_MAX, usmpy_wait_poll, &wait, &error);
+    usmpy_wait_end(&wait);
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    return PyLong_FromLongLong(which == (void *)1 ? event->start_ns : event->end_ns);
+}
+
+static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"wait", 1, 1, 0, 0, {USMPY_timeout}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *timeout;
+    int64_t deadline_ns;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &timeout) < 0 ||
+        usmpy_deadline(timeout, &deadline_ns) < 0 || usmpy_wait_event(state, core(self), deadline_ns) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_exception(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usm_event *event = core(self);
+    if (usm_event_get_state(event) != USM_EVENT_ERROR) {
+        Py_RETURN_NONE;
+    }
+    usm_failure_deliver(event->failure);
+    return usmpy_failure_exception(usmpy_state_of(self), event->failure);
+}
+
+/* Waits for every event, whatever happens to the others; then raises the first error in the order of the list. */
+static int wait_all(usmpy_state *state, PyObject *items, int64_t deadline_ns)
+{
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
+        if (!Py_IS_TYPE(item, state->event_type)) {
+            PyErr_Format(PyExc_TypeError, "events[%zd] is a %s; Events are allowed", i, Py_TYPE(item)->tp_name);
+            return -1;
+        }
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        usm_error error;
+        usmpy_wait wait;
+        usm_event *event = core(PySequence_Fast_GET_ITEM(items, i));
+        if (usm_event_ended(event)) {
+            continue;
+        }
+        usmpy_wait_begin(&wait);
+        usm_status status = usm_event_wait_end(event, deadline_ns, usmpy_wait_poll, &wait, &error);
+        usmpy_wait_end(&wait);
+        if (status != USM_OK) {
+            usmpy_raise(state, status, &error);
+            return -1;
+        }
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (usmpy_wait_event(state, core(PySequence_Fast_GET_ITEM(items, i)), INT64_MAX) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static PyObject *event_wait_all(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"wait_all", 2, 2, 0, 1, {USMPY_events, USMPY_timeout}};
+    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
+    PyObject *out[2];
+    int64_t deadline_ns;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
+        usmpy_deadline(out[1], &deadline_ns) < 0) {
+        return NULL;
+    }
+    /* A tuple of our own: the waits let other threads run, and they might change a list. */
+    PyObject *items = PySequence_Tuple(out[0]);
+    if (items == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+            PyErr_Format(PyExc_TypeError, "events is a %s; a sequence of Events is allowed", Py_TYPE(out[0])->tp_name);
+        }
+        return NULL;
+    }
+    int status = wait_all(state, items, deadline_ns);
+    Py_DECREF(items);
+    if (status < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_await(PyObject *self)
+{
+    PyObject *function = usmpy_import("usmpy._asyncio", "wait_for_event");
+    PyObject *iterator = function == NULL ? NULL : PyObject_CallOneArg(function, self);
+    Py_XDECREF(function);
+    return iterator;
+}
+
+static PyGetSetDef event_getset[] = {
+    {"status", get_status, NULL, "'submitted', 'running', 'complete' or 'error'.", NULL},
+    {"done", get_done, NULL, "The work has ended, in success or error.", NULL},
+    {"submit_time_ns", get_time, NULL,
+     "When it was submitted, in nanoseconds of the device's clock (on the host: of time.monotonic_ns).\n\nUsmError unless "
+     "the queue has profiling=True.",
+     (void *)0},
+    {"start_time_ns", get_time, NULL, "When it began to run. Waits for the work to end.", (void *)1},
+    {"end_time_ns", get_time, NULL, "When it ended. Waits for the work to end.", (void *)2},
+    {0},
+};
+
+static PyMethodDef event_methods[] = {
+    USMPY_METHOD("wait", event_wait,
+                 "wait($self, timeout=None)\n--\n\n"
+                 "Block until the work has ended; its error is raised here, every time.\n\n"
+                 "timeout in seconds: TimeoutError when it runs out. UsmError inside a task that the event waits for."),
+    {"exception", event_exception, METH_NOARGS,
+     "exception($self)\n--\n\nThe exception that wait() raises; None while the work runs and when it succeeded."},
+    {"wait_all", (PyCFunction)(void (*)(void))event_wait_all, METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     "wait_all($type, events, timeout=None)\n--\n\n"
+     "Wait for all events, then raise the error of the first in the list that failed.\n\n"
+     "timeout in seconds, for all of them together: TimeoutError when it runs out."},
+    {0},
+};
+
+static PyMemberDef event_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(usmpy_event, weakrefs), READONLY, NULL},
+    {0},
+};
+
+static PyType_Slot event_slots[] = {
+    {Py_tp_doc, "A piece of asynchronous work: what submitting returns. It can be awaited.\n\n"
+                "Work that depends on failed work does not run, and ends in 'error' with the first error as its cause."},
+    {Py_tp_dealloc, event_dealloc},
+    {Py_tp_repr, event_repr},
+    {Py_tp_getset, event_getset},
+    {Py_tp_methods, event_methods},
+    {Py_tp_members, event_members},
+    {Py_am_await, event_await},
+    {0, NULL},
+};
+
+static PyType_Spec event_spec = {
+    .name = "usmpy.Event",
+    .basicsize = sizeof(usmpy_event),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = event_slots,
+};
+
+int usmpy_event_add_type(PyObject *module, usmpy_state *state)
+{
+    return usmpy_add_type(module, &event_spec, &state->event_type);
+}

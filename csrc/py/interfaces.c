@@ -1,0 +1,88 @@
+/* The buffer protocol: arrays whose memory the host can read are seen by everything that takes a buffer. */
+#include "array.h"
+#include "deferred.h"
+#include "wait.h"
+
+static int refuse(const char *why, const char *detail)
+{
+    PyErr_Format(PyExc_BufferError, "this array cannot be seen as a buffer: %s%s", why, detail);
+    return -1;
+}
+
+/* What the consumer asked for and the array is not. */
+static int check_request(usmpy_array *array, int flags)
+{
+    bool c = (array->flags & USM_C_CONTIGUOUS) != 0, f = (array->flags & USM_F_CONTIGUOUS) != 0;
+    if ((flags & PyBUF_WRITABLE) != 0 && (array->flags & USMPY_WRITABLE) == 0) {
+        return refuse("it is read-only, and a writable buffer was asked for", "");
+    }
+    if ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS && !c) {
+        return refuse("it is not row-major contiguous", "");
+    }
+    if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && !f) {
+        return refuse("it is not column-major contiguous", "");
+    }
+    if ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS && !c && !f) {
+        return refuse("it is not contiguous", "");
+    }
+    if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !c) {
+        return refuse("it is not row-major contiguous, and a buffer without strides was asked for", "");
+    }
+    return 0;
+}
+
+int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    const usm_dtype_info *info = &usm_dtype_table[array->dtype];
+    view->obj = NULL;
+    if (USM_UNLIKELY(!usm_alloc_host_reads(array->alloc))) {
+        return refuse("the host cannot read usm_type ", usm_kind_name(array->alloc->kind));
+    }
+    if (USM_UNLIKELY(info->format == NULL)) {
+        return refuse("the struct module has no format for dtype ", info->name);
+    }
+    if (check_request(array, flags) < 0) {
+        return -1;
+    }
+    /* The consumer may write, so readers are waited for as well. */
+    usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
+    if (usmpy_wait_alloc(usmpy_state_of(self), array->alloc, mode, INT64_MAX) < 0) {
+        return -1;
+    }
+    view->internal = NULL;
+    view->strides = NULL;
+    view->itemsize = info->itemsize;
+    if ((flags & PyBUF_STRIDES) == PyBUF_STRIDES && array->ndim == 1) {
+        /* In `internal` itself, as PyBuffer_FillInfo keeps the shape in `len`: no memory for the common case. */
+        view->internal = (void *)(intptr_t)(usmpy_strides(array)[0] * info->itemsize);
+        view->strides = (Py_ssize_t *)&view->internal;
+    } else if ((flags & PyBUF_STRIDES) == PyBUF_STRIDES && array->ndim > 1) {
+        view->strides = PyMem_New(Py_ssize_t, array->ndim);
+        if (view->strides == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        for (int i = 0; i < array->ndim; i++) {
+            view->strides[i] = (Py_ssize_t)usmpy_strides(array)[i] * info->itemsize;
+        }
+        view->internal = view->strides;
+    }
+    /* An empty array has no address, but consumers dislike NULL. */
+    view->buf = array->data != NULL ? (void *)array->data : (void *)self;
+    view->len = (Py_ssize_t)(array->size * info->itemsize);
+    view->readonly = (array->flags & USMPY_WRITABLE) == 0;
+    view->ndim = (flags & PyBUF_ND) != 0 ? array->ndim : 1;
+    view->format = (flags & PyBUF_FORMAT) != 0 ? (char *)info->format : NULL;
+    view->shape = (flags & PyBUF_ND) != 0 && array->ndim > 0 ? (Py_ssize_t *)usmpy_shape(array) : NULL;
+    view->suboffsets = NULL;
+    view->obj = Py_NewRef(self);
+    return 0;
+}
+
+void usmpy_array_releasebuffer(PyObject *self, Py_buffer *view)
+{
+    if (((usmpy_array *)self)->ndim > 1) {
+        PyMem_Free(view->internal);
+    }
+}

@@ -1,0 +1,68 @@
+#include "keep.h"
+
+#include "../core/heap.h"
+
+typedef struct object_keep {
+    usm_keep keep;
+    PyObject *object;
+} object_keep;
+
+typedef struct buffer_keep {
+    usm_keep keep;
+    Py_buffer view;
+} buffer_keep;
+
+static void drop_object(usm_deferred *node)
+{
+    object_keep *keep = (object_keep *)node;
+    Py_DECREF(keep->object);
+    free(keep);
+}
+
+static void drop_buffer(usm_deferred *node)
+{
+    buffer_keep *keep = (buffer_keep *)node;
+    PyBuffer_Release(&keep->view);
+    free(keep);
+}
+
+static void push(usm_keep **list, usm_keep *keep, void (*run)(usm_deferred *))
+{
+    keep->deferred.run = run;
+    keep->next = *list;
+    *list = keep;
+}
+
+int usmpy_keep_object(usm_keep **list, PyObject *object)
+{
+    object_keep *keep = usm_malloc(sizeof *keep);
+    if (keep == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    keep->object = Py_NewRef(object);
+    push(list, &keep->keep, drop_object);
+    return 0;
+}
+
+int usmpy_keep_buffer(usm_keep **list, Py_buffer *view)
+{
+    buffer_keep *keep = usm_malloc(sizeof *keep);
+    if (keep == NULL) {
+        PyBuffer_Release(view);
+        PyErr_NoMemory();
+        return -1;
+    }
+    keep->view = *view; /* only its owner and the exporter's private field matter from here on */
+    push(list, &keep->keep, drop_buffer);
+    return 0;
+}
+
+void usmpy_keep_drop(usm_keep *list)
+{
+    while (list != NULL) {
+        usm_keep *next = list->next;
+        list->deferred.run(&list->deferred);
+        list = next;
+    }
+}

@@ -1,0 +1,271 @@
+/* The module usmpy._core: its state and how it comes and goes. */
+#include "module.h"
+
+#include "array.h"
+#include "deferred.h"
+#include "dlpack.h"
+
+#include "../core/fork.h"
+#include "../core/live.h"
+
+/*
+ * For entries of the exchange table that get no object to find the state by. The newest loaded module; a module that
+ * goes takes itself out.
+ */
+static _Atomic(usmpy_state *) current_state;
+
+usmpy_state *usmpy_current_state(void)
+{
+    return atomic_load_explicit(&current_state, memory_order_acquire);
+}
+
+int usmpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **slot)
+{
+    *slot = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    return *slot == NULL ? -1 : PyModule_AddType(module, *slot);
+}
+
+PyObject *usmpy_import(const char *module, const char *name)
+{
+    PyObject *imported = PyImport_ImportModule(module);
+    PyObject *attribute = imported == NULL ? NULL : PyObject_GetAttrString(imported, name);
+    Py_XDECREF(imported);
+    return attribute;
+}
+
+static int intern_names(usmpy_state *state)
+{
+    static const char *const texts[USMPY_NAMES] = {
+#define USMPY_NAME(name) #name,
+#include "names.inc"
+#undef USMPY_NAME
+    };
+    for (int i = 0; i < USMPY_NAMES; i++) {
+        state->names[i] = PyUnicode_InternFromString(texts[i]);
+        if (state->names[i] == NULL) {
+            return -1;
+        }
+    }
+    state->dlpack = PyUnicode_InternFromString("__dlpack__");
+    state->dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
+    state->exchange_api = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
+    state->consumer_version = Py_BuildValue("(ii)", 1, 3);
+    state->consumer_kwnames = PyTuple_Pack(1, state->names[USMPY_max_version]);
+    state->queue_objects = PyDict_New();
+    return state->dlpack == NULL || state->dlpack_device == NULL || state->exchange_api == NULL ||
+                   state->consumer_version == NULL || state->consumer_kwnames == NULL ||
+                   state->queue_objects == NULL
+               ? -1
+               : 0;
+}
+
+/* Exception classes and enumerations are plain Python: better tracebacks, pickles and documentation. */
+static int import_classes(usmpy_state *state)
+{
+    const struct {
+        const char *name;
+        PyObject **slot;
+    } classes[] = {
+        {"UsmError", &state->usm_error},
+        {"BackendUnavailable", &state->backend_unavailable},
+        {"DeviceNotFound", &state->device_not_found},
+        {"BuildError", &state->build_error},
+        {"ExecutionPlacementError", &state->placement_error},
+    };
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        *classes[i].slot = usmpy_import("usmpy.errors", classes[i].name);
+        if (*classes[i].slot == NULL) {
+            return -1;
+        }
+    }
+    static const char *const connections[] = {"NONE", "MIGRATABLE", "UNIFIED"};
+    PyObject *enumeration = usmpy_import("usmpy._enums", "MemoryConnection");
+    for (int i = 0; enumeration != NULL && i < 3; i++) {
+        state->memory_connections[i] = PyObject_GetAttrString(enumeration, connections[i]);
+        if (state->memory_connections[i] == NULL) {
+            Py_CLEAR(enumeration);
+        }
+    }
+    Py_XDECREF(enumeration);
+    return enumeration == NULL ? -1 : 0;
+}
+
+static int add_flags_type(PyObject *module, usmpy_state *state)
+{
+    static PyStructSequence_Field fields[] = {
+        {"c_contiguous", "Elements lie side by side in row-major order."},
+        {"f_contiguous", "Elements lie side by side in column-major order."},
+        {"writable", "Elements may be written through this array."},
+        {NULL, NULL},
+    };
+    static PyStructSequence_Desc description = {"usmpy.Flags", "Flags of a USMArray.", fields, 3};
+    state->flags_type = PyStructSequence_NewType(&description);
+    return state->flags_type == NULL ? -1 : PyModule_AddObjectRef(module, "Flags", (PyObject *)state->flags_type);
+}
+
+/* {"events": 0, ...}: live core objects, for tests. */
+static PyObject *live_counts(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    usmpy_deferred_poll();
+    PyObject *dict = PyDict_New();
+    for (int i = 0; dict != NULL && i < USM_LIVE_KINDS; i++) {
+        PyObject *count = PyLong_FromLongLong(usm_live_count((usm_live_kind)i));
+        if (count == NULL || PyDict_SetItemString(dict, usm_live_name((usm_live_kind)i), count) < 0) {
+            Py_CLEAR(dict);
+        }
+        Py_XDECREF(count);
+    }
+    return dict;
+}
+
+static PyMethodDef own_functions[] = {
+    {"_live_counts", live_counts, METH_NOARGS, NULL},
+    {0},
+};
+
+static int add_functions(PyObject *module)
+{
+    PyMethodDef *const tables[] = {
+        own_functions,           usmpy_device_functions,   usmpy_placement_functions,    usmpy_creation_functions,
+        usmpy_sequence_functions, usmpy_manipulation_functions, usmpy_dlpack_functions, usmpy_copy_functions,
+#ifdef USM_TESTING
+        usmpy_testing_functions,
+#endif
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        if (PyModule_AddFunctions(module, tables[i]) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int exec(PyObject *module)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    state->module = module;
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_ImportError, "usmpy cannot be imported in a sub-interpreter");
+        return -1;
+    }
+    usm_core_start();
+    state->type_cache = usmpy_type_cache_create();
+    if (state->type_cache == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (intern_names(state) < 0 || import_classes(state) < 0 || add_flags_type(module, state) < 0 ||
+        usmpy_dtype_add_type(module, state) < 0 || usmpy_device_add_type(module, state) < 0 ||
+        usmpy_context_add_type(module, state) < 0 || usmpy_queue_add_type(module, state) < 0 ||
+        usmpy_event_add_type(module, state) < 0 || usmpy_array_add_type(module, state) < 0 ||
+        usmpy_borrow_add_types(module, state) < 0 || usmpy_notifier_add_type(module, state) < 0 ||
+        add_functions(module) < 0 || usmpy_deferred_start(module) < 0) {
+        return -1;
+    }
+    atomic_store_explicit(&current_state, state, memory_order_release);
+    return 0;
+}
+
+/* Every object that the state owns, for traverse and clear alike. */
+#define FOR_EACH_OBJECT(state, X)                                    \
+    do {                                                             \
+        X((state)->device_type);                                     \
+        X((state)->context_type);                                    \
+        X((state)->queue_type);                                      \
+        X((state)->event_type);                                      \
+        X((state)->array_type);                                      \
+        X((state)->flags_type);                                      \
+        X((state)->dtype_type);                                      \
+        X((state)->borrow_type);                                     \
+        X((state)->lend_type);                                       \
+        X((state)->notifier_type);                                   \
+        X((state)->usm_error);                                       \
+        X((state)->backend_unavailable);                             \
+        X((state)->device_not_found);                                \
+        X((state)->build_error);                                     \
+        X((state)->placement_error);                                 \
+        X((state)->dlpack);                                          \
+        X((state)->dlpack_device);                                   \
+        X((state)->exchange_api);                                    \
+        X((state)->consumer_version);                                \
+        X((state)->consumer_kwnames);                                \
+        X((state)->queue_objects);                                   \
+        X((state)->host_queue);                                      \
+        X((state)->default_queue);                                   \
+        for (int usmpy_i = 0; usmpy_i < 3; usmpy_i++) {              \
+            X((state)->memory_connections[usmpy_i]);                 \
+        }                                                            \
+        for (int usmpy_i = 0; usmpy_i < USM_DTYPES; usmpy_i++) {     \
+            X((state)->dtypes[usmpy_i]);                             \
+        }                                                            \
+        for (int usmpy_i = 0; usmpy_i < USMPY_NAMES; usmpy_i++) {    \
+            X((state)->names[usmpy_i]);                              \
+        }                                                            \
+    } while (0)
+
+static int traverse(PyObject *module, visitproc visit, void *arg)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    FOR_EACH_OBJECT(state, Py_VISIT);
+    return 0;
+}
+
+static void drop_spares(usmpy_state *state)
+{
+    while (state->n_spare_arrays > 0) {
+        PyObject_Free(state->spare_arrays[--state->n_spare_arrays]);
+    }
+    while (state->n_spare_events > 0) {
+        PyObject_Free(state->spare_events[--state->n_spare_events]);
+    }
+}
+
+static int clear(PyObject *module)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    usmpy_state *self = state;
+    /* From here on no table function finds this state. */
+    atomic_compare_exchange_strong(&current_state, &self, NULL);
+    FOR_EACH_OBJECT(state, Py_CLEAR);
+    drop_spares(state);
+    return 0;
+}
+
+static void free_module(void *module)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    if (state != NULL) {
+        clear(module);
+        usmpy_type_cache_destroy(state->type_cache);
+        state->type_cache = NULL;
+    }
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, exec},
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+struct PyModuleDef usmpy_module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "usmpy._core",
+    .m_doc = "The C part of usmpy.",
+    .m_size = sizeof(usmpy_state),
+    .m_slots = slots,
+    .m_traverse = traverse,
+    .m_clear = clear,
+    .m_free = free_module,
+};
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    return PyModuleDef_Init(&usmpy_module_def);
+}

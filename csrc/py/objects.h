@@ -1,0 +1,59 @@
+/* The Python objects over core objects, and how each is made. */
+#ifndef USMPY_OBJECTS_H
+#define USMPY_OBJECTS_H
+
+#include "module.h"
+
+/* A piece of hardware with the queue that arrays made on it get. */
+typedef struct usmpy_device {
+    PyObject_HEAD
+    usm_device *device;
+    usm_queue *queue; /* one count; NULL stands for the cached queue of the platform's default context */
+} usmpy_device;
+
+typedef struct usmpy_context {
+    PyObject_HEAD
+    usm_context *context; /* one count */
+} usmpy_context;
+
+typedef struct usmpy_queue {
+    PyObject_HEAD
+    usm_queue *queue; /* one count */
+    PyObject *weakrefs;
+} usmpy_queue;
+
+typedef struct usmpy_event {
+    PyObject_HEAD
+    usm_event *event; /* one count */
+    PyObject *weakrefs;
+} usmpy_event;
+
+static inline usm_queue *usmpy_queue_of(PyObject *queue_object)
+{
+    return ((usmpy_queue *)queue_object)->queue;
+}
+
+/* New references, or NULL with an exception. */
+PyObject *usmpy_device_wrap(usmpy_state *state, usm_device *device, USM_KEEPS usm_queue *queue);
+PyObject *usmpy_context_wrap(usmpy_state *state, USM_KEEPS usm_context *context);
+PyObject *usmpy_queue_wrap(usmpy_state *state, USM_TAKES usm_queue *queue);
+PyObject *usmpy_event_wrap(usmpy_state *state, USM_TAKES usm_event *event);
+
+/* The queue of a placement (None, filter string, Device, Queue, USMArray): new reference. */
+PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *parameter);
+/* The cached queue of a root device or sub-device in its default context: new reference. */
+PyObject *usmpy_cached_queue(usmpy_state *state, usm_device *device);
+/* The same for the host device and for the default device, borrowed: both are asked for at every turn. */
+PyObject *usmpy_host_queue(usmpy_state *state);
+PyObject *usmpy_default_queue(usmpy_state *state);
+
+/* The device= and queue= of creation functions (either may be NULL or None): new reference to the queue. */
+PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue);
+
+/* usm_type= : its kind; `otherwise` where it is NULL or None. -1 with TypeError or ValueError. */
+int usmpy_kind(PyObject *usm_type, int otherwise);
+
+/* depends= : events as explicit waits, in memory that the caller frees with PyMem_Free. 0 or -1. */
+int usmpy_depends(usmpy_state *state, PyObject *depends, usm_wait **waits, size_t *n);
+
+#endif

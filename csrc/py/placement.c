@@ -1,0 +1,400 @@
+#include "placement.h"
+
+#include "args.h"
+#include "creation.h"
+#include "dlpack.h"
+#include "errors.h"
+
+#include <string.h>
+
+int usmpy_kind(PyObject *usm_type, int otherwise)
+{
+    if (!usmpy_given(usm_type)) {
+        return otherwise;
+    }
+    for (int kind = 0; PyUnicode_Check(usm_type) && kind < USM_KINDS; kind++) {
+        if (PyUnicode_CompareWithASCIIString(usm_type, usm_kind_name((usm_kind)kind)) == 0) {
+            return kind;
+        }
+    }
+    PyErr_Format(PyUnicode_Check(usm_type) ? PyExc_ValueError : PyExc_TypeError,
+                 "usm_type is %R; 'device', 'shared' or 'host' is allowed", usm_type);
+    return -1;
+}
+
+PyObject *usmpy_cached_queue(usmpy_state *state, usm_device *device)
+{
+    usm_context *context;
+    usm_place *place;
+    usm_queue *queue;
+    usm_error error;
+    usm_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = usm_context_default(device, &context, &error);
+    if (status == USM_OK) {
+        status = usm_context_place(context, device, &place, &error);
+    }
+    if (status == USM_OK) {
+        status = usm_place_queue(place, &queue, &error);
+    }
+    Py_END_ALLOW_THREADS
+    return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
+}
+
+/* Set once, then read without a lock: the object lives as long as the module. */
+static PyObject *publish(PyObject **slot, PyObject *queue)
+{
+#ifdef Py_GIL_DISABLED
+    PyObject *none = NULL;
+    if (queue != NULL && !__atomic_compare_exchange_n(slot, &none, queue, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        Py_DECREF(queue);
+        return none;
+    }
+#else
+    if (*slot != NULL) { /* another thread ran while this one waited */
+        Py_XDECREF(queue);
+        return *slot;
+    }
+    *slot = queue;
+#endif
+    return queue;
+}
+
+PyObject *usmpy_host_queue(usmpy_state *state)
+{
+    PyObject *queue = __atomic_load_n(&state->host_queue, __ATOMIC_ACQUIRE);
+    if (USM_LIKELY(queue != NULL)) {
+        return queue;
+    }
+    const usm_backend_report *report = usm_backend_start(usm_backend_index("host", 4));
+    if (report->absent != NULL) {
+        PyErr_SetString(state->backend_unavailable, report->absent);
+        return NULL;
+    }
+    return publish(&state->host_queue, usmpy_cached_queue(state, report->devices[0]));
+}
+
+PyObject *usmpy_default_queue(usmpy_state *state)
+{
+    PyObject *queue = __atomic_load_n(&state->default_queue, __ATOMIC_ACQUIRE);
+    if (USM_LIKELY(queue != NULL)) {
+        return queue;
+    }
+    queue = usmpy_queue_from(state, Py_None, "device");
+    return queue == NULL ? NULL : publish(&state->default_queue, queue);
+}
+
+PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *parameter)
+{
+    if (Py_IS_TYPE(placement, state->queue_type)) {
+        return Py_NewRef(placement);
+    }
+    if (usmpy_is_array(state, placement)) {
+        return Py_NewRef(((usmpy_array *)placement)->queue);
+    }
+    if (Py_IS_TYPE(placement, state->device_type)) {
+        usmpy_device *device = (usmpy_device *)placement;
+        return device->queue != NULL ? usmpy_queue_wrap(state, usm_queue_retain(device->queue))
+                                     : usmpy_cached_queue(state, device->device);
+    }
+    PyObject *device = NULL;
+    if (placement == Py_None || PyUnicode_Check(placement)) {
+        device = PyObject_CallOneArg((PyObject *)state->device_type, placement);
+    } else {
+        PyErr_Format(PyExc_TypeError,
+                     "%s is a %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
+                     "USMArray is allowed",
+                     parameter, Py_TYPE(placement)->tp_name);
+    }
+    PyObject *queue = device == NULL ? NULL : usmpy_queue_from(state, device, parameter);
+    Py_XDECREF(device);
+    return queue;
+}
+
+PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue)
+{
+    if (!usmpy_given(queue)) {
+        return usmpy_given(device) ? usmpy_queue_from(state, device, "device")
+                                   : Py_XNewRef(usmpy_default_queue(state));
+    }
+    if (!Py_IS_TYPE(queue, state->queue_type)) {
+        PyErr_Format(PyExc_TypeError, "queue is a %s; a Queue is allowed (device= takes other placements)",
+                     Py_TYPE(queue)->tp_name);
+        return NULL;
+    }
+    if (usmpy_given(device)) {
+        PyObject *other = usmpy_queue_from(state, device, "device");
+        if (other == NULL) {
+            return NULL;
+        }
+        bool same = usmpy_queue_of(other) == usmpy_queue_of(queue);
+        if (!same) {
+            PyErr_Format(PyExc_ValueError,
+                         "queue and device disagree: device=%R has the queue %R, and queue=%R was given; leave one "
+                         "of them out",
+                         device, other, queue);
+        }
+        Py_DECREF(other);
+        if (!same) {
+            return NULL;
+        }
+    }
+    return Py_NewRef(queue);
+}
+
+/* "  arrays[1]: shape (3,), device host:cpu:0, queue 0x..., context 0x..." as a new string. */
+static PyObject *describe(usmpy_state *state, PyObject *argument, PyObject *name)
+{
+    if (argument == Py_None) {
+        return PyUnicode_FromFormat("\n  %U: None", name);
+    }
+    char shape[200] = "", device[USM_DEVICE_TEXT];
+    usm_queue *queue;
+    if (usmpy_is_array(state, argument)) {
+        usmpy_array *array = (usmpy_array *)argument;
+        memcpy(shape, "shape ", 6);
+        usm_layout_text(array->ndim, usmpy_shape(array), shape + 6, sizeof shape - 8);
+        strcat(shape, ", ");
+        queue = usmpy_queue_of(array->queue);
+    } else {
+        queue = usmpy_queue_of(argument);
+    }
+    return PyUnicode_FromFormat("\n  %U: %sdevice %s, queue %p, context %p", name, shape,
+                                usm_device_text(queue->device, device, sizeof device), (void *)queue,
+                                (void *)queue->context);
+}
+
+static PyObject *argument_name(const char *const *names, Py_ssize_t i)
+{
+    return names != NULL ? PyUnicode_FromString(names[i]) : PyUnicode_FromFormat("argument %zd", i);
+}
+
+/* The last line: the first argument stays, the first that differs from it moves. */
+static PyObject *fix(PyObject *const *queues, const char *const *names, Py_ssize_t n)
+{
+    for (Py_ssize_t i = 1; i < n; i++) {
+        if (queues[i] != NULL && queues[0] != NULL && usmpy_queue_of(queues[i]) != usmpy_queue_of(queues[0])) {
+            PyObject *first = argument_name(names, 0), *other = argument_name(names, i);
+            PyObject *line = NULL;
+            if (first != NULL && other != NULL) {
+                line = PyUnicode_FromFormat("\nto bring them together: %U = %U.to_device(%U.queue)", other, other,
+                                            first);
+            }
+            Py_XDECREF(first);
+            Py_XDECREF(other);
+            return line;
+        }
+    }
+    return PyUnicode_FromString("\ngive at least one array");
+}
+
+void usmpy_raise_placement(usmpy_state *state, const char *function, PyObject *const *arguments,
+                           const char *const *names, Py_ssize_t n)
+{
+    PyObject **queues = PyMem_Calloc((size_t)n, sizeof *queues);
+    PyObject *text = PyUnicode_FromFormat("%s: the arguments do not share one queue", function);
+    if (queues == NULL) {
+        Py_CLEAR(text);
+        PyErr_NoMemory();
+    }
+    for (Py_ssize_t i = 0; text != NULL && i < n; i++) {
+        PyObject *name = argument_name(names, i);
+        PyObject *line = name == NULL ? NULL : describe(state, arguments[i], name);
+        queues[i] = arguments[i] == Py_None            ? NULL
+                    : usmpy_is_array(state, arguments[i]) ? ((usmpy_array *)arguments[i])->queue
+                                                       : arguments[i];
+        PyUnicode_AppendAndDel(&text, line);
+        Py_XDECREF(name);
+    }
+    if (text != NULL) {
+        PyUnicode_AppendAndDel(&text, fix(queues, names, n));
+    }
+    if (text != NULL) {
+        PyErr_SetObject(state->placement_error, text);
+        Py_DECREF(text);
+    }
+    PyMem_Free(queues);
+}
+
+PyObject *usmpy_common_queue(usmpy_state *state, const char *function, const char *list,
+                             usmpy_array *const *arrays, Py_ssize_t n, usm_kind *kind)
+{
+    PyObject *queue = arrays[0]->queue;
+    *kind = (usm_kind)arrays[0]->alloc->kind;
+    bool same = true;
+    for (Py_ssize_t i = 1; i < n; i++) {
+        same = same && usmpy_queue_of(arrays[i]->queue) == usmpy_queue_of(queue);
+        *kind = arrays[i]->alloc->kind > *kind ? (usm_kind)arrays[i]->alloc->kind : *kind;
+    }
+    if (same) {
+        return queue;
+    }
+    char(*texts)[48] = PyMem_Malloc((size_t)n * sizeof *texts);
+    const char **names = PyMem_New(const char *, n);
+    if (texts == NULL || names == NULL) {
+        PyErr_NoMemory();
+    } else {
+        for (Py_ssize_t i = 0; i < n; i++) {
+            PyOS_snprintf(texts[i], sizeof texts[i], "%s[%zd]", list, i);
+            names[i] = texts[i];
+        }
+        usmpy_raise_placement(state, function, (PyObject *const *)arrays, names, n);
+    }
+    PyMem_Free(texts);
+    PyMem_Free(names);
+    return NULL;
+}
+
+int usmpy_host_scalar(usmpy_state *state, PyObject *value, PyObject **scalar)
+{
+    if (PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value)) {
+        *scalar = Py_NewRef(value);
+        return 1;
+    }
+    if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
+        return 0;
+    }
+    PyObject *ndim = PyObject_GetAttrString(value, "ndim"); /* NumPy's scalars and arrays, and their like */
+    if (ndim == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            return -1;
+        }
+        PyErr_Clear();
+        return 0;
+    }
+    int is_zero = PyLong_Check(ndim) && PyLong_AsLong(ndim) == 0;
+    Py_DECREF(ndim);
+    if (!is_zero || PyErr_Occurred()) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    PyObject *array = usmpy_import_any(state, value);
+    if (array == NULL) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    *scalar = PyObject_CallMethod(array, "item", NULL);
+    Py_DECREF(array);
+    return *scalar == NULL ? -1 : 1;
+}
+
+PyObject *usmpy_operand(usmpy_state *state, PyObject *value, PyObject *queue)
+{
+    if (usmpy_is_array(state, value)) {
+        return Py_NewRef(value);
+    }
+    PyObject *imported = usmpy_import_any(state, value);
+    if (imported != NULL || PyErr_Occurred()) {
+        return imported;
+    }
+    return usmpy_array_from_python(state, value, USM_NO_DTYPE, queue, USM_DEVICE);
+}
+
+/* A queue or an array stands for its queue; anything else is a TypeError (NULL). Borrowed core queue. */
+static usm_queue *execution_queue_of(usmpy_state *state, PyObject *item, Py_ssize_t i)
+{
+    if (Py_IS_TYPE(item, state->queue_type)) {
+        return usmpy_queue_of(item);
+    }
+    if (usmpy_is_array(state, item)) {
+        return usmpy_queue_of(((usmpy_array *)item)->queue);
+    }
+    PyErr_Format(PyExc_TypeError, "queues[%zd] is a %s; Queues and USMArrays are allowed", i,
+                 Py_TYPE(item)->tp_name);
+    return NULL;
+}
+
+static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"get_execution_queue", 1, 1, 1, 1, {USMPY_queues}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *queues;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &queues) < 0) {
+        return NULL;
+    }
+    PyObject *items = usmpy_is_array(state, queues) || PyUnicode_Check(queues) ? NULL : PySequence_Fast(queues, "");
+    if (items == NULL) {
+        PyErr_Format(PyExc_TypeError, "queues is a %s; a sequence of Queues and USMArrays is allowed",
+                     Py_TYPE(queues)->tp_name);
+        return NULL;
+    }
+    PyObject *result = Py_None;
+    usm_queue *common = NULL;
+    bool same = true;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
+        usm_queue *queue = execution_queue_of(state, item, i);
+        if (queue == NULL) {
+            Py_DECREF(items);
+            return NULL;
+        }
+        if (i == 0) {
+            common = queue;
+            result = usmpy_is_array(state, item) ? ((usmpy_array *)item)->queue : item;
+        }
+        same = same && queue == common;
+    }
+    Py_INCREF(same ? result : (result = Py_None));
+    Py_DECREF(items);
+    return result;
+}
+
+/* A (context, device) pair, given as a device, queue or array: its place, kept alive by *queue (new reference). */
+static usm_place *place_of(usmpy_state *state, PyObject *pair, const char *parameter, PyObject **queue)
+{
+    *queue = usmpy_queue_from(state, pair, parameter);
+    return *queue == NULL ? NULL : usmpy_queue_of(*queue)->place;
+}
+
+static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"memory_connection", 2, 2, 2, 2, {USMPY_a, USMPY_b}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[2], *first = NULL, *second = NULL;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    usm_place *a = place_of(state, out[0], "a", &first);
+    usm_place *b = a == NULL ? NULL : place_of(state, out[1], "b", &second);
+    PyObject *result = NULL;
+    if (b != NULL) {
+        usm_memory_connection connection = USM_CONNECTION_NONE;
+        if (a->context->backend == b->context->backend) {
+            connection = a->context->backend->memory_connection(a, b);
+        }
+        result = Py_NewRef(state->memory_connections[connection]);
+    }
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return result;
+}
+
+/* select_default_device() found another answer: creation functions follow it from now on. */
+static PyObject *set_default_device(PyObject *module, PyObject *device)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *queue = usmpy_queue_from(state, device, "device");
+    if (queue == NULL) {
+        return NULL;
+    }
+#ifdef Py_GIL_DISABLED
+    /* The old object may be in use as a borrowed reference by other threads: it is kept for good. */
+    (void)__atomic_exchange_n(&state->default_queue, queue, __ATOMIC_ACQ_REL);
+#else
+    Py_XSETREF(state->default_queue, queue);
+#endif
+    Py_RETURN_NONE;
+}
+
+PyMethodDef usmpy_placement_functions[] = {
+    USMPY_METHOD("get_execution_queue", get_execution_queue,
+                 "get_execution_queue(queues, /)\n--\n\n"
+                 "The queue that all of `queues` (Queues and USMArrays) share; None where they differ or there are none.\n\n"
+                 "TypeError for anything else. This is what functions of several arrays ask to know where to run."),
+    USMPY_METHOD("memory_connection", memory_connection,
+                 "memory_connection(a, b, /)\n--\n\n"
+                 "May memory of the first (context, device) pair be used from the second?\n\n"
+                 "Pairs are given as devices, queues or arrays. MemoryConnection.UNIFIED: in place. MIGRATABLE: the driver's\n"
+                 "peer copy moves it. NONE: through the host. Copies are planned by the same answer."),
+    {"_set_default_device", set_default_device, METH_O, NULL},
+    {0},
+};

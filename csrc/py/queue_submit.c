@@ -1,0 +1,352 @@
+#include "queue_submit.h"
+
+#include "args.h"
+#include "array.h"
+#include "deferred.h"
+#include "errors.h"
+#include "host_task.h"
+#include "keep.h"
+
+#include <string.h>
+
+int usmpy_depends(usmpy_state *state, PyObject *depends, usm_wait **waits, size_t *n)
+{
+    *waits = NULL;
+    *n = 0;
+    if (!usmpy_given(depends) || (PyTuple_CheckExact(depends) && PyTuple_GET_SIZE(depends) == 0)) {
+        return 0;
+    }
+    PyObject *items = Py_IS_TYPE(depends, state->event_type) ? PyTuple_Pack(1, depends)
+                                                            : PySequence_Fast(depends, "");
+    if (items == NULL) {
+        PyErr_Format(PyExc_TypeError, "depends is a %s; an Event or a sequence of Events is allowed",
+                     Py_TYPE(depends)->tp_name);
+        return -1;
+    }
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(items);
+    *waits = PyMem_New(usm_wait, count == 0 ? 1 : count);
+    if (*waits == NULL) {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
+        if (!Py_IS_TYPE(item, state->event_type)) {
+            PyErr_Format(PyExc_TypeError, "depends[%zd] is a %s; Events are allowed", i, Py_TYPE(item)->tp_name);
+            goto failed;
+        }
+        (*waits)[i] = (usm_wait){((usmpy_event *)item)->event, true};
+    }
+    *n = (size_t)count;
+    Py_DECREF(items);
+    return 0;
+failed:
+    PyMem_Free(*waits);
+    *waits = NULL;
+    Py_DECREF(items);
+    return -1;
+}
+
+/* The events of `waits` are alive as long as the objects in depends, which the caller holds. */
+PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
+                       const usm_access *accesses, size_t n_accesses, PyObject *depends, usm_keep *keeps)
+{
+    usm_submission submission = {.command = command, .accesses = accesses, .n_accesses = n_accesses, .keeps = keeps};
+    usm_event *event;
+    usm_error error;
+    usm_wait *waits;
+    if (usmpy_depends(state, depends, &waits, &submission.n_waits) < 0) {
+        usmpy_keep_drop(keeps);
+        return NULL;
+    }
+    submission.waits = waits;
+    usm_status status = usm_queue_submit(queue, &submission, &event, &error);
+    PyMem_Free(waits);
+    usmpy_deferred_poll();
+    if (status != USM_OK) {
+        usmpy_keep_drop(keeps);
+        return usmpy_raise(state, status, &error);
+    }
+    return usmpy_event_wrap(state, event);
+}
+
+/* One side of a memcpy. */
+typedef struct end {
+    char *data;
+    Py_ssize_t nbytes;
+    usm_alloc *alloc; /* NULL for a buffer */
+} end;
+
+/* Fills *end from an array or a buffer; a buffer goes into *keeps. 0 or -1. */
+static int open_end(usmpy_state *state, PyObject *object, bool writes, const char *parameter, end *end,
+                    usm_keep **keeps)
+{
+    if (usmpy_is_array(state, object)) {
+        usmpy_array *array = (usmpy_array *)object;
+        if ((array->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS)) == 0) {
+            PyErr_Format(PyExc_BufferError, "%s is not contiguous; use copyto, which takes any strides", parameter);
+            return -1;
+        }
+        if (writes && usmpy_check_writable(array) < 0) {
+            return -1;
+        }
+        end->data = array->data;
+        end->nbytes = (Py_ssize_t)usm_dtype_nbytes((usm_dtype)array->dtype, array->size);
+        end->alloc = array->alloc;
+        return 0;
+    }
+    if (!PyObject_CheckBuffer(object)) {
+        PyErr_Format(PyExc_TypeError, "%s is a %s; a contiguous USMArray or an object with the buffer protocol is allowed",
+                     parameter, Py_TYPE(object)->tp_name);
+        return -1;
+    }
+    Py_buffer view;
+    if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE | (writes ? PyBUF_WRITABLE : 0)) < 0) {
+        if (!PyErr_ExceptionMatches(PyExc_MemoryError)) {
+            /* Asked again without the demands, to tell a read-only buffer from a strided one. */
+            PyErr_Clear();
+            if (writes && PyObject_GetBuffer(object, &view, PyBUF_STRIDED_RO) == 0) {
+                bool read_only = view.readonly;
+                PyBuffer_Release(&view);
+                if (read_only) {
+                    PyErr_Format(PyExc_ValueError, "%s is a read-only buffer", parameter);
+                    return -1;
+                }
+            }
+            PyErr_Clear();
+            PyErr_Format(PyExc_BufferError, "%s is not a contiguous buffer; use copyto", parameter);
+        }
+        return -1;
+    }
+    end->data = view.buf;
+    end->nbytes = view.len;
+    end->alloc = NULL;
+    return usmpy_keep_buffer(keeps, &view);
+}
+
+/* The number of bytes to copy; -1 with an exception. */
+static Py_ssize_t copied_bytes(PyObject *nbytes, const end *dst, const end *src)
+{
+    if (!usmpy_given(nbytes)) {
+        if (dst->nbytes != src->nbytes) {
+            PyErr_Format(PyExc_ValueError, "dst has %zd bytes and src has %zd; give nbytes, or equal sizes",
+                         dst->nbytes, src->nbytes);
+            return -1;
+        }
+        return dst->nbytes;
+    }
+    if (!PyIndex_Check(nbytes)) {
+        PyErr_Format(PyExc_TypeError, "nbytes is %R; an int or None is allowed", nbytes);
+        return -1;
+    }
+    Py_ssize_t n = PyNumber_AsSsize_t(nbytes, PyExc_ValueError);
+    if (n == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    if (n < 0 || n > dst->nbytes || n > src->nbytes) {
+        PyErr_Format(PyExc_ValueError, "nbytes is %zd; dst has %zd bytes and src has %zd, so 0 to %zd are allowed", n,
+                     dst->nbytes, src->nbytes, Py_MIN(dst->nbytes, src->nbytes));
+        return -1;
+    }
+    return n;
+}
+
+PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {
+        "memcpy", 4, 3, 0, 2, {USMPY_dst, USMPY_src, USMPY_nbytes, USMPY_depends}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *out[4];
+    usm_keep *keeps = NULL;
+    end dst, src;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    Py_ssize_t nbytes = -1;
+    if (open_end(state, out[0], true, "dst", &dst, &keeps) == 0 &&
+        open_end(state, out[1], false, "src", &src, &keeps) == 0) {
+        nbytes = copied_bytes(out[2], &dst, &src);
+    }
+    if (nbytes < 0) {
+        usmpy_keep_drop(keeps);
+        return NULL;
+    }
+    usm_access accesses[2];
+    size_t n = 0;
+    if (dst.alloc != NULL) {
+        accesses[n++] = (usm_access){dst.alloc, USM_WRITE};
+    }
+    if (src.alloc != NULL) {
+        accesses[n++] = (usm_access){src.alloc, USM_READ};
+    }
+    usm_command command;
+    command.kind = nbytes > 0 ? USM_COMMAND_COPY : USM_COMMAND_MARKER;
+    command.as.copy.dst = dst.data;
+    command.as.copy.src = src.data;
+    command.as.copy.nbytes = (size_t)nbytes;
+    return usmpy_submit(state, usmpy_queue_of(self), &command, accesses, n, out[3], keeps);
+}
+
+/* The element to repeat: from a number, or from bytes of one element. 0 or -1. */
+static int fill_pattern(usmpy_state *state, PyObject *value, usm_dtype dtype, unsigned char *pattern)
+{
+    if (!PyObject_CheckBuffer(value) || !PyBytes_Check(value)) {
+        return usmpy_scalar_to_element(state, value, dtype, pattern);
+    }
+    if (PyBytes_GET_SIZE(value) != usm_dtype_table[dtype].itemsize) {
+        PyErr_Format(PyExc_ValueError, "value has %zd bytes; one element of dtype %s has %d",
+                     PyBytes_GET_SIZE(value), usm_dtype_table[dtype].name, usm_dtype_table[dtype].itemsize);
+        return -1;
+    }
+    memcpy(pattern, PyBytes_AS_STRING(value), (size_t)PyBytes_GET_SIZE(value));
+    return 0;
+}
+
+PyObject *usmpy_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"fill", 3, 2, 0, 2, {USMPY_dst, USMPY_value, USMPY_depends}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *out[3];
+    usm_keep *keeps = NULL;
+    end dst;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    if (open_end(state, out[0], true, "dst", &dst, &keeps) < 0) {
+        return NULL;
+    }
+    usm_dtype dtype = dst.alloc == NULL ? USM_UINT8 : (usm_dtype)((usmpy_array *)out[0])->dtype;
+    usm_command command;
+    command.kind = dst.nbytes > 0 ? USM_COMMAND_FILL : USM_COMMAND_MARKER;
+    command.as.fill.dst = dst.data;
+    command.as.fill.nbytes = (size_t)dst.nbytes;
+    command.as.fill.pattern_size = usm_dtype_table[dtype].itemsize;
+    if (fill_pattern(state, out[1], dtype, command.as.fill.pattern) < 0) {
+        usmpy_keep_drop(keeps);
+        return NULL;
+    }
+    const usm_access access = {dst.alloc, USM_WRITE};
+    return usmpy_submit(state, usmpy_queue_of(self), &command, &access, dst.alloc != NULL, out[2], keeps);
+}
+
+PyObject *usmpy_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"prefetch", 1, 1, 0, 1, {USMPY_x}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *x;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &x) < 0) {
+        return NULL;
+    }
+    if (!usmpy_is_array(state, x)) {
+        return PyErr_Format(PyExc_TypeError, "x is a %s; a USMArray is allowed", Py_TYPE(x)->tp_name);
+    }
+    usmpy_array *array = (usmpy_array *)x;
+    const usm_access access = {array->alloc, USM_READ};
+    usm_command command = {.kind = USM_COMMAND_PREFETCH};
+    command.as.prefetch.pointer = array->alloc->pointer;
+    command.as.prefetch.nbytes = array->alloc->size;
+    return usmpy_submit(state, usmpy_queue_of(self), &command, &access, 1, NULL, NULL);
+}
+
+PyObject *usmpy_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"barrier", 1, 1, 0, 0, {USMPY_depends}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *depends;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &depends) < 0) {
+        return NULL;
+    }
+    const usm_command command = {.kind = USM_COMMAND_BARRIER};
+    return usmpy_submit(state, usmpy_queue_of(self), &command, NULL, 0, depends, NULL);
+}
+
+PyObject *usmpy_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"keep_alive", 2, 2, 0, 1, {USMPY_objects, USMPY_depends}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *out[2];
+    usm_keep *keeps = NULL;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
+        usmpy_keep_object(&keeps, out[0]) < 0) {
+        return NULL;
+    }
+    const usm_command command = {.kind = USM_COMMAND_MARKER};
+    return usmpy_submit(state, usmpy_queue_of(self), &command, NULL, 0, out[1], keeps);
+}
+
+PyObject *usmpy_queue_wait_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"wait_for", 1, 1, 1, 1, {USMPY_other}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *other;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &other) < 0) {
+        return NULL;
+    }
+    usm_status status = USM_OK;
+    usm_error error;
+    usm_wait *waits = NULL, one;
+    size_t n = 0;
+    if (Py_IS_TYPE(other, state->queue_type)) {
+        status = usm_queue_snapshot(usmpy_queue_of(other), &waits, &n, &error);
+    } else if (Py_IS_TYPE(other, state->event_type)) {
+        one = (usm_wait){((usmpy_event *)other)->event, false}; /* order, not data: its failure stays its own */
+        n = 1;
+    } else {
+        return PyErr_Format(PyExc_TypeError, "other is a %s; a Queue or an Event is allowed", Py_TYPE(other)->tp_name);
+    }
+    if (status == USM_OK && n > 0) {
+        const usm_command command = {.kind = USM_COMMAND_BARRIER};
+        const usm_submission submission = {
+            .command = &command, .waits = waits != NULL ? waits : &one, .n_waits = n};
+        status = usm_queue_submit(usmpy_queue_of(self), &submission, NULL, &error);
+    }
+    for (size_t i = 0; waits != NULL && i < n; i++) {
+        usm_event_release(waits[i].event);
+    }
+    free(waits);
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *usmpy_queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *depends = NULL;
+    for (Py_ssize_t i = 0; kwnames != NULL && i < PyTuple_GET_SIZE(kwnames); i++) {
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), "depends") != 0) {
+            return PyErr_Format(PyExc_TypeError, "host_task() got an unexpected keyword argument '%U'",
+                                PyTuple_GET_ITEM(kwnames, i));
+        }
+        depends = args[nargs + i];
+    }
+    if (nargs < 1) {
+        return PyErr_Format(PyExc_TypeError, "host_task() missing required argument 'fn'");
+    }
+    if (!PyCallable_Check(args[0])) {
+        return PyErr_Format(PyExc_TypeError, "fn is a %s; something callable is allowed", Py_TYPE(args[0])->tp_name);
+    }
+    usm_access *accesses = PyMem_New(usm_access, nargs);
+    if (accesses == NULL) {
+        return PyErr_NoMemory();
+    }
+    size_t n = 0;
+    for (Py_ssize_t i = 1; i < nargs; i++) {
+        if (usmpy_is_array(state, args[i])) {
+            usmpy_array *array = (usmpy_array *)args[i];
+            usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
+            accesses[n++] = (usm_access){array->alloc, mode};
+        }
+    }
+    usm_keep *keeps = NULL;
+    usm_command command;
+    PyObject *event = NULL;
+    if (usmpy_host_task_command(args, nargs, &command, &keeps) == 0) {
+        event = usmpy_submit(state, usmpy_queue_of(self), &command, accesses, n, depends, keeps);
+    }
+    PyMem_Free(accesses);
+    return event;
+}

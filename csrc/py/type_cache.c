@@ -1,0 +1,205 @@
+/*
+ * What is known of producers' types. An entry is valid for one version of one type: CPython gives a type a new version
+ * tag whenever it or a base is changed, and no two types ever the same tag, so an entry neither outlives a change nor
+ * serves another type that came to lie at the same address; and it needs no reference to the type.
+ */
+#include "dlpack.h"
+
+#include "../core/heap.h"
+
+#include <string.h>
+
+#define SLOTS 64 /* a program exchanges with a handful of types */
+
+/*
+ * Read without a lock: `sequence` is odd while a writer is at work and changes with every write, so a reader that sees
+ * the same even number before and after has a consistent entry. Writers hold the writers' lock.
+ */
+typedef struct slot {
+    _Atomic uint32_t sequence;
+    _Atomic uint32_t tag;
+    _Atomic(PyTypeObject *) type;
+    _Atomic(const DLPackExchangeAPI *) api;
+    _Atomic uint8_t route, lazy;
+} slot;
+
+struct usmpy_type_cache {
+    pthread_mutex_t writers; /* nothing of Python's happens under it */
+    slot slots[SLOTS];
+};
+
+usmpy_type_cache *usmpy_type_cache_create(void)
+{
+    usmpy_type_cache *cache = usm_calloc(1, sizeof *cache);
+    if (cache != NULL) {
+        pthread_mutex_init(&cache->writers, NULL);
+    }
+    return cache;
+}
+
+void usmpy_type_cache_destroy(usmpy_type_cache *cache)
+{
+    if (cache != NULL) {
+        pthread_mutex_destroy(&cache->writers);
+        free(cache);
+    }
+}
+
+static uint32_t version_tag(PyTypeObject *type)
+{
+#if PY_VERSION_HEX < 0x030D0000
+    if ((type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) == 0) {
+        return 0;
+    }
+#endif
+    return (uint32_t)__atomic_load_n(&type->tp_version_tag, __ATOMIC_ACQUIRE);
+}
+
+static slot *slot_of(usmpy_type_cache *cache, PyTypeObject *type)
+{
+    uintptr_t bits = (uintptr_t)type >> 4;
+    return &cache->slots[(bits ^ (bits >> 6) ^ (bits >> 13)) % SLOTS];
+}
+
+static bool read_slot(slot *slot, PyTypeObject *type, uint32_t tag, usmpy_type_entry *entry)
+{
+    uint32_t before = atomic_load_explicit(&slot->sequence, memory_order_acquire);
+    bool match = atomic_load_explicit(&slot->type, memory_order_relaxed) == type &&
+                 atomic_load_explicit(&slot->tag, memory_order_relaxed) == tag && tag != 0;
+    entry->api = atomic_load_explicit(&slot->api, memory_order_relaxed);
+    entry->route = (usmpy_route)atomic_load_explicit(&slot->route, memory_order_relaxed);
+    entry->lazy = atomic_load_explicit(&slot->lazy, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    return match && before % 2 == 0 && atomic_load_explicit(&slot->sequence, memory_order_relaxed) == before;
+}
+
+static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag, const usmpy_type_entry *entry)
+{
+    slot *slot = slot_of(cache, type);
+    pthread_mutex_lock(&cache->writers);
+    uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
+    atomic_store_explicit(&slot->sequence, sequence + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&slot->type, type, memory_order_relaxed);
+    atomic_store_explicit(&slot->tag, tag, memory_order_relaxed);
+    atomic_store_explicit(&slot->api, entry->api, memory_order_relaxed);
+    atomic_store_explicit(&slot->route, (uint8_t)entry->route, memory_order_relaxed);
+    atomic_store_explicit(&slot->lazy, entry->lazy, memory_order_relaxed);
+    atomic_store_explicit(&slot->sequence, sequence + 2, memory_order_release);
+    pthread_mutex_unlock(&cache->writers);
+}
+
+/* Where in the type's method resolution order a name is defined: -1 nowhere, -2 exception. *value is new. */
+static Py_ssize_t find_in_mro(PyTypeObject *type, PyObject *name, PyObject **value)
+{
+    *value = NULL;
+    PyObject *mro = type->tp_mro;
+    if (mro == NULL) {
+        return -1;
+    }
+    Py_INCREF(mro); /* a lookup may run Python code (a key's __eq__), which may change the type */
+    Py_ssize_t found = -1;
+    for (Py_ssize_t i = 0; found == -1 && i < PyTuple_GET_SIZE(mro); i++) {
+        PyTypeObject *class = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+#if PY_VERSION_HEX >= 0x030C0000
+        PyObject *dict = PyType_GetDict(class);
+#else
+        PyObject *dict = Py_XNewRef(class->tp_dict);
+#endif
+        if (dict == NULL) {
+            continue;
+        }
+        *value = Py_XNewRef(PyDict_GetItemWithError(dict, name));
+        Py_DECREF(dict);
+        if (*value != NULL) {
+            found = i;
+        } else if (PyErr_Occurred()) {
+            found = -2;
+        }
+    }
+    Py_DECREF(mro);
+    return found;
+}
+
+/* DLPack 1.3, DLPackExchangeAPI: the capsule's name, the major version, and pointers that must be there. */
+static const DLPackExchangeAPI *usable_table(PyObject *capsule)
+{
+    if (!PyCapsule_IsValid(capsule, "dlpack_exchange_api")) {
+        return NULL; /* another name, or None, which is how a subclass says "not me" */
+    }
+    const DLPackExchangeAPI *api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+    while (api != NULL && api->header.version.major != 1) {
+        api = (const DLPackExchangeAPI *)api->header.prev_api;
+    }
+    if (api == NULL || api->managed_tensor_from_py_object_no_sync == NULL || api->current_work_stream == NULL) {
+        return NULL;
+    }
+    return api;
+}
+
+static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
+{
+    PyObject *table, *method, *lazy;
+    *entry = (usmpy_type_entry){USMPY_ROUTE_NONE, false, NULL};
+    Py_ssize_t table_at = find_in_mro(type, state->exchange_api, &table);
+    Py_ssize_t method_at = table_at == -2 ? -2 : find_in_mro(type, state->dlpack, &method);
+    if (method_at == -2) {
+        Py_XDECREF(table);
+        return -1;
+    }
+    if (method != NULL) {
+        entry->route = USMPY_ROUTE_VERSIONED;
+    }
+    /* A class that overrides __dlpack__ after the table was inherited wants its method to be asked. */
+    if (table != NULL && (method_at < 0 || table_at <= method_at)) {
+        entry->api = usable_table(table);
+        if (entry->api != NULL) {
+            entry->route = USMPY_ROUTE_TABLE;
+        }
+    }
+    Py_XDECREF(table);
+    Py_XDECREF(method);
+    if (entry->route == USMPY_ROUTE_TABLE) {
+        if (find_in_mro(type, state->names[USMPY_is_conj], &lazy) == -2) {
+            return -1;
+        }
+        entry->lazy = lazy != NULL;
+        Py_XDECREF(lazy);
+    }
+    return 0;
+}
+
+/* An attribute lookup makes CPython give the type a version tag, if it has any left to give. */
+static uint32_t assign_tag(usmpy_state *state, PyTypeObject *type)
+{
+    PyObject *method = PyObject_GetAttr((PyObject *)type, state->dlpack);
+    if (method == NULL) {
+        PyErr_Clear();
+    }
+    Py_XDECREF(method);
+    return version_tag(type);
+}
+
+int usmpy_type_lookup(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
+{
+    if (USM_LIKELY(read_slot(slot_of(state->type_cache, type), type, version_tag(type), entry))) {
+        return 0;
+    }
+    uint32_t tag = assign_tag(state, type);
+    if (look_up(state, type, entry) < 0) {
+        return -1;
+    }
+    if (tag != 0 && tag == version_tag(type)) { /* else it was changed meanwhile: look again next time */
+        write_slot(state->type_cache, type, tag, entry);
+    }
+    return 0;
+}
+
+void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type)
+{
+    const usmpy_type_entry entry = {USMPY_ROUTE_LEGACY, false, NULL};
+    uint32_t tag = version_tag(type);
+    if (tag != 0) {
+        write_slot(state->type_cache, type, tag, &entry);
+    }
+}

@@ -1,0 +1,455 @@
+/* USMArray: its life, its constructor, its type. */
+#include "args.h"
+#include "array.h"
+#include "deferred.h"
+#include "errors.h"
+
+#include <stddef.h>
+#include <structmember.h>
+#include <string.h>
+
+/* Room of the smallest object: four dimensions, the size that the free list keeps. */
+#define SMALL_DIMS 8
+
+usmpy_array *usmpy_array_new(usmpy_state *state, int ndim)
+{
+    usmpy_array *array;
+    PyTypeObject *type = state->array_type;
+    Py_ssize_t room = 2 * ndim <= SMALL_DIMS ? SMALL_DIMS : 2 * ndim;
+    if (room == SMALL_DIMS && state->n_spare_arrays > 0) {
+        array = state->spare_arrays[--state->n_spare_arrays];
+        PyObject_Init((PyObject *)array, type);
+    } else {
+        array = PyObject_Malloc(offsetof(usmpy_array, dims) + (size_t)room * sizeof(int64_t));
+        if (array == NULL) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        PyObject_InitVar((PyVarObject *)array, type, room);
+    }
+    array->alloc = NULL;
+    array->queue = NULL;
+    array->weakrefs = NULL;
+    array->ndim = (uint8_t)ndim;
+    array->flags = 0;
+    return array;
+}
+
+static void array_dealloc(PyObject *self)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    if (array->weakrefs != NULL) {
+        PyObject_ClearWeakRefs(self);
+    }
+    usmpy_state *state = usmpy_state_of_type(type);
+    if (array->alloc != NULL) {
+        usm_alloc_release(array->alloc); /* may run a foreign deleter, and that Python code */
+    }
+    Py_XDECREF(array->queue);
+    /* The state is gone when the module was cleared before its last arrays. */
+    if (Py_SIZE(self) == SMALL_DIMS && state != NULL && state->n_spare_arrays < USMPY_SPARE_ARRAYS) {
+        state->spare_arrays[state->n_spare_arrays++] = array;
+    } else {
+        type->tp_free(self);
+    }
+    Py_DECREF(type);
+}
+
+void usmpy_array_finish(usmpy_array *array)
+{
+    int64_t *shape = usmpy_shape(array), *strides = usmpy_strides(array);
+    unsigned contiguous;
+    if (array->ndim == 1) { /* by far the commonest: the same as below, in a line */
+        array->size = shape[0];
+        if (shape[0] <= 1) {
+            strides[0] = 1;
+        }
+        contiguous = strides[0] == 1 ? USM_C_CONTIGUOUS | USM_F_CONTIGUOUS : 0;
+    } else {
+        int64_t size = 1;
+        for (int i = 0; i < array->ndim; i++) {
+            size *= shape[i];
+        }
+        array->size = size;
+        contiguous = usm_layout_normalize(array->ndim, shape, strides);
+    }
+    array->flags = (uint8_t)((array->flags & USMPY_WRITABLE) | contiguous);
+    if (array->size == 0) {
+        array->data = NULL;
+    }
+}
+
+usmpy_array *usmpy_array_empty(usmpy_state *state, PyObject *queue_object, usm_kind kind, usm_dtype dtype,
+                               int ndim, const int64_t *shape, char order, bool want_zeros)
+{
+    usm_error error;
+    int64_t size;
+    usm_status status = usm_layout_size(ndim, shape, usm_dtype_table[dtype].itemsize, &size, &error);
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    usm_queue *queue = usmpy_queue_of(queue_object);
+    usm_alloc *alloc;
+    size_t nbytes = (size_t)usm_dtype_nbytes(dtype, size);
+    status = usm_alloc_create(queue->place, kind, nbytes, want_zeros, &alloc, &error);
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    usmpy_array *array = usmpy_array_new(state, ndim);
+    if (array == NULL) {
+        usm_alloc_release(alloc);
+        return NULL;
+    }
+    array->alloc = alloc;
+    array->data = alloc->pointer;
+    array->queue = Py_NewRef(queue_object);
+    array->dtype = (uint8_t)dtype;
+    array->flags = USMPY_WRITABLE;
+    memcpy(usmpy_shape(array), shape, (size_t)ndim * sizeof *shape);
+    usm_layout_compact(ndim, shape, order, usmpy_strides(array));
+    usmpy_array_finish(array);
+    return array;
+}
+
+usmpy_array *usmpy_array_view(usmpy_state *state, usmpy_array *base, char *data, int ndim, const int64_t *shape,
+                              const int64_t *strides)
+{
+    usmpy_array *array = usmpy_array_new(state, ndim);
+    if (array == NULL) {
+        return NULL;
+    }
+    array->alloc = usm_alloc_retain(base->alloc);
+    array->data = data;
+    array->queue = Py_NewRef(base->queue);
+    array->dtype = base->dtype;
+    array->flags = base->flags;
+    memcpy(usmpy_shape(array), shape, (size_t)ndim * sizeof *shape);
+    memcpy(usmpy_strides(array), strides, (size_t)ndim * sizeof *strides);
+    usmpy_array_finish(array);
+    return array;
+}
+
+usmpy_array *usmpy_array_on_queue(usmpy_state *state, usmpy_array *base, PyObject *queue_object)
+{
+    usmpy_array *array =
+        usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
+    if (array != NULL) {
+        Py_SETREF(array->queue, Py_NewRef(queue_object));
+    }
+    return array;
+}
+
+int usmpy_check_writable(usmpy_array *array)
+{
+    if ((array->flags & USMPY_WRITABLE) == 0) {
+        PyErr_SetString(PyExc_ValueError, "the array is read-only; write to a copy(), or to what it was made from");
+        return -1;
+    }
+    return 0;
+}
+
+int usmpy_check_unpacked(usmpy_array *array, const char *what)
+{
+    if (usm_dtype_is_packed((usm_dtype)array->dtype)) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s needs elements of whole bytes; dtype %s packs several into a byte and is only stored, "
+                     "copied and exchanged whole",
+                     what, usm_dtype_table[array->dtype].name);
+        return -1;
+    }
+    return 0;
+}
+
+int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
+{
+    if (PyLong_Check(argument) || (!PySequence_Check(argument) && PyIndex_Check(argument))) {
+        shape[0] = PyNumber_AsSsize_t(argument, PyExc_ValueError);
+        return shape[0] == -1 && PyErr_Occurred() ? -1 : 1;
+    }
+    PyObject *items = NULL;
+    if (!PyUnicode_Check(argument)) {
+        items = PySequence_Fast(argument, "");
+    }
+    if (items == NULL) {
+        PyErr_Format(PyExc_TypeError, "%s is %R; an int or a sequence of ints is allowed", parameter, argument);
+        return -1;
+    }
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+    if (n > USM_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError, "%s has %zd dimensions; at most %d are allowed", parameter, n,
+                     USM_MAX_NDIM);
+        n = -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
+        if (!PyIndex_Check(item)) {
+            PyErr_Format(PyExc_TypeError, "%s[%zd] is %R; ints are allowed", parameter, i, item);
+            n = -1;
+            break;
+        }
+        shape[i] = PyNumber_AsSsize_t(item, PyExc_ValueError);
+        if (shape[i] == -1 && PyErr_Occurred()) {
+            n = -1;
+            break;
+        }
+    }
+    Py_DECREF(items);
+    return (int)n;
+}
+
+int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter)
+{
+    if (!PyIndex_Check(argument)) {
+        PyErr_Format(PyExc_TypeError, "%s is %R; an int is allowed", parameter, argument);
+        return -1;
+    }
+    Py_ssize_t axis = PyNumber_AsSsize_t(argument, PyExc_IndexError);
+    if (axis == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    if (axis < -ndim || axis >= ndim) {
+        PyErr_Format(PyExc_IndexError, "%s is %zd; the array has %d dimension%s, so %d to %d are allowed",
+                     parameter, axis, ndim, ndim == 1 ? "" : "s", -ndim, ndim - 1);
+        return -1;
+    }
+    return (int)(axis < 0 ? axis + ndim : axis);
+}
+
+int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parameter)
+{
+    if (!PyTuple_Check(argument) && !PyList_Check(argument)) {
+        axes[0] = usmpy_parse_axis(argument, ndim, parameter);
+        return axes[0] < 0 ? -1 : 1;
+    }
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(argument);
+    uint64_t seen = 0;
+    if (n > USM_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError, "%s has %zd entries; at most %d are allowed", parameter, n, USM_MAX_NDIM);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        axes[i] = usmpy_parse_axis(PySequence_Fast_GET_ITEM(argument, i), ndim, parameter);
+        if (axes[i] < 0) {
+            return -1;
+        }
+        if ((seen >> axes[i] & 1) != 0) {
+            PyErr_Format(PyExc_ValueError, "%s is %R; axis %d is repeated", parameter, argument, axes[i]);
+            return -1;
+        }
+        seen |= UINT64_C(1) << axes[i];
+    }
+    return (int)n;
+}
+
+PyObject *usmpy_int_tuple(int n, const int64_t *values)
+{
+    PyObject *tuple = PyTuple_New(n);
+    for (int i = 0; tuple != NULL && i < n; i++) {
+        PyObject *item = PyLong_FromLongLong(values[i]);
+        if (item == NULL) {
+            Py_CLEAR(tuple);
+        } else {
+            PyTuple_SET_ITEM(tuple, i, item);
+        }
+    }
+    return tuple;
+}
+
+static int parse_order(PyObject *order)
+{
+    if (!usmpy_given(order)) {
+        return 'C';
+    }
+    if (PyUnicode_Check(order) && PyUnicode_GET_LENGTH(order) == 1) {
+        Py_UCS4 letter = PyUnicode_READ_CHAR(order, 0);
+        if (letter == 'C' || letter == 'F') {
+            return (int)letter;
+        }
+    }
+    PyErr_Format(PyUnicode_Check(order) ? PyExc_ValueError : PyExc_TypeError,
+                 "order is %R; 'C' (row-major) or 'F' (column-major) is allowed", order);
+    return -1;
+}
+
+static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const usmpy_signature signature = {
+        "USMArray", 6, 2, 0, 1, {USMPY_shape, USMPY_dtype, USMPY_usm_type, USMPY_device, USMPY_queue, USMPY_order}};
+    usmpy_state *state = usmpy_state_of_type(type);
+    PyObject *out[6];
+    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    int64_t shape[USM_MAX_NDIM];
+    int ndim = usmpy_parse_shape(out[0], shape, "shape");
+    int kind = ndim < 0 ? -1 : usmpy_kind(out[2], USM_DEVICE);
+    int order = kind < 0 ? -1 : parse_order(out[5]);
+    if (order < 0) {
+        return NULL;
+    }
+    usm_dtype dtype = USM_NO_DTYPE;
+    if (usmpy_given(out[1]) && usmpy_dtype_convert(state, out[1], &dtype) < 0) {
+        return NULL;
+    }
+    PyObject *queue = usmpy_placement(state, out[3], out[4]);
+    if (queue == NULL) {
+        return NULL;
+    }
+    if (dtype == USM_NO_DTYPE) {
+        dtype = usmpy_default_float(usmpy_queue_of(queue)->device);
+    }
+    usmpy_array *array =
+        usmpy_array_empty(state, queue, (usm_kind)kind, dtype, ndim, shape, (char)order, false);
+    Py_DECREF(queue);
+    return (PyObject *)array;
+}
+
+static PyObject *array_repr(PyObject *self)
+{
+    PyObject *function = usmpy_import("usmpy._repr", "array_repr");
+    PyObject *text = function == NULL ? NULL : PyObject_CallOneArg(function, self);
+    Py_XDECREF(function);
+    return text;
+}
+
+static PyObject *array_str(PyObject *self)
+{
+    PyObject *function = usmpy_import("usmpy._repr", "array_str");
+    PyObject *text = function == NULL ? NULL : PyObject_CallOneArg(function, self);
+    Py_XDECREF(function);
+    return text;
+}
+
+static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static const char *const keywords[] = {"api_version", NULL};
+    (void)self;
+    PyObject *version = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$O:__array_namespace__", (char **)keywords, &version)) {
+        return NULL;
+    }
+    PyObject *function = usmpy_import("usmpy._namespace", "namespace");
+    PyObject *namespace = function == NULL ? NULL : PyObject_CallOneArg(function, version);
+    Py_XDECREF(function);
+    return namespace;
+}
+
+/* What the host cannot read has no host copy behind the user's back; what it can, NumPy takes as a buffer. */
+static PyObject *array_array(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    (void)args;
+    (void)kwargs;
+    return PyErr_Format(PyExc_TypeError,
+                        "NumPy cannot use this array implicitly (dtype %s, usm_type %s); call asnumpy() for a copy on "
+                        "the host, or numpy.from_dlpack",
+                        usm_dtype_table[((usmpy_array *)self)->dtype].name,
+                        usm_kind_name(((usmpy_array *)self)->alloc->kind));
+}
+
+static PyObject *array_reduce(PyObject *self, PyObject *protocol)
+{
+    PyObject *function = usmpy_import("usmpy._pickle", "reduce_array");
+    PyObject *result = function == NULL ? NULL : PyObject_CallFunctionObjArgs(function, self, protocol, NULL);
+    Py_XDECREF(function);
+    return result;
+}
+
+static PyMethodDef array_methods[] = {
+    {"copy", usmpy_array_copy_method, METH_NOARGS,
+     "copy($self)\n--\n\n"
+     "A new array of the same shape, dtype, usm_type and queue, in row-major order.\n\nMemoryError when memory runs out."},
+    USMPY_METHOD("to_device", usmpy_array_to_device,
+                 "to_device($self, device, /, *, stream=None)\n--\n\n"
+                 "The same elements on another placement (anything that Device.create_device takes).\n\n"
+                 "Without a copy where that placement can use the memory in place, with one otherwise; ordered after pending\n"
+                 "work either way. stream: None, or a Queue in which the copy is to run (array API standard, to_device)."),
+    USMPY_METHOD("astype", usmpy_array_astype,
+                 "astype($self, dtype, /, *, copy=True)\n--\n\n"
+                 "The elements cast to dtype. copy=False returns self where the dtype is the same.\n\n"
+                 "Floating point to integer rounds towards zero, saturates, and makes 0 of NaN. TypeError for complex to real\n"
+                 "(array API standard, astype) and for storage-only types."),
+    {"item", (PyCFunction)(void (*)(void))usmpy_array_item_method, METH_FASTCALL,
+     "item($self, *args)\n--\n\n"
+     "The only element, or the one at an index (one int in row-major order, or an int an axis), as a Python number.\n\n"
+     "ValueError when there is not exactly one, IndexError when the index is out of range. Waits for pending work."},
+    {"tolist", usmpy_array_tolist, METH_NOARGS,
+     "tolist($self)\n--\n\nNested lists of Python numbers; a number for 0 dimensions. Waits for pending work."},
+    {"asnumpy", usmpy_array_asnumpy, METH_NOARGS,
+     "asnumpy($self)\n--\n\n"
+     "A numpy.ndarray with a copy of the elements, wherever they are. Waits for pending work.\n\n"
+     "bfloat16 and narrower types need the package ml_dtypes; ImportError without NumPy."},
+    USMPY_METHOD("wait", usmpy_array_wait,
+                 "wait($self, timeout=None)\n--\n\n"
+                 "Block until pending work on the memory has ended; its error is raised here.\n\n"
+                 "timeout in seconds: TimeoutError when it runs out."),
+    USMPY_METHOD("lend", usmpy_array_lend,
+                 "lend($self, stream=None)\n--\n\n"
+                 "Context manager that lends the memory to somebody's kernel, and yields the pointer.\n\n"
+                 "stream is where that kernel runs: a Queue, an Event, a stream object or pointer; None for the host. On entry\n"
+                 "it waits for pending work on the array, on exit later work on the array waits for it."),
+    USMPY_METHOD("__dlpack__", usmpy_array_dlpack,
+                 "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+                 "A DLPack capsule (array API standard 2024.12; DLPack 1.3).\n\n"
+                 "max_version of 1 or more gives 'dltensor_versioned', anything less 'dltensor'. dl_device asks for another true\n"
+                 "view, or for (1, 0), finished data on the host. BufferError for what cannot be exchanged as asked."),
+    {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS,
+     "__dlpack_device__($self)\n--\n\n(device type, device id) of DLPack, of the view that most consumers understand."},
+    {"__complex__", usmpy_array_complex, METH_NOARGS, NULL},
+    {"__array_namespace__", (PyCFunction)(void (*)(void))array_namespace, METH_VARARGS | METH_KEYWORDS,
+     "__array_namespace__($self, *, api_version=None)\n--\n\nThe module usmpy. ValueError for a version it does not follow."},
+    {"__array__", (PyCFunction)(void (*)(void))array_array, METH_VARARGS | METH_KEYWORDS,
+     "__array__($self, dtype=None, copy=None)\n--\n\n"
+     "Always TypeError: NumPy asks for it when the host cannot read the memory in place, and nothing is copied\nimplicitly."},
+    {"__reduce_ex__", array_reduce, METH_O, NULL},
+    {0},
+};
+
+static PyMemberDef array_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(usmpy_array, weakrefs), READONLY, NULL},
+    {0},
+};
+
+static PyType_Slot array_slots[] = {
+    {Py_tp_doc, "USMArray(shape, dtype=None, *, usm_type='device', device=None, queue=None, order='C')\n--\n\n"
+                "A strided array over one allocation of unified shared memory, not initialised.\n\n"
+                "shape: an int or a sequence of ints. dtype: None is float64, or float32 where the device lacks that. usm_type:\n"
+                "'device', 'shared' or 'host'. device: anything that Device.create_device takes; queue: a Queue; both must agree\n"
+                "(ValueError). order: 'C' or 'F'. MemoryError when memory runs out."},
+    {Py_tp_new, array_new},
+    {Py_tp_dealloc, array_dealloc},
+    {Py_tp_repr, array_repr},
+    {Py_tp_str, array_str},
+    {Py_tp_methods, array_methods},
+    {Py_tp_members, array_members},
+    {Py_tp_getset, usmpy_array_getset},
+    {Py_mp_subscript, usmpy_array_subscript},
+    {Py_mp_ass_subscript, usmpy_array_ass_subscript},
+    {Py_mp_length, usmpy_array_length},
+    {Py_sq_length, usmpy_array_length},
+    {Py_sq_item, usmpy_array_item},
+    {Py_nb_bool, usmpy_array_bool},
+    {Py_nb_int, usmpy_array_int},
+    {Py_nb_float, usmpy_array_float},
+    {Py_nb_index, usmpy_array_index},
+    {Py_bf_getbuffer, usmpy_array_getbuffer},
+    {Py_bf_releasebuffer, usmpy_array_releasebuffer},
+    {0, NULL},
+};
+
+static PyType_Spec array_spec = {
+    .name = "usmpy.USMArray",
+    .basicsize = offsetof(usmpy_array, dims),
+    .itemsize = sizeof(int64_t),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = array_slots,
+};
+
+int usmpy_array_add_type(PyObject *module, usmpy_state *state)
+{
+    if (usmpy_add_type(module, &array_spec, &state->array_type) < 0) {
+        return -1;
+    }
+    return usmpy_array_add_exchange_api(state);
+}

@@ -1,0 +1,155 @@
+/* Attributes of USMArray. */
+#include "array.h"
+#include "objects.h"
+
+static PyObject *get_shape(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_array *array = (usmpy_array *)self;
+    return usmpy_int_tuple(array->ndim, usmpy_shape(array));
+}
+
+static PyObject *get_strides(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_array *array = (usmpy_array *)self;
+    int64_t shown[USM_MAX_NDIM];
+    usm_layout_shown_strides(array->ndim, usmpy_shape(array), usmpy_strides(array), shown);
+    return usmpy_int_tuple(array->ndim, shown);
+}
+
+static PyObject *get_ndim(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(((usmpy_array *)self)->ndim);
+}
+
+static PyObject *get_size(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(((usmpy_array *)self)->size);
+}
+
+static PyObject *get_nbytes(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_array *array = (usmpy_array *)self;
+    return PyLong_FromLongLong(usm_dtype_nbytes((usm_dtype)array->dtype, array->size));
+}
+
+static PyObject *get_itemsize(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(usm_dtype_table[((usmpy_array *)self)->dtype].itemsize);
+}
+
+static PyObject *get_dtype(PyObject *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef(usmpy_state_of(self)->dtypes[((usmpy_array *)self)->dtype]);
+}
+
+static PyObject *get_queue(PyObject *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef(((usmpy_array *)self)->queue);
+}
+
+static PyObject *get_device(PyObject *self, void *unused)
+{
+    (void)unused;
+    usm_queue *queue = usmpy_queue_of(((usmpy_array *)self)->queue);
+    return usmpy_device_wrap(usmpy_state_of(self), queue->device, queue);
+}
+
+static PyObject *get_context(PyObject *self, void *unused)
+{
+    (void)unused;
+    return usmpy_context_wrap(usmpy_state_of(self), usmpy_queue_of(((usmpy_array *)self)->queue)->context);
+}
+
+static PyObject *get_usm_type(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(usm_kind_name(((usmpy_array *)self)->alloc->kind));
+}
+
+static PyObject *get_data_ptr(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromVoidPtr(((usmpy_array *)self)->data);
+}
+
+/* The last two axes exchanged; every other one stays. */
+static PyObject *transposed(PyObject *self)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
+    int n = array->ndim;
+    if (usmpy_check_unpacked(array, "transposition") < 0) {
+        return NULL;
+    }
+    for (int i = 0; i < n; i++) {
+        int from = i == n - 1 ? n - 2 : i == n - 2 ? n - 1 : i;
+        shape[i] = usmpy_shape(array)[from];
+        strides[i] = usmpy_strides(array)[from];
+    }
+    return (PyObject *)usmpy_array_view(usmpy_state_of(self), array, array->data, n, shape, strides);
+}
+
+static PyObject *get_T(PyObject *self, void *unused)
+{
+    (void)unused;
+    int ndim = ((usmpy_array *)self)->ndim;
+    if (ndim != 2) {
+        return PyErr_Format(PyExc_ValueError,
+                            "T needs 2 dimensions, the array has %d; use mT or permute_dims (array API standard, T)",
+                            ndim);
+    }
+    return transposed(self);
+}
+
+static PyObject *get_mT(PyObject *self, void *unused)
+{
+    (void)unused;
+    int ndim = ((usmpy_array *)self)->ndim;
+    if (ndim < 2) {
+        return PyErr_Format(PyExc_ValueError, "mT needs at least 2 dimensions, the array has %d", ndim);
+    }
+    return transposed(self);
+}
+
+static PyObject *get_flags(PyObject *self, void *unused)
+{
+    (void)unused;
+    unsigned flags = ((usmpy_array *)self)->flags;
+    PyTypeObject *type = usmpy_state_of(self)->flags_type;
+    PyObject *object = PyStructSequence_New(type);
+    const unsigned bits[] = {USM_C_CONTIGUOUS, USM_F_CONTIGUOUS, USMPY_WRITABLE};
+    for (int i = 0; object != NULL && i < 3; i++) {
+        PyStructSequence_SET_ITEM(object, i, PyBool_FromLong((flags & bits[i]) != 0));
+    }
+    return object;
+}
+
+PyGetSetDef usmpy_array_getset[] = {
+    {"shape", get_shape, NULL, "Lengths of the axes, a tuple of ints.", NULL},
+    {"strides", get_strides, NULL,
+     "Elements from one index to the next, for each axis; row-major where a length is 0 or 1.", NULL},
+    {"ndim", get_ndim, NULL, "Number of axes.", NULL},
+    {"size", get_size, NULL, "Number of elements.", NULL},
+    {"nbytes", get_nbytes, NULL, "Bytes of the elements side by side; packed types share bytes.", NULL},
+    {"itemsize", get_itemsize, NULL, "Bytes of one element; 1 for packed types.", NULL},
+    {"dtype", get_dtype, NULL, "The DType of the elements.", NULL},
+    {"device", get_device, NULL, "The Device, with this array's queue: zeros(n, device=x.device) lands beside x.",
+     NULL},
+    {"queue", get_queue, NULL, "The Queue that work on this array runs in.", NULL},
+    {"context", get_context, NULL, "The Context of the queue.", NULL},
+    {"usm_type", get_usm_type, NULL, "'device', 'shared' or 'host'.", NULL},
+    {"flags", get_flags, NULL, "c_contiguous, f_contiguous and writable.", NULL},
+    {"T", get_T, NULL, "View with the two axes exchanged; ValueError unless there are two.", NULL},
+    {"mT", get_mT, NULL, "View with the last two axes exchanged; ValueError for fewer than two.", NULL},
+    {"data_ptr", get_data_ptr, NULL,
+     "Address of the first element as an int; 0 where there is none. Does not wait for pending work.", NULL},
+    {0},
+};

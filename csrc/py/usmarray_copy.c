@@ -1,0 +1,203 @@
+/* Copies, casts and moves of whole arrays. */
+#include "args.h"
+#include "array.h"
+#include "deferred.h"
+#include "errors.h"
+
+#include <string.h>
+
+int usmpy_array_copy(usmpy_state *state, usmpy_array *dst, usmpy_array *src)
+{
+    usm_view to = usmpy_view(dst), from = usmpy_view(src);
+    usm_error error;
+    usm_status status = usm_copy_submit(usmpy_queue_of(dst->queue), &to, &from, NULL, &error);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
+}
+
+int usmpy_array_fill(usmpy_state *state, usmpy_array *dst, const void *element)
+{
+    usm_view to = usmpy_view(dst);
+    usm_error error;
+    usm_status status = usm_fill_submit(usmpy_queue_of(dst->queue), &to, element, NULL, &error);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
+}
+
+/* Strides of compact memory whose axes are in the same order as src's, fastest last. */
+static void keep_order(usmpy_array *src, int64_t *strides)
+{
+    int axes[USM_MAX_NDIM];
+    for (int i = 0; i < src->ndim; i++) {
+        int64_t stride = usmpy_strides(src)[i] < 0 ? -usmpy_strides(src)[i] : usmpy_strides(src)[i];
+        int k = i;
+        for (; k > 0; k--) {
+            int64_t before = usmpy_strides(src)[axes[k - 1]];
+            if ((before < 0 ? -before : before) >= stride) {
+                break;
+            }
+            axes[k] = axes[k - 1];
+        }
+        axes[k] = i;
+    }
+    int64_t step = 1;
+    for (int k = src->ndim - 1; k >= 0; k--) {
+        strides[axes[k]] = step;
+        step *= usmpy_shape(src)[axes[k]] > 1 ? usmpy_shape(src)[axes[k]] : 1;
+    }
+}
+
+usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object, usm_kind kind,
+                                   usm_dtype dtype, char order)
+{
+    if (order == 'K' && (src->flags & USM_C_CONTIGUOUS) != 0) {
+        order = 'C';
+    }
+    usmpy_array *copy = usmpy_array_empty(state, queue_object, kind, dtype, src->ndim, usmpy_shape(src),
+                                          order == 'F' ? 'F' : 'C', false);
+    if (copy == NULL) {
+        return NULL;
+    }
+    if (order == 'K') {
+        keep_order(src, usmpy_strides(copy));
+        usmpy_array_finish(copy);
+    }
+    if (usmpy_array_copy(state, copy, src) < 0) {
+        Py_CLEAR(copy);
+    }
+    return copy;
+}
+
+PyObject *usmpy_array_copy_method(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usmpy_array *array = (usmpy_array *)self;
+    usmpy_deferred_poll();
+    return (PyObject *)usmpy_array_duplicate(usmpy_state_of(self), array, array->queue,
+                                             (usm_kind)array->alloc->kind, (usm_dtype)array->dtype, 'C');
+}
+
+PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bool copy, PyObject *queue_object)
+{
+    const usm_dtype_info *from = &usm_dtype_table[array->dtype], *to = &usm_dtype_table[dtype];
+    if (array->dtype == dtype && !copy && usmpy_queue_of(queue_object) == usmpy_queue_of(array->queue)) {
+        return Py_NewRef(array);
+    }
+    if (!usm_dtype_can_cast((usm_dtype)array->dtype, dtype, USM_CAST_UNSAFE)) {
+        return PyErr_Format(PyExc_TypeError,
+                            "dtype %s cannot be cast to %s: one of them is only stored and exchanged", from->name,
+                            to->name);
+    }
+    if (from->kind == USM_KIND_COMPLEX && to->kind != USM_KIND_COMPLEX) {
+        return PyErr_Format(PyExc_TypeError,
+                            "dtype %s cannot be cast to %s: the imaginary part would be lost (array API standard, "
+                            "astype)",
+                            from->name, to->name);
+    }
+    return (PyObject *)usmpy_array_duplicate(state, array, queue_object, (usm_kind)array->alloc->kind, dtype, 'K');
+}
+
+PyObject *usmpy_array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"astype", 2, 1, 1, 1, {USMPY_dtype, USMPY_copy}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *out[2];
+    usm_dtype dtype;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    int copy = usmpy_bool(out[1], 1, "astype", "copy");
+    if (copy < 0 || usmpy_dtype_convert(state, out[0], &dtype) < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    return usmpy_cast(state, (usmpy_array *)self, dtype, copy, ((usmpy_array *)self)->queue);
+}
+
+/* May memory of one place be used in place by another? Then a view is enough. */
+static bool usable_in_place(usm_place *from, usm_place *to)
+{
+    return from == to || (from->context->backend == to->context->backend &&
+                          from->context->backend->memory_connection(from, to) == USM_CONNECTION_UNIFIED);
+}
+
+PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"to_device", 2, 1, 1, 1, {USMPY_device, USMPY_stream}};
+    usmpy_state *state = usmpy_state_of(self);
+    usmpy_array *array = (usmpy_array *)self;
+    PyObject *out[2];
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->queue_type)) {
+        return PyErr_Format(PyExc_TypeError, "stream is a %s; a Queue or None is allowed here", Py_TYPE(out[1])->tp_name);
+    }
+    usmpy_deferred_poll();
+    PyObject *queue = usmpy_queue_from(state, out[0], "device");
+    if (queue == NULL) {
+        return NULL;
+    }
+    PyObject *result;
+    if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
+        result = Py_NewRef(self);
+    } else if (usable_in_place(usmpy_queue_of(array->queue)->place, usmpy_queue_of(queue)->place)) {
+        result = (PyObject *)usmpy_array_on_queue(state, array, queue);
+    } else {
+        result = (PyObject *)usmpy_array_duplicate(state, array, queue, (usm_kind)array->alloc->kind,
+                                                   (usm_dtype)array->dtype, 'K');
+    }
+    Py_DECREF(queue);
+    return result;
+}
+
+/* The same memory as elements of another type of the same size. */
+static PyObject *reinterpret(PyObject *module, PyObject *args)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *object, *type;
+    usm_dtype dtype;
+    if (!PyArg_ParseTuple(args, "O!O:_reinterpret", state->array_type, &object, &type) ||
+        usmpy_dtype_convert(state, type, &dtype) < 0) {
+        return NULL;
+    }
+    usmpy_array *array = (usmpy_array *)object;
+    if (usm_dtype_table[dtype].bits != usm_dtype_table[array->dtype].bits) {
+        return PyErr_Format(PyExc_ValueError, "dtype %s has another size than %s", usm_dtype_table[dtype].name,
+                            usm_dtype_table[array->dtype].name);
+    }
+    usmpy_array *view =
+        usmpy_array_view(state, array, array->data, array->ndim, usmpy_shape(array), usmpy_strides(array));
+    if (view != NULL) {
+        view->dtype = (uint8_t)dtype;
+    }
+    return (PyObject *)view;
+}
+
+/* The same memory, not to be written through the result. */
+static PyObject *read_only(PyObject *module, PyObject *object)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    if (!usmpy_is_array(state, object)) {
+        return PyErr_Format(PyExc_TypeError, "x is a %s; a USMArray is allowed", Py_TYPE(object)->tp_name);
+    }
+    usmpy_array *array = (usmpy_array *)object;
+    usmpy_array *view =
+        usmpy_array_view(state, array, array->data, array->ndim, usmpy_shape(array), usmpy_strides(array));
+    if (view != NULL) {
+        view->flags &= (uint8_t)~USMPY_WRITABLE;
+    }
+    return (PyObject *)view;
+}
+
+PyMethodDef usmpy_copy_functions[] = {
+    {"_reinterpret", reinterpret, METH_VARARGS, NULL},
+    {"_read_only", read_only, METH_O, NULL},
+    {0},
+};

@@ -1,0 +1,301 @@
+/* Basic indexing of the array API standard: integers, slices, Ellipsis and None give views. */
+#include "array.h"
+#include "deferred.h"
+#include "errors.h"
+#include "placement.h"
+#include "wait.h"
+
+/* What is left of the array while a key is applied to it, axis by axis. */
+typedef struct cut {
+    usmpy_array *array;
+    char *data;
+    int axis; /* next axis of the array */
+    int ndim; /* of the result so far */
+    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
+} cut;
+
+static int64_t byte_stride(usmpy_array *array, int axis)
+{
+    return usmpy_strides(array)[axis] * usm_dtype_table[array->dtype].itemsize;
+}
+
+static int cut_integer(cut *cut, PyObject *key)
+{
+    int64_t length = usmpy_shape(cut->array)[cut->axis];
+    Py_ssize_t i = PyNumber_AsSsize_t(key, PyExc_IndexError);
+    if (i == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    if (i < -length || i >= length) {
+        PyErr_Format(PyExc_IndexError, "index %zd is out of range for axis %d with length %lld", i, cut->axis,
+                     (long long)length);
+        return -1;
+    }
+    if (cut->data != NULL) {
+        cut->data += (i < 0 ? i + length : i) * byte_stride(cut->array, cut->axis);
+    }
+    cut->axis++;
+    return 0;
+}
+
+static int cut_slice(cut *cut, PyObject *key)
+{
+    Py_ssize_t start, stop, step;
+    if (PySlice_Unpack(key, &start, &stop, &step) < 0) {
+        return -1;
+    }
+    int axis = cut->axis++;
+    Py_ssize_t length = PySlice_AdjustIndices((Py_ssize_t)usmpy_shape(cut->array)[axis], &start, &stop, step);
+    /* An empty slice may start behind the end: it has no first element to point at. */
+    if (cut->data != NULL && length > 0) {
+        cut->data += start * byte_stride(cut->array, axis);
+    }
+    cut->shape[cut->ndim] = length;
+    /* A step beyond the length leaves one element, whose stride says nothing. */
+    cut->strides[cut->ndim++] = length > 1 ? usmpy_strides(cut->array)[axis] * step : 1;
+    return 0;
+}
+
+static int cut_whole(cut *cut, int axes)
+{
+    for (; axes > 0; axes--) {
+        cut->shape[cut->ndim] = usmpy_shape(cut->array)[cut->axis];
+        cut->strides[cut->ndim++] = usmpy_strides(cut->array)[cut->axis++];
+    }
+    return 0;
+}
+
+static int refuse_key(PyObject *key)
+{
+    PyErr_Format(PyExc_IndexError,
+                 "%R is not an index here; integers, slices, Ellipsis and None are allowed", key);
+    return -1;
+}
+
+static bool is_integer_key(PyObject *key)
+{
+    return PyLong_Check(key) ? !PyBool_Check(key)
+                             : PyIndex_Check(key) && !PySequence_Check(key) && !PyObject_CheckBuffer(key);
+}
+
+/* How many axes the items of a tuple key use up; -1 with an exception. */
+static int count_axes(PyObject *const *items, Py_ssize_t n, int ndim)
+{
+    int axes = 0, added = 0, ellipses = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        ellipses += items[i] == Py_Ellipsis;
+        added += items[i] == Py_None;
+        axes += items[i] != Py_Ellipsis && items[i] != Py_None;
+    }
+    if (ellipses > 1) {
+        PyErr_SetString(PyExc_IndexError, "an index may hold one Ellipsis ('...')");
+        return -1;
+    }
+    if (axes > ndim) {
+        PyErr_Format(PyExc_IndexError, "too many indices: %d given, the array has %d dimension%s", axes, ndim,
+                     ndim == 1 ? "" : "s");
+        return -1;
+    }
+    if (ndim - axes + added + (int)n > USM_MAX_NDIM) {
+        PyErr_Format(PyExc_IndexError, "the result would have more than %d dimensions", USM_MAX_NDIM);
+        return -1;
+    }
+    return axes;
+}
+
+static int apply(cut *cut, PyObject *key)
+{
+    PyObject *const *items = PyTuple_Check(key) ? ((PyTupleObject *)key)->ob_item : &key;
+    Py_ssize_t n = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1;
+    int ndim = cut->array->ndim, axes = count_axes(items, n, ndim);
+    if (axes < 0) {
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = items[i];
+        int status;
+        if (PySlice_Check(item)) {
+            status = cut_slice(cut, item);
+        } else if (item == Py_Ellipsis) {
+            status = cut_whole(cut, ndim - axes);
+        } else if (item == Py_None) {
+            cut->shape[cut->ndim] = cut->strides[cut->ndim] = 1;
+            cut->ndim++;
+            status = 0;
+        } else {
+            status = is_integer_key(item) ? cut_integer(cut, item) : refuse_key(item);
+        }
+        if (status < 0) {
+            return -1;
+        }
+    }
+    return cut_whole(cut, ndim - cut->axis);
+}
+
+static usmpy_array *subscript(usmpy_state *state, usmpy_array *array, PyObject *key)
+{
+    cut cut = {.array = array, .data = array->data};
+    if (usm_dtype_is_packed((usm_dtype)array->dtype) && key != Py_Ellipsis) {
+        usmpy_check_unpacked(array, "indexing");
+        return NULL;
+    }
+    if (apply(&cut, key) < 0) {
+        return NULL;
+    }
+    return usmpy_array_view(state, array, cut.data, cut.ndim, cut.shape, cut.strides);
+}
+
+/* a[i:j] of one dimension, without the general machinery. */
+static usmpy_array *slice_vector(usmpy_state *state, usmpy_array *base, PyObject *key)
+{
+    Py_ssize_t start, stop, step;
+    if (PySlice_Unpack(key, &start, &stop, &step) < 0) {
+        return NULL;
+    }
+    int64_t stride = usmpy_strides(base)[0];
+    Py_ssize_t length = PySlice_AdjustIndices((Py_ssize_t)usmpy_shape(base)[0], &start, &stop, step);
+    usmpy_array *array = usmpy_array_new(state, 1);
+    if (array == NULL) {
+        return NULL;
+    }
+    array->alloc = usm_alloc_retain(base->alloc);
+    array->data = base->data;
+    if (length > 0) {
+        array->data += start * stride * usm_dtype_table[base->dtype].itemsize;
+    }
+    array->queue = Py_NewRef(base->queue);
+    array->dtype = base->dtype;
+    array->flags = base->flags;
+    array->dims[0] = length;
+    array->dims[1] = length > 1 ? stride * step : 1;
+    usmpy_array_finish(array);
+    return array;
+}
+
+PyObject *usmpy_array_subscript(PyObject *self, PyObject *key)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    if (array->ndim == 1 && PySlice_Check(key) && !usm_dtype_is_packed((usm_dtype)array->dtype)) {
+        return (PyObject *)slice_vector(state, array, key);
+    }
+    return (PyObject *)subscript(state, array, key);
+}
+
+Py_ssize_t usmpy_array_length(PyObject *self)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    if (array->ndim == 0) {
+        PyErr_SetString(PyExc_TypeError, "len() of an array with 0 dimensions");
+        return -1;
+    }
+    return (Py_ssize_t)usmpy_shape(array)[0];
+}
+
+PyObject *usmpy_array_item(PyObject *self, Py_ssize_t index)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    if (array->ndim == 0) {
+        PyErr_SetString(PyExc_TypeError, "iteration over an array with 0 dimensions");
+        return NULL;
+    }
+    PyObject *key = PyLong_FromSsize_t(index);
+    PyObject *item = key == NULL ? NULL : usmpy_array_subscript(self, key);
+    Py_XDECREF(key);
+    return item;
+}
+
+/* The value as an array whose elements may be put into dst: new reference, or NULL with an exception. */
+static usmpy_array *value_array(usmpy_state *state, usmpy_array *dst, PyObject *value)
+{
+    PyObject *array = usmpy_operand(state, value, dst->queue);
+    if (array == NULL) {
+        return NULL;
+    }
+    usmpy_array *src = (usmpy_array *)array;
+    if (usmpy_queue_of(src->queue) != usmpy_queue_of(dst->queue)) {
+        PyObject *arguments[] = {(PyObject *)dst, array};
+        const char *const names[] = {"x", "value"};
+        usmpy_raise_placement(state, "__setitem__", arguments, names, 2);
+    } else if (src->dtype != dst->dtype &&
+               usm_dtype_promote((usm_dtype)src->dtype, (usm_dtype)dst->dtype) != dst->dtype) {
+        PyErr_Format(PyExc_TypeError,
+                     "elements of dtype %s cannot be put into an array of dtype %s without loss; cast them with "
+                     "astype() first",
+                     usm_dtype_table[src->dtype].name, usm_dtype_table[dst->dtype].name);
+    } else {
+        return src;
+    }
+    Py_DECREF(array);
+    return NULL;
+}
+
+static int assign_array(usmpy_state *state, usmpy_array *dst, usmpy_array *src)
+{
+    int64_t strides[USM_MAX_NDIM];
+    /* The standard broadcasts the value; leading lengths of 1 that dst lacks are dropped, as NumPy does. */
+    int extra = src->ndim > dst->ndim ? src->ndim - dst->ndim : 0;
+    for (int i = 0; i < extra; i++) {
+        if (usmpy_shape(src)[i] != 1) {
+            extra = 0;
+        }
+    }
+    if (!usm_layout_broadcast(src->ndim - extra, usmpy_shape(src) + extra, usmpy_strides(src) + extra, dst->ndim,
+                              usmpy_shape(dst), strides)) {
+        char from[200], to[200];
+        PyErr_Format(PyExc_ValueError, "a value of shape %s does not broadcast to the selected shape %s",
+                     usm_layout_text(src->ndim, usmpy_shape(src), from, sizeof from),
+                     usm_layout_text(dst->ndim, usmpy_shape(dst), to, sizeof to));
+        return -1;
+    }
+    usm_view to = usmpy_view(dst), from = usmpy_view(src);
+    usm_error error;
+    from.ndim = dst->ndim;
+    from.shape = usmpy_shape(dst);
+    from.strides = strides;
+    usm_status status = usm_copy_submit(usmpy_queue_of(dst->queue), &to, &from, NULL, &error);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
+}
+
+int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    if (value == NULL) {
+        PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted");
+        return -1;
+    }
+    usmpy_deferred_poll();
+    if (usmpy_check_writable(array) < 0) {
+        return -1;
+    }
+    usmpy_array *dst = subscript(state, array, key);
+    if (dst == NULL) {
+        return -1;
+    }
+    int status = -1;
+    PyObject *scalar = NULL;
+    if (usmpy_is_array(state, value) || usmpy_host_scalar(state, value, &scalar) == 0) {
+        usmpy_array *src = value_array(state, dst, value);
+        if (src != NULL) {
+            status = assign_array(state, dst, src);
+            /* Whoever owns a foreign value may change it as soon as this returns. */
+            if (status == 0 && !usmpy_is_array(state, value)) {
+                status = usmpy_wait_alloc(state, src->alloc, USM_READ_WRITE, INT64_MAX);
+            }
+            Py_DECREF(src);
+        }
+    } else if (scalar != NULL) {
+        unsigned char element[USM_MAX_PATTERN];
+        if (usmpy_scalar_to_element(state, scalar, (usm_dtype)dst->dtype, element) == 0) {
+            status = usmpy_array_fill(state, dst, element);
+        }
+        Py_DECREF(scalar);
+    }
+    Py_DECREF(dst);
+    return status;
+}

@@ -1,0 +1,217 @@
+/* Elements as Python objects: item, tolist, number protocols, NumPy. All wait for pending work. */
+#include "args.h"
+#include "array.h"
+#include "deferred.h"
+#include "errors.h"
+#include "wait.h"
+
+/*
+ * An array with the same elements that the host can read, after all work on it: itself where that is so already. New
+ * reference.
+ */
+static usmpy_array *readable(usmpy_state *state, usmpy_array *array)
+{
+    usmpy_array *source = (usmpy_array *)Py_NewRef(array);
+    if (!usm_alloc_host_reads(array->alloc)) {
+        Py_SETREF(source, usmpy_array_duplicate(state, array, array->queue, USM_HOST, (usm_dtype)array->dtype, 'C'));
+        if (source == NULL) {
+            return NULL;
+        }
+    }
+    usmpy_deferred_poll();
+    if (usmpy_wait_alloc(state, source->alloc, USM_READ, INT64_MAX) < 0) {
+        Py_CLEAR(source);
+    }
+    return source;
+}
+
+static PyObject *element(usmpy_state *state, usmpy_array *array, int64_t offset)
+{
+    const char *data = array->data + offset * usm_dtype_table[array->dtype].itemsize;
+    return usmpy_element_to_scalar(state, (usm_dtype)array->dtype, data);
+}
+
+/* The one element of the array, which must have exactly one. */
+static PyObject *only_element(PyObject *self, const char *what)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    if (array->size != 1) {
+        return PyErr_Format(PyExc_ValueError, "%s needs an array of exactly one element; this one has %lld", what,
+                            (long long)array->size);
+    }
+    if (usmpy_check_unpacked(array, what) < 0) {
+        return NULL;
+    }
+    usmpy_array *source = readable(state, array);
+    PyObject *scalar = source == NULL ? NULL : element(state, source, 0);
+    Py_XDECREF(source);
+    return scalar;
+}
+
+/* item(i) in row-major order, item(i, j, ...) by axes: the offset in elements; -1 with an exception. */
+static int find_item(usmpy_array *array, PyObject *const *args, Py_ssize_t nargs, int64_t *offset)
+{
+    int64_t index[USM_MAX_NDIM];
+    bool flat = nargs == 1 && array->ndim != 1;
+    if (!flat && nargs != array->ndim) {
+        PyErr_Format(PyExc_ValueError, "item() takes no index, one, or one for each of the %d axes; %zd were given",
+                     array->ndim, nargs);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < nargs; i++) {
+        int64_t length = flat ? array->size : usmpy_shape(array)[i];
+        index[i] = PyNumber_AsSsize_t(args[i], PyExc_IndexError);
+        if (index[i] == -1 && PyErr_Occurred()) {
+            return -1;
+        }
+        if (index[i] < -length || index[i] >= length) {
+            PyErr_Format(PyExc_IndexError, "index %lld is out of range for length %lld", (long long)index[i],
+                         (long long)length);
+            return -1;
+        }
+        index[i] += index[i] < 0 ? length : 0;
+    }
+    *offset = 0;
+    int64_t rest = index[0];
+    for (int axis = array->ndim - 1; axis >= 0; axis--) {
+        int64_t length = usmpy_shape(array)[axis], i = flat ? rest % length : index[axis];
+        rest = flat ? rest / length : 0;
+        *offset += i * usmpy_strides(array)[axis];
+    }
+    return 0;
+}
+
+PyObject *usmpy_array_item_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    if (nargs == 0) {
+        return only_element(self, "item()");
+    }
+    if (usmpy_check_unpacked(array, "item()") < 0) {
+        return NULL;
+    }
+    /* The layout of what is read may differ from this one's where the host cannot read this one in place. */
+    usmpy_array *source = readable(state, array);
+    int64_t offset;
+    PyObject *scalar = NULL;
+    if (source != NULL && find_item(source, args, nargs, &offset) == 0) {
+        scalar = element(state, source, offset);
+    }
+    Py_XDECREF(source);
+    return scalar;
+}
+
+static PyObject *nested_list(usmpy_state *state, usmpy_array *array, int axis, int64_t offset)
+{
+    if (axis == array->ndim) {
+        return element(state, array, offset);
+    }
+    Py_ssize_t n = (Py_ssize_t)usmpy_shape(array)[axis];
+    PyObject *list = PyList_New(n);
+    for (Py_ssize_t i = 0; list != NULL && i < n; i++) {
+        PyObject *item = nested_list(state, array, axis + 1, offset + i * usmpy_strides(array)[axis]);
+        if (item == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, i, item);
+        }
+    }
+    return list;
+}
+
+PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usmpy_state *state = usmpy_state_of(self);
+    if (usmpy_check_unpacked((usmpy_array *)self, "tolist()") < 0) {
+        return NULL;
+    }
+    usmpy_array *source = readable(state, (usmpy_array *)self);
+    PyObject *list = source == NULL ? NULL : nested_list(state, source, 0, 0);
+    Py_XDECREF(source);
+    return list;
+}
+
+PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usmpy_state *state = usmpy_state_of(self);
+    usmpy_array *array = (usmpy_array *)self;
+    usmpy_deferred_poll();
+    /* The copy's memory becomes NumPy's: one copy in all, wherever the elements are. */
+    usmpy_array *copy =
+        usmpy_array_duplicate(state, array, array->queue, USM_HOST, (usm_dtype)array->dtype, 'K');
+    PyObject *function = copy == NULL ? NULL : usmpy_import("usmpy._numpy", "adopt");
+    PyObject *result = function == NULL ? NULL : PyObject_CallOneArg(function, (PyObject *)copy);
+    Py_XDECREF(function);
+    Py_XDECREF(copy);
+    return result;
+}
+
+PyObject *usmpy_array_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"wait", 1, 1, 0, 0, {USMPY_timeout}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *timeout;
+    int64_t deadline_ns;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &timeout) < 0 ||
+        usmpy_deadline(timeout, &deadline_ns) < 0 ||
+        usmpy_wait_alloc(state, ((usmpy_array *)self)->alloc, USM_READ_WRITE, deadline_ns) < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    Py_RETURN_NONE;
+}
+
+int usmpy_array_bool(PyObject *self)
+{
+    PyObject *scalar = only_element(self, "bool()");
+    int truth = scalar == NULL ? -1 : PyObject_IsTrue(scalar);
+    Py_XDECREF(scalar);
+    return truth;
+}
+
+/* convert(the only element), for conversions that complex numbers refuse. */
+static PyObject *converted(PyObject *self, const char *what, PyObject *(*convert)(PyObject *))
+{
+    PyObject *scalar = only_element(self, what);
+    PyObject *result = NULL;
+    if (scalar != NULL && PyComplex_Check(scalar)) {
+        PyErr_Format(PyExc_TypeError, "%s cannot take a complex element; use complex()", what);
+    } else if (scalar != NULL) {
+        result = convert(scalar);
+    }
+    Py_XDECREF(scalar);
+    return result;
+}
+
+PyObject *usmpy_array_int(PyObject *self)
+{
+    return converted(self, "int()", PyNumber_Long);
+}
+
+PyObject *usmpy_array_float(PyObject *self)
+{
+    return converted(self, "float()", PyNumber_Float);
+}
+
+PyObject *usmpy_array_index(PyObject *self)
+{
+    usm_dtype_kind kind = (usm_dtype_kind)usm_dtype_table[((usmpy_array *)self)->dtype].kind;
+    if (kind != USM_KIND_INT && kind != USM_KIND_UINT) {
+        return PyErr_Format(PyExc_TypeError, "only an integer array can be an index; this one has dtype %s",
+                            usm_dtype_table[((usmpy_array *)self)->dtype].name);
+    }
+    return only_element(self, "an index");
+}
+
+PyObject *usmpy_array_complex(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *scalar = only_element(self, "complex()");
+    PyObject *result = scalar == NULL ? NULL : PyObject_CallOneArg((PyObject *)&PyComplex_Type, scalar);
+    Py_XDECREF(scalar);
+    return result;
+}

@@ -1,0 +1,48 @@
+"""What needs NumPy, imported when it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ._core import DType, USMArray
+
+_PACKED = {"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"}
+
+
+def dtype_of(dtype: DType) -> np.dtype[Any]:
+    """The numpy.dtype of the same elements; TypeError where NumPy and ml_dtypes have none."""
+    import numpy as np
+
+    if dtype.name in _PACKED:  # ml_dtypes has the names, with one element a byte
+        raise TypeError(f"NumPy has no type for the packed elements of {dtype!r}")
+    try:
+        return np.dtype(dtype.name)
+    except TypeError:
+        pass
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise TypeError(f"NumPy has no type for {dtype!r}; the package ml_dtypes brings one") from None
+    found = getattr(ml_dtypes, dtype.name, None)
+    if found is None:
+        raise TypeError(f"neither NumPy nor ml_dtypes has a type for {dtype!r}")
+    return np.dtype(found)
+
+
+def adopt(copy: USMArray) -> np.ndarray[Any, Any]:
+    """An array on the host that nobody else has, as a numpy.ndarray over the same memory."""
+    import numpy as np
+
+    from . import _core
+
+    if copy.dtype.name in _PACKED:
+        raise TypeError(f"NumPy has no type for the packed elements of {copy.dtype!r}; use from_dlpack of their consumer")
+    try:
+        return np.from_dlpack(copy)
+    except (BufferError, RuntimeError):
+        dtype = dtype_of(copy.dtype)  # bfloat16 and float8: NumPy's DLPack has no name for them, their bits it can see
+    raw = _core._reinterpret(copy, {1: "uint8", 2: "uint16", 4: "uint32"}[dtype.itemsize])
+    return np.from_dlpack(raw).view(dtype)
