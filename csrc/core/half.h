@@ -37,6 +37,17 @@ static inline float usm_double_to_odd_float(double x)
     return usm_bits_float(bits | 1);
 }
 
+/* The same one step earlier, for integers that a double does not hold. */
+static inline double usm_uint64_to_odd_double(uint64_t x)
+{
+    return x >> 53 == 0 ? (double)x : (double)(x >> 11 | ((x & 0x7ff) != 0)) * 2048.0;
+}
+
+static inline double usm_int64_to_odd_double(int64_t x)
+{
+    return x < 0 ? -usm_uint64_to_odd_double(-(uint64_t)x) : usm_uint64_to_odd_double((uint64_t)x);
+}
+
 static inline uint16_t usm_float_to_half(float x)
 {
     uint32_t bits = usm_float_bits(x);

@@ -144,9 +144,13 @@ INTEGER_FROM(uint64, uint64_t, 0, UINT64_MAX)
              : usm_float_to_half(usm_double_to_odd_float((double)(v))))
 #define TO_float32(v) ((float)(v))
 #define TO_float64(v) ((double)(v))
-#define TO_bfloat16(v)                                  \
-    _Generic((v), float                                 \
-             : usm_float_to_bfloat((float)(v)), default \
+/* float16 is infinite long before a double runs out of bits for integers; bfloat16 is not. */
+#define TO_bfloat16(v)                                                                                       \
+    _Generic((v), float                                                                                      \
+             : usm_float_to_bfloat((float)(v)), int64_t                                                      \
+             : usm_float_to_bfloat(usm_double_to_odd_float(usm_int64_to_odd_double((int64_t)(v)))), uint64_t \
+             : usm_float_to_bfloat(usm_double_to_odd_float(usm_uint64_to_odd_double((uint64_t)(v)))),        \
+               default                                                                                       \
              : usm_float_to_bfloat(usm_double_to_odd_float((double)(v))))
 
 #define CONVERT_REAL(to, from, m) TO_##to(FROM_##from(m))
