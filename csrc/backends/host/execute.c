@@ -26,6 +26,7 @@ static void stream_copy(char *dst, const char *src, size_t nbytes)
 {
 #if defined(__SSE2__)
     size_t head = (16 - ((uintptr_t)dst & 15)) & 15;
+    head = head < nbytes ? head : nbytes; /* the last piece may be shorter */
     memcpy(dst, src, head);
     dst += head;
     src += head;
@@ -79,6 +80,9 @@ static unsigned pieces(size_t nbytes)
 
 static void execute_copy(char *dst, const char *src, size_t nbytes, unsigned width)
 {
+    if (nbytes == 0) {
+        return; /* memmove and its like may not be given NULL even then */
+    }
     if (nbytes < LARGE || (dst < src + nbytes && src < dst + nbytes)) {
         memmove(dst, src, nbytes);
         return;
@@ -90,6 +94,9 @@ static void execute_copy(char *dst, const char *src, size_t nbytes, unsigned wid
 static void execute_fill(char *dst, const unsigned char *pattern, size_t size, size_t nbytes, unsigned width)
 {
     unsigned char repeated[PATTERN_BYTES];
+    if (nbytes == 0) {
+        return;
+    }
     if (size == 1 && nbytes < LARGE) {
         memset(dst, pattern[0], nbytes);
         return;

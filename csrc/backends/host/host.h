@@ -10,6 +10,11 @@ usm_status usm_host_device_partition(usm_device *parent, uint32_t units, size_t 
                                      usm_error *error);
 /* Keeps the calling thread on the device's processors; the root device leaves it where it may run. */
 void usm_host_pin_thread(const usm_device *device);
+/*
+ * A detached thread, without signals (they are for the interpreter's own threads), where the process may run,
+ * also when the calling thread is pinned. False when the system has none for us.
+ */
+bool usm_host_start_thread(void *(*run)(void *argument), void *argument);
 
 /* memory.c */
 usm_status usm_host_context_create(usm_context *context, usm_error *error);

@@ -7,7 +7,6 @@
 #include "../../core/sync.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #define IDLE_NS INT64_C(5000000000)
 #define MAX_HELPERS 255
@@ -77,18 +76,12 @@ static void *help(void *unused)
 /* Lock held. Fewer helpers than wanted only cost time. */
 static void add_helpers(unsigned wanted)
 {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
     while (pool.idle < wanted && pool.threads < MAX_HELPERS && wanted-- > 0) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, help, NULL) != 0) {
+        if (!usm_host_start_thread(help, NULL)) {
             break;
         }
-        pthread_detach(thread);
         pool.threads++;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 void usm_host_parallel(unsigned width, unsigned parts, void (*part)(void *context, unsigned i), void *context)

@@ -4,7 +4,6 @@
 #include "../../core/heap.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -100,13 +99,16 @@ static void *work(void *argument)
     usm_host_pin_thread(host->device);
     if (host->priority == USM_PRIORITY_LOW) {
         setpriority(PRIO_PROCESS, 0, 10); /* Linux: of this thread alone; raising it would need a privilege */
+        width = 1;                        /* helpers inherit it, and would stay slow for everybody */
     }
     pthread_mutex_lock(&host->lock);
     for (usm_host_task *task; (task = next_task(host)) != NULL;) {
         pthread_mutex_unlock(&host->lock);
         run(task, width); /* may drop the queue; the task is gone afterwards */
         pthread_mutex_lock(&host->lock);
-        host->tasks--;
+        if (--host->tasks == 0 && host->stopping) {
+            pthread_cond_broadcast(&host->changed); /* the others found it stopping with this task left */
+        }
     }
     host->threads--;
     bool last = host->stopping && host->threads == 0;
@@ -120,16 +122,7 @@ static void *work(void *argument)
 /* Lock held. False when the system has no thread for us. */
 static bool add_thread(host_queue *host)
 {
-    pthread_attr_t attributes;
-    pthread_t thread;
-    sigset_t all, old;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all); /* signals are for the interpreter's own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    bool started = pthread_create(&thread, &attributes, work, host) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attributes);
+    bool started = usm_host_start_thread(work, host);
     host->threads += started;
     return started;
 }
