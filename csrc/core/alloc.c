@@ -5,13 +5,29 @@
 #include "heap.h"
 #include "live.h"
 #include "pool.h"
+#include "spare.h"
 #include "sync.h"
 
 #include <stddef.h>
 
+/* malloc, since calloc takes glibc's slow path: every field is set here or by begin() and its callers. */
 static usm_alloc *alloc_new(void)
 {
-    return usm_calloc(1, sizeof(usm_alloc));
+    usm_alloc *alloc = usm_spare_pop();
+    if (alloc == NULL) {
+        alloc = usm_malloc(sizeof(usm_alloc));
+    }
+    if (USM_LIKELY(alloc != NULL)) {
+        alloc->pointer = NULL;
+        alloc->deleter = NULL;
+        alloc->owner = NULL;
+        alloc->hazards.writer = NULL;
+        alloc->hazards.readers = NULL;
+        alloc->hazards.n_readers = alloc->hazards.readers_capacity = 0;
+        atomic_init(&alloc->hazards.pending, 0);
+        atomic_init(&alloc->hazards.failure, NULL);
+    }
+    return alloc;
 }
 
 /* Fields of a new life; a block that comes from the pool keeps pointer, size, class and its readers' array.
@@ -109,8 +125,12 @@ static void end(usm_alloc *alloc)
         }
         context->backend->memory_free(context, place->device, alloc->kind, alloc->pointer, alloc->size);
     }
-    free(alloc->hazards.readers);
-    free(alloc);
+    if (USM_UNLIKELY(alloc->hazards.readers != NULL)) {
+        free(alloc->hazards.readers);
+    }
+    if (!usm_spare_push(alloc)) {
+        free(alloc);
+    }
     usm_context_release(context);
 }
 

@@ -88,11 +88,12 @@ DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device)
 
 static usm_status refuse_dtype(const DLDataType *type, usm_error *error)
 {
-    return usm_error_set(error, USM_BUFFER,
-                         "the DLPack type (code %u, bits %u, lanes %u) is not one that this library holds: allowed are "
-                         "one lane of bool 8, int and uint 8 to 64, float 16 to 64, complex 32 to 128, bfloat 16, float8, "
-                         "float6 and float4",
-                         type->code, type->bits, type->lanes);
+    return usm_error_set(
+        error, USM_BUFFER,
+        "the DLPack type (code %u, bits %u, lanes %u) is not one that this library holds: allowed are "
+        "one lane of bool 8, int and uint 8 to 64, float 16 to 64, complex 32 to 128, bfloat 16, float8, "
+        "float6 and float4",
+        type->code, type->bits, type->lanes);
 }
 
 usm_status usm_dltensor_check(const DLTensor *tensor, uint64_t flags, usm_dtype *dtype, usm_error *error)
@@ -101,14 +102,15 @@ usm_status usm_dltensor_check(const DLTensor *tensor, uint64_t flags, usm_dtype 
     if (USM_UNLIKELY(*dtype == USM_NO_DTYPE || tensor->dtype.lanes != 1)) {
         return refuse_dtype(&tensor->dtype, error);
     }
-    if (USM_UNLIKELY(usm_dtype_is_packed(*dtype) && (flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0)) {
+    if (USM_UNLIKELY(usm_dtype_is_packed(*dtype) &&
+                     (flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0)) {
         return usm_error_set(error, USM_BUFFER,
                              "%s elements padded to whole bytes cannot be taken; packed ones can",
                              usm_dtype_table[*dtype].name);
     }
     if (USM_UNLIKELY(tensor->ndim < 0 || tensor->ndim > USM_MAX_NDIM)) {
-        return usm_error_set(error, USM_BUFFER, "the tensor has %d dimensions; 0 to %d are allowed", tensor->ndim,
-                             USM_MAX_NDIM);
+        return usm_error_set(error, USM_BUFFER, "the tensor has %d dimensions; 0 to %d are allowed",
+                             tensor->ndim, USM_MAX_NDIM);
     }
     if (USM_UNLIKELY(tensor->ndim > 0 && tensor->shape == NULL)) {
         return usm_error_set(error, USM_BUFFER, "the tensor has %d dimensions and no shape", tensor->ndim);
@@ -122,7 +124,8 @@ static usm_status check_packed(const DLTensor *tensor, const int64_t *strides, i
     usm_layout_compact(tensor->ndim, tensor->shape, 'C', compact);
     for (int i = 0; i < tensor->ndim; i++) {
         if (size > 0 && tensor->shape[i] > 1 && strides[i] != compact[i]) {
-            return usm_error_set(error, USM_BUFFER, "packed elements are only taken contiguous and row-major");
+            return usm_error_set(error, USM_BUFFER,
+                                 "packed elements are only taken contiguous and row-major");
         }
     }
     return USM_OK;
@@ -134,6 +137,15 @@ usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t 
     int ndim = tensor->ndim;
     int64_t size = 1;
     int itemsize = usm_dtype_table[dtype].itemsize;
+    if (USM_LIKELY(ndim == 1 && tensor->shape[0] > 0 && tensor->shape[0] < INT32_MAX &&
+                   tensor->data != NULL && tensor->byte_offset == 0 && !usm_dtype_is_packed(dtype) &&
+                   (tensor->strides == NULL || tensor->strides[0] == 1))) {
+        shape[0] = tensor->shape[0]; /* a compact vector: nothing below could find fault with it */
+        strides[0] = 1;
+        *low = 0;
+        *high = shape[0] * itemsize;
+        return USM_OK;
+    }
     for (int i = 0; i < ndim; i++) {
         int64_t length = tensor->shape[i];
         shape[i] = length;
@@ -166,9 +178,10 @@ usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t 
 
 impossible:;
     char text[300];
-    return usm_error_set(error, USM_BUFFER,
-                         "the tensor's shape %s has a negative length, or it and its strides reach beyond any address",
-                         usm_layout_text(ndim, tensor->shape, text, sizeof text));
+    return usm_error_set(
+        error, USM_BUFFER,
+        "the tensor's shape %s has a negative length, or it and its strides reach beyond any address",
+        usm_layout_text(ndim, tensor->shape, text, sizeof text));
 }
 
 char *usm_dldevice_text(int32_t type, char *text, size_t size)
@@ -177,14 +190,22 @@ char *usm_dldevice_text(int32_t type, char *text, size_t size)
         int32_t type;
         const char *name;
     } names[] = {
-        {kDLCPU, "kDLCPU"},           {kDLCUDA, "kDLCUDA"},
-        {kDLCUDAHost, "kDLCUDAHost"}, {kDLOpenCL, "kDLOpenCL"},
-        {kDLVulkan, "kDLVulkan"},     {kDLMetal, "kDLMetal"},
-        {kDLVPI, "kDLVPI"},           {kDLROCM, "kDLROCM"},
-        {kDLROCMHost, "kDLROCMHost"}, {kDLExtDev, "kDLExtDev"},
-        {kDLCUDAManaged, "kDLCUDAManaged"}, {kDLOneAPI, "kDLOneAPI"},
-        {kDLWebGPU, "kDLWebGPU"},     {kDLHexagon, "kDLHexagon"},
-        {kDLMAIA, "kDLMAIA"},         {kDLTrn, "kDLTrn"},
+        {kDLCPU, "kDLCPU"},
+        {kDLCUDA, "kDLCUDA"},
+        {kDLCUDAHost, "kDLCUDAHost"},
+        {kDLOpenCL, "kDLOpenCL"},
+        {kDLVulkan, "kDLVulkan"},
+        {kDLMetal, "kDLMetal"},
+        {kDLVPI, "kDLVPI"},
+        {kDLROCM, "kDLROCM"},
+        {kDLROCMHost, "kDLROCMHost"},
+        {kDLExtDev, "kDLExtDev"},
+        {kDLCUDAManaged, "kDLCUDAManaged"},
+        {kDLOneAPI, "kDLOneAPI"},
+        {kDLWebGPU, "kDLWebGPU"},
+        {kDLHexagon, "kDLHexagon"},
+        {kDLMAIA, "kDLMAIA"},
+        {kDLTrn, "kDLTrn"},
     };
     snprintf(text, size, "unknown (%d)", type);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

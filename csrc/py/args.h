@@ -45,11 +45,14 @@ static inline bool usmpy_given(PyObject *argument)
     return argument != NULL && argument != Py_None;
 }
 
-/* A bool argument: `otherwise` where it was left out; else 0 or 1, or -1 with a TypeError for what is not a bool. */
+/* A bool argument: `otherwise` where it was left out; else 0 or 1, or -1 with a TypeError for what is not a
+ * bool. */
 int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter);
 
 /* A table entry for a function that parses by a signature. */
-#define USMPY_METHOD(name, function, doc) \
-    {name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS, doc}
+#define USMPY_METHOD(name, function, doc)                                                 \
+    {                                                                                     \
+        name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS, doc \
+    }
 
 #endif

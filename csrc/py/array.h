@@ -11,16 +11,17 @@
 #define USMPY_WRITABLE 4u /* beside USM_C_CONTIGUOUS and USM_F_CONTIGUOUS */
 
 typedef struct usmpy_array {
-    PyObject_VAR_HEAD /* ob_size: room in dims */
-    usm_alloc *alloc; /* one count */
-    char *data;       /* the first element; NULL where size is 0 */
-    PyObject *queue;  /* the Queue object */
+    PyObject_VAR_HEAD   /* ob_size: room in dims */
+    usmpy_state *state; /* of the type's module, which the type keeps alive */
+    usm_alloc *alloc;   /* one count */
+    char *data;         /* the first element; NULL where size is 0 */
+    PyObject *queue;    /* the Queue object */
     PyObject *weakrefs;
     int64_t size; /* elements */
     uint8_t dtype, ndim, flags;
     /*
-     * The shape, then the strides in elements, in the form that DLPack lends out (usm_layout_normalize): a loan
-     * of the DLTensor needs no memory.
+     * The shape, then the strides in elements, in the form that DLPack lends out (usm_layout_normalize): a
+     * loan of the DLTensor needs no memory.
      */
     int64_t dims[];
 } usmpy_array;
@@ -42,13 +43,14 @@ static inline bool usmpy_is_array(usmpy_state *state, PyObject *object)
 
 static inline usm_view usmpy_view(usmpy_array *array)
 {
-    return (usm_view){array->alloc,         array->data, (usm_dtype)array->dtype,
-                      array->ndim,          usmpy_shape(array), usmpy_strides(array)};
+    return (usm_view){array->alloc, array->data,        (usm_dtype)array->dtype,
+                      array->ndim,  usmpy_shape(array), usmpy_strides(array)};
 }
 
 /*
  * A new array that owns nothing yet: the caller fills dims, alloc (giving a count), data, queue (giving a
- * reference), dtype and the USMPY_WRITABLE flag, then calls usmpy_array_finish; until then it may only be dropped.
+ * reference), dtype and the USMPY_WRITABLE flag, then calls usmpy_array_finish; until then it may only be
+ * dropped.
  */
 usmpy_array *usmpy_array_new(usmpy_state *state, int ndim);
 /* Normalises the strides and derives size and contiguity. */
@@ -58,8 +60,8 @@ void usmpy_array_finish(usmpy_array *array);
 usmpy_array *usmpy_array_empty(usmpy_state *state, PyObject *queue_object, usm_kind kind, usm_dtype dtype,
                                int ndim, const int64_t *shape, char order, bool want_zeros);
 /* The same memory with another layout; strides in elements; as writable as base. NULL with an exception. */
-usmpy_array *usmpy_array_view(usmpy_state *state, usmpy_array *base, char *data, int ndim, const int64_t *shape,
-                              const int64_t *strides);
+usmpy_array *usmpy_array_view(usmpy_state *state, usmpy_array *base, char *data, int ndim,
+                              const int64_t *shape, const int64_t *strides);
 /* The same elements on another queue of the same memory. */
 usmpy_array *usmpy_array_on_queue(usmpy_state *state, usmpy_array *base, PyObject *queue_object);
 
@@ -69,15 +71,16 @@ int usmpy_check_writable(usmpy_array *array);
 int usmpy_check_unpacked(usmpy_array *array, const char *what);
 
 /*
- * dst[...] = src[...] in dst's queue. Shapes agree; src may come from another queue: callers check placement where
- * it matters. 0 or -1.
+ * dst[...] = src[...] in dst's queue. Shapes agree; src may come from another queue: callers check placement
+ * where it matters. 0 or -1.
  */
 int usmpy_array_copy(usmpy_state *state, usmpy_array *dst, usmpy_array *src);
 /* dst[...] = one element of dst's type. */
 int usmpy_array_fill(usmpy_state *state, usmpy_array *dst, const void *element);
-/* A compact copy ('C', 'F', or 'K': as near to src's order as compact memory can be) in a queue, with a cast. */
-usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object, usm_kind kind,
-                                   usm_dtype dtype, char order);
+/* A compact copy ('C', 'F', or 'K': as near to src's order as compact memory can be) in a queue, with a cast.
+ */
+usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object,
+                                   usm_kind kind, usm_dtype dtype, char order);
 
 /* A shape argument: an int or a sequence of ints. ndim, or -1 with TypeError or ValueError. */
 int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter);
@@ -117,6 +120,7 @@ PyObject *usmpy_array_complex(PyObject *self, PyObject *unused);
 PyObject *usmpy_array_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
 /* astype for the module function too. copy=False may return x itself. */
-PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bool copy, PyObject *queue_object);
+PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bool copy,
+                     PyObject *queue_object);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The kernel use case of the exchange: memory for the length of a with block. borrow() takes somebody's array in,
- * USMArray.lend() hands one of ours out; both put the work in between into the order of its owner, on entry and exit.
+ * The kernel use case of the exchange: memory for the length of a with block. borrow() takes somebody's array
+ * in, USMArray.lend() hands one of ours out; both put the work in between into the order of its owner, on
+ * entry and exit.
  */
 #include "args.h"
 #include "array.h"
@@ -37,8 +38,8 @@ static int enter(phase *phase, const char *what)
 }
 
 /* A point in the queue that touches these allocations: what comes later, on either of them, waits for it. */
-static int submit_point(usmpy_state *state, usm_queue *queue, usm_command_kind kind, const usm_access *accesses,
-                        size_t n_accesses, const usm_wait *waits, size_t n_waits)
+static int submit_point(usmpy_state *state, usm_queue *queue, usm_command_kind kind,
+                        const usm_access *accesses, size_t n_accesses, const usm_wait *waits, size_t n_waits)
 {
     const usm_command command = {.kind = kind};
     const usm_submission submission = {.command = &command,
@@ -61,8 +62,8 @@ static void release_alloc(void *owner)
 }
 
 /*
- * A USMArray is borrowed through an allocation of its own over the same memory: the end of the borrow ends that one,
- * and nothing else. The two are ordered by points that touch both.
+ * A USMArray is borrowed through an allocation of its own over the same memory: the end of the borrow ends
+ * that one, and nothing else. The two are ordered by points that touch both.
  */
 static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *queue)
 {
@@ -73,16 +74,16 @@ static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *
         (target->backend != usmpy_queue_of(base->queue)->backend ||
          target->backend->memory_connection(usmpy_queue_of(base->queue)->place, target->place) !=
              USM_CONNECTION_UNIFIED)) {
-        PyErr_SetString(PyExc_BufferError, "borrow(): the array's memory cannot be used by that queue in place");
+        PyErr_SetString(PyExc_BufferError,
+                        "borrow(): the array's memory cannot be used by that queue in place");
         return NULL;
     }
     usmpy_array *array = usmpy_array_on_queue(state, base, queue);
     if (array == NULL) {
         return NULL;
     }
-    usm_status status =
-        usm_alloc_import(target->place, (usm_kind)base->alloc->kind, base->alloc->pointer, base->alloc->size,
-                         base->alloc, release_alloc, &alloc, &error);
+    usm_status status = usm_alloc_import(target->place, (usm_kind)base->alloc->kind, base->alloc->pointer,
+                                         base->alloc->size, base->alloc, release_alloc, &alloc, &error);
     if (status != USM_OK) {
         Py_DECREF(array);
         return usmpy_raise(state, status, &error);
@@ -108,12 +109,13 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
         usmpy_array *base = (usmpy_array *)borrow->object;
         borrow->array = borrow_own(state, base, borrow->queue != NULL ? borrow->queue : base->queue);
     } else {
-        usmpy_type_entry entry;
-        if (usmpy_type_lookup(state, Py_TYPE(borrow->object), &entry) < 0) {
+        usmpy_type_entry room;
+        const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(borrow->object), &room);
+        if (entry == NULL) {
             return NULL;
         }
         /* What has no exchange protocol may still be a buffer. */
-        bool buffer = entry.route == USMPY_ROUTE_NONE && PyObject_CheckBuffer(borrow->object);
+        bool buffer = entry->route == USMPY_ROUTE_NONE && PyObject_CheckBuffer(borrow->object);
         borrow->array = buffer ? (usmpy_array *)usmpy_array_from_buffer(state, borrow->object)
                                : usmpy_take_in(state, borrow->object, borrow->queue);
         if (borrow->array != NULL && borrow->queue != NULL &&
@@ -122,7 +124,8 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
                 Py_SETREF(borrow->array, usmpy_array_on_queue(state, borrow->array, borrow->queue));
             } else {
                 Py_CLEAR(borrow->array);
-                PyErr_SetString(PyExc_BufferError, "borrow(): the memory cannot be used by that queue in place");
+                PyErr_SetString(PyExc_BufferError,
+                                "borrow(): the memory cannot be used by that queue in place");
             }
         }
     }
@@ -130,8 +133,8 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
 }
 
 /*
- * An owner without a stream hears of nothing: work on the memory ends here, on the host. One of our own arrays learns by
- * a point in the queue. Either way the borrowed array is over.
+ * An owner without a stream hears of nothing: work on the memory ends here, on the host. One of our own
+ * arrays learns by a point in the queue. Either way the borrowed array is over.
  */
 static PyObject *borrow_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -208,17 +211,19 @@ static void borrow_dealloc(PyObject *self)
 
 static PyMethodDef borrow_methods[] = {
     {"__enter__", borrow_enter, METH_NOARGS, "__enter__($self)\n--\n\nThe borrowed array."},
-    {"__exit__", (PyCFunction)(void (*)(void))borrow_exit, METH_FASTCALL, "__exit__($self, *exception)\n--\n\nEnd of the borrow."},
+    {"__exit__", (PyCFunction)(void (*)(void))borrow_exit, METH_FASTCALL,
+     "__exit__($self, *exception)\n--\n\nEnd of the borrow."},
     {0},
 };
 
 static PyType_Slot borrow_slots[] = {
-    {Py_tp_doc, "borrow(x, queue=None)\n--\n\n"
-                "Context manager: any library's array, or a buffer, as a USMArray for the length of the block.\n\n"
-                "On entry `queue` (default: the cached queue of the memory's device) waits for the owner's work; on exit the\n"
-                "owner's later work waits for ours, on the device where the owner has streams and on the host where it has\n"
-                "none, so that it may change or free the memory right after. After the block the array cannot be used:\n"
-                "ValueError. BufferError for memory that the queue cannot use in place."},
+    {Py_tp_doc,
+     "borrow(x, queue=None)\n--\n\n"
+     "Context manager: any library's array, or a buffer, as a USMArray for the length of the block.\n\n"
+     "On entry `queue` (default: the cached queue of the memory's device) waits for the owner's work; on exit the\n"
+     "owner's later work waits for ours, on the device where the owner has streams and on the host where it has\n"
+     "none, so that it may change or free the memory right after. After the block the array cannot be used:\n"
+     "ValueError. BufferError for memory that the queue cannot use in place."},
     {Py_tp_new, borrow_new},
     {Py_tp_dealloc, borrow_dealloc},
     {Py_tp_traverse, borrow_traverse},
@@ -242,14 +247,17 @@ PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nar
     if (usmpy_parse(state, &signature, args, nargs, kwnames, &stream) < 0) {
         return NULL;
     }
-    if (usmpy_given(stream) && !Py_IS_TYPE(stream, state->queue_type) && !Py_IS_TYPE(stream, state->event_type)) {
+    if (usmpy_given(stream) && !Py_IS_TYPE(stream, state->queue_type) &&
+        !Py_IS_TYPE(stream, state->event_type)) {
         if (PyLong_Check(stream) || PyObject_HasAttrString(stream, "__cuda_stream__")) {
-            return PyErr_Format(PyExc_BufferError,
-                                "lend(): stream is %R, but memory of backend %s has no such streams; a Queue, an Event or "
-                                "None is allowed",
-                                stream, usmpy_queue_of(((usmpy_array *)self)->queue)->backend->name);
+            return PyErr_Format(
+                PyExc_BufferError,
+                "lend(): stream is %R, but memory of backend %s has no such streams; a Queue, an Event or "
+                "None is allowed",
+                stream, usmpy_queue_of(((usmpy_array *)self)->queue)->backend->name);
         }
-        return PyErr_Format(PyExc_TypeError, "lend(): stream is a %s; a Queue, an Event or None is allowed here",
+        return PyErr_Format(PyExc_TypeError,
+                            "lend(): stream is a %s; a Queue, an Event or None is allowed here",
                             Py_TYPE(stream)->tp_name);
     }
     usmpy_lend *lend = (usmpy_lend *)state->lend_type->tp_alloc(state->lend_type, 0);
@@ -301,7 +309,8 @@ static PyObject *lend_exit(PyObject *self, PyObject *const *args, Py_ssize_t nar
         status = submit_point(state, usmpy_queue_of(lend->stream), USM_COMMAND_BARRIER, &access, 1, NULL, 0);
     } else if (Py_IS_TYPE(lend->stream, state->event_type)) {
         const usm_wait wait = {((usmpy_event *)lend->stream)->event, true};
-        status = submit_point(state, usmpy_queue_of(lend->array->queue), USM_COMMAND_MARKER, &access, 1, &wait, 1);
+        status =
+            submit_point(state, usmpy_queue_of(lend->array->queue), USM_COMMAND_MARKER, &access, 1, &wait, 1);
     }
     if (status < 0) {
         return NULL;
@@ -318,7 +327,8 @@ static void lend_dealloc(PyObject *self)
 
 static PyMethodDef lend_methods[] = {
     {"__enter__", lend_enter, METH_NOARGS, "__enter__($self)\n--\n\nThe pointer, an int."},
-    {"__exit__", (PyCFunction)(void (*)(void))lend_exit, METH_FASTCALL, "__exit__($self, *exception)\n--\n\nEnd of the loan."},
+    {"__exit__", (PyCFunction)(void (*)(void))lend_exit, METH_FASTCALL,
+     "__exit__($self, *exception)\n--\n\nEnd of the loan."},
     {0},
 };
 

@@ -64,14 +64,16 @@ static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
     const Py_buffer *view = &held->view;
     usm_dtype dtype = dtype_of_format(view->format, view->itemsize);
     if (dtype == USM_NO_DTYPE || usm_dtype_table[dtype].itemsize != view->itemsize) {
-        PyErr_Format(PyExc_BufferError,
-                     "a buffer of format '%s' and item size %zd cannot be taken; bool, integers, float16 to float64 and "
-                     "complex numbers in native byte order can",
-                     view->format == NULL ? "B" : view->format, view->itemsize);
+        PyErr_Format(
+            PyExc_BufferError,
+            "a buffer of format '%s' and item size %zd cannot be taken; bool, integers, float16 to float64 and "
+            "complex numbers in native byte order can",
+            view->format == NULL ? "B" : view->format, view->itemsize);
         return NULL;
     }
     if (view->ndim > USM_MAX_NDIM || (view->suboffsets != NULL && view->ndim > 0)) {
-        PyErr_Format(PyExc_BufferError, "a buffer of %d dimensions%s cannot be taken; %d dimensions without suboffsets can",
+        PyErr_Format(PyExc_BufferError,
+                     "a buffer of %d dimensions%s cannot be taken; %d dimensions without suboffsets can",
                      view->ndim, view->suboffsets == NULL ? "" : " with suboffsets", USM_MAX_NDIM);
         return NULL;
     }
@@ -91,7 +93,8 @@ static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
         if (view->strides[i] % view->itemsize == 0) {
             strides[i] = view->strides[i] / view->itemsize;
         } else if (shape[i] > 1) {
-            PyErr_Format(PyExc_BufferError, "the buffer's stride of %zd bytes in axis %d is not a multiple of the item size %zd",
+            PyErr_Format(PyExc_BufferError,
+                         "the buffer's stride of %zd bytes in axis %d is not a multiple of the item size %zd",
                          view->strides[i], i, view->itemsize);
             Py_DECREF(array);
             return NULL;
@@ -151,10 +154,11 @@ PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
     if (usmpy_is_array(state, object)) {
         return Py_NewRef(object);
     }
-    if (usmpy_type_lookup(state, Py_TYPE(object), &entry) < 0) {
+    const usmpy_type_entry *known = usmpy_type_lookup(state, Py_TYPE(object), &entry);
+    if (known == NULL) {
         return NULL;
     }
-    if (entry.route != USMPY_ROUTE_NONE) {
+    if (known->route != USMPY_ROUTE_NONE) {
         return (PyObject *)usmpy_take_in(state, object, NULL);
     }
     return PyObject_CheckBuffer(object) ? usmpy_array_from_buffer(state, object) : NULL;

@@ -35,7 +35,8 @@ static PyObject *context_from_devices(usmpy_state *state, PyObject *items)
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_Fast_GET_ITEM(items, i);
         if (!Py_IS_TYPE(item, state->device_type)) {
-            PyErr_Format(PyExc_TypeError, "devices[%zd] is a %s; Devices are allowed", i, Py_TYPE(item)->tp_name);
+            PyErr_Format(PyExc_TypeError, "devices[%zd] is a %s; Devices are allowed", i,
+                         Py_TYPE(item)->tp_name);
             goto done;
         }
         devices[i] = ((usmpy_device *)item)->device;
@@ -44,7 +45,7 @@ static PyObject *context_from_devices(usmpy_state *state, PyObject *items)
     usm_error error;
     usm_status status;
     Py_BEGIN_ALLOW_THREADS
-    status = usm_context_create(devices, (size_t)n, &context, &error);
+        status = usm_context_create(devices, (size_t)n, &context, &error);
     Py_END_ALLOW_THREADS
     if (status != USM_OK) {
         usmpy_raise(state, status, &error);
@@ -134,10 +135,11 @@ static PyGetSetDef context_getset[] = {
 };
 
 static PyType_Slot context_slots[] = {
-    {Py_tp_doc, "Context(devices)\n--\n\n"
-                "Several devices of one platform, whose memory and events may meet.\n\n"
-                "devices is a Device or a sequence of Devices of one backend without repeats (else ValueError). Equal\n"
-                "contexts are the same native context: two Context(devices) differ, device.context is the platform's default."},
+    {Py_tp_doc,
+     "Context(devices)\n--\n\n"
+     "Several devices of one platform, whose memory and events may meet.\n\n"
+     "devices is a Device or a sequence of Devices of one backend without repeats (else ValueError). Equal\n"
+     "contexts are the same native context: two Context(devices) differ, device.context is the platform's default."},
     {Py_tp_new, context_new},
     {Py_tp_dealloc, context_dealloc},
     {Py_tp_repr, context_repr},

@@ -65,8 +65,8 @@ static int fill_zeros(usmpy_state *state, usmpy_array *array)
 
 typedef enum content { UNSET, ZEROS, ONES } content;
 
-static PyObject *make(usmpy_state *state, const target *target, usm_dtype dtype, int ndim, const int64_t *shape,
-                      content content)
+static PyObject *make(usmpy_state *state, const target *target, usm_dtype dtype, int ndim,
+                      const int64_t *shape, content content)
 {
     usmpy_array *array =
         usmpy_array_empty(state, target->queue, target->kind, dtype, ndim, shape, 'C', content == ZEROS);
@@ -108,8 +108,13 @@ static PyObject *make_shaped(PyObject *module, const usmpy_signature *signature,
     return array;
 }
 
-#define SHAPED_SIGNATURE(name) \
-    {name, 5, 1, 0, 1, {USMPY_shape, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}}
+#define SHAPED_SIGNATURE(name)                                                  \
+    {                                                                           \
+        name, 5, 1, 0, 1,                                                       \
+        {                                                                       \
+            USMPY_shape, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type \
+        }                                                                       \
+    }
 
 /* empty(n) alone is worth a path of its own: the default queue, the default dtype, one dimension. */
 static PyObject *empty(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -121,8 +126,8 @@ static PyObject *empty(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         PyObject *queue = length == -1 && PyErr_Occurred() ? NULL : usmpy_default_queue(state);
         if (queue != NULL) {
             return (PyObject *)usmpy_array_empty(state, queue, USM_DEVICE,
-                                                 usmpy_default_float(usmpy_queue_of(queue)->device), 1, &length,
-                                                 'C', false);
+                                                 usmpy_default_float(usmpy_queue_of(queue)->device), 1,
+                                                 &length, 'C', false);
         }
         if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
             PyErr_Format(PyExc_ValueError, "shape is %R; at most 2**63 - 1 elements are allowed", args[0]);
@@ -147,7 +152,8 @@ static PyObject *ones(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
 static usmpy_array *check_like(usmpy_state *state, PyObject *x, const char *function)
 {
     if (!usmpy_is_array(state, x)) {
-        PyErr_Format(PyExc_TypeError, "%s(): x is a %s; a USMArray is allowed", function, Py_TYPE(x)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s(): x is a %s; a USMArray is allowed", function,
+                     Py_TYPE(x)->tp_name);
         return NULL;
     }
     return (usmpy_array *)x;
@@ -172,8 +178,13 @@ static PyObject *make_like(PyObject *module, const usmpy_signature *signature, P
     return array;
 }
 
-#define LIKE_SIGNATURE(name) \
-    {name, 5, 1, 1, 1, {USMPY_x, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}}
+#define LIKE_SIGNATURE(name)                                                \
+    {                                                                       \
+        name, 5, 1, 1, 1,                                                   \
+        {                                                                   \
+            USMPY_x, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type \
+        }                                                                   \
+    }
 
 static PyObject *empty_like(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -234,8 +245,8 @@ static usm_dtype dtype_of_number(PyObject *number, const usm_device *device)
 static PyObject *full(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {
-        "full", 6, 2, 0, 2,
-        {USMPY_shape, USMPY_fill_value, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}};
+        "full", 6, 2,
+        0,      2, {USMPY_shape, USMPY_fill_value, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[6];
     int64_t shape[USM_MAX_NDIM];
@@ -263,8 +274,8 @@ static PyObject *full(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
 static PyObject *full_like(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {
-        "full_like", 6, 2, 1, 2,
-        {USMPY_x, USMPY_fill_value, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}};
+        "full_like", 6, 2,
+        1,           2, {USMPY_x, USMPY_fill_value, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[6];
     target target;
@@ -298,9 +309,10 @@ static int parse_count(PyObject *argument, const char *parameter, int64_t *count
 
 static PyObject *eye(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {"eye", 7, 2, 2, 1,
-                                              {USMPY_n_rows, USMPY_n_cols, USMPY_k, USMPY_dtype, USMPY_device,
-                                               USMPY_queue, USMPY_usm_type}};
+    static const usmpy_signature signature = {
+        "eye", 7,
+        2,     2,
+        1,     {USMPY_n_rows, USMPY_n_cols, USMPY_k, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[7];
     int64_t shape[2], k = 0;
@@ -311,7 +323,8 @@ static PyObject *eye(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
     }
     shape[1] = shape[0];
     if ((usmpy_given(out[1]) && parse_count(out[1], "n_cols", &shape[1]) < 0) ||
-        (out[2] != NULL && parse_count(out[2], "k", &k) < 0) || parse_target(state, out + 3, NULL, &target) < 0) {
+        (out[2] != NULL && parse_count(out[2], "k", &k) < 0) ||
+        parse_target(state, out + 3, NULL, &target) < 0) {
         return NULL;
     }
     usm_dtype dtype = float_or(&target);
@@ -340,8 +353,8 @@ static PyObject *eye(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
 static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {
-        "asarray", 6, 1, 1, 1,
-        {USMPY_obj, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type, USMPY_copy}};
+        "asarray", 6, 1,
+        1,         1, {USMPY_obj, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type, USMPY_copy}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[6];
     target target;
@@ -364,7 +377,8 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
     PyObject *result = NULL;
     if (array == NULL) {
         if (copy == 0) {
-            PyErr_SetString(PyExc_ValueError, "copy=False, but Python numbers can only be copied into an array");
+            PyErr_SetString(PyExc_ValueError,
+                            "copy=False, but Python numbers can only be copied into an array");
         } else {
             result = usmpy_array_from_python(state, out[0], target.dtype, target.queue, target.kind);
         }
@@ -374,8 +388,9 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
     usm_kind kind = usmpy_given(out[4]) ? target.kind : (usm_kind)array->alloc->kind;
     usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)array->dtype;
     usm_place *from = usmpy_queue_of(array->queue)->place, *to = usmpy_queue_of(target.queue)->place;
-    bool in_place = from == to || (from->context->backend == to->context->backend &&
-                                   from->context->backend->memory_connection(from, to) == USM_CONNECTION_UNIFIED);
+    bool in_place =
+        from == to || (from->context->backend == to->context->backend &&
+                       from->context->backend->memory_connection(from, to) == USM_CONNECTION_UNIFIED);
     if (dtype == array->dtype && kind == (usm_kind)array->alloc->kind && in_place && copy != 1) {
         result = usmpy_queue_of(target.queue) == usmpy_queue_of(array->queue)
                      ? Py_NewRef(object)
@@ -384,7 +399,8 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
         PyErr_SetString(PyExc_ValueError,
                         "copy=False, but dtype, usm_type or placement of obj differ from what was asked for");
     } else if (!usm_dtype_can_cast((usm_dtype)array->dtype, dtype, USM_CAST_UNSAFE)) {
-        PyErr_Format(PyExc_TypeError, "dtype %s cannot be cast to %s: one of them is only stored and exchanged",
+        PyErr_Format(PyExc_TypeError,
+                     "dtype %s cannot be cast to %s: one of them is only stored and exchanged",
                      usm_dtype_table[array->dtype].name, usm_dtype_table[dtype].name);
     } else {
         kind = in_place || usmpy_given(out[4]) ? kind : USM_DEVICE;
@@ -400,26 +416,30 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
     return result;
 }
 
-#define TARGET_DOC                                                                                      \
+#define TARGET_DOC                                                                                                \
     "device: anything that Device.create_device takes; queue: a Queue; both must agree (ValueError). usm_type:\n" \
     "'device', 'shared' or 'host'."
 #define LIKE_DOC "dtype, placement and usm_type are x's unless given. " TARGET_DOC
 
 PyMethodDef usmpy_creation_functions[] = {
-    USMPY_METHOD("empty", empty,
-                 "empty(shape, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "An array that is not initialised. dtype: None is float64, or float32 where the device lacks that.\n\n"
-                 TARGET_DOC " MemoryError when memory runs out."),
-    USMPY_METHOD("zeros", zeros,
-                 "zeros(shape, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "An array of zeros, of any dtype. None is float64, or float32 where the device lacks that.\n\n" TARGET_DOC),
-    USMPY_METHOD("ones", ones,
-                 "ones(shape, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "An array of ones. dtype: None is float64, or float32 where the device lacks that.\n\n" TARGET_DOC),
-    USMPY_METHOD("full", full,
-                 "full(shape, fill_value, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "An array of one value. dtype: None is bool, int64, the default float or complex type, as fill_value is.\n\n"
-                 "TypeError or OverflowError for a value that the dtype cannot hold. " TARGET_DOC),
+    USMPY_METHOD(
+        "empty", empty,
+        "empty(shape, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+        "An array that is not initialised. dtype: None is float64, or float32 where the device lacks that.\n\n" TARGET_DOC
+        " MemoryError when memory runs out."),
+    USMPY_METHOD(
+        "zeros", zeros,
+        "zeros(shape, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+        "An array of zeros, of any dtype. None is float64, or float32 where the device lacks that.\n\n" TARGET_DOC),
+    USMPY_METHOD(
+        "ones", ones,
+        "ones(shape, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+        "An array of ones. dtype: None is float64, or float32 where the device lacks that.\n\n" TARGET_DOC),
+    USMPY_METHOD(
+        "full", full,
+        "full(shape, fill_value, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+        "An array of one value. dtype: None is bool, int64, the default float or complex type, as fill_value is.\n\n"
+        "TypeError or OverflowError for a value that the dtype cannot hold. " TARGET_DOC),
     USMPY_METHOD("empty_like", empty_like,
                  "empty_like(x, /, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
                  "An array of x's shape that is not initialised. " LIKE_DOC),
@@ -432,13 +452,15 @@ PyMethodDef usmpy_creation_functions[] = {
     USMPY_METHOD("full_like", full_like,
                  "full_like(x, /, fill_value, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
                  "One value in x's shape. " LIKE_DOC),
-    USMPY_METHOD("eye", eye,
-                 "eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "Ones on the k-th diagonal (above the main one where k > 0), zeros elsewhere.\n\n" TARGET_DOC),
-    USMPY_METHOD("asarray", asarray,
-                 "asarray(obj, /, *, dtype=None, device=None, queue=None, usm_type=None, copy=None)\n--\n\n"
-                 "An array from a USMArray, any library's array (DLPack), a buffer, a number or nested sequences of numbers.\n\n"
-                 "Without a copy where dtype, placement and usm_type allow it. copy=False: ValueError where one is needed;\n"
-                 "copy=True: always a copy. " TARGET_DOC),
+    USMPY_METHOD(
+        "eye", eye,
+        "eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+        "Ones on the k-th diagonal (above the main one where k > 0), zeros elsewhere.\n\n" TARGET_DOC),
+    USMPY_METHOD(
+        "asarray", asarray,
+        "asarray(obj, /, *, dtype=None, device=None, queue=None, usm_type=None, copy=None)\n--\n\n"
+        "An array from a USMArray, any library's array (DLPack), a buffer, a number or nested sequences of numbers.\n\n"
+        "Without a copy where dtype, placement and usm_type allow it. copy=False: ValueError where one is needed;\n"
+        "copy=True: always a copy. " TARGET_DOC),
     {0},
 };

@@ -52,8 +52,8 @@ static int drain_pending(void *unused)
 }
 
 /*
- * On whatever thread pushed: no GIL, perhaps with locks held. Py_AddPendingCall takes only a lock of its own. When
- * its queue is full, the next entry into this module drains.
+ * On whatever thread pushed: no GIL, perhaps with locks held. Py_AddPendingCall takes only a lock of its own.
+ * When its queue is full, the next entry into this module drains.
  */
 static void schedule(void)
 {
@@ -64,9 +64,9 @@ static void schedule(void)
 }
 
 /*
- * Before the interpreter takes itself apart: all work ends, as it would if the caller had waited. Afterwards host tasks
- * are refused (usmpy_has_ended), so that no thread of ours needs the interpreter any more; what is pushed from then on
- * is leaked on purpose, since nobody could let go of it safely.
+ * Before the interpreter takes itself apart: all work ends, as it would if the caller had waited. Afterwards
+ * host tasks are refused (usmpy_has_ended), so that no thread of ours needs the interpreter any more; what is
+ * pushed from then on is leaked on purpose, since nobody could let go of it safely.
  */
 static PyObject *at_exit(PyObject *module, PyObject *unused)
 {

@@ -85,10 +85,11 @@ static PyObject *create_device(usmpy_state *state, PyObject *object, const char 
     } else if (Py_IS_TYPE(object, state->array_type)) {
         queue = usmpy_queue_of(((usmpy_array *)object)->queue);
     } else {
-        PyErr_Format(PyExc_TypeError,
-                     "%s is a %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
-                     "USMArray is allowed",
-                     parameter, Py_TYPE(object)->tp_name);
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s is a %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
+            "USMArray is allowed",
+            parameter, Py_TYPE(object)->tp_name);
         return NULL;
     }
     return usmpy_device_wrap(state, queue->device, queue);
@@ -144,7 +145,8 @@ static PyObject *device_create_sub_devices(PyObject *self, PyObject *const *args
     Py_DECREF(index);
     if (overflow != 0 || units < 1 || units > (long long)device->device->info.max_compute_units) {
         PyErr_Format(PyExc_ValueError, "units is %R; the device has %u compute units, so 1 to %u are allowed",
-                     argument, device->device->info.max_compute_units, device->device->info.max_compute_units);
+                     argument, device->device->info.max_compute_units,
+                     device->device->info.max_compute_units);
         return NULL;
     }
     usm_device **parts;
@@ -226,10 +228,26 @@ enum {
 };
 
 static const char *const fact_names[FACTS] = {
-    "backend",         "device_type",    "name",           "vendor",         "driver_version",
-    "filter_string",   "uuid",           "max_compute_units", "max_work_group_size", "sub_group_sizes",
-    "global_mem_size", "local_mem_size", "max_alloc_size", "has_fp16",       "has_fp64",
-    "has_usm_device",  "has_usm_shared", "has_usm_host",   "has_usm_system", "dlpack_device",
+    "backend",
+    "device_type",
+    "name",
+    "vendor",
+    "driver_version",
+    "filter_string",
+    "uuid",
+    "max_compute_units",
+    "max_work_group_size",
+    "sub_group_sizes",
+    "global_mem_size",
+    "local_mem_size",
+    "max_alloc_size",
+    "has_fp16",
+    "has_fp64",
+    "has_usm_device",
+    "has_usm_shared",
+    "has_usm_host",
+    "has_usm_system",
+    "dlpack_device",
 };
 
 static PyObject *make_uuid(const uint8_t bytes[16])
@@ -237,7 +255,8 @@ static PyObject *make_uuid(const uint8_t bytes[16])
     PyObject *class = usmpy_import("uuid", "UUID");
     PyObject *args = PyTuple_New(0);
     PyObject *kwargs = Py_BuildValue("{s:y#}", "bytes", (const char *)bytes, (Py_ssize_t)16);
-    PyObject *uuid = class == NULL || args == NULL || kwargs == NULL ? NULL : PyObject_Call(class, args, kwargs);
+    PyObject *uuid =
+        class == NULL || args == NULL || kwargs == NULL ? NULL : PyObject_Call(class, args, kwargs);
     Py_XDECREF(class);
     Py_XDECREF(args);
     Py_XDECREF(kwargs);
@@ -267,46 +286,47 @@ static PyObject *fact(usm_device *device, intptr_t which)
     const usm_device_info *info = &device->info;
     char text[USM_DEVICE_TEXT];
     switch (which) {
-    case BACKEND:
-        return PyUnicode_FromString(device->backend->name);
-    case DEVICE_TYPE:
-        return PyUnicode_FromString(usm_device_type_name(device->type));
-    case NAME:
-        return PyUnicode_DecodeUTF8(info->name, (Py_ssize_t)strlen(info->name), "replace");
-    case VENDOR:
-        return PyUnicode_DecodeUTF8(info->vendor, (Py_ssize_t)strlen(info->vendor), "replace");
-    case DRIVER_VERSION:
-        return PyUnicode_DecodeUTF8(info->driver_version, (Py_ssize_t)strlen(info->driver_version), "replace");
-    case FILTER_STRING:
-        return PyUnicode_FromString(usm_device_text(device, text, sizeof text));
-    case UUID:
-        return make_uuid(info->uuid);
-    case MAX_COMPUTE_UNITS:
-        return PyLong_FromUnsignedLong(info->max_compute_units);
-    case MAX_WORK_GROUP_SIZE:
-        return PyLong_FromUnsignedLongLong(info->max_work_group_size);
-    case SUB_GROUP_SIZES:
-        return sub_group_sizes(info);
-    case GLOBAL_MEM_SIZE:
-        return PyLong_FromUnsignedLongLong(info->global_mem_size);
-    case LOCAL_MEM_SIZE:
-        return PyLong_FromUnsignedLongLong(info->local_mem_size);
-    case MAX_ALLOC_SIZE:
-        return PyLong_FromUnsignedLongLong(info->max_alloc_size);
-    case HAS_FP16:
-        return PyBool_FromLong(info->has_fp16);
-    case HAS_FP64:
-        return PyBool_FromLong(info->has_fp64);
-    case HAS_USM_DEVICE:
-        return PyBool_FromLong(info->has_usm_device);
-    case HAS_USM_SHARED:
-        return PyBool_FromLong(info->has_usm_shared);
-    case HAS_USM_HOST:
-        return PyBool_FromLong(info->has_usm_host);
-    case HAS_USM_SYSTEM:
-        return PyBool_FromLong(info->has_usm_system);
-    default:
-        return Py_BuildValue("(ii)", (int)info->dlpack_type, (int)info->dlpack_id);
+        case BACKEND:
+            return PyUnicode_FromString(device->backend->name);
+        case DEVICE_TYPE:
+            return PyUnicode_FromString(usm_device_type_name(device->type));
+        case NAME:
+            return PyUnicode_DecodeUTF8(info->name, (Py_ssize_t)strlen(info->name), "replace");
+        case VENDOR:
+            return PyUnicode_DecodeUTF8(info->vendor, (Py_ssize_t)strlen(info->vendor), "replace");
+        case DRIVER_VERSION:
+            return PyUnicode_DecodeUTF8(info->driver_version, (Py_ssize_t)strlen(info->driver_version),
+                                        "replace");
+        case FILTER_STRING:
+            return PyUnicode_FromString(usm_device_text(device, text, sizeof text));
+        case UUID:
+            return make_uuid(info->uuid);
+        case MAX_COMPUTE_UNITS:
+            return PyLong_FromUnsignedLong(info->max_compute_units);
+        case MAX_WORK_GROUP_SIZE:
+            return PyLong_FromUnsignedLongLong(info->max_work_group_size);
+        case SUB_GROUP_SIZES:
+            return sub_group_sizes(info);
+        case GLOBAL_MEM_SIZE:
+            return PyLong_FromUnsignedLongLong(info->global_mem_size);
+        case LOCAL_MEM_SIZE:
+            return PyLong_FromUnsignedLongLong(info->local_mem_size);
+        case MAX_ALLOC_SIZE:
+            return PyLong_FromUnsignedLongLong(info->max_alloc_size);
+        case HAS_FP16:
+            return PyBool_FromLong(info->has_fp16);
+        case HAS_FP64:
+            return PyBool_FromLong(info->has_fp64);
+        case HAS_USM_DEVICE:
+            return PyBool_FromLong(info->has_usm_device);
+        case HAS_USM_SHARED:
+            return PyBool_FromLong(info->has_usm_shared);
+        case HAS_USM_HOST:
+            return PyBool_FromLong(info->has_usm_host);
+        case HAS_USM_SYSTEM:
+            return PyBool_FromLong(info->has_usm_system);
+        default:
+            return Py_BuildValue("(ii)", (int)info->dlpack_type, (int)info->dlpack_id);
     }
 }
 
@@ -336,24 +356,29 @@ static PyObject *device_reduce(PyObject *self, PyObject *unused)
     return Py_BuildValue("(O(N))", Py_TYPE(self), fact(((usmpy_device *)self)->device, FILTER_STRING));
 }
 
-#define FACT(which, name, doc) {name, device_get_fact, NULL, doc, (void *)(intptr_t)(which)}
+#define FACT(which, name, doc)                                      \
+    {                                                               \
+        name, device_get_fact, NULL, doc, (void *)(intptr_t)(which) \
+    }
 
 static PyGetSetDef device_getset[] = {
     {"queue", device_get_queue, NULL,
      "The queue that arrays made with device=self get: the one this placement was made from, else the cached\nqueue of "
      "the device, of which the process has one for each context and device.",
      NULL},
-    {"context", device_get_context, NULL, "The context of `queue`; for root devices the platform's default.", NULL},
-    {"parent", device_get_parent, NULL, "The device that this sub-device is a part of; None for a root device.",
+    {"context", device_get_context, NULL, "The context of `queue`; for root devices the platform's default.",
      NULL},
+    {"parent", device_get_parent, NULL,
+     "The device that this sub-device is a part of; None for a root device.", NULL},
     FACT(BACKEND, "backend", "'host', 'opencl', 'level_zero' or 'cuda'."),
     FACT(DEVICE_TYPE, "device_type", "'cpu', 'gpu' or 'accelerator'."),
     FACT(NAME, "name", "The driver's name of the device."),
     FACT(VENDOR, "vendor", "The maker's name."),
     FACT(DRIVER_VERSION, "driver_version", "As the driver says it; for the host, the kernel's."),
-    FACT(FILTER_STRING, "filter_string",
-         "'backend:type:index', with which Device() makes the same device again.\n\nA sub-device adds '.K@UNITS': part K "
-         "of create_sub_devices(UNITS)."),
+    FACT(
+        FILTER_STRING, "filter_string",
+        "'backend:type:index', with which Device() makes the same device again.\n\nA sub-device adds '.K@UNITS': part K "
+        "of create_sub_devices(UNITS)."),
     FACT(UUID, "uuid", "uuid.UUID: the same for the same hardware in every process."),
     FACT(MAX_COMPUTE_UNITS, "max_compute_units", "Compute units; processors on the host."),
     FACT(MAX_WORK_GROUP_SIZE, "max_work_group_size", "Work-items that a group may have."),
@@ -362,7 +387,8 @@ static PyGetSetDef device_getset[] = {
     FACT(LOCAL_MEM_SIZE, "local_mem_size", "Bytes of local memory of a work-group."),
     FACT(MAX_ALLOC_SIZE, "max_alloc_size", "Bytes that one allocation may have."),
     FACT(HAS_FP16, "has_fp16", "Kernels may compute with half. Such data can be held and exchanged anyway."),
-    FACT(HAS_FP64, "has_fp64", "Kernels may compute with double. Such data can be held and exchanged anyway."),
+    FACT(HAS_FP64, "has_fp64",
+         "Kernels may compute with double. Such data can be held and exchanged anyway."),
     FACT(HAS_USM_DEVICE, "has_usm_device", "usm_type='device' is available."),
     FACT(HAS_USM_SHARED, "has_usm_shared", "usm_type='shared' is available."),
     FACT(HAS_USM_HOST, "has_usm_host", "usm_type='host' is available."),
@@ -383,20 +409,20 @@ static PyMethodDef device_methods[] = {
                  "List of sub-devices with `units` compute units each (SYCL 2020, partition_equally).\n\n"
                  "Units that are left over go unused. The same call gives equal devices. ValueError unless\n"
                  "1 <= units <= max_compute_units."),
-    {"info", device_info, METH_NOARGS,
-     "info($self)\n--\n\nDict of all plain properties; sizes in bytes."},
+    {"info", device_info, METH_NOARGS, "info($self)\n--\n\nDict of all plain properties; sizes in bytes."},
     {"__reduce__", device_reduce, METH_NOARGS, NULL},
     {0},
 };
 
 static PyType_Slot device_slots[] = {
-    {Py_tp_doc, "Device(selector=None)\n--\n\n"
-                "A device and the queue that arrays made on it get.\n\n"
-                "selector is None (see select_default_device) or a filter string of SYCL's grammar: parts of\n"
-                "'backend:type:index' in this order, at least one, alternatives separated by commas: 'gpu', 'opencl', 'cuda:1'.\n\n"
-                "Malformed: ValueError. Well-formed and absent: DeviceNotFound; where the backend's library is missing,\n"
-                "BackendUnavailable, which names it. Two devices are equal when they are the same hardware with the same\n"
-                "queue, so zeros(n, device=x.device) always lands beside x."},
+    {Py_tp_doc,
+     "Device(selector=None)\n--\n\n"
+     "A device and the queue that arrays made on it get.\n\n"
+     "selector is None (see select_default_device) or a filter string of SYCL's grammar: parts of\n"
+     "'backend:type:index' in this order, at least one, alternatives separated by commas: 'gpu', 'opencl', 'cuda:1'.\n\n"
+     "Malformed: ValueError. Well-formed and absent: DeviceNotFound; where the backend's library is missing,\n"
+     "BackendUnavailable, which names it. Two devices are equal when they are the same hardware with the same\n"
+     "queue, so zeros(n, device=x.device) always lands beside x."},
     {Py_tp_new, device_new},
     {Py_tp_dealloc, device_dealloc},
     {Py_tp_repr, device_repr},
@@ -424,7 +450,7 @@ static PyObject *backend_report(usmpy_state *state, int index)
 {
     const usm_backend_report *report;
     Py_BEGIN_ALLOW_THREADS
-    report = usm_backend_start(index);
+        report = usm_backend_start(index);
     Py_END_ALLOW_THREADS
     PyObject *devices = PyList_New(0), *environment = PyList_New(0);
     bool good = devices != NULL && environment != NULL;
@@ -443,7 +469,8 @@ static PyObject *backend_report(usmpy_state *state, int index)
     if (good) {
         dict = Py_BuildValue("{s:s,s:O,s:z,s:O,s:O,s:O}", "name", report->name, "built",
                              report->backend == NULL ? Py_False : Py_True, "absent", report->absent, "broken",
-                             report->broken ? Py_True : Py_False, "devices", devices, "environment", environment);
+                             report->broken ? Py_True : Py_False, "devices", devices, "environment",
+                             environment);
     }
     Py_XDECREF(devices);
     Py_XDECREF(environment);

@@ -19,13 +19,21 @@ typedef struct usmpy_type_entry {
     usmpy_route route;
     bool lazy; /* has is_conj and is_neg: the table may hand out what is not there yet */
     const DLPackExchangeAPI *api;
+    /*
+     * The type's __dlpack__ where that can be called with the object as first argument; borrowed, and valid
+     * as long as the type has the version that the entry is for. NULL otherwise, and always without a GIL.
+     */
+    PyObject *method;
 } usmpy_type_entry;
 
 typedef struct usmpy_type_cache usmpy_type_cache;
 usmpy_type_cache *usmpy_type_cache_create(void);
 void usmpy_type_cache_destroy(usmpy_type_cache *cache);
-/* 0 with *entry filled, or -1 with an exception. */
-int usmpy_type_lookup(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry);
+/*
+ * What is known of the type, found out now if need be; NULL with an exception. The result is constant until
+ * the next lookup on this thread: `room` is where it lies when it is not in the cache.
+ */
+const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *room);
 /* A producer of this type turned out to know the legacy call alone. */
 void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type);
 
@@ -38,16 +46,18 @@ typedef struct usmpy_tensor {
 /* Calls the deleter, keeping a pending exception. */
 void usmpy_tensor_delete(usmpy_tensor *tensor);
 /*
- * The array over the tensor's memory, on `queue_object` where the memory can be used there in place, else (NULL, or
- * elsewhere) on the cached queue of the device that it is on. Takes the tensor over, also when it fails.
+ * The array over the tensor's memory, on `queue_object` where the memory can be used there in place, else
+ * (NULL, or elsewhere) on the cached queue of the device that it is on. Takes the tensor over, also when it
+ * fails.
  */
-usmpy_array *usmpy_array_from_tensor(usmpy_state *state, USM_TAKES usmpy_tensor *tensor, PyObject *queue_object);
+usmpy_array *usmpy_array_from_tensor(usmpy_state *state, USM_TAKES usmpy_tensor *tensor,
+                                     PyObject *queue_object);
 
 /* x through whatever exchange its type has, where it lies. NULL with an exception. */
 usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object);
 /*
- * For asarray and operands: DLPack or buffers, where they lie; NULL without an exception for an object that has
- * neither.
+ * For asarray and operands: DLPack or buffers, where they lie; NULL without an exception for an object that
+ * has neither.
  */
 PyObject *usmpy_import_any(usmpy_state *state, PyObject *object);
 /* An object with the buffer protocol; NULL with BufferError. */

@@ -1,13 +1,15 @@
 /*
- * Our DLPackExchangeAPI (DLPack 1.3): one static table for the process. Its functions synchronise no stream. Memory of
- * the CPU has none, so there they wait for our pending work instead: a CPU consumer gets finished data.
+ * Our DLPackExchangeAPI (DLPack 1.3): one static table for the process. Its functions synchronise no stream.
+ * Memory of the CPU has none, so there they wait for our pending work instead: a CPU consumer gets finished
+ * data.
  */
 #include "dlpack.h"
 #include "errors.h"
 
 #include <string.h>
 
-/* The array behind a table call; NULL with TypeError. Every loaded instance of the module has its own type. */
+/* The array behind a table call; NULL with TypeError. Every loaded instance of the module has its own type.
+ */
 static usmpy_array *check_array(PyObject *object)
 {
     if (USM_LIKELY(Py_TYPE(object)->tp_as_buffer != NULL &&
@@ -22,7 +24,7 @@ static int from_py_object(void *object, DLManagedTensorVersioned **out)
 {
     usmpy_array *array = check_array(object);
     *out = NULL;
-    if (array == NULL || usmpy_finish_for_export(usmpy_state_of((PyObject *)array), array) < 0) {
+    if (array == NULL || usmpy_finish_for_export(array->state, array) < 0) {
         return -1;
     }
     usm_view view = usmpy_view(array);
@@ -37,7 +39,7 @@ static int from_py_object(void *object, DLManagedTensorVersioned **out)
 
 static int to_py_object(DLManagedTensorVersioned *tensor, void **out)
 {
-    usmpy_state *state = usmpy_current_state();
+    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
     usmpy_tensor owned = {tensor, NULL};
     *out = NULL;
     if (state == NULL || tensor->version.major != 1) {
@@ -56,7 +58,7 @@ static int to_py_object(DLManagedTensorVersioned *tensor, void **out)
 static int lend_dltensor(void *object, DLTensor *out)
 {
     usmpy_array *array = check_array(object);
-    if (array == NULL || usmpy_finish_for_export(usmpy_state_of((PyObject *)array), array) < 0) {
+    if (array == NULL || usmpy_finish_for_export(array->state, array) < 0) {
         return -1;
     }
     usm_view view = usmpy_view(array);
@@ -96,7 +98,8 @@ static usm_status allocate(const DLTensor *prototype, DLManagedTensorVersioned *
                              usm_dldevice_text((int32_t)prototype->device.device_type, text, sizeof text),
                              (int)prototype->device.device_id);
     }
-    status = usm_layout_size(prototype->ndim, prototype->shape, usm_dtype_table[dtype].itemsize, &size, error);
+    status =
+        usm_layout_size(prototype->ndim, prototype->shape, usm_dtype_table[dtype].itemsize, &size, error);
     if (status == USM_OK) {
         status = usm_context_default(device, &context, error);
     }
@@ -104,7 +107,8 @@ static usm_status allocate(const DLTensor *prototype, DLManagedTensorVersioned *
         status = usm_context_place(context, device, &place, error);
     }
     if (status == USM_OK) {
-        status = usm_alloc_create(place, USM_DEVICE, (size_t)usm_dtype_nbytes(dtype, size), false, &alloc, error);
+        status =
+            usm_alloc_create(place, USM_DEVICE, (size_t)usm_dtype_nbytes(dtype, size), false, &alloc, error);
     }
     if (status != USM_OK) {
         return status;
@@ -114,7 +118,8 @@ static usm_status allocate(const DLTensor *prototype, DLManagedTensorVersioned *
     usm_view view = {alloc, alloc->pointer, dtype, prototype->ndim, prototype->shape, strides};
     *out = usm_export_versioned(&view, prototype->device, 0);
     usm_alloc_release(alloc);
-    return *out == NULL ? usm_error_memory(error, sizeof(DLManagedTensorVersioned), "a DLPack tensor") : USM_OK;
+    return *out == NULL ? usm_error_memory(error, sizeof(DLManagedTensorVersioned), "a DLPack tensor")
+                        : USM_OK;
 }
 
 static int tensor_allocator(DLTensor *prototype, DLManagedTensorVersioned **out, void *error_context,

@@ -22,7 +22,8 @@ PyObject *usmpy_array_dlpack_device(PyObject *self, PyObject *unused)
     (void)unused;
     DLDevice device = usmpy_dlpack_device((usmpy_array *)self);
     PyObject *tuple = PyTuple_New(2);
-    if (tuple != NULL) { /* small ints: these cannot fail for real devices, and NULL items are harmless if they do */
+    if (tuple !=
+        NULL) { /* small ints: these cannot fail for real devices, and NULL items are harmless if they do */
         PyTuple_SET_ITEM(tuple, 0, PyLong_FromLong((long)device.device_type));
         PyTuple_SET_ITEM(tuple, 1, PyLong_FromLong((long)device.device_id));
         if (PyErr_Occurred()) {
@@ -73,9 +74,10 @@ static PyObject *make_versioned(usmpy_array *array, DLDevice device, uint64_t fl
 static PyObject *make_legacy(usmpy_array *array, DLDevice device)
 {
     if ((array->flags & USMPY_WRITABLE) == 0) {
-        PyErr_SetString(PyExc_BufferError,
-                        "the array is read-only, which a DLPack capsule without a version cannot say; the consumer must "
-                        "pass max_version=(1, 0) or more");
+        PyErr_SetString(
+            PyExc_BufferError,
+            "the array is read-only, which a DLPack capsule without a version cannot say; the consumer must "
+            "pass max_version=(1, 0) or more");
         return NULL;
     }
     usm_view view = usmpy_view(array);
@@ -120,9 +122,10 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, DLDevice *devi
         id_object = PyTuple_GET_ITEM(dl_device, 1);
     }
     if (type_object == NULL || !PyLong_Check(type_object) || !PyLong_Check(id_object)) {
-        PyErr_Format(PyExc_TypeError,
-                     "dl_device is %R; None or a pair of ints (device type, device id) such as (1, 0) is allowed",
-                     dl_device);
+        PyErr_Format(
+            PyExc_TypeError,
+            "dl_device is %R; None or a pair of ints (device type, device id) such as (1, 0) is allowed",
+            dl_device);
         return -1;
     }
     int overflow_type, overflow_id;
@@ -140,12 +143,14 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, DLDevice *devi
     }
     char own[48];
     PyErr_Format(PyExc_BufferError,
-                 "dl_device is %R; this array's memory is on %s, id %d, and can be seen as no such device", dl_device,
-                 usm_dldevice_text((int32_t)device->device_type, own, sizeof own), (int)device->device_id);
+                 "dl_device is %R; this array's memory is on %s, id %d, and can be seen as no such device",
+                 dl_device, usm_dldevice_text((int32_t)device->device_type, own, sizeof own),
+                 (int)device->device_id);
     return -1;
 }
 
-/* For a CPU consumer: 1 to wait for pending work, 0 for stream=-1 (no synchronisation), -1 with BufferError. */
+/* For a CPU consumer: 1 to wait for pending work, 0 for stream=-1 (no synchronisation), -1 with BufferError.
+ */
 static int wants_wait(PyObject *stream)
 {
     if (!usmpy_given(stream)) {
@@ -158,20 +163,59 @@ static int wants_wait(PyObject *stream)
             return 0;
         }
     }
-    PyErr_Format(PyExc_BufferError, "stream is %R; memory of the CPU has no streams, so None or -1 is allowed",
-                 stream);
+    PyErr_Format(PyExc_BufferError,
+                 "stream is %R; memory of the CPU has no streams, so None or -1 is allowed", stream);
     return -1;
+}
+
+/*
+ * Keywords by address alone, which is how every compiled or Python caller passes them: false sends the call
+ * through the general parser.
+ */
+static bool quick_keywords(usmpy_state *state, PyObject *const *args, PyObject *kwnames, PyObject **out)
+{
+    out[0] = out[1] = out[2] = out[3] = NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); i++) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, i);
+        if (name == state->names[USMPY_max_version]) {
+            out[0] = args[i];
+        } else if (name == state->names[USMPY_stream]) {
+            out[1] = args[i];
+        } else if (name == state->names[USMPY_dl_device]) {
+            out[2] = args[i];
+        } else if (name == state->names[USMPY_copy]) {
+            out[3] = args[i];
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+static PyObject *export_copy(usmpy_state *state, usmpy_array *array, bool versioned, DLDevice device)
+{
+    usmpy_array *copy = usmpy_array_duplicate(state, array, array->queue, (usm_kind)array->alloc->kind,
+                                              (usm_dtype)array->dtype, 'K');
+    PyObject *capsule = NULL;
+    /* The copy is work of ours, about which the consumer knows nothing: waited for whatever stream says. */
+    if (copy != NULL && usmpy_finish_for_export(state, copy) == 0) {
+        capsule = versioned ? make_versioned(copy, device, DLPACK_FLAG_BITMASK_IS_COPIED)
+                            : make_legacy(copy, device);
+    }
+    Py_XDECREF(copy);
+    return capsule;
 }
 
 PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {
         "__dlpack__", 4, 0, 0, 0, {USMPY_max_version, USMPY_stream, USMPY_dl_device, USMPY_copy}};
-    usmpy_state *state = usmpy_state_of(self);
     usmpy_array *array = (usmpy_array *)self;
+    usmpy_state *state = array->state;
     PyObject *out[4];
     DLDevice device;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+    if ((kwnames == NULL || nargs != 0 || !quick_keywords(state, args, kwnames, out)) &&
+        usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     int versioned = wants_version(out[0]);
@@ -183,21 +227,11 @@ PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (wait < 0) {
         return NULL;
     }
-    uint64_t flags = 0;
-    Py_INCREF(array);
-    if (copy) {
-        Py_SETREF(array, usmpy_array_duplicate(state, array, array->queue, (usm_kind)array->alloc->kind,
-                                               (usm_dtype)array->dtype, 'K'));
-        if (array == NULL) {
-            return NULL;
-        }
-        flags = DLPACK_FLAG_BITMASK_IS_COPIED;
-        wait = 1; /* the copy is work of ours, about which the consumer knows nothing */
+    if (USM_UNLIKELY(copy)) {
+        return export_copy(state, array, versioned, device);
     }
-    PyObject *capsule = NULL;
-    if (wait == 0 || usmpy_finish_for_export(state, array) == 0) {
-        capsule = versioned ? make_versioned(array, device, flags) : make_legacy(array, device);
+    if (wait && usmpy_finish_for_export(state, array) < 0) {
+        return NULL;
     }
-    Py_DECREF(array);
-    return capsule;
+    return versioned ? make_versioned(array, device, 0) : make_legacy(array, device);
 }

@@ -44,14 +44,16 @@ void usmpy_tensor_delete(usmpy_tensor *tensor)
 static int refuse_device(const DLDevice *device)
 {
     char text[48];
-    PyErr_Format(PyExc_BufferError,
-                 "the memory is on DLPack device type %s, id %d, and no backend of this process has such a device; see "
-                 "usmpy.diagnose()",
-                 usm_dldevice_text((int32_t)device->device_type, text, sizeof text), (int)device->device_id);
+    PyErr_Format(
+        PyExc_BufferError,
+        "the memory is on DLPack device type %s, id %d, and no backend of this process has such a device; see "
+        "usmpy.diagnose()",
+        usm_dldevice_text((int32_t)device->device_type, text, sizeof text), (int)device->device_id);
     return -1;
 }
 
-/* The cached queue of the device that the memory is on, borrowed or new: *held is what the caller must drop. */
+/* The cached queue of the device that the memory is on, borrowed or new: *held is what the caller must drop.
+ */
 static PyObject *home_queue(usmpy_state *state, const DLDevice *device, PyObject **held)
 {
     *held = NULL;
@@ -60,7 +62,7 @@ static PyObject *home_queue(usmpy_state *state, const DLDevice *device, PyObject
     }
     usm_device *found;
     Py_BEGIN_ALLOW_THREADS
-    found = usm_device_from_dlpack((int32_t)device->device_type, (int32_t)device->device_id);
+        found = usm_device_from_dlpack((int32_t)device->device_type, (int32_t)device->device_id);
     Py_END_ALLOW_THREADS
     if (found == NULL) {
         refuse_device(device);
@@ -78,7 +80,8 @@ static bool usable_in_place(usm_place *from, usm_place *to)
 
 usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, PyObject *queue_object)
 {
-    const DLTensor *tensor = owned->versioned != NULL ? &owned->versioned->dl_tensor : &owned->legacy->dl_tensor;
+    const DLTensor *tensor =
+        owned->versioned != NULL ? &owned->versioned->dl_tensor : &owned->legacy->dl_tensor;
     uint64_t flags = owned->versioned != NULL ? owned->versioned->flags : 0;
     usmpy_array *array = NULL;
     PyObject *held = NULL;
@@ -102,7 +105,8 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, Py
     if (array == NULL) {
         goto failed;
     }
-    status = usm_dltensor_layout(tensor, dtype, usmpy_shape(array), usmpy_strides(array), &low, &high, &error);
+    status =
+        usm_dltensor_layout(tensor, dtype, usmpy_shape(array), usmpy_strides(array), &low, &high, &error);
     if (USM_LIKELY(status == USM_OK)) {
         char *data = (char *)tensor->data + tensor->byte_offset;
         bool versioned = owned->versioned != NULL;
@@ -133,44 +137,48 @@ failed:
 }
 
 /*
- * Takes the tensor out of its capsule: from here on the capsule's destructor does nothing. Atomic against another
- * thread that takes the same capsule.
+ * Takes the tensor out of its capsule: from here on the capsule's destructor does nothing. Atomic against
+ * another thread that takes the same capsule.
  */
 static int consume(PyObject *capsule, usmpy_tensor *tensor)
 {
-    const char *name = NULL;
-    void *pointer = NULL;
+    void *pointer;
+    int renamed = 0;
     *tensor = (usmpy_tensor){NULL, NULL};
-    USMPY_BEGIN_CRITICAL_SECTION(capsule);
-    name = PyCapsule_GetName(capsule);
-    if (name != NULL && strcmp(name, VERSIONED) == 0) {
-        pointer = tensor->versioned = PyCapsule_GetPointer(capsule, VERSIONED);
-        if (pointer != NULL && PyCapsule_SetName(capsule, "used_" VERSIONED) != 0) {
-            tensor->versioned = NULL;
+    USMPY_BEGIN_CRITICAL_SECTION(capsule)
+        ;
+        pointer = PyCapsule_GetPointer(capsule, VERSIONED);
+        if (USM_LIKELY(pointer != NULL)) {
+            renamed = PyCapsule_SetName(capsule, "used_" VERSIONED);
+            tensor->versioned = pointer;
+        } else if (PyCapsule_IsValid(capsule, LEGACY)) {
+            PyErr_Clear();
+            pointer = PyCapsule_GetPointer(capsule, LEGACY);
+            renamed = PyCapsule_SetName(capsule, "used_" LEGACY);
+            tensor->legacy = pointer;
         }
-    } else if (name != NULL && strcmp(name, LEGACY) == 0) {
-        pointer = tensor->legacy = PyCapsule_GetPointer(capsule, LEGACY);
-        if (pointer != NULL && PyCapsule_SetName(capsule, "used_" LEGACY) != 0) {
-            tensor->legacy = NULL;
-        }
-    }
     USMPY_END_CRITICAL_SECTION();
-    if (tensor->versioned != NULL || tensor->legacy != NULL) {
+    if (USM_LIKELY(pointer != NULL && renamed == 0)) {
         return 0;
     }
-    if (pointer == NULL && !PyErr_Occurred()) {
+    *tensor = (usmpy_tensor){NULL, NULL}; /* still the capsule's */
+    if (pointer == NULL) {
+        PyErr_Clear();
+        const char *name = PyCapsule_GetName(capsule);
         if (name != NULL && strncmp(name, "used_", 5) == 0) {
             PyErr_Format(PyExc_BufferError, "the DLPack capsule was used before: its name is '%s'", name);
         } else {
-            PyErr_Format(PyExc_BufferError,
-                         "the capsule's name is '%s'; a DLPack capsule is named 'dltensor_versioned' or 'dltensor'",
-                         name == NULL ? "" : name);
+            PyErr_Format(
+                PyExc_BufferError,
+                "the capsule's name is '%s'; a DLPack capsule is named 'dltensor_versioned' or 'dltensor'",
+                name == NULL ? "" : name);
         }
     }
     return -1;
 }
 
-static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject *producer, PyObject *queue_object)
+static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject *producer,
+                                 PyObject *queue_object)
 {
     usmpy_tensor tensor;
     if (USM_UNLIKELY(!PyCapsule_CheckExact(capsule))) {
@@ -185,16 +193,16 @@ static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject
         /* Of another major version only the deleter may be touched. */
         unsigned major = tensor.versioned->version.major, minor = tensor.versioned->version.minor;
         usmpy_tensor_delete(&tensor);
-        PyErr_Format(PyExc_BufferError, "the capsule is of DLPack version %u.%u; version 1 is understood", major,
-                     minor);
+        PyErr_Format(PyExc_BufferError, "the capsule is of DLPack version %u.%u; version 1 is understood",
+                     major, minor);
         return NULL;
     }
     return usmpy_array_from_tensor(state, &tensor, queue_object);
 }
 
 /*
- * Was the pending TypeError raised because the arguments did not bind, so that nothing of the callee ran? A Python
- * function that ran left a frame in the traceback; of a C function only its words can tell.
+ * Was the pending TypeError raised because the arguments did not bind, so that nothing of the callee ran? A
+ * Python function that ran left a frame in the traceback; of a C function only its words can tell.
  */
 static bool arguments_did_not_bind(void)
 {
@@ -219,13 +227,22 @@ static bool arguments_did_not_bind(void)
     return refused;
 }
 
-static usmpy_array *through_method(usmpy_state *state, PyObject *x, usmpy_route route, PyObject *queue_object)
+/* `method` may be NULL: then it is looked up. */
+static usmpy_array *through_method(usmpy_state *state, PyObject *x, usmpy_route route, PyObject *method,
+                                   PyObject *queue_object)
 {
     PyObject *capsule = NULL;
     if (route != USMPY_ROUTE_LEGACY) {
         PyObject *args[3] = {NULL, x, state->consumer_version};
-        capsule = PyObject_VectorcallMethod(state->dlpack, args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                                            state->consumer_kwnames);
+        if (USM_LIKELY(method != NULL)) {
+            Py_INCREF(method); /* the call may change the type */
+            capsule = PyObject_Vectorcall(method, args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                                          state->consumer_kwnames);
+            Py_DECREF(method);
+        } else {
+            capsule = PyObject_VectorcallMethod(state->dlpack, args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                                                state->consumer_kwnames);
+        }
         if (USM_UNLIKELY(capsule == NULL)) {
             if (!PyErr_ExceptionMatches(PyExc_TypeError) || !arguments_did_not_bind()) {
                 return NULL;
@@ -262,9 +279,9 @@ static int ask_lazy(usmpy_state *state, PyObject *x, usmpy_name which)
 }
 
 /*
- * A lazily conjugated or negated tensor shares memory with the plain one, and tables exist that hand it out as if it
- * were plain. Only complex elements, or views that are not compact or of one element (the imaginary part of a
- * conjugate), can carry such a bit: only those are asked. 0 or -1.
+ * A lazily conjugated or negated tensor shares memory with the plain one, and tables exist that hand it out
+ * as if it were plain. Only complex elements, or views that are not compact or of one element (the imaginary
+ * part of a conjugate), can carry such a bit: only those are asked. 0 or -1.
  */
 static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
 {
@@ -282,10 +299,11 @@ static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
         set = ask_lazy(state, x, USMPY_is_neg);
     }
     if (set > 0) {
-        PyErr_Format(PyExc_BufferError,
-                     "the %s has its conjugate or negative bit set, which DLPack cannot express; resolve it first "
-                     "(resolve_conj(), resolve_neg())",
-                     Py_TYPE(x)->tp_name);
+        PyErr_Format(
+            PyExc_BufferError,
+            "the %s has its conjugate or negative bit set, which DLPack cannot express; resolve it first "
+            "(resolve_conj(), resolve_neg())",
+            Py_TYPE(x)->tp_name);
     }
     return set == 0 ? 0 : -1;
 }
@@ -296,13 +314,15 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
     usmpy_tensor tensor = {NULL, NULL};
     if (USM_UNLIKELY(entry->api->managed_tensor_from_py_object_no_sync(x, &tensor.versioned) != 0)) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without saying why", Py_TYPE(x)->tp_name);
+            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without saying why",
+                         Py_TYPE(x)->tp_name);
         }
         return NULL;
     }
     if (USM_UNLIKELY(tensor.versioned == NULL || tensor.versioned->version.major != 1)) {
         usmpy_tensor_delete(&tensor);
-        PyErr_Format(PyExc_BufferError, "the exchange table of %s gave no DLPack 1 tensor", Py_TYPE(x)->tp_name);
+        PyErr_Format(PyExc_BufferError, "the exchange table of %s gave no DLPack 1 tensor",
+                     Py_TYPE(x)->tp_name);
         return NULL;
     }
     if (entry->lazy && USM_UNLIKELY(check_lazy(state, x, &tensor.versioned->dl_tensor) < 0)) {
@@ -318,29 +338,32 @@ static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *
     PyObject *method = PyObject_GetAttr(x, state->dlpack);
     if (method == NULL) {
         if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
-            PyErr_Format(PyExc_TypeError, "x is a %s, which has no __dlpack__ method%s", Py_TYPE(x)->tp_name,
-                         PyCapsule_CheckExact(x) ? "; give the array that made the capsule" : "; asarray takes more");
+            PyErr_Format(
+                PyExc_TypeError, "x is a %s, which has no __dlpack__ method%s", Py_TYPE(x)->tp_name,
+                PyCapsule_CheckExact(x) ? "; give the array that made the capsule" : "; asarray takes more");
         }
         return NULL;
     }
     Py_DECREF(method);
-    return through_method(state, x, USMPY_ROUTE_VERSIONED, queue_object);
+    return through_method(state, x, USMPY_ROUTE_VERSIONED, NULL, queue_object);
 }
 
 usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object)
 {
-    usmpy_type_entry entry;
-    if (usmpy_type_lookup(state, Py_TYPE(x), &entry) < 0) {
+    usmpy_type_entry room;
+    const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(x), &room);
+    if (entry == NULL) {
         return NULL;
     }
-    switch (entry.route) {
-    case USMPY_ROUTE_TABLE:
-        return through_table(state, x, &entry, queue_object);
-    case USMPY_ROUTE_VERSIONED:
-    case USMPY_ROUTE_LEGACY:
-        return through_method(state, x, entry.route, queue_object);
-    default:
-        return through_instance(state, x, queue_object);
+    switch (entry->route) {
+        case USMPY_ROUTE_TABLE:
+            room = *entry; /* the call may run Python code that changes the cache */
+            return through_table(state, x, &room, queue_object);
+        case USMPY_ROUTE_VERSIONED:
+        case USMPY_ROUTE_LEGACY:
+            return through_method(state, x, entry->route, entry->method, queue_object);
+        default:
+            return through_instance(state, x, queue_object);
     }
 }
 
@@ -361,14 +384,14 @@ PyObject *usmpy_queue_from_dlpack_device(usmpy_state *state, PyObject *device)
         }
         PyErr_Clear();
     }
-    return PyErr_Format(PyExc_TypeError,
-                        "device is %R; a DLPack device is a pair of ints (device type, device id), such as (1, 0)",
-                        device);
+    return PyErr_Format(
+        PyExc_TypeError,
+        "device is %R; a DLPack device is a pair of ints (device type, device id), such as (1, 0)", device);
 }
 
 /*
- * `array` as the caller wants it: on `queue_object` (NULL: where it is), copied or not (copy: -1 where the caller leaves
- * it open). Takes the array over.
+ * `array` as the caller wants it: on `queue_object` (NULL: where it is), copied or not (copy: -1 where the
+ * caller leaves it open). Takes the array over.
  */
 static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *queue_object, int copy,
                               bool foreign)
@@ -381,8 +404,9 @@ static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *
         }
         result = (PyObject *)usmpy_array_on_queue(state, array, queue);
     } else if (copy == 0) {
-        PyErr_SetString(PyExc_BufferError,
-                        "copy=False, but the memory cannot be used on the device that was asked for without a copy");
+        PyErr_SetString(
+            PyExc_BufferError,
+            "copy=False, but the memory cannot be used on the device that was asked for without a copy");
     } else {
         usm_kind kind = in_place && !foreign ? (usm_kind)array->alloc->kind : USM_DEVICE;
         usmpy_array *duplicate =
@@ -442,12 +466,13 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
 }
 
 PyMethodDef usmpy_dlpack_functions[] = {
-    USMPY_METHOD("from_dlpack", from_dlpack,
-                 "from_dlpack(x, /, *, device=None, copy=None)\n--\n\n"
-                 "The memory of any library's array as a USMArray, without a copy where that is possible.\n\n"
-                 "device: anything that Device.create_device takes, or a DLPack pair such as (1, 0); None leaves the memory\n"
-                 "where it is, on the cached queue of its device. copy: True always copies, False never does (BufferError where\n"
-                 "a copy would be needed), None copies only if it must. TypeError for objects without __dlpack__; BufferError\n"
-                 "for what cannot be exchanged. Source: array API standard 2024.12, from_dlpack; DLPack 1.3."),
+    USMPY_METHOD(
+        "from_dlpack", from_dlpack,
+        "from_dlpack(x, /, *, device=None, copy=None)\n--\n\n"
+        "The memory of any library's array as a USMArray, without a copy where that is possible.\n\n"
+        "device: anything that Device.create_device takes, or a DLPack pair such as (1, 0); None leaves the memory\n"
+        "where it is, on the cached queue of its device. copy: True always copies, False never does (BufferError where\n"
+        "a copy would be needed), None copies only if it must. TypeError for objects without __dlpack__; BufferError\n"
+        "for what cannot be exchanged. Source: array API standard 2024.12, from_dlpack; DLPack 1.3."),
     {0},
 };

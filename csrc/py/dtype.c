@@ -53,7 +53,8 @@ static int from_numpy_dtype(PyObject *object, usm_dtype *dtype)
     return found;
 }
 
-/* numpy.float32 and the like are classes; their names are those of the types, but for numpy.bool_ of NumPy 1. */
+/* numpy.float32 and the like are classes; their names are those of the types, but for numpy.bool_ of NumPy 1.
+ */
 static usm_dtype from_class(PyTypeObject *class)
 {
     if (class == &PyBool_Type) {
@@ -113,10 +114,11 @@ int usmpy_dtype_convert(usmpy_state *state, PyObject *object, usm_dtype *dtype)
 {
     int found = convert(state, object, dtype);
     if (found == 0) {
-        PyErr_Format(PyExc_TypeError,
-                     "dtype is %R; a DType such as usmpy.float32, its name, a Python or NumPy scalar type, or a "
-                     "numpy.dtype of native byte order is allowed",
-                     object);
+        PyErr_Format(
+            PyExc_TypeError,
+            "dtype is %R; a DType such as usmpy.float32, its name, a Python or NumPy scalar type, or a "
+            "numpy.dtype of native byte order is allowed",
+            object);
     }
     return found > 0 ? 0 : -1;
 }
@@ -217,11 +219,12 @@ static void dtype_dealloc(PyObject *self)
 }
 
 static PyType_Slot dtype_slots[] = {
-    {Py_tp_doc, "DType(name, /)\n--\n\n"
-                "A data type: usmpy.float32 and its siblings, one object each.\n\n"
-                "Equal to its name and to the numpy.dtype of the same elements. Held and exchanged bit for bit are the\n"
-                "types of DLPack 1.3 with one lane: bool, integers, float16 to float64, complex32 to complex128, bfloat16,\n"
-                "float8, and the packed float6 and float4. Raises TypeError for any other name."},
+    {Py_tp_doc,
+     "DType(name, /)\n--\n\n"
+     "A data type: usmpy.float32 and its siblings, one object each.\n\n"
+     "Equal to its name and to the numpy.dtype of the same elements. Held and exchanged bit for bit are the\n"
+     "types of DLPack 1.3 with one lane: bool, integers, float16 to float64, complex32 to complex128, bfloat16,\n"
+     "float8, and the packed float6 and float4. Raises TypeError for any other name."},
     {Py_tp_new, dtype_new},
     {Py_tp_dealloc, dtype_dealloc},
     {Py_tp_repr, dtype_repr},
@@ -266,9 +269,10 @@ usm_dtype usmpy_default_float(const usm_device *device)
 
 static int refuse_scalar(PyObject *scalar, usm_dtype dtype)
 {
-    PyErr_Format(PyExc_TypeError,
-                 "a Python %s cannot be put into an array of dtype %s without losing its kind; convert it first",
-                 Py_TYPE(scalar)->tp_name, usm_dtype_table[dtype].name);
+    PyErr_Format(
+        PyExc_TypeError,
+        "a Python %s cannot be put into an array of dtype %s without losing its kind; convert it first",
+        Py_TYPE(scalar)->tp_name, usm_dtype_table[dtype].name);
     return -1;
 }
 

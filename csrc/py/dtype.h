@@ -10,8 +10,8 @@ typedef struct usmpy_dtype {
 } usmpy_dtype;
 
 /*
- * The dtype argument of a function: a DType, its name, a Python or NumPy scalar type, a numpy.dtype of native byte
- * order. 0, or -1 with a TypeError.
+ * The dtype argument of a function: a DType, its name, a Python or NumPy scalar type, a numpy.dtype of native
+ * byte order. 0, or -1 with a TypeError.
  */
 int usmpy_dtype_convert(usmpy_state *state, PyObject *object, usm_dtype *dtype);
 
@@ -25,9 +25,9 @@ static inline PyObject *usmpy_dtype_object(usmpy_state *state, usm_dtype dtype)
 usm_dtype usmpy_default_float(const usm_device *device);
 
 /*
- * One element from a Python number, as the array API standard mixes scalars and arrays: bool into anything, int into
- * integers that hold it and all above, float into floating-point and above, complex into complex. 0, or -1 with
- * TypeError or OverflowError.
+ * One element from a Python number, as the array API standard mixes scalars and arrays: bool into anything,
+ * int into integers that hold it and all above, float into floating-point and above, complex into complex. 0,
+ * or -1 with TypeError or OverflowError.
  */
 int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtype, void *element);
 /* The Python number of one element; NULL with TypeError for types without one (packed and float8). */

@@ -9,30 +9,30 @@
 static PyObject *exception_class(usmpy_state *state, usm_status status)
 {
     switch (status) {
-    case USM_MEMORY:
-        return PyExc_MemoryError;
-    case USM_VALUE:
-        return PyExc_ValueError;
-    case USM_TYPE:
-        return PyExc_TypeError;
-    case USM_INDEX:
-        return PyExc_IndexError;
-    case USM_BUFFER:
-        return PyExc_BufferError;
-    case USM_TIMEOUT:
-        return PyExc_TimeoutError;
-    case USM_FORKED:
-        return PyExc_RuntimeError;
-    case USM_INTERRUPTED:
-        return PyExc_KeyboardInterrupt;
-    case USM_PLACEMENT:
-        return state->placement_error;
-    case USM_UNAVAILABLE:
-        return state->backend_unavailable;
-    case USM_NOT_FOUND:
-        return state->device_not_found;
-    default:
-        return state->usm_error;
+        case USM_MEMORY:
+            return PyExc_MemoryError;
+        case USM_VALUE:
+            return PyExc_ValueError;
+        case USM_TYPE:
+            return PyExc_TypeError;
+        case USM_INDEX:
+            return PyExc_IndexError;
+        case USM_BUFFER:
+            return PyExc_BufferError;
+        case USM_TIMEOUT:
+            return PyExc_TimeoutError;
+        case USM_FORKED:
+            return PyExc_RuntimeError;
+        case USM_INTERRUPTED:
+            return PyExc_KeyboardInterrupt;
+        case USM_PLACEMENT:
+            return state->placement_error;
+        case USM_UNAVAILABLE:
+            return state->backend_unavailable;
+        case USM_NOT_FOUND:
+            return state->device_not_found;
+        default:
+            return state->usm_error;
     }
 }
 
@@ -105,8 +105,7 @@ usm_status usmpy_capture_exception(usm_error *error)
     Py_XDECREF(traceback);
 #endif
     void *payload = usmpy_deferred_hold(exception);
-    usm_failure *failure =
-        payload == NULL ? NULL : usm_failure_from_payload(payload, usmpy_deferred_release);
+    usm_failure *failure = payload == NULL ? NULL : usm_failure_from_payload(payload, usmpy_deferred_release);
     if (failure == NULL) {
         Py_XDECREF(payload == NULL ? exception : NULL);
         return usm_error_set(error, USM_MEMORY,

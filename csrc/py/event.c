@@ -14,7 +14,7 @@ PyObject *usmpy_event_wrap(usmpy_state *state, usm_event *event)
     usmpy_event *self;
     if (state->n_spare_events > 0) {
         self = (usmpy_event *)state->spare_events[--state->n_spare_events];
-        PyObject_Init((PyObject *)self, state->event_type);
+        usmpy_revive_object((PyObject *)self, state->event_type);
     } else {
         self = PyObject_New(usmpy_event, state->event_type);
         if (self == NULL) {
@@ -52,7 +52,8 @@ static usm_event *core(PyObject *self)
 static PyObject *event_repr(PyObject *self)
 {
     static const char *const names[] = {"submitted", "running", "complete", "error"};
-    return PyUnicode_FromFormat("<Event %s at %p>", names[usm_event_get_state(core(self))], (void *)core(self));
+    return PyUnicode_FromFormat("<Event %s at %p>", names[usm_event_get_state(core(self))],
+                                (void *)core(self));
 }
 
 static PyObject *get_status(PyObject *self, void *unused)
@@ -117,14 +118,16 @@ static PyObject *event_exception(PyObject *self, PyObject *unused)
     return usmpy_failure_exception(usmpy_state_of(self), event->failure);
 }
 
-/* Waits for every event, whatever happens to the others; then raises the first error in the order of the list. */
+/* Waits for every event, whatever happens to the others; then raises the first error in the order of the
+ * list. */
 static int wait_all(usmpy_state *state, PyObject *items, int64_t deadline_ns)
 {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_Fast_GET_ITEM(items, i);
         if (!Py_IS_TYPE(item, state->event_type)) {
-            PyErr_Format(PyExc_TypeError, "events[%zd] is a %s; Events are allowed", i, Py_TYPE(item)->tp_name);
+            PyErr_Format(PyExc_TypeError, "events[%zd] is a %s; Events are allowed", i,
+                         Py_TYPE(item)->tp_name);
             return -1;
         }
     }
@@ -165,7 +168,8 @@ static PyObject *event_wait_all(PyObject *type, PyObject *const *args, Py_ssize_
     PyObject *items = PySequence_Tuple(out[0]);
     if (items == NULL) {
         if (PyErr_ExceptionMatches(PyExc_TypeError)) {
-            PyErr_Format(PyExc_TypeError, "events is a %s; a sequence of Events is allowed", Py_TYPE(out[0])->tp_name);
+            PyErr_Format(PyExc_TypeError, "events is a %s; a sequence of Events is allowed",
+                         Py_TYPE(out[0])->tp_name);
         }
         return NULL;
     }
@@ -198,10 +202,11 @@ static PyGetSetDef event_getset[] = {
 };
 
 static PyMethodDef event_methods[] = {
-    USMPY_METHOD("wait", event_wait,
-                 "wait($self, timeout=None)\n--\n\n"
-                 "Block until the work has ended; its error is raised here, every time.\n\n"
-                 "timeout in seconds: TimeoutError when it runs out. UsmError inside a task that the event waits for."),
+    USMPY_METHOD(
+        "wait", event_wait,
+        "wait($self, timeout=None)\n--\n\n"
+        "Block until the work has ended; its error is raised here, every time.\n\n"
+        "timeout in seconds: TimeoutError when it runs out. UsmError inside a task that the event waits for."),
     {"exception", event_exception, METH_NOARGS,
      "exception($self)\n--\n\nThe exception that wait() raises; None while the work runs and when it succeeded."},
     {"wait_all", (PyCFunction)(void (*)(void))event_wait_all, METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
@@ -217,8 +222,9 @@ static PyMemberDef event_members[] = {
 };
 
 static PyType_Slot event_slots[] = {
-    {Py_tp_doc, "A piece of asynchronous work: what submitting returns. It can be awaited.\n\n"
-                "Work that depends on failed work does not run, and ends in 'error' with the first error as its cause."},
+    {Py_tp_doc,
+     "A piece of asynchronous work: what submitting returns. It can be awaited.\n\n"
+     "Work that depends on failed work does not run, and ends in 'error' with the first error as its cause."},
     {Py_tp_dealloc, event_dealloc},
     {Py_tp_repr, event_repr},
     {Py_tp_getset, event_getset},

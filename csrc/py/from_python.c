@@ -31,9 +31,10 @@ static PyObject *to_number(usmpy_state *state, PyObject *object)
     if (PyIndex_Check(object)) {
         return PyNumber_Index(object);
     }
-    return PyErr_Format(PyExc_TypeError,
-                        "%R is neither an array nor a number nor a sequence of these; obj cannot be made into an array",
-                        object);
+    return PyErr_Format(
+        PyExc_TypeError,
+        "%R is neither an array nor a number nor a sequence of these; obj cannot be made into an array",
+        object);
 }
 
 static int survey_number(usmpy_state *state, PyObject *object, survey *survey)
@@ -60,7 +61,8 @@ static int survey_level(usmpy_state *state, PyObject *object, int depth, survey 
         survey->ndim = depth;
     }
     if (sequence == (depth == survey->ndim)) {
-        PyErr_Format(PyExc_ValueError, "obj is ragged: at depth %d there are both numbers and sequences", depth);
+        PyErr_Format(PyExc_ValueError, "obj is ragged: at depth %d there are both numbers and sequences",
+                     depth);
         return -1;
     }
     if (!sequence) {
@@ -79,8 +81,8 @@ static int survey_level(usmpy_state *state, PyObject *object, int depth, survey 
     if (survey->shape[depth] < 0) {
         survey->shape[depth] = n;
     } else if (survey->shape[depth] != n) {
-        PyErr_Format(PyExc_ValueError, "obj is ragged: at depth %d there are sequences of %lld and of %zd", depth,
-                     (long long)survey->shape[depth], n);
+        PyErr_Format(PyExc_ValueError, "obj is ragged: at depth %d there are sequences of %lld and of %zd",
+                     depth, (long long)survey->shape[depth], n);
         status = -1;
     }
     if (n == 0 && survey->ndim < 0) {
@@ -118,7 +120,8 @@ static int write_level(usmpy_state *state, PyObject *object, int depth, const su
             PyErr_SetString(PyExc_RuntimeError, "obj changed its size while it was read");
             status = -1;
         } else {
-            status = write_level(state, PySequence_Fast_GET_ITEM(items, i), depth + 1, survey, dtype, element);
+            status =
+                write_level(state, PySequence_Fast_GET_ITEM(items, i), depth + 1, survey, dtype, element);
         }
     }
     Py_DECREF(items);

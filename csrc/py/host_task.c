@@ -27,8 +27,8 @@ static void drop(usm_deferred *node)
 }
 
 /*
- * On the queue's thread. The arguments go before the GIL does: what the task held last is freed here, and not by a
- * later visit of some other thread.
+ * On the queue's thread. The arguments go before the GIL does: what the task held last is freed here, and not
+ * by a later visit of some other thread.
  */
 static usm_status run(void *argument, usm_error *error)
 {
@@ -48,7 +48,8 @@ static usm_status run(void *argument, usm_error *error)
 int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps)
 {
     if (usmpy_has_ended()) {
-        PyErr_SetString(PyExc_RuntimeError, "a host task cannot be submitted while the interpreter shuts down");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "a host task cannot be submitted while the interpreter shuts down");
         return -1;
     }
     host_task *task = usm_malloc(sizeof *task + (size_t)nargs * sizeof(PyObject *));

@@ -7,8 +7,8 @@
 #include "../core/command.h"
 
 /*
- * A command that calls args[0](*args[1:nargs]), and the keep that owns function and arguments (added to *keeps). 0, or
- * -1 with MemoryError, or RuntimeError when the interpreter is about to go.
+ * A command that calls args[0](*args[1:nargs]), and the keep that owns function and arguments (added to
+ * *keeps). 0, or -1 with MemoryError, or RuntimeError when the interpreter is about to go.
  */
 int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps);
 

@@ -47,14 +47,15 @@ int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
     }
     /* The consumer may write, so readers are waited for as well. */
     usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
-    if (usmpy_wait_alloc(usmpy_state_of(self), array->alloc, mode, INT64_MAX) < 0) {
+    if (usmpy_wait_alloc(((usmpy_array *)self)->state, array->alloc, mode, INT64_MAX) < 0) {
         return -1;
     }
     view->internal = NULL;
     view->strides = NULL;
     view->itemsize = info->itemsize;
     if ((flags & PyBUF_STRIDES) == PyBUF_STRIDES && array->ndim == 1) {
-        /* In `internal` itself, as PyBuffer_FillInfo keeps the shape in `len`: no memory for the common case. */
+        /* In `internal` itself, as PyBuffer_FillInfo keeps the shape in `len`: no memory for the common case.
+         */
         view->internal = (void *)(intptr_t)(usmpy_strides(array)[0] * info->itemsize);
         view->strides = (Py_ssize_t *)&view->internal;
     } else if ((flags & PyBUF_STRIDES) == PyBUF_STRIDES && array->ndim > 1) {

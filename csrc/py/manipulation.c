@@ -1,4 +1,5 @@
-/* Manipulation functions of the array API standard: views where that is possible, else one copy on the array's queue. */
+/* Manipulation functions of the array API standard: views where that is possible, else one copy on the
+ * array's queue. */
 #include "args.h"
 #include "array.h"
 #include "deferred.h"
@@ -47,8 +48,8 @@ static int complete_shape(usmpy_array *array, int ndim, int64_t *shape)
         known = -1;
     }
     if (known != array->size) {
-        PyErr_Format(PyExc_ValueError, "an array of %lld elements cannot be reshaped to %s", (long long)array->size,
-                     usm_layout_text(ndim, shape, text, sizeof text));
+        PyErr_Format(PyExc_ValueError, "an array of %lld elements cannot be reshaped to %s",
+                     (long long)array->size, usm_layout_text(ndim, shape, text, sizeof text));
         return -1;
     }
     return 0;
@@ -73,7 +74,8 @@ static PyObject *reshape(PyObject *module, PyObject *const *args, Py_ssize_t nar
     if (ndim < 0 || complete_shape(array, ndim, shape) < 0) {
         return NULL;
     }
-    bool possible = usm_layout_reshape(array->ndim, usmpy_shape(array), usmpy_strides(array), ndim, shape, strides);
+    bool possible =
+        usm_layout_reshape(array->ndim, usmpy_shape(array), usmpy_strides(array), ndim, shape, strides);
     if (possible && copy != 1) {
         return (PyObject *)usmpy_array_view(state, array, array->data, ndim, shape, strides);
     }
@@ -111,7 +113,8 @@ static PyObject *permute_dims(PyObject *module, PyObject *const *args, Py_ssize_
         return NULL;
     }
     if (n != array->ndim) {
-        return PyErr_Format(PyExc_ValueError, "axes has %d entries; the array has %d dimensions, each must occur once", n,
+        return PyErr_Format(PyExc_ValueError,
+                            "axes has %d entries; the array has %d dimensions, each must occur once", n,
                             array->ndim);
     }
     for (int i = 0; i < n; i++) {
@@ -136,7 +139,8 @@ static PyObject *squeeze(PyObject *module, PyObject *const *args, Py_ssize_t nar
     int n = array == NULL ? -1 : usmpy_parse_axes(out[1], array->ndim, axes, "axis");
     for (int i = 0; i < n; i++) {
         if (usmpy_shape(array)[axes[i]] != 1) {
-            return PyErr_Format(PyExc_ValueError, "axis %d has length %lld; only axes of length 1 can be squeezed", axes[i],
+            return PyErr_Format(PyExc_ValueError,
+                                "axis %d has length %lld; only axes of length 1 can be squeezed", axes[i],
                                 (long long)usmpy_shape(array)[axes[i]]);
         }
         gone |= UINT64_C(1) << axes[i];
@@ -167,7 +171,8 @@ static PyObject *expand_dims(PyObject *module, PyObject *const *args, Py_ssize_t
         return NULL;
     }
     if (array->ndim == USM_MAX_NDIM) {
-        return PyErr_Format(PyExc_ValueError, "the array has %d dimensions already, the most that is allowed", USM_MAX_NDIM);
+        return PyErr_Format(PyExc_ValueError, "the array has %d dimensions already, the most that is allowed",
+                            USM_MAX_NDIM);
     }
     int axis = out[1] == NULL ? 0 : usmpy_parse_axis(out[1], array->ndim + 1, "axis");
     if (axis < 0) {
@@ -244,15 +249,16 @@ static PyObject *broadcast_to(PyObject *module, PyObject *const *args, Py_ssize_
     }
     usmpy_array *view = usmpy_array_view(state, array, array->data, ndim, shape, strides);
     if (view != NULL && usm_layout_repeats(ndim, usmpy_shape(view), usmpy_strides(view))) {
-        view->flags &= (uint8_t)~USMPY_WRITABLE; /* one element in many places: writing would depend on the order */
+        view->flags &=
+            (uint8_t)~USMPY_WRITABLE; /* one element in many places: writing would depend on the order */
     }
     return (PyObject *)view;
 }
 
 static PyObject *astype(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {
-        "astype", 4, 2, 2, 2, {USMPY_x, USMPY_dtype, USMPY_copy, USMPY_device}};
+    static const usmpy_signature signature = {"astype", 4, 2,
+                                              2,        2, {USMPY_x, USMPY_dtype, USMPY_copy, USMPY_device}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[4];
     usm_dtype dtype;
@@ -287,8 +293,8 @@ static int parse_operands(usmpy_state *state, PyObject *argument, const char *fu
     operands->items = usmpy_is_array(state, argument) ? NULL : PySequence_Tuple(argument);
     if (operands->items == NULL) {
         if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)) {
-            PyErr_Format(PyExc_TypeError, "%s(): arrays is a %s; a sequence of USMArrays is allowed", function,
-                         Py_TYPE(argument)->tp_name);
+            PyErr_Format(PyExc_TypeError, "%s(): arrays is a %s; a sequence of USMArrays is allowed",
+                         function, Py_TYPE(argument)->tp_name);
         }
         return -1;
     }
@@ -312,10 +318,11 @@ static int parse_operands(usmpy_state *state, PyObject *argument, const char *fu
         usm_dtype before = i == 0 ? (usm_dtype)array->dtype : operands->dtype;
         operands->dtype = usm_dtype_promote(before, (usm_dtype)array->dtype);
         if (operands->dtype == USM_NO_DTYPE) {
-            PyErr_Format(PyExc_TypeError,
-                         "%s(): arrays[%zd] has dtype %s, and there is no common type of it and %s (array API standard, "
-                         "type promotion); cast one with astype()",
-                         function, i, usm_dtype_table[array->dtype].name, usm_dtype_table[before].name);
+            PyErr_Format(
+                PyExc_TypeError,
+                "%s(): arrays[%zd] has dtype %s, and there is no common type of it and %s (array API standard, "
+                "type promotion); cast one with astype()",
+                function, i, usm_dtype_table[array->dtype].name, usm_dtype_table[before].name);
             break;
         }
     }
@@ -330,7 +337,8 @@ static int parse_operands(usmpy_state *state, PyObject *argument, const char *fu
     return 0;
 }
 
-/* Copies `src`, seen with this shape, into the result from `offset` along `axis`; returns its length there, or -1. */
+/* Copies `src`, seen with this shape, into the result from `offset` along `axis`; returns its length there,
+ * or -1. */
 static int64_t put(usmpy_state *state, usmpy_array *result, usmpy_array *src, int ndim, const int64_t *shape,
                    const int64_t *strides, int axis, int64_t offset)
 {
@@ -362,7 +370,8 @@ static usmpy_array *concat_flat(usmpy_state *state, const operands *operands)
         usmpy_array *array = operands->arrays[i];
         int64_t strides[USM_MAX_NDIM];
         usm_layout_compact(array->ndim, usmpy_shape(array), 'C', strides);
-        /* The piece of the vector, seen in the array's shape: one strided copy, whatever the source's strides. */
+        /* The piece of the vector, seen in the array's shape: one strided copy, whatever the source's
+         * strides. */
         char *data = result->data;
         if (data != NULL) {
             data += offset * usm_dtype_table[result->dtype].itemsize;
@@ -386,7 +395,8 @@ static usmpy_array *concat_axis(usmpy_state *state, const operands *operands, Py
     int ndim = first->ndim;
     int64_t shape[USM_MAX_NDIM], offset = 0;
     if (ndim == 0) {
-        PyErr_SetString(PyExc_ValueError, "concat(): arrays of 0 dimensions have no axis; use stack, or axis=None");
+        PyErr_SetString(PyExc_ValueError,
+                        "concat(): arrays of 0 dimensions have no axis; use stack, or axis=None");
         return NULL;
     }
     int axis = axis_argument == NULL ? 0 : usmpy_parse_axis(axis_argument, ndim, "axis");
@@ -402,10 +412,11 @@ static usmpy_array *concat_axis(usmpy_state *state, const operands *operands, Py
         }
         if (!fits) {
             char a[200], b[200];
-            PyErr_Format(PyExc_ValueError,
-                         "concat(): arrays[%zd] has shape %s and arrays[0] has %s; they may differ in axis %d alone", i,
-                         usm_layout_text(array->ndim, usmpy_shape(array), a, sizeof a),
-                         usm_layout_text(ndim, usmpy_shape(first), b, sizeof b), axis);
+            PyErr_Format(
+                PyExc_ValueError,
+                "concat(): arrays[%zd] has shape %s and arrays[0] has %s; they may differ in axis %d alone",
+                i, usm_layout_text(array->ndim, usmpy_shape(array), a, sizeof a),
+                usm_layout_text(ndim, usmpy_shape(first), b, sizeof b), axis);
             return NULL;
         }
         shape[axis] += usmpy_shape(array)[axis];
@@ -414,7 +425,8 @@ static usmpy_array *concat_axis(usmpy_state *state, const operands *operands, Py
         usmpy_array_empty(state, operands->queue, operands->kind, operands->dtype, ndim, shape, 'C', false);
     for (Py_ssize_t i = 0; result != NULL && i < operands->n; i++) {
         usmpy_array *array = operands->arrays[i];
-        int64_t length = put(state, result, array, ndim, usmpy_shape(array), usmpy_strides(array), axis, offset);
+        int64_t length =
+            put(state, result, array, ndim, usmpy_shape(array), usmpy_strides(array), axis, offset);
         if (length < 0) {
             Py_CLEAR(result);
         }
@@ -448,7 +460,8 @@ static usmpy_array *stack_arrays(usmpy_state *state, const operands *operands, P
     int ndim = first->ndim;
     int64_t shape[USM_MAX_NDIM];
     if (ndim == USM_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "stack(): the result would have more than %d dimensions", USM_MAX_NDIM);
+        PyErr_Format(PyExc_ValueError, "stack(): the result would have more than %d dimensions",
+                     USM_MAX_NDIM);
         return NULL;
     }
     int axis = axis_argument == NULL ? 0 : usmpy_parse_axis(axis_argument, ndim + 1, "axis");
@@ -460,7 +473,8 @@ static usmpy_array *stack_arrays(usmpy_state *state, const operands *operands, P
         if (array->ndim != ndim ||
             memcmp(usmpy_shape(array), usmpy_shape(first), (size_t)ndim * sizeof *shape) != 0) {
             char a[200], b[200];
-            PyErr_Format(PyExc_ValueError, "stack(): arrays[%zd] has shape %s and arrays[0] has %s; they must be equal", i,
+            PyErr_Format(PyExc_ValueError,
+                         "stack(): arrays[%zd] has shape %s and arrays[0] has %s; they must be equal", i,
                          usm_layout_text(array->ndim, usmpy_shape(array), a, sizeof a),
                          usm_layout_text(ndim, usmpy_shape(first), b, sizeof b));
             return NULL;
@@ -470,8 +484,8 @@ static usmpy_array *stack_arrays(usmpy_state *state, const operands *operands, P
         shape[i] = i == axis ? operands->n : usmpy_shape(first)[from];
         from += i != axis;
     }
-    usmpy_array *result =
-        usmpy_array_empty(state, operands->queue, operands->kind, operands->dtype, ndim + 1, shape, 'C', false);
+    usmpy_array *result = usmpy_array_empty(state, operands->queue, operands->kind, operands->dtype, ndim + 1,
+                                            shape, 'C', false);
     shape[axis] = 1;
     for (Py_ssize_t n = 0; result != NULL && n < operands->n; n++) {
         int64_t strides[USM_MAX_NDIM];
@@ -532,7 +546,8 @@ static int copy_between(usmpy_state *state, usmpy_array *dst, usmpy_array *src, 
                      usm_dtype_table[src->dtype].name, names[casting], usm_dtype_table[dst->dtype].name);
         return -1;
     }
-    if (!usm_layout_broadcast(src->ndim, usmpy_shape(src), usmpy_strides(src), dst->ndim, usmpy_shape(dst), strides)) {
+    if (!usm_layout_broadcast(src->ndim, usmpy_shape(src), usmpy_strides(src), dst->ndim, usmpy_shape(dst),
+                              strides)) {
         char from[200], to[200];
         PyErr_Format(PyExc_ValueError, "copyto(): src of shape %s does not broadcast to dst's shape %s",
                      usm_layout_text(src->ndim, usmpy_shape(src), from, sizeof from),
@@ -567,7 +582,8 @@ static PyObject *copyto(PyObject *module, PyObject *const *args, Py_ssize_t narg
     if (dst != NULL) {
         src = usmpy_operand(state, out[1], ((usmpy_array *)dst)->queue);
     } else if (!PyErr_Occurred()) {
-        PyErr_Format(PyExc_TypeError, "copyto(): dst is a %s; a USMArray or another library's array is allowed",
+        PyErr_Format(PyExc_TypeError,
+                     "copyto(): dst is a %s; a USMArray or another library's array is allowed",
                      Py_TYPE(out[0])->tp_name);
     }
     if (src != NULL) {
@@ -587,14 +603,17 @@ static PyObject *copyto(PyObject *module, PyObject *const *args, Py_ssize_t narg
 }
 
 PyMethodDef usmpy_manipulation_functions[] = {
-    USMPY_METHOD("reshape", reshape,
-                 "reshape(x, /, shape, *, copy=None)\n--\n\n"
-                 "The elements of x, in row-major order, in another shape; one length may be -1.\n\n"
-                 "A view where the strides allow it. copy=False: ValueError where they do not; copy=True: always a copy."),
-    USMPY_METHOD("permute_dims", permute_dims,
-                 "permute_dims(x, /, axes)\n--\n\nView with axis axes[i] of x as axis i. Each axis occurs once."),
-    USMPY_METHOD("squeeze", squeeze,
-                 "squeeze(x, /, axis)\n--\n\nView without the named axes (an int or a tuple), which must have length 1."),
+    USMPY_METHOD(
+        "reshape", reshape,
+        "reshape(x, /, shape, *, copy=None)\n--\n\n"
+        "The elements of x, in row-major order, in another shape; one length may be -1.\n\n"
+        "A view where the strides allow it. copy=False: ValueError where they do not; copy=True: always a copy."),
+    USMPY_METHOD(
+        "permute_dims", permute_dims,
+        "permute_dims(x, /, axes)\n--\n\nView with axis axes[i] of x as axis i. Each axis occurs once."),
+    USMPY_METHOD(
+        "squeeze", squeeze,
+        "squeeze(x, /, axis)\n--\n\nView without the named axes (an int or a tuple), which must have length 1."),
     USMPY_METHOD("expand_dims", expand_dims,
                  "expand_dims(x, /, axis=0)\n--\n\nView with a new axis of length 1 at `axis`."),
     USMPY_METHOD("flip", flip,
@@ -602,21 +621,24 @@ PyMethodDef usmpy_manipulation_functions[] = {
     USMPY_METHOD("broadcast_to", broadcast_to,
                  "broadcast_to(x, /, shape)\n--\n\n"
                  "View of x in a larger shape. Read-only where an element appears more than once."),
-    USMPY_METHOD("astype", astype,
-                 "astype(x, dtype, /, *, copy=True, device=None)\n--\n\n"
-                 "The elements of x cast to dtype, as USMArray.astype does; device: where the result is to be."),
-    USMPY_METHOD("concat", concat,
-                 "concat(arrays, /, *, axis=0)\n--\n\n"
-                 "Join arrays along an axis, on the queue that they share; axis=None joins them as vectors.\n\n"
-                 "The result has the promoted dtype and the widest usm_type (device < shared < host). ValueError for shapes that\n"
-                 "differ elsewhere, TypeError where there is no common dtype, ExecutionPlacementError without a common queue."),
+    USMPY_METHOD(
+        "astype", astype,
+        "astype(x, dtype, /, *, copy=True, device=None)\n--\n\n"
+        "The elements of x cast to dtype, as USMArray.astype does; device: where the result is to be."),
+    USMPY_METHOD(
+        "concat", concat,
+        "concat(arrays, /, *, axis=0)\n--\n\n"
+        "Join arrays along an axis, on the queue that they share; axis=None joins them as vectors.\n\n"
+        "The result has the promoted dtype and the widest usm_type (device < shared < host). ValueError for shapes that\n"
+        "differ elsewhere, TypeError where there is no common dtype, ExecutionPlacementError without a common queue."),
     USMPY_METHOD("stack", stack,
                  "stack(arrays, /, *, axis=0)\n--\n\n"
                  "Join arrays of one shape along a new axis. Result, dtype and errors as concat."),
-    USMPY_METHOD("copyto", copyto,
-                 "copyto(dst, src, /, *, casting='same_kind')\n--\n\n"
-                 "dst[...] = src, with broadcasting, between any two places: src is a USMArray, any library's array, a number or\n"
-                 "nested sequences; dst a USMArray or another library's writable array.\n\n"
-                 "casting: 'no', 'safe', 'same_kind' or 'unsafe'. Runs in dst's queue; foreign memory is finished with on return."),
+    USMPY_METHOD(
+        "copyto", copyto,
+        "copyto(dst, src, /, *, casting='same_kind')\n--\n\n"
+        "dst[...] = src, with broadcasting, between any two places: src is a USMArray, any library's array, a number or\n"
+        "nested sequences; dst a USMArray or another library's writable array.\n\n"
+        "casting: 'no', 'safe', 'same_kind' or 'unsafe'. Runs in dst's queue; foreign memory is finished with on return."),
     {0},
 };

@@ -6,18 +6,8 @@
 #include "dlpack.h"
 
 #include "../core/fork.h"
-#include "../core/live.h"
 
-/*
- * For entries of the exchange table that get no object to find the state by. The newest loaded module; a module that
- * goes takes itself out.
- */
-static _Atomic(usmpy_state *) current_state;
-
-usmpy_state *usmpy_current_state(void)
-{
-    return atomic_load_explicit(&current_state, memory_order_acquire);
-}
+_Atomic(usmpy_state *) usmpy_newest_state;
 
 int usmpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **slot)
 {
@@ -100,36 +90,16 @@ static int add_flags_type(PyObject *module, usmpy_state *state)
     };
     static PyStructSequence_Desc description = {"usmpy.Flags", "Flags of a USMArray.", fields, 3};
     state->flags_type = PyStructSequence_NewType(&description);
-    return state->flags_type == NULL ? -1 : PyModule_AddObjectRef(module, "Flags", (PyObject *)state->flags_type);
+    return state->flags_type == NULL ? -1
+                                     : PyModule_AddObjectRef(module, "Flags", (PyObject *)state->flags_type);
 }
-
-/* {"events": 0, ...}: live core objects, for tests. */
-static PyObject *live_counts(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    usmpy_deferred_poll();
-    PyObject *dict = PyDict_New();
-    for (int i = 0; dict != NULL && i < USM_LIVE_KINDS; i++) {
-        PyObject *count = PyLong_FromLongLong(usm_live_count((usm_live_kind)i));
-        if (count == NULL || PyDict_SetItemString(dict, usm_live_name((usm_live_kind)i), count) < 0) {
-            Py_CLEAR(dict);
-        }
-        Py_XDECREF(count);
-    }
-    return dict;
-}
-
-static PyMethodDef own_functions[] = {
-    {"_live_counts", live_counts, METH_NOARGS, NULL},
-    {0},
-};
 
 static int add_functions(PyObject *module)
 {
     PyMethodDef *const tables[] = {
-        own_functions,           usmpy_device_functions,   usmpy_placement_functions,    usmpy_creation_functions,
-        usmpy_sequence_functions, usmpy_manipulation_functions, usmpy_dlpack_functions, usmpy_copy_functions,
+        usmpy_device_functions,   usmpy_placement_functions,    usmpy_creation_functions,
+        usmpy_sequence_functions, usmpy_manipulation_functions, usmpy_dlpack_functions,
+        usmpy_copy_functions,
 #ifdef USM_TESTING
         usmpy_testing_functions,
 #endif
@@ -164,45 +134,45 @@ static int exec(PyObject *module)
         add_functions(module) < 0 || usmpy_deferred_start(module) < 0) {
         return -1;
     }
-    atomic_store_explicit(&current_state, state, memory_order_release);
+    atomic_store_explicit(&usmpy_newest_state, state, memory_order_release);
     return 0;
 }
 
 /* Every object that the state owns, for traverse and clear alike. */
-#define FOR_EACH_OBJECT(state, X)                                    \
-    do {                                                             \
-        X((state)->device_type);                                     \
-        X((state)->context_type);                                    \
-        X((state)->queue_type);                                      \
-        X((state)->event_type);                                      \
-        X((state)->array_type);                                      \
-        X((state)->flags_type);                                      \
-        X((state)->dtype_type);                                      \
-        X((state)->borrow_type);                                     \
-        X((state)->lend_type);                                       \
-        X((state)->notifier_type);                                   \
-        X((state)->usm_error);                                       \
-        X((state)->backend_unavailable);                             \
-        X((state)->device_not_found);                                \
-        X((state)->build_error);                                     \
-        X((state)->placement_error);                                 \
-        X((state)->dlpack);                                          \
-        X((state)->dlpack_device);                                   \
-        X((state)->exchange_api);                                    \
-        X((state)->consumer_version);                                \
-        X((state)->consumer_kwnames);                                \
-        X((state)->queue_objects);                                   \
-        X((state)->host_queue);                                      \
-        X((state)->default_queue);                                   \
-        for (int usmpy_i = 0; usmpy_i < 3; usmpy_i++) {              \
-            X((state)->memory_connections[usmpy_i]);                 \
-        }                                                            \
-        for (int usmpy_i = 0; usmpy_i < USM_DTYPES; usmpy_i++) {     \
-            X((state)->dtypes[usmpy_i]);                             \
-        }                                                            \
-        for (int usmpy_i = 0; usmpy_i < USMPY_NAMES; usmpy_i++) {    \
-            X((state)->names[usmpy_i]);                              \
-        }                                                            \
+#define FOR_EACH_OBJECT(state, X)                                 \
+    do {                                                          \
+        X((state)->device_type);                                  \
+        X((state)->context_type);                                 \
+        X((state)->queue_type);                                   \
+        X((state)->event_type);                                   \
+        X((state)->array_type);                                   \
+        X((state)->flags_type);                                   \
+        X((state)->dtype_type);                                   \
+        X((state)->borrow_type);                                  \
+        X((state)->lend_type);                                    \
+        X((state)->notifier_type);                                \
+        X((state)->usm_error);                                    \
+        X((state)->backend_unavailable);                          \
+        X((state)->device_not_found);                             \
+        X((state)->build_error);                                  \
+        X((state)->placement_error);                              \
+        X((state)->dlpack);                                       \
+        X((state)->dlpack_device);                                \
+        X((state)->exchange_api);                                 \
+        X((state)->consumer_version);                             \
+        X((state)->consumer_kwnames);                             \
+        X((state)->queue_objects);                                \
+        X((state)->host_queue);                                   \
+        X((state)->default_queue);                                \
+        for (int usmpy_i = 0; usmpy_i < 3; usmpy_i++) {           \
+            X((state)->memory_connections[usmpy_i]);              \
+        }                                                         \
+        for (int usmpy_i = 0; usmpy_i < USM_DTYPES; usmpy_i++) {  \
+            X((state)->dtypes[usmpy_i]);                          \
+        }                                                         \
+        for (int usmpy_i = 0; usmpy_i < USMPY_NAMES; usmpy_i++) { \
+            X((state)->names[usmpy_i]);                           \
+        }                                                         \
     } while (0)
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
@@ -226,8 +196,7 @@ static int clear(PyObject *module)
 {
     usmpy_state *state = usmpy_state_of_module(module);
     usmpy_state *self = state;
-    /* From here on no table function finds this state. */
-    atomic_compare_exchange_strong(&current_state, &self, NULL);
+    atomic_compare_exchange_strong(&usmpy_newest_state, &self, NULL);
     FOR_EACH_OBJECT(state, Py_CLEAR);
     drop_spares(state);
     return 0;
@@ -254,7 +223,7 @@ static PyModuleDef_Slot slots[] = {
     {0, NULL},
 };
 
-struct PyModuleDef usmpy_module_def = {
+static struct PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "usmpy._core",
     .m_doc = "The C part of usmpy.",
@@ -267,5 +236,5 @@ struct PyModuleDef usmpy_module_def = {
 
 PyMODINIT_FUNC PyInit__core(void)
 {
-    return PyModuleDef_Init(&usmpy_module_def);
+    return PyModuleDef_Init(&module_def);
 }

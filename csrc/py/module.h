@@ -44,7 +44,8 @@ typedef struct usmpy_state {
 
     /* Queue objects of cached queues, by address; immortal queues keep their object (dict, lazily filled). */
     PyObject *queue_objects;
-    /* The queue of the host device, where imported host memory lands, and of the default device; NULL until used. */
+    /* The queue of the host device, where imported host memory lands, and of the default device; NULL until
+     * used. */
     PyObject *host_queue, *default_queue;
 
     struct usmpy_type_cache *type_cache;
@@ -55,12 +56,18 @@ typedef struct usmpy_state {
     int n_spare_events;
 } usmpy_state;
 
-extern struct PyModuleDef usmpy_module_def;
+/*
+ * The state of the module that was loaded last, NULL after its end: for C entry points that get no object,
+ * and as a short cut for those that do.
+ */
+extern _Atomic(usmpy_state *) usmpy_newest_state;
 
 /* The module is not loadable into sub-interpreters, but may be loaded again after it was removed. */
 static inline usmpy_state *usmpy_state_of_module(PyObject *module)
 {
-    return (usmpy_state *)PyModule_GetState(module);
+    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    return USM_LIKELY(state != NULL && state->module == module) ? state
+                                                                : (usmpy_state *)PyModule_GetState(module);
 }
 
 /* For final heap types of this module: the type was made with the module, so this cannot fail. */
@@ -74,8 +81,19 @@ static inline usmpy_state *usmpy_state_of(PyObject *self)
     return usmpy_state_of_type(Py_TYPE(self));
 }
 
-/* The state of the module that was loaded last, for C entry points that get no object; NULL after its end. */
-usmpy_state *usmpy_current_state(void);
+/*
+ * An object whose memory was used by another of the same type before: what PyObject_Init does, in line.
+ * Builds that count or trace references need the function.
+ */
+static inline void usmpy_revive_object(PyObject *object, PyTypeObject *type)
+{
+#if defined(Py_REF_DEBUG) || defined(Py_TRACE_REFS) || defined(Py_GIL_DISABLED)
+    PyObject_Init(object, type);
+#else
+    Py_INCREF(type);
+    Py_SET_REFCNT(object, 1);
+#endif
+}
 
 /* The shared tail of every tp_dealloc of a heap type: the instance goes, then its count of the type. */
 static inline void usmpy_free_object(PyObject *self)

@@ -1,7 +1,7 @@
 /*
- * How an asyncio loop hears that events have ended: one pipe a loop. A thread that ends an event puts the waiter
- * on a list and writes a byte; the loop reads it in its own thread and collects the list. No thread an event, and
- * no Python on the thread that ended it.
+ * How an asyncio loop hears that events have ended: one pipe a loop. A thread that ends an event puts the
+ * waiter on a list and writes a byte; the loop reads it in its own thread and collects the list. No thread an
+ * event, and no Python on the thread that ended it.
  */
 #include "args.h"
 #include "objects.h"
@@ -69,7 +69,8 @@ static void abandon(channel *channel)
     }
 }
 
-/* On any thread, without the GIL. The byte may be lost when the pipe is full: then the loop is awake anyway. */
+/* On any thread, without the GIL. The byte may be lost when the pipe is full: then the loop is awake anyway.
+ */
 static void on_end(usm_waiter *waiter, usm_event *event)
 {
     (void)event;

@@ -30,13 +30,13 @@ PyObject *usmpy_cached_queue(usmpy_state *state, usm_device *device)
     usm_error error;
     usm_status status;
     Py_BEGIN_ALLOW_THREADS
-    status = usm_context_default(device, &context, &error);
-    if (status == USM_OK) {
-        status = usm_context_place(context, device, &place, &error);
-    }
-    if (status == USM_OK) {
-        status = usm_place_queue(place, &queue, &error);
-    }
+        status = usm_context_default(device, &context, &error);
+        if (status == USM_OK) {
+            status = usm_context_place(context, device, &place, &error);
+        }
+        if (status == USM_OK) {
+            status = usm_place_queue(place, &queue, &error);
+        }
     Py_END_ALLOW_THREADS
     return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
 }
@@ -46,7 +46,8 @@ static PyObject *publish(PyObject **slot, PyObject *queue)
 {
 #ifdef Py_GIL_DISABLED
     PyObject *none = NULL;
-    if (queue != NULL && !__atomic_compare_exchange_n(slot, &none, queue, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    if (queue != NULL &&
+        !__atomic_compare_exchange_n(slot, &none, queue, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         Py_DECREF(queue);
         return none;
     }
@@ -101,10 +102,11 @@ PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *
     if (placement == Py_None || PyUnicode_Check(placement)) {
         device = PyObject_CallOneArg((PyObject *)state->device_type, placement);
     } else {
-        PyErr_Format(PyExc_TypeError,
-                     "%s is a %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
-                     "USMArray is allowed",
-                     parameter, Py_TYPE(placement)->tp_name);
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s is a %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
+            "USMArray is allowed",
+            parameter, Py_TYPE(placement)->tp_name);
     }
     PyObject *queue = device == NULL ? NULL : usmpy_queue_from(state, device, parameter);
     Py_XDECREF(device);
@@ -129,10 +131,11 @@ PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue)
         }
         bool same = usmpy_queue_of(other) == usmpy_queue_of(queue);
         if (!same) {
-            PyErr_Format(PyExc_ValueError,
-                         "queue and device disagree: device=%R has the queue %R, and queue=%R was given; leave one "
-                         "of them out",
-                         device, other, queue);
+            PyErr_Format(
+                PyExc_ValueError,
+                "queue and device disagree: device=%R has the queue %R, and queue=%R was given; leave one "
+                "of them out",
+                device, other, queue);
         }
         Py_DECREF(other);
         if (!same) {
@@ -173,12 +176,13 @@ static PyObject *argument_name(const char *const *names, Py_ssize_t i)
 static PyObject *fix(PyObject *const *queues, const char *const *names, Py_ssize_t n)
 {
     for (Py_ssize_t i = 1; i < n; i++) {
-        if (queues[i] != NULL && queues[0] != NULL && usmpy_queue_of(queues[i]) != usmpy_queue_of(queues[0])) {
+        if (queues[i] != NULL && queues[0] != NULL &&
+            usmpy_queue_of(queues[i]) != usmpy_queue_of(queues[0])) {
             PyObject *first = argument_name(names, 0), *other = argument_name(names, i);
             PyObject *line = NULL;
             if (first != NULL && other != NULL) {
-                line = PyUnicode_FromFormat("\nto bring them together: %U = %U.to_device(%U.queue)", other, other,
-                                            first);
+                line = PyUnicode_FromFormat("\nto bring them together: %U = %U.to_device(%U.queue)", other,
+                                            other, first);
             }
             Py_XDECREF(first);
             Py_XDECREF(other);
@@ -200,9 +204,9 @@ void usmpy_raise_placement(usmpy_state *state, const char *function, PyObject *c
     for (Py_ssize_t i = 0; text != NULL && i < n; i++) {
         PyObject *name = argument_name(names, i);
         PyObject *line = name == NULL ? NULL : describe(state, arguments[i], name);
-        queues[i] = arguments[i] == Py_None            ? NULL
+        queues[i] = arguments[i] == Py_None               ? NULL
                     : usmpy_is_array(state, arguments[i]) ? ((usmpy_array *)arguments[i])->queue
-                                                       : arguments[i];
+                                                          : arguments[i];
         PyUnicode_AppendAndDel(&text, line);
         Py_XDECREF(name);
     }
@@ -311,7 +315,8 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
     if (usmpy_parse(state, &signature, args, nargs, kwnames, &queues) < 0) {
         return NULL;
     }
-    PyObject *items = usmpy_is_array(state, queues) || PyUnicode_Check(queues) ? NULL : PySequence_Fast(queues, "");
+    PyObject *items =
+        usmpy_is_array(state, queues) || PyUnicode_Check(queues) ? NULL : PySequence_Fast(queues, "");
     if (items == NULL) {
         PyErr_Format(PyExc_TypeError, "queues is a %s; a sequence of Queues and USMArrays is allowed",
                      Py_TYPE(queues)->tp_name);
@@ -338,14 +343,16 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
     return result;
 }
 
-/* A (context, device) pair, given as a device, queue or array: its place, kept alive by *queue (new reference). */
+/* A (context, device) pair, given as a device, queue or array: its place, kept alive by *queue (new
+ * reference). */
 static usm_place *place_of(usmpy_state *state, PyObject *pair, const char *parameter, PyObject **queue)
 {
     *queue = usmpy_queue_from(state, pair, parameter);
     return *queue == NULL ? NULL : usmpy_queue_of(*queue)->place;
 }
 
-static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                   PyObject *kwnames)
 {
     static const usmpy_signature signature = {"memory_connection", 2, 2, 2, 2, {USMPY_a, USMPY_b}};
     usmpy_state *state = usmpy_state_of_module(module);
@@ -386,15 +393,17 @@ static PyObject *set_default_device(PyObject *module, PyObject *device)
 }
 
 PyMethodDef usmpy_placement_functions[] = {
-    USMPY_METHOD("get_execution_queue", get_execution_queue,
-                 "get_execution_queue(queues, /)\n--\n\n"
-                 "The queue that all of `queues` (Queues and USMArrays) share; None where they differ or there are none.\n\n"
-                 "TypeError for anything else. This is what functions of several arrays ask to know where to run."),
-    USMPY_METHOD("memory_connection", memory_connection,
-                 "memory_connection(a, b, /)\n--\n\n"
-                 "May memory of the first (context, device) pair be used from the second?\n\n"
-                 "Pairs are given as devices, queues or arrays. MemoryConnection.UNIFIED: in place. MIGRATABLE: the driver's\n"
-                 "peer copy moves it. NONE: through the host. Copies are planned by the same answer."),
+    USMPY_METHOD(
+        "get_execution_queue", get_execution_queue,
+        "get_execution_queue(queues, /)\n--\n\n"
+        "The queue that all of `queues` (Queues and USMArrays) share; None where they differ or there are none.\n\n"
+        "TypeError for anything else. This is what functions of several arrays ask to know where to run."),
+    USMPY_METHOD(
+        "memory_connection", memory_connection,
+        "memory_connection(a, b, /)\n--\n\n"
+        "May memory of the first (context, device) pair be used from the second?\n\n"
+        "Pairs are given as devices, queues or arrays. MemoryConnection.UNIFIED: in place. MIGRATABLE: the driver's\n"
+        "peer copy moves it. NONE: through the host. Copies are planned by the same answer."),
     {"_set_default_device", set_default_device, METH_O, NULL},
     {0},
 };

@@ -91,7 +91,8 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->context_type)) {
-        return PyErr_Format(PyExc_TypeError, "context is a %s; a Context is allowed", Py_TYPE(out[1])->tp_name);
+        return PyErr_Format(PyExc_TypeError, "context is a %s; a Context is allowed",
+                            Py_TYPE(out[1])->tp_name);
     }
     PyObject *beside = usmpy_queue_from(state, out[0] == NULL ? Py_None : out[0], "device");
     if (beside == NULL) {
@@ -104,10 +105,10 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     usm_error error;
     usm_status status;
     Py_BEGIN_ALLOW_THREADS
-    status = usm_context_place(context, model->device, &place, &error);
-    if (status == USM_OK) {
-        status = usm_queue_create(place, &options, &queue, &error);
-    }
+        status = usm_context_place(context, model->device, &place, &error);
+        if (status == USM_OK) {
+            status = usm_queue_create(place, &options, &queue, &error);
+        }
     Py_END_ALLOW_THREADS
     Py_DECREF(beside);
     return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
@@ -222,41 +223,48 @@ static PyGetSetDef queue_getset[] = {
 };
 
 static PyMethodDef queue_methods[] = {
-    USMPY_METHOD("memcpy", usmpy_queue_memcpy,
-                 "memcpy($self, dst, src, nbytes=None, *, depends=())\n--\n\n"
-                 "Copy bytes; returns an Event.\n\n"
-                 "dst and src are contiguous USMArrays or objects with the buffer protocol, kept alive until the copy has ended.\n"
-                 "They may overlap. nbytes=None: all, and the sizes must be equal. ValueError for sizes that do not fit and for\n"
-                 "a read-only dst, BufferError for what is not contiguous (use copyto), TypeError for anything else."),
-    USMPY_METHOD("fill", usmpy_queue_fill,
-                 "fill($self, dst, value, *, depends=())\n--\n\n"
-                 "Set every element of a contiguous USMArray; returns an Event.\n\n"
-                 "value: a number that fits dst's dtype (else TypeError or OverflowError), or bytes of one element. dst may be a\n"
-                 "writable buffer too: then value is an int from 0 to 255, for each byte."),
-    USMPY_METHOD("prefetch", usmpy_queue_prefetch,
-                 "prefetch($self, x)\n--\n\n"
-                 "Bring the memory of a USMArray near the queue's device; returns an Event. A hint: on the host nothing moves."),
-    USMPY_METHOD("barrier", usmpy_queue_barrier,
-                 "barrier($self, depends=())\n--\n\n"
-                 "An Event that ends after `depends`, or after all work submitted so far where that is empty.\n\n"
-                 "Work submitted later waits for it (SYCL, ext_oneapi_submit_barrier)."),
+    USMPY_METHOD(
+        "memcpy", usmpy_queue_memcpy,
+        "memcpy($self, dst, src, nbytes=None, *, depends=())\n--\n\n"
+        "Copy bytes; returns an Event.\n\n"
+        "dst and src are contiguous USMArrays or objects with the buffer protocol, kept alive until the copy has ended.\n"
+        "They may overlap. nbytes=None: all, and the sizes must be equal. ValueError for sizes that do not fit and for\n"
+        "a read-only dst, BufferError for what is not contiguous (use copyto), TypeError for anything else."),
+    USMPY_METHOD(
+        "fill", usmpy_queue_fill,
+        "fill($self, dst, value, *, depends=())\n--\n\n"
+        "Set every element of a contiguous USMArray; returns an Event.\n\n"
+        "value: a number that fits dst's dtype (else TypeError or OverflowError), or bytes of one element. dst may be a\n"
+        "writable buffer too: then value is an int from 0 to 255, for each byte."),
+    USMPY_METHOD(
+        "prefetch", usmpy_queue_prefetch,
+        "prefetch($self, x)\n--\n\n"
+        "Bring the memory of a USMArray near the queue's device; returns an Event. A hint: on the host nothing moves."),
+    USMPY_METHOD(
+        "barrier", usmpy_queue_barrier,
+        "barrier($self, depends=())\n--\n\n"
+        "An Event that ends after `depends`, or after all work submitted so far where that is empty.\n\n"
+        "Work submitted later waits for it (SYCL, ext_oneapi_submit_barrier)."),
     {"host_task", (PyCFunction)(void (*)(void))usmpy_queue_host_task, METH_FASTCALL | METH_KEYWORDS,
      "host_task($self, fn, /, *args, depends=())\n--\n\n"
      "Run fn(*args) on a thread of the queue once `depends` and earlier in-order work have ended; returns an Event.\n\n"
      "USMArrays among args count as read and written. What fn raises comes out of wait(); what it returns is dropped. A\n"
      "wait inside fn never waits for this task or what waits for it."},
-    USMPY_METHOD("keep_alive", usmpy_queue_keep_alive,
-                 "keep_alive($self, objects, depends=())\n--\n\n"
-                 "Hold `objects` until the events in `depends` and earlier in-order work have ended; returns an Event.\n\n"
-                 "With no `depends`, until all work submitted so far has ended. memcpy, host_task and the like do this for their\n"
-                 "own arguments."),
-    USMPY_METHOD("wait", queue_wait,
-                 "wait($self, timeout=None)\n--\n\n"
-                 "Block until all work submitted so far has ended. The first error since the last call is raised, once.\n\n"
-                 "timeout in seconds: TimeoutError when it runs out. Inside a host task of this queue, only earlier work counts."),
-    USMPY_METHOD("wait_for", usmpy_queue_wait_for,
-                 "wait_for($self, other, /)\n--\n\n"
-                 "Make later work in this queue wait for what is in `other` (a Queue or an Event) so far. Does not block."),
+    USMPY_METHOD(
+        "keep_alive", usmpy_queue_keep_alive,
+        "keep_alive($self, objects, depends=())\n--\n\n"
+        "Hold `objects` until the events in `depends` and earlier in-order work have ended; returns an Event.\n\n"
+        "With no `depends`, until all work submitted so far has ended. memcpy, host_task and the like do this for their\n"
+        "own arguments."),
+    USMPY_METHOD(
+        "wait", queue_wait,
+        "wait($self, timeout=None)\n--\n\n"
+        "Block until all work submitted so far has ended. The first error since the last call is raised, once.\n\n"
+        "timeout in seconds: TimeoutError when it runs out. Inside a host task of this queue, only earlier work counts."),
+    USMPY_METHOD(
+        "wait_for", usmpy_queue_wait_for,
+        "wait_for($self, other, /)\n--\n\n"
+        "Make later work in this queue wait for what is in `other` (a Queue or an Event) so far. Does not block."),
     {"__reduce__", queue_reduce, METH_NOARGS, NULL},
     {0},
 };

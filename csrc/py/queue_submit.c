@@ -16,8 +16,8 @@ int usmpy_depends(usmpy_state *state, PyObject *depends, usm_wait **waits, size_
     if (!usmpy_given(depends) || (PyTuple_CheckExact(depends) && PyTuple_GET_SIZE(depends) == 0)) {
         return 0;
     }
-    PyObject *items = Py_IS_TYPE(depends, state->event_type) ? PyTuple_Pack(1, depends)
-                                                            : PySequence_Fast(depends, "");
+    PyObject *items =
+        Py_IS_TYPE(depends, state->event_type) ? PyTuple_Pack(1, depends) : PySequence_Fast(depends, "");
     if (items == NULL) {
         PyErr_Format(PyExc_TypeError, "depends is a %s; an Event or a sequence of Events is allowed",
                      Py_TYPE(depends)->tp_name);
@@ -32,7 +32,8 @@ int usmpy_depends(usmpy_state *state, PyObject *depends, usm_wait **waits, size_
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *item = PySequence_Fast_GET_ITEM(items, i);
         if (!Py_IS_TYPE(item, state->event_type)) {
-            PyErr_Format(PyExc_TypeError, "depends[%zd] is a %s; Events are allowed", i, Py_TYPE(item)->tp_name);
+            PyErr_Format(PyExc_TypeError, "depends[%zd] is a %s; Events are allowed", i,
+                         Py_TYPE(item)->tp_name);
             goto failed;
         }
         (*waits)[i] = (usm_wait){((usmpy_event *)item)->event, true};
@@ -51,7 +52,8 @@ failed:
 PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
                        const usm_access *accesses, size_t n_accesses, PyObject *depends, usm_keep *keeps)
 {
-    usm_submission submission = {.command = command, .accesses = accesses, .n_accesses = n_accesses, .keeps = keeps};
+    usm_submission submission = {
+        .command = command, .accesses = accesses, .n_accesses = n_accesses, .keeps = keeps};
     usm_event *event;
     usm_error error;
     usm_wait *waits;
@@ -84,7 +86,8 @@ static int open_end(usmpy_state *state, PyObject *object, bool writes, const cha
     if (usmpy_is_array(state, object)) {
         usmpy_array *array = (usmpy_array *)object;
         if ((array->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS)) == 0) {
-            PyErr_Format(PyExc_BufferError, "%s is not contiguous; use copyto, which takes any strides", parameter);
+            PyErr_Format(PyExc_BufferError, "%s is not contiguous; use copyto, which takes any strides",
+                         parameter);
             return -1;
         }
         if (writes && usmpy_check_writable(array) < 0) {
@@ -96,7 +99,8 @@ static int open_end(usmpy_state *state, PyObject *object, bool writes, const cha
         return 0;
     }
     if (!PyObject_CheckBuffer(object)) {
-        PyErr_Format(PyExc_TypeError, "%s is a %s; a contiguous USMArray or an object with the buffer protocol is allowed",
+        PyErr_Format(PyExc_TypeError,
+                     "%s is a %s; a contiguous USMArray or an object with the buffer protocol is allowed",
                      parameter, Py_TYPE(object)->tp_name);
         return -1;
     }
@@ -144,7 +148,8 @@ static Py_ssize_t copied_bytes(PyObject *nbytes, const end *dst, const end *src)
         return -1;
     }
     if (n < 0 || n > dst->nbytes || n > src->nbytes) {
-        PyErr_Format(PyExc_ValueError, "nbytes is %zd; dst has %zd bytes and src has %zd, so 0 to %zd are allowed", n,
+        PyErr_Format(PyExc_ValueError,
+                     "nbytes is %zd; dst has %zd bytes and src has %zd, so 0 to %zd are allowed", n,
                      dst->nbytes, src->nbytes, Py_MIN(dst->nbytes, src->nbytes));
         return -1;
     }
@@ -291,10 +296,12 @@ PyObject *usmpy_queue_wait_for(PyObject *self, PyObject *const *args, Py_ssize_t
     if (Py_IS_TYPE(other, state->queue_type)) {
         status = usm_queue_snapshot(usmpy_queue_of(other), &waits, &n, &error);
     } else if (Py_IS_TYPE(other, state->event_type)) {
-        one = (usm_wait){((usmpy_event *)other)->event, false}; /* order, not data: its failure stays its own */
+        one =
+            (usm_wait){((usmpy_event *)other)->event, false}; /* order, not data: its failure stays its own */
         n = 1;
     } else {
-        return PyErr_Format(PyExc_TypeError, "other is a %s; a Queue or an Event is allowed", Py_TYPE(other)->tp_name);
+        return PyErr_Format(PyExc_TypeError, "other is a %s; a Queue or an Event is allowed",
+                            Py_TYPE(other)->tp_name);
     }
     if (status == USM_OK && n > 0) {
         const usm_command command = {.kind = USM_COMMAND_BARRIER};
@@ -327,7 +334,8 @@ PyObject *usmpy_queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_
         return PyErr_Format(PyExc_TypeError, "host_task() missing required argument 'fn'");
     }
     if (!PyCallable_Check(args[0])) {
-        return PyErr_Format(PyExc_TypeError, "fn is a %s; something callable is allowed", Py_TYPE(args[0])->tp_name);
+        return PyErr_Format(PyExc_TypeError, "fn is a %s; something callable is allowed",
+                            Py_TYPE(args[0])->tp_name);
     }
     usm_access *accesses = PyMem_New(usm_access, nargs);
     if (accesses == NULL) {

@@ -13,10 +13,11 @@ PyObject *usmpy_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ssize
 PyObject *usmpy_queue_wait_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
 /*
- * Submits a command with explicit dependencies (NULL: none). Takes over keeps, also when it fails. The Event, or
- * NULL with an exception.
+ * Submits a command with explicit dependencies (NULL: none). Takes over keeps, also when it fails. The Event,
+ * or NULL with an exception.
  */
 PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
-                       const usm_access *accesses, size_t n_accesses, PyObject *depends, USM_TAKES usm_keep *keeps);
+                       const usm_access *accesses, size_t n_accesses, PyObject *depends,
+                       USM_TAKES usm_keep *keeps);
 
 #endif

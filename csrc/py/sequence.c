@@ -85,8 +85,9 @@ static int64_t count_floats(double start, double stop, double step)
 {
     double count = (stop - start) / step;
     if (!(count < 9.2e18)) { /* also NaN */
-        PyErr_Format(PyExc_ValueError,
-                     "arange() cannot step from start to stop: both must be finite, and the count below 2**63");
+        PyErr_Format(
+            PyExc_ValueError,
+            "arange() cannot step from start to stop: both must be finite, and the count below 2**63");
         return -1;
     }
     if (count <= 0) {
@@ -121,8 +122,8 @@ static int check_range(usmpy_state *state, PyObject *start, PyObject *step, int6
     return status;
 }
 
-static PyObject *arange_numbers(usmpy_state *state, PyObject *start, PyObject *stop, PyObject *step, bool integral,
-                                usm_dtype dtype, PyObject *queue, usm_kind kind)
+static PyObject *arange_numbers(usmpy_state *state, PyObject *start, PyObject *stop, PyObject *step,
+                                bool integral, usm_dtype dtype, PyObject *queue, usm_kind kind)
 {
     const usm_device *device = usmpy_queue_of(queue)->device;
     usm_sequence sequence = {.count = 0};
@@ -148,7 +149,8 @@ static PyObject *arange_numbers(usmpy_state *state, PyObject *start, PyObject *s
             return NULL;
         }
     }
-    sequence.count = integral ? count_integers(start, stop, step) : count_floats(sequence.start, end, sequence.step);
+    sequence.count =
+        integral ? count_integers(start, stop, step) : count_floats(sequence.start, end, sequence.step);
     if (sequence.count < 0) {
         return NULL;
     }
@@ -157,7 +159,8 @@ static PyObject *arange_numbers(usmpy_state *state, PyObject *start, PyObject *s
             wrap_integer(start, &sequence.istart) < 0 || wrap_integer(step, &sequence.istep) < 0) {
             return NULL;
         }
-    } else if (integer_type) { /* fractions on the way to an integer type: computed in double, then truncated */
+    } else if (integer_type) { /* fractions on the way to an integer type: computed in double, then truncated
+                                */
         sequence.dtype = USM_FLOAT64;
     }
     return make_sequence(state, &sequence, dtype, queue, kind);
@@ -166,7 +169,11 @@ static PyObject *arange_numbers(usmpy_state *state, PyObject *start, PyObject *s
 static PyObject *arange(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {
-        "arange", 7, 3, 1, 1,
+        "arange",
+        7,
+        3,
+        1,
+        1,
         {USMPY_start, USMPY_stop, USMPY_step, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[7], *numbers[3] = {NULL, NULL, NULL}, *queue = NULL, *result = NULL;
@@ -200,7 +207,8 @@ static PyObject *arange(PyObject *module, PyObject *const *args, Py_ssize_t narg
     }
     queue = usmpy_placement(state, out[4], out[5]);
     if (queue != NULL) {
-        result = arange_numbers(state, numbers[0], numbers[1], numbers[2], integral, dtype, queue, (usm_kind)kind);
+        result =
+            arange_numbers(state, numbers[0], numbers[1], numbers[2], integral, dtype, queue, (usm_kind)kind);
     }
 done:
     for (int i = 0; i < 3; i++) {
@@ -225,8 +233,8 @@ static usm_sequence line(double start, double stop, int64_t count, bool endpoint
 }
 
 /* Real and imaginary parts are lines of their own, woven together by two strided copies. */
-static PyObject *complex_line(usmpy_state *state, Py_complex start, Py_complex stop, int64_t count, bool endpoint,
-                              usm_dtype dtype, PyObject *queue, usm_kind kind)
+static PyObject *complex_line(usmpy_state *state, Py_complex start, Py_complex stop, int64_t count,
+                              bool endpoint, usm_dtype dtype, PyObject *queue, usm_kind kind)
 {
     usm_dtype real = dtype == USM_COMPLEX64 ? USM_FLOAT32 : USM_FLOAT64;
     usmpy_array *array = usmpy_array_empty(state, queue, kind, dtype, 1, &count, 'C', false);
@@ -253,7 +261,8 @@ static PyObject *complex_line(usmpy_state *state, Py_complex start, Py_complex s
 }
 
 static PyObject *linspace_numbers(usmpy_state *state, Py_complex start, Py_complex stop, bool is_complex,
-                                  int64_t count, bool endpoint, usm_dtype dtype, PyObject *queue, usm_kind kind)
+                                  int64_t count, bool endpoint, usm_dtype dtype, PyObject *queue,
+                                  usm_kind kind)
 {
     usm_dtype real = usmpy_default_float(usmpy_queue_of(queue)->device);
     if (dtype == USM_NO_DTYPE) {
@@ -267,11 +276,11 @@ static PyObject *linspace_numbers(usmpy_state *state, Py_complex start, Py_compl
         return complex_line(state, start, stop, count, endpoint, dtype, queue, kind);
     }
     if (is_complex) {
-        return PyErr_Format(PyExc_TypeError, "start or stop is complex and dtype is %s; a complex type is needed",
+        return PyErr_Format(PyExc_TypeError,
+                            "start or stop is complex and dtype is %s; a complex type is needed",
                             usm_dtype_table[dtype].name);
     }
-    usm_sequence sequence =
-        line(start.real, stop.real, count, endpoint, dtype == USM_FLOAT32 ? dtype : real);
+    usm_sequence sequence = line(start.real, stop.real, count, endpoint, dtype == USM_FLOAT32 ? dtype : real);
     return make_sequence(state, &sequence, dtype, queue, kind);
 }
 
@@ -291,9 +300,13 @@ static int64_t parse_num(PyObject *num)
 
 static PyObject *linspace(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {"linspace", 8, 3, 2, 3,
-                                              {USMPY_start, USMPY_stop, USMPY_num, USMPY_dtype, USMPY_endpoint,
-                                               USMPY_device, USMPY_queue, USMPY_usm_type}};
+    static const usmpy_signature signature = {"linspace",
+                                              8,
+                                              3,
+                                              2,
+                                              3,
+                                              {USMPY_start, USMPY_stop, USMPY_num, USMPY_dtype,
+                                               USMPY_endpoint, USMPY_device, USMPY_queue, USMPY_usm_type}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[8];
     usm_dtype dtype = USM_NO_DTYPE;
@@ -317,20 +330,23 @@ static PyObject *linspace(PyObject *module, PyObject *const *args, Py_ssize_t na
         return NULL;
     }
     bool is_complex = PyComplex_Check(out[0]) || PyComplex_Check(out[1]);
-    PyObject *result = linspace_numbers(state, start, stop, is_complex, count, endpoint, dtype, queue, (usm_kind)kind);
+    PyObject *result =
+        linspace_numbers(state, start, stop, is_complex, count, endpoint, dtype, queue, (usm_kind)kind);
     Py_DECREF(queue);
     return result;
 }
 
 PyMethodDef usmpy_sequence_functions[] = {
-    USMPY_METHOD("arange", arange,
-                 "arange(start, /, stop=None, step=1, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "start + i * step for as long as that is before stop; with one number, from 0 to it.\n\n"
-                 "dtype: None is int64 for ints, else the default float type. ValueError for step 0, OverflowError where an\n"
-                 "element does not fit the dtype."),
-    USMPY_METHOD("linspace", linspace,
-                 "linspace(start, stop, /, num, *, dtype=None, endpoint=True, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "num numbers from start to stop, evenly spaced; endpoint=False leaves stop out.\n\n"
-                 "dtype: None is the default float type, or complex where a limit is. The last element is stop exactly."),
+    USMPY_METHOD(
+        "arange", arange,
+        "arange(start, /, stop=None, step=1, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
+        "start + i * step for as long as that is before stop; with one number, from 0 to it.\n\n"
+        "dtype: None is int64 for ints, else the default float type. ValueError for step 0, OverflowError where an\n"
+        "element does not fit the dtype."),
+    USMPY_METHOD(
+        "linspace", linspace,
+        "linspace(start, stop, /, num, *, dtype=None, endpoint=True, device=None, queue=None, usm_type=None)\n--\n\n"
+        "num numbers from start to stop, evenly spaced; endpoint=False leaves stop out.\n\n"
+        "dtype: None is the default float type, or complex where a limit is. The last element is stop exactly."),
     {0},
 };

@@ -1,8 +1,9 @@
 /* Failures on demand, in builds for tests alone (USMPY_TESTING=1). */
 #ifdef USM_TESTING
-#include "module.h"
+#include "deferred.h"
 
 #include "../core/fault.h"
+#include "../core/live.h"
 
 #include <string.h>
 
@@ -105,7 +106,25 @@ static PyObject *fault_entries(PyObject *module, PyObject *unused)
     return list;
 }
 
+/* {"events": 0, ...}: live core objects, for tests. */
+static PyObject *live_counts(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    usmpy_deferred_poll();
+    PyObject *dict = PyDict_New();
+    for (int i = 0; dict != NULL && i < USM_LIVE_KINDS; i++) {
+        PyObject *count = PyLong_FromLongLong(usm_live_count((usm_live_kind)i));
+        if (count == NULL || PyDict_SetItemString(dict, usm_live_name((usm_live_kind)i), count) < 0) {
+            Py_CLEAR(dict);
+        }
+        Py_XDECREF(count);
+    }
+    return dict;
+}
+
 PyMethodDef usmpy_testing_functions[] = {
+    {"_live_counts", live_counts, METH_NOARGS, NULL},
     {"_fault", fault, METH_VARARGS, NULL},
     {"_fault_calls", fault_calls, METH_O, NULL},
     {"_fault_entries", fault_entries, METH_NOARGS, NULL},

@@ -1,7 +1,8 @@
 /*
- * What is known of producers' types. An entry is valid for one version of one type: CPython gives a type a new version
- * tag whenever it or a base is changed, and no two types ever the same tag, so an entry neither outlives a change nor
- * serves another type that came to lie at the same address; and it needs no reference to the type.
+ * What is known of producers' types. An entry is valid for one version of one type: CPython gives a type a
+ * new version tag whenever it or a base is changed, and no two types ever the same tag, so an entry neither
+ * outlives a change nor serves another type that came to lie at the same address; and it needs no reference
+ * to the type.
  */
 #include "dlpack.h"
 
@@ -11,16 +12,17 @@
 
 #define SLOTS 64 /* a program exchanges with a handful of types */
 
-/*
- * Read without a lock: `sequence` is odd while a writer is at work and changes with every write, so a reader that sees
- * the same even number before and after has a consistent entry. Writers hold the writers' lock.
- */
 typedef struct slot {
-    _Atomic uint32_t sequence;
-    _Atomic uint32_t tag;
-    _Atomic(PyTypeObject *) type;
-    _Atomic(const DLPackExchangeAPI *) api;
-    _Atomic uint8_t route, lazy;
+#ifdef Py_GIL_DISABLED
+    /*
+     * Odd while a writer is at work, and other after every write: a reader that sees the same even number
+     * before and after has read a consistent entry. Writers hold the writers' lock.
+     */
+    uint32_t sequence;
+#endif
+    uint32_t tag;
+    PyTypeObject *type; /* no reference: compared, never followed */
+    usmpy_type_entry entry;
 } slot;
 
 struct usmpy_type_cache {
@@ -58,36 +60,56 @@ static uint32_t version_tag(PyTypeObject *type)
 static slot *slot_of(usmpy_type_cache *cache, PyTypeObject *type)
 {
     uintptr_t bits = (uintptr_t)type >> 4;
-    return &cache->slots[(bits ^ (bits >> 6) ^ (bits >> 13)) % SLOTS];
+    return &cache->slots[(bits ^ (bits >> 6)) % SLOTS];
 }
 
-static bool read_slot(slot *slot, PyTypeObject *type, uint32_t tag, usmpy_type_entry *entry)
+#ifdef Py_GIL_DISABLED
+static const usmpy_type_entry *read_slot(slot *slot, PyTypeObject *type, uint32_t tag, usmpy_type_entry *room)
 {
-    uint32_t before = atomic_load_explicit(&slot->sequence, memory_order_acquire);
-    bool match = atomic_load_explicit(&slot->type, memory_order_relaxed) == type &&
-                 atomic_load_explicit(&slot->tag, memory_order_relaxed) == tag && tag != 0;
-    entry->api = atomic_load_explicit(&slot->api, memory_order_relaxed);
-    entry->route = (usmpy_route)atomic_load_explicit(&slot->route, memory_order_relaxed);
-    entry->lazy = atomic_load_explicit(&slot->lazy, memory_order_relaxed);
+    uint32_t before = __atomic_load_n(&slot->sequence, __ATOMIC_ACQUIRE);
+    bool match = __atomic_load_n(&slot->type, __ATOMIC_RELAXED) == type &&
+                 __atomic_load_n(&slot->tag, __ATOMIC_RELAXED) == tag && tag != 0;
+    room->api = __atomic_load_n(&slot->entry.api, __ATOMIC_RELAXED);
+    room->route = __atomic_load_n(&slot->entry.route, __ATOMIC_RELAXED);
+    room->lazy = __atomic_load_n(&slot->entry.lazy, __ATOMIC_RELAXED);
+    room->method = NULL;
     atomic_thread_fence(memory_order_acquire);
-    return match && before % 2 == 0 && atomic_load_explicit(&slot->sequence, memory_order_relaxed) == before;
+    bool whole = before % 2 == 0 && __atomic_load_n(&slot->sequence, __ATOMIC_RELAXED) == before;
+    return match && whole ? room : NULL;
 }
 
-static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag, const usmpy_type_entry *entry)
+static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag,
+                       const usmpy_type_entry *entry)
 {
     slot *slot = slot_of(cache, type);
     pthread_mutex_lock(&cache->writers);
-    uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
-    atomic_store_explicit(&slot->sequence, sequence + 1, memory_order_relaxed);
+    uint32_t sequence = slot->sequence;
+    __atomic_store_n(&slot->sequence, sequence + 1, __ATOMIC_RELAXED);
     atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&slot->type, type, memory_order_relaxed);
-    atomic_store_explicit(&slot->tag, tag, memory_order_relaxed);
-    atomic_store_explicit(&slot->api, entry->api, memory_order_relaxed);
-    atomic_store_explicit(&slot->route, (uint8_t)entry->route, memory_order_relaxed);
-    atomic_store_explicit(&slot->lazy, entry->lazy, memory_order_relaxed);
-    atomic_store_explicit(&slot->sequence, sequence + 2, memory_order_release);
+    __atomic_store_n(&slot->type, type, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->tag, tag, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->entry.api, entry->api, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->entry.route, entry->route, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->entry.lazy, entry->lazy, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->sequence, sequence + 2, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&cache->writers);
 }
+#else
+static const usmpy_type_entry *read_slot(slot *slot, PyTypeObject *type, uint32_t tag, usmpy_type_entry *room)
+{
+    (void)room;
+    return slot->type == type && slot->tag == tag && tag != 0 ? &slot->entry : NULL;
+}
+
+static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag,
+                       const usmpy_type_entry *entry)
+{
+    slot *slot = slot_of(cache, type);
+    slot->type = type;
+    slot->tag = tag;
+    slot->entry = *entry;
+}
+#endif
 
 /* Where in the type's method resolution order a name is defined: -1 nowhere, -2 exception. *value is new. */
 static Py_ssize_t find_in_mro(PyTypeObject *type, PyObject *name, PyObject **value)
@@ -131,7 +153,8 @@ static const DLPackExchangeAPI *usable_table(PyObject *capsule)
     while (api != NULL && api->header.version.major != 1) {
         api = (const DLPackExchangeAPI *)api->header.prev_api;
     }
-    if (api == NULL || api->managed_tensor_from_py_object_no_sync == NULL || api->current_work_stream == NULL) {
+    if (api == NULL || api->managed_tensor_from_py_object_no_sync == NULL ||
+        api->current_work_stream == NULL) {
         return NULL;
     }
     return api;
@@ -140,7 +163,7 @@ static const DLPackExchangeAPI *usable_table(PyObject *capsule)
 static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
 {
     PyObject *table, *method, *lazy;
-    *entry = (usmpy_type_entry){USMPY_ROUTE_NONE, false, NULL};
+    *entry = (usmpy_type_entry){USMPY_ROUTE_NONE, false, NULL, NULL};
     Py_ssize_t table_at = find_in_mro(type, state->exchange_api, &table);
     Py_ssize_t method_at = table_at == -2 ? -2 : find_in_mro(type, state->dlpack, &method);
     if (method_at == -2) {
@@ -149,6 +172,11 @@ static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *ent
     }
     if (method != NULL) {
         entry->route = USMPY_ROUTE_VERSIONED;
+#ifndef Py_GIL_DISABLED
+        if (PyType_HasFeature(Py_TYPE(method), Py_TPFLAGS_METHOD_DESCRIPTOR)) {
+            entry->method = method;
+        }
+#endif
     }
     /* A class that overrides __dlpack__ after the table was inherited wants its method to be asked. */
     if (table != NULL && (method_at < 0 || table_at <= method_at)) {
@@ -180,24 +208,28 @@ static uint32_t assign_tag(usmpy_state *state, PyTypeObject *type)
     return version_tag(type);
 }
 
-int usmpy_type_lookup(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
+const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *room)
 {
-    if (USM_LIKELY(read_slot(slot_of(state->type_cache, type), type, version_tag(type), entry))) {
-        return 0;
+    const usmpy_type_entry *known =
+        read_slot(slot_of(state->type_cache, type), type, version_tag(type), room);
+    if (USM_LIKELY(known != NULL)) {
+        return known;
     }
     uint32_t tag = assign_tag(state, type);
-    if (look_up(state, type, entry) < 0) {
-        return -1;
+    if (look_up(state, type, room) < 0) {
+        return NULL;
     }
     if (tag != 0 && tag == version_tag(type)) { /* else it was changed meanwhile: look again next time */
-        write_slot(state->type_cache, type, tag, entry);
+        write_slot(state->type_cache, type, tag, room);
+    } else {
+        room->method = NULL;
     }
-    return 0;
+    return room;
 }
 
 void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type)
 {
-    const usmpy_type_entry entry = {USMPY_ROUTE_LEGACY, false, NULL};
+    const usmpy_type_entry entry = {USMPY_ROUTE_LEGACY, false, NULL, NULL};
     uint32_t tag = version_tag(type);
     if (tag != 0) {
         write_slot(state->type_cache, type, tag, &entry);

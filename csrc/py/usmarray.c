@@ -5,8 +5,8 @@
 #include "errors.h"
 
 #include <stddef.h>
-#include <structmember.h>
 #include <string.h>
+#include <structmember.h>
 
 /* Room of the smallest object: four dimensions, the size that the free list keeps. */
 #define SMALL_DIMS 8
@@ -18,7 +18,7 @@ usmpy_array *usmpy_array_new(usmpy_state *state, int ndim)
     Py_ssize_t room = 2 * ndim <= SMALL_DIMS ? SMALL_DIMS : 2 * ndim;
     if (room == SMALL_DIMS && state->n_spare_arrays > 0) {
         array = state->spare_arrays[--state->n_spare_arrays];
-        PyObject_Init((PyObject *)array, type);
+        usmpy_revive_object((PyObject *)array, type);
     } else {
         array = PyObject_Malloc(offsetof(usmpy_array, dims) + (size_t)room * sizeof(int64_t));
         if (array == NULL) {
@@ -27,6 +27,7 @@ usmpy_array *usmpy_array_new(usmpy_state *state, int ndim)
         }
         PyObject_InitVar((PyVarObject *)array, type, room);
     }
+    array->state = state;
     array->alloc = NULL;
     array->queue = NULL;
     array->weakrefs = NULL;
@@ -42,13 +43,12 @@ static void array_dealloc(PyObject *self)
     if (array->weakrefs != NULL) {
         PyObject_ClearWeakRefs(self);
     }
-    usmpy_state *state = usmpy_state_of_type(type);
+    usmpy_state *state = array->state;
     if (array->alloc != NULL) {
         usm_alloc_release(array->alloc); /* may run a foreign deleter, and that Python code */
     }
     Py_XDECREF(array->queue);
-    /* The state is gone when the module was cleared before its last arrays. */
-    if (Py_SIZE(self) == SMALL_DIMS && state != NULL && state->n_spare_arrays < USMPY_SPARE_ARRAYS) {
+    if (Py_SIZE(self) == SMALL_DIMS && state->n_spare_arrays < USMPY_SPARE_ARRAYS) {
         state->spare_arrays[state->n_spare_arrays++] = array;
     } else {
         type->tp_free(self);
@@ -112,8 +112,8 @@ usmpy_array *usmpy_array_empty(usmpy_state *state, PyObject *queue_object, usm_k
     return array;
 }
 
-usmpy_array *usmpy_array_view(usmpy_state *state, usmpy_array *base, char *data, int ndim, const int64_t *shape,
-                              const int64_t *strides)
+usmpy_array *usmpy_array_view(usmpy_state *state, usmpy_array *base, char *data, int ndim,
+                              const int64_t *shape, const int64_t *strides)
 {
     usmpy_array *array = usmpy_array_new(state, ndim);
     if (array == NULL) {
@@ -143,7 +143,8 @@ usmpy_array *usmpy_array_on_queue(usmpy_state *state, usmpy_array *base, PyObjec
 int usmpy_check_writable(usmpy_array *array)
 {
     if ((array->flags & USMPY_WRITABLE) == 0) {
-        PyErr_SetString(PyExc_ValueError, "the array is read-only; write to a copy(), or to what it was made from");
+        PyErr_SetString(PyExc_ValueError,
+                        "the array is read-only; write to a copy(), or to what it was made from");
         return -1;
     }
     return 0;
@@ -152,10 +153,11 @@ int usmpy_check_writable(usmpy_array *array)
 int usmpy_check_unpacked(usmpy_array *array, const char *what)
 {
     if (usm_dtype_is_packed((usm_dtype)array->dtype)) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s needs elements of whole bytes; dtype %s packs several into a byte and is only stored, "
-                     "copied and exchanged whole",
-                     what, usm_dtype_table[array->dtype].name);
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s needs elements of whole bytes; dtype %s packs several into a byte and is only stored, "
+            "copied and exchanged whole",
+            what, usm_dtype_table[array->dtype].name);
         return -1;
     }
     return 0;
@@ -172,7 +174,8 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
         items = PySequence_Fast(argument, "");
     }
     if (items == NULL) {
-        PyErr_Format(PyExc_TypeError, "%s is %R; an int or a sequence of ints is allowed", parameter, argument);
+        PyErr_Format(PyExc_TypeError, "%s is %R; an int or a sequence of ints is allowed", parameter,
+                     argument);
         return -1;
     }
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
@@ -225,7 +228,8 @@ int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parame
     Py_ssize_t n = PySequence_Fast_GET_SIZE(argument);
     uint64_t seen = 0;
     if (n > USM_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "%s has %zd entries; at most %d are allowed", parameter, n, USM_MAX_NDIM);
+        PyErr_Format(PyExc_ValueError, "%s has %zd entries; at most %d are allowed", parameter, n,
+                     USM_MAX_NDIM);
         return -1;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -275,7 +279,8 @@ static int parse_order(PyObject *order)
 static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const usmpy_signature signature = {
-        "USMArray", 6, 2, 0, 1, {USMPY_shape, USMPY_dtype, USMPY_usm_type, USMPY_device, USMPY_queue, USMPY_order}};
+        "USMArray", 6, 2,
+        0,          1, {USMPY_shape, USMPY_dtype, USMPY_usm_type, USMPY_device, USMPY_queue, USMPY_order}};
     usmpy_state *state = usmpy_state_of_type(type);
     PyObject *out[6];
     if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
@@ -341,11 +346,12 @@ static PyObject *array_array(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     (void)args;
     (void)kwargs;
-    return PyErr_Format(PyExc_TypeError,
-                        "NumPy cannot use this array implicitly (dtype %s, usm_type %s); call asnumpy() for a copy on "
-                        "the host, or numpy.from_dlpack",
-                        usm_dtype_table[((usmpy_array *)self)->dtype].name,
-                        usm_kind_name(((usmpy_array *)self)->alloc->kind));
+    return PyErr_Format(
+        PyExc_TypeError,
+        "NumPy cannot use this array implicitly (dtype %s, usm_type %s); call asnumpy() for a copy on "
+        "the host, or numpy.from_dlpack",
+        usm_dtype_table[((usmpy_array *)self)->dtype].name,
+        usm_kind_name(((usmpy_array *)self)->alloc->kind));
 }
 
 static PyObject *array_reduce(PyObject *self, PyObject *protocol)
@@ -360,16 +366,18 @@ static PyMethodDef array_methods[] = {
     {"copy", usmpy_array_copy_method, METH_NOARGS,
      "copy($self)\n--\n\n"
      "A new array of the same shape, dtype, usm_type and queue, in row-major order.\n\nMemoryError when memory runs out."},
-    USMPY_METHOD("to_device", usmpy_array_to_device,
-                 "to_device($self, device, /, *, stream=None)\n--\n\n"
-                 "The same elements on another placement (anything that Device.create_device takes).\n\n"
-                 "Without a copy where that placement can use the memory in place, with one otherwise; ordered after pending\n"
-                 "work either way. stream: None, or a Queue in which the copy is to run (array API standard, to_device)."),
-    USMPY_METHOD("astype", usmpy_array_astype,
-                 "astype($self, dtype, /, *, copy=True)\n--\n\n"
-                 "The elements cast to dtype. copy=False returns self where the dtype is the same.\n\n"
-                 "Floating point to integer rounds towards zero, saturates, and makes 0 of NaN. TypeError for complex to real\n"
-                 "(array API standard, astype) and for storage-only types."),
+    USMPY_METHOD(
+        "to_device", usmpy_array_to_device,
+        "to_device($self, device, /, *, stream=None)\n--\n\n"
+        "The same elements on another placement (anything that Device.create_device takes).\n\n"
+        "Without a copy where that placement can use the memory in place, with one otherwise; ordered after pending\n"
+        "work either way. stream: None, or a Queue in which the copy is to run (array API standard, to_device)."),
+    USMPY_METHOD(
+        "astype", usmpy_array_astype,
+        "astype($self, dtype, /, *, copy=True)\n--\n\n"
+        "The elements cast to dtype. copy=False returns self where the dtype is the same.\n\n"
+        "Floating point to integer rounds towards zero, saturates, and makes 0 of NaN. TypeError for complex to real\n"
+        "(array API standard, astype) and for storage-only types."),
     {"item", (PyCFunction)(void (*)(void))usmpy_array_item_method, METH_FASTCALL,
      "item($self, *args)\n--\n\n"
      "The only element, or the one at an index (one int in row-major order, or an int an axis), as a Python number.\n\n"
@@ -384,16 +392,18 @@ static PyMethodDef array_methods[] = {
                  "wait($self, timeout=None)\n--\n\n"
                  "Block until pending work on the memory has ended; its error is raised here.\n\n"
                  "timeout in seconds: TimeoutError when it runs out."),
-    USMPY_METHOD("lend", usmpy_array_lend,
-                 "lend($self, stream=None)\n--\n\n"
-                 "Context manager that lends the memory to somebody's kernel, and yields the pointer.\n\n"
-                 "stream is where that kernel runs: a Queue, an Event, a stream object or pointer; None for the host. On entry\n"
-                 "it waits for pending work on the array, on exit later work on the array waits for it."),
-    USMPY_METHOD("__dlpack__", usmpy_array_dlpack,
-                 "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
-                 "A DLPack capsule (array API standard 2024.12; DLPack 1.3).\n\n"
-                 "max_version of 1 or more gives 'dltensor_versioned', anything less 'dltensor'. dl_device asks for another true\n"
-                 "view, or for (1, 0), finished data on the host. BufferError for what cannot be exchanged as asked."),
+    USMPY_METHOD(
+        "lend", usmpy_array_lend,
+        "lend($self, stream=None)\n--\n\n"
+        "Context manager that lends the memory to somebody's kernel, and yields the pointer.\n\n"
+        "stream is where that kernel runs: a Queue, an Event, a stream object or pointer; None for the host. On entry\n"
+        "it waits for pending work on the array, on exit later work on the array waits for it."),
+    USMPY_METHOD(
+        "__dlpack__", usmpy_array_dlpack,
+        "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+        "A DLPack capsule (array API standard 2024.12; DLPack 1.3).\n\n"
+        "max_version of 1 or more gives 'dltensor_versioned', anything less 'dltensor'. dl_device asks for another true\n"
+        "view, or for (1, 0), finished data on the host. BufferError for what cannot be exchanged as asked."),
     {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS,
      "__dlpack_device__($self)\n--\n\n(device type, device id) of DLPack, of the view that most consumers understand."},
     {"__complex__", usmpy_array_complex, METH_NOARGS, NULL},
@@ -412,11 +422,12 @@ static PyMemberDef array_members[] = {
 };
 
 static PyType_Slot array_slots[] = {
-    {Py_tp_doc, "USMArray(shape, dtype=None, *, usm_type='device', device=None, queue=None, order='C')\n--\n\n"
-                "A strided array over one allocation of unified shared memory, not initialised.\n\n"
-                "shape: an int or a sequence of ints. dtype: None is float64, or float32 where the device lacks that. usm_type:\n"
-                "'device', 'shared' or 'host'. device: anything that Device.create_device takes; queue: a Queue; both must agree\n"
-                "(ValueError). order: 'C' or 'F'. MemoryError when memory runs out."},
+    {Py_tp_doc,
+     "USMArray(shape, dtype=None, *, usm_type='device', device=None, queue=None, order='C')\n--\n\n"
+     "A strided array over one allocation of unified shared memory, not initialised.\n\n"
+     "shape: an int or a sequence of ints. dtype: None is float64, or float32 where the device lacks that. usm_type:\n"
+     "'device', 'shared' or 'host'. device: anything that Device.create_device takes; queue: a Queue; both must agree\n"
+     "(ValueError). order: 'C' or 'F'. MemoryError when memory runs out."},
     {Py_tp_new, array_new},
     {Py_tp_dealloc, array_dealloc},
     {Py_tp_repr, array_repr},

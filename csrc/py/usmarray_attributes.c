@@ -46,7 +46,7 @@ static PyObject *get_itemsize(PyObject *self, void *unused)
 static PyObject *get_dtype(PyObject *self, void *unused)
 {
     (void)unused;
-    return Py_NewRef(usmpy_state_of(self)->dtypes[((usmpy_array *)self)->dtype]);
+    return Py_NewRef(((usmpy_array *)self)->state->dtypes[((usmpy_array *)self)->dtype]);
 }
 
 static PyObject *get_queue(PyObject *self, void *unused)
@@ -59,13 +59,14 @@ static PyObject *get_device(PyObject *self, void *unused)
 {
     (void)unused;
     usm_queue *queue = usmpy_queue_of(((usmpy_array *)self)->queue);
-    return usmpy_device_wrap(usmpy_state_of(self), queue->device, queue);
+    return usmpy_device_wrap(((usmpy_array *)self)->state, queue->device, queue);
 }
 
 static PyObject *get_context(PyObject *self, void *unused)
 {
     (void)unused;
-    return usmpy_context_wrap(usmpy_state_of(self), usmpy_queue_of(((usmpy_array *)self)->queue)->context);
+    return usmpy_context_wrap(((usmpy_array *)self)->state,
+                              usmpy_queue_of(((usmpy_array *)self)->queue)->context);
 }
 
 static PyObject *get_usm_type(PyObject *self, void *unused)
@@ -94,7 +95,7 @@ static PyObject *transposed(PyObject *self)
         shape[i] = usmpy_shape(array)[from];
         strides[i] = usmpy_strides(array)[from];
     }
-    return (PyObject *)usmpy_array_view(usmpy_state_of(self), array, array->data, n, shape, strides);
+    return (PyObject *)usmpy_array_view(((usmpy_array *)self)->state, array, array->data, n, shape, strides);
 }
 
 static PyObject *get_T(PyObject *self, void *unused)
@@ -102,9 +103,9 @@ static PyObject *get_T(PyObject *self, void *unused)
     (void)unused;
     int ndim = ((usmpy_array *)self)->ndim;
     if (ndim != 2) {
-        return PyErr_Format(PyExc_ValueError,
-                            "T needs 2 dimensions, the array has %d; use mT or permute_dims (array API standard, T)",
-                            ndim);
+        return PyErr_Format(
+            PyExc_ValueError,
+            "T needs 2 dimensions, the array has %d; use mT or permute_dims (array API standard, T)", ndim);
     }
     return transposed(self);
 }
@@ -123,7 +124,7 @@ static PyObject *get_flags(PyObject *self, void *unused)
 {
     (void)unused;
     unsigned flags = ((usmpy_array *)self)->flags;
-    PyTypeObject *type = usmpy_state_of(self)->flags_type;
+    PyTypeObject *type = ((usmpy_array *)self)->state->flags_type;
     PyObject *object = PyStructSequence_New(type);
     const unsigned bits[] = {USM_C_CONTIGUOUS, USM_F_CONTIGUOUS, USMPY_WRITABLE};
     for (int i = 0; object != NULL && i < 3; i++) {
@@ -141,8 +142,8 @@ PyGetSetDef usmpy_array_getset[] = {
     {"nbytes", get_nbytes, NULL, "Bytes of the elements side by side; packed types share bytes.", NULL},
     {"itemsize", get_itemsize, NULL, "Bytes of one element; 1 for packed types.", NULL},
     {"dtype", get_dtype, NULL, "The DType of the elements.", NULL},
-    {"device", get_device, NULL, "The Device, with this array's queue: zeros(n, device=x.device) lands beside x.",
-     NULL},
+    {"device", get_device, NULL,
+     "The Device, with this array's queue: zeros(n, device=x.device) lands beside x.", NULL},
     {"queue", get_queue, NULL, "The Queue that work on this array runs in.", NULL},
     {"context", get_context, NULL, "The Context of the queue.", NULL},
     {"usm_type", get_usm_type, NULL, "'device', 'shared' or 'host'.", NULL},

@@ -53,8 +53,8 @@ static void keep_order(usmpy_array *src, int64_t *strides)
     }
 }
 
-usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object, usm_kind kind,
-                                   usm_dtype dtype, char order)
+usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object,
+                                   usm_kind kind, usm_dtype dtype, char order)
 {
     if (order == 'K' && (src->flags & USM_C_CONTIGUOUS) != 0) {
         order = 'C';
@@ -79,11 +79,12 @@ PyObject *usmpy_array_copy_method(PyObject *self, PyObject *unused)
     (void)unused;
     usmpy_array *array = (usmpy_array *)self;
     usmpy_deferred_poll();
-    return (PyObject *)usmpy_array_duplicate(usmpy_state_of(self), array, array->queue,
+    return (PyObject *)usmpy_array_duplicate(((usmpy_array *)self)->state, array, array->queue,
                                              (usm_kind)array->alloc->kind, (usm_dtype)array->dtype, 'C');
 }
 
-PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bool copy, PyObject *queue_object)
+PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bool copy,
+                     PyObject *queue_object)
 {
     const usm_dtype_info *from = &usm_dtype_table[array->dtype], *to = &usm_dtype_table[dtype];
     if (array->dtype == dtype && !copy && usmpy_queue_of(queue_object) == usmpy_queue_of(array->queue)) {
@@ -91,22 +92,24 @@ PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bo
     }
     if (!usm_dtype_can_cast((usm_dtype)array->dtype, dtype, USM_CAST_UNSAFE)) {
         return PyErr_Format(PyExc_TypeError,
-                            "dtype %s cannot be cast to %s: one of them is only stored and exchanged", from->name,
-                            to->name);
-    }
-    if (from->kind == USM_KIND_COMPLEX && to->kind != USM_KIND_COMPLEX) {
-        return PyErr_Format(PyExc_TypeError,
-                            "dtype %s cannot be cast to %s: the imaginary part would be lost (array API standard, "
-                            "astype)",
+                            "dtype %s cannot be cast to %s: one of them is only stored and exchanged",
                             from->name, to->name);
     }
-    return (PyObject *)usmpy_array_duplicate(state, array, queue_object, (usm_kind)array->alloc->kind, dtype, 'K');
+    if (from->kind == USM_KIND_COMPLEX && to->kind != USM_KIND_COMPLEX) {
+        return PyErr_Format(
+            PyExc_TypeError,
+            "dtype %s cannot be cast to %s: the imaginary part would be lost (array API standard, "
+            "astype)",
+            from->name, to->name);
+    }
+    return (PyObject *)usmpy_array_duplicate(state, array, queue_object, (usm_kind)array->alloc->kind, dtype,
+                                             'K');
 }
 
 PyObject *usmpy_array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"astype", 2, 1, 1, 1, {USMPY_dtype, USMPY_copy}};
-    usmpy_state *state = usmpy_state_of(self);
+    usmpy_state *state = ((usmpy_array *)self)->state;
     PyObject *out[2];
     usm_dtype dtype;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
@@ -130,14 +133,15 @@ static bool usable_in_place(usm_place *from, usm_place *to)
 PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"to_device", 2, 1, 1, 1, {USMPY_device, USMPY_stream}};
-    usmpy_state *state = usmpy_state_of(self);
+    usmpy_state *state = ((usmpy_array *)self)->state;
     usmpy_array *array = (usmpy_array *)self;
     PyObject *out[2];
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->queue_type)) {
-        return PyErr_Format(PyExc_TypeError, "stream is a %s; a Queue or None is allowed here", Py_TYPE(out[1])->tp_name);
+        return PyErr_Format(PyExc_TypeError, "stream is a %s; a Queue or None is allowed here",
+                            Py_TYPE(out[1])->tp_name);
     }
     usmpy_deferred_poll();
     PyObject *queue = usmpy_queue_from(state, out[0], "device");
@@ -169,8 +173,8 @@ static PyObject *reinterpret(PyObject *module, PyObject *args)
     }
     usmpy_array *array = (usmpy_array *)object;
     if (usm_dtype_table[dtype].bits != usm_dtype_table[array->dtype].bits) {
-        return PyErr_Format(PyExc_ValueError, "dtype %s has another size than %s", usm_dtype_table[dtype].name,
-                            usm_dtype_table[array->dtype].name);
+        return PyErr_Format(PyExc_ValueError, "dtype %s has another size than %s",
+                            usm_dtype_table[dtype].name, usm_dtype_table[array->dtype].name);
     }
     usmpy_array *view =
         usmpy_array_view(state, array, array->data, array->ndim, usmpy_shape(array), usmpy_strides(array));

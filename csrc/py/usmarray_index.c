@@ -67,8 +67,8 @@ static int cut_whole(cut *cut, int axes)
 
 static int refuse_key(PyObject *key)
 {
-    PyErr_Format(PyExc_IndexError,
-                 "%R is not an index here; integers, slices, Ellipsis and None are allowed", key);
+    PyErr_Format(PyExc_IndexError, "%R is not an index here; integers, slices, Ellipsis and None are allowed",
+                 key);
     return -1;
 }
 
@@ -175,7 +175,7 @@ static usmpy_array *slice_vector(usmpy_state *state, usmpy_array *base, PyObject
 PyObject *usmpy_array_subscript(PyObject *self, PyObject *key)
 {
     usmpy_array *array = (usmpy_array *)self;
-    usmpy_state *state = usmpy_state_of(self);
+    usmpy_state *state = ((usmpy_array *)self)->state;
     if (array->ndim == 1 && PySlice_Check(key) && !usm_dtype_is_packed((usm_dtype)array->dtype)) {
         return (PyObject *)slice_vector(state, array, key);
     }
@@ -219,10 +219,11 @@ static usmpy_array *value_array(usmpy_state *state, usmpy_array *dst, PyObject *
         usmpy_raise_placement(state, "__setitem__", arguments, names, 2);
     } else if (src->dtype != dst->dtype &&
                usm_dtype_promote((usm_dtype)src->dtype, (usm_dtype)dst->dtype) != dst->dtype) {
-        PyErr_Format(PyExc_TypeError,
-                     "elements of dtype %s cannot be put into an array of dtype %s without loss; cast them with "
-                     "astype() first",
-                     usm_dtype_table[src->dtype].name, usm_dtype_table[dst->dtype].name);
+        PyErr_Format(
+            PyExc_TypeError,
+            "elements of dtype %s cannot be put into an array of dtype %s without loss; cast them with "
+            "astype() first",
+            usm_dtype_table[src->dtype].name, usm_dtype_table[dst->dtype].name);
     } else {
         return src;
     }
@@ -240,8 +241,8 @@ static int assign_array(usmpy_state *state, usmpy_array *dst, usmpy_array *src)
             extra = 0;
         }
     }
-    if (!usm_layout_broadcast(src->ndim - extra, usmpy_shape(src) + extra, usmpy_strides(src) + extra, dst->ndim,
-                              usmpy_shape(dst), strides)) {
+    if (!usm_layout_broadcast(src->ndim - extra, usmpy_shape(src) + extra, usmpy_strides(src) + extra,
+                              dst->ndim, usmpy_shape(dst), strides)) {
         char from[200], to[200];
         PyErr_Format(PyExc_ValueError, "a value of shape %s does not broadcast to the selected shape %s",
                      usm_layout_text(src->ndim, usmpy_shape(src), from, sizeof from),
@@ -264,7 +265,7 @@ static int assign_array(usmpy_state *state, usmpy_array *dst, usmpy_array *src)
 int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
 {
     usmpy_array *array = (usmpy_array *)self;
-    usmpy_state *state = usmpy_state_of(self);
+    usmpy_state *state = ((usmpy_array *)self)->state;
     if (value == NULL) {
         PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted");
         return -1;

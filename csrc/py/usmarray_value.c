@@ -6,14 +6,15 @@
 #include "wait.h"
 
 /*
- * An array with the same elements that the host can read, after all work on it: itself where that is so already. New
- * reference.
+ * An array with the same elements that the host can read, after all work on it: itself where that is so
+ * already. New reference.
  */
 static usmpy_array *readable(usmpy_state *state, usmpy_array *array)
 {
     usmpy_array *source = (usmpy_array *)Py_NewRef(array);
     if (!usm_alloc_host_reads(array->alloc)) {
-        Py_SETREF(source, usmpy_array_duplicate(state, array, array->queue, USM_HOST, (usm_dtype)array->dtype, 'C'));
+        Py_SETREF(source,
+                  usmpy_array_duplicate(state, array, array->queue, USM_HOST, (usm_dtype)array->dtype, 'C'));
         if (source == NULL) {
             return NULL;
         }
@@ -35,10 +36,10 @@ static PyObject *element(usmpy_state *state, usmpy_array *array, int64_t offset)
 static PyObject *only_element(PyObject *self, const char *what)
 {
     usmpy_array *array = (usmpy_array *)self;
-    usmpy_state *state = usmpy_state_of(self);
+    usmpy_state *state = ((usmpy_array *)self)->state;
     if (array->size != 1) {
-        return PyErr_Format(PyExc_ValueError, "%s needs an array of exactly one element; this one has %lld", what,
-                            (long long)array->size);
+        return PyErr_Format(PyExc_ValueError, "%s needs an array of exactly one element; this one has %lld",
+                            what, (long long)array->size);
     }
     if (usmpy_check_unpacked(array, what) < 0) {
         return NULL;
@@ -55,7 +56,8 @@ static int find_item(usmpy_array *array, PyObject *const *args, Py_ssize_t nargs
     int64_t index[USM_MAX_NDIM];
     bool flat = nargs == 1 && array->ndim != 1;
     if (!flat && nargs != array->ndim) {
-        PyErr_Format(PyExc_ValueError, "item() takes no index, one, or one for each of the %d axes; %zd were given",
+        PyErr_Format(PyExc_ValueError,
+                     "item() takes no index, one, or one for each of the %d axes; %zd were given",
                      array->ndim, nargs);
         return -1;
     }
@@ -85,7 +87,7 @@ static int find_item(usmpy_array *array, PyObject *const *args, Py_ssize_t nargs
 PyObject *usmpy_array_item_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     usmpy_array *array = (usmpy_array *)self;
-    usmpy_state *state = usmpy_state_of(self);
+    usmpy_state *state = ((usmpy_array *)self)->state;
     if (nargs == 0) {
         return only_element(self, "item()");
     }
@@ -124,7 +126,7 @@ static PyObject *nested_list(usmpy_state *state, usmpy_array *array, int axis, i
 PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    usmpy_state *state = usmpy_state_of(self);
+    usmpy_state *state = ((usmpy_array *)self)->state;
     if (usmpy_check_unpacked((usmpy_array *)self, "tolist()") < 0) {
         return NULL;
     }
@@ -137,7 +139,7 @@ PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused)
 PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    usmpy_state *state = usmpy_state_of(self);
+    usmpy_state *state = ((usmpy_array *)self)->state;
     usmpy_array *array = (usmpy_array *)self;
     usmpy_deferred_poll();
     /* The copy's memory becomes NumPy's: one copy in all, wherever the elements are. */
@@ -153,7 +155,7 @@ PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused)
 PyObject *usmpy_array_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"wait", 1, 1, 0, 0, {USMPY_timeout}};
-    usmpy_state *state = usmpy_state_of(self);
+    usmpy_state *state = ((usmpy_array *)self)->state;
     PyObject *timeout;
     int64_t deadline_ns;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, &timeout) < 0 ||

@@ -34,7 +34,8 @@ int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns)
     double seconds = PyFloat_AsDouble(timeout);
     if (seconds == -1.0 && PyErr_Occurred()) {
         if (PyErr_ExceptionMatches(PyExc_TypeError)) {
-            PyErr_Format(PyExc_TypeError, "timeout is %R; seconds as a number, or None, are allowed", timeout);
+            PyErr_Format(PyExc_TypeError, "timeout is %R; seconds as a number, or None, are allowed",
+                         timeout);
         }
         return -1;
     }
@@ -47,17 +48,17 @@ int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns)
 }
 
 /* `call` is an expression of status that waits with (deadline_ns, usmpy_wait_poll, &wait, &error). */
-#define WAIT(state, call)                        \
-    usm_error error;                             \
-    usmpy_wait wait;                             \
-    usmpy_wait_begin(&wait);                     \
-    usm_status status = call;                    \
-    usmpy_wait_end(&wait);                       \
-    usmpy_deferred_poll();                       \
-    if (status != USM_OK) {                      \
-        usmpy_raise(state, status, &error);      \
-        return -1;                               \
-    }                                            \
+#define WAIT(state, call)                   \
+    usm_error error;                        \
+    usmpy_wait wait;                        \
+    usmpy_wait_begin(&wait);                \
+    usm_status status = call;               \
+    usmpy_wait_end(&wait);                  \
+    usmpy_deferred_poll();                  \
+    if (status != USM_OK) {                 \
+        usmpy_raise(state, status, &error); \
+        return -1;                          \
+    }                                       \
     return 0
 
 int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns)
