@@ -8,8 +8,8 @@
 #include <dlpack/dlpack.h>
 
 /*
- * Fills a tensor that borrows shape and strides from the view. The pointer is the first element, byte_offset 0,
- * as all peers do (docs/design.md, "The exchange").
+ * Fills a tensor that borrows shape and strides from the view. The pointer is the first element, byte_offset
+ * 0, as all peers do (docs/design.md, "The exchange").
  */
 static inline void usm_dltensor_fill(DLTensor *tensor, const usm_view *view, DLDevice device)
 {
@@ -24,20 +24,21 @@ static inline void usm_dltensor_fill(DLTensor *tensor, const usm_view *view, DLD
 }
 
 /*
- * A tensor with a life of its own: one block with shape and strides, and a count of the allocation. Its deleter runs
- * on any thread, without the GIL and after the interpreter. NULL when memory ran out.
+ * A tensor with a life of its own: one block with shape and strides, and a count of the allocation. Its
+ * deleter runs on any thread, without the GIL and after the interpreter. NULL when memory ran out.
  */
 DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice device, uint64_t flags);
 DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device);
 
 /*
- * What is believed of a foreign tensor only after it was checked: USM_BUFFER, with the reason, for lanes other than 1,
- * unknown types, padded or strided sub-byte elements, more than 64 dimensions, missing pointers, sizes that overflow.
+ * What is believed of a foreign tensor only after it was checked: USM_BUFFER, with the reason, for lanes
+ * other than 1, unknown types, padded or strided sub-byte elements, more than 64 dimensions, missing
+ * pointers, sizes that overflow.
  */
 usm_status usm_dltensor_check(const DLTensor *tensor, uint64_t flags, usm_dtype *dtype, usm_error *error);
 /*
- * Then its layout, into shape and strides of tensor->ndim each; NULL strides are row-major. [*low, *high) are the bytes
- * that the elements span, relative to the first.
+ * Then its layout, into shape and strides of tensor->ndim each; NULL strides are row-major. [*low, *high) are
+ * the bytes that the elements span, relative to the first.
  */
 usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t *shape, int64_t *strides,
                                int64_t *low, int64_t *high, usm_error *error);

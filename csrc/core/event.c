@@ -105,6 +105,20 @@ bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self))
     return unblock(event);
 }
 
+void usm_event_drop_links(usm_event *event)
+{
+    usm_leaf *leaf = usm_leaf_of(event);
+    pthread_mutex_lock(&leaf->mutex);
+    for (usm_waiter **at = &event->waiters; *at != NULL;) {
+        if ((*at)->done == link_done) {
+            *at = (*at)->next;
+        } else {
+            at = &(*at)->next;
+        }
+    }
+    pthread_mutex_unlock(&leaf->mutex);
+}
+
 bool usm_event_notify(usm_event *event, usm_waiter *waiter)
 {
     if (usm_event_ended(event)) {

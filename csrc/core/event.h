@@ -139,6 +139,10 @@ bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self));
  */
 void usm_event_finish(USM_TAKES usm_event *event, USM_TAKES struct usm_failure *failure);
 
+/* For the child of a fork: the tasks that wait for this one end before it, and must not hear of it any more.
+ */
+void usm_event_drop_links(usm_event *event);
+
 /* False when the event has ended and the waiter was not taken. Any thread; any lock but a leaf stripe. */
 bool usm_event_notify(usm_event *event, usm_waiter *waiter);
 

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#define STORE(type, value)                    \
-    do {                                      \
-        type stored = (type)(value);          \
+#define STORE(type, value)                       \
+    do {                                         \
+        type stored = (type)(value);             \
         memcpy(element, &stored, sizeof stored); \
     } while (0)
 
@@ -15,28 +15,28 @@ void usm_number_store(usm_dtype dtype, double re, double im, void *element)
     float pair[2] = {(float)re, (float)im};
     double wide[2] = {re, im};
     switch (dtype) {
-    case USM_FLOAT16:
-        STORE(uint16_t, usm_float_to_half(usm_double_to_odd_float(re)));
-        break;
-    case USM_BFLOAT16:
-        STORE(uint16_t, usm_float_to_bfloat(usm_double_to_odd_float(re)));
-        break;
-    case USM_FLOAT32:
-        STORE(float, re);
-        break;
-    case USM_FLOAT64:
-        STORE(double, re);
-        break;
-    case USM_COMPLEX64:
-        memcpy(element, pair, sizeof pair);
-        break;
-    case USM_COMPLEX128:
-        memcpy(element, wide, sizeof wide);
-        break;
-    default: { /* bool and integers: all of them little-endian prefixes of the same bits */
-        int64_t value = (int64_t)re;
-        memcpy(element, &value, usm_dtype_table[dtype].itemsize);
-    }
+        case USM_FLOAT16:
+            STORE(uint16_t, usm_float_to_half(usm_double_to_odd_float(re)));
+            break;
+        case USM_BFLOAT16:
+            STORE(uint16_t, usm_float_to_bfloat(usm_double_to_odd_float(re)));
+            break;
+        case USM_FLOAT32:
+            STORE(float, re);
+            break;
+        case USM_FLOAT64:
+            STORE(double, re);
+            break;
+        case USM_COMPLEX64:
+            memcpy(element, pair, sizeof pair);
+            break;
+        case USM_COMPLEX128:
+            memcpy(element, wide, sizeof wide);
+            break;
+        default: { /* bool and integers: all of them little-endian prefixes of the same bits */
+            int64_t value = (int64_t)re;
+            memcpy(element, &value, usm_dtype_table[dtype].itemsize);
+        }
     }
 }
 
@@ -59,36 +59,36 @@ void usm_number_load(usm_dtype dtype, const void *element, double *re, double *i
     double wide[2];
     *im = 0;
     switch (dtype) {
-    case USM_FLOAT16:
-        memcpy(&half, element, sizeof half);
-        *re = (double)usm_half_to_float(half);
-        break;
-    case USM_BFLOAT16:
-        memcpy(&half, element, sizeof half);
-        *re = (double)usm_bfloat_to_float(half);
-        break;
-    case USM_FLOAT32:
-        memcpy(pair, element, sizeof(float));
-        *re = (double)pair[0];
-        break;
-    case USM_FLOAT64:
-        memcpy(re, element, sizeof *re);
-        break;
-    case USM_COMPLEX64:
-        memcpy(pair, element, sizeof pair);
-        *re = (double)pair[0];
-        *im = (double)pair[1];
-        break;
-    case USM_COMPLEX128:
-        memcpy(wide, element, sizeof wide);
-        *re = wide[0];
-        *im = wide[1];
-        break;
-    case USM_UINT64:
-        *re = (double)(uint64_t)usm_number_load_int(dtype, element);
-        break;
-    default:
-        *re = (double)usm_number_load_int(dtype, element);
-        break;
+        case USM_FLOAT16:
+            memcpy(&half, element, sizeof half);
+            *re = (double)usm_half_to_float(half);
+            break;
+        case USM_BFLOAT16:
+            memcpy(&half, element, sizeof half);
+            *re = (double)usm_bfloat_to_float(half);
+            break;
+        case USM_FLOAT32:
+            memcpy(pair, element, sizeof(float));
+            *re = (double)pair[0];
+            break;
+        case USM_FLOAT64:
+            memcpy(re, element, sizeof *re);
+            break;
+        case USM_COMPLEX64:
+            memcpy(pair, element, sizeof pair);
+            *re = (double)pair[0];
+            *im = (double)pair[1];
+            break;
+        case USM_COMPLEX128:
+            memcpy(wide, element, sizeof wide);
+            *re = wide[0];
+            *im = wide[1];
+            break;
+        case USM_UINT64:
+            *re = (double)(uint64_t)usm_number_load_int(dtype, element);
+            break;
+        default:
+            *re = (double)usm_number_load_int(dtype, element);
+            break;
     }
 }

@@ -475,10 +475,20 @@ static void never_run(usm_event *event)
     (void)event;
 }
 
-static int by_order(const void *a, const void *b)
+/* Of all queues, but for the task that forks: it goes on in both processes. Each list is in this order. */
+static usm_event *oldest_pending(void)
 {
-    uint64_t x = (*(usm_event *const *)a)->order, y = (*(usm_event *const *)b)->order;
-    return (x > y) - (x < y);
+    usm_event *oldest = NULL;
+    for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
+        usm_event *event = queue->first;
+        if (event != NULL && event == usm_event_current()) {
+            event = event->following;
+        }
+        if (event != NULL && (oldest == NULL || event->order < oldest->order)) {
+            oldest = event;
+        }
+    }
+    return oldest;
 }
 
 /*
@@ -491,31 +501,18 @@ void usm_queues_after_fork(void)
     usm_error_set(
         &error, USM_FORKED,
         "this work was pending when the process was forked; it ends in the parent, not in the child");
-    size_t n = 0, i = 0;
     for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
         for (usm_event *event = queue->first; event != NULL; event = event->following) {
-            n++;
+            event->ready = never_run; /* what it waits for ends below: that must not start it */
         }
     }
-    usm_event **events = n == 0 ? NULL : malloc(n * sizeof *events);
-    if (events == NULL) {
-        return;
+    if (usm_event_current() != NULL) {
+        usm_event_drop_links(usm_event_current());
     }
-    for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
-        for (usm_event *event = queue->first; event != NULL; event = event->following) {
-            event->ready = never_run;           /* what it waits for ends below: that must not start it */
-            if (event != usm_event_current()) { /* a task that forks goes on in both processes */
-                events[i++] = event;
-            }
-        }
-    }
-    n = i;
-    qsort(events, n, sizeof *events, by_order);
-    for (i = 0; i < n; i++) {
+    for (usm_event *event; (event = oldest_pending()) != NULL;) {
         usm_failure *failure = usm_failure_from_error(&error);
-        usm_event_finish(events[i], failure != NULL ? failure : usm_failure_no_memory());
+        usm_event_finish(event, failure != NULL ? failure : usm_failure_no_memory());
     }
-    free(events);
 }
 
 void usm_queues_fork(usm_fork_phase phase)

@@ -42,14 +42,24 @@ usm_leaf *usm_leaf_of(const void *address)
     return &leaves[usm_stripe(address)];
 }
 
+/*
+ * Not a recursive mutex: its owner is a thread of the parent, so that the child of a fork could not unlock
+ * it.
+ */
+static _Thread_local unsigned registry_depth;
+
 void usm_registry_lock(void)
 {
-    pthread_mutex_lock(&registry);
+    if (registry_depth++ == 0) {
+        pthread_mutex_lock(&registry);
+    }
 }
 
 void usm_registry_unlock(void)
 {
-    pthread_mutex_unlock(&registry);
+    if (--registry_depth == 0) {
+        pthread_mutex_unlock(&registry);
+    }
 }
 
 int64_t usm_clock_ns(void)

@@ -43,6 +43,7 @@ typedef struct usm_leaf {
 
 usm_leaf *usm_leaf_of(const void *address);
 
+/* May be taken again by its holder: a driver that is being started may fork, to run a helper program. */
 void usm_registry_lock(void);
 void usm_registry_unlock(void);
 

@@ -130,7 +130,7 @@ size_t usm_host_command_cost(const usm_command *command)
         case USM_COMMAND_SEQUENCE:
             return 8 * (size_t)command->as.sequence.count;
         case USM_COMMAND_BARRIER:
-    case USM_COMMAND_MARKER:
+        case USM_COMMAND_MARKER:
         case USM_COMMAND_PREFETCH:
         case USM_COMMAND_HOST:
             break;
@@ -158,7 +158,7 @@ usm_status usm_host_execute(const usm_command *command, unsigned width, usm_erro
             return command->as.host.run(command->as.host.argument, error);
         case USM_COMMAND_PREFETCH: /* it is here already */
         case USM_COMMAND_BARRIER:
-    case USM_COMMAND_MARKER:
+        case USM_COMMAND_MARKER:
             break;
     }
     return USM_OK;
