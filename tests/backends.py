@@ -1,0 +1,43 @@
+"""The registrations of the conformance suite: one a device that the suite runs on.
+
+``tests/cts`` knows no backend. Each registration gives a name, a factory, tags, and two lists of tests by
+``file.py::test`` (or the prefix of one), each with its reason: ``unsupported`` for what this device can never do (left
+out), ``xfail`` for what it ought to do and does not yet (strict: a pass is a failure).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import usmpy
+
+
+class Absent(Exception):
+    """This machine has no such device: the tests are skipped with this reason. Every other error is a failure."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Backend:
+    name: str
+    device: Callable[[], usmpy.Device]
+    tags: frozenset[str] = frozenset()
+    unsupported: dict[str, str] = dataclasses.field(default_factory=dict)
+    xfail: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+def host() -> usmpy.Device:
+    return usmpy.Device("host:cpu:0")
+
+
+def host_part() -> usmpy.Device:
+    device = host()
+    if device.max_compute_units < 2:
+        raise Absent("the host device has one compute unit: it has no part smaller than itself")
+    return device.create_sub_devices(1)[0]
+
+
+BACKENDS = [
+    Backend("host", host, frozenset({"host-accessible", "host-task"})),
+    Backend("host-part", host_part, frozenset({"host-accessible", "host-task", "sub-device"})),
+]

@@ -1,0 +1,98 @@
+"""Fixtures of all tests: backends, a device and a queue, and live counts that come back."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import pytest
+from backends import BACKENDS, Absent, Backend
+
+import usmpy
+from usmpy import _core
+
+# What only builds with USMPY_TESTING=1 have: live counts and faults. The suite needs them.
+TESTING = hasattr(_core, "_live_counts")
+
+
+def pytest_configure(config):
+    if not TESTING:
+        raise pytest.UsageError("the tests need a build with USMPY_TESTING=1 in the environment (README, second command)")
+
+
+def pytest_generate_tests(metafunc):
+    if "backend" in metafunc.fixturenames:
+        metafunc.parametrize("backend", BACKENDS, ids=lambda backend: backend.name, indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        backend = getattr(item, "callspec", None) and item.callspec.params.get("backend")
+        if not isinstance(backend, Backend):
+            continue
+        name = item.nodeid.rpartition("/")[2]
+        for prefix, reason in backend.unsupported.items():
+            if name.startswith(prefix):
+                item.add_marker(pytest.mark.skip(reason=f"{backend.name}: {reason}"))
+        for prefix, reason in backend.xfail.items():
+            if name.startswith(prefix):
+                item.add_marker(pytest.mark.xfail(reason=f"{backend.name}: {reason}", strict=True))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    item.failed = getattr(item, "failed", False) or report.failed
+    return report
+
+
+@pytest.fixture(scope="session")
+def backend(request) -> Backend:
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def device(backend) -> usmpy.Device:
+    try:
+        device = backend.device()
+    except Absent as absent:
+        pytest.skip(str(absent))
+    _ = device.queue  # the cached queue and its context live as long as the process: not the first test's
+    return device
+
+
+@pytest.fixture
+def queue(device) -> usmpy.Queue:
+    return usmpy.Queue(device)
+
+
+def live_counts() -> dict[str, int]:
+    gc.collect()
+    return _core._live_counts()
+
+
+def _caches() -> None:
+    """What the process keeps once it was used."""
+    usmpy.empty(0)
+    usmpy.Device("host:cpu:0").queue.wait()
+
+
+@pytest.fixture(autouse=True)
+def _settled(request):
+    """Every test ends with as many core objects as it began with."""
+    if request.node.get_closest_marker("leaves_objects"):
+        yield
+        return
+    _caches()
+    if "device" in request.fixturenames:
+        request.getfixturevalue("device")
+    before = live_counts()
+    yield
+    if getattr(request.node, "failed", False):
+        return  # its traceback holds its frames
+    request.node.funcargs.clear()
+    # Workers let go of the last task a moment after its end was seen.
+    deadline = time.monotonic() + 10
+    while (after := live_counts()) != before and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert after == before, "core objects that this test left behind"

@@ -1,0 +1,22 @@
+"""Other libraries that tests exchange arrays with."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import types
+
+import pytest
+
+# Set in CI: a library that is missing there is a mistake of the environment, and its tests must not vanish.
+REQUIRED = os.environ.get("USMPY_REQUIRE_LIBRARIES") == "1"
+
+
+def need(name: str) -> types.ModuleType:
+    """The module, or a skip of the whole file (a failure where USMPY_REQUIRE_LIBRARIES=1)."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        if REQUIRED:
+            raise RuntimeError(f"USMPY_REQUIRE_LIBRARIES=1, and {name} cannot be imported: {error}") from error
+        pytest.skip(f"{name} is not installed", allow_module_level=True)
