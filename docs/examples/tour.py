@@ -1,0 +1,187 @@
+"""A photograph goes through usmpy: NumPy -> USM -> PyTorch -> NumPy -> PNG, with no copy that is not needed.
+
+    python docs/examples/tour.py [IMAGE] [--output tour.png]
+
+IMAGE is any picture that Pillow can read; without one, the photograph that Matplotlib ships. The picture
+stays in the block of memory that NumPy made; usmpy works on it, on the default device, into one new block: a
+contact sheet of four panels. A table says at the end what was copied, what was not, and how long it took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from rich.console import Console
+from rich.table import Table
+
+import usmpy
+
+MARGIN = 12  # pixels around a panel
+PAPER = 245  # grey level of the sheet
+
+# Wide enough for the table where no terminal says how wide it is.
+size = {} if sys.stdout.isatty() else {"width": 110, "height": 40}
+console = Console(markup=False, highlight=False, **size)
+
+
+class Steps:
+    """What was done: rows of the table."""
+
+    def __init__(self) -> None:
+        self.table = Table(title="What was copied, and what was not", title_justify="left")
+        for name, justify in (("step", "left"), ("bytes", "right"), ("copied?", "left"), ("time", "right")):
+            self.table.add_column(name, justify=justify, overflow="fold")
+
+    def add(self, step: str, nbytes: int, copied: str, start: float) -> None:
+        """One row; `start` is when it began, and now is its end."""
+        seconds = time.perf_counter() - start
+        self.table.add_row(step, f"{nbytes:,}", copied, f"{seconds * 1e6:,.1f} µs")
+
+
+def address(array: Any) -> int:
+    """Of the first element, as each library calls it."""
+    if isinstance(array, np.ndarray):
+        return array.__array_interface__["data"][0]
+    return array.data_ptr() if callable(array.data_ptr) else array.data_ptr
+
+
+def zero_copy(before: Any, after: Any) -> str:
+    """Shows the evidence; a copy here would be a mistake of the library, so the tour ends."""
+    if address(before) != address(after):
+        sys.exit(f"copied where nothing should be: {address(before):#x} became {address(after):#x}")
+    return f"no, both at {address(after):#x}"
+
+
+def read(path: Path | None) -> np.ndarray:
+    if path is None:
+        from matplotlib import cbook
+
+        with cbook.get_sample_data("grace_hopper.jpg") as file:
+            return np.array(Image.open(file).convert("RGB"))
+    with Image.open(path) as image:
+        return np.array(image.convert("RGB"))
+
+
+def posterise(panel: usmpy.USMArray) -> None:
+    """Runs as a task on a thread of the queue. NumPy sees the same memory: what it writes is in the sheet."""
+    pixels = np.from_dlpack(panel, device="cpu")
+    levels = (pixels.astype(np.float32) @ np.float32([0.299, 0.587, 0.114]) / 64).astype(np.uint8) * 72 + 20
+    pixels[...] = levels[..., None]
+
+
+def contact_sheet(photo: usmpy.USMArray, steps: Steps) -> usmpy.USMArray:
+    """The photograph, its mirror image, its colours in reverse order, and four shades of grey."""
+    height, width, channels = photo.shape
+    shape = (2 * height + 3 * MARGIN, 2 * width + 3 * MARGIN, channels)
+    start = time.perf_counter()
+    sheet = usmpy.full(shape, PAPER, dtype=photo.dtype, device=photo.device, usm_type="shared")
+    sheet.wait()
+    steps.add("fill the sheet", sheet.nbytes, "new memory", start)
+
+    def panel(row: int, column: int) -> usmpy.USMArray:
+        top, left = MARGIN + row * (height + MARGIN), MARGIN + column * (width + MARGIN)
+        return sheet[top : top + height, left : left + width]
+
+    views = {
+        "photograph": (panel(0, 0), photo),
+        "mirror image (negative strides)": (panel(0, 1), usmpy.flip(photo, axis=1)),
+        "colours reversed (another view)": (panel(1, 0), photo[:, :, ::-1]),
+        "for the task": (panel(1, 1), photo),
+    }
+    for name, (target, source) in views.items():
+        start = time.perf_counter()
+        usmpy.copyto(target, source)
+        sheet.wait()
+        steps.add(f"copy: {name}", source.nbytes, "yes, once", start)
+
+    start = time.perf_counter()
+    event = sheet.queue.host_task(posterise, panel(1, 1))
+    steps.add("submit a task that writes a panel", 0, "no", start)
+    event.wait()
+    steps.add("... until it has run", photo.nbytes, "no, in place", start)
+    return sheet
+
+
+def show_placement(sheet: usmpy.USMArray) -> None:
+    """Two queues do not mix, also on one device: no copy and no wait happens behind your back."""
+    mine = usmpy.Queue(sheet.device)
+    elsewhere = usmpy.zeros(sheet.shape, dtype=sheet.dtype, queue=mine)
+    console.print("\nTwo queues do not mix. usmpy.concat([sheet, elsewhere]) says:\n", style="bold")
+    try:
+        usmpy.concat([sheet, elsewhere])
+    except usmpy.ExecutionPlacementError as error:
+        console.print(str(error), style="red")
+    else:
+        sys.exit("arrays of two queues were mixed")
+    moved = elsewhere.to_device(sheet.queue)
+    usmpy.concat([sheet, moved]).wait()
+    console.print("\nAnd with elsewhere.to_device(sheet.queue) it works.\n")
+
+
+def hand_over(sheet: usmpy.USMArray, steps: Steps) -> np.ndarray:
+    """To PyTorch, where it is installed, and back to NumPy: three names of one block."""
+    result: Any = sheet
+    try:
+        import torch
+    except ImportError:
+        console.print("PyTorch is not installed: the sheet goes to NumPy directly.")
+    else:
+        start = time.perf_counter()
+        tensor = torch.from_dlpack(sheet)
+        steps.add("torch.from_dlpack(sheet)", sheet.nbytes, zero_copy(sheet, tensor), start)
+        tensor[:4] = tensor[-4:] = 30  # PyTorch draws two dark edges, in the same memory
+        start = time.perf_counter()
+        result = usmpy.from_dlpack(tensor)
+        steps.add("usmpy.from_dlpack(tensor)", sheet.nbytes, zero_copy(tensor, result), start)
+    start = time.perf_counter()
+    pixels = np.from_dlpack(result, device="cpu")
+    steps.add('numpy.from_dlpack(sheet, device="cpu")', pixels.nbytes, zero_copy(result, pixels), start)
+    return pixels
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("image", nargs="?", type=Path, help="default: the photograph that Matplotlib ships")
+    parser.add_argument("--output", type=Path, default=Path("tour.png"), help="default: tour.png")
+    arguments = parser.parse_args()
+
+    steps = Steps()
+    device = usmpy.select_default_device()
+    console.print(f"Default device: {device.filter_string}, {device.name}")
+
+    start = time.perf_counter()
+    pixels = read(arguments.image)
+    steps.add("read the picture into NumPy", pixels.nbytes, "new memory", start)
+
+    start = time.perf_counter()
+    photo = usmpy.from_dlpack(pixels)
+    steps.add("usmpy.from_dlpack(pixels)", photo.nbytes, zero_copy(pixels, photo), start)
+    height, width, _ = photo.shape
+    console.print(f"A picture of {width} x {height} pixels, on {photo.device} as {photo.usm_type} memory")
+    if photo.device != device:  # a GPU is the default: there the copy is what was asked for
+        start = time.perf_counter()
+        photo = photo.to_device(device)
+        photo.wait()
+        steps.add(f"to_device({device.filter_string})", photo.nbytes, "yes, as asked for", start)
+
+    sheet = contact_sheet(photo, steps)
+    show_placement(sheet)
+    result = hand_over(sheet, steps)
+
+    start = time.perf_counter()
+    Image.fromarray(result).save(arguments.output)
+    steps.add(f"write {arguments.output.name}", arguments.output.stat().st_size, "encoded", start)
+    console.print(steps.table)
+    console.print(f"Look at {arguments.output.resolve()}", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()
