@@ -4,6 +4,7 @@ Environment variables:
 
 USMPY_WERROR=1    warnings of the C compiler are errors (CI)
 USMPY_TESTING=1   build the faults that tests inject; never for a release
+USMPY_DEBUG=1     for debuggers and sanitizers: symbols and frame pointers, little optimisation, one file at a time
 USMPY_CFLAGS      more compiler options, such as -fsanitize=address
 USMPY_LDFLAGS     more linker options
 """
@@ -17,6 +18,7 @@ from setuptools import Extension, setup
 
 ROOT = Path(__file__).parent
 TESTING = os.environ.get("USMPY_TESTING") == "1"
+DEBUG = os.environ.get("USMPY_DEBUG") == "1"
 
 
 def find_headers():
@@ -57,15 +59,16 @@ if sys.byteorder != "little":
 if not sys.platform.startswith("linux"):
     sys.exit("usmpy is built for Linux: its queues use futexes and its drivers are opened by their Linux names")
 
-compile_args = ["-std=c11", "-D_GNU_SOURCE", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-cast-function-type"]
+compile_args = ["-std=c11", "-D_GNU_SOURCE", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-cast-function-type"]
 # Floating point does what the source says: no contraction, no assumed traps or errno, so that loops vectorise.
 compile_args += ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 # Calls between the core and csrc/py are a few nanoseconds of tens: inlined across files. No debug symbols in wheels.
-compile_args += ["-flto", "-g0"]
+optimisation = ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-flto", "-g0"]
+compile_args += optimisation
 if os.environ.get("USMPY_WERROR") == "1":
     compile_args.append("-Werror")
 compile_args += os.environ.get("USMPY_CFLAGS", "").split()
-link_args = ["-Wl,--as-needed", "-flto", "-O3", *os.environ.get("USMPY_LDFLAGS", "").split()]
+link_args = ["-Wl,--as-needed", *optimisation, *os.environ.get("USMPY_LDFLAGS", "").split()]
 
 setup(
     ext_modules=[

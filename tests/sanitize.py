@@ -1,0 +1,229 @@
+"""Runs the Python tests over an extension that was built with AddressSanitizer and UndefinedBehaviorSanitizer.
+
+    python tests/sanitize.py                               the whole suite
+    python tests/sanitize.py -- tests/cts -k event         arguments after -- are pytest's
+    python tests/sanitize.py --build-dir FOLDER            keeps the build: the next run compiles what has changed
+
+The tree is copied and built there (USMPY_DEBUG=1 USMPY_TESTING=1), so the build in place stays as it is. The
+interpreter and the other libraries are not instrumented: the sanitizers' libraries are preloaded, and what they find is
+a finding about our code, or about memory of others that our code touched. The first finding ends the run, and names the
+test. Leaks are looked for at the end; those count whose memory was allocated by our module.
+
+Tests that measure time, build wheels or limit memory carry the marker not_sanitized(reason) and are left out.
+
+There is no run of this kind under ThreadSanitizer: it does not see the locks of an interpreter that is not instrumented,
+and reports everything that the GIL protects. The core, where the threads are, has it (tests/unit/run.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEFT_BEHIND = shutil.ignore_patterns(
+    ".git",
+    ".venv*",
+    ".*_cache",
+    ".hypothesis",
+    "*.so",
+    "__pycache__",
+    "build",
+    "dist",
+    "wheelhouse",
+    "*.egg-info",
+)
+# Python's own -fwrapv would make overflows of signed integers defined.
+FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-wrapv"
+SKIPPED = "not under sanitizers: "
+
+
+# As a plugin of pytest (-p sanitize), inside of the run.
+
+
+def pytest_collection_modifyitems(items):
+    import pytest
+
+    for item in items:
+        marker = item.get_closest_marker("not_sanitized")
+        if marker is not None:
+            item.add_marker(pytest.mark.skip(reason=SKIPPED + marker.args[0]))
+
+
+def note(name, text):
+    (pathlib.Path(os.environ["USMPY_SANITIZE_LOGS"]) / name).write_text(text)
+
+
+def pytest_runtest_logstart(nodeid):
+    note("test", nodeid)
+
+
+def pytest_sessionfinish(exitstatus):
+    note("status", str(int(exitstatus)))
+
+
+# As the script.
+
+
+def find_library(cc, name):
+    path = subprocess.run(
+        [cc, f"-print-file-name={name}"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    if not os.path.isabs(path):
+        sys.exit(f"{cc} has no {name}: install its sanitizer libraries")
+    return os.path.realpath(path)
+
+
+def build(tree, cc):
+    shutil.copytree(ROOT, tree, ignore=LEFT_BEHIND, dirs_exist_ok=True)
+    environment = {
+        **os.environ,
+        "CC": cc,
+        "USMPY_DEBUG": "1",
+        "USMPY_TESTING": "1",
+        "USMPY_CFLAGS": FLAGS,
+        "USMPY_LDFLAGS": FLAGS,
+    }
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", f"-j{os.cpu_count()}"]
+    done = subprocess.run(
+        command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if done.returncode != 0:
+        sys.exit(done.stdout)
+
+
+def test_environment(tree, folder, cc, pymalloc):
+    # libstdc++ comes early, so that the interceptors find its exceptions, which libraries of other tests throw.
+    preload = [find_library(cc, name) for name in ("libasan.so", "libubsan.so", "libstdc++.so.6")]
+    return {
+        **os.environ,
+        "LD_PRELOAD": " ".join(preload),
+        "PYTHONPATH": os.pathsep.join([str(tree), str(tree / "tests")]),
+        # One block an object, so that the sanitizers see the ends of each.
+        **({} if pymalloc else {"PYTHONMALLOC": "malloc"}),
+        "ASAN_OPTIONS": ":".join(
+            [
+                f"log_path={folder / 'report'}",
+                "detect_leaks=1",
+                "detect_stack_use_after_return=1",
+                "strict_string_checks=1",
+                "allocator_may_return_null=1",  # MemoryError is tested
+                "handle_segv=2",  # pytest and others would take the signal over
+                "quarantine_size_mb=128",
+            ]
+        ),
+        # The interpreter's own leaks are no error; those of ours are sorted out by leaks().
+        "LSAN_OPTIONS": "exitcode=0",
+        # Beside libasan it has no log of its own: it writes to the standard error, as the tests' capture leaves it.
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:exitcode=99",
+        "USMPY_SANITIZE_LOGS": str(folder),
+    }
+
+
+def leaks(report, tree):
+    """The leaks of a report whose memory was allocated by our module, or by the interpreter for it.
+
+    The interpreter and NumPy leave memory behind in other places, by the hundred.
+    """
+    allocators = re.compile(
+        r"#\d+ \S+ in (\w*(m|c|re)alloc|_?Py(Mem|Object|Type|GC|_New)\w*|posix_memalign|operator new)"
+    )
+    ours = re.compile(rf"#\d+ \S+ in .*({re.escape(str(tree))}/|csrc/|usmpy/_core)")
+    found = []
+    for block in re.split(r"\n\n", report):
+        if not re.match(r"\s*(Direct|Indirect) leak of", block):
+            continue
+        frames = [line for line in block.splitlines()[1:] if not allocators.search(line)]
+        if frames and ours.search(frames[0]):
+            found.append(block)
+    return found
+
+
+def findings(folder, tree):
+    found = []
+    for path in sorted(folder.glob("report.*")):
+        report = path.read_text(errors="replace")
+        if "LeakSanitizer: detected memory leaks" not in report:
+            found.append(report)
+        else:
+            found += leaks(report, tree)
+    return found
+
+
+def parse_arguments():
+    own, pytest_arguments = sys.argv[1:], []
+    if "--" in own:
+        at = own.index("--")
+        own, pytest_arguments = own[:at], own[at + 1 :]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--build-dir", help="build here, and keep it, instead of in a temporary folder")
+    parser.add_argument("--cc", default="gcc", help="the compiler: GCC (default: gcc)")
+    parser.add_argument("--pymalloc", action="store_true", help="keep Python's allocator: faster, finds less")
+    parser.add_argument(
+        "--timeout", type=float, default=1500, help="seconds that the tests may take (default: 1500)"
+    )
+    arguments = parser.parse_args(own)
+    arguments.pytest = pytest_arguments
+    return arguments
+
+
+def run(arguments, folder):
+    tree, logs = folder / "tree", folder / "logs"
+    shutil.rmtree(logs, ignore_errors=True)
+    logs.mkdir(parents=True)
+    start = time.monotonic()
+    build(tree, arguments.cc)
+    print(f"built in {time.monotonic() - start:.1f} s", flush=True)
+    start = time.monotonic()
+    # A finding must not vanish in a file of pytest's: only sys.stdout and sys.stderr are captured.
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--capture=sys",
+        "-p",
+        "sanitize",
+        "-p",
+        "no:faulthandler",
+    ]
+    environment = test_environment(tree, logs, arguments.cc, arguments.pymalloc)
+    try:
+        subprocess.run(
+            [*command, *arguments.pytest], cwd=tree, env=environment, timeout=arguments.timeout, check=False
+        )
+    except subprocess.TimeoutExpired:
+        print(f"no end after {arguments.timeout:g} s")
+    found = findings(logs, tree)
+    for text in found:
+        print(text)
+    ended = (logs / "status").exists()
+    if not ended:
+        test = logs / "test"
+        print(
+            f"a finding, or a crash, in {test.read_text() if test.exists() else 'the collection of the tests'}"
+        )
+    status = (logs / "status").read_text() if ended else "did not end"
+    print(f"sanitizers: {len(found)} reports; pytest: {status}; {time.monotonic() - start:.1f} s")
+    return 1 if found or status != "0" else 0
+
+
+def main():
+    arguments = parse_arguments()
+    if arguments.build_dir is not None:
+        return run(arguments, pathlib.Path(arguments.build_dir).resolve())
+    with tempfile.TemporaryDirectory(prefix="usm-sanitize-") as folder:
+        return run(arguments, pathlib.Path(folder))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
