@@ -4,7 +4,7 @@ Environment variables:
 
 USMPY_WERROR=1    warnings of the C compiler are errors (CI)
 USMPY_TESTING=1   build the faults that tests inject; never for a release
-USMPY_DEBUG=1     for debuggers and sanitizers: symbols and frame pointers, little optimisation, one file at a time
+USMPY_DEBUG=1     for debuggers and sanitizers: symbols, frame pointers, little optimisation
 USMPY_CFLAGS      more compiler options, such as -fsanitize=address
 USMPY_LDFLAGS     more linker options
 """

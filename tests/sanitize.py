@@ -1,18 +1,20 @@
-"""Runs the Python tests over an extension that was built with AddressSanitizer and UndefinedBehaviorSanitizer.
+"""Runs the Python tests over an extension built with AddressSanitizer and UndefinedBehaviorSanitizer.
 
     python tests/sanitize.py                               the whole suite
     python tests/sanitize.py -- tests/cts -k event         arguments after -- are pytest's
-    python tests/sanitize.py --build-dir FOLDER            keeps the build: the next run compiles what has changed
+    python tests/sanitize.py --build-dir FOLDER            keeps the build, so that the next is quick
 
-The tree is copied and built there (USMPY_DEBUG=1 USMPY_TESTING=1), so the build in place stays as it is. The
-interpreter and the other libraries are not instrumented: the sanitizers' libraries are preloaded, and what they find is
-a finding about our code, or about memory of others that our code touched. The first finding ends the run, and names the
-test. Leaks are looked for at the end; those count whose memory was allocated by our module.
+The tree is copied and built there (USMPY_DEBUG=1 USMPY_TESTING=1), so the build in place stays as it is.
+The interpreter and the other libraries are not instrumented: the sanitizers' libraries are preloaded, and
+what they find is about our code, or about memory of others that our code touched. The first finding ends
+the run, and names the test. Leaks are looked for at the end; those count whose memory was allocated by our
+module.
 
 Tests that measure time, build wheels or limit memory carry the marker not_sanitized(reason) and are left out.
 
-There is no run of this kind under ThreadSanitizer: it does not see the locks of an interpreter that is not instrumented,
-and reports everything that the GIL protects. The core, where the threads are, has it (tests/unit/run.py).
+There is no run of this kind under ThreadSanitizer: it does not see the locks of an interpreter that is not
+instrumented, and reports everything that the GIL protects. The core, where the threads are, has it
+(tests/unit/run.py).
 """
 
 from __future__ import annotations
@@ -100,7 +102,7 @@ def build(tree, cc):
 
 
 def test_environment(tree, folder, cc, pymalloc):
-    # libstdc++ comes early, so that the interceptors find its exceptions, which libraries of other tests throw.
+    # libstdc++ comes early, so that the interceptors find its exceptions, which other libraries throw.
     preload = [find_library(cc, name) for name in ("libasan.so", "libubsan.so", "libstdc++.so.6")]
     return {
         **os.environ,
@@ -121,7 +123,7 @@ def test_environment(tree, folder, cc, pymalloc):
         ),
         # The interpreter's own leaks are no error; those of ours are sorted out by leaks().
         "LSAN_OPTIONS": "exitcode=0",
-        # Beside libasan it has no log of its own: it writes to the standard error, as the tests' capture leaves it.
+        # Beside libasan it has no log of its own: it writes to the standard error.
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:exitcode=99",
         "USMPY_SANITIZE_LOGS": str(folder),
     }
@@ -208,10 +210,8 @@ def run(arguments, folder):
         print(text)
     ended = (logs / "status").exists()
     if not ended:
-        test = logs / "test"
-        print(
-            f"a finding, or a crash, in {test.read_text() if test.exists() else 'the collection of the tests'}"
-        )
+        test = (logs / "test").read_text() if (logs / "test").exists() else "the collection of the tests"
+        print(f"a finding, or a crash, in {test}")
     status = (logs / "status").read_text() if ended else "did not end"
     print(f"sanitizers: {len(found)} reports; pytest: {status}; {time.monotonic() - start:.1f} s")
     return 1 if found or status != "0" else 0
