@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import sys
 
 from ._core import _backends
@@ -19,6 +18,8 @@ _INSTALL = {
 def diagnose() -> str:
     """For each backend: libraries tried and their errors, device count, environment variables that filter, what to
     install. Starts every backend; never raises because of one."""
+    import platform
+
     from . import __version__
 
     lines = [f"usmpy {__version__}, Python {platform.python_version()} at {sys.executable}, {platform.platform()}"]

@@ -8,8 +8,6 @@ for part K of ``create_sub_devices(UNITS)``.
 from __future__ import annotations
 
 import os
-import re
-from typing import NamedTuple
 
 from ._core import Device, _backends, _set_default_device
 from .errors import BackendUnavailable, DeviceNotFound, UsmError
@@ -19,20 +17,30 @@ __all__ = ["get_devices", "select_default_device", "select_device"]
 BACKENDS = ("host", "opencl", "level_zero", "cuda")
 DEVICE_TYPES = ("cpu", "gpu", "accelerator")
 
-_INDEX = re.compile(r"(\d+)((?:\.\d+@\d+)*)\Z")
-_PART = re.compile(r"\.(\d+)@(\d+)")
 _ALIASES = {"acc": "accelerator"}
 # SYCL's names of backends, as ONEAPI_DEVICE_SELECTOR has them.
 _ONEAPI_BACKENDS = {"native_cpu": "host", "host": "host", "opencl": "opencl", "level_zero": "level_zero", "cuda": "cuda"}
 _ONEAPI_ABSENT = ("hip", "esimd_emulator")
 
 
-class _Filter(NamedTuple):
-    backend: str | None
-    device_type: str | None
-    index: int | None
-    parts: tuple[tuple[int, int], ...]
-    text: str
+class _Filter:
+    """One alternative of a filter string. A plain class, and no re at import: `import usmpy` takes milliseconds."""
+
+    __slots__ = ("backend", "device_type", "index", "parts", "text")
+
+    def __init__(
+        self,
+        backend: str | None,
+        device_type: str | None,
+        index: int | None,
+        parts: list[tuple[int, int]],
+        text: str,
+    ) -> None:
+        self.backend = backend
+        self.device_type = device_type
+        self.index = index
+        self.parts = parts
+        self.text = text
 
 
 def _rank(device: Device) -> int:
@@ -93,12 +101,14 @@ def _malformed(selector: str, why: str, source: str) -> ValueError:
 
 
 def _parse_filter(text: str, selector: str, source: str) -> _Filter:
+    import re
+
     backend = device_type = index = None
-    parts: tuple[tuple[int, int], ...] = ()
+    parts: list[tuple[int, int]] = []
     stage = 0
     for word in text.split(":"):
         word = _ALIASES.get(word.strip().lower(), word.strip().lower())
-        number = _INDEX.match(word)
+        number = re.fullmatch(r"(\d+)((?:\.\d+@\d+)*)", word)
         if word in BACKENDS:
             kind = 1
             backend = word
@@ -108,7 +118,7 @@ def _parse_filter(text: str, selector: str, source: str) -> _Filter:
         elif number:
             kind = 3
             index = int(number[1])
-            parts = tuple((int(k), int(units)) for k, units in _PART.findall(number[2]))
+            parts = [(int(k), int(units)) for k, units in re.findall(r"\.(\d+)@(\d+)", number[2])]
         else:
             raise _malformed(selector, f"{word!r} is no backend, no type and no index" if word else "a part is empty", source)
         if kind <= stage:
@@ -167,6 +177,8 @@ def select_device(selector: str, source: str = "selector") -> Device:
 
 def _oneapi_matches(term: str, selector: str) -> list[Device]:
     """Devices that one term of ONEAPI_DEVICE_SELECTOR names: ``backend:devices``."""
+    import re
+
     name = "ONEAPI_DEVICE_SELECTOR"
     backend, colon, choices = (word.strip().lower() for word in term.partition(":"))
     if not colon or not choices:

@@ -49,7 +49,7 @@ static int intern_names(usmpy_state *state)
                : 0;
 }
 
-/* Exception classes and enumerations are plain Python: better tracebacks, pickles and documentation. */
+/* Exception classes are plain Python: better tracebacks, pickles and documentation. */
 static int import_classes(usmpy_state *state)
 {
     const struct {
@@ -68,16 +68,7 @@ static int import_classes(usmpy_state *state)
             return -1;
         }
     }
-    static const char *const connections[] = {"NONE", "MIGRATABLE", "UNIFIED"};
-    PyObject *enumeration = usmpy_import("usmpy._enums", "MemoryConnection");
-    for (int i = 0; enumeration != NULL && i < 3; i++) {
-        state->memory_connections[i] = PyObject_GetAttrString(enumeration, connections[i]);
-        if (state->memory_connections[i] == NULL) {
-            Py_CLEAR(enumeration);
-        }
-    }
-    Py_XDECREF(enumeration);
-    return enumeration == NULL ? -1 : 0;
+    return 0;
 }
 
 static int add_flags_type(PyObject *module, usmpy_state *state)
@@ -164,9 +155,6 @@ static int exec(PyObject *module)
         X((state)->queue_objects);                                \
         X((state)->host_queue);                                   \
         X((state)->default_queue);                                \
-        for (int usmpy_i = 0; usmpy_i < 3; usmpy_i++) {           \
-            X((state)->memory_connections[usmpy_i]);              \
-        }                                                         \
         for (int usmpy_i = 0; usmpy_i < USM_DTYPES; usmpy_i++) {  \
             X((state)->dtypes[usmpy_i]);                          \
         }                                                         \

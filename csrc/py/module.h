@@ -34,7 +34,6 @@ typedef struct usmpy_state {
 
     /* Exception classes and the MemoryConnection enumeration, from the Python part of the package. */
     PyObject *usm_error, *backend_unavailable, *device_not_found, *build_error, *placement_error;
-    PyObject *memory_connections[3];
 
     PyObject *dtypes[USM_DTYPES];
     PyObject *names[USMPY_NAMES];

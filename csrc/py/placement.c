@@ -351,6 +351,16 @@ static usm_place *place_of(usmpy_state *state, PyObject *pair, const char *param
     return *queue == NULL ? NULL : usmpy_queue_of(*queue)->place;
 }
 
+/* A member of the enumeration. Not kept: the module enum takes longer to import than all of usmpy. */
+static PyObject *connection_member(usm_memory_connection connection)
+{
+    static const char *const names[] = {"NONE", "MIGRATABLE", "UNIFIED"};
+    PyObject *enumeration = usmpy_import("usmpy._enums", "MemoryConnection");
+    PyObject *member = enumeration == NULL ? NULL : PyObject_GetAttrString(enumeration, names[connection]);
+    Py_XDECREF(enumeration);
+    return member;
+}
+
 static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                                    PyObject *kwnames)
 {
@@ -368,7 +378,7 @@ static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_s
         if (a->context->backend == b->context->backend) {
             connection = a->context->backend->memory_connection(a, b);
         }
-        result = Py_NewRef(state->memory_connections[connection]);
+        result = connection_member(connection);
     }
     Py_XDECREF(first);
     Py_XDECREF(second);
