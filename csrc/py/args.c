@@ -104,6 +104,23 @@ int usmpy_parse_tuple(usmpy_state *state, const usmpy_signature *signature, PyOb
     return check_required(state, signature, out);
 }
 
+PyObject *usmpy_tuple_of(PyObject *iterable)
+{
+    if (PyTuple_CheckExact(iterable)) {
+        return Py_NewRef(iterable);
+    }
+    PyObject *iterator = PyObject_GetIter(iterable);
+    if (iterator == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+            PyErr_Clear();
+        }
+        return NULL;
+    }
+    PyObject *items = PySequence_Tuple(iterator);
+    Py_DECREF(iterator);
+    return items;
+}
+
 int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter)
 {
     if (argument == NULL) {

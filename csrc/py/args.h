@@ -49,6 +49,12 @@ static inline bool usmpy_given(PyObject *argument)
  * bool. */
 int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter);
 
+/*
+ * The items of any iterable, as a new tuple. NULL without an exception where the object cannot be iterated
+ * over, for the caller's own message; NULL with the exception that the iteration raised.
+ */
+PyObject *usmpy_tuple_of(PyObject *iterable);
+
 /* A table entry for a function that parses by a signature. */
 #define USMPY_METHOD(name, function, doc)                                                 \
     {                                                                                     \

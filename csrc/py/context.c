@@ -66,11 +66,14 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (usmpy_parse_tuple(state, &signature, args, kwargs, &devices) < 0) {
         return NULL;
     }
-    PyObject *items = Py_IS_TYPE(devices, state->device_type)
-                          ? PyTuple_Pack(1, devices)
-                          : PySequence_Fast(devices, "devices must be a Device or a sequence of Devices");
+    PyObject *items =
+        Py_IS_TYPE(devices, state->device_type) ? PyTuple_Pack(1, devices) : usmpy_tuple_of(devices);
     if (items == NULL) {
-        return NULL;
+        return PyErr_Occurred()
+                   ? NULL
+                   : PyErr_Format(PyExc_TypeError,
+                                  "devices is a %s; a Device or a sequence of Devices is allowed",
+                                  Py_TYPE(devices)->tp_name);
     }
     PyObject *self = context_from_devices(state, items);
     Py_DECREF(items);

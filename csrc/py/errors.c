@@ -72,6 +72,29 @@ PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure)
     return exception;
 }
 
+/*
+ * What is raised to a waiter: a copy of the host task's own exception. The one that the failure keeps must
+ * not go through the waiter's frame: nobody could find the cycle of frame, event and exception (_failure.py).
+ */
+static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
+{
+    PyObject *kept = usmpy_failure_exception(state, failure);
+    if (kept == NULL || failure->payload == NULL) {
+        return kept;
+    }
+    PyObject *function = usmpy_import("usmpy._failure", "again");
+    PyObject *copy = function == NULL ? NULL : PyObject_CallOneArg(function, kept);
+    Py_XDECREF(function);
+    if (copy == NULL ||
+        !PyExceptionInstance_Check(copy)) { /* a class that resists: better that than nothing */
+        PyErr_Clear();
+        Py_XDECREF(copy);
+        return kept;
+    }
+    Py_DECREF(kept);
+    return copy;
+}
+
 void *usmpy_raise(usmpy_state *state, usm_status status, usm_error *error)
 {
     if (status == USM_INTERRUPTED && PyErr_Occurred()) {
@@ -80,7 +103,7 @@ void *usmpy_raise(usmpy_state *state, usm_status status, usm_error *error)
     }
     PyObject *exception =
         status == USM_FAILED && error->failure != NULL
-            ? usmpy_failure_exception(state, error->failure)
+            ? raised_failure(state, error->failure)
             : make_exception(state, status, error->text, error->backend, error->code, error->name);
     usm_error_clear(error);
     if (exception != NULL) {
@@ -88,6 +111,18 @@ void *usmpy_raise(usmpy_state *state, usm_status status, usm_error *error)
         Py_DECREF(exception);
     }
     return NULL;
+}
+
+/* The variables of the task's frames go: they may hold the memory that will hold the failure. */
+static void settle(PyObject *exception)
+{
+    PyObject *function = usmpy_import("usmpy._failure", "settle");
+    PyObject *result = function == NULL ? NULL : PyObject_CallOneArg(function, exception);
+    if (result == NULL) { /* no memory, or the interpreter is going: the frames live as long as the failure */
+        PyErr_Clear();
+    }
+    Py_XDECREF(function);
+    Py_XDECREF(result);
 }
 
 usm_status usmpy_capture_exception(usm_error *error)
@@ -104,6 +139,7 @@ usm_status usmpy_capture_exception(usm_error *error)
     Py_XDECREF(type);
     Py_XDECREF(traceback);
 #endif
+    settle(exception);
     void *payload = usmpy_deferred_hold(exception);
     usm_failure *failure = payload == NULL ? NULL : usm_failure_from_payload(payload, usmpy_deferred_release);
     if (failure == NULL) {

@@ -165,9 +165,9 @@ static PyObject *event_wait_all(PyObject *type, PyObject *const *args, Py_ssize_
         return NULL;
     }
     /* A tuple of our own: the waits let other threads run, and they might change a list. */
-    PyObject *items = PySequence_Tuple(out[0]);
+    PyObject *items = usmpy_tuple_of(out[0]);
     if (items == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+        if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError, "events is a %s; a sequence of Events is allowed",
                          Py_TYPE(out[0])->tp_name);
         }

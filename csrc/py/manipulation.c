@@ -290,9 +290,9 @@ typedef struct operands {
 
 static int parse_operands(usmpy_state *state, PyObject *argument, const char *function, operands *operands)
 {
-    operands->items = usmpy_is_array(state, argument) ? NULL : PySequence_Tuple(argument);
+    operands->items = usmpy_is_array(state, argument) ? NULL : usmpy_tuple_of(argument);
     if (operands->items == NULL) {
-        if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)) {
+        if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError, "%s(): arrays is a %s; a sequence of USMArrays is allowed",
                          function, Py_TYPE(argument)->tp_name);
         }

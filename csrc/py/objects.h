@@ -53,7 +53,4 @@ PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue)
 /* usm_type= : its kind; `otherwise` where it is NULL or None. -1 with TypeError or ValueError. */
 int usmpy_kind(PyObject *usm_type, int otherwise);
 
-/* depends= : events as explicit waits, in memory that the caller frees with PyMem_Free. 0 or -1. */
-int usmpy_depends(usmpy_state *state, PyObject *depends, usm_wait **waits, size_t *n);
-
 #endif

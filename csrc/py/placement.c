@@ -316,11 +316,13 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
         return NULL;
     }
     PyObject *items =
-        usmpy_is_array(state, queues) || PyUnicode_Check(queues) ? NULL : PySequence_Fast(queues, "");
+        usmpy_is_array(state, queues) || PyUnicode_Check(queues) ? NULL : usmpy_tuple_of(queues);
     if (items == NULL) {
-        PyErr_Format(PyExc_TypeError, "queues is a %s; a sequence of Queues and USMArrays is allowed",
-                     Py_TYPE(queues)->tp_name);
-        return NULL;
+        return PyErr_Occurred()
+                   ? NULL
+                   : PyErr_Format(PyExc_TypeError,
+                                  "queues is a %s; a sequence of Queues and USMArrays is allowed",
+                                  Py_TYPE(queues)->tp_name);
     }
     PyObject *result = Py_None;
     usm_queue *common = NULL;

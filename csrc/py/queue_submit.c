@@ -9,28 +9,36 @@
 
 #include <string.h>
 
-int usmpy_depends(usmpy_state *state, PyObject *depends, usm_wait **waits, size_t *n)
+/*
+ * depends= : events as explicit waits, in memory that the caller frees with PyMem_Free; *held keeps the
+ * events alive (a new reference, or NULL). 0 or -1.
+ */
+static int parse_depends(usmpy_state *state, PyObject *depends, PyObject **held, usm_wait **waits, size_t *n)
 {
+    *held = NULL;
     *waits = NULL;
     *n = 0;
     if (!usmpy_given(depends) || (PyTuple_CheckExact(depends) && PyTuple_GET_SIZE(depends) == 0)) {
         return 0;
     }
-    PyObject *items =
-        Py_IS_TYPE(depends, state->event_type) ? PyTuple_Pack(1, depends) : PySequence_Fast(depends, "");
+    /* A tuple of our own: an iterator may make its events as it goes, and nobody else has them. */
+    bool one = Py_IS_TYPE(depends, state->event_type);
+    PyObject *items = one ? PyTuple_Pack(1, depends) : usmpy_tuple_of(depends);
     if (items == NULL) {
-        PyErr_Format(PyExc_TypeError, "depends is a %s; an Event or a sequence of Events is allowed",
-                     Py_TYPE(depends)->tp_name);
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_TypeError, "depends is a %s; an Event or a sequence of Events is allowed",
+                         Py_TYPE(depends)->tp_name);
+        }
         return -1;
     }
-    Py_ssize_t count = PySequence_Fast_GET_SIZE(items);
+    Py_ssize_t count = PyTuple_GET_SIZE(items);
     *waits = PyMem_New(usm_wait, count == 0 ? 1 : count);
     if (*waits == NULL) {
         PyErr_NoMemory();
         goto failed;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
+        PyObject *item = PyTuple_GET_ITEM(items, i);
         if (!Py_IS_TYPE(item, state->event_type)) {
             PyErr_Format(PyExc_TypeError, "depends[%zd] is a %s; Events are allowed", i,
                          Py_TYPE(item)->tp_name);
@@ -39,7 +47,7 @@ int usmpy_depends(usmpy_state *state, PyObject *depends, usm_wait **waits, size_
         (*waits)[i] = (usm_wait){((usmpy_event *)item)->event, true};
     }
     *n = (size_t)count;
-    Py_DECREF(items);
+    *held = items;
     return 0;
 failed:
     PyMem_Free(*waits);
@@ -48,7 +56,6 @@ failed:
     return -1;
 }
 
-/* The events of `waits` are alive as long as the objects in depends, which the caller holds. */
 PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
                        const usm_access *accesses, size_t n_accesses, PyObject *depends, usm_keep *keeps)
 {
@@ -57,13 +64,15 @@ PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *
     usm_event *event;
     usm_error error;
     usm_wait *waits;
-    if (usmpy_depends(state, depends, &waits, &submission.n_waits) < 0) {
+    PyObject *held;
+    if (parse_depends(state, depends, &held, &waits, &submission.n_waits) < 0) {
         usmpy_keep_drop(keeps);
         return NULL;
     }
     submission.waits = waits;
     usm_status status = usm_queue_submit(queue, &submission, &event, &error);
     PyMem_Free(waits);
+    Py_XDECREF(held);
     usmpy_deferred_poll();
     if (status != USM_OK) {
         usmpy_keep_drop(keeps);

@@ -171,11 +171,13 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
     }
     PyObject *items = NULL;
     if (!PyUnicode_Check(argument)) {
-        items = PySequence_Fast(argument, "");
+        items = usmpy_tuple_of(argument);
     }
     if (items == NULL) {
-        PyErr_Format(PyExc_TypeError, "%s is %R; an int or a sequence of ints is allowed", parameter,
-                     argument);
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_TypeError, "%s is %R; an int or a sequence of ints is allowed", parameter,
+                         argument);
+        }
         return -1;
     }
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
