@@ -24,8 +24,8 @@ DEBUG = os.environ.get("USMPY_DEBUG") == "1"
 def find_headers():
     """Include folders of the vendors' headers, and which backends can be built with them.
 
-    Says what was found and what was left out. Nothing is vendored: dlpack/dlpack.h comes with the build requirement
-    apache-tvm-ffi (or DLPACK_INCLUDE names a folder).
+    Says what was found and what was left out. Nothing is vendored: dlpack/dlpack.h comes with the build
+    requirement apache-tvm-ffi (or DLPACK_INCLUDE names a folder).
     """
     folders = []
     candidates = [Path(os.environ["DLPACK_INCLUDE"])] if "DLPACK_INCLUDE" in os.environ else []
@@ -36,7 +36,9 @@ def find_headers():
     dlpack = next((folder for folder in candidates if (folder / "dlpack" / "dlpack.h").is_file()), None)
     if dlpack is None:
         sys.exit(
-            "dlpack/dlpack.h 1.3 was not found in " + ", ".join(map(str, candidates)) + "; install the package "
+            "dlpack/dlpack.h 1.3 was not found in "
+            + ", ".join(map(str, candidates))
+            + "; install the package "
             "apache-tvm-ffi, or set DLPACK_INCLUDE"
         )
     print(f"usmpy: dlpack/dlpack.h from {dlpack}")
@@ -47,22 +49,38 @@ def find_headers():
 
 def sources():
     folders = ["core", "py", "backends/host"] + (["backends/fault"] if TESTING else [])
-    return sorted(str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / "csrc" / folder).glob("*.c"))
+    return sorted(
+        str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / "csrc" / folder).glob("*.c")
+    )
 
 
 def dependencies():
-    return sorted(str(path.relative_to(ROOT)) for pattern in ("*.h", "*.inc", "*.cl") for path in (ROOT / "csrc").rglob(pattern))
+    return sorted(
+        str(path.relative_to(ROOT))
+        for pattern in ("*.h", "*.inc", "*.cl")
+        for path in (ROOT / "csrc").rglob(pattern)
+    )
 
 
 if sys.byteorder != "little":
     sys.exit("usmpy needs a little-endian machine")
 if not sys.platform.startswith("linux"):
-    sys.exit("usmpy is built for Linux: its queues use futexes and its drivers are opened by their Linux names")
+    sys.exit(
+        "usmpy is built for Linux: its queues use POSIX threads, its drivers are opened by their Linux names"
+    )
 
-compile_args = ["-std=c11", "-D_GNU_SOURCE", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-cast-function-type"]
-# Floating point does what the source says: no contraction, no assumed traps or errno, so that loops vectorise.
+compile_args = [
+    "-std=c11",
+    "-D_GNU_SOURCE",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wextra",
+    "-Wno-cast-function-type",
+]
+# Floating point does what the source says: no contraction; and no traps or errno, so that loops vectorise.
 compile_args += ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
-# Calls between the core and csrc/py are a few nanoseconds of tens: inlined across files. No debug symbols in wheels.
+# Calls between the core and csrc/py are a few nanoseconds of tens: inlined across files. No debug symbols in
+# wheels.
 optimisation = ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-flto", "-g0"]
 compile_args += optimisation
 if os.environ.get("USMPY_WERROR") == "1":

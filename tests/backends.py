@@ -1,8 +1,8 @@
 """The registrations of the conformance suite: one a device that the suite runs on.
 
 ``tests/cts`` knows no backend. Each registration gives a name, a factory, tags, and two lists of tests by
-``file.py::test`` (or the prefix of one), each with its reason: ``unsupported`` for what this device can never do (left
-out), ``xfail`` for what it ought to do and does not yet (strict: a pass is a failure).
+``file.py::test`` (or the prefix of one), each with its reason: ``unsupported`` for what this device can never
+do (left out), ``xfail`` for what it ought to do and does not yet (strict: a pass is a failure).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import usmpy
 
 
 class Absent(Exception):
-    """This machine has no such device: the tests are skipped with this reason. Every other error is a failure."""
+    """This machine has no such device: the tests are skipped with this reason. Other errors are failures."""
 
 
 @dataclasses.dataclass(frozen=True)

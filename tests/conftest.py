@@ -17,12 +17,16 @@ TESTING = hasattr(_core, "_live_counts")
 
 def pytest_configure(config):
     if not TESTING:
-        raise pytest.UsageError("the tests need a build with USMPY_TESTING=1 in the environment (README, second command)")
+        raise pytest.UsageError(
+            "the tests need a build with USMPY_TESTING=1 in the environment (README, second command)"
+        )
 
 
 def pytest_generate_tests(metafunc):
     if "backend" in metafunc.fixturenames:
-        metafunc.parametrize("backend", BACKENDS, ids=lambda backend: backend.name, indirect=True, scope="session")
+        metafunc.parametrize(
+            "backend", BACKENDS, ids=lambda backend: backend.name, indirect=True, scope="session"
+        )
 
 
 def pytest_collection_modifyitems(items):

@@ -18,5 +18,7 @@ def need(name: str) -> types.ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         if REQUIRED:
-            raise RuntimeError(f"USMPY_REQUIRE_LIBRARIES=1, and {name} cannot be imported: {error}") from error
+            raise RuntimeError(
+                f"USMPY_REQUIRE_LIBRARIES=1, and {name} cannot be imported: {error}"
+            ) from error
         pytest.skip(f"{name} is not installed", allow_module_level=True)

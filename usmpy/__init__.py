@@ -1,8 +1,8 @@
 """usmpy: the SYCL programming model without a SYCL runtime, and the exchange of arrays with everybody else.
 
-Devices, contexts, queues, events and arrays of unified shared memory (USM) are C types; backends (host, OpenCL, Level
-Zero, CUDA) are found at run time. Importing never touches a driver. This module is also the array API namespace of its
-arrays (docs/design.md says which functions it has so far).
+Devices, contexts, queues, events and arrays of unified shared memory (USM) are C types; backends (host,
+OpenCL, Level Zero, CUDA) are found at run time. Importing never touches a driver. This module is also the
+array API namespace of its arrays (docs/design.md says which functions it has so far).
 """
 
 from ._core import (

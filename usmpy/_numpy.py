@@ -39,10 +39,13 @@ def adopt(copy: USMArray) -> np.ndarray[Any, Any]:
     from . import _core
 
     if copy.dtype.name in _PACKED:
-        raise TypeError(f"NumPy has no type for the packed elements of {copy.dtype!r}; use from_dlpack of their consumer")
+        raise TypeError(
+            f"NumPy has no type for the packed elements of {copy.dtype!r}; use from_dlpack of their consumer"
+        )
     try:
         return np.from_dlpack(copy)
     except (BufferError, RuntimeError):
-        dtype = dtype_of(copy.dtype)  # bfloat16 and float8: NumPy's DLPack has no name for them, their bits it can see
+        # bfloat16 and float8: NumPy's DLPack has no name for them, their bits it can see.
+        dtype = dtype_of(copy.dtype)
     raw = _core._reinterpret(copy, {1: "uint8", 2: "uint16", 4: "uint32"}[dtype.itemsize])
     return np.from_dlpack(raw).view(dtype)

@@ -19,7 +19,9 @@ def cached_queue(device: Device) -> Queue:
 
 def reduce_queue(queue: Queue, cached: bool, default_context: bool) -> tuple[Any, ...]:
     if not default_context:
-        raise pickle.PicklingError("a queue of a context of its own cannot be pickled: no other process has the context")
+        raise pickle.PicklingError(
+            "a queue of a context of its own cannot be pickled: no other process has the context"
+        )
     device = Device(queue.device.filter_string)
     if cached:
         return cached_queue, (device,)
@@ -41,9 +43,6 @@ def reduce_array(array: USMArray, protocol: int) -> tuple[Any, ...]:
     data: Any = bytearray(compact.nbytes)
     if compact.nbytes:
         compact.queue.memcpy(data, compact).wait()
-    if protocol >= 5:
-        data = pickle.PickleBuffer(data)
-    else:
-        data = bytes(data)
+    data = pickle.PickleBuffer(data) if protocol >= 5 else bytes(data)
     device = Device(array.device.filter_string)
     return make_array, (data, array.dtype, array.shape, device, array.usm_type, order, array.flags.writable)

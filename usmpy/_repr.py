@@ -24,7 +24,9 @@ def _corner(array: USMArray, axis: int = 0) -> list[Any]:
     if array.size <= THRESHOLD and length <= LONG:
         rows: list[Any] = list(range(length))
     else:
-        rows = [*range(min(EDGE, length)), None, *range(max(length - EDGE, EDGE), length)] if length > 2 * EDGE else list(range(length))
+        rows = list(range(length))
+        if length > 2 * EDGE:
+            rows = [*rows[:EDGE], None, *rows[-EDGE:]]
     if array.ndim == 1:
         return [None if row is None else _format(array[row].item()) for row in rows]
     return [None if row is None else _corner(array[row], axis + 1) for row in rows]
@@ -34,7 +36,8 @@ def _join(nested: list[Any], indent: int, depth: int) -> str:
     if depth <= 1:
         return "[" + ", ".join("..." if item is None else item for item in nested) + "]"
     separator = "," + "\n" * (depth - 1) + " " * (indent + 1)
-    return "[" + separator.join("..." if item is None else _join(item, indent + 1, depth - 1) for item in nested) + "]"
+    items = ("..." if item is None else _join(item, indent + 1, depth - 1) for item in nested)
+    return "[" + separator.join(items) + "]"
 
 
 def _elements(array: USMArray, indent: int) -> str:
@@ -42,7 +45,8 @@ def _elements(array: USMArray, indent: int) -> str:
         return "[]"
     try:
         nested = _corner(array)
-    except Exception as error:  # a failed task, a lost device, a type without numbers: the rest is still worth showing
+    except Exception as error:
+        # A failed task, a lost device, a type without numbers: the rest is still worth showing.
         first = str(error).partition("\n")[0]
         return f"<{type(error).__name__}: {first[:120]}>"
     if array.ndim == 0:

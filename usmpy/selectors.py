@@ -1,8 +1,8 @@
 """Which device is meant: filter strings, the default choice, the list of devices.
 
-The grammar of filter strings is that of SYCL's ``filter_selector`` extension: parts of ``backend:type:index`` in this
-order, at least one of them, alternatives separated by commas. ``Device.filter_string`` adds ``.K@UNITS`` to an index
-for part K of ``create_sub_devices(UNITS)``.
+The grammar of filter strings is that of SYCL's ``filter_selector`` extension: parts of ``backend:type:index``
+in this order, at least one of them, alternatives separated by commas. ``Device.filter_string`` adds
+``.K@UNITS`` to an index for part K of ``create_sub_devices(UNITS)``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ DEVICE_TYPES = ("cpu", "gpu", "accelerator")
 
 _ALIASES = {"acc": "accelerator"}
 # SYCL's names of backends, as ONEAPI_DEVICE_SELECTOR has them.
-_ONEAPI_BACKENDS = {"native_cpu": "host", "host": "host", "opencl": "opencl", "level_zero": "level_zero", "cuda": "cuda"}
+_ONEAPI_BACKENDS = {
+    "native_cpu": "host",
+    "host": "host",
+    "opencl": "opencl",
+    "level_zero": "level_zero",
+    "cuda": "cuda",
+}
 _ONEAPI_ABSENT = ("hip", "esimd_emulator")
 
 
 class _Filter:
-    """One alternative of a filter string. A plain class, and no re at import: `import usmpy` takes milliseconds."""
+    """One alternative of a filter string: a plain class, and no re, so that `import usmpy` stays quick."""
 
     __slots__ = ("backend", "device_type", "index", "parts", "text")
 
@@ -70,8 +76,8 @@ def get_devices(backend: str | None = None, device_type: str | None = None) -> l
     Parameters
     ----------
     backend : str, optional
-        Only this one: ``"host"``, ``"opencl"``, ``"level_zero"`` or ``"cuda"``. A missing driver has no devices, a
-        broken one raises ``UsmError`` when it is asked for by name.
+        Only this one: ``"host"``, ``"opencl"``, ``"level_zero"`` or ``"cuda"``. A missing driver has no
+        devices, a broken one raises ``UsmError`` when it is asked for by name.
     device_type : str, optional
         Only ``"cpu"``, ``"gpu"`` or ``"accelerator"``.
     """
@@ -95,8 +101,9 @@ def _report(backend: str) -> dict:  # type: ignore[type-arg]
 
 def _malformed(selector: str, why: str, source: str) -> ValueError:
     return ValueError(
-        f"{source} is {selector!r}: {why}. Parts of 'backend:type:index' in this order are allowed, with backend one of "
-        f"{', '.join(BACKENDS)}, type one of {', '.join(DEVICE_TYPES)}, alternatives separated by commas"
+        f"{source} is {selector!r}: {why}. Parts of 'backend:type:index' in this order are allowed, with "
+        f"backend one of {', '.join(BACKENDS)}, type one of {', '.join(DEVICE_TYPES)}, alternatives "
+        "separated by commas"
     )
 
 
@@ -120,7 +127,11 @@ def _parse_filter(text: str, selector: str, source: str) -> _Filter:
             index = int(number[1])
             parts = [(int(k), int(units)) for k, units in re.findall(r"\.(\d+)@(\d+)", number[2])]
         else:
-            raise _malformed(selector, f"{word!r} is no backend, no type and no index" if word else "a part is empty", source)
+            raise _malformed(
+                selector,
+                f"{word!r} is no backend, no type and no index" if word else "a part is empty",
+                source,
+            )
         if kind <= stage:
             raise _malformed(selector, f"{word!r} is repeated or out of order", source)
         stage = kind
@@ -156,8 +167,8 @@ def _no_such(wanted: _Filter, source: str) -> UsmError:
             return kind(f"{source} is {wanted.text!r}: {report['absent']}", backend=wanted.backend)
     there = ", ".join(device.filter_string for device in _all_devices())
     return DeviceNotFound(
-        f"{source} is {wanted.text!r}, and there is no such device; there are {there or 'none'}. usmpy.diagnose() says why "
-        "others are missing",
+        f"{source} is {wanted.text!r}, and there is no such device; there are {there or 'none'}. "
+        "usmpy.diagnose() says why others are missing",
         backend=wanted.backend,
     )
 
@@ -217,10 +228,10 @@ def _oneapi_devices(selector: str) -> list[Device]:
 def select_default_device() -> Device:
     """The device that is used where none is named.
 
-    ``USMPY_DEVICE`` (a filter string) decides, then ``ONEAPI_DEVICE_SELECTOR`` (its grammar), then the first GPU of
-    CUDA, Level Zero and OpenCL, then the host device. A CPU behind a driver is the default only when one of the
-    variables asks for it. The environment is read at each call of this function, of ``Device()`` and of ``Queue()``;
-    creation functions follow the last answer.
+    ``USMPY_DEVICE`` (a filter string) decides, then ``ONEAPI_DEVICE_SELECTOR`` (its grammar), then the first
+    GPU of CUDA, Level Zero and OpenCL, then the host device. A CPU behind a driver is the default only when
+    one of the variables asks for it. The environment is read at each call of this function, of ``Device()``
+    and of ``Queue()``; creation functions follow the last answer.
     """
     wish = os.environ.get("USMPY_DEVICE", "").strip()
     oneapi = os.environ.get("ONEAPI_DEVICE_SELECTOR", "").strip()
@@ -230,7 +241,9 @@ def select_default_device() -> Device:
         devices = _oneapi_devices(oneapi)
         if not devices:
             there = ", ".join(device.filter_string for device in _all_devices())
-            raise DeviceNotFound(f"ONEAPI_DEVICE_SELECTOR is {oneapi!r} and leaves no device; there are {there}")
+            raise DeviceNotFound(
+                f"ONEAPI_DEVICE_SELECTOR is {oneapi!r} and leaves no device; there are {there}"
+            )
         device = devices[0]
     else:
         device = next(d for d in _all_devices() if d.device_type == "gpu" or d.backend == "host")

@@ -30,8 +30,8 @@ static usm_alloc *alloc_new(void)
     return alloc;
 }
 
-/* Fields of a new life; a block that comes from the pool keeps pointer, size, class and its readers' array.
- */
+/* Fields of a new life; a block that comes from the pool keeps pointer, size, class and
+ * its readers' array. */
 static void begin(usm_alloc *alloc, usm_place *place, usm_kind kind)
 {
     usm_refcount_init(&alloc->refs, 1);

@@ -22,8 +22,8 @@
 #include "event.h"
 #include "queue.h"
 
-/* What memory of one (context, device) pair means for another pair (SYCL 2020, 4.8; docs/design.md,
- * "Memory"). */
+/* What memory of one (context, device) pair means for another pair (SYCL 2020,
+ * 4.8; docs/design.md, "Memory"). */
 typedef enum usm_memory_connection {
     USM_CONNECTION_NONE,       /* not addressable: through the host */
     USM_CONNECTION_MIGRATABLE, /* the driver's peer copy moves it */
@@ -74,8 +74,8 @@ typedef struct usm_backend {
     /* Gives it back; all work on it has ended. nbytes as at allocation. Any thread, no lock. */
     void (*memory_free)(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
                         size_t nbytes);
-    /* Whose memory is this? Any thread, no lock. NULL: the backend can use any pointer of the process (host).
-     */
+    /* Whose memory is this? Any thread, no lock. NULL: the backend can use any pointer of
+     * the process (host). */
     usm_status (*memory_query)(usm_context *context, const void *pointer, usm_pointer_info *info,
                                usm_error *error);
     /* Both pairs are this backend's; pairs of two backends are USM_CONNECTION_NONE. Any thread, no lock. */
@@ -83,8 +83,8 @@ typedef struct usm_backend {
 
     /* Sets queue->native from queue's properties. Any thread, no lock; may block. */
     usm_status (*queue_create)(usm_queue *queue, usm_error *error);
-    /* Releases queue->native. No work is pending. Any thread, including the queue's own worker; must not
-     * block. */
+    /* Releases queue->native. No work is pending. Any thread, including the queue's own worker;
+     * must not block. */
     void (*queue_destroy)(usm_queue *queue);
 
     /*

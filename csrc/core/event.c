@@ -211,8 +211,8 @@ void usm_event_finish(usm_event *event, usm_failure *failure)
     usm_event_release(event);
 }
 
-/* Puts what the event waits for on the stack, once a walk, unless it was submitted before the current task.
- */
+/* Puts what the event waits for on the stack, once a walk, unless it was submitted before
+ * the current task. */
 static void visit(usm_event *event, uint64_t walk, usm_wait_list *stack)
 {
     usm_leaf *leaf = usm_leaf_of(event);
@@ -265,8 +265,8 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     usm_leaf *leaf = usm_leaf_of(event);
     pthread_mutex_lock(&leaf->mutex);
     event->sleepers++;
-    /* Not counted anew with each wake-up: other events wake this thread too, and must not keep it from
-     * polling. */
+    /* Not counted anew with each wake-up: other events wake this thread too, and must not keep
+     * it from polling. */
     int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
     while (!usm_event_ended(event)) {
         int64_t now = poll != NULL || deadline_ns != INT64_MAX ? usm_clock_ns() : 0;

@@ -40,8 +40,8 @@ typedef struct usm_keep {
     struct usm_keep *next;
 } usm_keep;
 
-/* An event that another waits for. `data`: its failure is the waiter's failure too; else it is order alone.
- */
+/* An event that another waits for. `data`: its failure is the waiter's failure too; else it
+ * is order alone. */
 typedef struct usm_wait {
     struct usm_event *event;
     bool data;
@@ -139,8 +139,8 @@ bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self));
  */
 void usm_event_finish(USM_TAKES usm_event *event, USM_TAKES struct usm_failure *failure);
 
-/* For the child of a fork: the tasks that wait for this one end before it, and must not hear of it any more.
- */
+/* For the child of a fork: the tasks that wait for this one end before it, and must not hear of
+ * it any more. */
 void usm_event_drop_links(usm_event *event);
 
 /* False when the event has ended and the waiter was not taken. Any thread; any lock but a leaf stripe. */

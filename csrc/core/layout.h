@@ -1,5 +1,5 @@
-/* Shapes and strides: pure functions, no memory, no locks. Strides are in elements unless a name says bytes.
- */
+/* Shapes and strides: pure functions, no memory, no locks. Strides are in elements unless a
+ * name says bytes. */
 #ifndef USM_CORE_LAYOUT_H
 #define USM_CORE_LAYOUT_H
 

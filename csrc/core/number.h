@@ -4,8 +4,8 @@
 
 #include "dtype.h"
 
-/* For the computed types (dtype < USM_COMPUTED_DTYPES). Integers are converted as from a double: use memory
- * for them. */
+/* For the computed types (dtype < USM_COMPUTED_DTYPES). Integers are converted as from a double: use
+ * memory for them. */
 void usm_number_store(usm_dtype dtype, double re, double im, void *element);
 void usm_number_load(usm_dtype dtype, const void *element, double *re, double *im);
 /* For integer types; uint64 comes back as the int64_t of the same bits. */

@@ -113,8 +113,8 @@ static bool add_unended(usm_wait_list *waits, usm_event *event)
     return event == NULL || usm_event_ended(event) || usm_wait_list_add(waits, event, false);
 }
 
-/* Order within the queue. Events in the list are alive: finishing takes them out before it lets go of them.
- */
+/* Order within the queue. Events in the list are alive: finishing takes them out before it lets
+ * go of them. */
 static bool wait_for_earlier(usm_queue *queue, usm_command_kind kind, size_t n_explicit, usm_wait_list *waits)
 {
     if (queue->in_order) {

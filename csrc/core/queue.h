@@ -66,8 +66,8 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
 usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
                           usm_error *error);
 
-/* Events that stand for all work submitted so far, one count each, in a malloc'd array; for waits on a queue.
- */
+/* Events that stand for all work submitted so far, one count each, in a malloc'd array; for waits
+ * on a queue. */
 usm_status usm_queue_snapshot(usm_queue *queue, USM_GIVES usm_wait **out, size_t *count, usm_error *error);
 
 /* Calls usm_queue_wait on every queue of the process, ignoring failures. For the interpreter's exit. */

@@ -45,8 +45,8 @@ static inline bool usmpy_given(PyObject *argument)
     return argument != NULL && argument != Py_None;
 }
 
-/* A bool argument: `otherwise` where it was left out; else 0 or 1, or -1 with a TypeError for what is not a
- * bool. */
+/* A bool argument: `otherwise` where it was left out; else 0 or 1, or -1 with a TypeError for what is
+ * not a bool. */
 int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter);
 
 /*

@@ -77,8 +77,8 @@ int usmpy_check_unpacked(usmpy_array *array, const char *what);
 int usmpy_array_copy(usmpy_state *state, usmpy_array *dst, usmpy_array *src);
 /* dst[...] = one element of dst's type. */
 int usmpy_array_fill(usmpy_state *state, usmpy_array *dst, const void *element);
-/* A compact copy ('C', 'F', or 'K': as near to src's order as compact memory can be) in a queue, with a cast.
- */
+/* A compact copy ('C', 'F', or 'K': as near to src's order as compact memory can be) in a queue,
+ * with a cast. */
 usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object,
                                    usm_kind kind, usm_dtype dtype, char order);
 

@@ -6,12 +6,12 @@
 
 #include "../core/deferred.h"
 
-/* From now on pushes schedule a drain in the main thread (one pending call at a time); 0 or -1 with an
- * exception. */
+/* From now on pushes schedule a drain in the main thread (one pending call at a time); 0 or -1
+ * with an exception. */
 int usmpy_deferred_start(PyObject *module);
 
-/* A holder that owns one reference of the object; NULL, without an exception, when memory ran out. GIL held.
- */
+/* A holder that owns one reference of the object; NULL, without an exception, when memory ran
+ * out. GIL held. */
 void *usmpy_deferred_hold(USM_TAKES PyObject *object);
 /* The object, borrowed. */
 PyObject *usmpy_deferred_object(void *holder);

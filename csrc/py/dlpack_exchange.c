@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* The array behind a table call; NULL with TypeError. Every loaded instance of the module has its own type.
- */
+/* The array behind a table call; NULL with TypeError. Every loaded instance of the module has
+ * its own type. */
 static usmpy_array *check_array(PyObject *object)
 {
     if (USM_LIKELY(Py_TYPE(object)->tp_as_buffer != NULL &&

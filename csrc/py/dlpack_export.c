@@ -149,8 +149,8 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, DLDevice *devi
     return -1;
 }
 
-/* For a CPU consumer: 1 to wait for pending work, 0 for stream=-1 (no synchronisation), -1 with BufferError.
- */
+/* For a CPU consumer: 1 to wait for pending work, 0 for stream=-1 (no synchronisation),
+ * -1 with BufferError. */
 static int wants_wait(PyObject *stream)
 {
     if (!usmpy_given(stream)) {

@@ -52,8 +52,8 @@ static int refuse_device(const DLDevice *device)
     return -1;
 }
 
-/* The cached queue of the device that the memory is on, borrowed or new: *held is what the caller must drop.
- */
+/* The cached queue of the device that the memory is on, borrowed or new: *held is what the
+ * caller must drop. */
 static PyObject *home_queue(usmpy_state *state, const DLDevice *device, PyObject **held)
 {
     *held = NULL;

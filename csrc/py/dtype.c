@@ -53,8 +53,8 @@ static int from_numpy_dtype(PyObject *object, usm_dtype *dtype)
     return found;
 }
 
-/* numpy.float32 and the like are classes; their names are those of the types, but for numpy.bool_ of NumPy 1.
- */
+/* numpy.float32 and the like are classes; their names are those of the types, but for numpy.bool_
+ * of NumPy 1. */
 static usm_dtype from_class(PyTypeObject *class)
 {
     if (class == &PyBool_Type) {

@@ -12,12 +12,12 @@
  */
 void *usmpy_raise(usmpy_state *state, usm_status status, usm_error *error);
 
-/* The exception of a failed task: the host task's own, or a new one. New reference; NULL with an exception
- * set. */
+/* The exception of a failed task: the host task's own, or a new one. New reference; NULL with
+ * an exception set. */
 PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure);
 
-/* Takes the pending exception as the failure of a task (status USM_FAILED, or USM_MEMORY). The GIL is held.
- */
+/* Takes the pending exception as the failure of a task (status USM_FAILED, or USM_MEMORY). The
+ * GIL is held. */
 usm_status usmpy_capture_exception(usm_error *error);
 
 #endif

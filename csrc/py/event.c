@@ -118,8 +118,8 @@ static PyObject *event_exception(PyObject *self, PyObject *unused)
     return usmpy_failure_exception(usmpy_state_of(self), event->failure);
 }
 
-/* Waits for every event, whatever happens to the others; then raises the first error in the order of the
- * list. */
+/* Waits for every event, whatever happens to the others; then raises the first error in the order
+ * of the list. */
 static int wait_all(usmpy_state *state, PyObject *items, int64_t deadline_ns)
 {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items);

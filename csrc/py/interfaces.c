@@ -54,8 +54,8 @@ int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
     view->strides = NULL;
     view->itemsize = info->itemsize;
     if ((flags & PyBUF_STRIDES) == PyBUF_STRIDES && array->ndim == 1) {
-        /* In `internal` itself, as PyBuffer_FillInfo keeps the shape in `len`: no memory for the common case.
-         */
+        /* In `internal` itself, as PyBuffer_FillInfo keeps the shape in `len`: no memory for
+         * the common case. */
         view->internal = (void *)(intptr_t)(usmpy_strides(array)[0] * info->itemsize);
         view->strides = (Py_ssize_t *)&view->internal;
     } else if ((flags & PyBUF_STRIDES) == PyBUF_STRIDES && array->ndim > 1) {

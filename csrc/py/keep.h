@@ -1,5 +1,5 @@
-/* What a task keeps alive on behalf of Python: objects and buffers, let go of by a thread that holds the GIL.
- */
+/* What a task keeps alive on behalf of Python: objects and buffers, let go of by a thread that
+ * holds the GIL. */
 #ifndef USMPY_KEEP_H
 #define USMPY_KEEP_H
 

@@ -1,5 +1,5 @@
-/* Manipulation functions of the array API standard: views where that is possible, else one copy on the
- * array's queue. */
+/* Manipulation functions of the array API standard: views where that is possible, else one copy on
+ * the array's queue. */
 #include "args.h"
 #include "array.h"
 #include "deferred.h"
@@ -337,8 +337,8 @@ static int parse_operands(usmpy_state *state, PyObject *argument, const char *fu
     return 0;
 }
 
-/* Copies `src`, seen with this shape, into the result from `offset` along `axis`; returns its length there,
- * or -1. */
+/* Copies `src`, seen with this shape, into the result from `offset` along `axis`; returns its length
+ * there, or -1. */
 static int64_t put(usmpy_state *state, usmpy_array *result, usmpy_array *src, int ndim, const int64_t *shape,
                    const int64_t *strides, int axis, int64_t offset)
 {
@@ -370,8 +370,8 @@ static usmpy_array *concat_flat(usmpy_state *state, const operands *operands)
         usmpy_array *array = operands->arrays[i];
         int64_t strides[USM_MAX_NDIM];
         usm_layout_compact(array->ndim, usmpy_shape(array), 'C', strides);
-        /* The piece of the vector, seen in the array's shape: one strided copy, whatever the source's
-         * strides. */
+        /* The piece of the vector, seen in the array's shape: one strided copy, whatever
+         * the source's strides. */
         char *data = result->data;
         if (data != NULL) {
             data += offset * usm_dtype_table[result->dtype].itemsize;

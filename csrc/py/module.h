@@ -43,8 +43,8 @@ typedef struct usmpy_state {
 
     /* Queue objects of cached queues, by address; immortal queues keep their object (dict, lazily filled). */
     PyObject *queue_objects;
-    /* The queue of the host device, where imported host memory lands, and of the default device; NULL until
-     * used. */
+    /* The queue of the host device, where imported host memory lands, and of the default device;
+     * NULL until used. */
     PyObject *host_queue, *default_queue;
 
     struct usmpy_type_cache *type_cache;

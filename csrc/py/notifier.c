@@ -69,8 +69,8 @@ static void abandon(channel *channel)
     }
 }
 
-/* On any thread, without the GIL. The byte may be lost when the pipe is full: then the loop is awake anyway.
- */
+/* On any thread, without the GIL. The byte may be lost when the pipe is full: then the loop
+ * is awake anyway. */
 static void on_end(usm_waiter *waiter, usm_event *event)
 {
     (void)event;

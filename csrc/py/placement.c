@@ -345,8 +345,8 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
     return result;
 }
 
-/* A (context, device) pair, given as a device, queue or array: its place, kept alive by *queue (new
- * reference). */
+/* A (context, device) pair, given as a device, queue or array: its place, kept alive by
+ * *queue (new reference). */
 static usm_place *place_of(usmpy_state *state, PyObject *pair, const char *parameter, PyObject **queue)
 {
     *queue = usmpy_queue_from(state, pair, parameter);

@@ -1,5 +1,5 @@
-/* Compute follows data: which queue a function of several arrays runs in, and what to say when there is none.
- */
+/* Compute follows data: which queue a function of several arrays runs in, and what to say when
+ * there is none. */
 #ifndef USMPY_PLACEMENT_H
 #define USMPY_PLACEMENT_H
 

@@ -5,8 +5,8 @@
     python tests/unit/run.py --sanitize address,undefined   the same under sanitizers
     python tests/unit/run.py --sanitize thread
 
-The core is compiled once, with USM_TESTING (so calls can be made to fail), and linked to each test. dlpack/dlpack.h
-comes from the package tvm_ffi of the running interpreter, or from --dlpack FOLDER.
+The core is compiled once, with USM_TESTING (so calls can be made to fail), and linked to each test.
+dlpack/dlpack.h comes from the package tvm_ffi of the running interpreter, or from --dlpack FOLDER.
 """
 
 import argparse
@@ -60,7 +60,9 @@ def find_dlpack(given):
         folders = [pathlib.Path(given)]
     else:
         spec = importlib.util.find_spec("tvm_ffi")  # finds it without importing it
-        folders = [pathlib.Path(place) / "include" for place in spec.submodule_search_locations] if spec else []
+        folders = (
+            [pathlib.Path(place) / "include" for place in spec.submodule_search_locations] if spec else []
+        )
     for folder in folders:
         if (folder / "dlpack" / "dlpack.h").is_file():
             return folder
@@ -71,13 +73,19 @@ def find_dlpack(given):
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", help="tests to run, without test_ and .c; all if none is given")
-    parser.add_argument("--sanitize", default="none", help="none, or a comma-separated list of " + ", ".join(SANITIZERS))
+    parser.add_argument(
+        "--sanitize", default="none", help="none, or a comma-separated list of " + ", ".join(SANITIZERS)
+    )
     parser.add_argument("--cc", default="gcc", help="the compiler (default: gcc)")
     parser.add_argument("--dlpack", help="the folder that holds dlpack/dlpack.h")
     parser.add_argument("--build-dir", help="keep what is built here instead of in a temporary folder")
-    parser.add_argument("--timeout", type=float, default=120, help="seconds that one test may take (default: 120)")
+    parser.add_argument(
+        "--timeout", type=float, default=120, help="seconds that one test may take (default: 120)"
+    )
     arguments = parser.parse_args()
     arguments.sanitizers = [] if arguments.sanitize == "none" else arguments.sanitize.split(",")
     for name in arguments.sanitizers:
@@ -93,7 +101,9 @@ def parse_arguments():
 
 def run_command(command):
     """Runs a compiler; its output on failure ends the script."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
     if done.returncode != 0:
         raise RuntimeError(" ".join(map(str, command)) + "\n" + done.stdout)
 
@@ -104,17 +114,31 @@ def build(arguments, folder):
     if arguments.sanitizers:
         flags += ["-fsanitize=" + ",".join(arguments.sanitizers), "-fno-sanitize-recover=all"]
     compile_flags = [*flags, f"-I{ROOT / 'csrc'}", "-c"]
-    objects = {source: folder / f"{source.parent.name}_{source.stem}.o" for source in [*core_sources(), SUPPORT]}
+    objects = {
+        source: folder / f"{source.parent.name}_{source.stem}.o" for source in [*core_sources(), SUPPORT]
+    }
     tests = {path: folder / f"{path.stem}.o" for path in arguments.tests.values()}
     programs = {name: folder / f"test_{name}" for name in arguments.tests}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         # The large files first, so that none of them is left alone at the end.
         sources = sorted({**objects, **tests}.items(), key=lambda item: -item[0].stat().st_size)
-        list(pool.map(lambda item: run_command([arguments.cc, *compile_flags, item[0], "-o", item[1]]), sources))
+        list(
+            pool.map(
+                lambda item: run_command([arguments.cc, *compile_flags, item[0], "-o", item[1]]), sources
+            )
+        )
         list(
             pool.map(
                 lambda name: run_command(
-                    [arguments.cc, *flags, tests[arguments.tests[name]], *objects.values(), "-o", programs[name], "-lm"]
+                    [
+                        arguments.cc,
+                        *flags,
+                        tests[arguments.tests[name]],
+                        *objects.values(),
+                        "-o",
+                        programs[name],
+                        "-lm",
+                    ]
                 ),
                 programs,
             )

@@ -14,8 +14,8 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Ends the program with SIGALRM, which the runner reports, should it take longer. Forked children need their
- * own. */
+/* Ends the program with SIGALRM, which the runner reports, should it take longer. Forked children
+ * need their own. */
 void watchdog(unsigned seconds);
 
 /* Loops of threads and randomised programs run `count` times this, a percentage from USM_TEST_SCALE. */
@@ -35,8 +35,8 @@ usm_queue *new_queue(bool in_order);
 usm_queue *new_profiling_queue(bool in_order);
 usm_alloc *new_alloc(size_t nbytes);
 
-/* The live counts. settle() waits until all are back, which workers that let go of the last task may delay.
- */
+/* The live counts. settle() waits until all are back, which workers that let go of the last
+ * task may delay. */
 typedef struct live {
     int64_t counts[USM_LIVE_KINDS];
 } live;

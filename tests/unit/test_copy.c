@@ -8,8 +8,8 @@
 
 enum { MOST = 5, BUFFER = 1 << 16 };
 
-/* A view into a buffer: a compact array of which every axis was stepped, some turned round, and all permuted.
- */
+/* A view into a buffer: a compact array of which every axis was stepped, some turned round,
+ * and all permuted. */
 typedef struct random_view {
     usm_view view;
     int64_t shape[MOST], strides[MOST];

@@ -60,8 +60,8 @@ static void readers_meet_and_writers_do_not(void)
     drop_queues();
 }
 
-/* The same allocation several times among the arguments of one task, as in f(x, x, x), and many such tasks.
- */
+/* The same allocation several times among the arguments of one task, as in f(x, x, x), and
+ * many such tasks. */
 static void an_allocation_named_repeatedly(void)
 {
     for (size_t repeats = 1; repeats <= 7; repeats++) {
@@ -364,8 +364,8 @@ typedef struct step {
     usm_access_mode modes[MOST_ARGUMENTS];
 } step;
 
-/* A number from all that is read, and every written word from it: an error of order shows in all later ones.
- */
+/* A number from all that is read, and every written word from it: an error of order shows in
+ * all later ones. */
 static void compute(const step *step)
 {
     uint64_t sum = step->constant;

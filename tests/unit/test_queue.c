@@ -1,5 +1,5 @@
-/* Queues: order, barriers, snapshots, waits (also inside tasks), and what a failed submission leaves behind.
- */
+/* Queues: order, barriers, snapshots, waits (also inside tasks), and what a failed
+ * submission leaves behind. */
 #include "check.h"
 #include "support.h"
 

@@ -97,8 +97,8 @@ static void read_cpuinfo(const char *key, char *value, size_t size)
     }
 }
 
-/* The same for every process on this machine, other for other machines: a hash of the machine's id (FNV-1a).
- */
+/* The same for every process on this machine, other for other machines: a hash of the
+ * machine's id (FNV-1a). */
 static void make_uuid(uint8_t uuid[16], const char *name)
 {
     char id[64] = "";

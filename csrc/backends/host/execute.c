@@ -6,8 +6,8 @@
 #include <emmintrin.h>
 #endif
 
-/* A block of this size leaves the caches anyway: several threads, and stores that do not read the line first.
- */
+/* A block of this size leaves the caches anyway: several threads, and stores that do not read
+ * the line first. */
 #define LARGE ((size_t)4 << 20)
 /* Pieces small enough that a busy processor does not hold up the others, large enough to stream. */
 #define PIECE ((size_t)2 << 20)

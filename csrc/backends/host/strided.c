@@ -1,5 +1,5 @@
-/* Strided copies and casts: rows of the fastest axis, over the other axes, cut into parts for several
- * threads. */
+/* Strided copies and casts: rows of the fastest axis, over the other axes, cut into parts
+ * for several threads. */
 #include "host.h"
 
 #include "../../core/layout.h"
@@ -9,8 +9,8 @@
 
 /* Below this many bytes a second thread costs more than it saves. */
 #define PARALLEL_BYTES ((int64_t)1 << 20)
-/* Side of the square that a transposing copy works through: reads and writes both stay in the first-level
- * cache. */
+/* Side of the square that a transposing copy works through: reads and writes both stay in
+ * the first-level cache. */
 #define TILE 32
 
 typedef struct work {
