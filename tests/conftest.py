@@ -43,6 +43,12 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.xfail(reason=f"{backend.name}: {reason}", strict=True))
 
 
+def pytest_collection_finish():
+    """What the imports made stays: the collections around each test need not look at it."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item):
     report = yield
