@@ -372,13 +372,16 @@ PyObject *usmpy_queue_from_dlpack_device(usmpy_state *state, PyObject *device)
     if (!PyTuple_Check(device)) {
         return usmpy_queue_from(state, device, "device");
     }
-    DLDevice pair = {kDLCPU, 0};
     if (PyTuple_GET_SIZE(device) == 2) {
-        long type = PyLong_AsLong(PyTuple_GET_ITEM(device, 0));
-        long id = PyErr_Occurred() ? -1 : PyLong_AsLong(PyTuple_GET_ITEM(device, 1));
+        int type_overflow = 0, id_overflow = 0;
+        long type = PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(device, 0), &type_overflow);
+        long id = PyErr_Occurred() ? -1 : PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(device, 1), &id_overflow);
         if (!PyErr_Occurred()) {
-            pair.device_type = (DLDeviceType)type;
-            pair.device_id = (int32_t)id;
+            if (type_overflow != 0 || id_overflow != 0 || type != (int32_t)type || id != (int32_t)id) {
+                return PyErr_Format(PyExc_BufferError, "device is %R; no DLPack device has such a type or id",
+                                    device);
+            }
+            const DLDevice pair = {(DLDeviceType)type, (int32_t)id};
             PyObject *held, *queue = home_queue(state, &pair, &held);
             return held != NULL ? held : Py_XNewRef(queue);
         }

@@ -1,0 +1,315 @@
+"""from_dlpack: arrays of this library and capsules of others, onto a device of the suite."""
+
+from __future__ import annotations
+
+import gc
+import struct
+import threading
+import weakref
+
+import producers
+import pytest
+from producers import CPU, IS_COPIED, READ_ONLY
+
+import usmpy
+
+ALL_DTYPES = [name for name in usmpy.__all__ if isinstance(getattr(usmpy, name), usmpy.DType)]
+FLOATS = struct.pack("<6f", 0, 1, 2, 3, 4, 5)
+
+
+@pytest.fixture
+def host_memory(backend):
+    """Memory of the CPU is taken in place here."""
+    if "host-accessible" not in backend.tags:
+        pytest.skip("this device does not work on memory of the host in place")
+
+
+# -- arrays of our own -----------------------------------------------------------------------------
+
+
+def test_our_own_array_comes_back_on_its_own_queue(queue):
+    x = usmpy.arange(6, queue=queue)
+    y = usmpy.from_dlpack(x)
+    assert y is not x
+    assert y.queue is x.queue
+    assert (y.data_ptr, y.shape, y.strides, y.dtype, y.usm_type) == (
+        x.data_ptr,
+        x.shape,
+        x.strides,
+        x.dtype,
+        x.usm_type,
+    )
+    assert y.flags.writable
+
+
+def test_a_view_of_our_own_keeps_layout_and_read_only(queue):
+    x = usmpy.broadcast_to(usmpy.arange(4, queue=queue)[::-2], (3, 2))
+    y = usmpy.from_dlpack(x)
+    assert (y.shape, y.strides, y.data_ptr) == (x.shape, x.strides, x.data_ptr)
+    assert not y.flags.writable
+
+
+@pytest.mark.parametrize("copy", [None, False, True])
+def test_copy_of_our_own_array(queue, copy):
+    x = usmpy.arange(5, dtype="int32", queue=queue)
+    y = usmpy.from_dlpack(x, copy=copy)
+    assert (y.data_ptr == x.data_ptr) == (copy is not True)
+    assert y.queue is x.queue
+    y[0] = 77
+    assert x.tolist()[0] == (0 if copy else 77)
+
+
+def test_device_moves_to_the_queue_that_a_device_object_stands_for(queue, device):
+    x = usmpy.arange(5, queue=queue)
+    other = usmpy.Queue(device)
+    placed = usmpy.from_dlpack(x, device=usmpy.Device.create_device(other))
+    assert placed.queue is other or placed.queue == other
+    assert placed.data_ptr == x.data_ptr
+    assert placed.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_copy_to_another_queue_belongs_there(queue, device):
+    x = usmpy.arange(5, queue=queue)
+    other = usmpy.Queue(device)
+    y = usmpy.from_dlpack(x, device=other, copy=True)
+    assert y.queue == other
+    assert y.data_ptr != x.data_ptr
+    assert y.tolist() == x.tolist()
+
+
+def test_a_copy_of_read_only_is_writable(queue):
+    x = usmpy.broadcast_to(usmpy.arange(4, queue=queue), (2, 4))
+    y = usmpy.from_dlpack(x, copy=True)
+    assert y.flags.writable
+    y[0, 0] = 5
+    assert x.tolist() == [[0, 1, 2, 3]] * 2
+
+
+# -- capsules of others ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+def test_memory_of_the_host_is_taken_in_place(device, queue, host_memory, versioned):
+    producer, tensor = producers.producer((2, 3), "float32", memory=FLOATS, versioned=versioned)
+    x = usmpy.from_dlpack(producer, device=usmpy.Device.create_device(queue))
+    assert x.data_ptr == tensor.address
+    assert x.queue == queue
+    assert x.usm_type == "host"
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert x.flags.writable
+    x[1, 1] = 40
+    assert struct.unpack_from("<f", tensor.memory, 16) == (40.0,)
+    assert tensor.deleted == 0
+    del x
+    assert tensor.deleted == 1
+
+
+def test_without_device_memory_of_the_host_lands_on_its_cached_queue():
+    producer, _ = producers.producer((2, 3), "float32", memory=FLOATS)
+    x = usmpy.from_dlpack(producer)
+    assert x.queue is usmpy.Device("host:cpu:0").queue
+    assert producer.calls == [{"max_version": (1, 3)}]
+
+
+@pytest.mark.parametrize("placement", ["device", "queue", "array", "filter string", "pair"])
+def test_device_takes_every_placement(device, queue, host_memory, placement):
+    producer, _ = producers.producer((6,), "float32", memory=FLOATS)
+    given, expected = {
+        "device": (device, device.queue),
+        "queue": (queue, queue),
+        "array": (usmpy.zeros(1, queue=queue), queue),
+        "filter string": ("host:cpu:0", usmpy.Device("host:cpu:0").queue),
+        "pair": ((CPU, 0), usmpy.Device("host:cpu:0").queue),
+    }[placement]
+    x = usmpy.from_dlpack(producer, device=given)
+    assert x.queue == expected
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("copy", [None, False, True])
+def test_copy_of_foreign_memory(queue, host_memory, copy):
+    producer, tensor = producers.producer((6,), "float32", memory=FLOATS)
+    x = usmpy.from_dlpack(producer, device=queue, copy=copy)
+    assert x.queue == queue
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]
+    if copy:
+        assert x.data_ptr != tensor.address
+        assert tensor.deleted == 1  # nothing of the producer's is held any more
+        assert x.usm_type == "device"
+    else:
+        assert x.data_ptr == tensor.address
+        assert tensor.deleted == 0
+
+
+def test_a_copy_is_finished_when_the_call_returns(queue, host_memory):
+    count = 1_000_000
+    producer, tensor = producers.producer((count,), "uint8", memory=b"\x07" * count)
+    x = usmpy.from_dlpack(producer, device=queue, copy=True)
+    producers.ctypes.memset(tensor.memory, 9, count)  # the owner goes on with its own memory
+    assert x[0].item() == 7
+    assert x[count - 1].item() == 7
+
+
+@pytest.mark.parametrize("dtype", ALL_DTYPES)
+@pytest.mark.parametrize("versioned", [True, False])
+def test_every_dtype_is_taken_bit_for_bit(queue, host_memory, dtype, versioned):
+    nbytes = (16 * usmpy.DType(dtype).bits + 7) // 8
+    bits = bytes((37 * i + 11) % 2 if dtype == "bool" else (37 * i + 11) % 256 for i in range(nbytes))
+    producer, tensor = producers.producer((4, 4), dtype, memory=bits, versioned=versioned)
+    x = usmpy.from_dlpack(producer, device=queue)
+    assert (x.dtype, x.shape, x.data_ptr, x.nbytes) == (usmpy.DType(dtype), (4, 4), tensor.address, nbytes)
+    copied = usmpy.from_dlpack(x, copy=True)
+    managed = producers.peek(copied.__dlpack__(max_version=(1, 0)))
+    assert managed.dl_tensor.describe()["dtype"] == usmpy.DType(dtype).dlpack
+    assert producers.ctypes.string_at(copied.data_ptr, nbytes) == bits
+
+
+LAYOUTS = [
+    # shape, strides, byte offset, values of 0..23 as float32
+    ((), None, 0, 0),
+    ((), None, 20, 5),
+    ((3,), None, 0, [0, 1, 2]),
+    ((2, 3), None, 4, [[1, 2, 3], [4, 5, 6]]),
+    ((3, 2), (1, 3), 0, [[0, 3], [1, 4], [2, 5]]),
+    ((3,), (-2,), 40, [10, 8, 6]),
+    ((2, 3), (0, 1), 0, [[0, 1, 2], [0, 1, 2]]),
+    ((2, 2), (12, -1), 12, [[3, 2], [15, 14]]),
+    ((1, 3, 1), (999, 2, -999), 0, [[[0], [2], [4]]]),
+]
+
+
+@pytest.mark.parametrize(("shape", "strides", "offset", "values"), LAYOUTS, ids=str)
+def test_layouts_of_foreign_memory(queue, host_memory, shape, strides, offset, values):
+    memory = struct.pack("<24f", *range(24))
+    producer, tensor = producers.producer(
+        shape, "float32", memory=memory, strides=strides, byte_offset=offset
+    )
+    x = usmpy.from_dlpack(producer, device=queue)
+    assert x.tolist() == values
+    assert x.data_ptr == tensor.address + offset
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+def test_read_only_is_kept_and_legacy_is_writable(queue, host_memory, versioned):
+    flags = READ_ONLY if versioned else 0
+    producer, _ = producers.producer((6,), "float32", memory=FLOATS, versioned=versioned, flags=flags)
+    x = usmpy.from_dlpack(producer, device=queue)
+    assert x.flags.writable == (not versioned)
+    if versioned:
+        with pytest.raises(ValueError, match="read-only"):
+            x[0] = 1
+        assert producers.peek(x.__dlpack__(max_version=(1, 0))).flags == READ_ONLY
+    else:
+        x[0] = 1
+
+
+def test_unknown_flags_and_is_copied_are_ignored_and_not_passed_on(queue, host_memory):
+    producer, _ = producers.producer((6,), "float32", memory=FLOATS, flags=(1 << 63) | (1 << 17) | IS_COPIED)
+    x = usmpy.from_dlpack(producer, device=queue)
+    assert x.flags.writable
+    assert producers.peek(x.__dlpack__(max_version=(1, 0))).flags == 0
+
+
+# -- lives -----------------------------------------------------------------------------------------
+
+
+def test_views_and_exports_keep_the_foreign_memory(queue, host_memory):
+    producer, tensor = producers.producer((6,), "float32", memory=FLOATS)
+    x = usmpy.from_dlpack(producer, device=queue)
+    view = x[2:]
+    managed = producers.take(view.__dlpack__(max_version=(1, 0)))
+    del x, view
+    gc.collect()
+    assert tensor.deleted == 0
+    producers.delete(managed)
+    assert tensor.deleted == 1
+
+
+def test_work_on_foreign_memory_keeps_it_until_the_work_has_ended(queue, backend, host_memory):
+    if "host-task" not in backend.tags:
+        pytest.skip("needs host tasks")
+    producer, tensor = producers.producer((6,), "float32", memory=FLOATS)
+    x = usmpy.from_dlpack(producer, device=queue)
+    go = threading.Event()
+    event = queue.host_task(lambda x: go.wait(60), x)
+    del x
+    gc.collect()
+    assert tensor.deleted == 0
+    go.set()
+    event.wait()
+    del event
+    for _ in range(1000):
+        usmpy._core._live_counts()  # runs what workers put off
+        if tensor.deleted:
+            break
+        threading.Event().wait(0.01)
+    assert tensor.deleted == 1
+
+
+def test_imported_arrays_take_weak_references(queue, host_memory):
+    producer, tensor = producers.producer((6,), "float32", memory=FLOATS)
+    x = usmpy.from_dlpack(producer, device=queue)
+    seen = []
+    reference = weakref.ref(x, lambda _: seen.append(tensor.deleted))
+    assert reference() is x
+    del x
+    assert reference() is None
+    assert seen == [0]  # the callback came before the memory went
+    assert tensor.deleted == 1
+
+
+def test_no_deleter_is_legal(queue, host_memory):
+    for versioned in (True, False):
+        producer, tensor = producers.producer(
+            (6,), "float32", memory=FLOATS, versioned=versioned, with_deleter=False
+        )
+        x = usmpy.from_dlpack(producer, device=queue)
+        assert x.tolist() == [0, 1, 2, 3, 4, 5]
+        del x
+        assert tensor.deleted == 0
+        producers._live.clear()
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("thing", [[1, 2], (1,), 3, 2.5, None, "text", b"bytes", object()], ids=repr)
+def test_what_has_no_dlpack_method_is_type_error(thing):
+    with pytest.raises(TypeError, match="__dlpack__"):
+        usmpy.from_dlpack(thing)
+
+
+def test_arguments_of_from_dlpack(queue):
+    x = usmpy.zeros(2, queue=queue)
+    with pytest.raises(TypeError):
+        usmpy.from_dlpack()
+    with pytest.raises(TypeError):
+        usmpy.from_dlpack(x, None)
+    with pytest.raises(TypeError):
+        usmpy.from_dlpack(x=x)
+    with pytest.raises(TypeError, match="copy"):
+        usmpy.from_dlpack(x, copy=1)
+    with pytest.raises(TypeError):
+        usmpy.from_dlpack(x, dtype="float32")
+
+
+@pytest.mark.parametrize("pair", [(1,), (1, 0, 0), ("a", 0), (1.5, 0), (), 1, [1, 0], (None, None)], ids=str)
+def test_device_of_another_kind_is_type_error(queue, pair):
+    with pytest.raises(TypeError, match="device"):
+        usmpy.from_dlpack(usmpy.zeros(2, queue=queue), device=pair)
+
+
+@pytest.mark.parametrize("pair", [(99, 0), (0, 0), (-1, 0), (2**32 + 1, 0), (10**30, 0), (4, 0)], ids=str)
+def test_a_pair_that_no_backend_has_is_buffer_error(queue, pair):
+    with pytest.raises(BufferError, match="DLPack device"):
+        usmpy.from_dlpack(usmpy.zeros(2, queue=queue), device=pair)
+
+
+def test_a_refused_device_leaves_the_producer_uncalled(queue):
+    producer, tensor = producers.producer((6,), "float32", memory=FLOATS)
+    with pytest.raises(BufferError):
+        usmpy.from_dlpack(producer, device=(99, 0))
+    with pytest.raises(TypeError):
+        usmpy.from_dlpack(producer, device=object())
+    assert producer.calls == []
+    assert tensor.deleted == 0
