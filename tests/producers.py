@@ -187,7 +187,9 @@ class Tensor:
         self.memory = ctypes.create_string_buffer(content, max(len(content), 1))
         self.address = ctypes.addressof(self.memory)
         self._shape = _array(shape)
-        self._strides = _array(compact(shape) if strides == "compact" and shape is not None else strides)
+        if strides == "compact":
+            strides = None if shape is None else compact(shape)
+        self._strides = _array(strides)
         self.versioned = versioned
         self.managed = DLManagedTensorVersioned() if versioned else DLManagedTensor()
         self.deletions: list[int] = []

@@ -146,17 +146,22 @@ usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t 
         *high = shape[0] * itemsize;
         return USM_OK;
     }
+    bool empty = false, overflow = false;
     for (int i = 0; i < ndim; i++) {
         int64_t length = tensor->shape[i];
         shape[i] = length;
-        if (USM_UNLIKELY(length < 0 || __builtin_mul_overflow(size, length, &size))) {
+        if (USM_UNLIKELY(length < 0)) {
             goto impossible;
         }
+        empty = empty || length == 0;
+        overflow = overflow || __builtin_mul_overflow(size, length, &size);
     }
     int64_t nbytes;
-    if (USM_UNLIKELY(__builtin_mul_overflow(size, itemsize, &nbytes))) {
+    overflow = overflow || __builtin_mul_overflow(size, itemsize, &nbytes);
+    if (USM_UNLIKELY(overflow && !empty)) { /* no elements take no bytes, however long the other axes are */
         goto impossible;
     }
+    size = empty ? 0 : size;
     if (USM_LIKELY(tensor->strides != NULL)) {
         for (int i = 0; i < ndim; i++) {
             strides[i] = tensor->strides[i];

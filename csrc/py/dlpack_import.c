@@ -258,8 +258,15 @@ static usmpy_array *through_method(usmpy_state *state, PyObject *x, usmpy_route 
         }
     }
     usmpy_array *array = from_capsule(state, capsule, x, queue_object);
-    Py_DECREF(capsule);
-    return array;
+    if (USM_LIKELY(array != NULL)) {
+        Py_DECREF(capsule);
+        return array;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_DECREF(capsule); /* its destructor may run Python code */
+    PyErr_Restore(type, value, traceback);
+    return NULL;
 }
 
 /* is_conj() or is_neg(): 1 when set, 0 when not, -1 exception. */
