@@ -84,6 +84,9 @@ def find_library(cc, name):
 
 
 def build(tree, cc):
+    for path in tree.glob("*"):
+        if path.name != "build":  # of an earlier run: objects that are still good
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
     shutil.copytree(ROOT, tree, ignore=LEFT_BEHIND, dirs_exist_ok=True)
     environment = {
         **os.environ,

@@ -65,12 +65,42 @@ static bool unblock(usm_event *event)
     return atomic_fetch_sub_explicit(&event->blockers, 1, memory_order_acq_rel) == 1;
 }
 
-static void inherit(usm_event *event, usm_event *from)
+static void set_cause(usm_event *event, usm_failure *failure)
 {
-    usm_failure *none = NULL, *failure = from->failure;
+    usm_failure *none = NULL;
     if (failure != NULL && atomic_compare_exchange_strong_explicit(
                                &event->cause, &none, failure, memory_order_acq_rel, memory_order_relaxed)) {
         usm_failure_retain(failure);
+    }
+}
+
+/*
+ * What the memory that the event reads holds, behind a write that did not take place. All earlier writes have
+ * ended, all later ones wait for the event.
+ */
+static void inherit_from_memory(usm_event *event)
+{
+    for (size_t i = 0; i < event->n_accesses; i++) {
+        usm_alloc *alloc = event->accesses[i].alloc;
+        if ((event->accesses[i].mode & USM_READ) == 0) {
+            continue;
+        }
+        uint64_t stripe = usm_stripe_bit(alloc);
+        usm_hazard_lock(stripe);
+        usm_failure *failure = atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed);
+        if (failure != NULL && !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
+            set_cause(event, failure);
+        }
+        usm_hazard_unlock(stripe);
+    }
+}
+
+static void inherit(usm_event *event, usm_event *from)
+{
+    if (from->refused) {
+        inherit_from_memory(event);
+    } else {
+        set_cause(event, from->failure);
     }
 }
 

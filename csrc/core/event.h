@@ -71,6 +71,7 @@ typedef struct usm_event {
     usm_refcount refs;
     _Atomic uint8_t state;
     bool profiled;           /* the times below are filled as they come */
+    bool refused;            /* the backend did not take it: it fails nobody but the caller, who was told */
     uint64_t order;          /* of submission, in the whole process; above that of all it depends on */
     struct usm_queue *queue; /* one count */
     int64_t submit_ns, start_ns, end_ns;

@@ -222,6 +222,7 @@ static void refuse(usm_event *event, const usm_error *error)
     usm_failure *failure = usm_failure_from_error(error);
     failure = failure != NULL ? failure : usm_failure_no_memory();
     usm_failure_deliver(failure);
+    event->refused = true;
     usm_failure_release(atomic_exchange_explicit(&event->cause, failure, memory_order_acq_rel));
     if (usm_event_arm(event, finish_refused)) {
         finish_refused(event);

@@ -331,6 +331,32 @@ static void a_refused_write_leaves_no_trace(void)
     drop_queues();
 }
 
+/* Nor does it fail those who read the memory behind it: for them it is as if it had not been there. */
+static void reading_behind_a_refused_write(void)
+{
+    make_queues();
+    for (int fails = 0; fails < 2; fails++) {
+        gate held = GATE_CLOSED;
+        _Atomic int ran = 0;
+        usm_alloc *alloc = new_alloc(64);
+        usm_event *writer = submit_access(ordered, fails ? task_fail : task_gate, &held, alloc, USM_WRITE);
+        submit_refused(alloc, USM_WRITE);
+        submit_refused(alloc, USM_READ_WRITE);
+        usm_event *reader = submit_access(unordered, task_count, &ran, alloc, USM_READ);
+        usm_event *next = submit_access(other, task_count, &ran, alloc, USM_READ_WRITE);
+        gate_open(&held);
+        CHECK_EQ(wait_event(reader), fails ? USM_FAILED : USM_OK);
+        CHECK_EQ(wait_event(next), fails ? USM_FAILED : USM_OK);
+        CHECK_EQ(ran, fails ? 0 : 2);
+        CHECK(!fails || reader->failure->code == 42);
+        usm_event_release(writer);
+        usm_event_release(reader);
+        usm_event_release(next);
+        usm_alloc_release(alloc);
+    }
+    drop_queues();
+}
+
 /* A failed task of a pooled block: the block's next life begins clean. */
 static void a_failure_does_not_outlive_its_allocation(void)
 {
@@ -556,6 +582,7 @@ int main(void)
     RUN_SETTLED(waiting_to_write_tells_nobody);
     RUN_SETTLED(inheriting_behind_pending_work);
     RUN_SETTLED(a_refused_write_leaves_no_trace);
+    RUN_SETTLED(reading_behind_a_refused_write);
     RUN_SETTLED(a_failure_does_not_outlive_its_allocation);
     RUN_SETTLED(random_programs);
     RUN_SETTLED(random_programs_with_failures);
