@@ -29,7 +29,8 @@ def dtype_of(dtype: DType) -> np.dtype[Any]:
     found = getattr(ml_dtypes, dtype.name, None)
     if found is None:
         raise TypeError(f"neither NumPy nor ml_dtypes has a type for {dtype!r}")
-    return np.dtype(found)
+    converted: np.dtype[Any] = np.dtype(found)
+    return converted
 
 
 def adopt(copy: USMArray) -> np.ndarray[Any, Any]:

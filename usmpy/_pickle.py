@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import Device, DType, Queue, USMArray
 
+if TYPE_CHECKING:
+    from ._core import _Order, _Priority, _UsmType
 
-def make_queue(device: Device, in_order: bool, profiling: bool, priority: str) -> Queue:
+
+def make_queue(device: Device, in_order: bool, profiling: bool, priority: _Priority) -> Queue:
     return Queue(device, in_order=in_order, profiling=profiling, priority=priority)
 
 
@@ -29,7 +32,13 @@ def reduce_queue(queue: Queue, cached: bool, default_context: bool) -> tuple[Any
 
 
 def make_array(
-    data: Any, dtype: DType, shape: tuple[int, ...], device: Device, usm_type: str, order: str, writable: bool
+    data: Any,
+    dtype: DType,
+    shape: tuple[int, ...],
+    device: Device,
+    usm_type: _UsmType,
+    order: _Order,
+    writable: bool,
 ) -> USMArray:
     array = USMArray(shape, dtype, device=device, usm_type=usm_type, order=order)
     if array.nbytes:

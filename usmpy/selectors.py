@@ -12,6 +12,10 @@ import os
 from ._core import Device, _backends, _set_default_device
 from .errors import BackendUnavailable, DeviceNotFound, UsmError
 
+TYPE_CHECKING = False  # typing itself takes a millisecond to import
+if TYPE_CHECKING:
+    from ._core import _BackendReport
+
 __all__ = ["get_devices", "select_default_device", "select_device"]
 
 BACKENDS = ("host", "opencl", "level_zero", "cuda")
@@ -95,7 +99,7 @@ def get_devices(backend: str | None = None, device_type: str | None = None) -> l
     ]
 
 
-def _report(backend: str) -> dict:  # type: ignore[type-arg]
+def _report(backend: str) -> _BackendReport:
     return next(report for report in _backends() if report["name"] == backend)
 
 

@@ -94,6 +94,7 @@ PyObject *usmpy_int_tuple(int n, const int64_t *values);
 /* Slots and tables of USMArray that live in files of their own. */
 PyObject *usmpy_array_subscript(PyObject *self, PyObject *key);
 int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value);
+PyObject *usmpy_array_iter(PyObject *self);
 PyObject *usmpy_array_item(PyObject *self, Py_ssize_t index);
 Py_ssize_t usmpy_array_length(PyObject *self);
 int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags);

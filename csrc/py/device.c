@@ -410,7 +410,8 @@ static PyMethodDef device_methods[] = {
                  "Units that are left over go unused. The same call gives equal devices. ValueError unless\n"
                  "1 <= units <= max_compute_units."),
     {"info", device_info, METH_NOARGS, "info($self)\n--\n\nDict of all plain properties; sizes in bytes."},
-    {"__reduce__", device_reduce, METH_NOARGS, NULL},
+    {"__reduce__", device_reduce, METH_NOARGS,
+     "__reduce__($self)\n--\n\nPickled by filter_string: unpickling gives the device of that name, with its cached queue."},
     {0},
 };
 
@@ -492,6 +493,9 @@ static PyObject *backends(PyObject *module, PyObject *unused)
 }
 
 PyMethodDef usmpy_device_functions[] = {
-    {"_backends", backends, METH_NOARGS, NULL},
+    {"_backends", backends, METH_NOARGS,
+     "_backends($module)\n--\n\n"
+     "One dict for each backend, all of which are started: name, built, absent (why, or None), broken, devices,\n"
+     "environment (variables that filter)."},
     {0},
 };

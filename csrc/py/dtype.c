@@ -209,7 +209,8 @@ static PyObject *dtype_reduce_name(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef dtype_methods[] = {
-    {"__reduce__", dtype_reduce_name, METH_NOARGS, NULL},
+    {"__reduce__", dtype_reduce_name, METH_NOARGS,
+     "__reduce__($self)\n--\n\nPickled by name: unpickling gives the same object."},
     {0},
 };
 

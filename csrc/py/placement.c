@@ -416,6 +416,8 @@ PyMethodDef usmpy_placement_functions[] = {
         "May memory of the first (context, device) pair be used from the second?\n\n"
         "Pairs are given as devices, queues or arrays. MemoryConnection.UNIFIED: in place. MIGRATABLE: the driver's\n"
         "peer copy moves it. NONE: through the host. Copies are planned by the same answer."),
-    {"_set_default_device", set_default_device, METH_O, NULL},
+    {"_set_default_device", set_default_device, METH_O,
+     "_set_default_device($module, device, /)\n--\n\n"
+     "Creation functions that name no place use `device` from now on. TypeError for what is no placement."},
     {0},
 };

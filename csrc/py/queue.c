@@ -265,7 +265,10 @@ static PyMethodDef queue_methods[] = {
         "wait_for", usmpy_queue_wait_for,
         "wait_for($self, other, /)\n--\n\n"
         "Make later work in this queue wait for what is in `other` (a Queue or an Event) so far. Does not block."),
-    {"__reduce__", queue_reduce, METH_NOARGS, NULL},
+    {"__reduce__", queue_reduce, METH_NOARGS,
+     "__reduce__($self)\n--\n\n"
+     "Pickled by device and properties; the cached queue of a device stays the cached one.\n\n"
+     "PicklingError for a queue in a context of its own."},
     {0},
 };
 

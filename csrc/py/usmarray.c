@@ -408,13 +408,18 @@ static PyMethodDef array_methods[] = {
         "view, or for (1, 0), finished data on the host. BufferError for what cannot be exchanged as asked."),
     {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS,
      "__dlpack_device__($self)\n--\n\n(device type, device id) of DLPack, of the view that most consumers understand."},
-    {"__complex__", usmpy_array_complex, METH_NOARGS, NULL},
+    {"__complex__", usmpy_array_complex, METH_NOARGS,
+     "__complex__($self)\n--\n\ncomplex() of the only element. Waits for pending work.\n\n"
+     "ValueError unless there is exactly one."},
     {"__array_namespace__", (PyCFunction)(void (*)(void))array_namespace, METH_VARARGS | METH_KEYWORDS,
      "__array_namespace__($self, *, api_version=None)\n--\n\nThe module usmpy. ValueError for a version it does not follow."},
     {"__array__", (PyCFunction)(void (*)(void))array_array, METH_VARARGS | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\n"
      "Always TypeError: NumPy asks for it when the host cannot read the memory in place, and nothing is copied\nimplicitly."},
-    {"__reduce_ex__", array_reduce, METH_O, NULL},
+    {"__reduce_ex__", array_reduce, METH_O,
+     "__reduce_ex__($self, protocol, /)\n--\n\n"
+     "Pickled by elements and place (filter_string). protocol: an int; from 5 on without a further copy in memory.\n\n"
+     "Waits for pending work, and raises its error; unpickling raises what Device() does where the place is missing."},
     {0},
 };
 
@@ -440,6 +445,7 @@ static PyType_Slot array_slots[] = {
     {Py_mp_subscript, usmpy_array_subscript},
     {Py_mp_ass_subscript, usmpy_array_ass_subscript},
     {Py_mp_length, usmpy_array_length},
+    {Py_tp_iter, usmpy_array_iter},
     {Py_sq_length, usmpy_array_length},
     {Py_sq_item, usmpy_array_item},
     {Py_nb_bool, usmpy_array_bool},

@@ -201,7 +201,10 @@ static PyObject *read_only(PyObject *module, PyObject *object)
 }
 
 PyMethodDef usmpy_copy_functions[] = {
-    {"_reinterpret", reinterpret, METH_VARARGS, NULL},
-    {"_read_only", read_only, METH_O, NULL},
+    {"_reinterpret", reinterpret, METH_VARARGS,
+     "_reinterpret($module, x, dtype, /)\n--\n\n"
+     "View of x with elements of another dtype of as many bits. ValueError where the sizes differ."},
+    {"_read_only", read_only, METH_O,
+     "_read_only($module, x, /)\n--\n\nView of x that cannot be written. TypeError for what is no USMArray."},
     {0},
 };

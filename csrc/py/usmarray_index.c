@@ -192,6 +192,16 @@ Py_ssize_t usmpy_array_length(PyObject *self)
     return (Py_ssize_t)usmpy_shape(array)[0];
 }
 
+/* Views of the first axis, one after the other. */
+PyObject *usmpy_array_iter(PyObject *self)
+{
+    if (((usmpy_array *)self)->ndim == 0) {
+        PyErr_SetString(PyExc_TypeError, "iteration over an array with 0 dimensions");
+        return NULL;
+    }
+    return PySeqIter_New(self);
+}
+
 PyObject *usmpy_array_item(PyObject *self, Py_ssize_t index)
 {
     usmpy_array *array = (usmpy_array *)self;

@@ -1,0 +1,235 @@
+"""usmpy/_core.pyi says the whole truth about the built module, and type checkers believe it."""
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+import usmpy
+from usmpy import _core
+
+ROOT = Path(__file__).parents[2]
+
+# What stubtest may find, each with its reason.
+ALLOWED = {
+    r"usmpy\._core\.USMArray\.__buffer__": "the slot has no Python name before 3.12",
+}
+# What a testing build has and a release has not (test_wheel.py checks the latter).
+TESTING_ONLY = {"_fault", "_fault_calls", "_fault_entries", "_live_counts"}
+
+GOOD = """
+import asyncio
+from typing import assert_type
+
+import numpy as np
+import usmpy
+from usmpy import Device, Event, Queue, USMArray
+
+q = Queue("host", in_order=False, priority="low")
+x = usmpy.zeros((3, 4), dtype=usmpy.float32, device=q)
+y = usmpy.asarray([[1, 2], [3, 4.5]], dtype="float64", usm_type="shared")
+z = usmpy.from_dlpack(np.ones(3), device=(1, 0), copy=False)
+scalars = usmpy.asarray(np.float32(1)), usmpy.full(3, np.int64(2)), usmpy.asarray(1j), usmpy.asarray(b"12")
+assert_type(x.shape, tuple[int, ...])
+assert_type(x.flags.writable, bool)
+e = q.memcpy(x, y, depends=[q.barrier()])
+assert_type(e, Event)
+e2 = q.fill(x, 1.5, depends=e)
+q.fill(bytearray(3), 7)
+q.host_task(print, x, "text", depends=(e, e2)).wait(1)
+Event.wait_all({e, e2}, timeout=2.5)
+for row in x:
+    assert_type(row, USMArray)
+x[0, ..., None, 1:2] = 3
+x[:] = np.ones((3, 4))
+back = np.from_dlpack(x)
+view = memoryview(x)
+names = (np.float32, np.dtype("int8"), float, bool, usmpy.bool, "bfloat16")
+dtypes = [usmpy.empty(1, dtype=name).dtype for name in names]
+numpy_dtype = np.dtype(usmpy.float32)
+with usmpy.borrow(np.ones(3), q) as borrowed:
+    assert_type(borrowed, USMArray)
+with x.lend(q) as pointer:
+    assert_type(pointer, int)
+assert_type(usmpy.get_execution_queue([x, q]), Queue | None)
+if usmpy.memory_connection(x, q.device) is usmpy.MemoryConnection.UNIFIED:
+    usmpy.copyto(np.zeros(3), x, casting="unsafe")
+usmpy.concat([x, y], axis=None).astype(usmpy.int8).to_device("host")
+devices: list[Device] = usmpy.get_devices("host", "cpu")
+
+async def wait() -> None:
+    assert_type(await e, None)
+
+asyncio.run(wait())
+"""
+
+# Each line is an error.
+BAD = (
+    "usmpy.zeros(3, usmpy.float32)  # dtype is keyword-only",
+    'usmpy.zeros(3, usm_type="managed")',
+    'usmpy.Queue(priority="urgent")',
+    'usmpy.Queue("host", usmpy.Queue().context)',
+    'usmpy.USMArray(3, order="K")',
+    "usmpy.from_dlpack([1, 2])",
+    "usmpy.from_dlpack(x=array)",
+    "usmpy.copyto(array, array, casting='safely')",
+    "usmpy.empty_like([1, 2])",
+    "array.nothing",
+    "array.shape = (3,)",
+    'array.usm_type == "managed"',
+    "array.wait(timeout='1 s')",
+    "queue.fill(bytearray(3), 1.5)",
+    "queue.wait_for(1)",
+    "class Mine(usmpy.USMArray): ...",
+)
+
+
+def check(program, tmp_path, *options):
+    """mypy over a program: its exit status, and what it says."""
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", *options, path],
+        cwd=tmp_path,
+        env={"MYPYPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_mypy_finds_nothing_in_the_package():
+    done = subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_stubtest_finds_nothing(tmp_path):
+    allowed = tmp_path / "allowed"
+    allowed.write_text("\n".join([*ALLOWED, *(rf"usmpy\._core\.{name}" for name in TESTING_ONLY)]))
+    command = [sys.executable, "-m", "mypy.stubtest", "usmpy", "--allowlist", allowed]
+    done = subprocess.run([*command, "--ignore-unused-allowlist"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Success" in done.stdout
+
+
+def test_a_typed_program_passes(tmp_path):
+    status, said = check(GOOD, tmp_path)
+    assert status == 0, said
+
+
+def test_wrong_programs_are_refused(tmp_path):
+    setup = "import usmpy\narray = usmpy.empty(3)\nqueue = usmpy.Queue()\n"
+    status, said = check(setup + "\n".join(BAD), tmp_path, "--strict-equality")
+    assert status == 1, said
+    first = setup.count("\n") + 1
+    lines = {int(line) for line in re.findall(r"^\S*program\.py:(\d+): error: ", said, re.M)}
+    assert lines == set(range(first, first + len(BAD))), said
+
+
+@pytest.mark.parametrize("module", [usmpy, _core], ids=["usmpy", "usmpy._core"])
+def test_every_public_callable_has_a_signature(module):
+    without = []
+    for name, value in vars(module).items():
+        if name in TESTING_ONLY or name.startswith("__") or not callable(value):
+            continue
+        if isinstance(value, type) and issubclass(value, BaseException):
+            continue
+        members = [(name, value)]
+        if isinstance(value, type) and value.__module__.startswith("usmpy") and value is not _core.Flags:
+            members += [(f"{name}.{key}", member) for key, member in vars(value).items() if callable(member)]
+        for label, member in members:
+            try:
+                inspect.signature(member)
+            except ValueError:
+                without.append(label)
+    assert not without
+
+
+def test_every_public_name_of_the_package_is_in_the_stub_of_the_extension_or_written_in_python():
+    stub = (ROOT / "usmpy" / "_core.pyi").read_text()
+    for name in usmpy.__all__:
+        if hasattr(_core, name):
+            assert re.search(rf"^(?:class |def )?{name}\b[:(]", stub, re.M), name
+        else:
+            value = getattr(usmpy, name)
+            assert not callable(value) or value.__module__.startswith("usmpy."), name
+
+
+def test_arrays_are_iterable_as_the_stub_says():
+    array = usmpy.asarray([[1, 2], [3, 4]])
+    assert isinstance(array, Iterable)
+    assert [row.tolist() for row in array] == [[1, 2], [3, 4]]
+    with pytest.raises(TypeError, match="0 dimensions"):
+        iter(usmpy.asarray(1))
+
+
+# The C parsers have their own table of parameters; the text that help() shows must agree with it.
+PARSER = re.compile(
+    r"usmpy_signature signature = \{\s*\"(?P<name>\w+)\",\s*(?P<n>\d+),\s*(?P<positional>\d+),"
+    r"\s*(?P<only>\d+),\s*(?P<required>\d+),\s*\{(?P<names>[^}]*)\}"
+)
+MACROS = {"SHAPED_SIGNATURE": r"SHAPED_SIGNATURE\(name\)", "LIKE_SIGNATURE": r"LIKE_SIGNATURE\(name\)"}
+
+
+def parsers():
+    """(file, function, number of positional, of positional-only, of required parameters, names)."""
+    found = []
+    for path in sorted((ROOT / "csrc" / "py").glob("*.c")):
+        text = path.read_text()
+        for macro, pattern in MACROS.items():
+            body = re.search(rf"#define {pattern}((?:.*\\\n)*.*)", text)
+            if body:
+                inner = re.sub(r"\\\n\s*", " ", body[1]).strip()
+                text = re.sub(
+                    rf"= {macro}\((\"\w+\")\)",
+                    lambda use, inner=inner: "= " + inner.replace("name", use[1], 1),
+                    text,
+                )
+        for match in PARSER.finditer(text):
+            names = [name.strip().removeprefix("USMPY_") for name in match["names"].split(",")]
+            numbers = [int(match[key]) for key in ("positional", "only", "required")]
+            found.append((path.name, match["name"], *numbers, names))
+    return found
+
+
+def holders(name):
+    """Callables of the module with this name: functions, classes and methods."""
+    found = [getattr(_core, name)] if callable(getattr(_core, name, None)) else []
+    for value in vars(_core).values():
+        if isinstance(value, type) and name in vars(value) and value.__module__.startswith("usmpy"):
+            found.append(vars(value)[name])
+    return found
+
+
+def test_text_signatures_agree_with_the_tables_that_parse_the_arguments():
+    tables = parsers()
+    written = sum(
+        path.read_text().count("const usmpy_signature signature =")
+        for path in (ROOT / "csrc" / "py").glob("*.c")
+    )
+    assert len(tables) == written > 40  # the pattern finds them all
+    for file, name, positional, only, required, names in tables:
+        shown = []
+        for holder in holders(name):
+            signature = list(inspect.signature(holder).parameters.values())
+            if signature and signature[0].name in ("self", "type"):
+                signature = signature[1:]
+            kinds = [parameter.kind for parameter in signature]
+            shown.append(
+                (
+                    sum(kind != inspect.Parameter.KEYWORD_ONLY for kind in kinds),
+                    sum(kind == inspect.Parameter.POSITIONAL_ONLY for kind in kinds),
+                    {
+                        parameter.name
+                        for parameter in signature
+                        if parameter.default is inspect.Parameter.empty
+                    },
+                    {parameter.name for parameter in signature},
+                )
+            )
+        wanted = (positional, only, set(names[:required]), set(names))
+        assert wanted in shown, f"{file}: {name}: parsed {wanted}, shown {shown}"
