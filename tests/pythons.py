@@ -1,0 +1,59 @@
+"""Runs the Python tests under more interpreters, each with a build and an environment of its own.
+
+    python tests/pythons.py python3.10 python3.13 /opt/python3.13t/bin/python3
+
+The large libraries (PyTorch, JAX) are left out, so their tests are skipped: the run with all of them is the
+README's. Interpreters that are missing, and failures, end the script with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LEFT_BEHIND = shutil.ignore_patterns(
+    ".git", ".venv*", "build", "*.so", "*.egg-info", ".*_cache", "__pycache__"
+)
+
+
+def run(interpreter: str, pytest_arguments: list[str]) -> bool:
+    environment = {**os.environ, "USMPY_TESTING": "1", "USMPY_WERROR": "1", "USMPY_REQUIRE_LIBRARIES": "0"}
+    with tempfile.TemporaryDirectory(prefix="usmpy-python-") as folder:
+        tree, python = pathlib.Path(folder) / "tree", pathlib.Path(folder) / "venv" / "bin" / "python"
+        shutil.copytree(ROOT, tree, ignore=LEFT_BEHIND)
+        commands = [
+            [interpreter, "-m", "venv", python.parent.parent],
+            [python, "-m", "pip", "install", "-q", "--upgrade", "pip"],
+            [python, "-m", "pip", "install", "-q", "-e", ".[test-base]"],
+            # The structure of the sources is the same for every interpreter.
+            [python, "-m", "pytest", "-q", "--ignore=tests/structure", *pytest_arguments],
+        ]
+        return all(subprocess.run(command, cwd=tree, env=environment).returncode == 0 for command in commands)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("interpreters", nargs="+", help="names on the PATH, or paths")
+    parser.add_argument("--pytest", default="", help="more arguments for pytest, in one string")
+    arguments = parser.parse_args()
+    failed = []
+    for interpreter in arguments.interpreters:
+        found = shutil.which(interpreter)
+        version = found and subprocess.run([found, "-VV"], capture_output=True, text=True).stdout.strip()
+        print(f"== {interpreter}: {version or 'not found'}", flush=True)
+        if not version or not run(found, arguments.pytest.split()):
+            failed.append(interpreter)
+    print(f"failed: {' '.join(failed)}" if failed else "all passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
