@@ -201,8 +201,20 @@ static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject
 }
 
 /*
+ * Code compiled by Cython writes itself a frame also where its arguments did not bind: one that never ran.
+ */
+static bool is_frame_of_compiled_code(PyObject *traceback)
+{
+    if (!PyTraceBack_Check(traceback)) {
+        return false;
+    }
+    PyTracebackObject *entry = (PyTracebackObject *)traceback;
+    return entry->tb_next == NULL && entry->tb_lasti <= 0;
+}
+
+/*
  * Was the pending TypeError raised because the arguments did not bind, so that nothing of the callee ran? A
- * Python function that ran left a frame in the traceback; of a C function only its words can tell.
+ * Python function that ran left a frame in the traceback; of compiled code only its words can tell.
  */
 static bool arguments_did_not_bind(void)
 {
@@ -213,12 +225,15 @@ static bool arguments_did_not_bind(void)
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
     PyObject *frames = value == NULL ? NULL : PyException_GetTraceback(value);
-    if (type == PyExc_TypeError && traceback == NULL && frames == NULL) {
+    bool no_frames = traceback == NULL && frames == NULL;
+    if (type == PyExc_TypeError &&
+        (no_frames || is_frame_of_compiled_code(traceback != NULL ? traceback : frames))) {
         PyObject *text = PyObject_Str(value);
         const char *message = text == NULL ? NULL : PyUnicode_AsUTF8(text);
         for (size_t i = 0; message != NULL && i < sizeof words / sizeof words[0]; i++) {
             refused = refused || strstr(message, words[i]) != NULL;
         }
+        refused = refused && (no_frames || strstr(message, "max_version") != NULL);
         Py_XDECREF(text);
         PyErr_Clear();
     }
@@ -292,11 +307,15 @@ static int ask_lazy(usmpy_state *state, PyObject *x, usmpy_name which)
  */
 static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
 {
+    if (USM_UNLIKELY(tensor->ndim < 0 || tensor->ndim > USM_MAX_NDIM ||
+                     (tensor->ndim > 0 && tensor->shape == NULL))) {
+        return 0; /* refused later, with the reason */
+    }
     bool compact = true;
-    int64_t step = 1;
+    uint64_t step = 1; /* of lengths that nobody has checked: it may wrap */
     for (int i = tensor->ndim - 1; i >= 0 && compact; i--) {
-        compact = tensor->shape[i] == 1 || tensor->strides == NULL || tensor->strides[i] == step;
-        step *= tensor->shape[i];
+        compact = tensor->shape[i] == 1 || tensor->strides == NULL || (uint64_t)tensor->strides[i] == step;
+        step *= (uint64_t)tensor->shape[i];
     }
     if (USM_LIKELY(tensor->dtype.code != kDLComplex && compact && step != 1)) {
         return 0;
