@@ -43,10 +43,9 @@ def adopt(copy: USMArray) -> np.ndarray[Any, Any]:
         raise TypeError(
             f"NumPy has no type for the packed elements of {copy.dtype!r}; use from_dlpack of their consumer"
         )
-    try:
+    dtype = dtype_of(copy.dtype)
+    if dtype.type.__module__ == "numpy":
         return np.from_dlpack(copy)
-    except (BufferError, RuntimeError):
-        # bfloat16 and float8: NumPy's DLPack has no name for them, their bits it can see.
-        dtype = dtype_of(copy.dtype)
+    # bfloat16 and float8: NumPy's DLPack has no name for them, their bits it can see.
     raw = _core._reinterpret(copy, {1: "uint8", 2: "uint16", 4: "uint32"}[dtype.itemsize])
     return np.from_dlpack(raw).view(dtype)
