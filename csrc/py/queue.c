@@ -249,7 +249,8 @@ static PyMethodDef queue_methods[] = {
      "host_task($self, fn, /, *args, depends=())\n--\n\n"
      "Run fn(*args) on a thread of the queue once `depends` and earlier in-order work have ended; returns an Event.\n\n"
      "USMArrays among args count as read and written. What fn raises comes out of wait(); what it returns is dropped. A\n"
-     "wait inside fn never waits for this task or what waits for it."},
+     "wait inside fn never waits for this task or what waits for it. What fn submits on its own arguments (x[0] = 1 too)\n"
+     "runs after it; to use their memory at once, take a view of it: numpy.from_dlpack(x), memoryview(x)."},
     USMPY_METHOD(
         "keep_alive", usmpy_queue_keep_alive,
         "keep_alive($self, objects, depends=())\n--\n\n"
