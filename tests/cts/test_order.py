@@ -1,0 +1,271 @@
+"""Order of work on the same memory, also between queues, and what a failed write means for readers."""
+
+import random
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import usmpy
+
+PATIENCE = 60
+N = 20_000  # large enough not to be done within the submitting call
+
+
+def held(queue, *arrays):
+    gate = threading.Event()
+    return gate, queue.host_task(lambda *_: gate.wait(PATIENCE), *arrays)
+
+
+def fail(*_):
+    raise ZeroDivisionError("the task's own")
+
+
+@pytest.fixture
+def queues(device):
+    return [usmpy.Queue(device) for _ in range(2)]
+
+
+# Two queues, one memory.
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_read_waits_for_a_write_of_another_queue(device, in_order):
+    one, two = (usmpy.Queue(device, in_order=in_order) for _ in range(2))
+    x = usmpy.zeros(N, dtype="int32", queue=one)
+    y = usmpy.zeros(N, dtype="int32", queue=two)
+    gate, _ = held(one, x)
+    one.fill(x, 5)
+    copied = two.memcpy(y, x)
+    time.sleep(0.005)
+    assert not copied.done
+    gate.set()
+    assert y.tolist() == [5] * N
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_write_waits_for_reads_of_other_queues(device, in_order):
+    one, two, three = (usmpy.Queue(device, in_order=in_order) for _ in range(3))
+    x = usmpy.full(N, 1, dtype="int32", queue=one)
+    y = usmpy.zeros(N, dtype="int32", queue=two)
+    x.wait()
+    gate, _ = held(two, y)
+    two.memcpy(y, x)
+    written = three.fill(x, 9)
+    time.sleep(0.005)
+    assert not written.done
+    gate.set()
+    written.wait(PATIENCE)
+    assert y.tolist() == [1] * N
+    assert x.tolist() == [9] * N
+
+
+def test_reads_do_not_wait_for_each_other(queues):
+    one, two = queues
+    x = usmpy.full(N, 1, dtype="int32", queue=one)
+    y, z = (usmpy.zeros(N, dtype="int32", queue=q) for q in queues)
+    gate, _ = held(one, y)
+    slow = one.memcpy(y, x)
+    two.memcpy(z, x).wait(PATIENCE)
+    assert not slow.done
+    gate.set()
+    one.wait()
+    assert y.tolist() == z.tolist() == [1] * N
+
+
+def test_views_of_one_memory_are_ordered(queues):
+    one, two = queues
+    x = usmpy.zeros(N, dtype="int32", queue=one)
+    gate, _ = held(one, x[:10])
+    one.fill(x[: N // 2], 5)
+    y = usmpy.zeros(N // 2, dtype="int32", queue=two)
+    copied = two.memcpy(y, x[: N // 2])
+    assert not copied.done
+    gate.set()
+    assert y.tolist() == [5] * (N // 2)
+
+
+def test_an_unordered_queue_orders_work_on_one_memory(device):
+    queue = usmpy.Queue(device, in_order=False)
+    x, y = (usmpy.zeros(N, dtype="int32", queue=queue) for _ in range(2))
+    gate, _ = held(queue, x)
+    for value in range(10):
+        queue.fill(x, value)
+    queue.memcpy(y, x)
+    queue.fill(x, 99)
+    gate.set()
+    assert y.tolist() == [9] * N
+    assert x.tolist() == [99] * N
+
+
+def test_an_unordered_queue_runs_what_is_free(device):
+    queue = usmpy.Queue(device, in_order=False)
+    x, y = (usmpy.zeros(N, dtype="int32", queue=queue) for _ in range(2))
+    gate, _ = held(queue, x)
+    stuck = queue.fill(x, 1)
+    queue.fill(y, 2).wait(PATIENCE)
+    assert not stuck.done
+    gate.set()
+    queue.wait()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_do_what_a_sequential_machine_does(device, seed):
+    chance = random.Random(seed)
+    queues = [usmpy.Queue(device, in_order=chance.random() < 0.6) for _ in range(chance.randint(1, 4))]
+    sizes = [chance.choice([3, 1000, N]) for _ in range(4)]
+    arrays = [usmpy.zeros(n, dtype="int64", queue=chance.choice(queues), usm_type="shared") for n in sizes]
+    model = [np.zeros(n, dtype="int64") for n in sizes]
+    events = []
+
+    def add(x, amount):
+        view = np.from_dlpack(x)  # waits inside a task, but never for the task itself
+        view += amount
+
+    for _ in range(120):
+        queue, i, j = chance.choice(queues), chance.randrange(4), chance.randrange(4)
+        n = min(sizes[i], sizes[j])
+        depends = chance.sample(events, min(len(events), chance.randrange(3)))
+        action = chance.randrange(7)
+        if action == 0:
+            value = chance.randrange(1000)
+            events.append(queue.fill(arrays[i], value, depends=depends))
+            model[i][...] = value
+        elif action == 1:
+            events.append(queue.memcpy(arrays[i], arrays[j], n * 8, depends=depends))
+            model[i][:n] = model[j][:n]
+        elif action == 2:
+            usmpy.copyto(arrays[i][:n][::-1], arrays[j][:n])
+            model[i][:n][::-1] = model[j][:n].copy()
+        elif action == 3:
+            amount = chance.randrange(100)
+            events.append(queue.host_task(add, arrays[i], amount, depends=depends))
+            model[i] += amount
+        elif action == 4:
+            index = chance.randrange(sizes[i])
+            assert arrays[i][index].item() == model[i][index]
+        elif action == 5:
+            arrays[i][1:3] = chance.randrange(50)
+            model[i][1:3] = arrays[i][1].item()
+        else:
+            source = np.arange(n)
+            events.append(queue.memcpy(arrays[i], source, n * 8))
+            model[i][:n] = source
+            del source
+    for array, expected in zip(arrays, model, strict=True):
+        np.testing.assert_array_equal(array.asnumpy(), expected)
+    for queue in queues:
+        queue.wait(PATIENCE)
+
+
+# Failed work.
+
+
+def test_reading_what_a_failed_task_should_have_written(queues):
+    one, two = queues
+    x = usmpy.zeros(N, queue=one)
+    y = usmpy.zeros(N, queue=two)
+    gate, _ = held(one, x)
+    failed = one.host_task(fail, x)
+    copied = two.memcpy(y, x)
+    gate.set()
+    with pytest.raises(usmpy.UsmError, match="not run") as caught:
+        copied.wait(PATIENCE)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    with pytest.raises(ZeroDivisionError):
+        failed.wait()
+    for queue in queues:
+        with pytest.raises((ZeroDivisionError, usmpy.UsmError)):
+            queue.wait()
+
+
+@pytest.mark.parametrize("read", ["asnumpy", "tolist", "item"])
+def test_values_of_spoilt_memory(queue, read):
+    x = usmpy.zeros(1, queue=queue)
+    queue.host_task(fail, x)
+    with pytest.raises((ZeroDivisionError, usmpy.UsmError)) as caught:
+        getattr(x, read)()
+    assert isinstance(caught.value, ZeroDivisionError) or isinstance(
+        caught.value.__cause__, ZeroDivisionError
+    )
+    with pytest.raises(ZeroDivisionError):
+        queue.wait()
+
+
+@pytest.mark.parametrize("told_by", ["event", "queue", "exception"])
+def test_memory_can_be_read_again_once_somebody_was_told(queue, told_by):
+    x = usmpy.full(4, 2, queue=queue)
+    event = queue.host_task(fail, x)
+    if told_by == "event":
+        with pytest.raises(ZeroDivisionError):
+            event.wait()
+    elif told_by == "queue":
+        with pytest.raises(ZeroDivisionError):
+            queue.wait()
+    else:
+        while not event.done:
+            time.sleep(0.001)
+        assert isinstance(event.exception(), ZeroDivisionError)
+    assert x.tolist() == [2] * 4
+    if told_by != "queue":
+        with pytest.raises(ZeroDivisionError):
+            queue.wait()
+
+
+def test_memory_can_be_read_again_once_it_was_overwritten(queue):
+    x = usmpy.zeros(4, queue=queue)
+    queue.host_task(fail, x)
+    queue.fill(x, 3)
+    assert x.tolist() == [3] * 4
+    with pytest.raises(ZeroDivisionError):
+        queue.wait()
+
+
+def test_a_write_after_a_failed_read_or_write_runs(queues):
+    one, two = queues
+    x = usmpy.zeros(N, queue=one)
+    gate, _ = held(one, x)
+    one.host_task(fail, x)
+    written = two.fill(x, 4)
+    gate.set()
+    written.wait(PATIENCE)
+    assert x.tolist() == [4] * N
+    with pytest.raises(ZeroDivisionError):
+        one.wait()
+
+
+def test_a_failed_reader_does_not_spoil_what_it_read(queue):
+    x = usmpy._core._read_only(usmpy.full(4, 6, queue=queue))
+    queue.host_task(fail, x)
+    assert x.tolist() == [6] * 4
+    with pytest.raises(ZeroDivisionError):
+        queue.wait()
+
+
+def test_what_was_not_run_spoils_what_it_should_have_written(queue):
+    x, y, z = (usmpy.zeros(N, queue=queue) for _ in range(3))
+    gate, _ = held(queue)
+    queue.host_task(fail, x)
+    queue.memcpy(y, x)
+    last = queue.memcpy(z, y)
+    gate.set()
+    with pytest.raises(usmpy.UsmError) as caught:
+        last.wait(PATIENCE)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    with pytest.raises(ZeroDivisionError):
+        queue.wait()
+
+
+def test_freed_memory_is_not_reused_while_work_on_it_is_pending(device, queue):
+    gate, _ = held(queue)
+    target = usmpy.empty(N, dtype="int32", queue=queue)
+    for value in range(30):  # each array's block may go back to the pool before its work is done
+        source = usmpy.full(N, value, dtype="int32", queue=queue)
+        queue.memcpy(target, source)
+        del source
+        other = usmpy.full(N, -1, dtype="int32", device=device)
+        other.wait()
+        del other
+    gate.set()
+    assert target.tolist() == [29] * N
