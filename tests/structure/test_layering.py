@@ -1,0 +1,263 @@
+"""The layers of csrc/README.md, read from the sources; names and state, read from the compiled objects."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CSRC = ROOT / "csrc"
+SOURCES = sorted(path for kind in ("*.c", "*.h", "*.inc") for path in CSRC.rglob(kind))
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
+
+LINES = 650  # a file of more is two nouns
+
+# Headers of the core that each backend may see: the seam, and helpers that are no part of any other layer.
+SEEN_BY_BACKENDS = {
+    "host": {
+        "backend.h": "the seam",
+        "copy.h": "views of its strided copies and casts",
+        "half.h": "conversions of half precision, which its casts share with single numbers",
+        "heap.h": "allocation that tests can make fail",
+        "layout.h": "strides and the fastest axis",
+        "sync.h": "clocks and condition variables",
+    },
+    "fault": {
+        "backend.h": "the seam",
+        "fault.h": "which call is to fail",
+        "heap.h": "that allocation is one of them",
+    },
+}
+# Backends that include another one.
+BETWEEN_BACKENDS = {("fault", "host"): "fault stands in for the host backend, and calls it"}
+# Headers that are neither C's nor POSIX's nor Linux's nor ours, and where they may be.
+FOREIGN = {
+    "Python.h": {"py"},
+    "structmember.h": {"py"},
+    "dlpack/dlpack.h": {"core", "host"},
+    "emmintrin.h": {"host"},
+}
+C_AND_POSIX = re.compile(
+    r"(errno|fcntl|limits|math|pthread|sched|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
+    r"|sys/mman|sys/resource|sys/utsname|time|unistd)\.h"
+)
+
+
+def layer(path):
+    """core, py, kernels, or the name of a backend."""
+    parts = path.relative_to(CSRC).parts
+    return parts[1] if parts[0] == "backends" else parts[0]
+
+
+def includes(path):
+    """(quote, what is written, the file that it means or None)."""
+    for quote, written in INCLUDE.findall(path.read_text()):
+        yield quote, written, (path.parent / written).resolve() if quote == '"' else None
+
+
+def wrong_includes(path):
+    """What the rules forbid in one file, as sentences."""
+    own, name = layer(path), path.relative_to(CSRC)
+    for quote, written, target in includes(path):
+        if quote == "<":
+            if not C_AND_POSIX.fullmatch(written) and own not in FOREIGN.get(written, ()):
+                yield f"{name}: <{written}> is none of its layer"
+            continue
+        if not target.is_file():
+            yield f"{name}: {written} is no file"
+            continue
+        other = layer(target)
+        if other in (own, "kernels") and (other == own or own not in ("core", "py")):
+            continue
+        if own == "py" and other == "core":
+            continue
+        if other == "core" and target.name in SEEN_BY_BACKENDS.get(own, ()):
+            continue
+        if (own, other) in BETWEEN_BACKENDS:
+            continue
+        yield f"{name}: {own} may not include {written}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(CSRC)))
+def test_includes_point_one_way(path):
+    assert not list(wrong_includes(path))
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        ("core/x.c", "#include <Python.h>"),
+        ("core/x.c", "#include <cuda.h>"),
+        ("core/x.c", '#include "../py/args.h"'),
+        ("core/x.c", '#include "../backends/host/host.h"'),
+        ("core/x.c", '#include "nothing.h"'),
+        ("py/x.c", '#include "../backends/host/host.h"'),
+        ("py/x.c", "#include <CL/cl.h>"),
+        ("py/x.c", '#include "../kernels/sequence.cl"'),
+        ("backends/host/x.c", "#include <Python.h>"),
+        ("backends/host/x.c", '#include "../../core/queue.h"'),
+        ("backends/host/x.c", '#include "../fault/fault.c"'),
+        ("backends/host/x.c", '#include "../../py/args.h"'),
+        ("backends/fault/x.c", '#include "../../core/copy.h"'),
+    ],
+)
+def test_each_wrong_include_is_found(tmp_path, monkeypatch, place, line):
+    csrc = tmp_path / "csrc"
+    for path in SOURCES:
+        if path.suffix == ".h" or path.name == "fault.c":
+            copy = csrc / path.relative_to(CSRC)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.touch()
+    (csrc / "kernels").mkdir()
+    (csrc / "kernels" / "sequence.cl").touch()
+    monkeypatch.setitem(globals(), "CSRC", csrc)
+    (csrc / place).write_text(line + "\n")
+    assert len(list(wrong_includes(csrc / place))) == 1
+
+
+def test_the_table_of_what_backends_see_has_no_entry_too_many():
+    used = {own: set() for own in SEEN_BY_BACKENDS}
+    for path in SOURCES:
+        if layer(path) in used:
+            used[layer(path)] |= {
+                target.name for _, _, target in includes(path) if target and layer(target) == "core"
+            }
+    assert used == {own: set(headers) for own, headers in SEEN_BY_BACKENDS.items()}
+
+
+def test_every_folder_of_a_backend_has_a_row():
+    assert {path.name for path in (CSRC / "backends").iterdir() if path.is_dir()} == set(SEEN_BY_BACKENDS)
+
+
+def test_files_stay_short():
+    lengths = {str(path.relative_to(CSRC)): len(path.read_text().splitlines()) for path in SOURCES}
+    assert not {name: length for name, length in lengths.items() if length > LINES}
+
+
+def test_headers_are_guarded_by_their_own_name():
+    for path in SOURCES:
+        if path.suffix == ".h":
+            prefix = {"core": "USM_CORE_", "py": "USMPY_"}.get(layer(path), f"USM_{layer(path).upper()}_")
+            guard = prefix + re.sub(r"\W", "_", path.name.upper())
+            text = path.read_text()
+            assert f"#ifndef {guard}\n#define {guard}\n" in text, f"{path.relative_to(CSRC)}: {guard}"
+
+
+# Below: what the compiler made of each file, without the optimiser, which would drop and merge names.
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory):
+    """{source: (name, scope, section) of each symbol}; scope is 'g' for global, 'l' for local."""
+    compiler, objdump = shutil.which("cc") or "gcc", shutil.which("objdump")
+    assert objdump is not None, "binutils has objdump"
+    folder = tmp_path_factory.mktemp("objects")
+    (package,) = importlib.util.find_spec("tvm_ffi").submodule_search_locations
+    paths = [sysconfig.get_path("include"), Path(package) / "include"]
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-DUSM_TESTING", "-O0", "-fPIC", *(f"-I{path}" for path in paths)]
+
+    def symbols(source):
+        target = folder / f"{layer(source)}_{source.stem}.o"
+        subprocess.run([compiler, *flags, "-c", source, "-o", target], check=True, capture_output=True)
+        table = subprocess.run([objdump, "-tw", target], check=True, capture_output=True, text=True).stdout
+        # address, flags (7 characters, the first is the scope), section, size, then the name
+        rows = re.findall(r"^[0-9a-f]+ (.{7}) (\S+)\t[0-9a-f]+\s+(?:\.hidden )?(\S+)$", table, re.M)
+        return [(name, scope[0], section) for scope, section, name in rows if not name.startswith(".")]
+
+    sources = [path for path in SOURCES if path.suffix == ".c"]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(sources, pool.map(symbols, sources), strict=True))
+
+
+def prefix_of(source):
+    """The prefix of what this file shares with others."""
+    own = layer(source)
+    return {"core": ("usm_",), "py": ("usmpy_",)}.get(own, (f"usm_{own}_",))
+
+
+# Names that break the rule, each with its reason.
+OTHER_NAMES = {"PyInit__core": "the name that CPython calls"}
+
+
+def test_what_is_not_static_carries_the_prefix_of_its_layer(objects):
+    wrong = [
+        f"{source.relative_to(CSRC)}: {name}"
+        for source, symbols in objects.items()
+        for name, scope, section in symbols
+        if scope == "g" and section not in ("*UND*", "*COM*")
+        if not name.startswith(prefix_of(source)) and name not in OTHER_NAMES
+    ]
+    assert not wrong
+    assert sum(scope == "g" for symbols in objects.values() for _, scope, _ in symbols) > 200
+
+
+# Everything that can change while the program runs, by file, each with its reason.
+STATE = {
+    "backends/fault/fault.c": {"faults": "which call is to fail, in builds for tests"},
+    "backends/host/device.c": {
+        "processors": "those that the process may use, found once",
+        "pinned": "this thread sits on its part's processors already",
+    },
+    "backends/host/parallel.c": {"pool": "threads that help with large blocks, one pool a process"},
+    "backends/host/sequence.c": {"usm_host_item": "the work-item of this thread"},
+    "core/backend.c": {"slots": "what each backend said when it was started"},
+    "core/deferred.c": {
+        "usm_deferred_head": "the list that workers leave releases on",
+        "notifier": "who hears that the list is not empty",
+    },
+    "core/error.c": {
+        "no_memory": "the failure that needs no memory to be told; counted as all are",
+        "usm_live_counts": "live objects, in builds for tests",
+    },
+    "core/event.c": {
+        "current": "the task that this thread runs",
+        "walks.0": "number of a walk along links, so that each event is visited once",
+    },
+    "core/fork.c": {"once.0": "handlers are registered once"},
+    "core/queue.c": {
+        "all_queues": "drained at exit, failed in a forked child",
+        "next_order": "order of submission, over all queues",
+    },
+    "core/spare.c": {
+        "spare": "spare records of this thread",
+        "key": "frees them with it",
+        "once": "the key is made once",
+    },
+    "core/sync.c": {
+        "hazards": "striped locks of allocations",
+        "leaves": "striped locks of everything small",
+        "registry": "lock of the lists of the process",
+        "registry_depth": "how often this thread holds it",
+        "once": "locks are made once",
+    },
+    "py/deferred.c": {"scheduled": "a visit of the main thread is under way", "ended": "the interpreter is"},
+    "py/module.c": {
+        "usmpy_newest_state": "the module that calls without one, from other libraries' threads, mean",
+    },
+    "py/testing.c": {"memory": "Python's allocators, which fail the n-th call, in builds for tests"},
+}
+# Tables that nobody writes, which CPython's interfaces take as not const all the same.
+TABLES = re.compile(
+    r"\w+_(methods|getset|members|slots|spec|functions)$|(module_def|slots|fields\.\d+|description\.\d+|exit_def\.\d+)$"
+)
+
+
+def test_state_that_can_change_is_listed(objects):
+    found = {}
+    for source, symbols in objects.items():
+        names = {
+            name
+            for name, _, section in symbols
+            if re.match(r"\.(data|bss|tdata|tbss)|\*COM\*", section)
+            if not section.startswith(".data.rel.ro")
+            if not (layer(source) == "py" and TABLES.match(name))
+        }
+        if names:
+            found[str(source.relative_to(CSRC))] = names
+    assert found == {name: set(state) for name, state in STATE.items()}
