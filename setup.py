@@ -7,10 +7,12 @@ USMPY_TESTING=1   build the faults that tests inject; never for a release
 USMPY_DEBUG=1     for debuggers and sanitizers: symbols, frame pointers, little optimisation
 USMPY_CFLAGS      more compiler options, such as -fsanitize=address
 USMPY_LDFLAGS     more linker options
+DLPACK_INCLUDE    the folder that holds dlpack/dlpack.h
 """
 
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -21,30 +23,43 @@ TESTING = os.environ.get("USMPY_TESTING") == "1"
 DEBUG = os.environ.get("USMPY_DEBUG") == "1"
 
 
+def dlpack_version(folder):
+    """(major, minor) of dlpack/dlpack.h in this folder; None where there is no such file."""
+    header = folder / "dlpack" / "dlpack.h"
+    if not header.is_file():
+        return None
+    text = header.read_text(errors="replace")
+    numbers = [re.search(rf"#define DLPACK_{part}_VERSION (\d+)", text) for part in ("MAJOR", "MINOR")]
+    return tuple(int(number[1]) if number else 0 for number in numbers)
+
+
 def find_headers():
     """Include folders of the vendors' headers, and which backends can be built with them.
 
     Says what was found and what was left out. Nothing is vendored: dlpack/dlpack.h comes with the build
-    requirement apache-tvm-ffi (or DLPACK_INCLUDE names a folder).
+    requirement apache-tvm-ffi. Where DLPACK_INCLUDE names a folder, no other one counts.
     """
-    folders = []
-    candidates = [Path(os.environ["DLPACK_INCLUDE"])] if "DLPACK_INCLUDE" in os.environ else []
-    spec = importlib.util.find_spec("tvm_ffi")  # found, not imported: importing it would load its library
-    if spec is not None and spec.submodule_search_locations:
-        candidates += [Path(folder) / "include" for folder in spec.submodule_search_locations]
-    candidates += [Path("/usr/include"), Path("/usr/local/include")]
-    dlpack = next((folder for folder in candidates if (folder / "dlpack" / "dlpack.h").is_file()), None)
-    if dlpack is None:
-        sys.exit(
-            "dlpack/dlpack.h 1.3 was not found in "
-            + ", ".join(map(str, candidates))
-            + "; install the package "
-            "apache-tvm-ffi, or set DLPACK_INCLUDE"
+    if "DLPACK_INCLUDE" in os.environ:
+        candidates = [Path(os.environ["DLPACK_INCLUDE"])]
+    else:
+        spec = importlib.util.find_spec("tvm_ffi")  # found, not imported: importing it would load its library
+        places = spec.submodule_search_locations if spec is not None else None
+        candidates = [Path(place) / "include" for place in places or ()]
+        candidates += [Path("/usr/include"), Path("/usr/local/include")]
+    found = {folder: dlpack_version(folder) for folder in candidates}
+    fitting = [folder for folder, version in found.items() if version and (1, 3) <= version < (2, 0)]
+    if not fitting:
+        places = ", ".join(
+            f"{folder} ({'not there' if version is None else 'version {}.{}'.format(*version)})"
+            for folder, version in found.items()
         )
-    print(f"usmpy: dlpack/dlpack.h from {dlpack}")
-    folders.append(str(dlpack))
+        sys.exit(
+            f"usmpy: dlpack/dlpack.h of version 1.3 or later was not found in {places}. Install the package "
+            "apache-tvm-ffi 0.1.4 or later, which brings it, or name its folder in DLPACK_INCLUDE."
+        )
+    print("usmpy: dlpack/dlpack.h {}.{} from".format(*found[fitting[0]]), fitting[0])
     print("usmpy: backend host: built, needs no header")
-    return folders
+    return [str(fitting[0])]
 
 
 def sources():
@@ -81,12 +96,12 @@ compile_args = [
 compile_args += ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 # Calls between the core and csrc/py are a few nanoseconds of tens: inlined across files. No debug symbols in
 # wheels.
-optimisation = ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-flto", "-g0"]
-compile_args += optimisation
+compile_args += ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-flto", "-g0"]
 if os.environ.get("USMPY_WERROR") == "1":
     compile_args.append("-Werror")
 compile_args += os.environ.get("USMPY_CFLAGS", "").split()
-link_args = ["-Wl,--as-needed", *optimisation, *os.environ.get("USMPY_LDFLAGS", "").split()]
+link_args = ["-Wl,--as-needed", *(["-O1", "-g"] if DEBUG else ["-O3", "-flto=auto", "-g0"])]
+link_args += os.environ.get("USMPY_LDFLAGS", "").split()
 
 setup(
     ext_modules=[

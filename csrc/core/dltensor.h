@@ -7,6 +7,10 @@
 
 #include <dlpack/dlpack.h>
 
+#if DLPACK_MAJOR_VERSION != 1 || DLPACK_MINOR_VERSION < 3
+#error "usmpy needs dlpack/dlpack.h of version 1.3 or later: the C exchange table came with it"
+#endif
+
 /*
  * Fills a tensor that borrows shape and strides from the view. The pointer is the first element, byte_offset
  * 0, as all peers do (docs/design.md, "The exchange").

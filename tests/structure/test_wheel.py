@@ -1,0 +1,239 @@
+"""What users install: a release wheel, built from a copy of the tree as `pip install` would build it."""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# Shared libraries that the extension may need: parts of glibc and its loader, and nothing else.
+GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+
+
+def run(*command, **options):
+    options = {"check": True, "text": True, "stdout": subprocess.PIPE, **options}
+    return subprocess.run(command, **options).stdout
+
+
+def release_environment(**more):
+    """This environment without what turns a build into another one than users get."""
+    others = ("USMPY_", "DLPACK_", "PYTHON", "CFLAGS", "LDFLAGS")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(others)}
+    return {**kept, **more}
+
+
+def copy_of_the_tree(folder):
+    for name in run("git", "ls-files", "-co", "--exclude-standard", cwd=ROOT).splitlines():
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    """(the wheel, what the build said)."""
+    tree = copy_of_the_tree(tmp_path_factory.mktemp("tree"))
+    out = tmp_path_factory.mktemp("wheel")
+    done = subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out],
+        cwd=tree,
+        env=release_environment(USMPY_WERROR="1"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    (wheel,) = out.iterdir()
+    return wheel, done.stdout
+
+
+@pytest.fixture(scope="module")
+def site(build, tmp_path_factory):
+    """A folder with the unpacked wheel."""
+    folder = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(build[0]) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def extension(site):
+    (path,) = (site / "usmpy").glob("_core.*.so")
+    return path
+
+
+def test_the_build_says_what_it_found_and_has_no_warning(build):
+    said = build[1]
+    assert re.search(r"^usmpy: dlpack/dlpack\.h 1\.\d+ from /", said, re.M)
+    assert "usmpy: backend host: built" in said
+    assert "-Wall -Wextra" in said
+    assert "-Werror" in said
+    assert not [line for line in said.splitlines() if re.search(r"\bwarning\b", line, re.I)]
+
+
+def test_the_wheel_is_below_a_megabyte(build):
+    assert build[0].stat().st_size < 1_000_000
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(build):
+    with zipfile.ZipFile(build[0]) as archive:
+        names = set(archive.namelist())
+    package = {name for name in names if name.startswith("usmpy/")}
+    (extension,) = (name for name in package if name.endswith(".so"))
+    source = {path.relative_to(ROOT).as_posix() for path in (ROOT / "usmpy").glob("*.py")}
+    assert package == {*source, extension, "usmpy/_core.pyi", "usmpy/py.typed"}
+    rest = {re.sub(r"^usmpy-[^/]*\.dist-info/", "", name) for name in names - package}
+    assert rest == {"METADATA", "RECORD", "WHEEL", "top_level.txt", "licenses/LICENSE"}
+
+
+def test_the_wheel_requires_no_other_package(site):
+    (metadata,) = site.glob("usmpy-*.dist-info/METADATA")
+    required = re.findall(r"^Requires-Dist: (.*)$", metadata.read_text(), re.M)
+    assert not [line for line in required if "extra ==" not in line]
+
+
+def test_the_extension_exports_its_init_function_alone(extension):
+    symbols = run("nm", "-D", "--defined-only", extension).split("\n")
+    assert [line.split()[-1] for line in symbols if line] == ["PyInit__core"]
+
+
+def test_the_extension_takes_from_python_and_glibc_alone(extension):
+    names = [line.split()[-1] for line in run("nm", "-D", "--undefined-only", extension).splitlines()]
+    weak = {
+        "_ITM_deregisterTMCloneTable",
+        "_ITM_registerTMCloneTable",
+        "__gmon_start__",
+    }  # of the C start files
+    assert len(names) > 100
+    assert not [name for name in names if not re.match(r"_?Py|.*@GLIBC_", name) and name not in weak]
+
+
+def test_the_extension_needs_glibc_alone(extension):
+    dynamic = run("readelf", "-dW", extension)
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
+    assert "libc.so.6" in needed
+    assert needed <= GLIBC
+
+
+def test_the_extension_has_no_text_relocation_and_no_executable_stack(extension):
+    assert "TEXTREL" not in run("readelf", "-dW", extension)
+    (stack,) = re.findall(r"^\s*GNU_STACK\s.*$", run("readelf", "-lW", extension), re.M)
+    assert re.search(r"\sRW\s", stack)
+
+
+def test_the_extension_has_no_function_of_the_tests(extension):
+    content = extension.read_bytes()
+    assert b"memory_connection" in content
+    assert b"_live_counts" not in content
+    assert b"_fault" not in content
+
+
+# In a process that can import nothing but the standard library and the wheel.
+USE = """
+    import json, sys
+
+    def mapped():
+        with open("/proc/self/maps") as maps:
+            return {line.split(None, 5)[5].strip() for line in maps if ".so" in line}
+
+    sys.path.insert(0, sys.argv[1])
+    before = mapped()
+    import usmpy
+    imported = mapped() - before
+    array = usmpy.asarray([[1, 2], [3, 4]], dtype="float32")
+    double = usmpy.astype(array, usmpy.float64)
+    double.queue.host_task(lambda x: None, double).wait()
+    view = usmpy.from_dlpack(array)
+    try:
+        array.asnumpy()
+        answer = "NumPy is here"
+    except ImportError as error:
+        answer = error.name
+    print(json.dumps({
+        "file": usmpy.__file__,
+        "imported": sorted(imported),
+        "values": double.tolist() + view.tolist(),
+        "devices": [device.filter_string for device in usmpy.get_devices("host")],
+        "asnumpy": answer,
+        "text": repr(array),
+        "modules": [name for name in sys.modules if name.partition(".")[0] in ("numpy", "tvm_ffi", "torch")],
+    }))
+"""
+
+
+def test_the_wheel_works_without_numpy_and_opens_no_driver(site, extension):
+    said = run(sys.executable, "-I", "-S", "-c", textwrap.dedent(USE), site)
+    result = json.loads(said)
+    assert result["file"] == str(site / "usmpy" / "__init__.py")
+    assert result["imported"] == [str(extension)]
+    assert result["values"] == [[1, 2], [3, 4]] * 2
+    assert result["devices"] == ["host:cpu:0"]
+    assert result["asnumpy"] == "numpy"
+    assert "float32" in result["text"]
+    assert result["modules"] == []
+
+
+def dlpack_header():
+    (package,) = importlib.util.find_spec("tvm_ffi").submodule_search_locations
+    return (Path(package) / "include" / "dlpack" / "dlpack.h").read_text()
+
+
+def folder_with_header(folder, major, minor):
+    text = re.sub(r"(#define DLPACK_MAJOR_VERSION) \d+", rf"\1 {major}", dlpack_header())
+    text = re.sub(r"(#define DLPACK_MINOR_VERSION) \d+", rf"\1 {minor}", text)
+    (folder / "dlpack").mkdir()
+    (folder / "dlpack" / "dlpack.h").write_text(text)
+    return folder
+
+
+def setup_with(folder):
+    return subprocess.run(
+        [sys.executable, "setup.py", "--name"],
+        cwd=ROOT,
+        env=release_environment(DLPACK_INCLUDE=str(folder)),
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_missing_header_ends_the_build_with_what_to_install(tmp_path):
+    done = setup_with(tmp_path)
+    assert done.returncode == 1
+    assert f"{tmp_path} (not there)" in done.stderr
+    assert "apache-tvm-ffi" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("version", [(1, 2), (0, 8), (2, 0)])
+def test_a_header_of_another_version_ends_the_build(tmp_path, version):
+    done = setup_with(folder_with_header(tmp_path, *version))
+    assert done.returncode == 1
+    assert f"{tmp_path} (version {version[0]}.{version[1]})" in done.stderr
+
+
+def test_a_header_of_a_later_version_is_taken(tmp_path):
+    done = setup_with(folder_with_header(tmp_path, 1, 9))
+    assert done.returncode == 0, done.stderr
+    assert f"dlpack/dlpack.h 1.9 from {tmp_path}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("version", "good"), [((1, 2), False), ((2, 3), False), ((1, 3), True), ((1, 4), True)]
+)
+def test_the_sources_refuse_an_old_header_too(tmp_path, version, good):
+    folder = folder_with_header(tmp_path, *version)
+    source = ROOT / "csrc" / "core" / "dltensor.c"
+    command = ["cc", "-std=c11", "-D_GNU_SOURCE", "-fsyntax-only", f"-I{folder}", source]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode == 0) == good, done.stderr
+    assert ("usmpy needs dlpack/dlpack.h of version 1.3" in done.stderr) != good
