@@ -13,6 +13,7 @@ import usmpy
 from usmpy import _core
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.not_sanitized("it reads sources and runs other programs")
 
 # What stubtest may find, each with its reason.
 ALLOWED = {
