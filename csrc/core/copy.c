@@ -110,11 +110,11 @@ usm_strided *usm_strided_clone(const usm_strided *plan)
 
 static int64_t count(const usm_view *view)
 {
-    int64_t n = 1;
+    uint64_t n = 1; /* beside a length of 0, others may have any product */
     for (int i = 0; i < view->ndim; i++) {
-        n *= view->shape[i];
+        n *= (uint64_t)view->shape[i];
     }
-    return n;
+    return (int64_t)n;
 }
 
 /* Memory that both sides touch, unless each element only meets itself. */

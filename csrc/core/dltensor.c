@@ -131,6 +131,22 @@ static usm_status check_packed(const DLTensor *tensor, const int64_t *strides, i
     return USM_OK;
 }
 
+static usm_status check_addresses(const DLTensor *tensor, int64_t low, int64_t high, usm_error *error)
+{
+    uintptr_t first, past;
+    int64_t spanned;
+    if (USM_UNLIKELY(tensor->byte_offset > INT64_MAX ||
+                     __builtin_add_overflow((uintptr_t)tensor->data, tensor->byte_offset, &first))) {
+        return usm_error_set(error, USM_BUFFER, "the tensor's byte_offset is %llu, beyond any address",
+                             (unsigned long long)tensor->byte_offset);
+    }
+    if (USM_UNLIKELY(first < 0 - (uint64_t)low || __builtin_add_overflow(first, high, &past) ||
+                     __builtin_sub_overflow(high, low, &spanned))) {
+        return usm_error_set(error, USM_BUFFER, "the tensor's elements reach beyond any address");
+    }
+    return USM_OK;
+}
+
 usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t *shape, int64_t *strides,
                                int64_t *low, int64_t *high, usm_error *error)
 {
@@ -175,11 +191,14 @@ usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t 
     if (USM_UNLIKELY(size > 0 && tensor->data == NULL)) {
         return usm_error_set(error, USM_BUFFER, "the tensor has elements and no data pointer");
     }
-    if (USM_UNLIKELY(tensor->byte_offset > (uint64_t)INT64_MAX)) {
-        return usm_error_set(error, USM_BUFFER, "the tensor's byte_offset is %llu, beyond any address",
-                             (unsigned long long)tensor->byte_offset);
+    if (usm_dtype_is_packed(dtype)) {
+        *high = usm_dtype_nbytes(dtype, size);
+        usm_status status = check_packed(tensor, strides, size, error);
+        if (status != USM_OK) {
+            return status;
+        }
     }
-    return usm_dtype_is_packed(dtype) ? check_packed(tensor, strides, size, error) : USM_OK;
+    return check_addresses(tensor, *low, *high, error);
 
 impossible:;
     char text[300];

@@ -47,6 +47,12 @@ usm_status usm_dltensor_check(const DLTensor *tensor, uint64_t flags, usm_dtype 
 usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t *shape, int64_t *strides,
                                int64_t *low, int64_t *high, usm_error *error);
 
+/* The first element. An empty tensor may have any offset from NULL, which C does not allow of pointers. */
+static inline char *usm_dltensor_first(const DLTensor *tensor)
+{
+    return (char *)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset);
+}
+
 /* "kDLCUDA (2)", for messages; returns text. */
 char *usm_dldevice_text(int32_t type, char *text, size_t size);
 

@@ -69,10 +69,11 @@ static inline bool usm_dtype_is_packed(usm_dtype dtype)
     return usm_dtype_table[dtype].bits < 8;
 }
 
-/* Bytes of n elements side by side; packed types share bytes. n >= 0 and the product must not overflow. */
+/* Bytes of n elements side by side; packed types share bytes. n >= 0, and n * itemsize must not overflow. */
 static inline int64_t usm_dtype_nbytes(usm_dtype dtype, int64_t n)
 {
-    return usm_dtype_is_packed(dtype) ? (n * usm_dtype_table[dtype].bits + 7) / 8
+    int bits = usm_dtype_table[dtype].bits;
+    return usm_dtype_is_packed(dtype) ? n / 8 * bits + (n % 8 * bits + 7) / 8
                                       : n * usm_dtype_table[dtype].itemsize;
 }
 

@@ -37,13 +37,15 @@ void usm_layout_compact(int ndim, const int64_t *shape, char order, int64_t *str
     for (int i = 0; i < ndim; i++) {
         int axis = order == 'F' ? i : ndim - 1 - i;
         strides[axis] = step;
-        step *= shape[axis] > 1 ? shape[axis] : 1;
+        if (shape[axis] > 1 && __builtin_mul_overflow(step, shape[axis], &step)) {
+            step = INT64_MAX; /* only where another length is 0: no stride of it is ever used */
+        }
     }
 }
 
 unsigned usm_layout_normalize(int ndim, const int64_t *shape, int64_t *strides)
 {
-    int64_t c = 1, f = 1;
+    uint64_t c = 1, f = 1; /* the lengths in front of a 0 may have any product */
     bool is_c = true, is_f = true;
     for (int i = ndim - 1; i >= 0; i--) {
         if (shape[i] == 0) {
@@ -56,14 +58,14 @@ unsigned usm_layout_normalize(int ndim, const int64_t *shape, int64_t *strides)
         if (shape[i] == 1) {
             strides[i] = 1;
         } else {
-            is_c = is_c && strides[i] == c;
-            c *= shape[i];
+            is_c = is_c && strides[i] == (int64_t)c;
+            c *= (uint64_t)shape[i];
         }
     }
     for (int i = 0; i < ndim && is_f; i++) {
         if (shape[i] != 1) {
-            is_f = strides[i] == f;
-            f *= shape[i];
+            is_f = strides[i] == (int64_t)f;
+            f *= (uint64_t)shape[i];
         }
     }
     return (is_c ? USM_C_CONTIGUOUS : 0) | (is_f ? USM_F_CONTIGUOUS : 0);

@@ -108,7 +108,7 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, Py
     status =
         usm_dltensor_layout(tensor, dtype, usmpy_shape(array), usmpy_strides(array), &low, &high, &error);
     if (USM_LIKELY(status == USM_OK)) {
-        char *data = (char *)tensor->data + tensor->byte_offset;
+        char *data = usm_dltensor_first(tensor);
         bool versioned = owned->versioned != NULL;
         status = usm_alloc_import(usmpy_queue_of(queue)->place, USM_HOST, data + low, (size_t)(high - low),
                                   versioned ? (void *)owned->versioned : owned->legacy,

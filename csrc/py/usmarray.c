@@ -67,11 +67,11 @@ void usmpy_array_finish(usmpy_array *array)
         }
         contiguous = strides[0] == 1 ? USM_C_CONTIGUOUS | USM_F_CONTIGUOUS : 0;
     } else {
-        int64_t size = 1;
+        uint64_t size = 1; /* beside a length of 0, others may have any product */
         for (int i = 0; i < array->ndim; i++) {
-            size *= shape[i];
+            size *= (uint64_t)shape[i];
         }
-        array->size = size;
+        array->size = (int64_t)size;
         contiguous = usm_layout_normalize(array->ndim, shape, strides);
     }
     array->flags = (uint8_t)((array->flags & USMPY_WRITABLE) | contiguous);

@@ -49,7 +49,10 @@ static void keep_order(usmpy_array *src, int64_t *strides)
     int64_t step = 1;
     for (int k = src->ndim - 1; k >= 0; k--) {
         strides[axes[k]] = step;
-        step *= usmpy_shape(src)[axes[k]] > 1 ? usmpy_shape(src)[axes[k]] : 1;
+        int64_t length = usmpy_shape(src)[axes[k]];
+        if (length > 1 && __builtin_mul_overflow(step, length, &step)) {
+            step = INT64_MAX; /* an empty array: no stride of it is ever used */
+        }
     }
 }
 

@@ -44,6 +44,8 @@ static void bytes_of_packed_types(void)
     CHECK_EQ(usm_dtype_nbytes(USM_FLOAT4_E2M1FN, 3), 2);
     CHECK_EQ(usm_dtype_nbytes(USM_FLOAT6_E2M3FN, 3), 3);
     CHECK_EQ(usm_dtype_nbytes(USM_FLOAT6_E3M2FN, 4), 3);
+    CHECK_EQ(usm_dtype_nbytes(USM_FLOAT6_E3M2FN, INT64_MAX), INT64_MAX / 8 * 6 + 6);
+    CHECK_EQ(usm_dtype_nbytes(USM_FLOAT4_E2M1FN, INT64_MAX), INT64_MAX / 2 + 1);
     CHECK_EQ(usm_dtype_nbytes(USM_COMPLEX128, 3), 48);
     CHECK(usm_dtype_is_packed(USM_FLOAT6_E3M2FN) && !usm_dtype_is_packed(USM_FLOAT8_E5M2));
 }

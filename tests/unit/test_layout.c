@@ -50,6 +50,18 @@ typedef struct random_layout {
     int64_t size;
 } random_layout;
 
+/* Beside a length of 0 the others may have any product; their strides are never used. */
+static void strides_of_huge_empty_arrays(void)
+{
+    const int64_t shape[] = {0, INT64_MAX, 3, INT64_MAX};
+    int64_t strides[4];
+    usm_layout_compact(4, shape, 'C', strides);
+    CHECK(strides[3] == 1 && strides[2] == INT64_MAX && strides[1] == INT64_MAX);
+    usm_layout_compact(4, shape, 'F', strides);
+    CHECK(strides[1] == 1 && strides[2] == INT64_MAX && strides[3] == INT64_MAX);
+    CHECK_EQ(usm_layout_normalize(4, shape, strides), USM_C_CONTIGUOUS | USM_F_CONTIGUOUS);
+}
+
 /* Lengths from `least` to 3; strides from -4 to 8, or compact ones in either order with the axes permuted. */
 static random_layout make(uint64_t *seed, int least)
 {
@@ -275,6 +287,7 @@ int main(void)
     watchdog(60);
     RUN(size_of_shapes);
     RUN(compact_strides);
+    RUN(strides_of_huge_empty_arrays);
     RUN(normalised_strides_and_contiguity);
     RUN(spans);
     RUN(spans_that_do_not_fit);
