@@ -1,0 +1,128 @@
+"""PyTorch: its table, its lazy bits, its ways of asking."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+from libraries import need
+
+import usmpy
+
+torch = need("torch")
+
+
+def lazy_views():
+    """Tensors that say conj or neg, and their parts; tables hand these out as if they were plain."""
+    z = torch.complex(torch.arange(4.0), torch.arange(4.0) + 1)
+    conj = z.conj()
+    return {
+        "conjugate": conj,
+        "part of a conjugate": conj[1:3],
+        "strided conjugate": conj[::2],
+        "2-d conjugate": z.reshape(2, 2).conj().T,
+        "one element": conj[:1],
+        "0-d": conj[2],
+        "imaginary part": conj.imag,
+        "one element of an imaginary part": conj.imag[:1],
+        "0-d of an imaginary part": conj.imag[3],
+        "negative complex": torch._neg_view(z),
+        "negative strided": torch._neg_view(torch.arange(6.0))[::2],
+        "negative one element": torch._neg_view(torch.arange(6.0))[3:4],
+    }
+
+
+@pytest.mark.parametrize("what", lazy_views())
+def test_lazy_bits_are_refused_through_the_table_and_fine_when_resolved(what):
+    tensor = lazy_views()[what]
+    with pytest.raises(BufferError, match="conjugate or negative"):
+        usmpy.from_dlpack(tensor)
+    resolved = tensor.resolve_conj().resolve_neg()
+    assert usmpy.from_dlpack(resolved).tolist() == resolved.tolist()
+
+
+def test_the_plain_ones_beside_them_are_taken():
+    z = torch.complex(torch.arange(4.0), torch.arange(4.0) + 1)
+    for tensor in (z, z.real, z.imag, z[1], z.imag[2:3], z.conj().conj(), z.conj().real):
+        assert usmpy.from_dlpack(tensor).tolist() == tensor.tolist()
+
+
+def test_a_subclass_of_tensor_is_taken_through_the_inherited_table():
+    class Own(torch.Tensor):
+        pass
+
+    tensor = torch.arange(3).as_subclass(Own)
+    x = usmpy.from_dlpack(tensor)
+    assert (x.data_ptr, x.tolist()) == (tensor.data_ptr(), [0, 1, 2])
+
+
+def test_a_subclass_with_a_dlpack_of_its_own_is_asked():
+    calls = []
+
+    class Own(torch.Tensor):
+        def __dlpack__(self, **keywords):
+            calls.append(keywords)
+            return super().__dlpack__(**keywords)
+
+    x = usmpy.from_dlpack(torch.arange(3).as_subclass(Own))
+    assert x.tolist() == [0, 1, 2]
+    assert calls == [{"max_version": (1, 3)}]
+
+
+def test_a_parameter_and_a_detached_tensor_are_taken():
+    parameter = torch.nn.Parameter(torch.arange(3.0), requires_grad=False)
+    assert usmpy.from_dlpack(parameter).tolist() == [0, 1, 2]
+    grown = torch.arange(3.0, requires_grad=True)
+    assert usmpy.from_dlpack(grown.detach()).tolist() == [0, 1, 2]
+
+
+def test_what_torch_cannot_export_is_its_error():
+    for tensor in (torch.eye(3).to_sparse(), torch.zeros(3, device="meta")):
+        with pytest.raises((BufferError, RuntimeError, ValueError)):
+            usmpy.from_dlpack(tensor)
+
+
+def test_strides_of_torch_for_length_one_do_not_matter():
+    tensor = torch.arange(24).reshape(2, 3, 4)[:, 1:2, :][..., 2:3]
+    x = usmpy.from_dlpack(tensor)
+    assert x.shape == (2, 1, 1)
+    assert x.strides == (12, 1, 1)
+    assert x.tolist() == tensor.tolist()
+
+
+@pytest.mark.parametrize("copy", [None, True, False])
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_torch_asks_for_device_and_copy(copy, device):
+    x = usmpy.arange(6, dtype="int32")
+    tensor = torch.from_dlpack(x, device=device, copy=copy)
+    assert tensor.tolist() == [0, 1, 2, 3, 4, 5]
+    assert (tensor.data_ptr() == x.data_ptr) == (copy is not True)
+
+
+def test_the_old_way_of_torch_takes_a_capsule():
+    x = usmpy.arange(4)
+    tensor = torch.utils.dlpack.from_dlpack(x.__dlpack__())
+    assert tensor.data_ptr() == x.data_ptr
+    with pytest.raises(TypeError):
+        usmpy.from_dlpack(torch.utils.dlpack.to_dlpack(tensor))  # a bare capsule
+    assert tensor.tolist() == [0, 1, 2, 3]
+
+
+def test_as_tensor_and_frombuffer_share_the_memory():
+    x = usmpy.arange(4, dtype="int64")
+    assert torch.frombuffer(x, dtype=torch.int64).data_ptr() == x.data_ptr
+    assert torch.as_tensor(np.asarray(x)).data_ptr() == x.data_ptr
+
+
+def test_a_tensor_keeps_our_memory_and_gives_it_back():
+    before = usmpy._core._live_counts()
+    x = usmpy.arange(1000)
+    tensor = torch.from_dlpack(x)
+    part = tensor[10:20]
+    del x, tensor
+    gc.collect()
+    assert part.tolist() == list(range(10, 20))
+    del part
+    gc.collect()
+    assert usmpy._core._live_counts()["exports"] == before["exports"]
