@@ -271,16 +271,22 @@ def capsule_name(capsule) -> str:
     return api.PyCapsule_GetName(capsule).decode()
 
 
-def peek(capsule):
-    """The structure in a capsule that nobody has taken."""
+def structure_of(capsule):
     name = api.PyCapsule_GetName(capsule)
     struct = DLManagedTensorVersioned if name == VERSIONED else DLManagedTensor
     return struct.from_address(api.PyCapsule_GetPointer(capsule, name))
 
 
+def peek(capsule):
+    """The structure in a capsule that nobody has taken; what is returned, or a part of it, keeps it alive."""
+    managed = structure_of(capsule)
+    managed.capsule = capsule
+    return managed
+
+
 def take(capsule):
     """Takes the structure over, as a consumer does: delete() it later."""
-    managed = peek(capsule)
+    managed = structure_of(capsule)
     name = api.PyCapsule_GetName(capsule)
     api.PyCapsule_SetName(capsule, static_name(b"used_" + name))
     return managed

@@ -75,6 +75,10 @@ int usmpy_check_unpacked(usmpy_array *array, const char *what);
  * where it matters. 0 or -1.
  */
 int usmpy_array_copy(usmpy_state *state, usmpy_array *dst, usmpy_array *src);
+/* The same where src broadcasts; the ValueError calls it `what`. */
+int usmpy_array_copy_broadcast(usmpy_state *state, usmpy_array *dst, usmpy_array *src, const char *what);
+/* The same between any two views of one shape, in this queue. */
+int usmpy_submit_copy(usmpy_state *state, PyObject *queue_object, const usm_view *dst, const usm_view *src);
 /* dst[...] = one element of dst's type. */
 int usmpy_array_fill(usmpy_state *state, usmpy_array *dst, const void *element);
 /* A compact copy ('C', 'F', or 'K': as near to src's order as compact memory can be) in a queue,

@@ -249,11 +249,9 @@ static PyObject *complex_line(usmpy_state *state, Py_complex start, Py_complex s
         }
         char *first = array->data + part * usm_dtype_table[real].itemsize;
         const usm_view dst = {array->alloc, first, real, 1, &count, &stride}, src = usmpy_view(values);
-        usm_error error;
-        usm_status status = usm_copy_submit(usmpy_queue_of(queue), &dst, &src, NULL, &error);
+        int status = usmpy_submit_copy(state, queue, &dst, &src);
         Py_DECREF(values);
-        if (status != USM_OK) {
-            usmpy_raise(state, status, &error);
+        if (status < 0) {
             Py_CLEAR(array);
         }
     }

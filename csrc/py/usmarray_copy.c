@@ -6,16 +6,45 @@
 
 #include <string.h>
 
-int usmpy_array_copy(usmpy_state *state, usmpy_array *dst, usmpy_array *src)
+int usmpy_submit_copy(usmpy_state *state, PyObject *queue_object, const usm_view *dst, const usm_view *src)
 {
-    usm_view to = usmpy_view(dst), from = usmpy_view(src);
     usm_error error;
-    usm_status status = usm_copy_submit(usmpy_queue_of(dst->queue), &to, &from, NULL, &error);
+    usm_status status = usm_copy_submit(usmpy_queue_of(queue_object), dst, src, NULL, &error);
     if (status != USM_OK) {
         usmpy_raise(state, status, &error);
         return -1;
     }
     return 0;
+}
+
+int usmpy_array_copy(usmpy_state *state, usmpy_array *dst, usmpy_array *src)
+{
+    const usm_view to = usmpy_view(dst), from = usmpy_view(src);
+    return usmpy_submit_copy(state, dst->queue, &to, &from);
+}
+
+int usmpy_array_copy_broadcast(usmpy_state *state, usmpy_array *dst, usmpy_array *src, const char *what)
+{
+    int64_t strides[USM_MAX_NDIM];
+    /* Leading lengths of 1 that dst lacks are dropped, as NumPy does. */
+    int extra = src->ndim > dst->ndim ? src->ndim - dst->ndim : 0;
+    for (int i = 0; i < extra; i++) {
+        if (usmpy_shape(src)[i] != 1) {
+            extra = 0;
+        }
+    }
+    if (!usm_layout_broadcast(src->ndim - extra, usmpy_shape(src) + extra, usmpy_strides(src) + extra,
+                              dst->ndim, usmpy_shape(dst), strides)) {
+        char from[200], to[200];
+        PyErr_Format(PyExc_ValueError, "%s of shape %s does not broadcast to shape %s", what,
+                     usm_layout_text(src->ndim, usmpy_shape(src), from, sizeof from),
+                     usm_layout_text(dst->ndim, usmpy_shape(dst), to, sizeof to));
+        return -1;
+    }
+    const usm_view to = usmpy_view(dst);
+    const usm_view from = {src->alloc, src->data,        (usm_dtype)src->dtype,
+                           dst->ndim,  usmpy_shape(dst), strides};
+    return usmpy_submit_copy(state, dst->queue, &to, &from);
 }
 
 int usmpy_array_fill(usmpy_state *state, usmpy_array *dst, const void *element)

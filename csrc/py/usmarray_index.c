@@ -241,37 +241,6 @@ static usmpy_array *value_array(usmpy_state *state, usmpy_array *dst, PyObject *
     return NULL;
 }
 
-static int assign_array(usmpy_state *state, usmpy_array *dst, usmpy_array *src)
-{
-    int64_t strides[USM_MAX_NDIM];
-    /* The standard broadcasts the value; leading lengths of 1 that dst lacks are dropped, as NumPy does. */
-    int extra = src->ndim > dst->ndim ? src->ndim - dst->ndim : 0;
-    for (int i = 0; i < extra; i++) {
-        if (usmpy_shape(src)[i] != 1) {
-            extra = 0;
-        }
-    }
-    if (!usm_layout_broadcast(src->ndim - extra, usmpy_shape(src) + extra, usmpy_strides(src) + extra,
-                              dst->ndim, usmpy_shape(dst), strides)) {
-        char from[200], to[200];
-        PyErr_Format(PyExc_ValueError, "a value of shape %s does not broadcast to the selected shape %s",
-                     usm_layout_text(src->ndim, usmpy_shape(src), from, sizeof from),
-                     usm_layout_text(dst->ndim, usmpy_shape(dst), to, sizeof to));
-        return -1;
-    }
-    usm_view to = usmpy_view(dst), from = usmpy_view(src);
-    usm_error error;
-    from.ndim = dst->ndim;
-    from.shape = usmpy_shape(dst);
-    from.strides = strides;
-    usm_status status = usm_copy_submit(usmpy_queue_of(dst->queue), &to, &from, NULL, &error);
-    if (status != USM_OK) {
-        usmpy_raise(state, status, &error);
-        return -1;
-    }
-    return 0;
-}
-
 int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
 {
     usmpy_array *array = (usmpy_array *)self;
@@ -293,7 +262,7 @@ int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     if (usmpy_is_array(state, value) || usmpy_host_scalar(state, value, &scalar) == 0) {
         usmpy_array *src = value_array(state, dst, value);
         if (src != NULL) {
-            status = assign_array(state, dst, src);
+            status = usmpy_array_copy_broadcast(state, dst, src, "the value");
             /* Whoever owns a foreign value may change it as soon as this returns. */
             if (status == 0 && !usmpy_is_array(state, value)) {
                 status = usmpy_wait_alloc(state, src->alloc, USM_READ_WRITE, INT64_MAX);

@@ -1,0 +1,243 @@
+/* concat and stack: one strided copy an array, on the queue that they share. */
+#include "args.h"
+#include "array.h"
+#include "deferred.h"
+#include "errors.h"
+#include "manipulation.h"
+#include "placement.h"
+
+#include <string.h>
+
+/* The arrays of concat and stack: a tuple of at least one, of promotable types, on one queue. */
+typedef struct operands {
+    PyObject *items; /* new reference, a tuple */
+    usmpy_array **arrays;
+    Py_ssize_t n;
+    usm_dtype dtype;
+    PyObject *queue; /* borrowed */
+    usm_kind kind;
+} operands;
+
+static int parse_operands(usmpy_state *state, PyObject *argument, const char *function, operands *operands)
+{
+    operands->items = usmpy_is_array(state, argument) ? NULL : usmpy_tuple_of(argument);
+    if (operands->items == NULL) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_TypeError, "%s(): arrays is a %s; a sequence of USMArrays is allowed",
+                         function, Py_TYPE(argument)->tp_name);
+        }
+        return -1;
+    }
+    operands->n = PyTuple_GET_SIZE(operands->items);
+    operands->arrays = (usmpy_array **)((PyTupleObject *)operands->items)->ob_item;
+    operands->queue = NULL;
+    if (operands->n == 0) {
+        PyErr_Format(PyExc_ValueError, "%s(): arrays is empty; at least one array is needed", function);
+    }
+    for (Py_ssize_t i = 0; i < operands->n; i++) {
+        PyObject *item = PyTuple_GET_ITEM(operands->items, i);
+        if (!usmpy_is_array(state, item)) {
+            PyErr_Format(PyExc_TypeError, "%s(): arrays[%zd] is a %s; USMArrays are allowed", function, i,
+                         Py_TYPE(item)->tp_name);
+            break;
+        }
+        usmpy_array *array = (usmpy_array *)item;
+        if (usmpy_check_unpacked(array, function) < 0) {
+            break;
+        }
+        usm_dtype before = i == 0 ? (usm_dtype)array->dtype : operands->dtype;
+        operands->dtype = usm_dtype_promote(before, (usm_dtype)array->dtype);
+        if (operands->dtype == USM_NO_DTYPE) {
+            PyErr_Format(
+                PyExc_TypeError,
+                "%s(): arrays[%zd] has dtype %s, and there is no common type of it and %s (array API standard, "
+                "type promotion); cast one with astype()",
+                function, i, usm_dtype_table[array->dtype].name, usm_dtype_table[before].name);
+            break;
+        }
+    }
+    if (!PyErr_Occurred()) {
+        operands->queue =
+            usmpy_common_queue(state, function, "arrays", operands->arrays, operands->n, &operands->kind);
+    }
+    if (operands->queue == NULL) {
+        Py_CLEAR(operands->items);
+        return -1;
+    }
+    return 0;
+}
+
+/* The result from `offset` along `axis` on, as far as a piece of this shape goes. */
+static usm_view place_for(usmpy_array *result, int ndim, const int64_t *shape, int axis, int64_t offset)
+{
+    char *data = result->data;
+    if (data != NULL) {
+        data += offset * usmpy_strides(result)[axis] * usm_dtype_table[result->dtype].itemsize;
+    }
+    return (usm_view){result->alloc, data, (usm_dtype)result->dtype, ndim, shape, usmpy_strides(result)};
+}
+
+static usmpy_array *too_long(void)
+{
+    PyErr_SetString(PyExc_ValueError, "concat(): the result would have more than 2**63 - 1 elements");
+    return NULL;
+}
+
+/* concat(axis=None): every array as a vector, row-major. */
+static usmpy_array *concat_flat(usmpy_state *state, const operands *operands)
+{
+    int64_t length = 0, offset = 0;
+    for (Py_ssize_t i = 0; i < operands->n; i++) {
+        if (__builtin_add_overflow(length, operands->arrays[i]->size, &length)) {
+            return too_long();
+        }
+    }
+    usmpy_array *result =
+        usmpy_array_empty(state, operands->queue, operands->kind, operands->dtype, 1, &length, 'C', false);
+    for (Py_ssize_t i = 0; result != NULL && i < operands->n; i++) {
+        usmpy_array *array = operands->arrays[i];
+        int64_t strides[USM_MAX_NDIM];
+        usm_layout_compact(array->ndim, usmpy_shape(array), 'C', strides);
+        /* The piece of the vector, in the array's shape: one strided copy, whatever the strides. */
+        usm_view to = place_for(result, array->ndim, usmpy_shape(array), 0, offset);
+        to.strides = strides;
+        const usm_view from = usmpy_view(array);
+        if (usmpy_submit_copy(state, operands->queue, &to, &from) < 0) {
+            Py_CLEAR(result);
+        }
+        offset += array->size;
+    }
+    return result;
+}
+
+static usmpy_array *concat_axis(usmpy_state *state, const operands *operands, PyObject *axis_argument)
+{
+    usmpy_array *first = operands->arrays[0];
+    int ndim = first->ndim;
+    int64_t shape[USM_MAX_NDIM], offset = 0;
+    if (axis_argument == Py_None) {
+        return concat_flat(state, operands);
+    }
+    if (ndim == 0) {
+        PyErr_SetString(PyExc_ValueError,
+                        "concat(): arrays of 0 dimensions have no axis; use stack, or axis=None");
+        return NULL;
+    }
+    int axis = axis_argument == NULL ? 0 : usmpy_parse_axis(axis_argument, ndim, "axis");
+    if (axis < 0) {
+        return NULL;
+    }
+    memcpy(shape, usmpy_shape(first), (size_t)ndim * sizeof *shape);
+    for (Py_ssize_t i = 1; i < operands->n; i++) {
+        usmpy_array *array = operands->arrays[i];
+        bool fits = array->ndim == ndim;
+        for (int k = 0; k < ndim && fits; k++) {
+            fits = k == axis || usmpy_shape(array)[k] == shape[k];
+        }
+        if (!fits) {
+            char a[200], b[200];
+            PyErr_Format(
+                PyExc_ValueError,
+                "concat(): arrays[%zd] has shape %s and arrays[0] has %s; they may differ in axis %d alone",
+                i, usm_layout_text(array->ndim, usmpy_shape(array), a, sizeof a),
+                usm_layout_text(ndim, usmpy_shape(first), b, sizeof b), axis);
+            return NULL;
+        }
+        if (__builtin_add_overflow(shape[axis], usmpy_shape(array)[axis], &shape[axis])) {
+            return too_long();
+        }
+    }
+    usmpy_array *result =
+        usmpy_array_empty(state, operands->queue, operands->kind, operands->dtype, ndim, shape, 'C', false);
+    for (Py_ssize_t i = 0; result != NULL && i < operands->n; i++) {
+        usmpy_array *array = operands->arrays[i];
+        const usm_view to = place_for(result, ndim, usmpy_shape(array), axis, offset);
+        const usm_view from = usmpy_view(array);
+        offset += usmpy_shape(array)[axis];
+        if (usmpy_submit_copy(state, operands->queue, &to, &from) < 0) {
+            Py_CLEAR(result);
+        }
+    }
+    return result;
+}
+
+static usmpy_array *stack_arrays(usmpy_state *state, const operands *operands, PyObject *axis_argument)
+{
+    usmpy_array *first = operands->arrays[0];
+    int ndim = first->ndim;
+    int64_t shape[USM_MAX_NDIM];
+    if (ndim == USM_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError, "stack(): the result would have more than %d dimensions",
+                     USM_MAX_NDIM);
+        return NULL;
+    }
+    int axis = axis_argument == NULL ? 0 : usmpy_parse_axis(axis_argument, ndim + 1, "axis");
+    if (axis < 0) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 1; i < operands->n; i++) {
+        usmpy_array *array = operands->arrays[i];
+        if (array->ndim != ndim ||
+            memcmp(usmpy_shape(array), usmpy_shape(first), (size_t)ndim * sizeof *shape) != 0) {
+            char a[200], b[200];
+            PyErr_Format(PyExc_ValueError,
+                         "stack(): arrays[%zd] has shape %s and arrays[0] has %s; they must be equal", i,
+                         usm_layout_text(array->ndim, usmpy_shape(array), a, sizeof a),
+                         usm_layout_text(ndim, usmpy_shape(first), b, sizeof b));
+            return NULL;
+        }
+    }
+    for (int i = 0, from = 0; i <= ndim; i++) {
+        shape[i] = i == axis ? operands->n : usmpy_shape(first)[from];
+        from += i != axis;
+    }
+    usmpy_array *result = usmpy_array_empty(state, operands->queue, operands->kind, operands->dtype, ndim + 1,
+                                            shape, 'C', false);
+    shape[axis] = 1;
+    for (Py_ssize_t n = 0; result != NULL && n < operands->n; n++) {
+        int64_t strides[USM_MAX_NDIM];
+        for (int i = 0, from = 0; i <= ndim; i++) {
+            strides[i] = i == axis ? 1 : usmpy_strides(operands->arrays[n])[from];
+            from += i != axis;
+        }
+        usmpy_array *array = operands->arrays[n];
+        const usm_view to = place_for(result, ndim + 1, shape, axis, n);
+        const usm_view from = {array->alloc, array->data, (usm_dtype)array->dtype, ndim + 1, shape, strides};
+        if (usmpy_submit_copy(state, operands->queue, &to, &from) < 0) {
+            Py_CLEAR(result);
+        }
+    }
+    return result;
+}
+
+typedef usmpy_array *(*joiner)(usmpy_state *state, const operands *operands, PyObject *axis_argument);
+
+static PyObject *join(PyObject *module, const usmpy_signature *signature, PyObject *const *args,
+                      Py_ssize_t nargs, PyObject *kwnames, joiner joiner)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[2];
+    operands operands;
+    if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    if (parse_operands(state, out[0], signature->function, &operands) < 0) {
+        return NULL;
+    }
+    usmpy_array *result = joiner(state, &operands, out[1]);
+    Py_DECREF(operands.items);
+    return (PyObject *)result;
+}
+
+PyObject *usmpy_concat(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"concat", 2, 1, 1, 1, {USMPY_arrays, USMPY_axis}};
+    return join(module, &signature, args, nargs, kwnames, concat_axis);
+}
+
+PyObject *usmpy_stack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"stack", 2, 1, 1, 1, {USMPY_arrays, USMPY_axis}};
+    return join(module, &signature, args, nargs, kwnames, stack_arrays);
+}
