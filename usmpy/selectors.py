@@ -84,6 +84,8 @@ def get_devices(backend: str | None = None, device_type: str | None = None) -> l
         devices, a broken one raises ``UsmError`` when it is asked for by name.
     device_type : str, optional
         Only ``"cpu"``, ``"gpu"`` or ``"accelerator"``.
+
+    Raises ValueError for other words, TypeError for what is no word.
     """
     _check_choice(backend, BACKENDS, "backend")
     _check_choice(device_type, DEVICE_TYPES, "device_type")

@@ -140,9 +140,12 @@ static PyGetSetDef context_getset[] = {
 static PyType_Slot context_slots[] = {
     {Py_tp_doc,
      "Context(devices)\n--\n\n"
-     "Several devices of one platform, whose memory and events may meet.\n\n"
-     "devices is a Device or a sequence of Devices of one backend without repeats (else ValueError). Equal\n"
-     "contexts are the same native context: two Context(devices) differ, device.context is the platform's default."},
+     "Several devices of one platform, whose memory and events may meet (SYCL 2020, 4.6.3).\n\n"
+     "devices: a Device or a sequence of Devices of one backend, without repeats. Equal contexts\n"
+     "are the same native context: two Context(devices) differ, device.context is the platform's\n"
+     "default.\n\n"
+     "Raises ValueError for no devices, for repeated ones and for those of different backends,\n"
+     "TypeError for anything else."},
     {Py_tp_new, context_new},
     {Py_tp_dealloc, context_dealloc},
     {Py_tp_repr, context_repr},

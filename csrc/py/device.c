@@ -363,8 +363,8 @@ static PyObject *device_reduce(PyObject *self, PyObject *unused)
 
 static PyGetSetDef device_getset[] = {
     {"queue", device_get_queue, NULL,
-     "The queue that arrays made with device=self get: the one this placement was made from, else the cached\nqueue of "
-     "the device, of which the process has one for each context and device.",
+     "The queue that arrays made with device=self get: the one this placement was made from, else\n"
+     "the cached queue of the device, of which the process has one for each context and device.",
      NULL},
     {"context", device_get_context, NULL, "The context of `queue`; for root devices the platform's default.",
      NULL},
@@ -379,21 +379,25 @@ static PyGetSetDef device_getset[] = {
         FILTER_STRING, "filter_string",
         "'backend:type:index', with which Device() makes the same device again.\n\nA sub-device adds '.K@UNITS': part K "
         "of create_sub_devices(UNITS)."),
-    FACT(UUID, "uuid", "uuid.UUID: the same for the same hardware in every process."),
-    FACT(MAX_COMPUTE_UNITS, "max_compute_units", "Compute units; processors on the host."),
-    FACT(MAX_WORK_GROUP_SIZE, "max_work_group_size", "Work-items that a group may have."),
-    FACT(SUB_GROUP_SIZES, "sub_group_sizes", "Tuple of the sub-group sizes that kernels may use."),
-    FACT(GLOBAL_MEM_SIZE, "global_mem_size", "Bytes of device memory."),
-    FACT(LOCAL_MEM_SIZE, "local_mem_size", "Bytes of local memory of a work-group."),
-    FACT(MAX_ALLOC_SIZE, "max_alloc_size", "Bytes that one allocation may have."),
+    FACT(UUID, "uuid", "A uuid.UUID: the same for the same hardware in every process."),
+    FACT(MAX_COMPUTE_UNITS, "max_compute_units",
+         "Number of compute units; processors on the host (SYCL 2020, 4.6.4)."),
+    FACT(MAX_WORK_GROUP_SIZE, "max_work_group_size",
+         "Work-items that a work-group may have (SYCL 2020, 4.6.4)."),
+    FACT(SUB_GROUP_SIZES, "sub_group_sizes",
+         "Sub-group sizes that kernels may use, in work-items: a tuple (SYCL 2020, 4.6.4)."),
+    FACT(GLOBAL_MEM_SIZE, "global_mem_size", "Size of the device's memory in bytes."),
+    FACT(LOCAL_MEM_SIZE, "local_mem_size", "Size of the local memory of a work-group in bytes."),
+    FACT(MAX_ALLOC_SIZE, "max_alloc_size", "Size that one allocation may have, in bytes."),
     FACT(HAS_FP16, "has_fp16", "Kernels may compute with half. Such data can be held and exchanged anyway."),
     FACT(HAS_FP64, "has_fp64",
          "Kernels may compute with double. Such data can be held and exchanged anyway."),
-    FACT(HAS_USM_DEVICE, "has_usm_device", "usm_type='device' is available."),
-    FACT(HAS_USM_SHARED, "has_usm_shared", "usm_type='shared' is available."),
-    FACT(HAS_USM_HOST, "has_usm_host", "usm_type='host' is available."),
-    FACT(HAS_USM_SYSTEM, "has_usm_system", "Kernels may use any pointer of the process."),
-    FACT(DLPACK_DEVICE, "dlpack_device", "(device type, device id) of DLPack for memory on this device."),
+    FACT(HAS_USM_DEVICE, "has_usm_device", "usm_type='device' is available (SYCL 2020, 4.8)."),
+    FACT(HAS_USM_SHARED, "has_usm_shared", "usm_type='shared' is available (SYCL 2020, 4.8)."),
+    FACT(HAS_USM_HOST, "has_usm_host", "usm_type='host' is available (SYCL 2020, 4.8)."),
+    FACT(HAS_USM_SYSTEM, "has_usm_system", "Kernels may use any pointer of the process (SYCL 2020, 4.8)."),
+    FACT(DLPACK_DEVICE, "dlpack_device",
+         "(device type, device id) of memory on this device (DLPack 1.3, DLDevice)."),
     {0},
 };
 
@@ -402,14 +406,19 @@ static PyMethodDef device_methods[] = {
      METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
      "create_device($type, obj=None)\n--\n\n"
      "The placement that array creation uses for device=obj.\n\n"
-     "obj is None (the default device), a filter string, a Device (returned as it is), a Queue or a USMArray (the device\n"
-     "with that queue). TypeError for anything else; ValueError, DeviceNotFound and BackendUnavailable as Device()."},
-    USMPY_METHOD("create_sub_devices", device_create_sub_devices,
-                 "create_sub_devices($self, units)\n--\n\n"
-                 "List of sub-devices with `units` compute units each (SYCL 2020, partition_equally).\n\n"
-                 "Units that are left over go unused. The same call gives equal devices. ValueError unless\n"
-                 "1 <= units <= max_compute_units."),
-    {"info", device_info, METH_NOARGS, "info($self)\n--\n\nDict of all plain properties; sizes in bytes."},
+     "obj: None (the default device), a filter string, a Device (returned as it is), a Queue or a\n"
+     "USMArray (the device with that queue).\n\n"
+     "Raises TypeError for anything else, and what Device() raises."},
+    USMPY_METHOD(
+        "create_sub_devices", device_create_sub_devices,
+        "create_sub_devices($self, units)\n--\n\n"
+        "List of parts of the device (SYCL 2020, 4.6.4, partition_equally).\n\n"
+        "units: compute units of each part. Units that are left over go unused. The same call gives\n"
+        "equal devices.\n\n"
+        "Raises ValueError unless 1 <= units <= max_compute_units, TypeError for what is no int."),
+    {"info", device_info, METH_NOARGS,
+     "info($self)\n--\n\n"
+     "Dict of all properties that are plain facts, by name; sizes in bytes."},
     {"__reduce__", device_reduce, METH_NOARGS,
      "__reduce__($self)\n--\n\nPickled by filter_string: unpickling gives the device of that name, with its cached queue."},
     {0},
@@ -419,11 +428,14 @@ static PyType_Slot device_slots[] = {
     {Py_tp_doc,
      "Device(selector=None)\n--\n\n"
      "A device and the queue that arrays made on it get.\n\n"
-     "selector is None (see select_default_device) or a filter string of SYCL's grammar: parts of\n"
-     "'backend:type:index' in this order, at least one, alternatives separated by commas: 'gpu', 'opencl', 'cuda:1'.\n\n"
-     "Malformed: ValueError. Well-formed and absent: DeviceNotFound; where the backend's library is missing,\n"
-     "BackendUnavailable, which names it. Two devices are equal when they are the same hardware with the same\n"
-     "queue, so zeros(n, device=x.device) always lands beside x."},
+     "selector: None (select_default_device), a Device, or a filter string: parts of\n"
+     "'backend:type:index' in this order, at least one, alternatives separated by commas: 'gpu',\n"
+     "'opencl', 'cuda:1' (the grammar of SYCL's filter_selector extension,\n"
+     "sycl_ext_oneapi_filter_selector). Two devices are equal when they are the same hardware with\n"
+     "the same queue, so zeros(n, device=x.device) always lands beside x.\n\n"
+     "Raises ValueError for a malformed string, DeviceNotFound where no device fits,\n"
+     "BackendUnavailable, which names the library, where the backend's is missing, UsmError where\n"
+     "a driver is broken, TypeError for anything else."},
     {Py_tp_new, device_new},
     {Py_tp_dealloc, device_dealloc},
     {Py_tp_repr, device_repr},

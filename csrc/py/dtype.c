@@ -190,14 +190,18 @@ static PyObject *dtype_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static PyGetSetDef dtype_getset[] = {
     {"name", dtype_get_name, NULL, "The name, such as 'float32'.", NULL},
     {"itemsize", dtype_get_itemsize, NULL,
-     "Bytes of one element, rounded up: 1 for the packed types of 4 and 6 bits.", NULL},
-    {"bits", dtype_get_bits, NULL, "Bits of one element.", NULL},
-    {"dlpack", dtype_get_dlpack, NULL, "(type code, bits, lanes) of DLPack 1.3, DLDataType.", NULL},
+     "Size of one element in bytes, rounded up: 1 for the packed types of 4 and 6 bits.", NULL},
+    {"bits", dtype_get_bits, NULL, "Size of one element in bits.", NULL},
+    {"dlpack", dtype_get_dlpack, NULL, "(type code, bits, lanes) of the elements (DLPack 1.3, DLDataType).",
+     NULL},
     {"dtype", dtype_get_numpy, NULL,
      "The numpy.dtype of the same elements, which is what numpy.dtype(self) asks for.\n\n"
-     "float8 and narrower types and bfloat16 need the package ml_dtypes. Raises TypeError where neither has the type.",
+     "bfloat16, float8 and narrower types need the package ml_dtypes. Raises TypeError where\n"
+     "neither has the type, ImportError without NumPy.",
      NULL},
-    {"__numpy_dtype__", dtype_get_numpy, NULL, "The numpy.dtype of the same elements (NumPy 2.4's protocol).",
+    {"__numpy_dtype__", dtype_get_numpy, NULL,
+     "The numpy.dtype of the same elements (the protocol of NumPy 2.4).\n\n"
+     "Raises what `dtype` raises.",
      NULL},
     {0},
 };
@@ -223,9 +227,11 @@ static PyType_Slot dtype_slots[] = {
     {Py_tp_doc,
      "DType(name, /)\n--\n\n"
      "A data type: usmpy.float32 and its siblings, one object each.\n\n"
-     "Equal to its name and to the numpy.dtype of the same elements. Held and exchanged bit for bit are the\n"
-     "types of DLPack 1.3 with one lane: bool, integers, float16 to float64, complex32 to complex128, bfloat16,\n"
-     "float8, and the packed float6 and float4. Raises TypeError for any other name."},
+     "name: a name, a DType, a Python or NumPy scalar type, or a numpy.dtype of native byte order.\n"
+     "A DType is equal to its name and to the numpy.dtype of the same elements. Held and exchanged\n"
+     "bit for bit are the types of DLPack 1.3 with one lane: bool, integers, float16 to float64,\n"
+     "complex32 to complex128, bfloat16, float8, and the packed float6 and float4.\n\n"
+     "Raises TypeError for anything else."},
     {Py_tp_new, dtype_new},
     {Py_tp_dealloc, dtype_dealloc},
     {Py_tp_repr, dtype_repr},

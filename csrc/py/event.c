@@ -190,29 +190,42 @@ static PyObject *event_await(PyObject *self)
 }
 
 static PyGetSetDef event_getset[] = {
-    {"status", get_status, NULL, "'submitted', 'running', 'complete' or 'error'.", NULL},
-    {"done", get_done, NULL, "The work has ended, in success or error.", NULL},
+    {"status", get_status, NULL, "How far the work is: 'submitted', 'running', 'complete' or 'error'.", NULL},
+    {"done", get_done, NULL, "Whether the work has ended, in success or error.", NULL},
     {"submit_time_ns", get_time, NULL,
-     "When it was submitted, in nanoseconds of the device's clock (on the host: of time.monotonic_ns).\n\nUsmError unless "
-     "the queue has profiling=True.",
+     "When it was submitted, in nanoseconds of the device's clock (SYCL 2020, 4.6.6,\n"
+     "command_submit; on the host: of time.monotonic_ns).\n\n"
+     "Raises UsmError unless the queue has profiling=True.",
      (void *)0},
-    {"start_time_ns", get_time, NULL, "When it began to run. Waits for the work to end.", (void *)1},
-    {"end_time_ns", get_time, NULL, "When it ended. Waits for the work to end.", (void *)2},
+    {"start_time_ns", get_time, NULL,
+     "When it began to run, in nanoseconds (command_start). Waits for the work to end.\n\n"
+     "Raises UsmError unless the queue has profiling=True.",
+     (void *)1},
+    {"end_time_ns", get_time, NULL,
+     "When it ended, in nanoseconds (command_end). Waits for the work to end.\n\n"
+     "Raises UsmError unless the queue has profiling=True.",
+     (void *)2},
     {0},
 };
 
 static PyMethodDef event_methods[] = {
-    USMPY_METHOD(
-        "wait", event_wait,
-        "wait($self, timeout=None)\n--\n\n"
-        "Block until the work has ended; its error is raised here, every time.\n\n"
-        "timeout in seconds: TimeoutError when it runs out. UsmError inside a task that the event waits for."),
+    USMPY_METHOD("wait", event_wait,
+                 "wait($self, timeout=None)\n--\n\n"
+                 "Block until the work has ended (SYCL 2020, 4.6.6, wait_and_throw).\n\n"
+                 "timeout: seconds; None waits for as long as it takes.\n\n"
+                 "Raises the error of the work, every time; TimeoutError when the time runs out, UsmError\n"
+                 "inside a task that the event waits for, ValueError for a negative timeout, TypeError for\n"
+                 "what is no number."),
     {"exception", event_exception, METH_NOARGS,
-     "exception($self)\n--\n\nThe exception that wait() raises; None while the work runs and when it succeeded."},
+     "exception($self)\n--\n\n"
+     "The exception that wait() raises; None while the work runs and when it succeeded."},
     {"wait_all", (PyCFunction)(void (*)(void))event_wait_all, METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
      "wait_all($type, events, timeout=None)\n--\n\n"
      "Wait for all events, then raise the error of the first in the list that failed.\n\n"
-     "timeout in seconds, for all of them together: TimeoutError when it runs out."},
+     "events: Events. timeout: seconds for all of them together; None waits for as long as it\n"
+     "takes.\n\n"
+     "Raises the error of that event, TimeoutError when the time runs out, ValueError for a\n"
+     "negative timeout, TypeError for anything else."},
     {0},
 };
 
@@ -223,8 +236,9 @@ static PyMemberDef event_members[] = {
 
 static PyType_Slot event_slots[] = {
     {Py_tp_doc,
-     "A piece of asynchronous work: what submitting returns. It can be awaited.\n\n"
-     "Work that depends on failed work does not run, and ends in 'error' with the first error as its cause."},
+     "A piece of asynchronous work: what submitting returns (SYCL 2020, 4.6.6). It can be awaited.\n\n"
+     "Work that depends on failed work does not run, and ends in 'error' with the first error as\n"
+     "its cause."},
     {Py_tp_dealloc, event_dealloc},
     {Py_tp_repr, event_repr},
     {Py_tp_getset, event_getset},

@@ -212,11 +212,13 @@ static PyObject *queue_reduce(PyObject *self, PyObject *unused)
 
 static PyGetSetDef queue_getset[] = {
     {"device", get_device, NULL, "The Device, with this queue: arrays made on it get this queue.", NULL},
-    {"context", get_context, NULL, "The Context.", NULL},
-    {"backend", get_backend, NULL, "'host', 'opencl', 'level_zero' or 'cuda'.", NULL},
-    {"in_order", get_in_order, NULL, "Work runs in the order of submission.", NULL},
-    {"profiling", get_profiling, NULL, "Events have times.", NULL},
-    {"priority", get_priority, NULL, "'low', 'normal' or 'high'.", NULL},
+    {"context", get_context, NULL, "The Context of its device and memory.", NULL},
+    {"backend", get_backend, NULL, "Name of the backend: 'host', 'opencl', 'level_zero' or 'cuda'.", NULL},
+    {"in_order", get_in_order, NULL,
+     "Work runs in the order of submission (SYCL 2020, property::queue::in_order).", NULL},
+    {"profiling", get_profiling, NULL, "Events have times (SYCL 2020, property::queue::enable_profiling).",
+     NULL},
+    {"priority", get_priority, NULL, "Priority of its work: 'low', 'normal' or 'high'.", NULL},
     {"native_handle", get_native_handle, NULL,
      "The driver's queue or stream as an int; None on the host, whose queues are threads.", NULL},
     {0},
@@ -226,46 +228,65 @@ static PyMethodDef queue_methods[] = {
     USMPY_METHOD(
         "memcpy", usmpy_queue_memcpy,
         "memcpy($self, dst, src, nbytes=None, *, depends=())\n--\n\n"
-        "Copy bytes; returns an Event.\n\n"
-        "dst and src are contiguous USMArrays or objects with the buffer protocol, kept alive until the copy has ended.\n"
-        "They may overlap. nbytes=None: all, and the sizes must be equal. ValueError for sizes that do not fit and for\n"
-        "a read-only dst, BufferError for what is not contiguous (use copyto), TypeError for anything else."),
+        "Copy bytes; returns an Event (SYCL 2020, 4.6.5, memcpy).\n\n"
+        "dst, src: contiguous USMArrays or objects with the buffer protocol (PEP 3118), kept alive\n"
+        "until the copy has ended. They may overlap. nbytes: how many bytes; None is all, and the\n"
+        "sizes must be equal. depends: an Event, or Events, to wait for.\n\n"
+        "Raises ValueError for sizes that do not fit and for a read-only dst, BufferError for what is\n"
+        "not contiguous (use copyto), TypeError for anything else, MemoryError when memory runs out."),
     USMPY_METHOD(
         "fill", usmpy_queue_fill,
         "fill($self, dst, value, *, depends=())\n--\n\n"
-        "Set every element of a contiguous USMArray; returns an Event.\n\n"
-        "value: a number that fits dst's dtype (else TypeError or OverflowError), or bytes of one element. dst may be a\n"
-        "writable buffer too: then value is an int from 0 to 255, for each byte."),
-    USMPY_METHOD(
-        "prefetch", usmpy_queue_prefetch,
-        "prefetch($self, x)\n--\n\n"
-        "Bring the memory of a USMArray near the queue's device; returns an Event. A hint: on the host nothing moves."),
-    USMPY_METHOD(
-        "barrier", usmpy_queue_barrier,
-        "barrier($self, depends=())\n--\n\n"
-        "An Event that ends after `depends`, or after all work submitted so far where that is empty.\n\n"
-        "Work submitted later waits for it (SYCL, ext_oneapi_submit_barrier)."),
+        "Set every element of contiguous memory; returns an Event (SYCL 2020, 4.6.5, fill).\n\n"
+        "dst: a USMArray, or a writable object with the buffer protocol, whose elements are bytes.\n"
+        "value: a number that fits dst's dtype, or bytes of one element. depends: an Event, or\n"
+        "Events, to wait for.\n\n"
+        "Raises ValueError for a read-only dst and bytes of another size, OverflowError and TypeError\n"
+        "for a number that the dtype cannot hold, BufferError for what is not contiguous, TypeError\n"
+        "for anything else, MemoryError when memory runs out."),
+    USMPY_METHOD("prefetch", usmpy_queue_prefetch,
+                 "prefetch($self, x)\n--\n\n"
+                 "Bring memory near the queue's device; returns an Event (SYCL 2020, 4.6.5, prefetch).\n\n"
+                 "x: a USMArray. A hint: on the host nothing moves.\n\n"
+                 "Raises TypeError for anything else, MemoryError when memory runs out."),
+    USMPY_METHOD("barrier", usmpy_queue_barrier,
+                 "barrier($self, depends=())\n--\n\n"
+                 "An Event that later work in this queue waits for (SYCL, ext_oneapi_submit_barrier).\n\n"
+                 "depends: an Event, or Events, after which it ends; where there are none, after all work\n"
+                 "submitted so far.\n\n"
+                 "Raises TypeError for anything else, MemoryError when memory runs out."),
     {"host_task", (PyCFunction)(void (*)(void))usmpy_queue_host_task, METH_FASTCALL | METH_KEYWORDS,
      "host_task($self, fn, /, *args, depends=())\n--\n\n"
-     "Run fn(*args) on a thread of the queue once `depends` and earlier in-order work have ended; returns an Event.\n\n"
-     "USMArrays among args count as read and written. What fn raises comes out of wait(); what it returns is dropped. A\n"
-     "wait inside fn never waits for this task or what waits for it. What fn submits on its own arguments (x[0] = 1 too)\n"
-     "runs after it; to use their memory at once, take a view of it: numpy.from_dlpack(x), memoryview(x)."},
-    USMPY_METHOD(
-        "keep_alive", usmpy_queue_keep_alive,
-        "keep_alive($self, objects, depends=())\n--\n\n"
-        "Hold `objects` until the events in `depends` and earlier in-order work have ended; returns an Event.\n\n"
-        "With no `depends`, until all work submitted so far has ended. memcpy, host_task and the like do this for their\n"
-        "own arguments."),
+     "Run fn(*args) on a thread of the queue once earlier work has ended; returns an Event (SYCL\n"
+     "2020, 4.10).\n\n"
+     "fn: something callable; what it raises comes out of wait(), what it returns is dropped.\n"
+     "args: its arguments; USMArrays among them count as read and written. depends: an Event, or\n"
+     "Events, to wait for, besides earlier work in an in-order queue and on the same memory. A\n"
+     "wait inside fn never waits for this task or what waits for it. What fn submits on its own\n"
+     "arguments (x[0] = 1 too) runs after it; to use their memory at once, take a view of it:\n"
+     "numpy.from_dlpack(x), memoryview(x).\n\n"
+     "Raises TypeError for what cannot be called and for a depends of anything else, RuntimeError\n"
+     "while the interpreter ends, MemoryError when memory runs out."},
+    USMPY_METHOD("keep_alive", usmpy_queue_keep_alive,
+                 "keep_alive($self, objects, depends=())\n--\n\n"
+                 "Hold objects until work has ended; returns an Event.\n\n"
+                 "objects: anything. depends: an Event, or Events, that must end (and in an in-order queue,\n"
+                 "earlier work); where there are none, all work submitted so far. memcpy, host_task and the\n"
+                 "like do this for their own arguments.\n\n"
+                 "Raises TypeError for a depends of anything else, MemoryError when memory runs out."),
     USMPY_METHOD(
         "wait", queue_wait,
         "wait($self, timeout=None)\n--\n\n"
-        "Block until all work submitted so far has ended. The first error since the last call is raised, once.\n\n"
-        "timeout in seconds: TimeoutError when it runs out. Inside a host task of this queue, only earlier work counts."),
-    USMPY_METHOD(
-        "wait_for", usmpy_queue_wait_for,
-        "wait_for($self, other, /)\n--\n\n"
-        "Make later work in this queue wait for what is in `other` (a Queue or an Event) so far. Does not block."),
+        "Block until all work submitted so far has ended (SYCL 2020, 4.6.5, wait_and_throw).\n\n"
+        "timeout: seconds; None waits for as long as it takes. Inside a host task of this queue, only\n"
+        "earlier work counts.\n\n"
+        "Raises the first error of asynchronous work since the last call, once; TimeoutError when the\n"
+        "time runs out, ValueError for a negative timeout, TypeError for what is no number."),
+    USMPY_METHOD("wait_for", usmpy_queue_wait_for,
+                 "wait_for($self, other, /)\n--\n\n"
+                 "Make later work in this queue wait for what is in another so far. Does not block.\n\n"
+                 "other: a Queue or an Event. Its failures stay its own.\n\n"
+                 "Raises TypeError for anything else, MemoryError when memory runs out."),
     {"__reduce__", queue_reduce, METH_NOARGS,
      "__reduce__($self)\n--\n\n"
      "Pickled by device and properties; the cached queue of a device stays the cached one.\n\n"
@@ -281,11 +302,16 @@ static PyMemberDef queue_members[] = {
 static PyType_Slot queue_slots[] = {
     {Py_tp_doc,
      "Queue(device=None, *, context=None, in_order=True, profiling=False, priority='normal')\n--\n\n"
-     "Where work is submitted: always a new queue, equal to itself alone.\n\n"
-     "device: anything that Device.create_device takes; a context must hold it (ValueError). priority: 'low', 'normal'\n"
-     "or 'high'; on the host 'low' lowers the thread's, 'high' is 'normal', since raising it needs a privilege. Each\n"
-     "submission returns an Event at once, keeps what it uses alive and waits for earlier work on the same memory,\n"
-     "also in other queues."},
+     "Where work is submitted: always a new queue, equal to itself alone (SYCL 2020, 4.6.5).\n\n"
+     "device: anything that Device.create_device takes. context: a Context that holds the device;\n"
+     "None is the device's. in_order: work runs in the order of submission; with False, only as\n"
+     "`depends` and the memory it uses order it. profiling: events have times. priority: 'low',\n"
+     "'normal' or 'high'; on the host 'low' lowers the thread's, and 'high' is 'normal', since\n"
+     "raising it needs a privilege. Each submission returns an Event at once, keeps what it uses\n"
+     "alive and waits for earlier work on the same memory, also in other queues.\n\n"
+     "Raises ValueError for a context without the device and for another priority, TypeError for\n"
+     "arguments of a wrong type, MemoryError when memory runs out, UsmError where the driver\n"
+     "refuses, and what Device() raises."},
     {Py_tp_new, queue_new},
     {Py_tp_dealloc, queue_dealloc},
     {Py_tp_repr, queue_repr},

@@ -367,59 +367,91 @@ static PyObject *array_reduce(PyObject *self, PyObject *protocol)
 static PyMethodDef array_methods[] = {
     {"copy", usmpy_array_copy_method, METH_NOARGS,
      "copy($self)\n--\n\n"
-     "A new array of the same shape, dtype, usm_type and queue, in row-major order.\n\nMemoryError when memory runs out."},
+     "A new array of the same shape, dtype, usm_type and queue, in row-major order.\n\n"
+     "Raises MemoryError when memory runs out."},
     USMPY_METHOD(
         "to_device", usmpy_array_to_device,
         "to_device($self, device, /, *, stream=None)\n--\n\n"
-        "The same elements on another placement (anything that Device.create_device takes).\n\n"
-        "Without a copy where that placement can use the memory in place, with one otherwise; ordered after pending\n"
-        "work either way. stream: None, or a Queue in which the copy is to run (array API standard, to_device)."),
+        "The same elements on another placement (array API standard 2024.12, to_device).\n\n"
+        "device: anything that Device.create_device takes. stream: None, or a Queue in which the copy\n"
+        "is to run. There is no copy where that placement can use the memory in place; the result is\n"
+        "ordered after pending work either way.\n\n"
+        "Raises TypeError for arguments of a wrong type, MemoryError when memory runs out, and what\n"
+        "Device() raises."),
     USMPY_METHOD(
         "astype", usmpy_array_astype,
         "astype($self, dtype, /, *, copy=True)\n--\n\n"
-        "The elements cast to dtype. copy=False returns self where the dtype is the same.\n\n"
-        "Floating point to integer rounds towards zero, saturates, and makes 0 of NaN. TypeError for complex to real\n"
-        "(array API standard, astype) and for storage-only types."),
+        "The elements cast to another type, on the same queue (array API standard 2024.12, astype).\n\n"
+        "dtype: a DType, its name, a Python or NumPy type. copy=False returns self where the dtype is\n"
+        "the same. Floating point to integer rounds towards zero, saturates, and makes 0 of NaN.\n\n"
+        "Raises TypeError for complex to real, for types that are only stored and exchanged and for\n"
+        "arguments of a wrong type, MemoryError when memory runs out."),
     {"item", (PyCFunction)(void (*)(void))usmpy_array_item_method, METH_FASTCALL,
      "item($self, *args)\n--\n\n"
-     "The only element, or the one at an index (one int in row-major order, or an int an axis), as a Python number.\n\n"
-     "ValueError when there is not exactly one, IndexError when the index is out of range. Waits for pending work."},
+     "One element as a Python number. Waits for pending work.\n\n"
+     "args: nothing for the only element; else its index, one int in row-major order or one for\n"
+     "each axis.\n\n"
+     "Raises ValueError where there is not exactly one, IndexError where the index is out of\n"
+     "range, TypeError for packed types, and the error of work on the memory."},
     {"tolist", usmpy_array_tolist, METH_NOARGS,
-     "tolist($self)\n--\n\nNested lists of Python numbers; a number for 0 dimensions. Waits for pending work."},
+     "tolist($self)\n--\n\n"
+     "Nested lists of Python numbers; a number for 0 dimensions. Waits for pending work.\n\n"
+     "Raises TypeError for types that have no Python number, and the error of work on the memory."},
     {"asnumpy", usmpy_array_asnumpy, METH_NOARGS,
      "asnumpy($self)\n--\n\n"
      "A numpy.ndarray with a copy of the elements, wherever they are. Waits for pending work.\n\n"
-     "bfloat16 and narrower types need the package ml_dtypes; ImportError without NumPy."},
+     "Raises ImportError without NumPy, TypeError for types that neither NumPy nor ml_dtypes has,\n"
+     "MemoryError when memory runs out, and the error of work on the memory."},
     USMPY_METHOD("wait", usmpy_array_wait,
                  "wait($self, timeout=None)\n--\n\n"
-                 "Block until pending work on the memory has ended; its error is raised here.\n\n"
-                 "timeout in seconds: TimeoutError when it runs out."),
+                 "Block until pending work on the memory has ended.\n\n"
+                 "timeout: seconds; None waits for as long as it takes.\n\n"
+                 "Raises the error of that work; TimeoutError when the time runs out, ValueError for a\n"
+                 "negative timeout, TypeError for what is no number."),
     USMPY_METHOD(
         "lend", usmpy_array_lend,
         "lend($self, stream=None)\n--\n\n"
-        "Context manager that lends the memory to somebody's kernel, and yields the pointer.\n\n"
-        "stream is where that kernel runs: a Queue, an Event, a stream object or pointer; None for the host. On entry\n"
-        "it waits for pending work on the array, on exit later work on the array waits for it."),
+        "Context manager that lends the memory to somebody's kernel, and yields its pointer.\n\n"
+        "stream: where that kernel runs: a Queue, an Event that ends with it, or None for the host.\n"
+        "On entry it waits for pending work on the array, on exit later work on the array waits for\n"
+        "it.\n\n"
+        "Raises BufferError for a stream that the memory's backend does not have, TypeError for\n"
+        "anything else."),
     USMPY_METHOD(
         "__dlpack__", usmpy_array_dlpack,
         "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
-        "A DLPack capsule (array API standard 2024.12; DLPack 1.3).\n\n"
-        "max_version of 1 or more gives 'dltensor_versioned', anything less 'dltensor'. dl_device asks for another true\n"
-        "view, or for (1, 0), finished data on the host. BufferError for what cannot be exchanged as asked."),
+        "A DLPack capsule (array API standard 2024.12, __dlpack__; DLPack 1.3).\n\n"
+        "stream: the consumer's; for memory of the CPU None, or -1 for no wait. max_version: (major,\n"
+        "minor) that the consumer understands: 1 or more gives 'dltensor_versioned', anything less,\n"
+        "and None, 'dltensor'. dl_device: another true view of the memory, such as (1, 0). copy: True\n"
+        "always copies, False never does, None copies only if it must.\n\n"
+        "Raises BufferError for what cannot be exchanged as asked, TypeError for arguments of a wrong\n"
+        "type, MemoryError when memory runs out, and the error of work on the memory."),
     {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS,
-     "__dlpack_device__($self)\n--\n\n(device type, device id) of DLPack, of the view that most consumers understand."},
+     "__dlpack_device__($self)\n--\n\n"
+     "(device type, device id), of the view that most consumers understand (array API standard\n"
+     "2024.12; DLPack 1.3)."},
     {"__complex__", usmpy_array_complex, METH_NOARGS,
-     "__complex__($self)\n--\n\ncomplex() of the only element. Waits for pending work.\n\n"
-     "ValueError unless there is exactly one."},
+     "__complex__($self)\n--\n\n"
+     "complex() of the only element. Waits for pending work.\n\n"
+     "Raises ValueError unless there is exactly one, and the error of work on the memory."},
     {"__array_namespace__", (PyCFunction)(void (*)(void))array_namespace, METH_VARARGS | METH_KEYWORDS,
-     "__array_namespace__($self, *, api_version=None)\n--\n\nThe module usmpy. ValueError for a version it does not follow."},
+     "__array_namespace__($self, *, api_version=None)\n--\n\n"
+     "The module usmpy (array API standard 2024.12).\n\n"
+     "api_version: None, or a version of the standard such as '2024.12'.\n\n"
+     "Raises ValueError for a version that it does not follow."},
     {"__array__", (PyCFunction)(void (*)(void))array_array, METH_VARARGS | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\n"
-     "Always TypeError: NumPy asks for it when the host cannot read the memory in place, and nothing is copied\nimplicitly."},
+     "Refuses: NumPy asks for it where the host cannot read the memory in place, and nothing is\n"
+     "copied implicitly.\n\n"
+     "dtype, copy: NumPy's, ignored.\n\n"
+     "Raises TypeError, always."},
     {"__reduce_ex__", array_reduce, METH_O,
      "__reduce_ex__($self, protocol, /)\n--\n\n"
-     "Pickled by elements and place (filter_string). protocol: an int; from 5 on without a further copy in memory.\n\n"
-     "Waits for pending work, and raises its error; unpickling raises what Device() does where the place is missing."},
+     "Pickled by elements and place (filter_string). Waits for pending work.\n\n"
+     "protocol: an int; from 5 on there is no further copy in memory.\n\n"
+     "Raises the error of work on the memory. Unpickling raises what Device() does where the place\n"
+     "is missing."},
     {0},
 };
 
@@ -431,10 +463,15 @@ static PyMemberDef array_members[] = {
 static PyType_Slot array_slots[] = {
     {Py_tp_doc,
      "USMArray(shape, dtype=None, *, usm_type='device', device=None, queue=None, order='C')\n--\n\n"
-     "A strided array over one allocation of unified shared memory, not initialised.\n\n"
-     "shape: an int or a sequence of ints. dtype: None is float64, or float32 where the device lacks that. usm_type:\n"
-     "'device', 'shared' or 'host'. device: anything that Device.create_device takes; queue: a Queue; both must agree\n"
-     "(ValueError). order: 'C' or 'F'. MemoryError when memory runs out."},
+     "A strided array over one allocation of unified shared memory (SYCL 2020, 4.8), not\n"
+     "initialised.\n\n"
+     "shape: an int or a sequence of ints, lengths in elements. dtype: a DType, its name, a Python\n"
+     "or NumPy type; None is float64, or float32 where the device lacks that. usm_type: 'device',\n"
+     "'shared' or 'host'. device: anything that Device.create_device takes. queue: a Queue, which\n"
+     "must be the device's if both are given. order: 'C' (row-major) or 'F' (column-major).\n\n"
+     "Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot\n"
+     "be and for device and queue that disagree, MemoryError when memory runs out, and what\n"
+     "Device() raises."},
     {Py_tp_new, array_new},
     {Py_tp_dealloc, array_dealloc},
     {Py_tp_repr, array_repr},

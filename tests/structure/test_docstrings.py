@@ -1,0 +1,141 @@
+"""Every public class, function, method and property has a docstring that says what its caller needs."""
+
+import builtins
+import inspect
+import re
+
+import pytest
+
+import usmpy
+from usmpy import _core, errors
+
+CLASSES = [_core.Context, _core.Device, _core.DType, _core.Event, _core.Queue, _core.USMArray, _core.borrow]
+CLASSES += [_core.Flags, type(_core.empty(1).lend())]
+MACHINERY = {"__new__", "__module__", "__doc__", "__match_args__"}
+
+
+def members(cls):
+    """(qualified name, descriptor) of what the class itself defines with a text of its own."""
+    for name, value in vars(cls).items():
+        # What a slot of CPython wraps (__eq__, __len__, ...) has the interpreter's text.
+        if name in MACHINERY or type(value).__name__ in ("wrapper_descriptor", "int", "PyCapsule"):
+            continue
+        if cls is _core.Flags and name == "__reduce__":  # of every struct sequence
+            continue
+        yield f"{cls.__name__}.{name}", value
+
+
+def functions():
+    for name in usmpy.__all__:
+        value = getattr(usmpy, name)
+        if inspect.isroutine(value):
+            yield name, value
+
+
+MEMBERS = [member for cls in CLASSES for member in members(cls)]
+PROPERTIES = [(name, value) for name, value in MEMBERS if not callable(value)]
+CALLABLES = [
+    *functions(),
+    *((name, value) for name, value in MEMBERS if callable(value)),
+    *((cls.__name__, cls) for cls in CLASSES if cls.__name__ not in ("Event", "Flags", "_Loan")),
+]
+
+
+def ids(pairs):
+    return [name for name, _ in pairs]
+
+
+def parameters(value):
+    """Names of what a caller can pass."""
+    names = [parameter.name for parameter in inspect.signature(value).parameters.values()]
+    return [name for name in names if name not in ("self", "type")]
+
+
+def test_the_lists_are_not_empty():
+    assert len(PROPERTIES) > 60
+    assert len(CALLABLES) > 60
+    assert {"Queue.memcpy", "from_dlpack", "Device", "get_devices"} <= set(ids(CALLABLES))
+    assert {"USMArray.strides", "Device.uuid", "Flags.writable"} <= set(ids(PROPERTIES))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [*PROPERTIES, *CALLABLES, *((cls.__name__, cls) for cls in CLASSES)]
+)
+def test_there_is_one_that_starts_with_a_sentence(name, value):
+    text = inspect.getdoc(value)
+    assert text
+    first = text.split("\n\n")[0]
+    assert re.match(r"[A-Z'`(]|dst\[|start \+|num |c_contiguous|usm_type|uuid|complex\(\)", first), first
+    assert re.search(r"[.?]$", first.rstrip()), first
+    assert not re.search(r"[ \t]$", text, re.M)
+    assert max(map(len, text.splitlines())) <= 110
+
+
+@pytest.mark.parametrize(("name", "value"), CALLABLES, ids=ids(CALLABLES))
+def test_it_names_each_parameter(name, value):
+    text = inspect.getdoc(value)
+    missing = [parameter for parameter in parameters(value) if not re.search(rf"\b{parameter}\b", text)]
+    assert not missing
+
+
+@pytest.mark.parametrize(("name", "value"), CALLABLES, ids=ids(CALLABLES))
+def test_it_says_what_is_raised_where_there_are_arguments(name, value):
+    text = inspect.getdoc(value)
+    if not parameters(value):
+        return
+    said = re.search(r"^Raises (.*)", text, re.M | re.S)
+    assert said, "a paragraph that begins with 'Raises'"
+    known = {name for module in (builtins, errors) for name in vars(module)}
+    for error in re.findall(r"\b\w+(?:Error|Unavailable|NotFound)\b", said[1]):
+        assert error in known, error
+
+
+@pytest.mark.parametrize(("name", "value"), PROPERTIES, ids=ids(PROPERTIES))
+def test_properties_that_measure_name_the_unit(name, value):
+    text = inspect.getdoc(value)
+    for ending, unit in {
+        "_ns": "nanoseconds",
+        "bytes": "bytes",
+        "itemsize": "bytes",
+        "_size": "bytes",
+        "strides": "[Ee]lements",
+        "shape": "elements",
+        "bits": "bits",
+    }.items():
+        if name.endswith(ending) and not name.endswith("group_size"):
+            assert re.search(unit, text), text
+
+
+SPECIFICATIONS = {
+    "array API standard 2024.12": """
+        arange asarray astype broadcast_to concat empty empty_like expand_dims eye flip from_dlpack full
+        full_like linspace ones ones_like permute_dims reshape squeeze stack zeros zeros_like USMArray.T
+        USMArray.mT USMArray.__dlpack__ USMArray.__dlpack_device__ USMArray.__array_namespace__
+        USMArray.to_device USMArray.astype""",
+    "DLPack 1.3": """
+        from_dlpack USMArray.__dlpack__ USMArray.__dlpack_device__ borrow Device.dlpack_device DType.dlpack
+        DType""",
+    "SYCL 2020": """
+        Context Device.create_sub_devices Event Event.wait Event.submit_time_ns Queue Queue.memcpy Queue.fill
+        Queue.prefetch Queue.wait Queue.host_task USMArray USMArray.usm_type""",
+    "PEP 3118": "borrow Queue.memcpy",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "specification"),
+    [(name, specification) for specification, names in SPECIFICATIONS.items() for name in names.split()],
+)
+def test_it_names_the_specification_that_it_follows(name, specification):
+    value = _core
+    for part in name.split("."):
+        value = inspect.getattr_static(value, part)
+    assert specification in " ".join(inspect.getdoc(value).split())
+
+
+def test_functions_of_python_explain_themselves_too():
+    for module in ("selectors", "errors", "_diagnose", "_enums"):
+        loaded = __import__(f"usmpy.{module}", fromlist=["x"])
+        assert loaded.__doc__
+        for name in getattr(loaded, "__all__", []):
+            assert inspect.getdoc(getattr(loaded, name)), name
