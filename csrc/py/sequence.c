@@ -3,6 +3,7 @@
 #include "array.h"
 #include "deferred.h"
 #include "errors.h"
+#include "placement.h"
 
 #include "../core/queue.h"
 
@@ -51,19 +52,60 @@ static int refuse_dtype(const char *function, usm_dtype dtype)
     return -1;
 }
 
-/* A real Python number: 0 for an int (NumPy's too), 1 for a float, -1 with TypeError. *number is new. */
-static int real_number(PyObject *argument, const char *parameter, PyObject **number)
+/*
+ * An int, float or complex from whatever stands for one number: Python's own, values of 0 dimensions of any
+ * library, and what has __index__ or __float__. New reference; NULL with TypeError that names the parameter,
+ * or with what the object itself raised.
+ */
+static PyObject *to_number(usmpy_state *state, PyObject *argument, const char *parameter)
 {
-    if (PyIndex_Check(argument)) {
-        *number = PyNumber_Index(argument);
-        return *number == NULL ? -1 : 0;
+    PyObject *number;
+    int found = usmpy_host_scalar(state, argument, &number);
+    if (found > 0) {
+        return number;
     }
-    *number = PyUnicode_Check(argument) || PyComplex_Check(argument) ? NULL : PyNumber_Float(argument);
-    if (*number == NULL) {
+    if (found < 0) {
+        if (!PyErr_ExceptionMatches(PyExc_BufferError)) {
+            return NULL;
+        }
+        PyErr_Clear(); /* a type that is not exchanged, such as numpy.longdouble, is a number all the same */
+    }
+    if (PyIndex_Check(argument)) {
+        number = PyNumber_Index(argument);
+    } else if (PyNumber_Check(argument)) {
+        number = PyNumber_Float(argument);
+    } else {
+        return PyErr_Format(PyExc_TypeError, "%s is %R; a number is allowed", parameter, argument);
+    }
+    if (number == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Format(PyExc_TypeError, "%s is %R; a number is allowed", parameter, argument);
+    }
+    return number;
+}
+
+/* A real Python number: 0 for an int, 1 for a float, -1 with an exception. *number is new. */
+static int real_number(usmpy_state *state, PyObject *argument, const char *parameter, PyObject **number)
+{
+    *number = to_number(state, argument, parameter);
+    if (*number != NULL && PyComplex_Check(*number)) {
+        Py_CLEAR(*number);
         PyErr_Format(PyExc_TypeError, "%s is %R; a real number is allowed", parameter, argument);
+    }
+    return *number == NULL ? -1 : !PyLong_Check(*number);
+}
+
+/* A limit of a linspace; *is_complex becomes true where it has an imaginary part. 0 or -1. */
+static int parse_limit(usmpy_state *state, PyObject *argument, const char *parameter, Py_complex *limit,
+                       bool *is_complex)
+{
+    PyObject *number = to_number(state, argument, parameter);
+    if (number == NULL) {
         return -1;
     }
-    return 1;
+    *is_complex = *is_complex || PyComplex_Check(number);
+    *limit = PyComplex_AsCComplex(number);
+    Py_DECREF(number);
+    return limit->real == -1.0 && PyErr_Occurred() ? -1 : 0;
 }
 
 /* ceil((stop - start) / step) for Python ints of any size; -1 with an exception. */
@@ -190,7 +232,7 @@ static PyObject *arange(PyObject *module, PyObject *const *args, Py_ssize_t narg
     for (int i = 0; i < 3; i++) {
         int real;
         if (usmpy_given(out[i])) {
-            real = real_number(out[i], parameters[i], &numbers[i]);
+            real = real_number(state, out[i], parameters[i], &numbers[i]);
         } else {
             numbers[i] = PyLong_FromLong(i == 2);
             real = numbers[i] == NULL ? -1 : 0;
@@ -312,9 +354,10 @@ static PyObject *linspace(PyObject *module, PyObject *const *args, Py_ssize_t na
         return NULL;
     }
     usmpy_deferred_poll();
-    Py_complex start = PyComplex_AsCComplex(out[0]);
-    Py_complex stop = PyErr_Occurred() ? start : PyComplex_AsCComplex(out[1]);
-    if (PyErr_Occurred()) {
+    Py_complex start, stop;
+    bool is_complex = false;
+    if (parse_limit(state, out[0], "start", &start, &is_complex) < 0 ||
+        parse_limit(state, out[1], "stop", &stop, &is_complex) < 0) {
         return NULL;
     }
     int64_t count = parse_num(out[2]);
@@ -327,7 +370,6 @@ static PyObject *linspace(PyObject *module, PyObject *const *args, Py_ssize_t na
     if (queue == NULL) {
         return NULL;
     }
-    bool is_complex = PyComplex_Check(out[0]) || PyComplex_Check(out[1]);
     PyObject *result =
         linspace_numbers(state, start, stop, is_complex, count, endpoint, dtype, queue, (usm_kind)kind);
     Py_DECREF(queue);
