@@ -20,7 +20,7 @@ def members(cls):
         # What a slot of CPython wraps (__eq__, __len__, ...) has the interpreter's text.
         if name in MACHINERY or type(value).__name__ in ("wrapper_descriptor", "int", "PyCapsule"):
             continue
-        if cls is _core.Flags and name == "__reduce__":  # of every struct sequence
+        if cls is _core.Flags and name in ("__reduce__", "__replace__"):  # of every struct sequence
             continue
         yield f"{cls.__name__}.{name}", value
 
