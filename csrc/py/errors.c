@@ -85,6 +85,10 @@ static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
     PyObject *function = usmpy_import("usmpy._failure", "again");
     PyObject *copy = function == NULL ? NULL : PyObject_CallOneArg(function, kept);
     Py_XDECREF(function);
+    if (copy == NULL && PyErr_ExceptionMatches(PyExc_MemoryError)) {
+        Py_DECREF(kept); /* raised itself, it would make the cycle */
+        return NULL;
+    }
     if (copy == NULL ||
         !PyExceptionInstance_Check(copy)) { /* a class that resists: better that than nothing */
         PyErr_Clear();

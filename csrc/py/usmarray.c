@@ -36,6 +36,19 @@ usmpy_array *usmpy_array_new(usmpy_state *state, int ndim)
     return array;
 }
 
+/* May run a foreign deleter, and that Python code: an exception that is on its way is put aside for that. */
+static void release_alloc(usm_alloc *alloc)
+{
+    if (USM_LIKELY(alloc->deleter == NULL || PyErr_Occurred() == NULL)) {
+        usm_alloc_release(alloc);
+        return;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    usm_alloc_release(alloc);
+    PyErr_Restore(type, value, traceback);
+}
+
 static void array_dealloc(PyObject *self)
 {
     usmpy_array *array = (usmpy_array *)self;
@@ -45,7 +58,7 @@ static void array_dealloc(PyObject *self)
     }
     usmpy_state *state = array->state;
     if (array->alloc != NULL) {
-        usm_alloc_release(array->alloc); /* may run a foreign deleter, and that Python code */
+        release_alloc(array->alloc);
     }
     Py_XDECREF(array->queue);
     if (Py_SIZE(self) == SMALL_DIMS && state->n_spare_arrays < USMPY_SPARE_ARRAYS) {
