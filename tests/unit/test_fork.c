@@ -379,6 +379,12 @@ int main(void)
     RUN_SETTLED(a_task_forks_and_goes_on);
     RUN_SETTLED(a_waiter_forks);
     RUN_SETTLED(a_starting_driver_forks);
+#ifdef __SANITIZE_ADDRESS__
+    /* AddressSanitizer forks with its allocator's locks as they are: held by threads that the child lacks. */
+    fprintf(stderr, "forks_while_others_submit left out\n");
+    (void)forks_while_others_submit;
+#else
     RUN_SETTLED(forks_while_others_submit);
+#endif
     return 0;
 }
