@@ -303,8 +303,12 @@ static int parse_count(PyObject *argument, const char *parameter, int64_t *count
         PyErr_Format(PyExc_TypeError, "%s is %R; an int is allowed", parameter, argument);
         return -1;
     }
-    *count = PyNumber_AsSsize_t(argument, PyExc_ValueError);
-    return *count == -1 && PyErr_Occurred() ? -1 : 0;
+    *count = PyNumber_AsSsize_t(argument, NULL);
+    if (*count == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    *count = Py_MAX(*count, -PY_SSIZE_T_MAX); /* so that it has a negative */
+    return 0;
 }
 
 static PyObject *eye(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)

@@ -152,13 +152,13 @@ static Py_ssize_t copied_bytes(PyObject *nbytes, const end *dst, const end *src)
         PyErr_Format(PyExc_TypeError, "nbytes is %R; an int or None is allowed", nbytes);
         return -1;
     }
-    Py_ssize_t n = PyNumber_AsSsize_t(nbytes, PyExc_ValueError);
+    Py_ssize_t n = PyNumber_AsSsize_t(nbytes, NULL);
     if (n == -1 && PyErr_Occurred()) {
         return -1;
     }
     if (n < 0 || n > dst->nbytes || n > src->nbytes) {
         PyErr_Format(PyExc_ValueError,
-                     "nbytes is %zd; dst has %zd bytes and src has %zd, so 0 to %zd are allowed", n,
+                     "nbytes is %R; dst has %zd bytes and src has %zd, so 0 to %zd are allowed", nbytes,
                      dst->nbytes, src->nbytes, Py_MIN(dst->nbytes, src->nbytes));
         return -1;
     }

@@ -331,7 +331,7 @@ static int64_t parse_num(PyObject *num)
         PyErr_Format(PyExc_TypeError, "num is %R; an int is allowed", num);
         return -1;
     }
-    int64_t count = PyNumber_AsSsize_t(num, PyExc_ValueError);
+    int64_t count = PyNumber_AsSsize_t(num, NULL);
     if (count < 0 && !PyErr_Occurred()) {
         PyErr_Format(PyExc_ValueError, "num is %R; 0 or more is allowed", num);
     }

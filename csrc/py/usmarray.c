@@ -179,7 +179,7 @@ int usmpy_check_unpacked(usmpy_array *array, const char *what)
 int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
 {
     if (PyLong_Check(argument) || (!PySequence_Check(argument) && PyIndex_Check(argument))) {
-        shape[0] = PyNumber_AsSsize_t(argument, PyExc_ValueError);
+        shape[0] = PyNumber_AsSsize_t(argument, NULL);
         return shape[0] == -1 && PyErr_Occurred() ? -1 : 1;
     }
     PyObject *items = NULL;
@@ -206,7 +206,7 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
             n = -1;
             break;
         }
-        shape[i] = PyNumber_AsSsize_t(item, PyExc_ValueError);
+        shape[i] = PyNumber_AsSsize_t(item, NULL);
         if (shape[i] == -1 && PyErr_Occurred()) {
             n = -1;
             break;
@@ -222,13 +222,13 @@ int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter)
         PyErr_Format(PyExc_TypeError, "%s is %R; an int is allowed", parameter, argument);
         return -1;
     }
-    Py_ssize_t axis = PyNumber_AsSsize_t(argument, PyExc_IndexError);
+    Py_ssize_t axis = PyNumber_AsSsize_t(argument, NULL);
     if (axis == -1 && PyErr_Occurred()) {
         return -1;
     }
     if (axis < -ndim || axis >= ndim) {
-        PyErr_Format(PyExc_IndexError, "%s is %zd; the array has %d dimension%s, so %d to %d are allowed",
-                     parameter, axis, ndim, ndim == 1 ? "" : "s", -ndim, ndim - 1);
+        PyErr_Format(PyExc_IndexError, "%s is %R; the array has %d dimension%s, so %d to %d are allowed",
+                     parameter, argument, ndim, ndim == 1 ? "" : "s", -ndim, ndim - 1);
         return -1;
     }
     return (int)(axis < 0 ? axis + ndim : axis);

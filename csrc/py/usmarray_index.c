@@ -1,6 +1,8 @@
 /* Basic indexing of the array API standard: integers, slices, Ellipsis and None give views. */
 #include "array.h"
+#include "creation.h"
 #include "deferred.h"
+#include "dlpack.h"
 #include "errors.h"
 #include "placement.h"
 #include "wait.h"
@@ -19,10 +21,53 @@ static int64_t byte_stride(usmpy_array *array, int axis)
     return usmpy_strides(array)[axis] * usm_dtype_table[array->dtype].itemsize;
 }
 
+/*
+ * An int, or what stands for one: NumPy's scalars, arrays of 0 dimensions. Not bool, which is a mask, and not
+ * an array that merely has one element. As a new int in *index: 1, 0 for anything else, -1 with an exception.
+ */
+static int integer_key(PyObject *key, PyObject **index)
+{
+    if (PyLong_Check(key)) {
+        *index = key;
+        return PyBool_Check(key) ? 0 : (Py_INCREF(key), 1);
+    }
+    if (!PyIndex_Check(key)) {
+        return 0;
+    }
+    if (PySequence_Check(key)) {
+        if (PySequence_Size(key) >= 0) {
+            return 0;
+        }
+        PyErr_Clear();
+    }
+    *index = PyNumber_Index(key);
+    if (*index != NULL) {
+        return 1;
+    }
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) {
+        return -1;
+    }
+    PyErr_Clear();
+    return 0;
+}
+
+static int refuse_key(PyObject *key)
+{
+    PyErr_Format(PyExc_IndexError, "%R is not an index here; integers, slices, Ellipsis and None are allowed",
+                 key);
+    return -1;
+}
+
 static int cut_integer(cut *cut, PyObject *key)
 {
     int64_t length = usmpy_shape(cut->array)[cut->axis];
-    Py_ssize_t i = PyNumber_AsSsize_t(key, PyExc_IndexError);
+    PyObject *index;
+    int found = integer_key(key, &index);
+    if (found <= 0) {
+        return found < 0 ? -1 : refuse_key(key);
+    }
+    Py_ssize_t i = PyNumber_AsSsize_t(index, PyExc_IndexError);
+    Py_DECREF(index);
     if (i == -1 && PyErr_Occurred()) {
         return -1;
     }
@@ -65,26 +110,14 @@ static int cut_whole(cut *cut, int axes)
     return 0;
 }
 
-static int refuse_key(PyObject *key)
-{
-    PyErr_Format(PyExc_IndexError, "%R is not an index here; integers, slices, Ellipsis and None are allowed",
-                 key);
-    return -1;
-}
-
-static bool is_integer_key(PyObject *key)
-{
-    return PyLong_Check(key) ? !PyBool_Check(key)
-                             : PyIndex_Check(key) && !PySequence_Check(key) && !PyObject_CheckBuffer(key);
-}
-
 /* How many axes the items of a tuple key use up; -1 with an exception. */
 static int count_axes(PyObject *const *items, Py_ssize_t n, int ndim)
 {
-    int axes = 0, added = 0, ellipses = 0;
+    int axes = 0, added = 0,
+        ellipses = 0; /* added: axes of the result that are not whole axes of the array */
     for (Py_ssize_t i = 0; i < n; i++) {
         ellipses += items[i] == Py_Ellipsis;
-        added += items[i] == Py_None;
+        added += items[i] == Py_None || PySlice_Check(items[i]);
         axes += items[i] != Py_Ellipsis && items[i] != Py_None;
     }
     if (ellipses > 1) {
@@ -96,7 +129,7 @@ static int count_axes(PyObject *const *items, Py_ssize_t n, int ndim)
                      ndim == 1 ? "" : "s");
         return -1;
     }
-    if (ndim - axes + added + (int)n > USM_MAX_NDIM) {
+    if (ndim - axes + added > USM_MAX_NDIM) {
         PyErr_Format(PyExc_IndexError, "the result would have more than %d dimensions", USM_MAX_NDIM);
         return -1;
     }
@@ -123,7 +156,7 @@ static int apply(cut *cut, PyObject *key)
             cut->ndim++;
             status = 0;
         } else {
-            status = is_integer_key(item) ? cut_integer(cut, item) : refuse_key(item);
+            status = cut_integer(cut, item);
         }
         if (status < 0) {
             return -1;
@@ -218,7 +251,11 @@ PyObject *usmpy_array_item(PyObject *self, Py_ssize_t index)
 /* The value as an array whose elements may be put into dst: new reference, or NULL with an exception. */
 static usmpy_array *value_array(usmpy_state *state, usmpy_array *dst, PyObject *value)
 {
-    PyObject *array = usmpy_operand(state, value, dst->queue);
+    PyObject *array = usmpy_is_array(state, value) ? Py_NewRef(value) : usmpy_import_any(state, value);
+    if (array == NULL && !PyErr_Occurred()) { /* Python numbers in lists follow dst, as a number alone does */
+        array = usmpy_array_from_python(state, value, (usm_dtype)dst->dtype, dst->queue,
+                                        (usm_kind)dst->alloc->kind);
+    }
     if (array == NULL) {
         return NULL;
     }
