@@ -1,0 +1,265 @@
+"""__setitem__: broadcasting, casting, overlap with itself, what follows the array's dtype."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import usmpy
+
+s_ = np.s_
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+FLOATS = ["float16", "float32", "float64"]
+COMPLEX = ["complex64", "complex128"]
+STANDARD = ["bool", *INTEGERS, *FLOATS, *COMPLEX]
+
+KEYS = [
+    0,
+    (1, 2),
+    s_[:, 1],
+    s_[..., 0],
+    s_[1:3],
+    s_[::-1],
+    s_[::2, ::-2],
+    ...,
+    s_[2:2],
+    s_[None, :, 1:2],
+    s_[:, None, 0],
+    (),
+]
+
+
+def pair(queue, shape=(4, 5), dtype="int32"):
+    n = np.arange(np.prod(shape, dtype=int)).astype(dtype).reshape(shape)
+    return usmpy.asarray(n, queue=queue, copy=True), n.copy()
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_a_number_goes_everywhere(queue, key):
+    x, n = pair(queue)
+    x[key] = n[key] = 77
+    np.testing.assert_array_equal(x.asnumpy(), n)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_an_array_of_the_same_shape(queue, key):
+    x, n = pair(queue)
+    value = (-1 - np.arange(n[key].size, dtype="int32")).reshape(n[key].shape)
+    x[key] = usmpy.asarray(value, queue=queue)
+    n[key] = value
+    np.testing.assert_array_equal(x.asnumpy(), n)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_foreign_arrays_and_lists(queue, key):
+    if queue != usmpy.Device("host:cpu:0").queue:
+        queue = usmpy.Device("host:cpu:0").queue  # where imported host memory lands
+    x, n = pair(queue)
+    value = (-1 - np.arange(n[key].size, dtype="int32")).reshape(n[key].shape)
+    x[key] = value
+    n[key] = value
+    np.testing.assert_array_equal(x.asnumpy(), n)
+    y, m = pair(queue, dtype="int64")
+    if value.size:  # an empty list has no second dimension
+        y[key] = value.tolist()
+        m[key] = value.tolist()
+    np.testing.assert_array_equal(y.asnumpy(), m)
+
+
+@pytest.mark.parametrize(
+    ("key", "shape"),
+    [
+        (..., (5,)),
+        (..., (1, 5)),
+        (..., (4, 1)),
+        (..., ()),
+        (..., (1, 1, 5)),
+        (s_[1], (1, 1, 5)),
+        (s_[:, 0], (1,)),
+        (s_[2:2], (7, 0, 5)[1:]),
+    ],
+)
+def test_broadcasting(queue, key, shape):
+    x, n = pair(queue)
+    value = np.arange(100, 100 + np.prod(shape, dtype=int), dtype="int32").reshape(shape)
+    x[key] = usmpy.asarray(value, queue=queue)
+    n[key] = value
+    np.testing.assert_array_equal(x.asnumpy(), n)
+
+
+@pytest.mark.parametrize(
+    ("key", "shape"), [(..., (4,)), (..., (2, 4, 5)), (0, (4,)), (s_[:, 0], (5,)), ((0, 0), (2,))]
+)
+def test_what_does_not_broadcast(queue, key, shape):
+    x, n = pair(queue)
+    with pytest.raises(ValueError, match="does not broadcast"):
+        x[key] = usmpy.zeros(shape, dtype="int32", queue=queue)
+    np.testing.assert_array_equal(x.asnumpy(), n)
+
+
+# Overlap: as if the value had been copied first.
+
+
+@pytest.mark.parametrize(
+    ("to", "of"),
+    [
+        (s_[1:], s_[:-1]),
+        (s_[:-1], s_[1:]),
+        (s_[::-1], s_[:]),
+        (s_[:], s_[::-1]),
+        (s_[2:], s_[:-2]),
+        (s_[:300:3], s_[:100]),
+        (s_[:100], s_[:300:3]),
+        (s_[200:100:-1], s_[100:300:2]),
+        (s_[:], s_[0:1]),
+        (s_[:], s_[-1:]),
+        (s_[:], s_[:]),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "complex128"])
+def test_a_value_that_overlaps_its_target(queue, to, of, dtype):
+    for length in (1, 2, 3, 300, 70_001):
+        x, n = pair(queue, (length,), dtype)
+        value = n[of].copy()
+        if value.shape in (n[to].shape, (1,)):  # else the slices of this pair need more
+            x[to] = x[of]
+            n[to] = value
+            np.testing.assert_array_equal(x.asnumpy(), n)
+
+
+def test_a_matrix_that_overlaps_its_transpose(queue):
+    x, n = pair(queue, (300, 300))
+    x[...] = x.T
+    np.testing.assert_array_equal(x.asnumpy(), n.T)
+    x[:, 1:] = x[:, :-1]
+    m = n.T.copy()
+    m[:, 1:] = m[:, :-1].copy()
+    np.testing.assert_array_equal(x.asnumpy(), m)
+    x[1:] = usmpy.broadcast_to(x[0], (299, 300))
+    m[1:] = m[0]
+    np.testing.assert_array_equal(x.asnumpy(), m)
+
+
+# Kinds of numbers.
+
+# None: refused. The array keeps its dtype; a scalar follows it, if its kind is not above the array's.
+KIND = {"bool": 0, **dict.fromkeys(INTEGERS, 1), **dict.fromkeys(FLOATS, 2), **dict.fromkeys(COMPLEX, 3)}
+
+
+@pytest.mark.parametrize("dtype", STANDARD)
+@pytest.mark.parametrize(("scalar", "kind"), [(True, 0), (1, 1), (1.5, 2), (1.5 + 2j, 3)], ids=repr)
+def test_scalars_follow_the_array(queue, dtype, scalar, kind):
+    x = usmpy.zeros(3, dtype=dtype, queue=queue)
+    values = [scalar, np.asarray(scalar), np.asarray(scalar)[()]]
+    for value in values:
+        if kind > KIND[dtype]:
+            with pytest.raises(TypeError, match=dtype):
+                x[1] = value
+            assert x.asnumpy().tolist() == [0, 0, 0]
+        else:
+            x[1] = value
+            n = np.zeros(3, dtype)
+            n[1] = value
+            np.testing.assert_array_equal(x.asnumpy(), n)
+            x[1] = 0 if KIND[dtype] else False
+    assert x.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", STANDARD)
+@pytest.mark.parametrize(
+    ("values", "kind"), [([True, False], 0), ([3, 0], 1), ([1.5, True], 2), ([1, 2j], 3)]
+)
+def test_lists_of_scalars_follow_the_array_too(queue, dtype, values, kind):
+    x = usmpy.ones((2, 2), dtype=dtype, queue=queue)
+    if kind > KIND[dtype]:
+        with pytest.raises(TypeError, match=dtype):
+            x[...] = values
+        return
+    x[...] = values
+    np.testing.assert_array_equal(x.asnumpy(), np.asarray([values, values], dtype))
+    x[:, 2:] = [[], []]
+    x[:, :1] = [[values[0]], (values[1],)]
+    np.testing.assert_array_equal(x[:, 0].asnumpy(), np.asarray(values, dtype))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_must_fit(queue, dtype):
+    info = np.iinfo(dtype)
+    x = usmpy.zeros(2, dtype=dtype, queue=queue)
+    x[0], x[1] = int(info.min), int(info.max)
+    assert x.tolist() == [info.min, info.max]
+    for value in (int(info.min) - 1, int(info.max) + 1, 2**100, -(2**100)):
+        with pytest.raises(OverflowError, match=dtype):
+            x[0] = value
+    assert x.tolist() == [info.min, info.max]
+
+
+@pytest.mark.parametrize("source", STANDARD)
+def test_arrays_must_promote_to_the_target(queue, source):
+    """NumPy's promotion is the standard's, but for mixed kinds, which are no promotion at all."""
+    value = np.asarray([0, 1], source)
+    for target in STANDARD:
+        x = usmpy.zeros(2, dtype=target, queue=queue)
+        if np.result_type(np.dtype(source), np.dtype(target)) == target and (
+            KIND[source] == KIND[target] or (KIND[source], KIND[target]) == (2, 3)
+        ):
+            x[...] = usmpy.asarray(value, queue=queue)
+            np.testing.assert_array_equal(x.asnumpy(), value.astype(target))
+        else:
+            with pytest.raises(TypeError, match=f"{source}.*{target}"):
+                x[...] = usmpy.asarray(value, queue=queue)
+            assert not x.asnumpy().any()
+
+
+# Order, places, refusals.
+
+
+def test_an_assignment_is_asynchronous_and_ordered(queue):
+    gate = threading.Event()
+    x = usmpy.zeros(1000, dtype="int32", queue=queue)
+    queue.host_task(lambda x: gate.wait(60), x)
+    x[...] = 1
+    x[10:20] = 2
+    x[500:] = x[:500]
+    gate.set()
+    n = np.ones(1000, "int32")
+    n[10:20] = n[510:520] = 2
+    np.testing.assert_array_equal(x.asnumpy(), n)
+
+
+def test_a_foreign_value_may_change_as_soon_as_the_assignment_returns():
+    queue = usmpy.Device("host:cpu:0").queue
+    x = usmpy.zeros(100_000, dtype="int64", queue=queue)
+    value = np.arange(100_000)
+    for _ in range(20):
+        x[...] = value
+        value += 1
+        assert x[0].item() == value[0] - 1
+        assert x[-1].item() == value[-1] - 1
+
+
+def test_an_array_of_another_queue_is_refused(device, queue):
+    x = usmpy.zeros(3, queue=queue)
+    y = usmpy.ones(3, queue=usmpy.Queue(device))
+    with pytest.raises(usmpy.ExecutionPlacementError, match="to_device"):
+        x[...] = y
+    assert x.tolist() == [0, 0, 0]
+    x[...] = y.to_device(queue)
+    assert x.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("value", ["a", None, object(), {}, [1, [2]], [None]], ids=repr)
+def test_what_is_no_value(queue, value):
+    x = usmpy.zeros(3, queue=queue)
+    with pytest.raises((TypeError, ValueError)):
+        x[...] = value
+    assert x.tolist() == [0, 0, 0]
+
+
+def test_a_value_for_no_elements(queue):
+    x = usmpy.zeros((0, 3), dtype="int8", queue=queue)
+    x[...] = 1
+    x[...] = usmpy.zeros(3, dtype="int8", queue=queue)
+    with pytest.raises(OverflowError):
+        x[...] = 1000
