@@ -394,8 +394,8 @@ PyMethodDef usmpy_sequence_functions[] = {
         "start, stop: numbers. num: how many, an int. endpoint: True has stop, exactly, as the last\n"
         "element; False leaves it out. dtype: None is the default float type, or complex where a\n"
         "limit is. device, queue and usm_type are as in empty.\n\n"
-        "Raises ValueError for a negative num, TypeError for what is no number, for complex limits of\n"
-        "a real dtype and for a dtype without numbers, MemoryError when memory runs out, and what\n"
-        "Device() raises."),
+        "Raises ValueError for a negative num, TypeError for what is no number, for complex limits of a\n"
+        "real dtype and for a dtype without numbers, OverflowError for an int beyond floating point,\n"
+        "MemoryError when memory runs out, and what Device() raises."),
     {0},
 };
