@@ -206,8 +206,8 @@ PyObject *usmpy_array_index(PyObject *self)
         return PyErr_Format(PyExc_TypeError, "only an integer array can be an index; this one has dtype %s",
                             usm_dtype_table[((usmpy_array *)self)->dtype].name);
     }
-    /* TypeError, and for one element in a dimension too: bytes(x) and its like then take the buffer instead.
-     */
+    /* TypeError, and for one element in a dimension too: bytes(x) and its like then take
+     * the buffer instead. */
     if (((usmpy_array *)self)->ndim != 0) {
         return PyErr_Format(PyExc_TypeError, "only an array of 0 dimensions can be an index; this one has %d",
                             ((usmpy_array *)self)->ndim);
