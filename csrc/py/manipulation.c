@@ -213,7 +213,7 @@ static PyObject *flip(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     memcpy(strides, usmpy_strides(array), array->ndim * sizeof *strides);
     for (int i = 0; i < n; i++) {
         int64_t length = usmpy_shape(array)[axes[i]], stride = strides[axes[i]];
-        if (data != NULL) {
+        if (array->size > 0) { /* else there is no last element to begin with */
             data += (length - 1) * stride * usm_dtype_table[array->dtype].itemsize;
         }
         strides[axes[i]] = -stride;

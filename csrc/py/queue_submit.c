@@ -1,4 +1,5 @@
 #include "queue_submit.h"
+#include "placement.h"
 
 #include "args.h"
 #include "array.h"
@@ -205,8 +206,17 @@ PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t n
 /* The element to repeat: from a number, or from bytes of one element. 0 or -1. */
 static int fill_pattern(usmpy_state *state, PyObject *value, usm_dtype dtype, unsigned char *pattern)
 {
-    if (!PyObject_CheckBuffer(value) || !PyBytes_Check(value)) {
-        return usmpy_scalar_to_element(state, value, dtype, pattern);
+    if (!PyBytes_Check(value)) {
+        PyObject *number;
+        int found = usmpy_is_array(state, value) ? 0 : usmpy_host_scalar(state, value, &number);
+        if (found == 0) { /* its TypeError says what is allowed */
+            return usmpy_scalar_to_element(state, value, dtype, pattern);
+        }
+        int status = found < 0 ? -1 : usmpy_scalar_to_element(state, number, dtype, pattern);
+        if (found > 0) {
+            Py_DECREF(number);
+        }
+        return status;
     }
     if (PyBytes_GET_SIZE(value) != usm_dtype_table[dtype].itemsize) {
         PyErr_Format(PyExc_ValueError, "value has %zd bytes; one element of dtype %s has %d",

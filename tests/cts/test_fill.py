@@ -69,6 +69,20 @@ def test_the_bytes_of_an_element(queue, dtype):
     assert out == pattern * 9
 
 
+@pytest.mark.parametrize("value", [np.float32(2.5), np.array(2.5), np.int8(-3)], ids=repr)
+def test_a_value_of_another_library(queue, value):
+    x = usmpy.zeros(3, dtype="float64", queue=queue)
+    queue.fill(x, value)
+    assert x.tolist() == [value.item()] * 3
+
+
+def test_an_array_is_no_value(queue):
+    x = usmpy.zeros(3, queue=queue)
+    with pytest.raises(TypeError, match="USMArray"):
+        queue.fill(x, usmpy.ones((), queue=queue))
+    assert x.tolist() == [0, 0, 0]
+
+
 def test_a_buffer(queue):
     out = bytearray(100)
     queue.fill(out, 7).wait()
