@@ -49,6 +49,13 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_runtest_logfinish():
+    """Nor at the reports of the tests before, which are many in the end."""
+    if len(gc.get_objects(generation=2)) > 20_000:
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item):
     report = yield
