@@ -310,6 +310,40 @@ static void a_task_waits_for_another_queue(void)
     }
 }
 
+/* However many tasks of a queue wait for another one of it: that one finds a thread. */
+static usm_status wait_for_event(void *argument, usm_error *error)
+{
+    return usm_event_wait(argument, INT64_MAX, NULL, NULL, error);
+}
+
+static void many_tasks_wait_for_one_of_their_queue(void)
+{
+    enum { WAITING = 20 };
+    gate held = GATE_CLOSED;
+    _Atomic int ran = 0;
+    usm_queue *queue = new_queue(false), *other = new_queue(true);
+    usm_event *gate = submit_task(other, task_gate, &held), *waiting[WAITING];
+    usm_event *last = submit_after(queue, task_count, &ran, gate, true);
+    for (int i = 0; i < WAITING; i++) {
+        waiting[i] = submit_task(queue, wait_for_event, last);
+    }
+    for (int i = 0; i < WAITING; i++) {
+        while (usm_event_get_state(waiting[i]) != USM_EVENT_RUNNING) {
+            sleep_ms(1);
+        }
+    }
+    gate_open(&held);
+    for (int i = 0; i < WAITING; i++) {
+        expect_end(waiting[i], USM_EVENT_COMPLETE);
+    }
+    CHECK_EQ(ran, 1);
+    expect_end(submit_task(queue, task_count, &ran), USM_EVENT_COMPLETE);
+    usm_event_release(last);
+    usm_event_release(gate);
+    usm_queue_release(queue);
+    usm_queue_release(other);
+}
+
 /* A task that submits to its own queue and to another, and waits for the other. */
 typedef struct nested {
     usm_queue *own, *other;
@@ -505,6 +539,7 @@ int main(void)
     RUN_SETTLED(a_dropped_queue_finishes_its_work);
     RUN_SETTLED(a_task_waits_for_its_own_queue);
     RUN_SETTLED(a_task_waits_for_another_queue);
+    RUN_SETTLED(many_tasks_wait_for_one_of_their_queue);
     RUN_SETTLED(a_task_submits_tasks);
     RUN_SETTLED(a_failure_that_a_task_passes_on);
     RUN_SETTLED(draining_all_queues);

@@ -31,6 +31,7 @@ void usm_host_queue_destroy(usm_queue *queue);
 bool usm_host_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
 usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                  usm_error *error);
+void usm_host_queue_blocks(usm_queue *queue, bool begins);
 void usm_host_queue_fork(usm_queue *queue, usm_fork_phase phase);
 
 /* An event of this backend is its task. */

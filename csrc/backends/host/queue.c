@@ -24,6 +24,7 @@ typedef struct host_queue {
     unsigned n_ready;
     unsigned tasks; /* submitted, not yet finished */
     unsigned threads, idle, max_threads;
+    unsigned blocked; /* threads whose tasks are stuck in waits; they do not count against max_threads */
     bool stopping;
     const usm_device *device;
     usm_priority priority;
@@ -109,6 +110,9 @@ static void *work(void *argument)
         if (--host->tasks == 0 && host->stopping) {
             pthread_cond_broadcast(&host->changed); /* the others found it stopping with this task left */
         }
+        if (host->threads > host->max_threads + host->blocked) {
+            break; /* it stood in for another, which goes on */
+        }
     }
     host->threads--;
     bool last = host->stopping && host->threads == 0;
@@ -177,9 +181,26 @@ static void put(host_queue *host, usm_host_task *task)
     host->n_ready++;
     if (host->n_ready <= host->idle) { /* idle threads that were signalled before still count as idle */
         pthread_cond_signal(&host->changed);
-    } else if (host->threads < host->max_threads) {
+    } else if (host->threads < host->max_threads + host->blocked) {
         add_thread(host); /* without it the threads that are there will come to it later */
     }
+}
+
+/* Waits that this thread is in: a signal handler may wait inside of one, or fork. */
+static _Thread_local unsigned waits_here;
+
+void usm_host_queue_blocks(usm_queue *queue, bool begins)
+{
+    host_queue *host = queue->native;
+    if (begins ? waits_here++ > 0 : --waits_here > 0) {
+        return;
+    }
+    pthread_mutex_lock(&host->lock);
+    host->blocked += begins ? 1u : -1u;
+    if (begins && host->n_ready > host->idle) {
+        add_thread(host);
+    }
+    pthread_mutex_unlock(&host->lock);
 }
 
 static void ready(usm_event *event)
@@ -229,6 +250,7 @@ void usm_host_queue_fork(usm_queue *queue, usm_fork_phase phase)
         host->first = host->last = NULL;
         host->n_ready = host->idle = 0;
         host->tasks = host->threads = current != NULL && current->queue == queue;
+        host->blocked = host->threads > 0 && waits_here > 0;
         usm_cond_init(&host->changed);
     }
     pthread_mutex_unlock(&host->lock);
