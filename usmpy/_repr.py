@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 EDGE = 3  # elements shown at each end of a long axis
 THRESHOLD = 1000  # elements up to which all are shown, where no axis is long
 LONG = 75
+DEEP = 6  # dimensions up to which elements are shown
 
 
 def _format(value: Any) -> str:
@@ -21,12 +22,11 @@ def _corner(array: USMArray, axis: int = 0) -> list[Any]:
     if array.ndim == 0:
         return [_format(array.item())]
     length = array.shape[0]
-    if array.size <= THRESHOLD and length <= LONG:
-        rows: list[Any] = list(range(length))
-    else:
+    rows: list[Any]
+    if length <= 2 * EDGE or (array.size <= THRESHOLD and length <= LONG):
         rows = list(range(length))
-        if length > 2 * EDGE:
-            rows = [*rows[:EDGE], None, *rows[-EDGE:]]
+    else:
+        rows = [*range(EDGE), None, *range(length - EDGE, length)]
     if array.ndim == 1:
         return [None if row is None else _format(array[row].item()) for row in rows]
     return [None if row is None else _corner(array[row], axis + 1) for row in rows]
@@ -43,6 +43,8 @@ def _join(nested: list[Any], indent: int, depth: int) -> str:
 def _elements(array: USMArray, indent: int) -> str:
     if array.size == 0:
         return "[]"
+    if array.ndim > DEEP:  # the corners alone would be too many
+        return f"<{array.size} elements>"
     try:
         nested = _corner(array)
     except Exception as error:
@@ -51,8 +53,6 @@ def _elements(array: USMArray, indent: int) -> str:
         return f"<{type(error).__name__}: {first[:120]}>"
     if array.ndim == 0:
         return str(nested[0])
-    if array.ndim > 6:
-        return f"<{array.size} elements>"
     return _join(nested, indent, array.ndim)
 
 
