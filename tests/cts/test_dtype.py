@@ -141,8 +141,6 @@ def test_pythons_own_types(kind, name):
         str,
         object,
         list,
-    ]
-    + [
         np.dtype(">i4"),
         np.dtype("U3"),
         np.dtype("M8[s]"),
@@ -154,7 +152,7 @@ def test_pythons_own_types(kind, name):
     ids=repr,
 )
 def test_what_is_no_type(thing):
-    with pytest.raises(TypeError, match="dtype is|name is|float32"):
+    with pytest.raises(TypeError, match="dtype is"):
         usmpy.DType(thing)
     if thing is not None:
         with pytest.raises(TypeError, match="dtype is"):
