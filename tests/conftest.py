@@ -49,6 +49,11 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_unconfigure():
+    """Cycles among the frozen have their end, too."""
+    gc.unfreeze()
+
+
 def pytest_runtest_logfinish():
     """Nor at the reports of the tests before, which are many in the end."""
     if len(gc.get_objects(generation=2)) > 20_000:

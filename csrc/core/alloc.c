@@ -157,12 +157,37 @@ void usm_alloc_release_deferred(usm_alloc *alloc)
     usm_deferred_push(&alloc->link.deferred);
 }
 
+/*
+ * Is this a task of the borrow whose end is recorded, but comes after the task? It was submitted in time, and
+ * may still use the memory.
+ */
+static bool is_before_the_end(usm_alloc *alloc)
+{
+    uint64_t stripe = usm_stripe_bit(alloc);
+    usm_hazard_lock(stripe);
+    usm_event *end = alloc->hazards.writer;
+    if (end != NULL) {
+        usm_event_retain(end);
+    }
+    usm_hazard_unlock(stripe);
+    if (end == NULL) {
+        return false;
+    }
+    bool before = usm_event_needs_current(end);
+    usm_event_release(end);
+    return before;
+}
+
 usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
                           void *argument, usm_error *error)
 {
     uint64_t stripe = usm_stripe_bit(alloc);
     usm_wait_list waits;
     usm_failure *cause = NULL;
+    if (USM_UNLIKELY((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0) &&
+        is_before_the_end(alloc)) {
+        return USM_OK;
+    }
     usm_wait_list_init(&waits);
     usm_hazard_lock(stripe);
     usm_status status = usm_hazard_collect(alloc, mode, &waits, &cause, error);
