@@ -11,7 +11,12 @@ import pytest
 import usmpy
 
 PATIENCE = 60
-pytestmark = pytest.mark.leaves_objects("a child's copies are its own; threads of the parent go on")
+pytestmark = [
+    pytest.mark.leaves_objects("a child's copies are its own; threads of the parent go on"),
+    pytest.mark.not_sanitized(
+        "AddressSanitizer forks with its allocator's locks as they are: a child may hang"
+    ),
+]
 
 
 def in_child(check):
