@@ -13,9 +13,7 @@ import usmpy
 PATIENCE = 60
 pytestmark = [
     pytest.mark.leaves_objects("a child's copies are its own; threads of the parent go on"),
-    pytest.mark.not_sanitized(
-        "AddressSanitizer forks with its allocator's locks as they are: a child may hang"
-    ),
+    pytest.mark.not_sanitized("its allocator's locks stay as they are at a fork: a child may hang"),
 ]
 
 

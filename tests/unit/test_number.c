@@ -119,8 +119,7 @@ static void integers(void)
         for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
             element element;
             memcpy(blank(&element), &patterns[i], info->itemsize);
-            /* The value of the pattern in two's complement, counted down from 2**bits where the sign is set.
-             */
+            /* Two's complement: counted down from 2**bits where the sign is set. */
             bool negative = is_signed && patterns[i] > all / 2;
             int64_t wanted = negative ? -(int64_t)(all - patterns[i]) - 1 : (int64_t)patterns[i];
             CHECK_EQ(usm_number_load_int(dtype, element.bytes + AT), wanted);
