@@ -329,7 +329,7 @@ def binding_error(signature):
 
         Old.__dlpack__ = Call()
     elif signature == "partial":
-        Old.__dlpack__ = functools.partial(lambda x: make(), 1)
+        Old.__dlpack__ = staticmethod(functools.partial(lambda x: make(), 1))
     elif signature == "on the instance":
         x = Old()
         x.__dlpack__ = lambda: make()
