@@ -215,7 +215,7 @@ def run(arguments, folder):
     ended = (logs / "status").exists()
     if not ended:
         test = (logs / "test").read_text() if (logs / "test").exists() else "the collection of the tests"
-        print(f"a finding, or a crash, in {test}")
+        print(f"a finding, a crash, or the end of the time, in {test}")
     status = (logs / "status").read_text() if ended else "did not end"
     print(f"sanitizers: {len(found)} reports; pytest: {status}; {time.monotonic() - start:.1f} s")
     return 1 if found or status != "0" else 0
