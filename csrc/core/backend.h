@@ -104,13 +104,6 @@ typedef struct usm_backend {
     usm_status (*queue_submit)(usm_queue *queue, usm_event *event, const usm_command *command,
                                usm_error *error);
 
-    /*
-     * A task of the queue is about to block in a wait of the core (begins), or goes on: meanwhile another of
-     * the queue's threads may have to run what it waits for. On the task's thread, no lock. NULL: the queue
-     * needs no thread to go on.
-     */
-    void (*queue_blocks)(usm_queue *queue, bool begins);
-
     /* Drops native parts of an event that has finished; the core frees the struct. Any thread. NULL: none. */
     void (*event_destroy)(usm_event *event);
 

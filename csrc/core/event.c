@@ -5,6 +5,7 @@
 #include "heap.h"
 #include "live.h"
 #include "sync.h"
+#include "worker.h"
 
 #include <string.h>
 
@@ -281,14 +282,6 @@ bool usm_event_needs_current(usm_event *event)
     return found;
 }
 
-/* Tells the queue of the task on this thread that it is stuck in a wait, or is not any more. */
-static void block(bool begins)
-{
-    if (current != NULL && current->queue->backend->queue_blocks != NULL) {
-        current->queue->backend->queue_blocks(current->queue, begins);
-    }
-}
-
 usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
                               usm_error *error)
 {
@@ -299,7 +292,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
         return usm_error_set(error, USM_DEADLOCK,
                              "this task cannot wait for an event that itself waits for this task");
     }
-    block(true);
+    usm_worker_block(true);
     usm_status status = USM_OK;
     usm_leaf *leaf = usm_leaf_of(event);
     pthread_mutex_lock(&leaf->mutex);
@@ -329,7 +322,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     }
     event->sleepers--;
     pthread_mutex_unlock(&leaf->mutex);
-    block(false);
+    usm_worker_block(false);
     return status;
 }
 

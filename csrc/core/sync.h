@@ -6,7 +6,8 @@
  *   2. the registry lock: backends, contexts, cached queues, the list of all queues
  *   3. one queue's lock
  *   4. hazard stripes, several at once, always in ascending index order
- *   5. one leaf stripe: an event's waiters, a pool's free lists; nothing is locked under it
+ *   5. one leaf stripe: an event's waiters, a pool's free lists; or one worker's lock; nothing is locked
+ *      under it
  *
  * Hazards and waiters share fixed arrays of locks, chosen by address, instead of a lock in each object:
  * objects stay small, taking the locks of many allocations needs a bit mask instead of a sort, and fork() can

@@ -28,6 +28,7 @@ SEEN_BY_BACKENDS = {
         "heap.h": "allocation that tests can make fail",
         "layout.h": "strides and the fastest axis",
         "sync.h": "clocks and condition variables",
+        "worker.h": "threads, and what runs tasks on them",
     },
     "fault": {
         "backend.h": "the seam",
@@ -203,7 +204,6 @@ STATE = {
     "backends/fault/fault.c": {"faults": "which call is to fail, in builds for tests"},
     "backends/host/device.c": {
         "processors": "those that the process may use, found once",
-        "pinned": "this thread sits on its part's processors already",
     },
     "backends/host/parallel.c": {"pool": "threads that help with large blocks, one pool a process"},
     "backends/host/sequence.c": {"usm_host_item": "the work-item of this thread"},
@@ -237,6 +237,7 @@ STATE = {
         "registry_depth": "how often this thread holds it",
         "once": "locks are made once",
     },
+    "core/worker.c": {"here": "whose thread this is, and where it was before it was pinned"},
     "py/deferred.c": {"scheduled": "a visit of the main thread is under way", "ended": "the interpreter is"},
     "py/module.c": {
         "usmpy_newest_state": "the module that calls without one, from other libraries' threads, mean",

@@ -142,11 +142,6 @@ static usm_status queue_submit(usm_queue *queue, usm_event *event, const usm_com
                                : usm_host_backend.queue_submit(queue, event, command, error);
 }
 
-static void queue_blocks(usm_queue *queue, bool begins)
-{
-    usm_host_backend.queue_blocks(queue, begins);
-}
-
 static void event_destroy(usm_event *event)
 {
     usm_host_backend.event_destroy(event);
@@ -180,7 +175,6 @@ const usm_backend usm_fault_backend = {
     .queue_run_now = queue_run_now,
     .queue_submit = queue_submit,
     .event_destroy = event_destroy,
-    .queue_blocks = queue_blocks,
     .queue_fork = queue_fork,
     .fork = fault_fork,
 };

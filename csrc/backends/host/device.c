@@ -1,9 +1,9 @@
 #include "host.h"
 
+#include "../../core/worker.h"
+
 #include <dlpack/dlpack.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +34,6 @@ static void find_processors(void)
     }
 }
 
-/* On threads that were pinned: what they start inherits their processors. */
-static _Thread_local bool pinned;
-
 void usm_host_pin_thread(const usm_device *device)
 {
     if (device->parent == NULL || processors.ids[0] < 0) {
@@ -47,35 +44,7 @@ void usm_host_pin_thread(const usm_device *device)
     for (unsigned i = 0; i < device->info.max_compute_units; i++) {
         CPU_SET(processors.ids[device->first_unit + i], &set);
     }
-    pinned = pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
-}
-
-static void unpin(pthread_attr_t *attributes)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (unsigned i = 0; i < processors.count; i++) {
-        CPU_SET(processors.ids[i], &set);
-    }
-    pthread_attr_setaffinity_np(attributes, sizeof set, &set);
-}
-
-bool usm_host_start_thread(void *(*run)(void *argument), void *argument)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-    sigset_t all, old;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (pinned) {
-        unpin(&attributes);
-    }
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    bool started = pthread_create(&thread, &attributes, run, argument) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attributes);
-    return started;
+    usm_thread_pin(&set);
 }
 
 /* "model name : AMD EPYC" of x86; other processors have no such line, and get the machine's name. */

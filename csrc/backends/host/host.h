@@ -3,6 +3,7 @@
 #define USM_HOST_HOST_H
 
 #include "../../core/backend.h"
+#include "../../core/worker.h"
 
 /* device.c */
 usm_status usm_host_start(usm_device ***devices, size_t *n_devices, usm_error *error);
@@ -10,11 +11,6 @@ usm_status usm_host_device_partition(usm_device *parent, uint32_t units, size_t 
                                      usm_error *error);
 /* Keeps the calling thread on the device's processors; the root device leaves it where it may run. */
 void usm_host_pin_thread(const usm_device *device);
-/*
- * A detached thread, without signals (they are for the interpreter's own threads), where the process may run,
- * also when the calling thread is pinned. False when the system has none for us.
- */
-bool usm_host_start_thread(void *(*run)(void *argument), void *argument);
 
 /* memory.c */
 usm_status usm_host_context_create(usm_context *context, usm_error *error);
@@ -31,7 +27,6 @@ void usm_host_queue_destroy(usm_queue *queue);
 bool usm_host_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
 usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                  usm_error *error);
-void usm_host_queue_blocks(usm_queue *queue, bool begins);
 void usm_host_queue_fork(usm_queue *queue, usm_fork_phase phase);
 
 /* An event of this backend is its task. */
@@ -39,7 +34,7 @@ typedef struct usm_host_task {
     usm_event event;
     usm_command command;
     usm_strided *strided; /* owned copy of a strided command's plan */
-    struct usm_host_task *next_ready;
+    usm_work work;
 } usm_host_task;
 
 /* event.c */

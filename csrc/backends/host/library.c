@@ -26,7 +26,6 @@ const usm_backend usm_host_backend = {
     .queue_run_now = usm_host_queue_run_now,
     .queue_submit = usm_host_queue_submit,
     .event_destroy = usm_host_event_destroy,
-    .queue_blocks = usm_host_queue_blocks,
     .queue_fork = usm_host_queue_fork,
     .fork = host_fork,
 };

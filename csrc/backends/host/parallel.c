@@ -5,6 +5,7 @@
 #include "host.h"
 
 #include "../../core/sync.h"
+#include "../../core/worker.h"
 
 #include <pthread.h>
 
@@ -77,7 +78,7 @@ static void *help(void *unused)
 static void add_helpers(unsigned wanted)
 {
     while (pool.idle < wanted && pool.threads < MAX_HELPERS && wanted-- > 0) {
-        if (!usm_host_start_thread(help, NULL)) {
+        if (!usm_thread_start(help, NULL)) {
             break;
         }
         pool.threads++;

@@ -1,0 +1,186 @@
+#include "worker.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+/* A thread without work for so long ends; the next task starts another. */
+#define IDLE_NS INT64_C(5000000000)
+
+static _Thread_local struct {
+    usm_worker *worker; /* whose thread this is; NULL: nobody's */
+    unsigned waits;     /* that it is in: a signal handler may wait inside of one, or fork */
+    bool pinned;
+    cpu_set_t processors; /* where it was before it was pinned */
+} here;
+
+bool usm_thread_start(void *(*run)(void *argument), void *argument)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, old;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (here.pinned) {
+        pthread_attr_setaffinity_np(&attributes, sizeof here.processors, &here.processors);
+    }
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool started = pthread_create(&thread, &attributes, run, argument) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+void usm_thread_pin(const cpu_set_t *processors)
+{
+    here.pinned = pthread_getaffinity_np(pthread_self(), sizeof here.processors, &here.processors) == 0 &&
+                  pthread_setaffinity_np(pthread_self(), sizeof *processors, processors) == 0;
+}
+
+/* A thread may go when nothing is left that could become ready later. Lock held. */
+static usm_work *next_work(usm_worker *worker)
+{
+    int64_t deadline = usm_clock_ns() + IDLE_NS;
+    while (worker->first == NULL) {
+        if (worker->stopping && worker->tasks == 0) {
+            return NULL;
+        }
+        bool in_time = usm_cond_wait_until(&worker->changed, &worker->lock, deadline);
+        if (!in_time && worker->first == NULL) {
+            if (worker->tasks == 0) {
+                return NULL;
+            }
+            deadline = usm_clock_ns() + IDLE_NS;
+        }
+    }
+    usm_work *work = worker->first;
+    worker->first = work->next;
+    worker->n_ready--;
+    if (worker->first == NULL) {
+        worker->last = NULL;
+    }
+    return work;
+}
+
+static void free_worker(usm_worker *worker)
+{
+    pthread_cond_destroy(&worker->changed);
+    pthread_mutex_destroy(&worker->lock);
+    free(worker);
+}
+
+static void *live(void *argument)
+{
+    usm_worker *worker = argument;
+    pthread_setname_np(pthread_self(), "usmpy-queue");
+    if (worker->begin != NULL) {
+        worker->begin(worker);
+    }
+    here.worker = worker;
+    pthread_mutex_lock(&worker->lock);
+    for (usm_work *work; (work = next_work(worker)) != NULL;) {
+        worker->idle--;
+        pthread_mutex_unlock(&worker->lock);
+        work->run(work); /* may drop the worker; the task is gone afterwards */
+        pthread_mutex_lock(&worker->lock);
+        worker->idle++;
+        if (--worker->tasks == 0 && worker->stopping) {
+            pthread_cond_broadcast(&worker->changed); /* the others found it stopping with this task left */
+        }
+        if (worker->threads > worker->max_threads + worker->blocked) {
+            break; /* it stood in for another, which goes on */
+        }
+    }
+    worker->threads--;
+    worker->idle--;
+    bool last = worker->stopping && worker->threads == 0;
+    pthread_mutex_unlock(&worker->lock);
+    if (last) {
+        free_worker(worker);
+    }
+    return NULL;
+}
+
+/* Lock held. False when the system has no thread for us. */
+static bool add_thread(usm_worker *worker)
+{
+    bool started = usm_thread_start(live, worker);
+    worker->threads += started;
+    worker->idle += started;
+    return started;
+}
+
+void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self))
+{
+    *worker = (usm_worker){.max_threads = max_threads, .begin = begin};
+    pthread_mutex_init(&worker->lock, NULL);
+    usm_cond_init(&worker->changed);
+}
+
+usm_status usm_worker_announce(usm_worker *worker, const char *backend, usm_error *error)
+{
+    pthread_mutex_lock(&worker->lock);
+    bool enough = worker->threads > 0 || add_thread(worker);
+    worker->tasks += enough;
+    pthread_mutex_unlock(&worker->lock);
+    return enough ? USM_OK
+                  : usm_error_driver(error, USM_DRIVER, backend, 0, "",
+                                     "the system refused a thread for this queue; see ulimit -u");
+}
+
+void usm_worker_put(usm_worker *worker, usm_work *work)
+{
+    pthread_mutex_lock(&worker->lock);
+    work->next = NULL;
+    *(worker->last != NULL ? &worker->last->next : &worker->first) = work;
+    worker->last = work;
+    worker->n_ready++;
+    if (worker->n_ready <= worker->idle) { /* idle threads that were signalled before still count as idle */
+        pthread_cond_signal(&worker->changed);
+    } else if (worker->threads < worker->max_threads + worker->blocked) {
+        add_thread(worker); /* without it the threads that are there will come to it later */
+    }
+    pthread_mutex_unlock(&worker->lock);
+}
+
+void usm_worker_drop(usm_worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    worker->stopping = true;
+    bool unused = worker->threads == 0;
+    pthread_cond_broadcast(&worker->changed);
+    pthread_mutex_unlock(&worker->lock);
+    if (unused) {
+        free_worker(worker);
+    }
+}
+
+void usm_worker_block(bool begins)
+{
+    usm_worker *worker = here.worker;
+    if (worker == NULL || (begins ? here.waits++ > 0 : --here.waits > 0)) {
+        return;
+    }
+    pthread_mutex_lock(&worker->lock);
+    worker->blocked += begins ? 1u : -1u;
+    if (begins && worker->n_ready > worker->idle) {
+        add_thread(worker);
+    }
+    pthread_mutex_unlock(&worker->lock);
+}
+
+void usm_worker_fork(usm_worker *worker, usm_fork_phase phase)
+{
+    if (phase == USM_FORK_PREPARE) {
+        pthread_mutex_lock(&worker->lock);
+        return;
+    }
+    if (phase == USM_FORK_CHILD) { /* its threads are in the parent, but for one that forks inside a task */
+        worker->first = worker->last = NULL;
+        worker->n_ready = worker->idle = 0;
+        worker->tasks = worker->threads = here.worker == worker;
+        worker->blocked = worker->threads > 0 && here.waits > 0;
+        usm_cond_init(&worker->changed);
+    }
+    pthread_mutex_unlock(&worker->lock);
+}

@@ -1,0 +1,677 @@
+/* Threads that run a queue's tasks: how many, in which order, when they come and go; refusals, forks. */
+#include "check.h"
+#include "support.h"
+
+#include "core/worker.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+enum { MANY = 64 };
+
+/* An owner: the worker frees the block. */
+typedef struct owner {
+    usm_worker worker;
+    _Atomic int begun; /* threads */
+} owner;
+
+/* A task, and what may happen in it. */
+typedef struct job {
+    usm_work work;
+    usm_worker *worker; /* that runs it */
+    gate *gate;         /* stops there */
+    bool waits;         /* says that it waits at the gate */
+    bool drops;         /* lets go of the worker */
+    _Atomic int order;  /* began as the n-th, from 1; 0: did not begin */
+} job;
+
+static _Atomic int n_begun, n_ran;
+
+static usm_worker *new_worker(unsigned max_threads, void (*begin)(usm_worker *))
+{
+    owner *owner = malloc(sizeof *owner);
+    memset(owner, 0xff, sizeof *owner); /* nobody has to zero it */
+    usm_worker_init(&owner->worker, max_threads, begin);
+    owner->begun = 0;
+    return &owner->worker;
+}
+
+static void announce(usm_worker *worker)
+{
+    usm_error error;
+    CHECK_OK(usm_worker_announce(worker, "host", &error));
+}
+
+static void run_job(usm_work *work)
+{
+    job *job = (struct job *)work; /* its first member */
+    CHECK_EQ(job->order, 0);
+    job->order = 1 + atomic_fetch_add(&n_begun, 1);
+    if (job->waits) {
+        usm_worker_block(true);
+    }
+    if (job->gate != NULL) {
+        gate_pass(job->gate);
+    }
+    if (job->waits) {
+        usm_worker_block(false);
+    }
+    if (job->drops) {
+        usm_worker_drop(job->worker);
+    }
+    atomic_fetch_add(&n_ran, 1); /* from here on the job may be gone */
+}
+
+static void put(usm_worker *worker, job *job)
+{
+    job->work.run = run_job;
+    job->worker = worker;
+    usm_worker_put(worker, &job->work);
+}
+
+static void submit(usm_worker *worker, job *job)
+{
+    announce(worker);
+    put(worker, job);
+}
+
+static void await_ran(int wanted)
+{
+    while (n_ran < wanted) { /* the watchdog ends it */
+        sleep_ms(1);
+    }
+}
+
+static int threads(void)
+{
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
+        char path[300], name[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file != NULL) {
+            n += entry->d_name[0] != '.' && fgets(name, sizeof name, file) != NULL &&
+                 strcmp(name, "usmpy-queue\n") == 0;
+            fclose(file);
+        }
+    }
+    closedir(tasks);
+    return n;
+}
+
+static void await_threads(int wanted, int ms)
+{
+    for (; threads() != wanted; ms--) {
+        if (ms == 0) {
+            CHECK_FAIL("%d threads, not %d", threads(), wanted);
+        }
+        sleep_ms(1);
+    }
+}
+
+static void threads_start_on_first_need(void)
+{
+    usm_worker *worker = new_worker(2, NULL);
+    CHECK_EQ(worker->threads, 0);
+    announce(worker);
+    await_threads(1, 10000);
+    job job = {.order = 0};
+    put(worker, &job);
+    await_ran(1);
+    CHECK_EQ(worker->threads, 1);
+    usm_worker_drop(worker);
+}
+
+static void an_unused_worker_is_freed(void)
+{
+    usm_worker_drop(new_worker(1, NULL));
+    CHECK_EQ(threads(), 0);
+}
+
+static void tasks_begin_in_the_order_in_which_they_became_ready(void)
+{
+    usm_worker *worker = new_worker(1, NULL);
+    gate held = GATE_CLOSED;
+    job first = {.gate = &held}, jobs[MANY] = {{.order = 0}};
+    for (int i = 0; i <= MANY; i++) {
+        announce(worker);
+    }
+    put(worker, &first);
+    gate_await(&held, 1);
+    for (int i = 0; i < MANY; i++) {
+        put(worker, &jobs[i * 5 % MANY]);
+    }
+    gate_open(&held);
+    await_ran(1 + MANY);
+    for (int i = 0; i < MANY; i++) {
+        CHECK_EQ(jobs[i * 5 % MANY].order, 2 + i);
+    }
+    usm_worker_drop(worker);
+}
+
+static void as_many_threads_as_there_are_tasks_up_to_the_limit(void)
+{
+    usm_worker *worker = new_worker(3, NULL);
+    gate held = GATE_CLOSED;
+    job jobs[8] = {{.order = 0}};
+    for (int i = 0; i < 8; i++) {
+        jobs[i].gate = &held;
+        submit(worker, &jobs[i]);
+        gate_await(&held, i < 3 ? i + 1 : 3);
+        await_threads(i < 3 ? i + 1 : 3, 10000);
+    }
+    sleep_ms(20);
+    CHECK_EQ(gate_arrived(&held), 3);
+    gate_open(&held);
+    await_ran(8);
+    CHECK_EQ(threads(), 3);
+    usm_worker_drop(worker);
+}
+
+/* A task that waits gives its place to another one, which gives it back. */
+static void tasks_that_wait_do_not_count(void)
+{
+    usm_worker *worker = new_worker(1, NULL);
+    gate held = GATE_CLOSED, next = GATE_CLOSED;
+    job waiting = {.gate = &held, .waits = true}, second = {.gate = &next}, third = {.order = 0};
+    announce(worker);
+    submit(worker, &waiting);
+    gate_await(&held, 1);
+    put(worker, &second);
+    gate_await(&next, 1);
+    submit(worker, &third);
+    sleep_ms(10);
+    CHECK_EQ(third.order, 0); /* one waits, one runs */
+    gate_open(&held);
+    gate_open(&next);
+    await_ran(3);
+    await_threads(1, 10000);
+    usm_worker_drop(worker);
+}
+
+/* The same where the other task is there first. */
+static void a_task_that_begins_to_wait_lets_others_run(void)
+{
+    usm_worker *worker = new_worker(1, NULL);
+    gate first = GATE_CLOSED, held = GATE_CLOSED;
+    job holding = {.gate = &first}, waiting = {.gate = &held, .waits = true}, last = {.order = 0};
+    submit(worker, &holding);
+    gate_await(&first, 1);
+    submit(worker, &waiting);
+    submit(worker, &last);
+    gate_open(&first);
+    await_ran(2);
+    CHECK(last.order == 3);
+    gate_open(&held);
+    await_ran(3);
+    usm_worker_drop(worker);
+}
+
+static void waits_of_other_threads_are_nothing_to_a_worker(void)
+{
+    usm_worker_block(true);
+    usm_worker_block(false);
+    tasks_begin_in_the_order_in_which_they_became_ready();
+}
+
+static void a_dropped_worker_runs_what_was_announced(void)
+{
+    usm_worker *worker = new_worker(2, NULL);
+    gate held = GATE_CLOSED;
+    job first = {.gate = &held}, ready = {.order = 0}, late = {.order = 0};
+    submit(worker, &first);
+    gate_await(&held, 1);
+    submit(worker, &ready);
+    announce(worker);
+    usm_worker_drop(worker);
+    gate_open(&held);
+    await_ran(2);
+    sleep_ms(5);
+    CHECK(threads() > 0);
+    put(worker, &late);
+    await_ran(3);
+}
+
+static void the_last_task_drops_its_worker(void)
+{
+    for (int round = 0; round < 50; round++) {
+        n_ran = 0;
+        usm_worker *worker = new_worker(2, NULL);
+        gate held = GATE_CLOSED;
+        job first = {.gate = &held}, second = {.gate = &held}, last = {.drops = true};
+        submit(worker, &first);
+        submit(worker, &second);
+        gate_await(&held, 2);
+        gate_open(&held);
+        await_ran(2);
+        submit(worker, &last);
+        await_ran(3);
+        await_threads(0, 10000);
+    }
+}
+
+/* What the thread of a task looks like from inside. */
+typedef struct look {
+    job job;
+    sigset_t blocked;
+    cpu_set_t processors;
+    usm_worker *elsewhere; /* runs `next` */
+    struct look *next;
+} look;
+
+static void look_around(usm_work *work)
+{
+    look *look = (struct look *)work;
+    pthread_sigmask(SIG_SETMASK, NULL, &look->blocked);
+    pthread_getaffinity_np(pthread_self(), sizeof look->processors, &look->processors);
+    if (look->elsewhere != NULL) {
+        announce(look->elsewhere);
+        look->next->job.work.run = look_around;
+        usm_worker_put(look->elsewhere, &look->next->job.work);
+    }
+    atomic_fetch_add(&n_ran, 1);
+}
+
+static void no_signal_comes_to_a_thread(void)
+{
+    usm_worker *worker = new_worker(1, NULL);
+    look look = {.elsewhere = NULL};
+    sigset_t before, after;
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    announce(worker);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    for (int signal = 1; signal < 32; signal++) {
+        CHECK_EQ(sigismember(&before, signal), sigismember(&after, signal));
+    }
+    look.job.work.run = look_around;
+    usm_worker_put(worker, &look.job.work);
+    await_ran(1);
+    for (int signal = 1; signal < 32; signal++) {
+        if (signal != SIGKILL && signal != SIGSTOP) {
+            CHECK(sigismember(&look.blocked, signal));
+        }
+    }
+    usm_worker_drop(worker);
+}
+
+static _Thread_local int begun_here;
+
+static void begin_counted(usm_worker *worker)
+{
+    begun_here++;
+    atomic_fetch_add(&((owner *)worker)->begun, 1);
+}
+
+static void run_begun(usm_work *work)
+{
+    CHECK_EQ(begun_here, 1);
+    run_job(work);
+}
+
+static void each_thread_begins_once_before_its_tasks(void)
+{
+    usm_worker *worker = new_worker(2, begin_counted);
+    gate held = GATE_CLOSED, more = GATE_CLOSED;
+    job jobs[4] = {{.gate = &held}, {.gate = &held}, {.gate = &more}, {.gate = &more}};
+    for (int i = 0; i < 4; i++) {
+        announce(worker);
+        jobs[i].work.run = run_begun;
+        usm_worker_put(worker, &jobs[i].work);
+    }
+    gate_await(&held, 2);
+    gate_open(&held);
+    gate_await(&more, 2);
+    CHECK_EQ(((owner *)worker)->begun, 2);
+    gate_open(&more);
+    await_ran(4);
+    usm_worker_drop(worker);
+}
+
+static void begin_pinned(usm_worker *worker)
+{
+    cpu_set_t processors;
+    (void)worker;
+    CHECK_EQ(sched_getaffinity(0, sizeof processors, &processors), 0);
+    int first = 0;
+    while (!CPU_ISSET(first, &processors)) {
+        first++;
+    }
+    CPU_ZERO(&processors);
+    CPU_SET(first, &processors);
+    usm_thread_pin(&processors);
+}
+
+/* Threads that are started on a pinned one, and on one of those, are not bound to its processor. */
+static void a_pinned_thread_starts_others_that_are_not(void)
+{
+    usm_worker *pinned = new_worker(1, begin_pinned), *again = new_worker(1, begin_pinned),
+               *plain = new_worker(1, NULL);
+    look last = {.elsewhere = NULL}, second = {.elsewhere = plain, .next = &last},
+         first = {.elsewhere = again, .next = &second};
+    cpu_set_t all;
+    CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    announce(pinned);
+    first.job.work.run = look_around;
+    usm_worker_put(pinned, &first.job.work);
+    await_ran(3);
+    CHECK_EQ(CPU_COUNT(&first.processors), 1);
+    CHECK_EQ(CPU_COUNT(&second.processors), 1);
+    CHECK(CPU_EQUAL(&last.processors, &all));
+    usm_worker_drop(pinned);
+    usm_worker_drop(again);
+    usm_worker_drop(plain);
+}
+
+/* From now on the system has no thread, or has them again: none has room for so large a stack. */
+static void refuse_threads(bool refuse)
+{
+    static pthread_attr_t plain, huge;
+    if (refuse) {
+        CHECK_EQ(pthread_getattr_default_np(&plain), 0);
+        CHECK_EQ(pthread_getattr_default_np(&huge), 0);
+        CHECK_EQ(pthread_attr_setstacksize(&huge, (size_t)1 << 50), 0);
+    }
+    CHECK_EQ(pthread_setattr_default_np(refuse ? &huge : &plain), 0);
+}
+
+static void a_refused_thread_is_an_error(void)
+{
+    usm_worker *worker = new_worker(2, NULL), *unused = new_worker(2, NULL);
+    usm_error error;
+    job job = {.order = 0};
+    refuse_threads(true);
+    CHECK_EQ(usm_worker_announce(worker, "cuda", &error), USM_DRIVER);
+    CHECK_EQ(strcmp(error.backend, "cuda"), 0);
+    CHECK(strstr(error.text, "refused a thread") != NULL);
+    CHECK_EQ(usm_worker_announce(unused, "host", &error), USM_DRIVER);
+    usm_worker_drop(unused);
+    refuse_threads(false);
+    submit(worker, &job);
+    await_ran(1);
+    usm_worker_drop(worker);
+    await_threads(0, 4000); /* it does not wait for what was refused */
+}
+
+static void without_more_threads_those_that_are_there_do_it(void)
+{
+    usm_worker *worker = new_worker(4, NULL);
+    gate held = GATE_CLOSED;
+    job first = {.gate = &held}, jobs[4] = {{.order = 0}};
+    submit(worker, &first);
+    gate_await(&held, 1);
+    refuse_threads(true);
+    for (int i = 0; i < 4; i++) {
+        submit(worker, &jobs[i]);
+    }
+    refuse_threads(false);
+    gate_open(&held);
+    await_ran(5);
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(jobs[i].order, 2 + i);
+    }
+    usm_worker_drop(worker);
+}
+
+static void idle_threads_end_unless_a_task_is_announced(void)
+{
+    usm_worker *expecting = new_worker(1, NULL), *idle = new_worker(2, NULL);
+    gate held = GATE_CLOSED;
+    job jobs[2] = {{.gate = &held}, {.gate = &held}}, late = {.order = 0}, again = {.order = 0};
+    announce(expecting);
+    submit(idle, &jobs[0]);
+    submit(idle, &jobs[1]);
+    gate_await(&held, 2);
+    gate_open(&held);
+    await_threads(3, 4000);
+    await_threads(1, 10000);
+    sleep_ms(200); /* the one that is left was the first to be idle */
+    CHECK_EQ(threads(), 1);
+    put(expecting, &late);
+    await_ran(3);
+    submit(idle, &again);
+    await_ran(4);
+    usm_worker_drop(expecting);
+    usm_worker_drop(idle);
+}
+
+static pid_t fork_with(usm_worker *worker)
+{
+    usm_worker_fork(worker, USM_FORK_PREPARE);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    usm_worker_fork(worker, child == 0 ? USM_FORK_CHILD : USM_FORK_PARENT);
+    if (child == 0) {
+        sigset_t alarms;
+        sigemptyset(&alarms);
+        sigaddset(&alarms, SIGALRM);
+        pthread_sigmask(SIG_UNBLOCK, &alarms, NULL); /* of a thread of a worker */
+        watchdog(30);                                /* alarms are not inherited */
+    }
+    return child;
+}
+
+static void await_child(pid_t child)
+{
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        CHECK_FAIL("the child ended with status %#x", (unsigned)status);
+    }
+}
+
+static void end_child(usm_work *work)
+{
+    job *job = (struct job *)work;
+    CHECK(n_ran > 0); /* the task that forked, which this thread ended before */
+    usm_worker_drop(job->worker);
+    _exit(0);
+}
+
+/* In the child the thread goes on with what comes next, as it does here. */
+static void run_fork(usm_work *work)
+{
+    job *job = (struct job *)work;
+    static struct job next;
+    pid_t child = fork_with(job->worker);
+    if (child == 0) {
+        next = (struct job){.work.run = end_child, .worker = job->worker};
+        announce(job->worker);
+        usm_worker_put(job->worker, &next.work);
+        sleep_ms(10);
+        CHECK_EQ(n_ran, 0); /* there is no other thread */
+    } else {
+        await_child(child);
+    }
+    atomic_fetch_add(&n_ran, 1);
+}
+
+static void a_task_that_forks_goes_on_in_both(void)
+{
+    usm_worker *worker = new_worker(1, NULL);
+    job forks = {.worker = worker, .work.run = run_fork}, behind = {.order = 0};
+    announce(worker);
+    usm_worker_put(worker, &forks.work);
+    await_ran(1);
+    submit(worker, &behind);
+    await_ran(2);
+    usm_worker_drop(worker);
+}
+
+#ifndef __SANITIZE_THREAD__ /* which does not support threads that start in such a child */
+static void a_worker_goes_on_in_the_child(void)
+{
+    usm_worker *worker = new_worker(2, NULL);
+    job before = {.order = 0}, after = {.order = 0};
+    submit(worker, &before);
+    await_ran(1);
+    pid_t child = fork_with(worker);
+    submit(worker, &after);
+    await_ran(2);
+    usm_worker_drop(worker);
+    if (child == 0) {
+        _exit(0);
+    }
+    await_child(child);
+}
+
+static void tasks_of_other_threads_are_forgotten_in_the_child(void)
+{
+    usm_worker *worker = new_worker(1, NULL);
+    gate held = GATE_CLOSED;
+    job running = {.gate = &held}, ready = {.order = 0}, after = {.order = 0};
+    submit(worker, &running);
+    gate_await(&held, 1);
+    submit(worker, &ready);
+    announce(worker); /* of a task that waits for others */
+    pid_t child = fork_with(worker);
+    if (child == 0) {
+        submit(worker, &after);
+        await_ran(1);
+        usm_worker_drop(worker); /* which waits for nothing that was announced in the parent */
+        await_threads(0, 4000);
+        CHECK_EQ(ready.order, 0);
+        _exit(0);
+    }
+    await_child(child);
+    gate_open(&held);
+    put(worker, &after);
+    await_ran(3);
+    CHECK_EQ(after.order, 3);
+    usm_worker_drop(worker);
+}
+
+/* The one wait of the child is that of the thread that forked: its place is free, and is taken back. */
+static void run_fork_in_a_wait(usm_work *work)
+{
+    job *job = (struct job *)work;
+    static struct job others[2];
+    static gate held = GATE_CLOSED;
+    usm_worker_block(true);
+    pid_t child = fork_with(job->worker);
+    if (child == 0) {
+        others[0].gate = &held;
+        submit(job->worker, &others[0]);
+        gate_await(&held, 1);
+        usm_worker_block(false);
+        gate_open(&held);
+        await_threads(1, 4000);
+        others[1] = (struct job){.work.run = end_child, .worker = job->worker};
+        announce(job->worker);
+        usm_worker_put(job->worker, &others[1].work);
+    } else {
+        await_child(child);
+        usm_worker_block(false);
+    }
+    atomic_fetch_add(&n_ran, 1);
+}
+
+static void a_task_that_forks_in_a_wait(void)
+{
+    usm_worker *worker = new_worker(1, NULL);
+    job forks = {.worker = worker, .work.run = run_fork_in_a_wait};
+    announce(worker);
+    usm_worker_put(worker, &forks.work);
+    await_ran(1);
+    usm_worker_drop(worker);
+}
+#endif
+
+/* Several threads submit to one worker and to their own, which come and go; tasks wait and submit others. */
+enum { SUBMITTERS = 4, ROUNDS = 30, JOBS = 40 };
+
+typedef struct burst {
+    usm_work work;
+    usm_worker *worker;
+    struct burst *next; /* submitted by this one */
+    bool waits;
+} burst;
+
+static usm_worker *shared;
+
+static void run_burst(usm_work *work)
+{
+    burst *burst = (struct burst *)work;
+    if (burst->next != NULL) {
+        announce(burst->next->worker);
+        usm_worker_put(burst->next->worker, &burst->next->work);
+    }
+    if (burst->waits) {
+        usm_worker_block(true);
+        sched_yield();
+        usm_worker_block(false);
+    }
+    free(burst);
+    atomic_fetch_add(&n_ran, 1);
+}
+
+static void *submit_bursts(void *argument)
+{
+    uint64_t seed = (uint64_t)(intptr_t)argument;
+    for (long round = scaled(ROUNDS); round > 0; round--) {
+        usm_worker *own = new_worker(1 + (unsigned)random_below(&seed, 3), NULL);
+        for (int i = 0; i < JOBS; i++) {
+            burst *first = malloc(sizeof *first), *next = malloc(sizeof *next);
+            /* `own` is alive in a task of its own, `shared` in all of them. */
+            usm_worker *worker = random_below(&seed, 3) == 0 ? shared : own;
+            *next = (burst){{.run = run_burst}, shared, NULL, random_below(&seed, 4) == 0};
+            *first = (burst){{.run = run_burst}, worker, next, random_below(&seed, 4) == 0};
+            announce(worker);
+            usm_worker_put(worker, &first->work);
+        }
+        usm_worker_drop(own);
+    }
+    return NULL;
+}
+
+static void many_threads_and_workers(void)
+{
+    pthread_t submitters[SUBMITTERS];
+    shared = new_worker(3, NULL);
+    for (intptr_t i = 0; i < SUBMITTERS; i++) {
+        CHECK_EQ(pthread_create(&submitters[i], NULL, submit_bursts, (void *)(i + 1)), 0);
+    }
+    for (int i = 0; i < SUBMITTERS; i++) {
+        pthread_join(submitters[i], NULL);
+    }
+    await_ran(2 * SUBMITTERS * JOBS * (int)scaled(ROUNDS));
+    usm_worker_drop(shared);
+}
+
+/* Each test drops its workers: their threads end at once. */
+#define RUN_ALONE(test)         \
+    do {                        \
+        n_begun = n_ran = 0;    \
+        RUN(test);              \
+        await_threads(0, 4000); \
+    } while (0)
+
+int main(void)
+{
+    watchdog(100);
+    RUN_ALONE(threads_start_on_first_need);
+    RUN_ALONE(an_unused_worker_is_freed);
+    RUN_ALONE(tasks_begin_in_the_order_in_which_they_became_ready);
+    RUN_ALONE(as_many_threads_as_there_are_tasks_up_to_the_limit);
+    RUN_ALONE(tasks_that_wait_do_not_count);
+    RUN_ALONE(a_task_that_begins_to_wait_lets_others_run);
+    RUN_ALONE(waits_of_other_threads_are_nothing_to_a_worker);
+    RUN_ALONE(a_dropped_worker_runs_what_was_announced);
+    RUN_ALONE(the_last_task_drops_its_worker);
+    RUN_ALONE(no_signal_comes_to_a_thread);
+    RUN_ALONE(each_thread_begins_once_before_its_tasks);
+    RUN_ALONE(a_pinned_thread_starts_others_that_are_not);
+    RUN_ALONE(a_refused_thread_is_an_error);
+    RUN_ALONE(without_more_threads_those_that_are_there_do_it);
+    RUN_ALONE(a_task_that_forks_goes_on_in_both);
+#ifndef __SANITIZE_THREAD__
+    RUN_ALONE(a_worker_goes_on_in_the_child);
+    RUN_ALONE(tasks_of_other_threads_are_forgotten_in_the_child);
+    RUN_ALONE(a_task_that_forks_in_a_wait);
+#endif
+    RUN_ALONE(many_threads_and_workers);
+    RUN_ALONE(idle_threads_end_unless_a_task_is_announced);
+    return 0;
+}
