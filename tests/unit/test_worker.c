@@ -1,116 +1,10 @@
-/* Threads that run a queue's tasks: how many, in which order, when they come and go; refusals, forks. */
+/* Threads that run a queue's tasks: how many, in which order, when they come and go; refusals. */
 #include "check.h"
-#include "support.h"
+#include "jobs.h"
 
-#include "core/worker.h"
-
-#include <dirent.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 
 enum { MANY = 64 };
-
-/* An owner: the worker frees the block. */
-typedef struct owner {
-    usm_worker worker;
-    _Atomic int begun; /* threads */
-} owner;
-
-/* A task, and what may happen in it. */
-typedef struct job {
-    usm_work work;
-    usm_worker *worker; /* that runs it */
-    gate *gate;         /* stops there */
-    bool waits;         /* says that it waits at the gate */
-    bool drops;         /* lets go of the worker */
-    _Atomic int order;  /* began as the n-th, from 1; 0: did not begin */
-} job;
-
-static _Atomic int n_begun, n_ran;
-
-static usm_worker *new_worker(unsigned max_threads, void (*begin)(usm_worker *))
-{
-    owner *owner = malloc(sizeof *owner);
-    memset(owner, 0xff, sizeof *owner); /* nobody has to zero it */
-    usm_worker_init(&owner->worker, max_threads, begin);
-    owner->begun = 0;
-    return &owner->worker;
-}
-
-static void announce(usm_worker *worker)
-{
-    usm_error error;
-    CHECK_OK(usm_worker_announce(worker, "host", &error));
-}
-
-static void run_job(usm_work *work)
-{
-    job *job = (struct job *)work; /* its first member */
-    CHECK_EQ(job->order, 0);
-    job->order = 1 + atomic_fetch_add(&n_begun, 1);
-    if (job->waits) {
-        usm_worker_block(true);
-    }
-    if (job->gate != NULL) {
-        gate_pass(job->gate);
-    }
-    if (job->waits) {
-        usm_worker_block(false);
-    }
-    if (job->drops) {
-        usm_worker_drop(job->worker);
-    }
-    atomic_fetch_add(&n_ran, 1); /* from here on the job may be gone */
-}
-
-static void put(usm_worker *worker, job *job)
-{
-    job->work.run = run_job;
-    job->worker = worker;
-    usm_worker_put(worker, &job->work);
-}
-
-static void submit(usm_worker *worker, job *job)
-{
-    announce(worker);
-    put(worker, job);
-}
-
-static void await_ran(int wanted)
-{
-    while (n_ran < wanted) { /* the watchdog ends it */
-        sleep_ms(1);
-    }
-}
-
-static int threads(void)
-{
-    int n = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    for (struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
-        char path[300], name[32] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
-        FILE *file = fopen(path, "r");
-        if (file != NULL) {
-            n += entry->d_name[0] != '.' && fgets(name, sizeof name, file) != NULL &&
-                 strcmp(name, "usmpy-queue\n") == 0;
-            fclose(file);
-        }
-    }
-    closedir(tasks);
-    return n;
-}
-
-static void await_threads(int wanted, int ms)
-{
-    for (; threads() != wanted; ms--) {
-        if (ms == 0) {
-            CHECK_FAIL("%d threads, not %d", threads(), wanted);
-        }
-        sleep_ms(1);
-    }
-}
 
 static void threads_start_on_first_need(void)
 {
@@ -437,148 +331,6 @@ static void idle_threads_end_unless_a_task_is_announced(void)
     usm_worker_drop(idle);
 }
 
-static pid_t fork_with(usm_worker *worker)
-{
-    usm_worker_fork(worker, USM_FORK_PREPARE);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    usm_worker_fork(worker, child == 0 ? USM_FORK_CHILD : USM_FORK_PARENT);
-    if (child == 0) {
-        sigset_t alarms;
-        sigemptyset(&alarms);
-        sigaddset(&alarms, SIGALRM);
-        pthread_sigmask(SIG_UNBLOCK, &alarms, NULL); /* of a thread of a worker */
-        watchdog(30);                                /* alarms are not inherited */
-    }
-    return child;
-}
-
-static void await_child(pid_t child)
-{
-    int status;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        CHECK_FAIL("the child ended with status %#x", (unsigned)status);
-    }
-}
-
-static void end_child(usm_work *work)
-{
-    job *job = (struct job *)work;
-    CHECK(n_ran > 0); /* the task that forked, which this thread ended before */
-    usm_worker_drop(job->worker);
-    _exit(0);
-}
-
-/* In the child the thread goes on with what comes next, as it does here. */
-static void run_fork(usm_work *work)
-{
-    job *job = (struct job *)work;
-    static struct job next;
-    pid_t child = fork_with(job->worker);
-    if (child == 0) {
-        next = (struct job){.work.run = end_child, .worker = job->worker};
-        announce(job->worker);
-        usm_worker_put(job->worker, &next.work);
-        sleep_ms(10);
-        CHECK_EQ(n_ran, 0); /* there is no other thread */
-    } else {
-        await_child(child);
-    }
-    atomic_fetch_add(&n_ran, 1);
-}
-
-static void a_task_that_forks_goes_on_in_both(void)
-{
-    usm_worker *worker = new_worker(1, NULL);
-    job forks = {.worker = worker, .work.run = run_fork}, behind = {.order = 0};
-    announce(worker);
-    usm_worker_put(worker, &forks.work);
-    await_ran(1);
-    submit(worker, &behind);
-    await_ran(2);
-    usm_worker_drop(worker);
-}
-
-#ifndef __SANITIZE_THREAD__ /* which does not support threads that start in such a child */
-static void a_worker_goes_on_in_the_child(void)
-{
-    usm_worker *worker = new_worker(2, NULL);
-    job before = {.order = 0}, after = {.order = 0};
-    submit(worker, &before);
-    await_ran(1);
-    pid_t child = fork_with(worker);
-    submit(worker, &after);
-    await_ran(2);
-    usm_worker_drop(worker);
-    if (child == 0) {
-        _exit(0);
-    }
-    await_child(child);
-}
-
-static void tasks_of_other_threads_are_forgotten_in_the_child(void)
-{
-    usm_worker *worker = new_worker(1, NULL);
-    gate held = GATE_CLOSED;
-    job running = {.gate = &held}, ready = {.order = 0}, after = {.order = 0};
-    submit(worker, &running);
-    gate_await(&held, 1);
-    submit(worker, &ready);
-    announce(worker); /* of a task that waits for others */
-    pid_t child = fork_with(worker);
-    if (child == 0) {
-        submit(worker, &after);
-        await_ran(1);
-        usm_worker_drop(worker); /* which waits for nothing that was announced in the parent */
-        await_threads(0, 4000);
-        CHECK_EQ(ready.order, 0);
-        _exit(0);
-    }
-    await_child(child);
-    gate_open(&held);
-    put(worker, &after);
-    await_ran(3);
-    CHECK_EQ(after.order, 3);
-    usm_worker_drop(worker);
-}
-
-/* The one wait of the child is that of the thread that forked: its place is free, and is taken back. */
-static void run_fork_in_a_wait(usm_work *work)
-{
-    job *job = (struct job *)work;
-    static struct job others[2];
-    static gate held = GATE_CLOSED;
-    usm_worker_block(true);
-    pid_t child = fork_with(job->worker);
-    if (child == 0) {
-        others[0].gate = &held;
-        submit(job->worker, &others[0]);
-        gate_await(&held, 1);
-        usm_worker_block(false);
-        gate_open(&held);
-        await_threads(1, 4000);
-        others[1] = (struct job){.work.run = end_child, .worker = job->worker};
-        announce(job->worker);
-        usm_worker_put(job->worker, &others[1].work);
-    } else {
-        await_child(child);
-        usm_worker_block(false);
-    }
-    atomic_fetch_add(&n_ran, 1);
-}
-
-static void a_task_that_forks_in_a_wait(void)
-{
-    usm_worker *worker = new_worker(1, NULL);
-    job forks = {.worker = worker, .work.run = run_fork_in_a_wait};
-    announce(worker);
-    usm_worker_put(worker, &forks.work);
-    await_ran(1);
-    usm_worker_drop(worker);
-}
-#endif
-
 /* Several threads submit to one worker and to their own, which come and go; tasks wait and submit others. */
 enum { SUBMITTERS = 4, ROUNDS = 30, JOBS = 40 };
 
@@ -640,14 +392,6 @@ static void many_threads_and_workers(void)
     usm_worker_drop(shared);
 }
 
-/* Each test drops its workers: their threads end at once. */
-#define RUN_ALONE(test)         \
-    do {                        \
-        n_begun = n_ran = 0;    \
-        RUN(test);              \
-        await_threads(0, 4000); \
-    } while (0)
-
 int main(void)
 {
     watchdog(100);
@@ -665,12 +409,6 @@ int main(void)
     RUN_ALONE(a_pinned_thread_starts_others_that_are_not);
     RUN_ALONE(a_refused_thread_is_an_error);
     RUN_ALONE(without_more_threads_those_that_are_there_do_it);
-    RUN_ALONE(a_task_that_forks_goes_on_in_both);
-#ifndef __SANITIZE_THREAD__
-    RUN_ALONE(a_worker_goes_on_in_the_child);
-    RUN_ALONE(tasks_of_other_threads_are_forgotten_in_the_child);
-    RUN_ALONE(a_task_that_forks_in_a_wait);
-#endif
     RUN_ALONE(many_threads_and_workers);
     RUN_ALONE(idle_threads_end_unless_a_task_is_announced);
     return 0;

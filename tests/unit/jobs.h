@@ -1,0 +1,121 @@
+/* Tasks of usm_worker for its tests: jobs that stop, wait and tell their order; its threads, counted. */
+#ifndef USM_TESTS_JOBS_H
+#define USM_TESTS_JOBS_H
+
+#include "support.h"
+
+#include "core/worker.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+/* An owner: the worker frees the block. */
+typedef struct owner {
+    usm_worker worker;
+    _Atomic int begun; /* threads */
+} owner;
+
+/* A task, and what may happen in it. */
+typedef struct job {
+    usm_work work;
+    usm_worker *worker; /* that runs it */
+    gate *gate;         /* stops there */
+    bool waits;         /* says that it waits at the gate */
+    bool drops;         /* lets go of the worker */
+    _Atomic int order;  /* began as the n-th, from 1; 0: did not begin */
+} job;
+
+static _Atomic int n_begun, n_ran;
+
+static inline usm_worker *new_worker(unsigned max_threads, void (*begin)(usm_worker *))
+{
+    owner *owner = malloc(sizeof *owner);
+    memset(owner, 0xff, sizeof *owner); /* nobody has to zero it */
+    usm_worker_init(&owner->worker, max_threads, begin);
+    owner->begun = 0;
+    return &owner->worker;
+}
+
+static inline void announce(usm_worker *worker)
+{
+    usm_error error;
+    CHECK_OK(usm_worker_announce(worker, "host", &error));
+}
+
+static inline void run_job(usm_work *work)
+{
+    job *job = (struct job *)work; /* its first member */
+    CHECK_EQ(job->order, 0);
+    job->order = 1 + atomic_fetch_add(&n_begun, 1);
+    if (job->waits) {
+        usm_worker_block(true);
+    }
+    if (job->gate != NULL) {
+        gate_pass(job->gate);
+    }
+    if (job->waits) {
+        usm_worker_block(false);
+    }
+    if (job->drops) {
+        usm_worker_drop(job->worker);
+    }
+    atomic_fetch_add(&n_ran, 1); /* from here on the job may be gone */
+}
+
+static inline void put(usm_worker *worker, job *job)
+{
+    job->work.run = run_job;
+    job->worker = worker;
+    usm_worker_put(worker, &job->work);
+}
+
+static inline void submit(usm_worker *worker, job *job)
+{
+    announce(worker);
+    put(worker, job);
+}
+
+static inline void await_ran(int wanted)
+{
+    while (n_ran < wanted) { /* the watchdog ends it */
+        sleep_ms(1);
+    }
+}
+
+static inline int threads(void)
+{
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
+        char path[300], name[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file != NULL) {
+            n += entry->d_name[0] != '.' && fgets(name, sizeof name, file) != NULL &&
+                 strcmp(name, "usmpy-queue\n") == 0;
+            fclose(file);
+        }
+    }
+    closedir(tasks);
+    return n;
+}
+
+static inline void await_threads(int wanted, int ms)
+{
+    for (; threads() != wanted; ms--) {
+        if (ms == 0) {
+            CHECK_FAIL("%d threads, not %d", threads(), wanted);
+        }
+        sleep_ms(1);
+    }
+}
+
+/* Each test drops its workers: their threads end at once. */
+#define RUN_ALONE(test)         \
+    do {                        \
+        n_begun = n_ran = 0;    \
+        RUN(test);              \
+        await_threads(0, 4000); \
+    } while (0)
+
+#endif
