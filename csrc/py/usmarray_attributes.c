@@ -49,6 +49,15 @@ static PyObject *get_dtype(PyObject *self, void *unused)
     return Py_NewRef(((usmpy_array *)self)->state->dtypes[((usmpy_array *)self)->dtype]);
 }
 
+/* NumPy 2.4 asks arrays of others for it where it wants a dtype, and JAX asks NumPy. */
+static PyObject *get_numpy_dtype(PyObject *self, void *unused)
+{
+    PyObject *dtype = get_dtype(self, unused);
+    PyObject *result = dtype == NULL ? NULL : PyObject_GetAttrString(dtype, "dtype");
+    Py_XDECREF(dtype);
+    return result;
+}
+
 static PyObject *get_queue(PyObject *self, void *unused)
 {
     (void)unused;
@@ -145,6 +154,8 @@ PyGetSetDef usmpy_array_getset[] = {
      NULL},
     {"itemsize", get_itemsize, NULL, "Size of one element in bytes; 1 for packed types.", NULL},
     {"dtype", get_dtype, NULL, "The DType of the elements.", NULL},
+    {"__numpy_dtype__", get_numpy_dtype, NULL,
+     "The numpy.dtype of the elements; TypeError where NumPy and ml_dtypes have none.", NULL},
     {"device", get_device, NULL,
      "The Device, with this array's queue: zeros(n, device=x.device) lands beside x.", NULL},
     {"queue", get_queue, NULL, "The Queue that work on this array runs in.", NULL},

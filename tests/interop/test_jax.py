@@ -47,6 +47,14 @@ def test_jax_numpy_takes_our_array_as_a_buffer():
     assert jax.numpy.asarray(memoryview(x)).tolist() == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "float64", "complex64"])
+def test_jax_numpy_takes_our_array(dtype):
+    x = usmpy.asarray([[0, 1], [1, 0]]).astype(dtype)[:, ::-1]
+    y = jax.numpy.asarray(x)
+    assert y.dtype == np.dtype(x.dtype)
+    assert y.tolist() == x.tolist()
+
+
 def test_a_tracer_is_no_array():
     seen = []
 

@@ -275,3 +275,15 @@ def test_many_threads_exchange_with_numpy():
     for thread in threads:
         thread.join()
     assert errors == []
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "complex128"])
+def test_numpy_asks_an_array_for_its_dtype(dtype):
+    x = usmpy.zeros((2, 3), dtype=dtype)
+    assert x.__numpy_dtype__ == np.dtype(dtype)
+
+
+def test_numpy_has_no_dtype_for_packed_elements():
+    x = usmpy.empty(4, dtype="float4_e2m1fn")
+    with pytest.raises(TypeError, match="float4_e2m1fn"):
+        _ = x.__numpy_dtype__
