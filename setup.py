@@ -13,10 +13,12 @@ DLPACK_INCLUDE    the folder that holds dlpack/dlpack.h
 import importlib.util
 import os
 import re
+import runpy
 import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
 TESTING = os.environ.get("USMPY_TESTING") == "1"
@@ -72,9 +74,21 @@ def sources():
 def dependencies():
     return sorted(
         str(path.relative_to(ROOT))
-        for pattern in ("*.h", "*.inc", "*.cl")
+        for pattern in ("*.h", "*.inc", "*.cl", "embed.py")
         for path in (ROOT / "csrc").rglob(pattern)
     )
+
+
+class Build(build_ext):
+    """The extension, with the device kernels as one more source that is written beside the objects."""
+
+    def run(self):
+        embedded = Path(self.build_temp) / "kernels.c"
+        runpy.run_path(str(ROOT / "csrc" / "kernels" / "embed.py"))["write"](embedded)
+        for extension in self.extensions:
+            extension.sources.append(str(embedded))
+            extension.include_dirs.append(str(ROOT / "csrc"))
+        super().run()
 
 
 if sys.byteorder != "little":
@@ -104,6 +118,7 @@ link_args = ["-Wl,--as-needed", *(["-O1", "-g"] if DEBUG else ["-O3", "-flto=aut
 link_args += os.environ.get("USMPY_LDFLAGS", "").split()
 
 setup(
+    cmdclass={"build_ext": Build},
     ext_modules=[
         Extension(
             "usmpy._core",
@@ -115,5 +130,5 @@ setup(
             extra_link_args=link_args,
             libraries=["pthread"],
         )
-    ]
+    ],
 )

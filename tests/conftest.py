@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 
+import opencl_drivers  # noqa: F401 (shows drivers to whoever looks for them)
 import pytest
 from backends import BACKENDS, Absent, Backend
 

@@ -2,7 +2,9 @@
 #ifdef USM_TESTING
 #include "deferred.h"
 
+#include "../core/copy.h"
 #include "../core/fault.h"
+#include "../core/kernels.h"
 #include "../core/live.h"
 
 #include <string.h>
@@ -123,11 +125,103 @@ static PyObject *live_counts(PyObject *module, PyObject *unused)
     return dict;
 }
 
+/* {name: text}: the device kernels inside of the extension. */
+static PyObject *kernel_sources(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *dict = PyDict_New();
+    for (const usm_kernel_source *source = usm_kernel_sources; dict != NULL && source->name != NULL;
+         source++) {
+        PyObject *text = PyUnicode_FromStringAndSize(source->text, (Py_ssize_t)source->length);
+        if (text == NULL || PyDict_SetItemString(dict, source->name, text) < 0) {
+            Py_CLEAR(dict);
+        }
+        Py_XDECREF(text);
+    }
+    return dict;
+}
+
+/* From a tuple of integers: how many, or -1. */
+static int get_numbers(PyObject *tuple, int64_t *numbers)
+{
+    Py_ssize_t n = PyTuple_Size(tuple);
+    if (n > USM_MAX_NDIM) {
+        PyErr_SetString(PyExc_ValueError, "too many axes");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        numbers[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i));
+    }
+    return PyErr_Occurred() ? -1 : (int)n;
+}
+
+static PyObject *launch_as_tuple(const usm_kernel_launch *launch)
+{
+    const size_t *global = launch->range.global, *local = launch->range.local;
+    return Py_BuildValue("KKy#(nnn)(nnn)", (unsigned long long)(uintptr_t)launch->dst,
+                         (unsigned long long)(uintptr_t)launch->src, (const char *)&launch->axes,
+                         (Py_ssize_t)sizeof launch->axes, global[0], global[1], global[2], local[0], local[1],
+                         local[2]);
+}
+
+/*
+ * (dst, src, dst dtype, src dtype, shape, dst strides, src strides, serial, units, group): addresses, names,
+ * elements. Gives (size, unaligned, [(dst, src, axes, global, local)]) as in kernels.h.
+ */
+static PyObject *kernel_launches(PyObject *module, PyObject *args)
+{
+    (void)module;
+    unsigned long long dst, src;
+    const char *dst_name, *src_name;
+    PyObject *shape, *dst_strides, *src_strides;
+    int serial;
+    unsigned units, group;
+    if (!PyArg_ParseTuple(args, "KKssO!O!O!pII:_kernel_launches", &dst, &src, &dst_name, &src_name,
+                          &PyTuple_Type, &shape, &PyTuple_Type, &dst_strides, &PyTuple_Type, &src_strides,
+                          &serial, &units, &group)) {
+        return NULL;
+    }
+    int64_t numbers[3][USM_MAX_NDIM];
+    int ndim = get_numbers(shape, numbers[0]);
+    if (ndim < 0 || get_numbers(dst_strides, numbers[1]) != ndim ||
+        get_numbers(src_strides, numbers[2]) != ndim) {
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "the lengths differ");
+    }
+    const usm_view to = {
+        NULL,      (char *)(uintptr_t)dst, usm_dtype_from_name(dst_name, strlen(dst_name)), ndim, numbers[0],
+        numbers[1]};
+    const usm_view from = {
+        NULL,      (char *)(uintptr_t)src, usm_dtype_from_name(src_name, strlen(src_name)), ndim, numbers[0],
+        numbers[2]};
+    if (to.dtype == USM_NO_DTYPE || from.dtype == USM_NO_DTYPE) {
+        return PyErr_Format(PyExc_ValueError, "no such dtype");
+    }
+    const usm_kernel_device device = {serial != 0, units, group};
+    usm_plan copy;
+    usm_kernel_plan plan;
+    usm_copy_plan(&copy, &to, &from);
+    usm_kernel_plan_strided(&plan, &copy.strided);
+    PyObject *launches = PyList_New(0);
+    for (int64_t i = 0; launches != NULL && i < plan.launches; i++) {
+        usm_kernel_launch launch;
+        usm_kernel_plan_launch(&plan, i, &device, &launch);
+        PyObject *tuple = launch_as_tuple(&launch);
+        if (tuple == NULL || PyList_Append(launches, tuple) < 0) {
+            Py_CLEAR(launches);
+        }
+        Py_XDECREF(tuple);
+    }
+    return Py_BuildValue("iNN", plan.size, PyBool_FromLong(plan.unaligned), launches);
+}
+
 PyMethodDef usmpy_testing_functions[] = {
     {"_live_counts", live_counts, METH_NOARGS, NULL},
     {"_fault", fault, METH_VARARGS, NULL},
     {"_fault_calls", fault_calls, METH_O, NULL},
     {"_fault_entries", fault_entries, METH_NOARGS, NULL},
+    {"_kernel_sources", kernel_sources, METH_NOARGS, NULL},
+    {"_kernel_launches", kernel_launches, METH_VARARGS, NULL},
     {0},
 };
 #else

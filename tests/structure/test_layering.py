@@ -116,7 +116,7 @@ def test_each_wrong_include_is_found(tmp_path, monkeypatch, place, line):
             copy = csrc / path.relative_to(CSRC)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.touch()
-    (csrc / "kernels").mkdir()
+    (csrc / "kernels").mkdir(exist_ok=True)
     (csrc / "kernels" / "sequence.cl").touch()
     monkeypatch.setitem(globals(), "CSRC", csrc)
     (csrc / place).write_text(line + "\n")
@@ -206,7 +206,6 @@ STATE = {
         "processors": "those that the process may use, found once",
     },
     "backends/host/parallel.c": {"pool": "threads that help with large blocks, one pool a process"},
-    "backends/host/sequence.c": {"usm_host_item": "the work-item of this thread"},
     "core/backend.c": {"slots": "what each backend said when it was started"},
     "core/deferred.c": {
         "usm_deferred_head": "the list that workers leave releases on",

@@ -20,7 +20,14 @@ ALLOWED = {}
 if sys.version_info < (3, 12):
     ALLOWED[r"usmpy\._core\.USMArray\.__buffer__"] = "the slot has a name in Python only from 3.12 on"
 # What a testing build has and a release has not (test_wheel.py checks the latter).
-TESTING_ONLY = {"_fault", "_fault_calls", "_fault_entries", "_live_counts"}
+TESTING_ONLY = {
+    "_fault",
+    "_fault_calls",
+    "_fault_entries",
+    "_kernel_launches",
+    "_kernel_sources",
+    "_live_counts",
+}
 
 GOOD = """
 import asyncio

@@ -14,6 +14,7 @@ import concurrent.futures
 import importlib.util
 import os
 import pathlib
+import runpy
 import signal
 import subprocess
 import sys
@@ -114,8 +115,11 @@ def build(arguments, folder):
     if arguments.sanitizers:
         flags += ["-fsanitize=" + ",".join(arguments.sanitizers), "-fno-sanitize-recover=all"]
     compile_flags = [*flags, f"-I{ROOT / 'csrc'}", "-c"]
+    embedded = folder / "kernels.c"
+    runpy.run_path(str(ROOT / "csrc" / "kernels" / "embed.py"))["write"](embedded)
     objects = {
-        source: folder / f"{source.parent.name}_{source.stem}.o" for source in [*core_sources(), SUPPORT]
+        source: folder / f"{source.parent.name}_{source.stem}.o"
+        for source in [*core_sources(), embedded, SUPPORT]
     }
     tests = {path: folder / f"{path.stem}.o" for path in arguments.tests.values()}
     programs = {name: folder / f"test_{name}" for name in arguments.tests}

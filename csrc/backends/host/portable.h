@@ -1,11 +1,10 @@
 /*
- * The portable kernel dialect as plain C, for the built-in kernels: a kernel becomes an inline function of
- * one work-item, and USM_FOR_EACH_ITEM runs it over a range.
+ * The portable kernel dialect as plain C, for the built-in kernels: a kernel becomes an inline function, and
+ * one work-item does all of its range.
  */
 #ifndef USM_HOST_PORTABLE_H
 #define USM_HOST_PORTABLE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 typedef uint8_t uchar;
@@ -17,12 +16,8 @@ typedef uint64_t ulong;
 #define global
 #define USM_HAS_FP64 1
 
-static _Thread_local size_t usm_host_item;
-#define get_global_id(axis) usm_host_item
-
-#define USM_FOR_EACH_ITEM(n, call)                                          \
-    for (usm_host_item = 0; usm_host_item < (size_t)(n); usm_host_item++) { \
-        call;                                                               \
-    }
+#define USM_SERIAL 1
+#define get_global_id(dimension) 0
+#define get_global_size(dimension) 1
 
 #endif

@@ -14,25 +14,25 @@ void usm_host_sequence(const usm_sequence *sequence)
     switch (sequence->dtype) {
         case USM_INT8:
         case USM_UINT8:
-            USM_FOR_EACH_ITEM(n, usm_sequence_uint8(out, start, step))
+            usm_sequence_uint8(out, start, step, n);
             break;
         case USM_INT16:
         case USM_UINT16:
-            USM_FOR_EACH_ITEM(n, usm_sequence_uint16(out, start, step))
+            usm_sequence_uint16(out, start, step, n);
             break;
         case USM_INT32:
         case USM_UINT32:
-            USM_FOR_EACH_ITEM(n, usm_sequence_uint32(out, start, step))
+            usm_sequence_uint32(out, start, step, n);
             break;
         case USM_INT64:
         case USM_UINT64:
-            USM_FOR_EACH_ITEM(n, usm_sequence_uint64(out, start, step))
+            usm_sequence_uint64(out, start, step, n);
             break;
         case USM_FLOAT32:
-            USM_FOR_EACH_ITEM(n, usm_sequence_float32(out, from, by, last, n))
+            usm_sequence_float32(out, from, by, last, n);
             break;
         default:
-            USM_FOR_EACH_ITEM(n, usm_sequence_float64(out, from, by, last, n))
+            usm_sequence_float64(out, from, by, last, n);
             break;
     }
 }

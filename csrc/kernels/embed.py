@@ -1,0 +1,55 @@
+"""The built-in kernels as a C file: what setup.py and tests/unit/run.py compile beside csrc/core.
+
+python csrc/kernels/embed.py FILE     writes usm_kernel_sources (csrc/core/kernels.h) to FILE
+"""
+
+import re
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+INCLUDE = re.compile(r'^#include "(.*)"$')
+
+
+def expand(path, seen):
+    """The lines of a source with its headers in place, each of them once: drivers have no include folder."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        match = INCLUDE.match(line)
+        if match is None:
+            yield line
+        elif match[1] not in seen:
+            seen.add(match[1])
+            yield from expand(FOLDER / match[1], seen)
+
+
+def kernel_sources():
+    """{name without suffix: text}"""
+    return {path.stem: "\n".join(expand(path, set())) + "\n" for path in sorted(FOLDER.glob("*.cl"))}
+
+
+def literal(line):
+    escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
+    return f'    "{escaped}\\n"'
+
+
+def c_source():
+    sources = kernel_sources()
+    parts = ['/* Written by csrc/kernels/embed.py. */\n#include "core/kernels.h"\n']
+    for name, text in sources.items():
+        lines = "\n".join(map(literal, text.splitlines()))
+        parts.append(f"static const char {name}[] =\n{lines};\n")
+    rows = "".join(f'    {{"{name}", {name}, sizeof {name} - 1}},\n' for name in sources)
+    parts.append(f"const usm_kernel_source usm_kernel_sources[] = {{\n{rows}    {{NULL, NULL, 0}},\n}};\n")
+    return "\n".join(parts)
+
+
+def write(path):
+    """Writes the C file, unless it is as it ought to be: it is compiled again only after a change."""
+    path, text = Path(path), c_source()
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])

@@ -1,0 +1,28 @@
+/*
+ * How a kernel shares out n elements along one dimension of its range, so that any global size covers any n.
+ *
+ * On a GPU neighbouring work-items take neighbouring elements. With USM_SERIAL, which is for processors, a
+ * work-item takes a run of neighbouring elements: a loop that the compiler vectorises as it does in C.
+ */
+#ifndef USM_KERNELS_RANGE_H
+#define USM_KERNELS_RANGE_H
+
+#ifdef USM_SERIAL
+#define USM_PIECE(n, dimension) \
+    (((n) + (long)get_global_size(dimension) - 1) / (long)get_global_size(dimension))
+#define USM_FROM(n, dimension) ((long)get_global_id(dimension) * USM_PIECE(n, dimension))
+#define USM_TO(n, dimension) USM_LESSER(USM_FROM(n, dimension) + USM_PIECE(n, dimension), n)
+#define USM_STEP(dimension) 1
+#else
+#define USM_FROM(n, dimension) ((long)get_global_id(dimension))
+#define USM_TO(n, dimension) (n)
+#define USM_STEP(dimension) ((long)get_global_size(dimension))
+#endif
+
+#define USM_LESSER(a, b) ((a) < (b) ? (a) : (b))
+
+/* The elements of a one-dimensional range that this work-item takes. */
+#define USM_FOR_EACH(i, n) \
+    for (long i = USM_FROM(n, 0), i##_end = USM_TO(n, 0); i < i##_end; i += USM_STEP(0))
+
+#endif
