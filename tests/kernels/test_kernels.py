@@ -1,5 +1,7 @@
 """The built-in device kernels in OpenCL C, on every OpenCL device found, against the host backend."""
 
+import platform
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -111,7 +113,7 @@ def test_the_drivers_of_the_test_environment_are_found():
     if not REQUIRED:
         pytest.skip("only where USMPY_REQUIRE_LIBRARIES=1")
     names = " ".join(device.platform.name for device in DEVICES)
-    assert "Intel" in names
+    assert "Intel" in names or platform.machine() != "x86_64"
     assert "Portable Computing Language" in names
 
 
@@ -253,8 +255,8 @@ def test_strided_copies_of_random_layouts(device, size, serial):
     source = device.put(random.integers(0, 256, room * size, dtype=np.uint8)).view(MOVED[size])
     memory = device.empty(room * size).view(MOVED[size])
     bits = [array.view("uint8") for array in (memory, source)]
-    for _ in range(60 if serial else 20):  # PoCL builds for each size of groups anew
-        ndim = random.integers(0, 6) if random.integers(5) else random.integers(9, 12)
+    for k in range(60 if serial else 20):  # PoCL builds for each size of groups anew
+        ndim = random.integers(0, 6) if k % 10 else random.integers(9, 12)
         most = {0: 1, 1: 900, 2: 60, 3: 14, 4: 7, 5: 4}.get(ndim, 1)
         shape = tuple(random.integers(1, most + 1, ndim)) if most > 1 else (2,) * ndim
         shape = tuple(int(length) for length in shape)
