@@ -8,6 +8,8 @@ import time
 
 import usmpy
 
+# A shell that starts this in the background may have switched Ctrl-C off.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 queue = usmpy.Queue("host")
 queue.host_task(time.sleep, 1000)
 
