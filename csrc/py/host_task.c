@@ -2,6 +2,7 @@
 
 #include "deferred.h"
 #include "errors.h"
+#include "thread.h"
 #include "wait.h"
 
 #include "../core/heap.h"
@@ -34,14 +35,17 @@ static usm_status run(void *argument, usm_error *error)
 {
     host_task *task = argument;
     usm_status status = USM_OK;
-    PyGILState_STATE gil = PyGILState_Ensure();
+    PyThreadState *thread = usmpy_thread_attach();
+    if (thread == NULL) {
+        return usm_error_memory(error, 4096, "a thread state");
+    }
     PyObject *result = PyObject_Vectorcall(task->items[0], task->items + 1, (size_t)task->n - 1, NULL);
     if (result == NULL) {
         status = usmpy_capture_exception(error);
     }
     Py_XDECREF(result);
     drop_items(task);
-    PyGILState_Release(gil);
+    usmpy_thread_detach(thread);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include "array.h"
 #include "deferred.h"
 #include "dlpack.h"
+#include "thread.h"
 
 #include "../core/fork.h"
 
@@ -112,6 +113,7 @@ static int exec(PyObject *module)
         return -1;
     }
     usm_core_start();
+    usmpy_thread_start();
     state->type_cache = usmpy_type_cache_create();
     if (state->type_cache == NULL) {
         PyErr_NoMemory();

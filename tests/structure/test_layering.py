@@ -241,6 +241,10 @@ STATE = {
     "py/module.c": {
         "usmpy_newest_state": "the module that calls without one, from other libraries' threads, mean",
     },
+    "py/thread.c": {
+        "birth": "a lock: no fork while a thread state is made",
+        "started": "its fork hooks are set",
+    },
     "py/testing.c": {"memory": "Python's allocators, which fail the n-th call, in builds for tests"},
 }
 # Tables that nobody writes, which CPython's interfaces take as not const all the same.
