@@ -305,8 +305,8 @@ def test_memory_of_python_runs_out(name):
     run_all(name, "python", (MemoryError, OTHERS.get(name, MemoryError)))
 
 
-# A generator that dies of it tells nobody but the log, which is Python's way; 3.12 and later crash in any generator
-# expression that does.
+# A generator that dies of it tells nobody but the log, which is Python's way; from 3.12 on, Python crashes in
+# any generator expression that does.
 @pytest.mark.skipif(
     sys.version_info >= (3, 12), reason="Python itself crashes when a generator gets no memory"
 )
