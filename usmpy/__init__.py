@@ -5,6 +5,8 @@ OpenCL, Level Zero, CUDA) are found at run time. Importing never touches a drive
 array API namespace of its arrays (docs/design.md says which functions it has so far).
 """
 
+# No __getattr__ in this module, for what could be imported later: CPython does not specialise the attributes of
+# a module that has one, and usmpy.from_dlpack would cost a fifth more.
 from ._core import (
     Context,
     Device,
@@ -67,15 +69,12 @@ from ._core import (
     zeros_like,
 )
 from ._diagnose import diagnose
+from ._enums import MemoryConnection
 from .errors import BackendUnavailable, BuildError, DeviceNotFound, ExecutionPlacementError, UsmError
 from .selectors import get_devices, select_default_device
 
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
-
-TYPE_CHECKING = False  # importing the one of typing would double the time of this import
-if TYPE_CHECKING:
-    from ._enums import MemoryConnection
 
 e = 2.718281828459045
 inf = float("inf")
@@ -158,17 +157,3 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """Imports on first use what takes milliseconds (PEP 562)."""
-    if name == "MemoryConnection":
-        from ._enums import MemoryConnection
-
-        globals()[name] = MemoryConnection
-        return MemoryConnection
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

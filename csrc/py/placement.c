@@ -353,7 +353,7 @@ static usm_place *place_of(usmpy_state *state, PyObject *pair, const char *param
     return *queue == NULL ? NULL : usmpy_queue_of(*queue)->place;
 }
 
-/* A member of the enumeration. Not kept: the module enum takes longer to import than all of usmpy. */
+/* A member of the enumeration, which is plain Python. */
 static PyObject *connection_member(usm_memory_connection connection)
 {
     static const char *const names[] = {"NONE", "MIGRATABLE", "UNIFIED"};
