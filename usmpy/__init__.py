@@ -5,8 +5,8 @@ OpenCL, Level Zero, CUDA) are found at run time. Importing never touches a drive
 array API namespace of its arrays (docs/design.md says which functions it has so far).
 """
 
-# No __getattr__ in this module, for what could be imported later: CPython does not specialise the attributes of
-# a module that has one, and usmpy.from_dlpack would cost a fifth more.
+# No __getattr__ in this module, for what could be imported later: CPython does not specialise attributes of a
+# module that has one, and usmpy.from_dlpack would cost a fifth more.
 from ._core import (
     Context,
     Device,
