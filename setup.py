@@ -8,6 +8,8 @@ USMPY_DEBUG=1     for debuggers and sanitizers: symbols, frame pointers, little 
 USMPY_CFLAGS      more compiler options, such as -fsanitize=address
 USMPY_LDFLAGS     more linker options
 DLPACK_INCLUDE    the folder that holds dlpack/dlpack.h
+USMPY_OPENCL=1    build the OpenCL backend too: it runs no programs yet, and is not part of a release
+OPENCL_INCLUDE    the folder that holds CL/cl.h
 """
 
 import importlib.util
@@ -35,8 +37,26 @@ def dlpack_version(folder):
     return tuple(int(number[1]) if number else 0 for number in numbers)
 
 
+def find_opencl():
+    """The folder of CL/cl.h: OPENCL_INCLUDE alone where it is set, else the package nvidia-cuda-opencl or the
+    system's (Debian: opencl-headers). None where there is none.
+    """
+    if "OPENCL_INCLUDE" in os.environ:
+        candidates = [Path(os.environ["OPENCL_INCLUDE"])]
+    else:
+        spec = importlib.util.find_spec(
+            "nvidia"
+        )  # a namespace of many packages, each with folders of its own
+        places = spec.submodule_search_locations if spec is not None else None
+        candidates = [Path("/usr/include"), Path("/usr/local/include")]
+        candidates += [
+            header.parent.parent for place in places or () for header in Path(place).rglob("CL/cl.h")
+        ]
+    return next((folder for folder in candidates if (folder / "CL" / "cl_ext.h").is_file()), None)
+
+
 def find_headers():
-    """Include folders of the vendors' headers, and which backends can be built with them.
+    """Include folders of the vendors' headers by backend; those that are left out have none.
 
     Says what was found and what was left out. Nothing is vendored: dlpack/dlpack.h comes with the build
     requirement apache-tvm-ffi. Where DLPACK_INCLUDE names a folder, no other one counts.
@@ -61,11 +81,20 @@ def find_headers():
         )
     print("usmpy: dlpack/dlpack.h {}.{} from".format(*found[fitting[0]]), fitting[0])
     print("usmpy: backend host: built, needs no header")
-    return [str(fitting[0])]
+    headers = {"host": str(fitting[0])}
+    if os.environ.get("USMPY_OPENCL") != "1":
+        print("usmpy: backend opencl: left out, USMPY_OPENCL=1 builds it")
+    elif (opencl := find_opencl()) is None:
+        sys.exit("usmpy: CL/cl.h was not found (Debian: opencl-headers); OPENCL_INCLUDE names its folder")
+    else:
+        print(f"usmpy: backend opencl: built, CL/cl.h from {opencl}")
+        headers["opencl"] = str(opencl)
+    return headers
 
 
-def sources():
-    folders = ["core", "py", "backends/host"] + (["backends/fault"] if TESTING else [])
+def sources(headers):
+    folders = ["core", "py", *(f"backends/{name}" for name in headers)]
+    folders += ["backends/fault"] if TESTING else []
     return sorted(
         str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / "csrc" / folder).glob("*.c")
     )
@@ -117,15 +146,20 @@ compile_args += os.environ.get("USMPY_CFLAGS", "").split()
 link_args = ["-Wl,--as-needed", *(["-O1", "-g"] if DEBUG else ["-O3", "-flto=auto", "-g0"])]
 link_args += os.environ.get("USMPY_LDFLAGS", "").split()
 
+headers = find_headers()
+# The system's own folder must not come before the compiler's.
+include_dirs = [folder for folder in dict.fromkeys(headers.values()) if folder != "/usr/include"]
+macros = [(f"USM_{name.upper()}", "1") for name in headers if name != "host"]
+
 setup(
     cmdclass={"build_ext": Build},
     ext_modules=[
         Extension(
             "usmpy._core",
-            sources=sources(),
+            sources=sources(headers),
             depends=dependencies(),
-            include_dirs=find_headers(),
-            define_macros=[("USM_TESTING", "1")] if TESTING else [],
+            include_dirs=include_dirs,
+            define_macros=macros + ([("USM_TESTING", "1")] if TESTING else []),
             extra_compile_args=compile_args,
             extra_link_args=link_args,
             libraries=["pthread"],

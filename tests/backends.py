@@ -37,7 +37,23 @@ def host_part() -> usmpy.Device:
     return device.create_sub_devices(1)[0]
 
 
+def opencl(vendor: str) -> Callable[[], usmpy.Device]:
+    def find() -> usmpy.Device:
+        for device in usmpy.get_devices("opencl"):
+            if vendor in device.vendor + device.name:
+                return device
+        raise Absent(f"no OpenCL device of {vendor}: see usmpy.diagnose()")
+
+    return find
+
+
 BACKENDS = [
     Backend("host", host, frozenset({"host-accessible", "host-task"})),
     Backend("host-part", host_part, frozenset({"host-accessible", "host-task", "sub-device"})),
 ]
+# Builds with USMPY_OPENCL=1.
+if any(report["name"] == "opencl" and report["built"] for report in usmpy._core._backends()):
+    BACKENDS += [
+        Backend("opencl-intel", opencl("Intel"), frozenset({"host-accessible", "host-task"})),
+        Backend("opencl-pocl", opencl("pthread"), frozenset({"host-accessible", "host-task"})),
+    ]

@@ -14,6 +14,13 @@ extern const usm_backend usm_host_backend;
 #define HOST_BACKEND (&usm_host_backend)
 #endif
 
+#ifdef USM_OPENCL
+extern const usm_backend usm_opencl_backend;
+#define OPENCL_BACKEND (&usm_opencl_backend)
+#else
+#define OPENCL_BACKEND NULL
+#endif
+
 /* The only list of backends. The order is that of preference among devices of one type. */
 typedef struct slot {
     usm_backend_report report;
@@ -24,7 +31,7 @@ typedef struct slot {
 static slot slots[USM_N_BACKENDS] = {
     {.report = {.name = "cuda"}},
     {.report = {.name = "level_zero"}},
-    {.report = {.name = "opencl"}},
+    {.report = {.name = "opencl", .backend = OPENCL_BACKEND}},
     {.report = {.name = "host", .backend = HOST_BACKEND}},
 };
 

@@ -88,6 +88,12 @@ typedef struct usm_backend {
     void (*queue_destroy)(usm_queue *queue);
 
     /*
+     * Builds what the command needs, such as a kernel that was never used in this context. No lock; may block
+     * for long. NULL: nothing ever.
+     */
+    usm_status (*queue_prepare)(usm_queue *queue, const usm_command *command, usm_error *error);
+
+    /*
      * Runs a command at once if that is cheaper than handing it over: true when it is done, with the times
      * filled if the queue is profiling. The queue and hazard locks are held, nothing has to be waited for: it
      * must end within tens of microseconds, must not run foreign code, and cannot fail. NULL: never.

@@ -136,6 +136,16 @@ static bool overlap(const usm_view *dst, const usm_view *src)
     return !same;
 }
 
+/* Elements side by side on both sides, of one type. */
+static bool is_contiguous(const usm_plan *plan)
+{
+    const usm_strided *strided = &plan->strided;
+    int size = usm_dtype_table[strided->dst_dtype].itemsize;
+    return strided->dst_dtype == strided->src_dtype && strided->ndim == 1 &&
+           strided->dst_strides[0] == size && strided->src_strides[0] == size;
+}
+
+/* One command in the queue, which reaches both sides. */
 static usm_status submit_plan(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_event **out,
                               usm_error *error)
 {
@@ -143,9 +153,7 @@ static usm_status submit_plan(usm_queue *queue, const usm_view *dst, const usm_v
     usm_command command;
     usm_plan plan;
     usm_copy_plan(&plan, dst, src);
-    int size = usm_dtype_table[dst->dtype].itemsize;
-    if (dst->dtype == src->dtype && plan.strided.ndim == 1 && plan.strided.dst_strides[0] == size &&
-        plan.strided.src_strides[0] == size) {
+    if (is_contiguous(&plan)) {
         command.kind = USM_COMMAND_COPY;
         command.as.copy.dst = plan.strided.dst;
         command.as.copy.src = plan.strided.src;
@@ -165,31 +173,117 @@ static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *e
     return out == NULL ? USM_OK : usm_queue_submit(queue, &submission, out, error);
 }
 
+/* A place between dst and src: new row-major memory in the shape of `like`. */
+static usm_status make_third(usm_place *place, usm_kind kind, const usm_view *like, usm_dtype dtype,
+                             int64_t *strides, usm_view *third, usm_error *error)
+{
+    usm_alloc *alloc;
+    usm_status status =
+        usm_alloc_create(place, kind, (size_t)usm_dtype_nbytes(dtype, count(like)), false, &alloc, error);
+    if (status == USM_OK) {
+        usm_layout_compact(like->ndim, like->shape, 'C', strides);
+        *third = (usm_view){alloc, alloc->pointer, dtype, like->ndim, like->shape, strides};
+    }
+    return status;
+}
+
+/* Commands of this place may use the memory as it is (docs/design.md, "Memory"). */
+static bool reaches(const usm_place *place, const usm_alloc *alloc)
+{
+    const usm_backend *backend = place->context->backend;
+    if (backend != alloc->context->backend) {
+        return usm_alloc_host_reads(alloc) && place->device->info.has_usm_system;
+    }
+    return backend->memory_connection(place, alloc->place) == USM_CONNECTION_UNIFIED ||
+           (place->context == alloc->context && alloc->kind != USM_DEVICE);
+}
+
+/* Drivers copy whole blocks from and to any memory of the process. */
+static bool driver_copies(const usm_place *place, const usm_view *dst, const usm_view *src)
+{
+    usm_plan plan;
+    usm_copy_plan(&plan, dst, src);
+    return is_contiguous(&plan) && (reaches(place, dst->alloc) || usm_alloc_host_reads(dst->alloc)) &&
+           (reaches(place, src->alloc) || usm_alloc_host_reads(src->alloc));
+}
+
+/* In two steps over a third place; each is a copy of its own. Takes the count of third->alloc. */
+static usm_status submit_through(usm_queue *first, usm_queue *second, const usm_view *dst,
+                                 const usm_view *third, const usm_view *src, usm_event **out,
+                                 usm_error *error)
+{
+    usm_status status = usm_copy_submit(first, third, src, NULL, error);
+    if (status == USM_OK) {
+        status = usm_copy_submit(second, dst, third, out, error);
+    }
+    usm_alloc_release(third->alloc); /* the tasks hold it */
+    return status;
+}
+
+/* The source is out of the queue's reach. Its own place brings it into one block that a driver can copy. */
+static usm_status submit_from_afar(usm_queue *queue, const usm_view *dst, const usm_view *src,
+                                   usm_event **out, usm_error *error)
+{
+    usm_queue *own;
+    usm_view third;
+    int64_t strides[USM_MAX_NDIM];
+    usm_layout_compact(src->ndim, src->shape, 'C', strides);
+    const usm_view compact = {src->alloc, src->data, src->dtype, src->ndim, src->shape, strides};
+    usm_plan plan;
+    usm_copy_plan(&plan, &compact, src);
+    if (is_contiguous(&plan) && usm_alloc_host_reads(src->alloc)) {
+        usm_status status = make_third(queue->place, USM_DEVICE, src, src->dtype, strides, &third, error);
+        return status != USM_OK ? status : submit_through(queue, queue, dst, &third, src, out, error);
+    }
+    usm_status status = usm_place_queue(src->alloc->place, &own, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    status = make_third(src->alloc->place, USM_HOST, src, src->dtype, strides, &third, error);
+    if (status == USM_OK) {
+        status = submit_through(own, queue, dst, &third, src, out, error);
+    }
+    usm_queue_release(own);
+    return status;
+}
+
+/* The target is out of the queue's reach: its own place takes the last step. */
+static usm_status submit_to_afar(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_event **out,
+                                 usm_error *error)
+{
+    usm_queue *own;
+    usm_view third;
+    int64_t strides[USM_MAX_NDIM];
+    usm_status status = usm_place_queue(dst->alloc->place, &own, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    status = make_third(queue->place, USM_HOST, dst, dst->dtype, strides, &third, error);
+    if (status == USM_OK) {
+        status = submit_through(queue, own, dst, &third, src, out, error);
+    }
+    usm_queue_release(own);
+    return status;
+}
+
 usm_status usm_copy_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_event **out,
                            usm_error *error)
 {
-    int64_t n = count(dst);
-    if (n == 0) {
+    if (count(dst) == 0) {
         return submit_nothing(queue, out, error);
+    }
+    bool from = reaches(queue->place, src->alloc), to = reaches(queue->place, dst->alloc);
+    if (!(from && to) && !driver_copies(queue->place, dst, src)) {
+        return from ? submit_to_afar(queue, dst, src, out, error)
+                    : submit_from_afar(queue, dst, src, out, error);
     }
     if (!overlap(dst, src)) {
         return submit_plan(queue, dst, src, out, error);
     }
-    usm_alloc *between;
-    usm_status status = usm_alloc_create(queue->place, USM_DEVICE, (size_t)usm_dtype_nbytes(src->dtype, n),
-                                         false, &between, error);
-    if (status != USM_OK) {
-        return status;
-    }
+    usm_view third;
     int64_t strides[USM_MAX_NDIM];
-    usm_layout_compact(dst->ndim, dst->shape, 'C', strides);
-    const usm_view third = {between, between->pointer, src->dtype, dst->ndim, dst->shape, strides};
-    status = submit_plan(queue, &third, src, NULL, error);
-    if (status == USM_OK) {
-        status = submit_plan(queue, dst, &third, out, error);
-    }
-    usm_alloc_release(between); /* the tasks hold it */
-    return status;
+    usm_status status = make_third(queue->place, USM_DEVICE, dst, src->dtype, strides, &third, error);
+    return status != USM_OK ? status : submit_through(queue, queue, dst, &third, src, out, error);
 }
 
 usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *value, usm_event **out,

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 usm_device *usm_device_new(const usm_backend *backend, usm_device_type type)
 {
@@ -112,4 +113,29 @@ char *usm_device_text(const usm_device *device, char *text, size_t size)
         snprintf(text + used, size - used, ".%u@%u", device->index, device->partition);
     }
     return text;
+}
+
+void usm_device_make_uuid(const char *text, uint8_t uuid[16])
+{
+    char id[64] = "";
+    FILE *file = fopen("/etc/machine-id", "r");
+    if (file != NULL) {
+        if (fgets(id, sizeof id, file) == NULL) {
+            id[0] = '\0';
+        }
+        fclose(file);
+    }
+    if (id[0] == '\0') {
+        gethostname(id, sizeof id - 1);
+    }
+    for (int half = 0; half < 2; half++) {
+        uint64_t hash = UINT64_C(14695981039346656037) + (uint64_t)half;
+        for (const char *c = id; *c != '\0'; c++) {
+            hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+        }
+        for (const char *c = text; *c != '\0'; c++) {
+            hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+        }
+        memcpy(uuid + 8 * half, &hash, 8);
+    }
 }

@@ -318,6 +318,12 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
     usm_failure *cause = NULL;
     uint64_t mask = usm_hazard_mask(submission->accesses, submission->n_accesses);
     usm_wait_list_init(&waits);
+    if (queue->backend->queue_prepare != NULL) {
+        usm_status prepared = queue->backend->queue_prepare(queue, submission->command, error);
+        if (prepared != USM_OK) {
+            return prepared;
+        }
+    }
 
     pthread_mutex_lock(&queue->lock);
     usm_hazard_lock(mask);

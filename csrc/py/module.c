@@ -7,6 +7,7 @@
 #include "thread.h"
 
 #include "../core/fork.h"
+#include "../core/library.h"
 
 _Atomic(usmpy_state *) usmpy_newest_state;
 
@@ -114,6 +115,10 @@ static int exec(PyObject *module)
     }
     usm_core_start();
     usmpy_thread_start();
+    PyObject *prefix = PySys_GetObject("prefix"); /* borrowed */
+    if (prefix != NULL && PyUnicode_Check(prefix) && PyUnicode_AsUTF8(prefix) != NULL) {
+        usm_library_set_prefix(PyUnicode_AsUTF8(prefix));
+    }
     state->type_cache = usmpy_type_cache_create();
     if (state->type_cache == NULL) {
         PyErr_NoMemory();

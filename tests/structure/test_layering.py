@@ -30,6 +30,14 @@ SEEN_BY_BACKENDS = {
         "sync.h": "clocks and condition variables",
         "worker.h": "threads, and what runs tasks on them",
     },
+    "opencl": {
+        "backend.h": "the seam",
+        "copy.h": "plans of strided copies that are enqueued later",
+        "heap.h": "allocation that tests can make fail",
+        "kernels.h": "the built-in kernels, and launches of them",
+        "library.h": "opens the loader and the drivers",
+        "worker.h": "threads of host tasks",
+    },
     "fault": {
         "backend.h": "the seam",
         "fault.h": "which call is to fail",
@@ -42,11 +50,13 @@ BETWEEN_BACKENDS = {("fault", "host"): "fault stands in for the host backend, an
 FOREIGN = {
     "Python.h": {"py"},
     "structmember.h": {"py"},
-    "dlpack/dlpack.h": {"core", "host"},
+    "dlpack/dlpack.h": {"core", "host", "opencl"},
+    "CL/cl.h": {"opencl"},
+    "CL/cl_ext.h": {"opencl"},
     "emmintrin.h": {"host"},
 }
 C_AND_POSIX = re.compile(
-    r"(errno|fcntl|limits|math|pthread|sched|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
+    r"(dlfcn|errno|fcntl|limits|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
     r"|sys/mman|sys/resource|sys/utsname|time|unistd)\.h"
 )
 
@@ -206,6 +216,17 @@ STATE = {
         "processors": "those that the process may use, found once",
     },
     "backends/host/parallel.c": {"pool": "threads that help with large blocks, one pool a process"},
+    "backends/opencl/event.c": {
+        "done": "events whose driver's part has ended, on their way to the thread that ends them",
+        "wakeups": "wakes that thread",
+        "started": "it runs",
+        "forked": "this is the child of a process that used the driver",
+    },
+    "backends/opencl/library.c": {
+        "loader": "functions of the loader, found once",
+        "intel": "functions of a driver that the loader does not list, found once",
+    },
+    "core/library.c": {"folder": "where drivers of the Python environment are, set at import"},
     "core/backend.c": {"slots": "what each backend said when it was started"},
     "core/deferred.c": {
         "usm_deferred_head": "the list that workers leave releases on",

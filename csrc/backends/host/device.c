@@ -66,33 +66,6 @@ static void read_cpuinfo(const char *key, char *value, size_t size)
     }
 }
 
-/* The same for every process on this machine, other for other machines: a hash of the
- * machine's id (FNV-1a). */
-static void make_uuid(uint8_t uuid[16], const char *name)
-{
-    char id[64] = "";
-    FILE *file = fopen("/etc/machine-id", "r");
-    if (file != NULL) {
-        if (fgets(id, sizeof id, file) == NULL) {
-            id[0] = '\0';
-        }
-        fclose(file);
-    }
-    if (id[0] == '\0') {
-        gethostname(id, sizeof id - 1);
-    }
-    for (int half = 0; half < 2; half++) {
-        uint64_t hash = UINT64_C(14695981039346656037) + (uint64_t)half;
-        for (const char *c = id; *c != '\0'; c++) {
-            hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-        }
-        for (const char *c = name; *c != '\0'; c++) {
-            hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-        }
-        memcpy(uuid + 8 * half, &hash, 8);
-    }
-}
-
 static uint64_t system_value(int name, uint64_t otherwise)
 {
     long value = sysconf(name);
@@ -121,7 +94,7 @@ usm_status usm_host_start(usm_device ***devices, size_t *n_devices, usm_error *e
     read_cpuinfo("vendor_id", info->vendor, sizeof info->vendor);
     snprintf(info->driver_version, sizeof info->driver_version, "%.20s %.40s", system.sysname,
              system.release);
-    make_uuid(info->uuid, info->name);
+    usm_device_make_uuid(info->name, info->uuid);
     info->max_compute_units = processors.count;
     /* Work-items of a group run in turn on one thread, so these are limits of size, not of hardware. */
     info->max_work_group_size = 8192;

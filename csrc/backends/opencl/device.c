@@ -1,0 +1,259 @@
+#include "opencl.h"
+
+#include "../../core/heap.h"
+
+#include <dlpack/dlpack.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Facts of a device; what the driver does not answer stays 0. */
+#define ASK(device, what, value)                                                                    \
+    ((device)->platform->api->clGetDeviceInfo((device)->id, what, sizeof(value), &(value), NULL) == \
+     CL_SUCCESS)
+
+static bool has_extension(const char *extensions, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = extensions; (at = strstr(at, name)) != NULL; at += length) {
+        bool begins = at == extensions || at[-1] == ' ';
+        if (begins && (at[length] == ' ' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A string of any length; "" where the driver has none. malloc'd; NULL when memory ran out. */
+static char *ask_text(const usm_opencl_device *device, cl_device_info what)
+{
+    size_t size = 0;
+    const usm_opencl_api *api = device->platform->api;
+    if (api->clGetDeviceInfo(device->id, what, 0, NULL, &size) != CL_SUCCESS) {
+        size = 0;
+    }
+    char *text = calloc(1, size + 1);
+    if (text != NULL && size > 0) {
+        api->clGetDeviceInfo(device->id, what, size, text, NULL);
+    }
+    return text;
+}
+
+static void copy_text(const usm_opencl_device *device, cl_device_info what, char *text, size_t size)
+{
+    char *whole = ask_text(device, what);
+    if (whole != NULL) {
+        snprintf(text, size, "%s", whole + strspn(whole, " ")); /* Intel's names begin with blanks */
+    }
+    free(whole);
+}
+
+/* Where memory comes from, and the kinds that there are: docs/design.md, section 6. */
+static void ask_memory(usm_opencl_device *device, usm_device_info *info, const char *extensions)
+{
+    cl_device_svm_capabilities svm = 0;
+    cl_bitfield device_caps = 0, shared_caps = 0, host_caps = 0, system_caps = 0;
+    const usm_opencl_platform *platform = device->platform;
+    if (platform->device_alloc != NULL && platform->enqueue_memcpy != NULL &&
+        has_extension(extensions, "cl_intel_unified_shared_memory")) {
+        device->memory = USM_OPENCL_INTEL_USM;
+        (void)ASK(device, CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL, device_caps);
+        (void)ASK(device, CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, shared_caps);
+        (void)ASK(device, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, host_caps);
+        (void)ASK(device, CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL, system_caps);
+        info->has_usm_device = device_caps != 0;
+        info->has_usm_shared = shared_caps != 0;
+        info->has_usm_host = host_caps != 0;
+        info->has_usm_system = system_caps != 0;
+        return;
+    }
+    (void)ASK(device, CL_DEVICE_SVM_CAPABILITIES, svm);
+    if (platform->api->clSVMAlloc == NULL || platform->api->clEnqueueSVMMemcpy == NULL) {
+        svm = 0;
+    }
+    if ((svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0) {
+        device->memory = USM_OPENCL_FINE_SVM;
+        info->has_usm_device = info->has_usm_shared = info->has_usm_host = true;
+        info->has_usm_system = (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0;
+    } else if ((svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) != 0) {
+        device->memory = USM_OPENCL_COARSE_SVM;
+        info->has_usm_device = true;
+    }
+}
+
+static void ask_sub_groups(const usm_opencl_device *device, usm_device_info *info)
+{
+    size_t sizes[USM_MAX_SUB_GROUP_SIZES] = {0};
+    (void)device->platform->api->clGetDeviceInfo(device->id, CL_DEVICE_SUB_GROUP_SIZES_INTEL, sizeof sizes,
+                                                 sizes, NULL);
+    for (int i = 0; i < USM_MAX_SUB_GROUP_SIZES; i++) {
+        info->sub_group_sizes[i] = (uint32_t)sizes[i];
+    }
+}
+
+static void ask_uuid(const usm_opencl_device *device, usm_device_info *info, const char *extensions)
+{
+    if (!has_extension(extensions, "cl_khr_device_uuid") || !ASK(device, CL_DEVICE_UUID_KHR, info->uuid)) {
+        char text[260];
+        snprintf(text, sizeof text, "%s %s", device->platform->name, info->name);
+        usm_device_make_uuid(text, info->uuid);
+    }
+}
+
+/* False when memory ran out. */
+static bool describe(usm_opencl_device *device, usm_device_type type, usm_device_info *info)
+{
+    char *extensions = ask_text(device, CL_DEVICE_EXTENSIONS);
+    if (extensions == NULL) {
+        return false;
+    }
+    cl_uint units = 0;
+    size_t group = 0;
+    cl_ulong global = 0, local = 0, largest = 0;
+    cl_device_fp_config fp64 = 0;
+    copy_text(device, CL_DEVICE_NAME, info->name, sizeof info->name);
+    copy_text(device, CL_DEVICE_VENDOR, info->vendor, sizeof info->vendor);
+    copy_text(device, CL_DRIVER_VERSION, info->driver_version, sizeof info->driver_version);
+    (void)ASK(device, CL_DEVICE_MAX_COMPUTE_UNITS, units);
+    (void)ASK(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, group);
+    (void)ASK(device, CL_DEVICE_GLOBAL_MEM_SIZE, global);
+    (void)ASK(device, CL_DEVICE_LOCAL_MEM_SIZE, local);
+    (void)ASK(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, largest);
+    (void)ASK(device, CL_DEVICE_DOUBLE_FP_CONFIG, fp64);
+    info->max_compute_units = units > 0 ? units : 1;
+    info->max_work_group_size = group;
+    info->global_mem_size = global;
+    info->local_mem_size = local;
+    info->max_alloc_size = largest;
+    info->has_fp64 = fp64 != 0;
+    info->has_fp16 = has_extension(extensions, "cl_khr_fp16");
+    ask_memory(device, info, extensions);
+    ask_sub_groups(device, info);
+    ask_uuid(device, info, extensions);
+    /* A processor's "device" memory is the host's, unless the driver wants it mapped. */
+    info->host_reads_device = type == USM_CPU && device->memory != USM_OPENCL_COARSE_SVM;
+    info->dlpack_type = kDLOneAPI;
+    free(extensions);
+    return true;
+}
+
+static bool usm_type_of(const usm_opencl_platform *platform, cl_device_id id, usm_device_type *type)
+{
+    cl_device_type bits = 0;
+    platform->api->clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof bits, &bits, NULL);
+    *type = (bits & CL_DEVICE_TYPE_GPU) != 0           ? USM_GPU
+            : (bits & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? USM_ACCELERATOR
+                                                       : USM_CPU;
+    return (bits & CL_DEVICE_TYPE_CUSTOM) == 0; /* those run no programs */
+}
+
+static usm_device *new_device(usm_opencl_platform *platform, cl_device_id id, usm_device_type type)
+{
+    usm_device *device = usm_device_new(&usm_opencl_backend, type);
+    usm_opencl_device *native = device == NULL ? NULL : calloc(1, sizeof *native);
+    if (native != NULL) {
+        native->platform = platform;
+        native->id = id;
+        device->native = native;
+        if (describe(native, type, &device->info)) {
+            return device;
+        }
+    }
+    free(native);
+    free(device);
+    return NULL;
+}
+
+/* Appends the platform's devices of one type. */
+static usm_status add_devices(usm_opencl_platform *platform, usm_device_type wanted, usm_device ***list,
+                              size_t *n, usm_error *error)
+{
+    cl_uint count = 0;
+    cl_int code = platform->api->clGetDeviceIDs(platform->id, CL_DEVICE_TYPE_ALL, 0, NULL, &count);
+    if (code == CL_DEVICE_NOT_FOUND || (code == CL_SUCCESS && count == 0)) {
+        return USM_OK;
+    }
+    if (code != CL_SUCCESS) {
+        return usm_opencl_failed(error, code, "clGetDeviceIDs");
+    }
+    cl_device_id *ids = calloc(count, sizeof *ids);
+    usm_device **longer = ids == NULL ? NULL : realloc(*list, (*n + count) * sizeof *longer);
+    bool enough = longer != NULL;
+    if (enough) {
+        *list = longer;
+        code = platform->api->clGetDeviceIDs(platform->id, CL_DEVICE_TYPE_ALL, count, ids, NULL);
+    }
+    for (cl_uint i = 0; enough && code == CL_SUCCESS && i < count; i++) {
+        usm_device_type type;
+        if (usm_type_of(platform, ids[i], &type) && type == wanted) {
+            usm_device *device = new_device(platform, ids[i], type);
+            enough = device != NULL;
+            if (enough) {
+                device->info.dlpack_id = (int32_t)*n;
+                (*list)[(*n)++] = device;
+            }
+        }
+    }
+    free(ids);
+    return !enough              ? usm_error_memory(error, sizeof(usm_device), "an OpenCL device")
+           : code != CL_SUCCESS ? usm_opencl_failed(error, code, "clGetDeviceIDs")
+                                : USM_OK;
+}
+
+usm_status usm_opencl_start(usm_device ***devices, size_t *n_devices, usm_error *error)
+{
+    static const usm_device_type best_first[] = {USM_GPU, USM_ACCELERATOR, USM_CPU};
+    usm_opencl_platform **platforms;
+    size_t n_platforms;
+    *devices = NULL;
+    *n_devices = 0;
+    usm_status status = usm_opencl_platforms(&platforms, &n_platforms, error);
+    for (int t = 0; t < 3; t++) {
+        for (size_t i = 0; status == USM_OK && i < n_platforms; i++) {
+            status = add_devices(platforms[i], best_first[t], devices, n_devices, error);
+        }
+    }
+    free(platforms); /* the platforms themselves are immortal, as their devices are */
+    if (status == USM_OK && *n_devices == 0) {
+        status = usm_error_set(error, USM_UNAVAILABLE, "no OpenCL platform has a device");
+    }
+    if (status == USM_OK && !usm_opencl_watcher_start()) {
+        status = usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u");
+    }
+    return status;
+}
+
+usm_status usm_opencl_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
+                                       usm_error *error)
+{
+    const usm_opencl_device *native = usm_opencl_device_of(parent);
+    const cl_device_partition_property properties[] = {CL_DEVICE_PARTITION_EQUALLY, units, 0};
+    cl_device_id *ids = calloc(n, sizeof *ids);
+    if (ids == NULL) {
+        return usm_error_memory(error, n * sizeof *ids, "sub-devices");
+    }
+    cl_int code = CL_SUCCESS;
+    if (n == 1 && units == parent->info.max_compute_units) {
+        ids[0] = native->id; /* drivers may refuse to cut off everything */
+    } else {
+        code = native->platform->api->clCreateSubDevices(native->id, properties, (cl_uint)n, ids, NULL);
+    }
+    usm_status status = code == CL_SUCCESS ? USM_OK : usm_opencl_failed(error, code, "clCreateSubDevices");
+    for (size_t i = 0; status == USM_OK && i < n; i++) {
+        usm_opencl_device *part = calloc(1, sizeof *part);
+        if (part == NULL) {
+            status = usm_error_memory(error, sizeof *part, "a sub-device");
+            break;
+        }
+        *part = (usm_opencl_device){native->platform, ids[i], native->memory};
+        parts[i]->native = part;
+        parts[i]->info = parent->info;
+        parts[i]->info.max_compute_units = units;
+    }
+    for (size_t i = 0; status != USM_OK && i < n; i++) {
+        free(parts[i]->native); /* the driver's parts stay: they are few */
+        parts[i]->native = NULL;
+    }
+    free(ids);
+    return status;
+}

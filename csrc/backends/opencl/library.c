@@ -1,0 +1,141 @@
+/* The table of the OpenCL backend, the libraries behind it, and their platforms. */
+#include "opencl.h"
+
+#include "../../core/library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const usm_symbol symbols[] = {
+#define USM_OPENCL_FUNCTION(required, name) {#name, offsetof(usm_opencl_api, name), required},
+#include "symbols.inc"
+#undef USM_OPENCL_FUNCTION
+};
+#define N_SYMBOLS (sizeof symbols / sizeof symbols[0])
+
+/* The system's loader and the environment's; Intel's runtime for processors, as its package installs it. */
+static const char *const loaders[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
+static const char intel_cpu[] = "libintelocl.so";
+
+static usm_opencl_api loader, intel;
+
+static usm_opencl_platform *new_platform(const usm_opencl_api *api, cl_platform_id id)
+{
+    usm_opencl_platform *platform = calloc(1, sizeof *platform);
+    if (platform == NULL) {
+        return NULL;
+    }
+    char version[128] = "";
+    unsigned major = 1, minor = 0;
+    platform->api = api;
+    platform->id = id;
+    api->clGetPlatformInfo(id, CL_PLATFORM_NAME, sizeof platform->name - 1, platform->name, NULL);
+    api->clGetPlatformInfo(id, CL_PLATFORM_VERSION, sizeof version - 1, version, NULL);
+    if (sscanf(version, "OpenCL %u.%u", &major, &minor) == 2) {
+        platform->version = 100 * major + minor;
+    }
+#define FIND(member, name) \
+    platform->member = (name##_fn)api->clGetExtensionFunctionAddressForPlatform(id, #name)
+    FIND(device_alloc, clDeviceMemAllocINTEL);
+    FIND(shared_alloc, clSharedMemAllocINTEL);
+    FIND(host_alloc, clHostMemAllocINTEL);
+    FIND(blocking_free, clMemBlockingFreeINTEL);
+    FIND(alloc_info, clGetMemAllocInfoINTEL);
+    FIND(enqueue_memcpy, clEnqueueMemcpyINTEL);
+    FIND(enqueue_fill, clEnqueueMemFillINTEL);
+    FIND(enqueue_migrate, clEnqueueMigrateMemINTEL);
+    FIND(set_pointer, clSetKernelArgMemPointerINTEL);
+#undef FIND
+    return platform;
+}
+
+/* Adds a library's platforms but those whose name is there already: the loader may list the same driver. */
+static usm_status add_platforms(const usm_opencl_api *api, usm_opencl_platform ***list, size_t *n,
+                                usm_error *error)
+{
+    cl_uint count = 0;
+    cl_int code = api->clGetPlatformIDs(0, NULL, &count);
+    if (code == CL_PLATFORM_NOT_FOUND_KHR || (code == CL_SUCCESS && count == 0)) {
+        return USM_OK;
+    }
+    cl_platform_id *ids = code == CL_SUCCESS ? calloc(count, sizeof *ids) : NULL;
+    usm_opencl_platform **longer = ids != NULL ? realloc(*list, (*n + count) * sizeof *longer) : NULL;
+    if (longer != NULL) {
+        *list = longer;
+        code = api->clGetPlatformIDs(count, ids, NULL);
+    }
+    usm_status status = code != CL_SUCCESS ? usm_opencl_failed(error, code, "clGetPlatformIDs")
+                        : longer == NULL   ? usm_error_memory(error, count * sizeof *ids, "OpenCL platforms")
+                                           : USM_OK;
+    for (cl_uint i = 0; status == USM_OK && i < count; i++) {
+        usm_opencl_platform *platform = new_platform(api, ids[i]);
+        if (platform == NULL) {
+            status = usm_error_memory(error, sizeof *platform, "an OpenCL platform");
+            break;
+        }
+        bool known = false;
+        for (size_t k = 0; k < *n; k++) {
+            known |= (*list)[k]->api != api && strcmp((*list)[k]->name, platform->name) == 0;
+        }
+        if (known) {
+            free(platform);
+        } else {
+            (*list)[(*n)++] = platform;
+        }
+    }
+    free(ids);
+    return status;
+}
+
+usm_status usm_opencl_platforms(usm_opencl_platform ***platforms, size_t *n, usm_error *error)
+{
+    void *handle;
+    usm_error other;
+    *platforms = NULL;
+    *n = 0;
+    usm_status status = usm_library_open(loaders, symbols, N_SYMBOLS, &loader, &handle, error);
+    if (status == USM_OK) {
+        status = add_platforms(&loader, platforms, n, error);
+    }
+    if (status != USM_OK && status != USM_UNAVAILABLE) {
+        return status;
+    }
+    usm_status direct = usm_library_open_in_prefix(intel_cpu, symbols, N_SYMBOLS, &intel, &handle, &other);
+    if (direct == USM_OK) {
+        direct = add_platforms(&intel, platforms, n, &other);
+    }
+    if (direct != USM_OK && direct != USM_UNAVAILABLE && *n == 0) {
+        *error = other;
+        return direct;
+    }
+    if (*n == 0 && status == USM_OK) {
+        status = usm_error_set(error, USM_UNAVAILABLE, "the OpenCL loader lists no platform");
+    }
+    return *n > 0 ? USM_OK : status;
+}
+
+static const char *const environment[] = {"OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH",
+                                          "CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", NULL};
+
+const usm_backend usm_opencl_backend = {
+    .name = "opencl",
+    .event_size = sizeof(usm_opencl_event),
+    .environment = environment,
+    .start = usm_opencl_start,
+    .device_partition = usm_opencl_device_partition,
+    .context_create = usm_opencl_context_create,
+    .context_destroy = usm_opencl_context_destroy,
+    .memory_allocate = usm_opencl_memory_allocate,
+    .memory_free = usm_opencl_memory_free,
+    .memory_query = NULL,
+    .memory_connection = usm_opencl_memory_connection,
+    .queue_create = usm_opencl_queue_create,
+    .queue_destroy = usm_opencl_queue_destroy,
+    .queue_prepare = usm_opencl_queue_prepare,
+    .queue_run_now = usm_opencl_queue_run_now,
+    .queue_submit = usm_opencl_queue_submit,
+    .event_destroy = usm_opencl_event_destroy,
+    .queue_fork = usm_opencl_queue_fork,
+    .fork = usm_opencl_fork,
+};

@@ -1,0 +1,180 @@
+/* What the files of the OpenCL backend share: OpenCL 3.0 and cl_intel_unified_shared_memory. */
+#ifndef USM_OPENCL_OPENCL_H
+#define USM_OPENCL_OPENCL_H
+
+#include "../../core/backend.h"
+
+#include "../../core/kernels.h"
+#include "../../core/worker.h"
+
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+
+/* One library's functions: the ICD loader's, or those of a driver that was opened directly. */
+typedef struct usm_opencl_api {
+#define USM_OPENCL_FUNCTION(required, name) __typeof__(name) *name;
+#include "symbols.inc"
+#undef USM_OPENCL_FUNCTION
+} usm_opencl_api;
+
+/* Where memory of a device comes from (docs/design.md, section 6). */
+typedef enum usm_opencl_memory {
+    USM_OPENCL_NO_USM,
+    USM_OPENCL_INTEL_USM,  /* cl_intel_unified_shared_memory */
+    USM_OPENCL_FINE_SVM,   /* fine-grained SVM buffers: all kinds */
+    USM_OPENCL_COARSE_SVM, /* coarse-grained: kind "device" only */
+} usm_opencl_memory;
+
+typedef struct usm_opencl_platform {
+    const usm_opencl_api *api;
+    cl_platform_id id;
+    unsigned version; /* 100 * major + minor */
+    char name[64];
+    /* cl_intel_unified_shared_memory; NULL where the platform lacks it. */
+    clDeviceMemAllocINTEL_fn device_alloc;
+    clSharedMemAllocINTEL_fn shared_alloc;
+    clHostMemAllocINTEL_fn host_alloc;
+    clMemBlockingFreeINTEL_fn blocking_free;
+    clGetMemAllocInfoINTEL_fn alloc_info;
+    clEnqueueMemcpyINTEL_fn enqueue_memcpy;
+    clEnqueueMemFillINTEL_fn enqueue_fill;
+    clEnqueueMigrateMemINTEL_fn enqueue_migrate;
+    clSetKernelArgMemPointerINTEL_fn set_pointer;
+} usm_opencl_platform;
+
+/* usm_device.native of root devices and parts. */
+typedef struct usm_opencl_device {
+    usm_opencl_platform *platform;
+    cl_device_id id;
+    usm_opencl_memory memory;
+} usm_opencl_device;
+
+/*
+ * A driver may refuse a part of a device in a context of the whole device (SYCL 2020 allows it, OpenCL leaves
+ * it open): such parts get contexts of their own behind the same usm_context.
+ */
+typedef struct usm_opencl_part_context {
+    struct usm_opencl_part_context *next;
+    cl_device_id device;
+    cl_context id;
+} usm_opencl_part_context;
+
+/* A built-in kernel in one native context. */
+typedef struct usm_opencl_kernel {
+    struct usm_opencl_kernel *next;
+    cl_context context;
+    char key[64];
+    cl_program program;
+    cl_kernel id;
+    pthread_mutex_t lock; /* its arguments; a leaf */
+} usm_opencl_kernel;
+
+typedef struct usm_opencl_kernel_name {
+    const char *file; /* of csrc/kernels */
+    char function[32], key[64], options[160];
+} usm_opencl_kernel_name;
+
+/* usm_context.native */
+typedef struct usm_opencl_context {
+    usm_opencl_platform *platform;
+    cl_context id;
+    _Atomic(usm_opencl_part_context *) parts; /* only added to, without a lock */
+    _Atomic(usm_opencl_kernel *) kernels;     /* the same */
+    usm_opencl_memory memory;                 /* of all its devices: what the weakest has */
+} usm_opencl_context;
+
+/* usm_queue.native */
+typedef struct usm_opencl_queue {
+    usm_worker worker; /* threads of host tasks; first: it frees this block */
+    cl_command_queue id;
+    cl_context context;
+    int64_t clock_ns; /* usm_clock_ns() - the device's clock, as measured when the queue was made */
+} usm_opencl_queue;
+
+typedef struct usm_opencl_event {
+    usm_event event;
+    /* The driver's event, from the enqueue to the end of this struct; NULL for host tasks and before. */
+    _Atomic(cl_event) id;
+    usm_command command; /* of a task that was not enqueued in its submission, and of one that may go again */
+    usm_strided *strided; /* the plan of `command`; owned */
+    usm_command copy;     /* what move() does where the command became a host task */
+    cl_int status;        /* as the driver's callback had it */
+    bool late;            /* enqueued after all its links had ended */
+    cl_event refused; /* the driver's first event where the task went again: others may still wait for it */
+    struct usm_opencl_event *next_done;
+    usm_work work; /* host tasks */
+} usm_opencl_event;
+
+static inline usm_opencl_queue *usm_opencl_queue_of(const usm_queue *queue)
+{
+    return queue->native;
+}
+
+static inline usm_opencl_device *usm_opencl_device_of(const usm_device *device)
+{
+    return device->native;
+}
+
+static inline usm_opencl_context *usm_opencl_context_of(const usm_context *context)
+{
+    return context->native;
+}
+
+/* The specification's name of a code: "CL_INVALID_VALUE"; "CL_<number>" for one that is not in it. */
+const char *usm_opencl_name(cl_int code);
+/* The status of a failed call, with function and code in the error. */
+usm_status usm_opencl_failed(usm_error *error, cl_int code, const char *function);
+
+/* library.c: platforms of the loader, and of drivers in the Python environment that it does not list. */
+usm_status usm_opencl_platforms(usm_opencl_platform ***platforms, size_t *n, usm_error *error);
+
+/* memory.c: the driver's context for work and memory of this device. Any thread, no lock. */
+usm_status usm_opencl_native_context(const usm_context *context, const usm_device *device, cl_context *out,
+                                     usm_error *error);
+
+/* kernel.c. The first may build for a while: no lock. */
+usm_status usm_opencl_kernel_get(const usm_queue *queue, const usm_opencl_kernel_name *name,
+                                 usm_opencl_kernel **out, usm_error *error);
+void usm_opencl_kernels_free(usm_opencl_context *context);
+/* Strided commands and sequences. */
+usm_status usm_opencl_launch(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
+                             const cl_event *waits, cl_event *id, usm_error *error);
+
+/* Entries of the table, by file. */
+usm_status usm_opencl_start(usm_device ***devices, size_t *n_devices, usm_error *error);
+usm_status usm_opencl_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
+                                       usm_error *error);
+usm_status usm_opencl_context_create(usm_context *context, usm_error *error);
+void usm_opencl_context_destroy(usm_context *context);
+usm_status usm_opencl_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
+                                      void **out, bool *zeroed, usm_error *error);
+void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
+                            size_t nbytes);
+usm_memory_connection usm_opencl_memory_connection(const usm_place *a, const usm_place *b);
+usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error);
+void usm_opencl_queue_destroy(usm_queue *queue);
+bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,
+                              int64_t *end_ns);
+usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
+                                   usm_error *error);
+usm_status usm_opencl_queue_prepare(usm_queue *queue, const usm_command *command, usm_error *error);
+void usm_opencl_queue_fork(usm_queue *queue, usm_fork_phase phase);
+void usm_opencl_event_destroy(usm_event *event);
+void usm_opencl_fork(usm_fork_phase phase);
+
+/* queue.c: gives the command to the driver behind `waits`; the event's id is set. No lock but the queue's. */
+usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *command, cl_uint n_waits,
+                              const cl_event *waits, usm_error *error);
+/* event.c: from now on the end of the driver's event is the end of ours. */
+usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error);
+/* event.c: starts the thread that ends events; once a process. False when the system has no thread. */
+bool usm_opencl_watcher_start(void);
+/* True in the child of a process that had started the backend: no driver survives that. */
+bool usm_opencl_forked(void);
+/* USM_FORKED, with what to do about it. */
+usm_status usm_opencl_after_fork(usm_error *error);
+
+extern const usm_backend usm_opencl_backend;
+
+#endif

@@ -1,0 +1,85 @@
+#include "library.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[480]; /* "" while none is set */
+
+void usm_library_set_prefix(const char *prefix)
+{
+    if (strlen(prefix) + sizeof "/lib" <= sizeof folder) {
+        snprintf(folder, sizeof folder, "%s/lib", prefix);
+    }
+}
+
+/* Local symbols: two drivers of one interface must not see each other's. */
+static void *open_one(const char *path, char *tried, size_t size)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL) {
+        const char *reason = dlerror();
+        size_t used = strlen(tried);
+        snprintf(tried + used, size - used, "%s%s", used > 0 ? "; " : "", reason != NULL ? reason : path);
+    }
+    return handle;
+}
+
+static bool path_in_prefix(const char *name, char *path, size_t size)
+{
+    return folder[0] != '\0' && snprintf(path, size, "%s/%s", folder, name) < (int)size &&
+           access(path, F_OK) == 0;
+}
+
+static usm_status resolve(void *handle, const char *name, const usm_symbol *symbols, size_t n_symbols,
+                          void *table, usm_error *error)
+{
+    for (size_t i = 0; i < n_symbols; i++) {
+        void *function = dlsym(handle, symbols[i].name);
+        if (function == NULL && symbols[i].required) {
+            return usm_error_set(error, USM_DRIVER,
+                                 "%s has no function %s: it is too old, or not the library of this name",
+                                 name, symbols[i].name);
+        }
+        memcpy((char *)table + symbols[i].offset, &function, sizeof function);
+    }
+    return USM_OK;
+}
+
+usm_status usm_library_open(const char *const *names, const usm_symbol *symbols, size_t n_symbols,
+                            void *table, void **handle, usm_error *error)
+{
+    char tried[560] = "", path[640];
+    *handle = NULL;
+    const char *opened = NULL;
+    for (size_t i = 0; names[i] != NULL && *handle == NULL; i++) {
+        opened = names[i];
+        *handle = open_one(names[i], tried, sizeof tried);
+    }
+    for (size_t i = 0; names[i] != NULL && *handle == NULL; i++) {
+        opened = names[i];
+        if (path_in_prefix(names[i], path, sizeof path)) {
+            *handle = open_one(path, tried, sizeof tried);
+        }
+    }
+    if (*handle == NULL) {
+        return usm_error_set(error, USM_UNAVAILABLE, "%s", tried);
+    }
+    return resolve(*handle, opened, symbols, n_symbols, table, error);
+}
+
+usm_status usm_library_open_in_prefix(const char *name, const usm_symbol *symbols, size_t n_symbols,
+                                      void *table, void **handle, usm_error *error)
+{
+    char tried[560] = "", path[640];
+    *handle = NULL;
+    if (!path_in_prefix(name, path, sizeof path)) {
+        return usm_error_set(error, USM_UNAVAILABLE, "there is no %s in %s", name, folder);
+    }
+    *handle = open_one(path, tried, sizeof tried);
+    if (*handle == NULL) {
+        return usm_error_set(error, USM_DRIVER, "%s", tried);
+    }
+    return resolve(*handle, path, symbols, n_symbols, table, error);
+}
