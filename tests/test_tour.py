@@ -1,0 +1,50 @@
+"""The tour of the documentation, on a picture of its own: what it says, and what it draws."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rich", reason="an extra of its own: tour")
+Image = pytest.importorskip("PIL.Image", reason="an extra of its own: tour")
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.not_sanitized("it runs a program of its own")
+
+
+def run(*arguments):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, ROOT / "docs" / "examples" / "tour.py", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_a_picture_goes_through_without_a_copy_that_is_not_needed(tmp_path):
+    pixels = np.random.default_rng(1).integers(0, 256, (40, 60, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "in.png")
+    done = run(tmp_path / "in.png", "--output", tmp_path / "out.png")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "arrays[1] = arrays[1].to_device(arrays[0].queue)" in done.stdout
+    rows = [line for line in done.stdout.splitlines() if "from_dlpack(" in line and "both at 0x" in line]
+    assert len(rows) >= 2, done.stdout
+    sheet = np.array(Image.open(tmp_path / "out.png"))
+    margin = 12
+    assert sheet.shape == (2 * 40 + 3 * margin, 2 * 60 + 3 * margin, 3)
+    top, left = slice(margin, margin + 40), slice(margin, margin + 60)
+    below, right = slice(2 * margin + 40, 2 * margin + 80), slice(2 * margin + 60, 2 * margin + 120)
+    np.testing.assert_array_equal(sheet[top, left], pixels)
+    np.testing.assert_array_equal(sheet[top, right], pixels[:, ::-1])
+    np.testing.assert_array_equal(sheet[below, left], pixels[:, :, ::-1])
+    assert len(np.unique(sheet[below, right])) <= 4
+
+
+def test_a_file_that_is_no_picture_is_named(tmp_path):
+    (tmp_path / "in.txt").write_text("no picture")
+    done = run(tmp_path / "in.txt", "--output", tmp_path / "out.png")
+    assert done.returncode != 0
+    assert "in.txt" in done.stderr
+    assert not (tmp_path / "out.png").exists()
