@@ -6,25 +6,10 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
+from dtypes import DTYPES
 
 import usmpy
 
-DTYPES = [
-    "bool",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-]
 STORED = ["complex32", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz"]
 STORED += [
     "float8_e5m2",

@@ -5,25 +5,9 @@ import threading
 import ml_dtypes
 import numpy as np
 import pytest
+from dtypes import DTYPES
 
 import usmpy
-
-DTYPES = [
-    "bool",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-]
 
 
 def pair(queue, shape=(3, 4), dtype="int32"):

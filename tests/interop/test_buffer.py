@@ -13,23 +13,9 @@ import weakref
 
 import numpy as np
 import pytest
+from dtypes import FORMATS
 
 import usmpy
-
-FORMATS = {
-    "bool": "?",
-    "int8": "b",
-    "int16": "h",
-    "int32": "i",
-    "int64": "q",
-    "uint8": "B",
-    "uint16": "H",
-    "uint32": "I",
-    "uint64": "Q",
-    "float16": "e",
-    "float32": "f",
-    "float64": "d",
-}
 
 # -- in --------------------------------------------------------------------------------------------
 

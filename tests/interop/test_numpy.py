@@ -8,25 +8,14 @@ import threading
 
 import numpy as np
 import pytest
+from dtypes import FORMATS as NUMBER_FORMATS
 from libraries import need
 
 import usmpy
 
 ml_dtypes = need("ml_dtypes")
 
-FORMATS = {
-    "bool": "?",
-    "int8": "b",
-    "int16": "h",
-    "int32": "i",
-    "int64": "q",
-    "uint8": "B",
-    "uint16": "H",
-    "uint32": "I",
-    "uint64": "Q",
-    "float16": "e",
-    "float32": "f",
-    "float64": "d",
+FORMATS = NUMBER_FORMATS | {
     "complex64": "Zf",
     "complex128": "Zd",
 }
