@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
+import os
 import time
 
 import opencl_drivers  # noqa: F401 (shows drivers to whoever looks for them)
@@ -14,6 +16,11 @@ from usmpy import _core
 
 # What only builds with USMPY_TESTING=1 have: live counts and faults. The suite needs them.
 TESTING = hasattr(_core, "_live_counts")
+
+# Above pytest's own timeout, which needs Python to run: a test that hangs with Python's lock held ends the
+# run with the stacks of all threads, from a thread that needs no lock.
+HANG_SECONDS = 400
+STDERR = os.dup(2)  # pytest's capture takes the other one
 
 
 def pytest_configure(config):
@@ -55,8 +62,13 @@ def pytest_unconfigure():
     gc.unfreeze()
 
 
+def pytest_runtest_logstart():
+    faulthandler.dump_traceback_later(HANG_SECONDS, exit=True, file=STDERR)
+
+
 def pytest_runtest_logfinish():
-    """Nor at the reports of the tests before, which are many in the end."""
+    faulthandler.cancel_dump_traceback_later()
+    # What the imports made need not be looked at, nor the reports of the tests before: many in the end.
     if len(gc.get_objects(generation=2)) > 20_000:
         gc.collect()
         gc.freeze()

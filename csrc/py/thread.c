@@ -7,7 +7,11 @@
  * before 3.12 meets that lock in the child of a fork before it renews it: a fork at that moment would hang
  * the child. So no fork happens at that moment. (Unlinking holds the GIL, which the forking thread has.)
  * Nothing is locked and no Python runs under this lock.
+ *
+ * Later CPythons take their lock themselves before they call fork(), which would then wait here for a
+ * thread that waits for theirs: for them there is nothing to do, and a lock would hang both.
  */
+#if PY_VERSION_HEX < 0x030C0000
 static pthread_mutex_t birth = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t started = PTHREAD_ONCE_INIT;
 
@@ -30,6 +34,13 @@ void usmpy_thread_start(void)
 {
     pthread_once(&started, start);
 }
+#else
+static void lock_birth(void) {}
+
+static void unlock_birth(void) {}
+
+void usmpy_thread_start(void) {}
+#endif
 
 PyThreadState *usmpy_thread_attach(void)
 {
