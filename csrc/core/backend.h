@@ -20,6 +20,7 @@
 #include "context.h"
 #include "device.h"
 #include "event.h"
+#include "program.h"
 #include "queue.h"
 
 /* What memory of one (context, device) pair means for another pair (SYCL 2020,
@@ -112,6 +113,22 @@ typedef struct usm_backend {
 
     /* Drops native parts of an event that has finished; the core frees the struct. Any thread. NULL: none. */
     void (*event_destroy)(usm_event *event);
+
+    /*
+     * Builds, and sets program->native and, where it can, program->kernels. *log is NULL; where it returns
+     * USM_BUILD, it may set it to a malloc'd text. Any thread, no lock; may block for long. NULL: this
+     * backend takes no programs.
+     */
+    usm_status (*program_build)(usm_program *program, const usm_program_source *source, char **log,
+                                usm_error *error);
+    /* Releases program->native; no kernel is left. Any thread. */
+    void (*program_destroy)(usm_program *program);
+    /* The built program as one malloc'd block. Any thread, no lock. NULL: there is no such form. */
+    usm_status (*program_binary)(usm_program *program, void **out, size_t *size, usm_error *error);
+    /* Sets kernel->native and the parameters (usm_kernel_set_parameters). USM_INDEX: no such kernel. */
+    usm_status (*kernel_create)(usm_kernel *kernel, const char *name, usm_error *error);
+    /* Releases kernel->native; launches of it may still run. Any thread. */
+    void (*kernel_destroy)(usm_kernel *kernel);
 
     /*
      * fork() is about to happen, or has. PREPARE: lock what other threads may hold, queue by queue (their

@@ -16,6 +16,7 @@ typedef enum usm_command_kind {
     USM_COMMAND_STRIDED,  /* strided copy, with a cast where the types differ */
     USM_COMMAND_SEQUENCE, /* arange and linspace */
     USM_COMMAND_PREFETCH, /* bring memory near the device; a hint */
+    USM_COMMAND_LAUNCH,   /* a kernel of the queue's place */
     USM_COMMAND_HOST,     /* a C function, on a thread of the host's */
 } usm_command_kind;
 
@@ -63,6 +64,7 @@ typedef struct usm_command {
         } fill;
         /* Borrowed until submission returns: a backend that runs it later clones it. */
         const usm_strided *strided;
+        const struct usm_launch *launch; /* the same */
         usm_sequence sequence;
         struct {
             const void *pointer;

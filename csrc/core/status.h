@@ -14,6 +14,7 @@ typedef enum usm_status {
     USM_UNAVAILABLE, /* no library or no driver on this machine: not a fault  -> BackendUnavailable */
     USM_NOT_FOUND,   /* well-formed selector, no such device               -> DeviceNotFound */
     USM_DRIVER,      /* the driver refused a call                          -> UsmError */
+    USM_BUILD,       /* the source of a program is at fault                -> BuildError */
     USM_FAILED,      /* asynchronous work failed; usm_error.failure says how */
     USM_TIMEOUT,     /* a wait ran out                                     -> TimeoutError */
     USM_INTERRUPTED, /* the waiter's poll callback asked to stop; nothing is wrong with the work */

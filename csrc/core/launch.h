@@ -1,0 +1,42 @@
+/* A kernel launch: the kernel, its index space and its arguments. */
+#ifndef USM_CORE_LAUNCH_H
+#define USM_CORE_LAUNCH_H
+
+#include "program.h"
+
+/* global counts work-items, and local divides it; unused dimensions are 1. get_global_id(i) < global[i]. */
+typedef struct usm_range {
+    unsigned ndim; /* 1 to 3 */
+    bool has_local;
+    size_t global[3], local[3];
+} usm_range;
+
+#define USM_INLINE_VALUE 16
+
+typedef struct usm_argument {
+    uint8_t kind;  /* usm_parameter_kind, but UNKNOWN */
+    uint32_t size; /* of a value or of local memory */
+    union {
+        void *pointer;
+        unsigned char value[USM_INLINE_VALUE]; /* where size <= USM_INLINE_VALUE */
+        const void *data;                      /* larger values; borrowed */
+    } as;
+} usm_argument;
+
+static inline const void *usm_argument_value(const usm_argument *argument)
+{
+    return argument->size <= USM_INLINE_VALUE ? argument->as.value : argument->as.data;
+}
+
+typedef struct usm_launch {
+    usm_kernel *kernel;
+    usm_range range;
+    size_t n_arguments;
+    const usm_argument *arguments;
+} usm_launch;
+
+/* One block with all values, and a count of the kernel; NULL when memory ran out. */
+USM_GIVES usm_launch *usm_launch_clone(const usm_launch *launch);
+void usm_launch_free(USM_TAKES usm_launch *launch); /* NULL is allowed */
+
+#endif

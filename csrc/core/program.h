@@ -1,0 +1,85 @@
+/* Programs and kernels: device code built for one (context, device) pair, and what its functions take. */
+#ifndef USM_CORE_PROGRAM_H
+#define USM_CORE_PROGRAM_H
+
+#include "context.h"
+#include "dtype.h"
+#include "error.h"
+
+typedef enum usm_language {
+    USM_LANGUAGE_PORTABLE, /* OpenCL C as docs/design.md, section 7, limits it */
+    USM_LANGUAGE_OPENCL,
+    USM_LANGUAGE_SPIRV,
+    USM_LANGUAGE_CUDA,
+    USM_LANGUAGE_PTX,
+    USM_LANGUAGE_NATIVE,  /* the driver's own binary: what program_binary gives */
+    USM_LANGUAGE_LIBRARY, /* host: the path of a shared object that exports usmpy_kernels (host/entry.h) */
+} usm_language;
+
+typedef struct usm_program_source {
+    usm_language language;
+    const void *data; /* text is followed by a 0 that size does not count */
+    size_t size;
+    const char *options; /* the compiler's; "" where there are none */
+} usm_program_source;
+
+typedef struct usm_program {
+    usm_refcount refs;
+    const struct usm_backend *backend;
+    usm_context *context; /* one count */
+    usm_place *place;
+    void *native;
+    char **kernels; /* names, NULL-ended, one block from malloc; NULL where the driver does not tell */
+} usm_program;
+
+typedef enum usm_parameter_kind {
+    USM_PARAMETER_UNKNOWN, /* the program does not tell */
+    USM_PARAMETER_POINTER, /* to memory that the kernel reads, and writes unless read_only */
+    USM_PARAMETER_VALUE,
+    USM_PARAMETER_LOCAL, /* memory of a work-group */
+} usm_parameter_kind;
+
+typedef struct usm_parameter {
+    const char *name; /* NULL where the program does not tell; in the kernel's block, as type */
+    const char *type; /* as messages show it: "float *"; NULL where the program does not tell */
+    uint8_t kind;     /* usm_parameter_kind */
+    bool read_only;   /* a pointer to const */
+    int16_t dtype;    /* usm_dtype of the value, or of what the pointer points to; USM_NO_DTYPE: a struct, void */
+    uint32_t size;    /* bytes of a value; 0: unknown */
+} usm_parameter;
+
+typedef struct usm_kernel {
+    usm_refcount refs;
+    usm_program *program; /* one count */
+    const char *name;     /* in the block of the parameters */
+    size_t n_parameters;
+    usm_parameter *parameters; /* one block from malloc */
+    size_t max_local;          /* work-items in a group; 0: as the device */
+    size_t required_local[3];  /* reqd_work_group_size; 0 where the source has none */
+    void *native;
+} usm_kernel;
+
+/*
+ * Builds for the place; blocks for long: no lock, no GIL. USM_BUILD where the source is at fault: *log
+ * (malloc'd, the caller's) is then all that the compiler wrote, the error's text what it was about. *log is
+ * NULL in every other case.
+ */
+usm_status usm_program_create(usm_place *place, const usm_program_source *source, USM_GIVES usm_program **out,
+                              USM_GIVES char **log, usm_error *error);
+USM_GIVES usm_program *usm_program_retain(USM_KEEPS usm_program *program);
+void usm_program_release(USM_TAKES usm_program *program);
+
+/* What a later USM_LANGUAGE_NATIVE loads, in a malloc'd block. May block. */
+usm_status usm_program_binary(usm_program *program, USM_GIVES void **out, size_t *size, usm_error *error);
+
+/* USM_INDEX where the program has no kernel of that name. */
+usm_status usm_kernel_create(USM_KEEPS usm_program *program, const char *name, USM_GIVES usm_kernel **out,
+                             usm_error *error);
+USM_GIVES usm_kernel *usm_kernel_retain(USM_KEEPS usm_kernel *kernel);
+void usm_kernel_release(USM_TAKES usm_kernel *kernel);
+
+/* For backends: copies parameters with their texts into one block of the kernel's. */
+usm_status usm_kernel_set_parameters(usm_kernel *kernel, const char *name, const usm_parameter *parameters,
+                                     size_t n, usm_error *error);
+
+#endif
