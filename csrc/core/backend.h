@@ -33,8 +33,12 @@ typedef enum usm_memory_connection {
 
 /* What a driver knows about a pointer that somebody else allocated. */
 typedef struct usm_pointer_info {
-    usm_device *device; /* NULL: not the driver's memory */
+    /* One of the context; NULL: the driver does not know the pointer. It may be SVM, which no driver can
+     * tell. */
+    usm_device *device;
     usm_kind kind;
+    void *base; /* the whole allocation; size 0 where the driver does not say */
+    size_t size;
 } usm_pointer_info;
 
 typedef struct usm_backend {

@@ -230,6 +230,64 @@ void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind k
     }
 }
 
+static bool ask(const usm_opencl_platform *platform, cl_context context, const void *pointer,
+                cl_mem_info_intel what, void *value, size_t size)
+{
+    return platform->alloc_info(context, pointer, what, size, value, NULL) == CL_SUCCESS;
+}
+
+/* Host memory belongs to no device: the first of the context stands for it. */
+static usm_device *device_of_memory(const usm_context *context, cl_device_id id)
+{
+    for (size_t i = 0; i < context->n_devices; i++) {
+        if (usm_opencl_device_of(context->devices[i])->id == id) {
+            return context->devices[i];
+        }
+    }
+    return context->devices[0];
+}
+
+usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
+                                   usm_error *error)
+{
+    const usm_opencl_context *native = usm_opencl_context_of(context);
+    const usm_opencl_platform *platform = native->platform;
+    cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
+    cl_device_id device = NULL;
+    *info = (usm_pointer_info){.device = NULL};
+    if (usm_opencl_forked()) {
+        return usm_opencl_after_fork(error);
+    }
+    if (native->memory != USM_OPENCL_INTEL_USM || platform->alloc_info == NULL) {
+        return USM_OK;
+    }
+    cl_int code =
+        platform->alloc_info(native->id, pointer, CL_MEM_ALLOC_TYPE_INTEL, sizeof type, &type, NULL);
+    if (code != CL_SUCCESS) {
+        return usm_opencl_failed(error, code, "clGetMemAllocInfoINTEL");
+    }
+    switch (type) {
+        case CL_MEM_TYPE_HOST_INTEL:
+            info->kind = USM_HOST;
+            break;
+        case CL_MEM_TYPE_SHARED_INTEL:
+            info->kind = USM_SHARED;
+            break;
+        case CL_MEM_TYPE_DEVICE_INTEL:
+            info->kind = USM_DEVICE;
+            break;
+        default:
+            return USM_OK;
+    }
+    (void)ask(platform, native->id, pointer, CL_MEM_ALLOC_DEVICE_INTEL, &device, sizeof device);
+    info->device = device_of_memory(context, device);
+    if (!ask(platform, native->id, pointer, CL_MEM_ALLOC_BASE_PTR_INTEL, &info->base, sizeof info->base) ||
+        !ask(platform, native->id, pointer, CL_MEM_ALLOC_SIZE_INTEL, &info->size, sizeof info->size)) {
+        info->size = 0;
+    }
+    return USM_OK;
+}
+
 /* A part may have a context of its own, behind the usm_context of the whole. */
 static bool one_native_context(const usm_place *a, const usm_place *b)
 {

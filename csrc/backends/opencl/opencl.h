@@ -151,6 +151,8 @@ usm_status usm_opencl_memory_allocate(usm_context *context, usm_device *device, 
                                       void **out, bool *zeroed, usm_error *error);
 void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
                             size_t nbytes);
+usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
+                                   usm_error *error);
 usm_memory_connection usm_opencl_memory_connection(const usm_place *a, const usm_place *b);
 usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error);
 void usm_opencl_queue_destroy(usm_queue *queue);
