@@ -187,8 +187,7 @@ static usm_status make_third(usm_place *place, usm_kind kind, const usm_view *li
     return status;
 }
 
-/* Commands of this place may use the memory as it is (docs/design.md, "Memory"). */
-static bool reaches(const usm_place *place, const usm_alloc *alloc)
+bool usm_place_reaches(const usm_place *place, const usm_alloc *alloc)
 {
     const usm_backend *backend = place->context->backend;
     if (backend != alloc->context->backend) {
@@ -203,8 +202,8 @@ static bool driver_copies(const usm_place *place, const usm_view *dst, const usm
 {
     usm_plan plan;
     usm_copy_plan(&plan, dst, src);
-    return is_contiguous(&plan) && (reaches(place, dst->alloc) || usm_alloc_host_reads(dst->alloc)) &&
-           (reaches(place, src->alloc) || usm_alloc_host_reads(src->alloc));
+    return is_contiguous(&plan) && (usm_place_reaches(place, dst->alloc) || usm_alloc_host_reads(dst->alloc)) &&
+           (usm_place_reaches(place, src->alloc) || usm_alloc_host_reads(src->alloc));
 }
 
 /* In two steps over a third place; each is a copy of its own. Takes the count of third->alloc. */
@@ -272,7 +271,7 @@ usm_status usm_copy_submit(usm_queue *queue, const usm_view *dst, const usm_view
     if (count(dst) == 0) {
         return submit_nothing(queue, out, error);
     }
-    bool from = reaches(queue->place, src->alloc), to = reaches(queue->place, dst->alloc);
+    bool from = usm_place_reaches(queue->place, src->alloc), to = usm_place_reaches(queue->place, dst->alloc);
     if (!(from && to) && !driver_copies(queue->place, dst, src)) {
         return from ? submit_to_afar(queue, dst, src, out, error)
                     : submit_from_afar(queue, dst, src, out, error);

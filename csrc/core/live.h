@@ -12,6 +12,8 @@ typedef enum usm_live_kind {
     USM_LIVE_ALLOC,  /* allocations in use: owned or imported, not the pool's spare blocks */
     USM_LIVE_EXPORT, /* DLPack tensors that a consumer has not given back */
     USM_LIVE_FAILURE,
+    USM_LIVE_PROGRAM,
+    USM_LIVE_KERNEL,
     USM_LIVE_KINDS
 } usm_live_kind;
 

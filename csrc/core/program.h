@@ -14,6 +14,7 @@ typedef enum usm_language {
     USM_LANGUAGE_PTX,
     USM_LANGUAGE_NATIVE,  /* the driver's own binary: what program_binary gives */
     USM_LANGUAGE_LIBRARY, /* host: the path of a shared object that exports usmpy_kernels (host/entry.h) */
+    USM_LANGUAGE_POINTER, /* host: data is a usm_pointer_source */
 } usm_language;
 
 typedef struct usm_program_source {
@@ -48,12 +49,21 @@ typedef struct usm_parameter {
     uint32_t size;    /* bytes of a value; 0: unknown */
 } usm_parameter;
 
+/* A function of somebody's: void name(size_t begin, size_t end, parameters...). */
+typedef struct usm_pointer_source {
+    void (*function)(void);
+    const char *name;
+    const usm_parameter *parameters; /* borrowed for the call */
+    size_t n_parameters;
+} usm_pointer_source;
+
 typedef struct usm_kernel {
     usm_refcount refs;
     usm_program *program; /* one count */
     const char *name;     /* in the block of the parameters */
     size_t n_parameters;
     usm_parameter *parameters; /* one block from malloc */
+    unsigned max_ndim;         /* of the index space; 1: it knows no work-groups either; 0: any */
     size_t max_local;          /* work-items in a group; 0: as the device */
     size_t required_local[3];  /* reqd_work_group_size; 0 where the source has none */
     void *native;
