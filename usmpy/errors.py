@@ -44,7 +44,26 @@ class DeviceNotFound(UsmError):
 
 
 class BuildError(UsmError):
-    """A program did not build; the message holds the full log."""
+    """A program did not build; the message ends with the full log.
+
+    Attributes
+    ----------
+    log : str or None
+        All that the compiler wrote; None where it did not get so far.
+    """
+
+    log: str | None
+
+    def __init__(
+        self,
+        *args: object,
+        backend: str | None = None,
+        code: int = 0,
+        name: str | None = None,
+        log: str | None = None,
+    ) -> None:
+        super().__init__(*args, backend=backend, code=code, name=name)
+        self.log = log
 
 
 class ExecutionPlacementError(Exception):

@@ -16,8 +16,8 @@ static void free_program(usm_program *program)
     usm_context_release(context);
 }
 
-usm_status usm_program_create(usm_place *place, const usm_program_source *source, usm_program **out, char **log,
-                              usm_error *error)
+usm_status usm_program_create(usm_place *place, const usm_program_source *source, usm_program **out,
+                              char **log, usm_error *error)
 {
     const usm_backend *backend = place->context->backend;
     *log = NULL;

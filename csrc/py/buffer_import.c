@@ -32,7 +32,7 @@ static void delete_buffer(void *owner)
 }
 
 /* One code of the struct module, in native or little-endian order. USM_NO_DTYPE for anything else. */
-static usm_dtype dtype_of_format(const char *format, Py_ssize_t itemsize)
+usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
 {
     if (format == NULL) {
         return itemsize == 1 ? USM_UINT8 : USM_NO_DTYPE;
@@ -62,7 +62,7 @@ static usm_dtype dtype_of_format(const char *format, Py_ssize_t itemsize)
 static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
 {
     const Py_buffer *view = &held->view;
-    usm_dtype dtype = dtype_of_format(view->format, view->itemsize);
+    usm_dtype dtype = usmpy_dtype_of_format(view->format, view->itemsize);
     if (dtype == USM_NO_DTYPE || usm_dtype_table[dtype].itemsize != view->itemsize) {
         PyErr_Format(
             PyExc_BufferError,

@@ -21,6 +21,9 @@ static inline PyObject *usmpy_dtype_object(usmpy_state *state, usm_dtype dtype)
     return state->dtypes[dtype];
 }
 
+/* By a format of the struct module in native byte order, as buffers have it; USM_NO_DTYPE for any other. */
+usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize);
+
 /* The default of floating-point creation functions on a device: float64, or float32 where it lacks that. */
 usm_dtype usmpy_default_float(const usm_device *device);
 

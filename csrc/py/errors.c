@@ -27,6 +27,8 @@ static PyObject *exception_class(usmpy_state *state, usm_status status)
             return PyExc_KeyboardInterrupt;
         case USM_PLACEMENT:
             return state->placement_error;
+        case USM_BUILD:
+            return state->build_error;
         case USM_UNAVAILABLE:
             return state->backend_unavailable;
         case USM_NOT_FOUND:

@@ -129,6 +129,8 @@ static int exec(PyObject *module)
         usmpy_context_add_type(module, state) < 0 || usmpy_queue_add_type(module, state) < 0 ||
         usmpy_event_add_type(module, state) < 0 || usmpy_array_add_type(module, state) < 0 ||
         usmpy_borrow_add_types(module, state) < 0 || usmpy_notifier_add_type(module, state) < 0 ||
+        usmpy_range_add_types(module, state) < 0 || usmpy_kernel_add_types(module, state) < 0 ||
+        usmpy_program_add_type(module, state) < 0 ||
         add_functions(module) < 0 || usmpy_deferred_start(module) < 0) {
         return -1;
     }
@@ -149,6 +151,12 @@ static int exec(PyObject *module)
         X((state)->borrow_type);                                  \
         X((state)->lend_type);                                    \
         X((state)->notifier_type);                                \
+        X((state)->program_type);                                 \
+        X((state)->kernel_type);                                  \
+        X((state)->bound_type);                                   \
+        X((state)->range_type);                                   \
+        X((state)->nd_range_type);                                \
+        X((state)->local_type);                                   \
         X((state)->usm_error);                                    \
         X((state)->backend_unavailable);                          \
         X((state)->device_not_found);                             \

@@ -31,6 +31,7 @@ typedef struct usmpy_state {
     PyObject *module; /* borrowed: the module owns this state */
     PyTypeObject *device_type, *context_type, *queue_type, *event_type, *array_type, *flags_type, *dtype_type;
     PyTypeObject *borrow_type, *lend_type, *notifier_type;
+    PyTypeObject *program_type, *kernel_type, *bound_type, *range_type, *nd_range_type, *local_type;
 
     /* Exception classes and the MemoryConnection enumeration, from the Python part of the package. */
     PyObject *usm_error, *backend_unavailable, *device_not_found, *build_error, *placement_error;
@@ -111,6 +112,9 @@ int usmpy_array_add_type(PyObject *module, usmpy_state *state);
 int usmpy_dtype_add_type(PyObject *module, usmpy_state *state);
 int usmpy_borrow_add_types(PyObject *module, usmpy_state *state);
 int usmpy_notifier_add_type(PyObject *module, usmpy_state *state);
+int usmpy_range_add_types(PyObject *module, usmpy_state *state);
+int usmpy_kernel_add_types(PyObject *module, usmpy_state *state);
+int usmpy_program_add_type(PyObject *module, usmpy_state *state);
 
 /* Functions of the module, one table a file; joined by module.c. */
 extern PyMethodDef usmpy_device_functions[];

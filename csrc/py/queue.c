@@ -3,6 +3,7 @@
 #include "array.h"
 #include "deferred.h"
 #include "errors.h"
+#include "launch.h"
 #include "objects.h"
 #include "queue_submit.h"
 #include "wait.h"
@@ -244,6 +245,14 @@ static PyMethodDef queue_methods[] = {
         "Raises ValueError for a read-only dst and bytes of another size, OverflowError and TypeError\n"
         "for a number that the dtype cannot hold, BufferError for what is not contiguous, TypeError\n"
         "for anything else, MemoryError when memory runs out."),
+    USMPY_METHOD("submit", usmpy_queue_submit,
+                 "submit($self, kernel, args, range, *, depends=())\n--\n\n"
+                 "Launch a kernel in this queue; returns its Event at once.\n\n"
+                 "kernel: a Kernel that was built for this queue's device. args: a sequence with one item a\n"
+                 "parameter (see Kernel). range: a Range, an NdRange, an int or a sequence of ints.\n"
+                 "depends: an Event or a sequence of Events. The arrays may belong to other queues whose\n"
+                 "memory this one reaches; work on the same memory is ordered.\n\n"
+                 "Raises what Kernel says, before anything is enqueued."),
     USMPY_METHOD("prefetch", usmpy_queue_prefetch,
                  "prefetch($self, x)\n--\n\n"
                  "Bring memory near the queue's device; returns an Event (SYCL 2020, 4.6.5, prefetch).\n\n"

@@ -12,10 +12,21 @@
 
 extern const usm_backend usm_host_backend;
 
-enum { HEAP, CONTEXT_CREATE, MEMORY_ALLOCATE, QUEUE_CREATE, QUEUE_SUBMIT, DEVICE_PARTITION, ENTRIES };
+enum {
+    HEAP,
+    CONTEXT_CREATE,
+    MEMORY_ALLOCATE,
+    QUEUE_CREATE,
+    QUEUE_SUBMIT,
+    DEVICE_PARTITION,
+    PROGRAM_BUILD,
+    KERNEL_CREATE,
+    ENTRIES
+};
 
-const char *const usm_fault_entries[] = {
-    "heap", "context_create", "memory_allocate", "queue_create", "queue_submit", "device_partition", NULL};
+const char *const usm_fault_entries[] = {"heap",          "context_create", "memory_allocate",
+                                         "queue_create",  "queue_submit",   "device_partition",
+                                         "program_build", "kernel_create",  NULL};
 
 static struct {
     _Atomic long left; /* calls until the one that fails; 0: none will */
@@ -147,6 +158,29 @@ static void event_destroy(usm_event *event)
     usm_host_backend.event_destroy(event);
 }
 
+static usm_status program_build(usm_program *program, const usm_program_source *source, char **log,
+                                usm_error *error)
+{
+    return fails(PROGRAM_BUILD) ? refuse(error, PROGRAM_BUILD)
+                                : usm_host_backend.program_build(program, source, log, error);
+}
+
+static void program_destroy(usm_program *program)
+{
+    usm_host_backend.program_destroy(program);
+}
+
+static usm_status kernel_create(usm_kernel *kernel, const char *name, usm_error *error)
+{
+    return fails(KERNEL_CREATE) ? refuse(error, KERNEL_CREATE)
+                                : usm_host_backend.kernel_create(kernel, name, error);
+}
+
+static void kernel_destroy(usm_kernel *kernel)
+{
+    usm_host_backend.kernel_destroy(kernel);
+}
+
 static void queue_fork(usm_queue *queue, usm_fork_phase phase)
 {
     usm_host_backend.queue_fork(queue, phase);
@@ -175,6 +209,10 @@ const usm_backend usm_fault_backend = {
     .queue_run_now = queue_run_now,
     .queue_submit = queue_submit,
     .event_destroy = event_destroy,
+    .program_build = program_build,
+    .program_destroy = program_destroy,
+    .kernel_create = kernel_create,
+    .kernel_destroy = kernel_destroy,
     .queue_fork = queue_fork,
     .fork = fault_fork,
 };

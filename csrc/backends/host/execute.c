@@ -133,6 +133,7 @@ size_t usm_host_command_cost(const usm_command *command)
         case USM_COMMAND_MARKER:
         case USM_COMMAND_PREFETCH:
         case USM_COMMAND_HOST:
+        case USM_COMMAND_LAUNCH:
             break;
     }
     return 0;
@@ -156,6 +157,8 @@ usm_status usm_host_execute(const usm_command *command, unsigned width, usm_erro
             break;
         case USM_COMMAND_HOST:
             return command->as.host.run(command->as.host.argument, error);
+        case USM_COMMAND_LAUNCH:
+            return usm_host_launch(command->as.launch, width, error);
         case USM_COMMAND_PREFETCH: /* it is here already */
         case USM_COMMAND_BARRIER:
         case USM_COMMAND_MARKER:

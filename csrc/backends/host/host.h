@@ -3,6 +3,7 @@
 #define USM_HOST_HOST_H
 
 #include "../../core/backend.h"
+#include "../../core/launch.h"
 #include "../../core/worker.h"
 
 /* device.c */
@@ -34,6 +35,7 @@ typedef struct usm_host_task {
     usm_event event;
     usm_command command;
     usm_strided *strided; /* owned copy of a strided command's plan */
+    usm_launch *launch;   /* the same of a kernel launch */
     usm_work work;
 } usm_host_task;
 
@@ -49,6 +51,29 @@ size_t usm_host_command_cost(const usm_command *command);
 void usm_host_parallel(unsigned width, unsigned parts, void (*part)(void *context, unsigned i),
                        void *context);
 void usm_host_parallel_fork(usm_fork_phase phase);
+
+/* program.c */
+usm_status usm_host_program_build(usm_program *base, const usm_program_source *source, char **log,
+                                  usm_error *error);
+void usm_host_program_destroy(usm_program *base);
+usm_status usm_host_kernel_create(usm_kernel *kernel, const char *name, usm_error *error);
+void usm_host_kernel_destroy(usm_kernel *kernel);
+/* Runs it with up to `width` threads, the caller among them. */
+usm_status usm_host_launch(const usm_launch *launch, unsigned width, usm_error *error);
+
+/* pointer.c: functions that were given as addresses. */
+typedef struct usm_host_pointer {
+    void (*function)(void);
+    size_t n_parameters;
+    usm_parameter parameters[]; /* without names */
+} usm_host_pointer;
+
+usm_status usm_host_pointer_create(const usm_pointer_source *source, usm_host_pointer **out,
+                                   usm_error *error);
+void usm_host_pointer_free(usm_host_pointer *pointer); /* NULL is allowed */
+/* values[i] points to the i-th value, or to the pointer. */
+void usm_host_pointer_call(const usm_host_pointer *pointer, size_t begin, size_t end,
+                           const void *const *values);
 
 /* strided.c */
 void usm_host_strided(const usm_strided *plan, unsigned width);

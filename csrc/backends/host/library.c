@@ -26,6 +26,10 @@ const usm_backend usm_host_backend = {
     .queue_run_now = usm_host_queue_run_now,
     .queue_submit = usm_host_queue_submit,
     .event_destroy = usm_host_event_destroy,
+    .program_build = usm_host_program_build,
+    .program_destroy = usm_host_program_destroy,
+    .kernel_create = usm_host_kernel_create,
+    .kernel_destroy = usm_host_kernel_destroy,
     .queue_fork = usm_host_queue_fork,
     .fork = host_fork,
 };

@@ -81,7 +81,8 @@ void usm_host_queue_destroy(usm_queue *queue)
 
 bool usm_host_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns)
 {
-    if (command->kind == USM_COMMAND_HOST || usm_host_command_cost(command) > RUN_NOW_BYTES) {
+    if (command->kind == USM_COMMAND_HOST || command->kind == USM_COMMAND_LAUNCH ||
+        usm_host_command_cost(command) > RUN_NOW_BYTES) {
         return false;
     }
     *start_ns = queue->profiling ? usm_clock_ns() : 0;
@@ -107,6 +108,13 @@ usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_c
             return usm_error_memory(error, sizeof(usm_strided), "a copy's plan");
         }
         task->command.as.strided = task->strided;
+    }
+    if (command->kind == USM_COMMAND_LAUNCH) {
+        task->launch = usm_launch_clone(command->as.launch);
+        if (task->launch == NULL) {
+            return usm_error_memory(error, sizeof(usm_launch), "a launch");
+        }
+        task->command.as.launch = task->launch;
     }
     usm_status status = usm_worker_announce(queue->native, "host", error);
     if (status == USM_OK && usm_event_arm(event, ready)) {

@@ -153,6 +153,7 @@ void usm_opencl_event_destroy(usm_event *base)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
     free(event->strided);
+    usm_launch_free(event->launch);
     const cl_event ids[] = {atomic_load_explicit(&event->id, memory_order_relaxed), event->refused};
     for (int i = 0; i < 2; i++) {
         if (ids[i] != NULL && !usm_opencl_forked()) {

@@ -176,8 +176,7 @@ usm_status usm_opencl_queue_prepare(usm_queue *queue, const usm_command *command
                                : get_for(queue, command, &plan, &kernel, error);
 }
 
-/* The kernel's lock held: arguments belong to the kernel until the launch. */
-static cl_int set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint index, const void *pointer)
+cl_int usm_opencl_set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint index, const void *pointer)
 {
     const usm_opencl_context *context = usm_opencl_context_of(queue->context);
     return context->memory == USM_OPENCL_INTEL_USM
@@ -203,8 +202,8 @@ static cl_int launch_strided(const usm_queue *queue, cl_kernel kernel, const usm
         usm_kernel_launch one;
         bool alone = plan->launches == 1;
         usm_kernel_plan_launch(plan, i, &device, &one);
-        code = set_pointer(queue, kernel, 0, one.dst);
-        code = code != CL_SUCCESS ? code : set_pointer(queue, kernel, 1, one.src);
+        code = usm_opencl_set_pointer(queue, kernel, 0, one.dst);
+        code = code != CL_SUCCESS ? code : usm_opencl_set_pointer(queue, kernel, 1, one.src);
         code = code != CL_SUCCESS ? code : api->clSetKernelArg(kernel, 2, sizeof one.axes, &one.axes);
         code =
             code != CL_SUCCESS ? code : launch(queue, kernel, &one.range, n_waits, waits, alone ? id : NULL);
@@ -233,7 +232,7 @@ static cl_int launch_sequence(const usm_queue *queue, cl_kernel kernel, const us
     bool real = usm_dtype_table[sequence->dtype].kind == USM_KIND_FLOAT;
     bool fp64 = queue->device->info.has_fp64;
     cl_uint numbers = real ? 3 : 2;
-    cl_int code = set_pointer(queue, kernel, 0, sequence->dst);
+    cl_int code = usm_opencl_set_pointer(queue, kernel, 0, sequence->dst);
     for (cl_uint i = 0; i < numbers && code == CL_SUCCESS; i++) {
         const void *value = !real ? (const void *)&whole[i] : fp64 ? (const void *)&wide[i] : &narrow[i];
         code = api->clSetKernelArg(kernel, i + 1, real && !fp64 ? sizeof(float) : 8, value);

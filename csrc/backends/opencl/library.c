@@ -136,6 +136,11 @@ const usm_backend usm_opencl_backend = {
     .queue_run_now = usm_opencl_queue_run_now,
     .queue_submit = usm_opencl_queue_submit,
     .event_destroy = usm_opencl_event_destroy,
+    .program_build = usm_opencl_program_build,
+    .program_destroy = usm_opencl_program_destroy,
+    .program_binary = usm_opencl_program_binary,
+    .kernel_create = usm_opencl_kernel_create,
+    .kernel_destroy = usm_opencl_kernel_destroy,
     .queue_fork = usm_opencl_queue_fork,
     .fork = usm_opencl_fork,
 };

@@ -5,6 +5,7 @@
 #include "../../core/backend.h"
 
 #include "../../core/kernels.h"
+#include "../../core/launch.h"
 #include "../../core/worker.h"
 
 #define CL_TARGET_OPENCL_VERSION 300
@@ -98,6 +99,7 @@ typedef struct usm_opencl_event {
     _Atomic(cl_event) id;
     usm_command command; /* of a task that was not enqueued in its submission, and of one that may go again */
     usm_strided *strided; /* the plan of `command`; owned */
+    usm_launch *launch;   /* the same for a kernel */
     usm_command copy;     /* what move() does where the command became a host task */
     cl_int status;        /* as the driver's callback had it */
     bool late;            /* enqueued after all its links had ended */
@@ -140,6 +142,19 @@ void usm_opencl_kernels_free(usm_opencl_context *context);
 /* Strided commands and sequences. */
 usm_status usm_opencl_launch(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
                              const cl_event *waits, cl_event *id, usm_error *error);
+
+/* The kernel's lock held: arguments belong to the kernel until the launch. */
+cl_int usm_opencl_set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint index, const void *pointer);
+
+/* program.c: kernels of users. */
+usm_status usm_opencl_launch_kernel(const usm_queue *queue, const usm_launch *launch, cl_uint n_waits,
+                                    const cl_event *waits, cl_event *out, usm_error *error);
+usm_status usm_opencl_program_build(usm_program *base, const usm_program_source *source, char **log,
+                                    usm_error *error);
+void usm_opencl_program_destroy(usm_program *base);
+usm_status usm_opencl_program_binary(usm_program *base, void **out, size_t *size, usm_error *error);
+usm_status usm_opencl_kernel_create(usm_kernel *base, const char *name, usm_error *error);
+void usm_opencl_kernel_destroy(usm_kernel *base);
 
 /* Entries of the table, by file. */
 usm_status usm_opencl_start(usm_device ***devices, size_t *n_devices, usm_error *error);

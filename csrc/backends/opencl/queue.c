@@ -143,6 +143,15 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
             code = CL_SUCCESS;
             break;
         }
+        case USM_COMMAND_LAUNCH: {
+            usm_status status =
+                usm_opencl_launch_kernel(queue, command->as.launch, n_waits, waits, &id, error);
+            if (status != USM_OK) {
+                return status;
+            }
+            code = CL_SUCCESS;
+            break;
+        }
         default:
             code = api->clEnqueueMarkerWithWaitList(usm_opencl_queue_of(queue)->id, n_waits, waits, &id);
     }
@@ -269,6 +278,11 @@ static bool keep_command(usm_opencl_event *event, const usm_command *command, bo
         event->strided = usm_strided_clone(command->as.strided);
         event->command.as.strided = event->strided;
         return event->strided != NULL;
+    }
+    if (command->kind == USM_COMMAND_LAUNCH && !once) {
+        event->launch = usm_launch_clone(command->as.launch);
+        event->command.as.launch = event->launch;
+        return event->launch != NULL;
     }
     if (overlaps(command)) {
         event->copy = *command;

@@ -1,0 +1,459 @@
+/* Programs and kernels that users bring: built for one device, their parameters as the driver tells them. */
+#include "opencl.h"
+
+#include "../../core/heap.h"
+#include "../../core/launch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* usm_program.native */
+typedef struct program {
+    cl_program id;
+    cl_device_id device;
+} program;
+
+/* usm_kernel.native */
+typedef struct kernel {
+    cl_kernel id;
+    pthread_mutex_t
+        lock; /* arguments belong to the kernel until the launch; a leaf but for the driver's own */
+} kernel;
+
+static const usm_opencl_platform *platform_of(const usm_program *base)
+{
+    return usm_opencl_context_of(base->context)->platform;
+}
+
+static char *build_log(const usm_opencl_api *api, cl_program id, cl_device_id device)
+{
+    size_t size = 0;
+    api->clGetProgramBuildInfo(id, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+    char *log = calloc(1, size + 1);
+    if (log != NULL && size > 0) {
+        api->clGetProgramBuildInfo(id, device, CL_PROGRAM_BUILD_LOG, size, log, NULL);
+    }
+    return log;
+}
+
+/*
+ * Portable programs give the same bits on every device: nothing is contracted unless the source asks for it.
+ * The text is on the user's first line, so that messages count as the user does.
+ */
+#define PORTABLE_PRELUDE "#pragma OPENCL FP_CONTRACT OFF\n#line 1\n"
+
+static cl_program from_source(const usm_opencl_api *api, cl_context context, const usm_program_source *source,
+                              cl_int *code)
+{
+    const char *texts[] = {PORTABLE_PRELUDE, source->data};
+    const size_t lengths[] = {sizeof PORTABLE_PRELUDE - 1, source->size};
+    unsigned skip = source->language != USM_LANGUAGE_PORTABLE;
+    return api->clCreateProgramWithSource(context, 2 - skip, texts + skip, lengths + skip, code);
+}
+
+static cl_program create(const usm_program *base, cl_context context, cl_device_id device,
+                         const usm_program_source *source, const char **function, cl_int *code)
+{
+    const usm_opencl_api *api = platform_of(base)->api;
+    switch (source->language) {
+        case USM_LANGUAGE_SPIRV:
+            *function = "clCreateProgramWithIL";
+            *code = CL_INVALID_OPERATION;
+            return api->clCreateProgramWithIL == NULL
+                       ? NULL
+                       : api->clCreateProgramWithIL(context, source->data, source->size, code);
+        case USM_LANGUAGE_NATIVE: {
+            cl_int status = CL_SUCCESS;
+            const unsigned char *binary = source->data;
+            *function = "clCreateProgramWithBinary";
+            cl_program id =
+                api->clCreateProgramWithBinary(context, 1, &device, &source->size, &binary, &status, code);
+            if (id != NULL && status != CL_SUCCESS) {
+                api->clReleaseProgram(id);
+                *code = status;
+                return NULL;
+            }
+            return id;
+        }
+        default:
+            *function = "clCreateProgramWithSource";
+            return from_source(api, context, source, code);
+    }
+}
+
+/* Of clGetProgramInfo's list "a;b;c": names with their 0 behind an array of pointers. NULL: no memory. */
+static char **split_names(const char *list)
+{
+    size_t n = *list != 0;
+    for (const char *at = list; *at != 0; at++) {
+        n += *at == ';';
+    }
+    char **names = malloc((n + 1) * sizeof *names + strlen(list) + 1);
+    if (names == NULL) {
+        return NULL;
+    }
+    char *text = strcpy((char *)(names + n + 1), list);
+    for (size_t i = 0; i < n; i++) {
+        names[i] = text;
+        text += strcspn(text, ";");
+        *text++ = 0;
+    }
+    names[n] = NULL;
+    return names;
+}
+
+static void list_kernels(usm_program *base, cl_program id)
+{
+    const usm_opencl_api *api = platform_of(base)->api;
+    size_t size = 0;
+    if (api->clGetProgramInfo(id, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size) != CL_SUCCESS || size == 0) {
+        return;
+    }
+    char *list = calloc(1, size + 1);
+    if (list != NULL && api->clGetProgramInfo(id, CL_PROGRAM_KERNEL_NAMES, size, list, NULL) == CL_SUCCESS) {
+        base->kernels = split_names(list);
+    }
+    free(list);
+}
+
+/* Ours come first: the last of two that contradict each other holds. */
+static char *options_with(const usm_program_source *source)
+{
+    const char *ours = source->language == USM_LANGUAGE_SPIRV || source->language == USM_LANGUAGE_NATIVE
+                           ? ""
+                           : "-cl-kernel-arg-info ";
+    char *options = usm_malloc(strlen(ours) + strlen(source->options) + 1);
+    if (options != NULL) {
+        strcat(strcpy(options, ours), source->options);
+    }
+    return options;
+}
+
+static bool source_is_at_fault(cl_int code)
+{
+    return code == CL_BUILD_PROGRAM_FAILURE || code == CL_COMPILE_PROGRAM_FAILURE ||
+           code == CL_LINK_PROGRAM_FAILURE || code == CL_INVALID_BINARY || code == CL_INVALID_BUILD_OPTIONS ||
+           code == CL_INVALID_COMPILER_OPTIONS || code == CL_INVALID_LINKER_OPTIONS ||
+           code == CL_INVALID_VALUE || code == CL_INVALID_PROGRAM;
+}
+
+static usm_status build_failed(const usm_device *device, cl_int code, const char *function, usm_error *error)
+{
+    return usm_error_driver(error, source_is_at_fault(code) ? USM_BUILD : USM_DRIVER, "opencl", code,
+                            usm_opencl_name(code), "%s does not build this program: %s returned %s (%d)",
+                            device->info.name, function, usm_opencl_name(code), code);
+}
+
+usm_status usm_opencl_program_build(usm_program *base, const usm_program_source *source, char **log,
+                                    usm_error *error)
+{
+    const usm_opencl_api *api = platform_of(base)->api;
+    const usm_device *device = base->place->device;
+    cl_device_id device_id = usm_opencl_device_of(device)->id;
+    cl_context context;
+    cl_int code = CL_SUCCESS;
+    const char *function = "clBuildProgram";
+    program *native = NULL;
+    char *options = NULL;
+    usm_status status = usm_opencl_forked()
+                            ? usm_opencl_after_fork(error)
+                            : usm_opencl_native_context(base->context, device, &context, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    native = usm_calloc(1, sizeof *native);
+    options = options_with(source);
+    if (native == NULL || options == NULL) {
+        status = usm_error_memory(error, sizeof *native, "a program");
+        goto failed;
+    }
+    native->device = device_id;
+    native->id = create(base, context, device_id, source, &function, &code);
+    if (native->id == NULL) {
+        status = build_failed(device, code, function, error);
+        goto failed;
+    }
+    code = api->clBuildProgram(native->id, 1, &device_id, options, NULL, NULL);
+    if (code != CL_SUCCESS) {
+        status = build_failed(device, code, "clBuildProgram", error);
+        *log = build_log(api, native->id, device_id);
+        goto failed;
+    }
+    list_kernels(base, native->id);
+    base->native = native;
+    free(options);
+    return USM_OK;
+failed:
+    if (native != NULL && native->id != NULL) {
+        api->clReleaseProgram(native->id);
+    }
+    free(options);
+    free(native);
+    return status;
+}
+
+void usm_opencl_program_destroy(usm_program *base)
+{
+    program *native = base->native;
+    if (!usm_opencl_forked()) {
+        platform_of(base)->api->clReleaseProgram(native->id);
+    }
+    free(native);
+}
+
+usm_status usm_opencl_program_binary(usm_program *base, void **out, size_t *size, usm_error *error)
+{
+    const usm_opencl_api *api = platform_of(base)->api;
+    const program *native = base->native;
+    cl_uint n = 0;
+    cl_device_id *devices = NULL;
+    size_t *sizes = NULL;
+    unsigned char **binaries = NULL;
+    usm_status status = USM_OK;
+    cl_int code = api->clGetProgramInfo(native->id, CL_PROGRAM_NUM_DEVICES, sizeof n, &n, NULL);
+    if (code == CL_SUCCESS) {
+        devices = usm_calloc(n, sizeof *devices);
+        sizes = usm_calloc(n, sizeof *sizes);
+        binaries = usm_calloc(n, sizeof *binaries);
+        if (devices == NULL || sizes == NULL || binaries == NULL) {
+            status = usm_error_memory(error, n * sizeof *sizes, "a list of binaries");
+            goto done;
+        }
+        code = api->clGetProgramInfo(native->id, CL_PROGRAM_DEVICES, n * sizeof *devices, devices, NULL);
+    }
+    if (code == CL_SUCCESS) {
+        code = api->clGetProgramInfo(native->id, CL_PROGRAM_BINARY_SIZES, n * sizeof *sizes, sizes, NULL);
+    }
+    /* A context of several devices: the others' entries stay NULL, which asks for nothing. */
+    cl_uint ours = 0;
+    while (code == CL_SUCCESS && ours < n && devices[ours] != native->device) {
+        ours++;
+    }
+    if (code == CL_SUCCESS && ours < n && sizes[ours] > 0) {
+        binaries[ours] = usm_malloc(sizes[ours]);
+        if (binaries[ours] == NULL) {
+            status = usm_error_memory(error, sizes[ours], "a program's binary");
+            goto done;
+        }
+        code = api->clGetProgramInfo(native->id, CL_PROGRAM_BINARIES, n * sizeof *binaries, binaries, NULL);
+        if (code == CL_SUCCESS) {
+            *out = binaries[ours];
+            *size = sizes[ours];
+            goto done;
+        }
+        free(binaries[ours]);
+    }
+    status = code != CL_SUCCESS
+                 ? usm_opencl_failed(error, code, "clGetProgramInfo")
+                 : usm_error_driver(error, USM_DRIVER, "opencl", 0, "", "%s has no binary for this device",
+                                    platform_of(base)->name);
+done:
+    free(devices);
+    free(sizes);
+    free(binaries);
+    return status;
+}
+
+/* The type names of OpenCL C, which are of one size everywhere. */
+static const struct {
+    const char *name;
+    usm_dtype dtype;
+} scalars[] = {
+    {"char", USM_INT8},        {"uchar", USM_UINT8},      {"unsigned char", USM_UINT8},
+    {"short", USM_INT16},      {"ushort", USM_UINT16},    {"unsigned short", USM_UINT16},
+    {"int", USM_INT32},        {"uint", USM_UINT32},      {"unsigned int", USM_UINT32},
+    {"long", USM_INT64},       {"ulong", USM_UINT64},     {"unsigned long", USM_UINT64},
+    {"half", USM_FLOAT16},     {"_Float16", USM_FLOAT16}, {"float", USM_FLOAT32},
+    {"double", USM_FLOAT64},   {"size_t", USM_UINT64},    {"bool", USM_BOOL},
+    {"signed char", USM_INT8}, {"ptrdiff_t", USM_INT64},  {"intptr_t", USM_INT64},
+    {"uintptr_t", USM_UINT64},
+};
+
+/* The dtype of "float", and for "float4" its size alone; a struct's size is not told. */
+static void read_type(const char *name, size_t length, usm_parameter *out)
+{
+    out->dtype = USM_NO_DTYPE;
+    out->size = 0;
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
+        size_t n = strlen(scalars[i].name);
+        if (length < n || strncmp(name, scalars[i].name, n) != 0) {
+            continue;
+        }
+        unsigned itemsize = usm_dtype_table[scalars[i].dtype].itemsize;
+        if (length == n) {
+            out->dtype = (int16_t)scalars[i].dtype;
+            out->size = itemsize;
+        } else if (strspn(name + n, "0123456789") == length - n) {
+            unsigned width = (unsigned)atoi(name + n);
+            out->size = itemsize * (width == 3 ? 4 : width);
+        }
+    }
+}
+
+/* "float*" and its like, with spaces anywhere; `name` is cut into the pointed-to type. */
+static void read_parameter(cl_kernel_arg_address_qualifier space, cl_kernel_arg_type_qualifier qualifier,
+                           const char *type, usm_parameter *out)
+{
+    size_t length = strcspn(type, "*");
+    bool pointer = type[length] == '*';
+    while (length > 0 && type[length - 1] == ' ') {
+        length--;
+    }
+    read_type(type, length, out);
+    if (space == CL_KERNEL_ARG_ADDRESS_LOCAL) {
+        out->kind = USM_PARAMETER_LOCAL;
+    } else if (pointer) {
+        out->kind = USM_PARAMETER_POINTER;
+        out->read_only =
+            space == CL_KERNEL_ARG_ADDRESS_CONSTANT || (qualifier & CL_KERNEL_ARG_TYPE_CONST) != 0;
+        out->size = sizeof(void *);
+    } else {
+        out->kind = USM_PARAMETER_VALUE;
+    }
+}
+
+typedef struct told {
+    char name[128], type[128];
+} told;
+
+/* What the driver does not tell stays unknown: it may have built the program without the information. */
+static void ask_parameter(const usm_opencl_api *api, cl_kernel id, cl_uint i, told *told, usm_parameter *out)
+{
+    cl_kernel_arg_address_qualifier space = 0;
+    cl_kernel_arg_type_qualifier qualifier = 0;
+    *out = (usm_parameter){.kind = USM_PARAMETER_UNKNOWN, .dtype = USM_NO_DTYPE};
+    if (api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_TYPE_NAME, sizeof told->type, told->type, NULL) !=
+            CL_SUCCESS ||
+        told->type[0] == 0 ||
+        api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof space, &space, NULL) !=
+            CL_SUCCESS ||
+        api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifier, &qualifier, NULL) !=
+            CL_SUCCESS) {
+        return;
+    }
+    out->type = told->type;
+    if (api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_NAME, sizeof told->name, told->name, NULL) ==
+            CL_SUCCESS &&
+        told->name[0] != 0) {
+        out->name = told->name;
+    }
+    read_parameter(space, qualifier, told->type, out);
+}
+
+static usm_status ask_parameters(usm_kernel *base, const usm_opencl_api *api, cl_kernel id, const char *name,
+                                 usm_error *error)
+{
+    cl_uint n = 0;
+    cl_int code = api->clGetKernelInfo(id, CL_KERNEL_NUM_ARGS, sizeof n, &n, NULL);
+    if (code != CL_SUCCESS) {
+        return usm_opencl_failed(error, code, "clGetKernelInfo");
+    }
+    usm_parameter *parameters = usm_calloc(n + 1, sizeof *parameters);
+    told *texts = usm_calloc(n + 1, sizeof *texts);
+    usm_status status = USM_OK;
+    if (parameters == NULL || texts == NULL) {
+        status = usm_error_memory(error, n * sizeof *texts, "a kernel's parameters");
+    } else {
+        for (cl_uint i = 0; i < n; i++) {
+            ask_parameter(api, id, i, &texts[i], &parameters[i]);
+        }
+        status = usm_kernel_set_parameters(base, name, parameters, n, error);
+    }
+    free(parameters);
+    free(texts);
+    return status;
+}
+
+usm_status usm_opencl_kernel_create(usm_kernel *base, const char *name, usm_error *error)
+{
+    const usm_opencl_api *api = platform_of(base->program)->api;
+    const program *owner = base->program->native;
+    cl_int code = CL_SUCCESS;
+    if (usm_opencl_forked()) {
+        return usm_opencl_after_fork(error);
+    }
+    kernel *native = usm_calloc(1, sizeof *native);
+    if (native == NULL) {
+        return usm_error_memory(error, sizeof *native, "a kernel");
+    }
+    native->id = api->clCreateKernel(owner->id, name, &code);
+    if (native->id == NULL) {
+        free(native);
+        return code == CL_INVALID_KERNEL_NAME
+                   ? usm_error_driver(error, USM_INDEX, "opencl", code, usm_opencl_name(code),
+                                      "the program has no kernel %s", name)
+                   : usm_opencl_failed(error, code, "clCreateKernel");
+    }
+    usm_status status = ask_parameters(base, api, native->id, name, error);
+    if (status != USM_OK) {
+        api->clReleaseKernel(native->id);
+        free(native);
+        return status;
+    }
+    api->clGetKernelWorkGroupInfo(native->id, owner->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(size_t),
+                                  &base->max_local, NULL);
+    api->clGetKernelWorkGroupInfo(native->id, owner->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                                  sizeof base->required_local, base->required_local, NULL);
+    pthread_mutex_init(&native->lock, NULL);
+    base->native = native;
+    return USM_OK;
+}
+
+void usm_opencl_kernel_destroy(usm_kernel *base)
+{
+    kernel *native = base->native;
+    if (!usm_opencl_forked()) {
+        platform_of(base->program)->api->clReleaseKernel(native->id);
+    }
+    pthread_mutex_destroy(&native->lock);
+    free(native);
+}
+
+static cl_int set_argument(const usm_queue *queue, cl_kernel id, cl_uint i, const usm_argument *argument)
+{
+    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
+    switch (argument->kind) {
+        case USM_PARAMETER_POINTER:
+            return usm_opencl_set_pointer(queue, id, i, argument->as.pointer);
+        case USM_PARAMETER_LOCAL:
+            return api->clSetKernelArg(id, i, argument->size, NULL);
+        default:
+            return api->clSetKernelArg(id, i, argument->size, usm_argument_value(argument));
+    }
+}
+
+usm_status usm_opencl_launch_kernel(const usm_queue *queue, const usm_launch *launch, cl_uint n_waits,
+                                    const cl_event *waits, cl_event *out, usm_error *error)
+{
+    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
+    kernel *native = launch->kernel->native;
+    const usm_range *range = &launch->range;
+    const char *function = "clSetKernelArg";
+    cl_int code = CL_SUCCESS;
+    size_t i = 0;
+    pthread_mutex_lock(&native->lock);
+    while (i < launch->n_arguments &&
+           (code = set_argument(queue, native->id, (cl_uint)i, &launch->arguments[i])) == CL_SUCCESS) {
+        i++;
+    }
+    if (code == CL_SUCCESS) {
+        function = "clEnqueueNDRangeKernel";
+        code = api->clEnqueueNDRangeKernel(usm_opencl_queue_of(queue)->id, native->id, range->ndim, NULL,
+                                           range->global, range->has_local ? range->local : NULL, n_waits,
+                                           waits, out);
+    }
+    pthread_mutex_unlock(&native->lock);
+    if (code == CL_SUCCESS) {
+        return USM_OK;
+    }
+    const usm_parameter *parameter = i < launch->kernel->n_parameters ? &launch->kernel->parameters[i] : NULL;
+    if (parameter == NULL) {
+        return usm_opencl_failed(error, code, function);
+    }
+    return usm_error_driver(error, USM_DRIVER, "opencl", code, usm_opencl_name(code),
+                            "%s refuses argument %zu (%s) of the kernel %s: %s (%d)",
+                            queue->device->info.name, i,
+                            parameter->name != NULL ? parameter->name : "unnamed", launch->kernel->name,
+                            usm_opencl_name(code), code);
+}
