@@ -3,6 +3,7 @@
 #include "backend.h"
 #include "heap.h"
 #include "live.h"
+#include "signature.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@ static void free_program(usm_program *program)
 {
     usm_context *context = program->context;
     free(program->kernels);
+    free(program->signatures);
     free(program);
     usm_live_add(USM_LIVE_PROGRAM, -1);
     usm_context_release(context);
@@ -34,7 +36,17 @@ usm_status usm_program_create(usm_place *place, const usm_program_source *source
     program->context = usm_context_retain(place->context);
     program->place = place;
     usm_live_add(USM_LIVE_PROGRAM, 1);
-    usm_status status = backend->program_build(program, source, log, error);
+    usm_status status = USM_OK;
+    if (source->signatures != NULL) {
+        program->signatures = usm_malloc(strlen(source->signatures) + 1);
+        status = program->signatures == NULL ? usm_error_memory(error, 64, "signatures") : USM_OK;
+    }
+    if (status == USM_OK) {
+        if (source->signatures != NULL) {
+            strcpy(program->signatures, source->signatures);
+        }
+        status = backend->program_build(program, source, log, error);
+    }
     if (status != USM_OK) {
         free_program(program);
         return status;
@@ -75,6 +87,12 @@ usm_status usm_kernel_create(usm_program *program, const char *name, usm_kernel 
     usm_refcount_init(&kernel->refs, 1);
     kernel->program = usm_program_retain(program);
     usm_status status = program->backend->kernel_create(kernel, name, error);
+    if (status == USM_OK && program->signatures != NULL) {
+        status = usm_signature_apply(kernel, program->signatures, error);
+        if (status != USM_OK) {
+            program->backend->kernel_destroy(kernel);
+        }
+    }
     if (status != USM_OK) {
         free(kernel->parameters);
         free(kernel);

@@ -22,6 +22,8 @@ typedef struct usm_program_source {
     const void *data; /* text is followed by a 0 that size does not count */
     size_t size;
     const char *options; /* the compiler's; "" where there are none */
+    /* What the kernels take, one line each (signature.h), for drivers that do not tell; NULL: nothing. */
+    const char *signatures;
 } usm_program_source;
 
 typedef struct usm_program {
@@ -30,7 +32,8 @@ typedef struct usm_program {
     usm_context *context; /* one count */
     usm_place *place;
     void *native;
-    char **kernels; /* names, NULL-ended, one block from malloc; NULL where the driver does not tell */
+    char *signatures; /* owned copy of the source's, or NULL */
+    char **kernels;   /* names, NULL-ended, one block from malloc; NULL where the driver does not tell */
 } usm_program;
 
 typedef enum usm_parameter_kind {

@@ -6,7 +6,7 @@
 #include "errors.h"
 #include "objects.h"
 
-#include "../core/heap.h"
+#include "../core/signature.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -53,23 +53,11 @@ static void kernel_dealloc(PyObject *self)
     usmpy_free_object(self);
 }
 
-/* In the words of Kernel.from_pointer. */
 static PyObject *parameter_text(const usm_parameter *parameter)
 {
-    const char *name = parameter->dtype == USM_NO_DTYPE ? NULL : usm_dtype_table[parameter->dtype].name;
-    switch (parameter->kind) {
-        case USM_PARAMETER_POINTER:
-            return PyUnicode_FromFormat("%s%s*", parameter->read_only ? "const " : "",
-                                        name != NULL ? name : "void");
-        case USM_PARAMETER_LOCAL:
-            return PyUnicode_FromFormat("local %s*", name != NULL ? name : "void");
-        case USM_PARAMETER_VALUE:
-            return name != NULL           ? PyUnicode_FromString(name)
-                   : parameter->size != 0 ? PyUnicode_FromFormat("bytes[%u]", parameter->size)
-                                          : PyUnicode_FromString("bytes");
-        default:
-            return PyUnicode_FromString("unknown");
-    }
+    char text[48];
+    usm_parameter_write(parameter, text, sizeof text);
+    return PyUnicode_FromString(text);
 }
 
 static PyObject *get_parameters(PyObject *self, void *unused)
@@ -206,76 +194,103 @@ static void bound_dealloc(PyObject *self)
     usmpy_free_object(self);
 }
 
-/* "const float32*" and its like. 0, or -1 with an exception. */
-static int parse_parameter(PyObject *item, Py_ssize_t i, usm_parameter *out)
+/* What the words of a sequence of str say, and the memory that they point into. */
+typedef struct words {
+    usm_parameter *parameters;
+    char *text;
+    Py_ssize_t n;
+} words;
+
+static void free_words(words *words)
 {
-    Py_ssize_t length;
-    const char *text = PyUnicode_Check(item) ? PyUnicode_AsUTF8AndSize(item, &length) : NULL;
-    *out = (usm_parameter){.kind = USM_PARAMETER_VALUE, .dtype = USM_NO_DTYPE};
-    if (text == NULL) {
-        if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "parameters[%zd] is a %s; a str is allowed", i,
-                         Py_TYPE(item)->tp_name);
-        }
-        return -1;
-    }
-    const char *begin = text + strspn(text, " "), *end = text + length;
-    out->type = text;
-    while (end > begin && end[-1] == ' ') {
-        end--;
-    }
-    bool is_const = strncmp(begin, "const ", 6) == 0;
-    if (is_const) {
-        begin += 6;
-        begin += strspn(begin, " ");
-    }
-    if (end > begin && end[-1] == '*') {
-        out->kind = USM_PARAMETER_POINTER;
-        out->size = sizeof(void *);
-        out->read_only = is_const;
-        for (end--; end > begin && end[-1] == ' '; end--) {
-        }
-    }
-    size_t n = (size_t)(end - begin);
-    usm_dtype dtype = usm_dtype_from_name(begin, n);
-    bool untyped = out->kind == USM_PARAMETER_POINTER && n == 4 && memcmp(begin, "void", 4) == 0;
-    bool value = out->kind == USM_PARAMETER_VALUE;
-    if ((dtype == USM_NO_DTYPE && !untyped) ||
-        (value && (dtype >= USM_COMPUTED_DTYPES || usm_dtype_table[dtype].kind == USM_KIND_COMPLEX ||
-                   dtype == USM_BFLOAT16 || dtype == USM_FLOAT16))) {
-        PyErr_Format(
-            PyExc_ValueError,
-            "parameters[%zd] is %R; a dtype's name with 'const' before and '*' behind it where it is a "
-            "pointer ('const float32*', 'float32*', 'void*'), or bool, an integer, float32 or float64 "
-            "for a value is allowed",
-            i, item);
-        return -1;
-    }
-    out->dtype = (int16_t)dtype;
-    out->size = value ? usm_dtype_table[dtype].itemsize : out->size;
-    return 0;
+    PyMem_Free(words->parameters);
+    PyMem_Free(words->text);
 }
 
-static PyObject *from_pointer(usmpy_state *state, uintptr_t address, PyObject *items, PyObject *name)
+/* of_function: a C function is called, which takes no structs and no local memory. 0, or -1. */
+static int parse_words(usmpy_state *state, PyObject *object, bool of_function, words *out)
 {
-    Py_ssize_t n = PyTuple_GET_SIZE(items);
-    PyObject *queue = usmpy_host_queue(state); /* borrowed */
-    usm_parameter *parameters = PyMem_New(usm_parameter, n == 0 ? 1 : n);
-    PyObject *result = NULL;
-    const char *text = usmpy_given(name) ? PyUnicode_AsUTF8(name) : "from_pointer";
-    if (queue == NULL || parameters == NULL || text == NULL) {
+    *out = (words){0};
+    PyObject *items = PyUnicode_Check(object) ? NULL : usmpy_tuple_of(object);
+    PyObject *newline = items == NULL ? NULL : PyUnicode_FromString("\n"), *joined = NULL;
+    int status = -1;
+    if (items == NULL) {
         if (!PyErr_Occurred()) {
-            PyErr_NoMemory();
+            PyErr_Format(PyExc_TypeError, "parameters is a %s; a sequence of str is allowed",
+                         Py_TYPE(object)->tp_name);
         }
-        goto done;
+        return -1;
     }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if (parse_parameter(PyTuple_GET_ITEM(items, i), i, &parameters[i]) < 0) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
+        if (!PyUnicode_Check(PyTuple_GET_ITEM(items, i))) {
+            PyErr_Format(PyExc_TypeError, "parameters[%zd] is a %s; a str is allowed", i,
+                         Py_TYPE(PyTuple_GET_ITEM(items, i))->tp_name);
             goto done;
         }
     }
-    const usm_pointer_source pointer = {(void (*)(void))address, text, parameters, (size_t)n};
-    const usm_program_source source = {USM_LANGUAGE_POINTER, &pointer, sizeof pointer, ""};
+    joined = newline == NULL ? NULL : PyUnicode_Join(newline, items);
+    Py_ssize_t length;
+    const char *text = joined == NULL ? NULL : PyUnicode_AsUTF8AndSize(joined, &length);
+    if (text == NULL) {
+        goto done;
+    }
+    out->n = PyTuple_GET_SIZE(items);
+    out->parameters = PyMem_New(usm_parameter, out->n + 1);
+    out->text = PyMem_Malloc((size_t)length + 1);
+    if (out->parameters == NULL || out->text == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    memcpy(out->text, text, (size_t)length + 1);
+    char *at = out->text;
+    for (Py_ssize_t i = 0; i < out->n; i++) {
+        usm_parameter *parameter = &out->parameters[i];
+        usm_error error;
+        char *next = at + strcspn(at, "\n");
+        *next = 0;
+        usm_status parsed = strchr(at, ',') != NULL
+                                ? usm_error_set(&error, USM_VALUE, "parameters[%zd] has a comma", i)
+                                : usm_parameter_parse(at, parameter, &error);
+        bool refused = of_function && parsed == USM_OK &&
+                       (parameter->kind == USM_PARAMETER_UNKNOWN || parameter->kind == USM_PARAMETER_LOCAL ||
+                        (parameter->kind == USM_PARAMETER_VALUE &&
+                         (parameter->dtype == USM_NO_DTYPE || parameter->dtype >= (int)USM_COMPUTED_DTYPES ||
+                          usm_dtype_table[parameter->dtype].kind == USM_KIND_COMPLEX ||
+                          usm_dtype_table[parameter->dtype].bits == 16)));
+        bool is_short = refused && (parameter->dtype == USM_INT16 || parameter->dtype == USM_UINT16);
+        if (parsed != USM_OK) {
+            usmpy_raise(state, parsed, &error);
+            goto done;
+        }
+        if (refused && !is_short) {
+            PyErr_Format(PyExc_ValueError,
+                         "parameters[%zd] is %R; pointers, bool, integers, float32 and float64 are allowed",
+                         i, PyTuple_GET_ITEM(items, i));
+            goto done;
+        }
+        at = next + 1;
+    }
+    status = 0;
+done:
+    if (status < 0) {
+        free_words(out);
+    }
+    Py_XDECREF(joined);
+    Py_XDECREF(newline);
+    Py_DECREF(items);
+    return status;
+}
+
+static PyObject *from_pointer(usmpy_state *state, uintptr_t address, const words *words, PyObject *name)
+{
+    PyObject *queue = usmpy_host_queue(state); /* borrowed */
+    const char *text = usmpy_given(name) ? PyUnicode_AsUTF8(name) : "from_pointer";
+    if (queue == NULL || text == NULL) {
+        return NULL;
+    }
+    const usm_pointer_source pointer = {(void (*)(void))address, text, words->parameters, (size_t)words->n};
+    const usm_program_source source = {
+        .language = USM_LANGUAGE_POINTER, .data = &pointer, .size = sizeof pointer, .options = ""};
     usm_error error;
     usm_program *program;
     usm_kernel *kernel;
@@ -285,10 +300,7 @@ static PyObject *from_pointer(usmpy_state *state, uintptr_t address, PyObject *i
         status = usm_kernel_create(program, text, &kernel, &error);
         usm_program_release(program);
     }
-    result = status == USM_OK ? usmpy_kernel_wrap(state, kernel, NULL) : usmpy_raise(state, status, &error);
-done:
-    PyMem_Free(parameters);
-    return result;
+    return status == USM_OK ? usmpy_kernel_wrap(state, kernel, NULL) : usmpy_raise(state, status, &error);
 }
 
 PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
@@ -315,16 +327,43 @@ PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ss
         return PyErr_Format(PyExc_TypeError, "name is a %s; a str or None is allowed",
                             Py_TYPE(out[2])->tp_name);
     }
-    PyObject *items = PyUnicode_Check(out[1]) ? NULL : usmpy_tuple_of(out[1]);
-    if (items == NULL) {
-        return PyErr_Occurred()
-                   ? NULL
-                   : PyErr_Format(PyExc_TypeError, "parameters is a %s; a sequence of str is allowed",
-                                  Py_TYPE(out[1])->tp_name);
+    words words;
+    if (parse_words(state, out[1], true, &words) < 0) {
+        return NULL;
     }
-    PyObject *kernel = from_pointer(state, address, items, out[2]);
-    Py_DECREF(items);
+    PyObject *kernel = from_pointer(state, address, &words, out[2]);
+    free_words(&words);
     return kernel;
+}
+
+static PyObject *with_parameters(PyObject *self, PyObject *argument)
+{
+    usmpy_state *state = usmpy_state_of(self);
+    usm_kernel *old = core(self), *kernel;
+    usm_error error;
+    words words;
+    if (parse_words(state, argument, false, &words) < 0) {
+        return NULL;
+    }
+    if ((size_t)words.n != old->n_parameters) {
+        PyErr_Format(PyExc_ValueError, "parameters has %zd entries; %s takes %zu", words.n, old->name,
+                     old->n_parameters);
+        free_words(&words);
+        return NULL;
+    }
+    usm_status status = usm_kernel_create(old->program, old->name, &kernel, &error);
+    if (status == USM_OK) {
+        usm_parameter *told = kernel->parameters;
+        status = usm_kernel_set_parameters(kernel, kernel->name, words.parameters, (size_t)words.n, &error);
+        if (status == USM_OK) {
+            free(told);
+        } else {
+            usm_kernel_release(kernel);
+        }
+    }
+    free_words(&words);
+    return status == USM_OK ? usmpy_kernel_wrap(state, kernel, ((usmpy_kernel *)self)->program)
+                            : usmpy_raise(state, status, &error);
 }
 
 static PyMethodDef kernel_methods[] = {
@@ -339,6 +378,12 @@ static PyMethodDef kernel_methods[] = {
      "any element), bool, integers, float32 and float64. What is const is only read.\n"
      "name: for messages.\n\n"
      "Raises ValueError for the address 0 and for an unknown parameter, TypeError for wrong types."},
+    {"with_parameters", with_parameters, METH_O,
+     "with_parameters($self, parameters, /)\n--\n\n"
+     "The same kernel with its parameters said in words: for programs that do not tell them.\n\n"
+     "parameters: a sequence of str as in from_pointer(), and 'local float32*' for local memory,\n"
+     "'bytes[n]' for a struct of n bytes; one for each parameter.\n\n"
+     "Raises ValueError for another number of them and for unknown words."},
     {0},
 };
 

@@ -5,6 +5,8 @@
 #include "errors.h"
 #include "objects.h"
 
+#include "../core/signature.h"
+
 #include <stddef.h>
 #include <string.h>
 #include <structmember.h>
@@ -137,7 +139,8 @@ static int build_host(usmpy_state *state, usmpy_program *self, const char *langu
     }
     Py_ssize_t size;
     const char *text = PyUnicode_AsUTF8AndSize(path, &size);
-    const usm_program_source library = {USM_LANGUAGE_LIBRARY, text, (size_t)size, ""};
+    const usm_program_source library = {
+        .language = USM_LANGUAGE_LIBRARY, .data = text, .size = (size_t)size, .options = ""};
     int status = text == NULL ? -1 : build(state, self, &library);
     Py_DECREF(path);
     return status;
@@ -166,13 +169,40 @@ static int build_cached(usmpy_state *state, usmpy_program *self, PyObject *key)
         Py_DECREF(binary);
         return -1;
     }
-    const usm_program_source source = {USM_LANGUAGE_NATIVE, data, (size_t)size, ""};
-    int taken = build(state, self, &source) == 0;
+    /* The signatures, a 0, the binary. */
+    size_t signatures = strnlen(data, (size_t)size);
+    const usm_program_source source = {.language = USM_LANGUAGE_NATIVE,
+                                       .data = data + signatures + 1,
+                                       .size = (size_t)size - signatures - 1,
+                                       .options = "",
+                                       .signatures = data};
+    int taken = signatures < (size_t)size && build(state, self, &source) == 0;
     if (!taken) {
         PyErr_Clear();
     }
     Py_DECREF(binary);
     return taken;
+}
+
+/* What the driver told of the kernels that were just built: not all drivers tell it of their binaries. */
+static PyObject *signatures_of(usm_program *program)
+{
+    PyObject *lines = PyUnicode_FromString("");
+    for (char **name = program->kernels; lines != NULL && name != NULL && *name != NULL; name++) {
+        usm_kernel *kernel;
+        if (usm_kernel_create(program, *name, &kernel, NULL) != USM_OK) {
+            continue;
+        }
+        char *line = usm_signature_write(kernel);
+        usm_kernel_release(kernel);
+        if (line == NULL) {
+            Py_DECREF(lines);
+            return PyErr_NoMemory();
+        }
+        PyUnicode_AppendAndDel(&lines, PyUnicode_FromFormat("%s\n", line));
+        free(line);
+    }
+    return lines;
 }
 
 static int store(usmpy_program *self, PyObject *key)
@@ -186,9 +216,20 @@ static int store(usmpy_program *self, PyObject *key)
     if (status != USM_OK) {
         return 0; /* without a binary form there is nothing to keep */
     }
-    PyObject *done =
-        call("usmpy._cache", "store", Py_BuildValue("(Osy#)", key, ".bin", binary, (Py_ssize_t)size));
+    PyObject *lines = signatures_of(self->program), *entry = NULL, *done = NULL;
+    Py_ssize_t length = 0;
+    const char *text = lines == NULL ? NULL : PyUnicode_AsUTF8AndSize(lines, &length);
+    if (text != NULL) {
+        entry = PyBytes_FromStringAndSize(NULL, length + 1 + (Py_ssize_t)size);
+    }
+    if (entry != NULL) {
+        memcpy(PyBytes_AS_STRING(entry), text, (size_t)length + 1);
+        memcpy(PyBytes_AS_STRING(entry) + length + 1, binary, size);
+        done = call("usmpy._cache", "store", Py_BuildValue("(OsO)", key, ".bin", entry));
+    }
     free(binary);
+    Py_XDECREF(entry);
+    Py_XDECREF(lines);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }
@@ -213,7 +254,8 @@ static int build_text(usmpy_state *state, usmpy_program *self, int language, PyO
     }
     int taken = build_cached(state, self, key);
     if (taken == 0) {
-        const usm_program_source fresh = {languages[language].language, text, (size_t)size, options};
+        const usm_program_source fresh = {
+            .language = languages[language].language, .data = text, .size = (size_t)size, .options = options};
         taken = build(state, self, &fresh) < 0 || store(self, key) < 0 ? -1 : 1;
     }
     Py_DECREF(key);
@@ -227,7 +269,10 @@ static int build_bytes(usmpy_state *state, usmpy_program *self, int language, Py
     if (options == NULL || PyObject_GetBuffer(source, &view, PyBUF_SIMPLE) < 0) {
         return -1;
     }
-    const usm_program_source bytes = {languages[language].language, view.buf, (size_t)view.len, options};
+    const usm_program_source bytes = {.language = languages[language].language,
+                                      .data = view.buf,
+                                      .size = (size_t)view.len,
+                                      .options = options};
     int status = build(state, self, &bytes);
     PyBuffer_Release(&view);
     return status;

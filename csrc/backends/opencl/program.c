@@ -120,9 +120,7 @@ static void list_kernels(usm_program *base, cl_program id)
 /* Ours come first: the last of two that contradict each other holds. */
 static char *options_with(const usm_program_source *source)
 {
-    const char *ours = source->language == USM_LANGUAGE_SPIRV || source->language == USM_LANGUAGE_NATIVE
-                           ? ""
-                           : "-cl-kernel-arg-info ";
+    const char *ours = source->language == USM_LANGUAGE_SPIRV ? "" : "-cl-kernel-arg-info ";
     char *options = usm_malloc(strlen(ours) + strlen(source->options) + 1);
     if (options != NULL) {
         strcat(strcpy(options, ours), source->options);

@@ -1,0 +1,183 @@
+#include "signature.h"
+
+#include "heap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLANKS " \t"
+
+static bool take_word(char **at, const char *word)
+{
+    size_t n = strlen(word);
+    if (strncmp(*at, word, n) != 0 || (*at)[n] == 0 || strchr(BLANKS, (*at)[n]) == NULL) {
+        return false;
+    }
+    *at += n + strspn(*at + n, BLANKS);
+    return true;
+}
+
+static usm_status refuse(const char *text, usm_error *error)
+{
+    return usm_error_set(
+        error, USM_VALUE,
+        "the parameter '%s' is not known; a dtype's name with 'const' or 'local' before and '*' behind it where it "
+        "is a pointer ('const float32*', 'float32*', 'void*'), or for a value bool, an integer or a floating-point "
+        "type, or 'bytes[n]', is allowed",
+        text);
+}
+
+/* "bytes[24]" and "bytes" (of any number). */
+static bool parse_bytes(const char *word, usm_parameter *out)
+{
+    char behind = 0;
+    unsigned size = 0;
+    if (strcmp(word, "bytes") != 0 && (sscanf(word, "bytes[%u%c", &size, &behind) != 2 || behind != ']')) {
+        return false;
+    }
+    out->size = size;
+    return true;
+}
+
+usm_status usm_parameter_parse(char *text, usm_parameter *out, usm_error *error)
+{
+    char *at = text + strspn(text, BLANKS), *end = at + strcspn(at, ",");
+    *out = (usm_parameter){.kind = USM_PARAMETER_VALUE, .dtype = USM_NO_DTYPE};
+    *end = 0;
+    while (end > at && strchr(BLANKS, end[-1]) != NULL) {
+        *--end = 0;
+    }
+    bool is_const = take_word(&at, "const"), is_local = !is_const && take_word(&at, "local");
+    char *star = strchr(at, '*'), *name = NULL;
+    size_t length = strcspn(at, BLANKS "*");
+    if (star != NULL) {
+        if (at + length + strspn(at + length, BLANKS) != star) {
+            return refuse(text, error);
+        }
+        name = star + 1 + strspn(star + 1, BLANKS);
+    } else {
+        name = at + length + strspn(at + length, BLANKS);
+    }
+    char word[32] = "";
+    if (length >= sizeof word) {
+        return refuse(text, error);
+    }
+    memcpy(word, at, length);
+    usm_dtype dtype = usm_dtype_from_name(word, length);
+    out->name = *name != 0 ? name : NULL;
+    out->dtype = (int16_t)dtype;
+    if (star != NULL) {
+        out->kind = is_local ? USM_PARAMETER_LOCAL : USM_PARAMETER_POINTER;
+        out->read_only = is_const;
+        out->size = sizeof(void *);
+        star[1] = 0; /* the name begins behind it */
+        out->type = text;
+        if (name == star + 1 && out->name != NULL) {
+            return refuse(text, error); /* "float32*x" leaves no room to cut */
+        }
+        return dtype != USM_NO_DTYPE || strcmp(word, "void") == 0 ? USM_OK : refuse(text, error);
+    }
+    at[length] = 0;
+    out->type = text;
+    if (strcmp(word, "unknown") == 0) {
+        out->kind = USM_PARAMETER_UNKNOWN;
+        return USM_OK;
+    }
+    if (is_local || (dtype == USM_NO_DTYPE && !parse_bytes(word, out))) {
+        return refuse(text, error);
+    }
+    out->size = dtype != USM_NO_DTYPE ? usm_dtype_table[dtype].itemsize : out->size;
+    return USM_OK;
+}
+
+int usm_parameter_write(const usm_parameter *parameter, char *out, size_t size)
+{
+    const char *name = parameter->dtype == USM_NO_DTYPE ? NULL : usm_dtype_table[parameter->dtype].name;
+    switch (parameter->kind) {
+        case USM_PARAMETER_POINTER:
+            return snprintf(out, size, "%s%s*", parameter->read_only ? "const " : "",
+                            name != NULL ? name : "void");
+        case USM_PARAMETER_LOCAL:
+            return snprintf(out, size, "local %s*", name != NULL ? name : "void");
+        case USM_PARAMETER_VALUE:
+            return name != NULL           ? snprintf(out, size, "%s", name)
+                   : parameter->size != 0 ? snprintf(out, size, "bytes[%u]", parameter->size)
+                                          : snprintf(out, size, "bytes");
+        default:
+            return snprintf(out, size, "unknown");
+    }
+}
+
+char *usm_signature_write(const usm_kernel *kernel)
+{
+    size_t size = strlen(kernel->name) + 3;
+    for (size_t i = 0; i < kernel->n_parameters; i++) {
+        const char *name = kernel->parameters[i].name;
+        size += 48 + (name != NULL ? strlen(name) : 0);
+    }
+    char *text = usm_malloc(size);
+    if (text == NULL) {
+        return NULL;
+    }
+    char *at = text + sprintf(text, "%s(", kernel->name);
+    for (size_t i = 0; i < kernel->n_parameters; i++) {
+        const usm_parameter *parameter = &kernel->parameters[i];
+        at += sprintf(at, "%s", i > 0 ? ", " : "");
+        at += usm_parameter_write(parameter, at, 40);
+        at += parameter->name != NULL ? sprintf(at, " %s", parameter->name) : 0;
+    }
+    strcpy(at, ")");
+    return text;
+}
+
+/* Behind the "(" of the kernel's line; NULL where it has none. */
+static const char *find_line(const char *signatures, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = signatures; at != NULL && *at != 0; at = strchr(at, '\n'), at += at != NULL) {
+        if (strncmp(at, name, n) == 0 && at[n] == '(') {
+            return at + n + 1;
+        }
+    }
+    return NULL;
+}
+
+usm_status usm_signature_apply(usm_kernel *kernel, const char *signatures, usm_error *error)
+{
+    const char *found = find_line(signatures, kernel->name);
+    size_t length = found == NULL ? 0 : strcspn(found, ")\n"), n = length > 0;
+    if (found == NULL) {
+        return USM_OK;
+    }
+    char *line = usm_malloc(length + 1);
+    usm_parameter *parameters = usm_calloc(kernel->n_parameters + 1, sizeof *parameters);
+    usm_status status = USM_OK;
+    if (line == NULL || parameters == NULL) {
+        status = usm_error_memory(error, length + 1, "a signature");
+        goto done;
+    }
+    memcpy(line, found, length);
+    line[length] = 0;
+    for (size_t i = 0; i < length; i++) {
+        n += line[i] == ',';
+    }
+    if (n != kernel->n_parameters) {
+        goto done;
+    }
+    char *at = line;
+    for (size_t i = 0; i < n && status == USM_OK; i++) {
+        char *next = at + strcspn(at, ",") + 1;
+        status = usm_parameter_parse(at, &parameters[i], error);
+        at = next;
+    }
+    if (status == USM_OK) {
+        usm_parameter *old = kernel->parameters;
+        status = usm_kernel_set_parameters(kernel, kernel->name, parameters, n, error);
+        free(status == USM_OK ? old : NULL);
+    }
+done:
+    free(line);
+    free(parameters);
+    return status;
+}

@@ -1,0 +1,29 @@
+/*
+ * Parameters in words: "const float32* x", "float32* y", "int32 n", "local float32* t", "bytes[24] s",
+ * "void* p", "unknown"; a name may follow, and a kernel is "add(const float32* x, int32 n)". Where a driver
+ * does not tell what its programs take, users and the disk cache do.
+ */
+#ifndef USM_CORE_SIGNATURE_H
+#define USM_CORE_SIGNATURE_H
+
+#include "program.h"
+
+/*
+ * One parameter; its type and name point into `text`, which must end with a 0 or a comma behind them: both
+ * are cut by writing zeros. USM_VALUE for anything else; the error says what is allowed.
+ */
+usm_status usm_parameter_parse(char *text, usm_parameter *out, usm_error *error);
+
+/* The words of one parameter, without its name, as snprintf writes them. */
+int usm_parameter_write(const usm_parameter *parameter, char *out, size_t size);
+
+/* "name(parameters)" in a malloc'd text; NULL when memory ran out. */
+USM_GIVES char *usm_signature_write(const usm_kernel *kernel);
+
+/*
+ * Replaces the kernel's parameters by those of the line of `signatures` (one kernel each) that has its name.
+ * Nothing happens where there is none, or one of another count.
+ */
+usm_status usm_signature_apply(usm_kernel *kernel, const char *signatures, usm_error *error);
+
+#endif
