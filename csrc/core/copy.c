@@ -202,7 +202,8 @@ static bool driver_copies(const usm_place *place, const usm_view *dst, const usm
 {
     usm_plan plan;
     usm_copy_plan(&plan, dst, src);
-    return is_contiguous(&plan) && (usm_place_reaches(place, dst->alloc) || usm_alloc_host_reads(dst->alloc)) &&
+    return is_contiguous(&plan) &&
+           (usm_place_reaches(place, dst->alloc) || usm_alloc_host_reads(dst->alloc)) &&
            (usm_place_reaches(place, src->alloc) || usm_alloc_host_reads(src->alloc));
 }
 

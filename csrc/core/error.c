@@ -11,8 +11,9 @@ _Atomic int64_t usm_live_counts[USM_LIVE_KINDS];
 
 const char *usm_live_name(usm_live_kind kind)
 {
-    static const char *const names[USM_LIVE_KINDS] = {"contexts", "queues",  "events",
-                                                      "allocs",   "exports", "failures"};
+    static const char *const names[USM_LIVE_KINDS] = {
+        "contexts", "queues", "events", "allocs", "exports", "failures", "programs", "kernels",
+    };
     return kind < USM_LIVE_KINDS ? names[kind] : "";
 }
 

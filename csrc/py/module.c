@@ -130,8 +130,8 @@ static int exec(PyObject *module)
         usmpy_event_add_type(module, state) < 0 || usmpy_array_add_type(module, state) < 0 ||
         usmpy_borrow_add_types(module, state) < 0 || usmpy_notifier_add_type(module, state) < 0 ||
         usmpy_range_add_types(module, state) < 0 || usmpy_kernel_add_types(module, state) < 0 ||
-        usmpy_program_add_type(module, state) < 0 ||
-        add_functions(module) < 0 || usmpy_deferred_start(module) < 0) {
+        usmpy_program_add_type(module, state) < 0 || add_functions(module) < 0 ||
+        usmpy_deferred_start(module) < 0) {
         return -1;
     }
     atomic_store_explicit(&usmpy_newest_state, state, memory_order_release);

@@ -35,11 +35,17 @@ void usmpy_thread_start(void)
     pthread_once(&started, start);
 }
 #else
-static void lock_birth(void) {}
+static void lock_birth(void)
+{
+}
 
-static void unlock_birth(void) {}
+static void unlock_birth(void)
+{
+}
 
-void usmpy_thread_start(void) {}
+void usmpy_thread_start(void)
+{
+}
 #endif
 
 PyThreadState *usmpy_thread_attach(void)

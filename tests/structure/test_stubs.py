@@ -66,6 +66,12 @@ with x.lend(q) as pointer:
 assert_type(usmpy.get_execution_queue([x, q]), Queue | None)
 if usmpy.memory_connection(x, q.device) is usmpy.MemoryConnection.UNIFIED:
     usmpy.copyto(np.zeros(3), x, casting="unsafe")
+program = usmpy.Program("kernel void add(global float *x, float a) {}", device=q, language="portable")
+kernel: usmpy.Kernel = program.add if "add" in program.kernel_names else program["add"]
+e3 = kernel[usmpy.Range(3, 4), [e2]](x, 1.5)
+q.submit(kernel, (x, np.float32(2)), usmpy.NdRange((4, 4), (2, 2)), depends=[e3]).wait()
+kernel[100](x, usmpy.LocalMemory(64))
+usmpy.Kernel.from_pointer(1234, ["const float32*", "int32"], name="f")
 usmpy.concat([x, y], axis=None).astype(usmpy.int8).to_device("host")
 devices: list[Device] = usmpy.get_devices("host", "cpu")
 
@@ -92,6 +98,8 @@ BAD = (
     "array.wait(timeout='1 s')",
     "queue.fill(bytearray(3), 1.5)",
     "queue.wait_for(1)",
+    "usmpy.Program('', language='fortran')",
+    "queue.submit(print, (), 1)",
     "class Mine(usmpy.USMArray): ...",
 )
 
