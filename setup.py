@@ -8,8 +8,7 @@ USMPY_DEBUG=1     for debuggers and sanitizers: symbols, frame pointers, little 
 USMPY_CFLAGS      more compiler options, such as -fsanitize=address
 USMPY_LDFLAGS     more linker options
 DLPACK_INCLUDE    the folder that holds dlpack/dlpack.h
-USMPY_OPENCL=1    build the OpenCL backend too: it runs no programs yet, and is not part of a release
-OPENCL_INCLUDE    the folder that holds CL/cl.h
+OPENCL_INCLUDE    the folder that holds CL/cl.h; without that header the OpenCL backend is left out
 """
 
 import importlib.util
@@ -27,6 +26,17 @@ TESTING = os.environ.get("USMPY_TESTING") == "1"
 DEBUG = os.environ.get("USMPY_DEBUG") == "1"
 
 
+# Where packages of the system put headers.
+SYSTEM = [Path("/usr/include"), Path("/usr/local/include")]
+
+
+def package_folders(name):
+    """Folders of a Python package that is found, not imported: importing it might load a library."""
+    spec = importlib.util.find_spec(name)
+    places = spec.submodule_search_locations if spec is not None else None
+    return [Path(place) for place in places or ()]
+
+
 def dlpack_version(folder):
     """(major, minor) of dlpack/dlpack.h in this folder; None where there is no such file."""
     header = folder / "dlpack" / "dlpack.h"
@@ -37,37 +47,14 @@ def dlpack_version(folder):
     return tuple(int(number[1]) if number else 0 for number in numbers)
 
 
-def find_opencl():
-    """The folder of CL/cl.h: OPENCL_INCLUDE alone where it is set, else the package nvidia-cuda-opencl or the
-    system's (Debian: opencl-headers). None where there is none.
-    """
-    if "OPENCL_INCLUDE" in os.environ:
-        candidates = [Path(os.environ["OPENCL_INCLUDE"])]
-    else:
-        spec = importlib.util.find_spec(
-            "nvidia"
-        )  # a namespace of many packages, each with folders of its own
-        places = spec.submodule_search_locations if spec is not None else None
-        candidates = [Path("/usr/include"), Path("/usr/local/include")]
-        candidates += [
-            header.parent.parent for place in places or () for header in Path(place).rglob("CL/cl.h")
-        ]
-    return next((folder for folder in candidates if (folder / "CL" / "cl_ext.h").is_file()), None)
-
-
-def find_headers():
-    """Include folders of the vendors' headers by backend; those that are left out have none.
-
-    Says what was found and what was left out. Nothing is vendored: dlpack/dlpack.h comes with the build
-    requirement apache-tvm-ffi. Where DLPACK_INCLUDE names a folder, no other one counts.
+def find_dlpack():
+    """The folder of dlpack/dlpack.h: DLPACK_INCLUDE alone where it is set, else the package apache-tvm-ffi or
+    the system's. Every build needs it.
     """
     if "DLPACK_INCLUDE" in os.environ:
         candidates = [Path(os.environ["DLPACK_INCLUDE"])]
     else:
-        spec = importlib.util.find_spec("tvm_ffi")  # found, not imported: importing it would load its library
-        places = spec.submodule_search_locations if spec is not None else None
-        candidates = [Path(place) / "include" for place in places or ()]
-        candidates += [Path("/usr/include"), Path("/usr/local/include")]
+        candidates = [folder / "include" for folder in package_folders("tvm_ffi")] + SYSTEM
     found = {folder: dlpack_version(folder) for folder in candidates}
     fitting = [folder for folder, version in found.items() if version and (1, 3) <= version < (2, 0)]
     if not fitting:
@@ -80,15 +67,48 @@ def find_headers():
             "apache-tvm-ffi 0.1.4 or later, which brings it, or name its folder in DLPACK_INCLUDE."
         )
     print("usmpy: dlpack/dlpack.h {}.{} from".format(*found[fitting[0]]), fitting[0])
-    print("usmpy: backend host: built, needs no header")
-    headers = {"host": str(fitting[0])}
-    if os.environ.get("USMPY_OPENCL") != "1":
-        print("usmpy: backend opencl: left out, USMPY_OPENCL=1 builds it")
-    elif (opencl := find_opencl()) is None:
-        sys.exit("usmpy: CL/cl.h was not found (Debian: opencl-headers); OPENCL_INCLUDE names its folder")
+    return fitting[0]
+
+
+def find_opencl():
+    """The folder of CL/cl.h: OPENCL_INCLUDE alone where it is set, else the package nvidia-cuda-opencl or the
+    system's (Debian: opencl-headers). None where none has the headers of OpenCL 3.0 and of the extensions.
+    """
+    if "OPENCL_INCLUDE" in os.environ:
+        candidates = [Path(os.environ["OPENCL_INCLUDE"])]
     else:
-        print(f"usmpy: backend opencl: built, CL/cl.h from {opencl}")
+        headers = (
+            header for folder in package_folders("nvidia") for header in folder.glob("*/include/CL/cl.h")
+        )
+        candidates = [*sorted(header.parent.parent for header in headers), *SYSTEM]
+    for folder in candidates:
+        header, extensions = folder / "CL" / "cl.h", folder / "CL" / "cl_ext.h"
+        if (
+            extensions.is_file()
+            and "CL_VERSION_3_0" in header.read_text(errors="replace")
+            and "clEnqueueMigrateMemINTEL_fn" in extensions.read_text(errors="replace")
+        ):
+            return folder
+    return None
+
+
+def find_headers():
+    """Include folders of the vendors' headers by backend; those that are left out have none.
+
+    Says what was found and what was left out. Nothing is vendored: the headers come with build requirements
+    or from the system.
+    """
+    headers = {"host": str(find_dlpack())}
+    print("usmpy: backend host: built, needs no header")
+    opencl = find_opencl()
+    if opencl is not None:
         headers["opencl"] = str(opencl)
+        print(f"usmpy: backend opencl: built, CL/cl.h from {opencl}")
+    else:
+        print(
+            "usmpy: backend opencl: left out, since CL/cl.h of OpenCL 3.0 was not found; the package "
+            "nvidia-cuda-opencl and Debian's opencl-headers have it, and OPENCL_INCLUDE names its folder"
+        )
     return headers
 
 

@@ -47,13 +47,13 @@ def opencl(vendor: str) -> Callable[[], usmpy.Device]:
     return find
 
 
+# Tags: "host-accessible": the host reads all memory of the device; "host-task": host tasks run; "system-usm":
+# its commands use any memory of the host in place; "sub-device": a part of a device.
+EVERY_PROCESSOR = frozenset({"host-accessible", "host-task"})
+
 BACKENDS = [
-    Backend("host", host, frozenset({"host-accessible", "host-task"})),
-    Backend("host-part", host_part, frozenset({"host-accessible", "host-task", "sub-device"})),
+    Backend("host", host, EVERY_PROCESSOR | {"system-usm"}),
+    Backend("host-part", host_part, EVERY_PROCESSOR | {"system-usm", "sub-device"}),
+    Backend("opencl-intel", opencl("Intel"), EVERY_PROCESSOR | {"system-usm"}),
+    Backend("opencl-pocl", opencl("pthread"), EVERY_PROCESSOR),
 ]
-# Builds with USMPY_OPENCL=1.
-if any(report["name"] == "opencl" and report["built"] for report in usmpy._core._backends()):
-    BACKENDS += [
-        Backend("opencl-intel", opencl("Intel"), frozenset({"host-accessible", "host-task"})),
-        Backend("opencl-pocl", opencl("pthread"), frozenset({"host-accessible", "host-task"})),
-    ]

@@ -33,8 +33,7 @@ typedef enum usm_memory_connection {
 
 /* What a driver knows about a pointer that somebody else allocated. */
 typedef struct usm_pointer_info {
-    /* One of the context; NULL: the driver does not know the pointer. It may be SVM, which no driver can
-     * tell. */
+    /* One of the context; NULL: the driver does not know the pointer. No driver tells of SVM. */
     usm_device *device;
     usm_kind kind;
     void *base; /* the whole allocation; size 0 where the driver does not say */

@@ -190,6 +190,9 @@ static usm_status make_third(usm_place *place, usm_kind kind, const usm_view *li
 bool usm_place_reaches(const usm_place *place, const usm_alloc *alloc)
 {
     const usm_backend *backend = place->context->backend;
+    if (place == alloc->place) {
+        return true;
+    }
     if (backend != alloc->context->backend) {
         return usm_alloc_host_reads(alloc) && place->device->info.has_usm_system;
     }

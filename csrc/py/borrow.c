@@ -61,6 +61,19 @@ static void release_alloc(void *owner)
     usm_alloc_release(owner);
 }
 
+/* borrow() never copies: it would have to copy back what the block wrote. 0 or -1. */
+static int check_reach(const usm_queue *queue, const usmpy_array *array)
+{
+    if (usm_place_reaches(queue->place, array->alloc)) {
+        return 0;
+    }
+    PyErr_Format(
+        PyExc_BufferError,
+        "borrow(): %s cannot use memory of %s in place; from_dlpack(x, device=queue) makes a copy there",
+        queue->device->info.name, array->alloc->place->device->info.name);
+    return -1;
+}
+
 /*
  * A USMArray is borrowed through an allocation of its own over the same memory: the end of the borrow ends
  * that one, and nothing else. The two are ordered by points that touch both.
@@ -70,20 +83,16 @@ static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *
     usm_queue *target = usmpy_queue_of(queue);
     usm_alloc *alloc;
     usm_error error;
-    if (target->place != usmpy_queue_of(base->queue)->place &&
-        (target->backend != usmpy_queue_of(base->queue)->backend ||
-         target->backend->memory_connection(usmpy_queue_of(base->queue)->place, target->place) !=
-             USM_CONNECTION_UNIFIED)) {
-        PyErr_SetString(PyExc_BufferError,
-                        "borrow(): the array's memory cannot be used by that queue in place");
+    if (check_reach(target, base) < 0) {
         return NULL;
     }
     usmpy_array *array = usmpy_array_on_queue(state, base, queue);
     if (array == NULL) {
         return NULL;
     }
-    usm_status status = usm_alloc_import(target->place, (usm_kind)base->alloc->kind, base->alloc->pointer,
-                                         base->alloc->size, base->alloc, release_alloc, &alloc, &error);
+    usm_status status =
+        usm_alloc_import(base->alloc->place, (usm_kind)base->alloc->kind, base->alloc->pointer,
+                         base->alloc->size, base->alloc, release_alloc, &alloc, &error);
     if (status != USM_OK) {
         Py_DECREF(array);
         return usmpy_raise(state, status, &error);
@@ -120,12 +129,13 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
                                : usmpy_take_in(state, borrow->object, borrow->queue);
         if (borrow->array != NULL && borrow->queue != NULL &&
             usmpy_queue_of(borrow->array->queue) != usmpy_queue_of(borrow->queue)) {
-            if (usmpy_queue_of(borrow->array->queue)->backend == usmpy_queue_of(borrow->queue)->backend) {
+            if (check_reach(usmpy_queue_of(borrow->queue), borrow->array) == 0) {
                 Py_SETREF(borrow->array, usmpy_array_on_queue(state, borrow->array, borrow->queue));
             } else {
-                Py_CLEAR(borrow->array);
-                PyErr_SetString(PyExc_BufferError,
-                                "borrow(): the memory cannot be used by that queue in place");
+                PyObject *type, *value, *traceback;
+                PyErr_Fetch(&type, &value, &traceback);
+                Py_CLEAR(borrow->array); /* its deleter may run Python code */
+                PyErr_Restore(type, value, traceback);
             }
         }
     }

@@ -391,10 +391,7 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
     }
     usm_kind kind = usmpy_given(out[4]) ? target.kind : (usm_kind)array->alloc->kind;
     usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)array->dtype;
-    usm_place *from = usmpy_queue_of(array->queue)->place, *to = usmpy_queue_of(target.queue)->place;
-    bool in_place =
-        from == to || (from->context->backend == to->context->backend &&
-                       from->context->backend->memory_connection(from, to) == USM_CONNECTION_UNIFIED);
+    bool in_place = usm_place_reaches(usmpy_queue_of(target.queue)->place, array->alloc);
     if (dtype == array->dtype && kind == (usm_kind)array->alloc->kind && in_place && copy != 1) {
         result = usmpy_queue_of(target.queue) == usmpy_queue_of(array->queue)
                      ? Py_NewRef(object)

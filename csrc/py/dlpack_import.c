@@ -72,12 +72,6 @@ static PyObject *home_queue(usmpy_state *state, const DLDevice *device, PyObject
     return *held;
 }
 
-static bool usable_in_place(usm_place *from, usm_place *to)
-{
-    return from == to || (from->context->backend == to->context->backend &&
-                          from->context->backend->memory_connection(from, to) == USM_CONNECTION_UNIFIED);
-}
-
 usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, PyObject *queue_object)
 {
     const DLTensor *tensor =
@@ -97,10 +91,6 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, Py
     if (queue == NULL) {
         goto failed;
     }
-    if (queue_object != NULL &&
-        usable_in_place(usmpy_queue_of(queue)->place, usmpy_queue_of(queue_object)->place)) {
-        queue = queue_object;
-    }
     array = usmpy_array_new(state, tensor->ndim);
     if (array == NULL) {
         goto failed;
@@ -118,6 +108,9 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, Py
     if (USM_UNLIKELY(status != USM_OK)) {
         usmpy_raise(state, status, &error);
         goto failed;
+    }
+    if (queue_object != NULL && usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
+        queue = queue_object;
     }
     array->queue = Py_NewRef(queue);
     array->dtype = (uint8_t)dtype;
@@ -426,7 +419,7 @@ static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *
                               bool foreign)
 {
     PyObject *queue = queue_object == NULL ? array->queue : queue_object, *result = NULL;
-    bool in_place = usable_in_place(usmpy_queue_of(array->queue)->place, usmpy_queue_of(queue)->place);
+    bool in_place = usm_place_reaches(usmpy_queue_of(queue)->place, array->alloc);
     if (copy != 1 && in_place) {
         if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
             return (PyObject *)array;

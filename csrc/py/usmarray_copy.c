@@ -155,13 +155,6 @@ PyObject *usmpy_array_astype(PyObject *self, PyObject *const *args, Py_ssize_t n
     return usmpy_cast(state, (usmpy_array *)self, dtype, copy, ((usmpy_array *)self)->queue);
 }
 
-/* May memory of one place be used in place by another? Then a view is enough. */
-static bool usable_in_place(usm_place *from, usm_place *to)
-{
-    return from == to || (from->context->backend == to->context->backend &&
-                          from->context->backend->memory_connection(from, to) == USM_CONNECTION_UNIFIED);
-}
-
 PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"to_device", 2, 1, 1, 1, {USMPY_device, USMPY_stream}};
@@ -183,7 +176,7 @@ PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_
     PyObject *result;
     if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
         result = Py_NewRef(self);
-    } else if (usable_in_place(usmpy_queue_of(array->queue)->place, usmpy_queue_of(queue)->place)) {
+    } else if (usm_place_reaches(usmpy_queue_of(queue)->place, array->alloc)) {
         result = (PyObject *)usmpy_array_on_queue(state, array, queue);
     } else {
         result = (PyObject *)usmpy_array_duplicate(state, array, queue, (usm_kind)array->alloc->kind,

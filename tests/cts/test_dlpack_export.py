@@ -30,6 +30,11 @@ def readable(backend):
         pytest.skip("the host cannot read the memory of this device")
 
 
+def lasting_counts():
+    """Without events: the one that filled an array goes when its queue's thread lets go of it."""
+    return {name: count for name, count in usmpy._core._live_counts().items() if name != "events"}
+
+
 def read_only(x):
     return usmpy.broadcast_to(x, (2, *x.shape))[0]
 
@@ -269,11 +274,11 @@ def test_a_failed_task_comes_out_of_the_export(queue, shown, backend):
 @pytest.mark.parametrize("versioned", [True, False])
 def test_a_capsule_that_nobody_takes_frees_itself(queue, versioned):
     x = usmpy.zeros(3, queue=queue)
-    before = usmpy._core._live_counts()
+    before = lasting_counts()
     capsule = x.__dlpack__(max_version=(1, 0) if versioned else None)
     assert usmpy._core._live_counts()["exports"] == before["exports"] + 1
     del capsule
-    assert usmpy._core._live_counts() == before
+    assert lasting_counts() == before
 
 
 @pytest.mark.parametrize("versioned", [True, False])
@@ -292,7 +297,7 @@ def test_a_taken_tensor_outlives_capsule_and_array(queue, readable, versioned):
 
 def test_the_deleter_runs_on_any_thread_without_the_gil(queue):
     x = usmpy.zeros(3, queue=queue)
-    before = usmpy._core._live_counts()
+    before = lasting_counts()
     taken = [take(x.__dlpack__(max_version=(1, 0))) for _ in range(50)]
     # ctypes calls the C deleter with the GIL released, here from threads of its own.
     threads = [threading.Thread(target=delete, args=(managed,)) for managed in taken]
@@ -300,7 +305,7 @@ def test_the_deleter_runs_on_any_thread_without_the_gil(queue):
         thread.start()
     for thread in threads:
         thread.join()
-    assert usmpy._core._live_counts() == before
+    assert lasting_counts() == before
 
 
 def test_many_exports_of_one_array_are_independent(queue):

@@ -18,10 +18,15 @@ FLOATS = struct.pack("<6f", 0, 1, 2, 3, 4, 5)
 
 
 @pytest.fixture
-def host_memory(backend):
-    """Memory of the CPU is taken in place here."""
-    if "host-accessible" not in backend.tags:
-        pytest.skip("this device does not work on memory of the host in place")
+def in_place(backend):
+    """Whether memory of the CPU is taken in place; else from_dlpack copies it."""
+    return "system-usm" in backend.tags
+
+
+@pytest.fixture
+def host_memory(in_place):
+    if not in_place:
+        pytest.skip("this device does not work on memory of the host in place: from_dlpack makes a copy")
 
 
 # -- arrays of our own -----------------------------------------------------------------------------
@@ -100,7 +105,25 @@ def test_memory_of_the_host_is_taken_in_place(device, queue, host_memory, versio
     x[1, 1] = 40
     assert struct.unpack_from("<f", tensor.memory, 16) == (40.0,)
     assert tensor.deleted == 0
+    queue.wait()
     del x
+    assert tensor.deleted == 1
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+@pytest.mark.parametrize("copy", [None, False, True])
+def test_memory_out_of_reach_is_copied_unless_that_is_refused(queue, in_place, versioned, copy):
+    if in_place:
+        pytest.skip("all memory of the host is in reach")
+    producer, tensor = producers.producer((2, 3), "float32", memory=FLOATS, versioned=versioned)
+    if copy is False:
+        with pytest.raises(BufferError, match="copy=False"):
+            usmpy.from_dlpack(producer, device=queue, copy=False)
+    else:
+        x = usmpy.from_dlpack(producer, device=queue, copy=copy)
+        producers.ctypes.memset(tensor.memory, 9, 24)  # the copy has ended
+        assert (x.queue, x.usm_type) == (queue, "device")
+        assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
     assert tensor.deleted == 1
 
 
@@ -112,7 +135,7 @@ def test_without_device_memory_of_the_host_lands_on_its_cached_queue():
 
 
 @pytest.mark.parametrize("placement", ["device", "queue", "array", "filter string", "pair"])
-def test_device_takes_every_placement(device, queue, host_memory, placement):
+def test_device_takes_every_placement(device, queue, placement):
     producer, _ = producers.producer((6,), "float32", memory=FLOATS)
     given, expected = {
         "device": (device, device.queue),
@@ -141,7 +164,7 @@ def test_copy_of_foreign_memory(queue, host_memory, copy):
         assert tensor.deleted == 0
 
 
-def test_a_copy_is_finished_when_the_call_returns(queue, host_memory):
+def test_a_copy_is_finished_when_the_call_returns(queue):
     count = 1_000_000
     producer, tensor = producers.producer((count,), "uint8", memory=b"\x07" * count)
     x = usmpy.from_dlpack(producer, device=queue, copy=True)
@@ -152,12 +175,13 @@ def test_a_copy_is_finished_when_the_call_returns(queue, host_memory):
 
 @pytest.mark.parametrize("dtype", ALL_DTYPES)
 @pytest.mark.parametrize("versioned", [True, False])
-def test_every_dtype_is_taken_bit_for_bit(queue, host_memory, dtype, versioned):
+def test_every_dtype_is_taken_bit_for_bit(queue, in_place, dtype, versioned):
     nbytes = (16 * usmpy.DType(dtype).bits + 7) // 8
     bits = bytes((37 * i + 11) % 2 if dtype == "bool" else (37 * i + 11) % 256 for i in range(nbytes))
     producer, tensor = producers.producer((4, 4), dtype, memory=bits, versioned=versioned)
     x = usmpy.from_dlpack(producer, device=queue)
-    assert (x.dtype, x.shape, x.data_ptr, x.nbytes) == (usmpy.DType(dtype), (4, 4), tensor.address, nbytes)
+    assert (x.dtype, x.shape, x.nbytes) == (usmpy.DType(dtype), (4, 4), nbytes)
+    assert (x.data_ptr == tensor.address) == in_place
     copied = usmpy.from_dlpack(x, copy=True)
     managed = producers.peek(copied.__dlpack__(max_version=(1, 0)))
     assert managed.dl_tensor.describe()["dtype"] == usmpy.DType(dtype).dlpack
@@ -179,14 +203,14 @@ LAYOUTS = [
 
 
 @pytest.mark.parametrize(("shape", "strides", "offset", "values"), LAYOUTS, ids=str)
-def test_layouts_of_foreign_memory(queue, host_memory, shape, strides, offset, values):
+def test_layouts_of_foreign_memory(queue, in_place, shape, strides, offset, values):
     memory = struct.pack("<24f", *range(24))
     producer, tensor = producers.producer(
         shape, "float32", memory=memory, strides=strides, byte_offset=offset
     )
     x = usmpy.from_dlpack(producer, device=queue)
     assert x.tolist() == values
-    assert x.data_ptr == tensor.address + offset
+    assert (x.data_ptr == tensor.address + offset) == in_place
 
 
 @pytest.mark.parametrize("versioned", [True, False])
@@ -203,7 +227,7 @@ def test_read_only_is_kept_and_legacy_is_writable(queue, host_memory, versioned)
         x[0] = 1
 
 
-def test_unknown_flags_and_is_copied_are_ignored_and_not_passed_on(queue, host_memory):
+def test_unknown_flags_and_is_copied_are_ignored_and_not_passed_on(queue):
     producer, _ = producers.producer((6,), "float32", memory=FLOATS, flags=(1 << 63) | (1 << 17) | IS_COPIED)
     x = usmpy.from_dlpack(producer, device=queue)
     assert x.flags.writable
@@ -258,7 +282,7 @@ def test_imported_arrays_take_weak_references(queue, host_memory):
     assert tensor.deleted == 1
 
 
-def test_no_deleter_is_legal(queue, host_memory):
+def test_no_deleter_is_legal(queue):
     for versioned in (True, False):
         producer, tensor = producers.producer(
             (6,), "float32", memory=FLOATS, versioned=versioned, with_deleter=False

@@ -27,7 +27,7 @@ def run(*command, **options):
 
 def release_environment(**more):
     """This environment without what turns a build into another one than users get."""
-    others = ("USMPY_", "DLPACK_", "PYTHON", "CFLAGS", "LDFLAGS")
+    others = ("USMPY_", "DLPACK_", "OPENCL_", "PYTHON", "CFLAGS", "LDFLAGS")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(others)}
     return {**kept, **more}
 
@@ -46,7 +46,8 @@ def build(tmp_path_factory):
     tree = copy_of_the_tree(tmp_path_factory.mktemp("tree"))
     out = tmp_path_factory.mktemp("wheel")
     done = subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out],
+        # -x: the headers of OpenCL may come from the system instead of the required package.
+        [sys.executable, "-m", "build", "--wheel", "-nwx", "--outdir", out],
         cwd=tree,
         env=release_environment(USMPY_WERROR="1"),
         stdout=subprocess.PIPE,
@@ -77,6 +78,7 @@ def test_the_build_says_what_it_found_and_has_no_warning(build):
     said = build[1]
     assert re.search(r"^usmpy: dlpack/dlpack\.h 1\.\d+ from /", said, re.M)
     assert "usmpy: backend host: built" in said
+    assert re.search(r"^usmpy: backend opencl: built, CL/cl\.h from /", said, re.M)
     assert "-Wall -Wextra" in said
     assert "-Werror" in said
     assert not [line for line in said.splitlines() if re.search(r"\bwarning\b", line, re.I)]
@@ -197,11 +199,11 @@ def folder_with_header(folder, major, minor):
     return folder
 
 
-def setup_with(folder):
+def setup_with(folder, variable="DLPACK_INCLUDE"):
     return subprocess.run(
         [sys.executable, "setup.py", "--name"],
         cwd=ROOT,
-        env=release_environment(DLPACK_INCLUDE=str(folder)),
+        env=release_environment(**{variable: str(folder)}),
         capture_output=True,
         text=True,
     )
@@ -226,6 +228,20 @@ def test_a_header_of_a_later_version_is_taken(tmp_path):
     done = setup_with(folder_with_header(tmp_path, 1, 9))
     assert done.returncode == 0, done.stderr
     assert f"dlpack/dlpack.h 1.9 from {tmp_path}" in done.stdout
+
+
+@pytest.mark.parametrize("header", [None, "#define CL_VERSION_2_0 1"])
+def test_without_the_headers_of_opencl_the_build_goes_on_without_it(tmp_path, header):
+    if header is not None:
+        (tmp_path / "CL").mkdir()
+        for name in ("cl.h", "cl_ext.h"):
+            (tmp_path / "CL" / name).write_text(header)
+    done = setup_with(tmp_path, "OPENCL_INCLUDE")
+    assert done.returncode == 0, done.stderr
+    assert "usmpy: backend host: built" in done.stdout
+    (said,) = (line for line in done.stdout.splitlines() if "backend opencl" in line)
+    assert "left out" in said
+    assert "opencl-headers" in said
 
 
 @pytest.mark.parametrize(
