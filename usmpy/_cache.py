@@ -1,0 +1,239 @@
+"""What was built, kept on disk between processes.
+
+A file holds one entry: the data, then a digest of the key and the data. It is written beside its place and
+renamed, so that no reader meets half of it, and read through one descriptor which is checked before anything
+is believed: a regular file (no link), owned by this user, that nobody else may write, with the right digest.
+What fails a check is removed, and built anew. So files that another user, a full disk or an older release
+left do no harm. Whoever may write as this very user is not kept out: he could change the program itself.
+
+Where there is no safe folder (another's, writable by others, on a disk that forbids to run what is there),
+entries live in a private temporary folder until the process ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+
+LIMIT = 512 << 20  # bytes in the folder; what was not used for the longest time goes first
+_ABI = "1"  # of the entries
+_MAGIC = b"usmpy-1\n"
+_TRAILER = len(_MAGIC) + hashlib.sha256().digest_size
+_USED_AGAIN = 3600  # seconds until a use is noted again
+_STORES_TO_SWEEP = 64
+_HALF_WRITTEN = ".new"
+
+_folders: dict[str | None, str] = {}  # by what was asked for: the folder that is used instead or as it is
+_temporary: dict[int, str] = {}  # by process: a fork must not remove its parent's
+_stores = 0
+
+
+def _version() -> str:
+    from . import __version__
+
+    return __version__
+
+
+def key(*parts: bytes | str) -> str:
+    """A name for what these parts determine, in this release."""
+    digest = hashlib.sha256()
+    for part in (_ABI, _version(), *parts):
+        data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def _asked_for() -> str | None:
+    """The folder by the environment; None where there is to be none."""
+    if os.environ.get("USMPY_CACHE") == "0":
+        return None
+    if asked := os.environ.get("USMPY_CACHE_DIR"):
+        return asked
+    if cache := os.environ.get("XDG_CACHE_HOME"):
+        return os.path.join(cache, "usmpy") if os.path.isabs(cache) else None
+    home = os.path.expanduser("~")
+    return os.path.join(home, ".cache", "usmpy") if os.path.isabs(home) else None
+
+
+def _ours(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _usable(folder: str) -> bool:
+    try:
+        os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        status = os.lstat(folder)
+        if not stat.S_ISDIR(status.st_mode) or not _ours(status) or not os.access(folder, os.W_OK | os.X_OK):
+            return False
+        return not os.statvfs(folder).f_flag & os.ST_NOEXEC
+    except (OSError, ValueError):
+        return False
+
+
+def _remove_temporary() -> None:
+    import shutil
+
+    folder = _temporary.pop(os.getpid(), None)
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def temporary_folder() -> str:
+    """A private folder of this process, removed at exit."""
+    folder = _temporary.get(os.getpid())
+    if folder is None or not os.path.isdir(folder):
+        import atexit
+        import tempfile
+
+        folder = tempfile.mkdtemp(prefix="usmpy-")
+        _temporary[os.getpid()] = folder
+        atexit.register(_remove_temporary)
+    return folder
+
+
+def folder() -> str:
+    """Where entries are, absolute."""
+    asked = _asked_for()
+    if asked is None:
+        return temporary_folder()
+    asked = os.path.abspath(asked)
+    known = _folders.get(asked)
+    if known is None or not os.path.isdir(known):
+        if not _usable(asked):
+            return temporary_folder()
+        _folders[asked] = known = asked
+    return known
+
+
+def _digest(name: str, data: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + b"\0" + data).digest()
+
+
+def _read(path: str, name: str) -> bytes | None:
+    """The entry's data; None where there is none that may be used."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError:  # a link, or not to be read
+        _discard(path)
+        return None
+    try:
+        status = os.fstat(descriptor)
+        data = b""
+        if stat.S_ISREG(status.st_mode) and _ours(status) and status.st_size >= _TRAILER:
+            with open(descriptor, "rb", buffering=0, closefd=False) as file:
+                content = file.readall()
+            data, magic, digest = (
+                content[:-_TRAILER],
+                content[-_TRAILER : len(_MAGIC) - _TRAILER],
+                content[len(_MAGIC) - _TRAILER :],
+            )
+            if magic == _MAGIC and digest == _digest(name, data):
+                _note_use(descriptor, status)
+                return data
+        _discard(path)
+        return None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _note_use(descriptor: int, status: os.stat_result) -> None:
+    import time
+
+    if time.time() - status.st_mtime > _USED_AGAIN:
+        with contextlib.suppress(OSError):
+            os.utime(descriptor)
+
+
+def _discard(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def load(key: str, suffix: str) -> bytes | None:
+    """The data that was stored; None where there is none, or none that may be trusted."""
+    return _read(os.path.join(folder(), key + suffix), key + suffix)
+
+
+def path(key: str, suffix: str) -> str | None:
+    """The file with the data, checked now. After the data the file holds the digest, which the loader of
+    shared objects does not look at."""
+    file = os.path.join(folder(), key + suffix)
+    return None if _read(file, key + suffix) is None else file
+
+
+def store(key: str, suffix: str, data: bytes) -> str:
+    """Keeps the data; gives the file. Several processes may store the same."""
+    global _stores
+    name = key + suffix
+    try:
+        file = _write(folder(), name, data)
+    except OSError:  # the disk is full, or the folder is gone
+        return _write(temporary_folder(), name, data)
+    if _stores % _STORES_TO_SWEEP == 0:
+        sweep()
+    _stores += 1
+    return file
+
+
+def _write(where: str, name: str, data: bytes) -> str:
+    file = os.path.join(where, name)
+    new = os.path.join(where, f"{name}.{os.getpid()}.{os.urandom(6).hex()}{_HALF_WRITTEN}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(new, flags, 0o600)
+    try:
+        try:
+            with open(descriptor, "wb", closefd=False) as out:
+                out.write(data + _MAGIC + _digest(name, data))
+            os.fchmod(descriptor, 0o600)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        if os.path.isdir(file) and not os.path.islink(file):
+            os.rmdir(file)
+        os.rename(new, file)
+    except BaseException:
+        _discard(new)
+        raise
+    return file
+
+
+def _is_entry(name: str) -> bool:
+    """The folder may be anyone's choice, with other files in it."""
+    return len(name) > 64 and name[64] == "." and set(name[:64]) <= set("0123456789abcdef")
+
+
+def sweep(limit: int | None = None) -> None:
+    """Brings the folder below its limit, and removes what writers that died left behind."""
+    import time
+
+    limit = LIMIT if limit is None else limit
+    found: list[tuple[float, int, str]] = []
+    try:
+        with os.scandir(folder()) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    if not stat.S_ISREG(status.st_mode) or not _is_entry(entry.name):
+                        continue
+                    if entry.name.endswith(_HALF_WRITTEN):
+                        if time.time() - status.st_mtime > _USED_AGAIN:
+                            _discard(entry.path)
+                        continue
+                    found.append((status.st_mtime, status.st_size, entry.path))
+    except OSError:
+        return
+    total = sum(size for _, size, _ in found)
+    for _, size, file in sorted(found):
+        if total <= limit:
+            break
+        _discard(file)
+        total -= size

@@ -1,0 +1,509 @@
+"""The built-in functions of the portable language, in GNU C: what a program needs is written before it.
+
+Arguments are evaluated once, and appear once in what a macro becomes, so that nesting stays small.
+"""
+
+from __future__ import annotations
+
+# Before everything.
+CORE = """\
+#undef linux
+#undef unix
+#undef i386
+typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
+typedef __INTPTR_TYPE__ intptr_t;
+typedef __UINTPTR_TYPE__ uintptr_t;
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef _Bool bool;
+#ifdef __FLT16_MAX__
+typedef _Float16 half;
+#define USM_HALF(x) _Float16 : (x),
+#else
+#define USM_HALF(x)
+#endif
+#define true 1
+#define false 0
+struct usm_item {
+    size_t g0, g1, g2, l0, l1, l2, w0, w1, w2, gn0, gn1, gn2, ln0, ln1, ln2;
+    struct usm_fibers *fibers;
+};
+#define USM_REAL(x) __typeof__(_Generic((x), float : 0.0f, USM_HALF((_Float16)0) default : 0.0))
+#define USM_UNSIGNED(x) __typeof__(_Generic((x), char : (uchar)0, signed char : (uchar)0, uchar : (uchar)0, \
+    short : (ushort)0, ushort : (ushort)0, int : 0u, uint : 0u, long : 0ul, ulong : 0ul, _Bool : (uchar)0))
+#define USM_WIDE(x) __typeof__(_Generic((x), char : 0l, signed char : 0l, uchar : 0l, short : 0l, \
+    ushort : 0l, int : 0l, uint : 0ul, long : (__int128)0, ulong : (unsigned __int128)0))
+#define USM_BITS(x) ((int)(8 * sizeof(x)))
+#define USM_SIGNED(type) ((type)-1 < (type)1)
+#define USM_MOST(type) ((type)(USM_SIGNED(type) ? ((~0ull >> 1) >> (64 - 8 * sizeof(type))) : ~0ull))
+#define USM_LEAST(type) ((type)(USM_SIGNED(type) ? ((~0ull << 63) >> 0) >> (64 - 8 * sizeof(type)) : 0))
+"""
+
+CORE_REAL = "_Generic({x}, float : __builtin_{name}f, USM_HALF(__builtin_{name}f) default : __builtin_{name})"
+
+BUILTINS: dict[str, str] = {}
+
+
+def _define(signature: str, text: str) -> None:
+    BUILTINS[signature.partition("(")[0]] = f"#define {signature} {text}"
+
+
+def _pick(name: str, fields: str, other: int) -> None:
+    values = [f"usm_item.{fields}{i}" for i in range(3)]
+    _define(f"{name}(d)", f"usm_pick((d), {', '.join(values)}, {other})")
+
+
+# What stands for a work-item's place: needs the hidden parameter.
+for _name, _fields, _other in (
+    ("get_global_id", "g", 0),
+    ("get_local_id", "l", 0),
+    ("get_group_id", "w", 0),
+    ("get_global_size", "gn", 1),
+    ("get_local_size", "ln", 1),
+    ("get_enqueued_local_size", "ln", 1),
+):
+    _pick(_name, _fields, _other)
+_define(
+    "get_num_groups(d)",
+    "usm_pick((d), usm_groups(usm_item.gn0, usm_item.ln0), usm_groups(usm_item.gn1, usm_item.ln1),"
+    " usm_groups(usm_item.gn2, usm_item.ln2), 1)",
+)
+_define("get_work_dim()", "(usm_item.gn2 > 1 ? 3u : usm_item.gn1 > 1 ? 2u : 1u)")
+_define(
+    "get_global_linear_id()",
+    "((usm_item.g2 * usm_item.gn1 + usm_item.g1) * usm_item.gn0 + usm_item.g0)",
+)
+_define(
+    "get_local_linear_id()",
+    "((usm_item.l2 * usm_item.ln1 + usm_item.l1) * usm_item.ln0 + usm_item.l0)",
+)
+for _name in ("barrier", "work_group_barrier"):
+    _define(f"{_name}(...)", "usm_barrier(usm_item.fibers)")
+ITEM = frozenset(BUILTINS)
+BARRIERS = frozenset({"barrier", "work_group_barrier"})
+GROUPS = BARRIERS | {
+    "get_local_id",
+    "get_group_id",
+    "get_local_size",
+    "get_enqueued_local_size",
+    "get_num_groups",
+    "get_local_linear_id",
+}
+PICK = """\
+static inline size_t usm_pick(uint usm_d, size_t usm_a, size_t usm_b, size_t usm_c, size_t usm_other)
+{
+    return usm_d == 0 ? usm_a : usm_d == 1 ? usm_b : usm_d == 2 ? usm_c : usm_other;
+}
+static inline size_t usm_groups(size_t usm_g, size_t usm_l)
+{
+    return (usm_g + usm_l - 1) / usm_l;
+}
+"""
+_define("get_global_offset(d)", "((size_t)0 * (d))")
+for _name in ("mem_fence", "read_mem_fence", "write_mem_fence", "atomic_work_item_fence"):
+    _define(f"{_name}(...)", "__atomic_thread_fence(__ATOMIC_SEQ_CST)")
+_define("prefetch(p, n)", "((void)(p), (void)(n))")
+_define("printf(...)", "__builtin_printf(__VA_ARGS__)")
+
+
+# Floating point: the type is float, double or half by the arguments, double where all are integers.
+def _real(name: str, args: str, body: str) -> None:
+    """body sees usm_x, usm_y, usm_z of one type, usm_t."""
+    names = args.split(", ")
+    own = [f"usm_{letter}" for letter in "xyz"][: len(names)]
+    given = " ".join(f"__auto_type {var}_ = ({arg});" for var, arg in zip(own, names, strict=True))
+    common = " + ".join(f"{var}_" for var in own)
+    values = " ".join(f"usm_t {var} = {var}_;" for var in own)
+    _define(
+        f"{name}({args})",
+        f"({{ {given} typedef USM_REAL({common}) usm_t; {values} (usm_t)({body}); }})",
+    )
+
+
+def _libm(function: str, *args: str) -> str:
+    return CORE_REAL.format(x="usm_x", name=function) + f"({', '.join(args)})"
+
+
+_TRIGONOMETRY = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cos",
+    "cosh",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
+]
+_POWERS = ["cbrt", "exp", "exp2", "exp10", "expm1", "log", "log10", "log1p", "log2", "logb", "sqrt"]
+_OTHERS = ["ceil", "erf", "erfc", "fabs", "floor", "lgamma", "rint", "round", "tgamma", "trunc"]
+for _name in (*_TRIGONOMETRY, *_POWERS, *_OTHERS):
+    _real(_name, "x", _libm(_name, "usm_x"))
+for _name in ("atan2", "copysign", "fdim", "fmod", "hypot", "nextafter", "pow", "remainder"):
+    _real(_name, "x, y", _libm(_name, "usm_x", "usm_y"))
+_real("powr", "x, y", _libm("pow", "usm_x", "usm_y"))
+_real("fma", "x, y, z", _libm("fma", "usm_x", "usm_y", "usm_z"))
+_real("mad", "x, y, z", "usm_x * usm_y + usm_z")
+_real("rsqrt", "x", "1 / " + _libm("sqrt", "usm_x"))
+for _name in ("cos", "exp", "exp2", "exp10", "log", "log2", "log10", "rsqrt", "sin", "sqrt", "tan"):
+    for _prefix in ("native_", "half_"):
+        BUILTINS[_prefix + _name] = BUILTINS[_name].replace(f"#define {_name}(", f"#define {_prefix}{_name}(")
+for _prefix in ("native_", "half_"):
+    _real(f"{_prefix}divide", "x, y", "usm_x / usm_y")
+    _real(f"{_prefix}recip", "x", "1 / usm_x")
+    _real(f"{_prefix}powr", "x, y", _libm("pow", "usm_x", "usm_y"))
+# Not libm's, which are calls where NaN counts.
+_real("fmax", "x, y", "usm_x >= usm_y || usm_y != usm_y ? usm_x : usm_y")
+_real("fmin", "x, y", "usm_x <= usm_y || usm_y != usm_y ? usm_x : usm_y")
+_ABS_X, _ABS_Y = _libm("fabs", "usm_x"), _libm("fabs", "usm_y")
+_real(
+    "maxmag",
+    "x, y",
+    f"{_ABS_X} > {_ABS_Y} ? usm_x : {_ABS_Y} > {_ABS_X} ? usm_y : "
+    "(usm_x >= usm_y || usm_y != usm_y ? usm_x : usm_y)",
+)
+_real(
+    "minmag",
+    "x, y",
+    f"{_ABS_X} < {_ABS_Y} ? usm_x : {_ABS_Y} < {_ABS_X} ? usm_y : "
+    "(usm_x <= usm_y || usm_y != usm_y ? usm_x : usm_y)",
+)
+_real("degrees", "x", "usm_x * (usm_t)57.295779513082320876798")
+_real("radians", "x", "usm_x * (usm_t)0.017453292519943295769")
+_real("sign", "x", "usm_x > 0 ? (usm_t)1 : usm_x < 0 ? (usm_t)-1 : usm_x == 0 ? usm_x : (usm_t)0")
+_real("mix", "x, y, z", "usm_x + (usm_y - usm_x) * usm_z")
+_real("step", "x, y", "usm_y < usm_x ? (usm_t)0 : (usm_t)1")
+_real(
+    "smoothstep",
+    "x, y, z",
+    "({ usm_t usm_r = (usm_z - usm_x) / (usm_y - usm_x); "
+    "usm_r = usm_r < 0 ? (usm_t)0 : usm_r > 1 ? (usm_t)1 : usm_r; usm_r * usm_r * (3 - 2 * usm_r); })",
+)
+_real("dot", "x, y", "usm_x * usm_y")
+for _name in ("length", "fast_length"):
+    _real(_name, "x", _libm("fabs", "usm_x"))
+for _name in ("distance", "fast_distance"):
+    _real(_name, "x, y", _libm("fabs", "usm_x - usm_y"))
+for _name in ("normalize", "fast_normalize"):
+    _real(_name, "x", "usm_x > 0 ? (usm_t)1 : usm_x < 0 ? (usm_t)-1 : usm_x")
+for _name in ("acos", "asin", "atan"):
+    _real(f"{_name}pi", "x", _libm(_name, "usm_x") + " * (usm_t)0.318309886183790671538")
+_real("atan2pi", "x, y", _libm("atan2", "usm_x", "usm_y") + " * (usm_t)0.318309886183790671538")
+# sin(pi * x) by the nearest multiple of a half, which is exact to take away.
+_TURN = (
+    f"usm_t usm_q = {_libm('rint', 'usm_x + usm_x')}; usm_t usm_r = (usm_x - usm_q / 2) * "
+    "(usm_t)3.141592653589793238463; "
+    f"int usm_k = (int)(usm_q - 4 * {_libm('floor', 'usm_q / 4')}); "
+    f"usm_t usm_s = {_libm('sin', 'usm_r')}, usm_c = {_libm('cos', 'usm_r')}; "
+)
+_SINPI = "(usm_k & 1 ? usm_c : usm_s) * (usm_k & 2 ? -1 : 1)"
+_COSPI = "(usm_k & 1 ? usm_s : usm_c) * (usm_k == 1 || usm_k == 2 ? -1 : 1)"
+_real("sinpi", "x", f"({{ {_TURN} {_SINPI}; }})")
+_real("cospi", "x", f"({{ {_TURN} {_COSPI}; }})")
+_real("tanpi", "x", f"({{ {_TURN} ({_SINPI}) / ({_COSPI}); }})")
+
+
+def _mixed(name: str, args: str, body: str, *, cast: bool = True) -> None:
+    """The first argument is a real, usm_x of type usm_t, the others are as they come."""
+    names = args.split(", ")
+    body = f"(usm_t)({body})" if cast else body
+    _define(
+        f"{name}({args})",
+        f"({{ __auto_type usm_x_ = ({names[0]}); typedef USM_REAL(usm_x_) usm_t; usm_t usm_x = usm_x_; "
+        + "".join(
+            f"__auto_type usm_{letter} = ({arg}); " for letter, arg in zip("yz", names[1:], strict=False)
+        )
+        + f"{body}; }})",
+    )
+
+
+_mixed("pown", "x, n", _libm("pow", "usm_x", "usm_y"))
+_mixed(
+    "rootn",
+    "x, n",
+    f"usm_x < 0 && (usm_y & 1) ? -{_libm('pow', '-usm_x', '(usm_t)1 / usm_y')} "
+    f": {_libm('pow', 'usm_x', '(usm_t)1 / usm_y')}",
+)
+_mixed("ldexp", "x, n", _libm("ldexp", "usm_x", "usm_y"))
+_mixed("ilogb", "x", _libm("ilogb", "usm_x"), cast=False)
+_mixed("frexp", "x, p", _libm("frexp", "usm_x", "usm_y"))
+_mixed(
+    "modf",
+    "x, p",
+    f"({{ usm_t usm_i = {_libm('trunc', 'usm_x')}; *usm_y = usm_i; "
+    f"usm_t usm_f = usm_x - usm_i == usm_x - usm_i ? usm_x - usm_i : usm_x != usm_x ? usm_x : (usm_t)0; "
+    f"{_libm('copysign', 'usm_f', 'usm_x')}; }})",
+)
+_mixed(
+    "fract",
+    "x, p",
+    f"({{ usm_t usm_i = {_libm('floor', 'usm_x')}; *usm_y = usm_i; "
+    "usm_t usm_f = usm_x - usm_i, usm_m = (usm_t)(sizeof(usm_t) == 8 ? 0x1.fffffffffffffp-1 : "
+    "sizeof(usm_t) == 4 ? 0x1.fffffep-1 : 0x1.ffcp-1); "
+    "usm_x != usm_x ? usm_x : usm_x - usm_x != 0 ? (usm_t)0 : usm_f < usm_m ? usm_f : usm_m; })",
+)
+_mixed("sincos", "x, p", f"({{ *usm_y = {_libm('cos', 'usm_x')}; {_libm('sin', 'usm_x')}; }})")
+_mixed("lgamma_r", "x, p", _libm("lgamma_r", "usm_x", "usm_y").replace("_rf", "f_r"))
+_define(
+    "remquo(x, y, p)",
+    "({ __auto_type usm_x_ = (x); __auto_type usm_y_ = (y); typedef USM_REAL(usm_x_ + usm_y_) usm_t; "
+    f"usm_t usm_x = usm_x_; (usm_t){_libm('remquo', 'usm_x', 'usm_y_', '(p)')}; }})",
+)
+_define(
+    "nan(x)",
+    "({ __auto_type usm_x = (x); union { __typeof__(usm_x) usm_i; __typeof__(_Generic(usm_x, ulong : 0.0, "
+    "long : 0.0, ushort : (_Float16)0, default : 0.0f)) usm_f; } usm_u = { .usm_f = "
+    '__builtin_nanf("") }; usm_u.usm_i |= usm_x; usm_u.usm_f; })',
+)
+for _name, _test in (
+    ("isnan", "usm_x != usm_x"),
+    ("isfinite", "usm_x - usm_x == 0"),
+    ("isinf", "usm_x == usm_x && usm_x - usm_x != 0"),
+    ("isnormal", "__builtin_isnormal(usm_x)"),
+    ("signbit", "__builtin_signbit(usm_x) != 0"),
+):
+    _mixed(_name, "x", f"(int)({_test})", cast=False)
+for _name, _test in (
+    ("isequal", "(x) == (y)"),
+    ("isnotequal", "(x) != (y)"),
+    ("isgreater", "(x) > (y)"),
+    ("isgreaterequal", "(x) >= (y)"),
+    ("isless", "(x) < (y)"),
+    ("islessequal", "(x) <= (y)"),
+    ("islessgreater", "__builtin_islessgreater((x), (y))"),
+    ("isordered", "!__builtin_isunordered((x), (y))"),
+    ("isunordered", "__builtin_isunordered((x), (y))"),
+):
+    _define(f"{_name}(x, y)", f"((int)({_test}))")
+_define("any(x)", "((x) < 0)")
+_define("all(x)", "((x) < 0)")
+
+# Any arithmetic type.
+_AB = "__auto_type usm_a = (x); __auto_type usm_b = (y);"
+_define("max(x, y)", f"({{ {_AB} usm_a < usm_b ? usm_b : usm_a; }})")
+_define("min(x, y)", f"({{ {_AB} usm_b < usm_a ? usm_b : usm_a; }})")
+_define(
+    "clamp(x, y, z)",
+    f"({{ {_AB} __auto_type usm_c = (z); __auto_type usm_r = usm_a < usm_b ? usm_b : usm_a; "
+    "usm_c < usm_r ? usm_c : usm_r; })",
+)
+_define("select(x, y, z)", f"({{ {_AB} __auto_type usm_c = (z); usm_c ? usm_b : usm_a; }})")
+_define(
+    "bitselect(x, y, z)",
+    "({ __auto_type usm_a = (x); union usm_u { __typeof__(usm_a) usm_v; "
+    "__typeof__(_Generic(usm_a, float : 0u, double : 0ul, default : usm_a)) usm_i; } "
+    "usm_x = { usm_a }, usm_y = { (y) }, usm_z = { (z) }; "
+    "usm_x.usm_i = (usm_x.usm_i & ~usm_z.usm_i) | (usm_y.usm_i & usm_z.usm_i); usm_x.usm_v; })",
+)
+
+
+# Integers: usm_x is the first argument, of type usm_t; the others are converted to it.
+def _integer(name: str, args: str, body: str) -> None:
+    names = args.split(", ")
+    rest = " ".join(
+        f"usm_t usm_{letter} = (usm_t)({arg});" for letter, arg in zip("yz", names[1:], strict=False)
+    )
+    _define(
+        f"{name}({args})",
+        f"({{ __auto_type usm_x = ({names[0]}); typedef __typeof__(usm_x) usm_t; "
+        f"typedef USM_UNSIGNED(usm_x) usm_u; {rest} {body}; }})",
+    )
+
+
+_integer("abs", "x", "(usm_u)(usm_x < 0 ? -(usm_u)usm_x : (usm_u)usm_x)")
+_integer(
+    "abs_diff",
+    "x, y",
+    "(usm_u)(usm_x < usm_y ? (usm_u)usm_y - (usm_u)usm_x : (usm_u)usm_x - (usm_u)usm_y)",
+)
+_END = "usm_x < 0 ? USM_LEAST(usm_t) : USM_MOST(usm_t)"
+_integer("add_sat", "x, y", f"usm_t usm_r; __builtin_add_overflow(usm_x, usm_y, &usm_r) ? ({_END}) : usm_r")
+_integer(
+    "sub_sat",
+    "x, y",
+    "usm_t usm_r; __builtin_sub_overflow(usm_x, usm_y, &usm_r) ? "
+    f"(USM_SIGNED(usm_t) ? ({_END}) : (usm_t)0) : usm_r",
+)
+_integer("hadd", "x, y", "(usm_t)((usm_x & usm_y) + ((usm_x ^ usm_y) >> 1))")
+_integer("rhadd", "x, y", "(usm_t)((usm_x | usm_y) - ((usm_x ^ usm_y) >> 1))")
+_HIGH = "(usm_t)(((USM_WIDE(usm_x))usm_x * (USM_WIDE(usm_x))usm_y) >> USM_BITS(usm_t))"
+_integer("mul_hi", "x, y", _HIGH)
+_integer("mad_hi", "x, y, z", f"(usm_t)((usm_u){_HIGH} + (usm_u)usm_z)")
+_integer(
+    "mad_sat",
+    "x, y, z",
+    "usm_t usm_r; USM_WIDE(usm_x) usm_w; int usm_o = __builtin_mul_overflow((USM_WIDE(usm_x))usm_x, "
+    "(USM_WIDE(usm_x))usm_y, &usm_w); usm_o |= __builtin_add_overflow(usm_w, usm_z, &usm_w); "
+    "usm_r = (usm_t)usm_w; usm_o || usm_r != usm_w ? "
+    "(usm_w < 0 ? USM_LEAST(usm_t) : USM_MOST(usm_t)) : usm_r",
+)
+_integer(
+    "rotate",
+    "x, y",
+    "int usm_n = (int)usm_y & (USM_BITS(usm_t) - 1); (usm_t)((usm_u)((usm_u)usm_x << usm_n) | "
+    "(usm_u)usm_x >> (-usm_n & (USM_BITS(usm_t) - 1)))",
+)
+_integer(
+    "clz",
+    "x",
+    "(usm_t)(usm_x ? __builtin_clzl((ulong)(usm_u)usm_x) - (64 - USM_BITS(usm_t)) : USM_BITS(usm_t))",
+)
+_integer("ctz", "x", "(usm_t)(usm_x ? __builtin_ctzl((ulong)(usm_u)usm_x) : USM_BITS(usm_t))")
+_integer("popcount", "x", "(usm_t)__builtin_popcountl((ulong)(usm_u)usm_x)")
+_integer("mul24", "x, y", "(usm_t)(usm_x * usm_y)")
+_integer("mad24", "x, y, z", "(usm_t)(usm_x * usm_y + usm_z)")
+_define(
+    "upsample(x, y)",
+    "({ __auto_type usm_x = (x); USM_UNSIGNED(usm_x) usm_y = (y); typedef __typeof__(_Generic(usm_x, char : "
+    "(short)0, signed char : (short)0, uchar : (ushort)0, short : 0, ushort : 0u, int : 0l, uint : 0ul)) "
+    "usm_t; (usm_t)(((ulong)usm_x << USM_BITS(usm_x)) | usm_y); })",
+)
+
+TYPES = {
+    "char": "char",
+    "uchar": "unsigned char",
+    "short": "short",
+    "ushort": "unsigned short",
+    "int": "int",
+    "uint": "unsigned int",
+    "long": "long",
+    "ulong": "unsigned long",
+    "float": "float",
+    "double": "double",
+    "half": "half",
+}
+_REALS = ("float", "double", "half")
+for _type, _c in TYPES.items():
+    _define(
+        f"as_{_type}(x)",
+        f"({{ __auto_type usm_x = (x); {_c} usm_y; _Static_assert(sizeof usm_x == sizeof usm_y, "
+        f'"as_{_type}: the argument has another size"); __builtin_memcpy(&usm_y, &usm_x, sizeof usm_y); '
+        "usm_y; })",
+    )
+    _define(f"convert_{_type}(x)", f"(({_c})(x))")
+    if _type in _REALS:
+        _define(f"convert_{_type}_rte(x)", f"(({_c})(x))")
+        continue
+    for _mode, _round in (
+        ("", "trunc"),
+        ("_rtz", "trunc"),
+        ("_rte", "rint"),
+        ("_rtp", "ceil"),
+        ("_rtn", "floor"),
+    ):
+        if _mode:
+            _define(
+                f"convert_{_type}{_mode}(x)",
+                f"({{ __auto_type usm_x = (x); ({_c})_Generic(usm_x, "
+                f"float : __builtin_{_round}f((float)usm_x), "
+                f"double : __builtin_{_round}((double)usm_x), USM_HALF(__builtin_{_round}f((float)usm_x)) "
+                "default : usm_x); })",
+            )
+        # Bounds are powers of two, or one less, which becomes the power where the type cannot hold it.
+        _define(
+            f"convert_{_type}_sat{_mode}(x)",
+            f"({{ __auto_type usm_x = (x); typedef {_c} usm_t; __auto_type usm_y = _Generic(usm_x, float : "
+            f"__builtin_{_round}f((float)usm_x), double : __builtin_{_round}((double)usm_x), "
+            f"USM_HALF(__builtin_{_round}f((float)usm_x)) default : usm_x); "
+            "usm_y != usm_y ? (usm_t)0 : USM_ABOVE(usm_y, usm_t) ? USM_MOST(usm_t) : "
+            "USM_BELOW(usm_y, usm_t) ? USM_LEAST(usm_t) : (usm_t)usm_y; })",
+        )
+CORE += """\
+#define USM_ABOVE(x, type) _Generic((x), float : (x) >= 2.0f * (float)(USM_MOST(type) / 2 + 1), \\
+    double : (x) >= 2.0 * (double)(USM_MOST(type) / 2 + 1), \\
+    ulong : (ulong)(x) > (ulong)USM_MOST(type), \\
+    default : (x) > 0 && (ulong)(x) > (ulong)USM_MOST(type))
+#define USM_BELOW(x, type) _Generic((x), float : (x) < (float)USM_LEAST(type), \\
+    double : (x) < (double)USM_LEAST(type), \\
+    ulong : 0, default : (x) < 0 && (!USM_SIGNED(type) || (long)(x) < (long)USM_LEAST(type)))
+"""
+_define("vload_half(i, p)", "((float)(p)[i])")
+for _mode in ("", "_rte"):
+    _define(f"vstore_half{_mode}(x, i, p)", "((void)((p)[i] = (_Float16)(x)))")
+
+# Atomics. All are sequentially consistent, whatever order is asked for.
+_ORDER = "__ATOMIC_SEQ_CST"
+for _prefix in ("atomic_", "atom_"):
+    for _name in ("add", "sub", "and", "or", "xor"):
+        _define(f"{_prefix}{_name}(p, v)", f"__atomic_fetch_{_name}((p), (v), {_ORDER})")
+    _define(f"{_prefix}inc(p)", f"__atomic_fetch_add((p), 1, {_ORDER})")
+    _define(f"{_prefix}dec(p)", f"__atomic_fetch_sub((p), 1, {_ORDER})")
+    _define(f"{_prefix}xchg(p, v)", "USM_EXCHANGE((p), (v))")
+    _define(f"{_prefix}min(p, v)", "USM_FETCH((p), (v), usm_v < usm_old ? usm_v : usm_old)")
+    _define(f"{_prefix}max(p, v)", "USM_FETCH((p), (v), usm_old < usm_v ? usm_v : usm_old)")
+    _define(
+        f"{_prefix}cmpxchg(p, c, v)",
+        "({ __auto_type usm_p = (p); __auto_type usm_old = __atomic_load_n(usm_p, __ATOMIC_RELAXED); "
+        "__typeof__(usm_old) usm_c = (c), usm_v = (v); __atomic_compare_exchange_n(usm_p, &usm_c, usm_v, 0, "
+        f"{_ORDER}, {_ORDER}); usm_c; }})",
+    )
+for _suffix, _rest in (("", ""), ("_explicit", ", ...")):
+    _define(f"atomic_load{_suffix}(p{_rest})", "USM_LOAD(p)")
+    _define(f"atomic_store{_suffix}(p, v{_rest})", "((void)USM_EXCHANGE((p), (v)))")
+    _define(f"atomic_exchange{_suffix}(p, v{_rest})", "USM_EXCHANGE((p), (v))")
+    for _strength in ("strong", "weak"):
+        _define(
+            f"atomic_compare_exchange_{_strength}{_suffix}(p, c, v{_rest})",
+            "({ __auto_type usm_p = (p); __auto_type usm_c = (c); __typeof__(*usm_c) usm_v = (v); "
+            f"__atomic_compare_exchange(usm_p, usm_c, &usm_v, 0, {_ORDER}, {_ORDER}); }})",
+        )
+    for _name, _value in (
+        ("add", "usm_old + usm_v"),
+        ("sub", "usm_old - usm_v"),
+        ("or", ""),
+        ("xor", ""),
+        ("and", ""),
+        ("min", "usm_v < usm_old ? usm_v : usm_old"),
+        ("max", "usm_old < usm_v ? usm_v : usm_old"),
+    ):
+        _define(
+            f"atomic_fetch_{_name}{_suffix}(p, v{_rest})",
+            f"USM_FETCH((p), (v), {_value})" if _value else f"__atomic_fetch_{_name}((p), (v), {_ORDER})",
+        )
+    _define(f"atomic_flag_test_and_set{_suffix}(p{_rest})", f"((bool)__atomic_exchange_n((p), 1, {_ORDER}))")
+    _define(f"atomic_flag_clear{_suffix}(p{_rest})", f"__atomic_store_n((p), 0, {_ORDER})")
+_define("atomic_init(p, v)", "((void)(*(p) = (v)))")
+ATOMICS = """\
+typedef int atomic_int, atomic_flag;
+typedef uint atomic_uint;
+typedef long atomic_long;
+typedef ulong atomic_ulong;
+typedef float atomic_float;
+typedef double atomic_double;
+typedef size_t atomic_size_t;
+typedef ptrdiff_t atomic_ptrdiff_t;
+typedef intptr_t atomic_intptr_t;
+typedef uintptr_t atomic_uintptr_t;
+typedef enum {
+    memory_order_relaxed,
+    memory_order_acquire,
+    memory_order_release,
+    memory_order_acq_rel,
+    memory_order_seq_cst
+} memory_order;
+typedef enum {
+    memory_scope_work_item,
+    memory_scope_sub_group,
+    memory_scope_work_group,
+    memory_scope_device,
+    memory_scope_all_svm_devices,
+    memory_scope_all_devices
+} memory_scope;
+/* The type without volatile, also of floats. */
+#define USM_PLAIN(p) __typeof__(_Generic(*(p), int : 0, uint : 0u, long : 0l, ulong : 0ul, \\
+    float : 0.0f, double : 0.0))
+#define USM_LOAD(p) ({ __auto_type usm_p = (p); USM_PLAIN(usm_p) usm_old; \\
+    __atomic_load(usm_p, &usm_old, __ATOMIC_SEQ_CST); usm_old; })
+#define USM_EXCHANGE(p, v) ({ __auto_type usm_p = (p); USM_PLAIN(usm_p) usm_v = (v), usm_old; \\
+    __atomic_exchange(usm_p, &usm_v, &usm_old, __ATOMIC_SEQ_CST); usm_old; })
+#define USM_FETCH(p, v, value) ({ __auto_type usm_p = (p); USM_PLAIN(usm_p) usm_v = (v), usm_old, usm_new; \\
+    __atomic_load(usm_p, &usm_old, __ATOMIC_RELAXED); \\
+    do { usm_new = (value); } while (!__atomic_compare_exchange(usm_p, &usm_old, &usm_new, 0, \\
+        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); usm_old; })
+"""
