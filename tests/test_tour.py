@@ -10,6 +10,8 @@ import sys
 import numpy as np
 import pytest
 
+import usmpy
+
 pytest.importorskip("rich", reason="an extra of its own: tour")
 Image = pytest.importorskip("PIL.Image", reason="an extra of its own: tour")
 
@@ -23,6 +25,18 @@ def run(*arguments):
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
 
+def reference_blur(pixels, radius=9):
+    """Along x, then along y, each rounded to bytes; edges repeat."""
+    offsets = np.arange(-radius, radius + 1)
+    bell = np.exp(-0.5 * (offsets / (radius / 3)) ** 2)
+    for axis in (1, 0):
+        padding = [(radius, radius) if i == axis else (0, 0) for i in range(3)]
+        padded = np.pad(pixels.astype(np.float64), padding, mode="edge")
+        windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * radius + 1, axis=axis)
+        pixels = np.floor(windows @ (bell / bell.sum()) + 0.5).astype(np.uint8)
+    return pixels
+
+
 def test_a_picture_goes_through_without_a_copy_that_is_not_needed(tmp_path):
     pixels = np.random.default_rng(1).integers(0, 256, (40, 60, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(tmp_path / "in.png")
@@ -33,13 +47,19 @@ def test_a_picture_goes_through_without_a_copy_that_is_not_needed(tmp_path):
     assert len(rows) >= 2, done.stdout
     sheet = np.array(Image.open(tmp_path / "out.png"))
     margin = 12
-    assert sheet.shape == (2 * 40 + 3 * margin, 2 * 60 + 3 * margin, 3)
+    assert sheet.shape == (3 * 40 + 4 * margin, 2 * 60 + 3 * margin, 3)
     top, left = slice(margin, margin + 40), slice(margin, margin + 60)
     below, right = slice(2 * margin + 40, 2 * margin + 80), slice(2 * margin + 60, 2 * margin + 120)
     np.testing.assert_array_equal(sheet[top, left], pixels)
     np.testing.assert_array_equal(sheet[top, right], pixels[:, ::-1])
     np.testing.assert_array_equal(sheet[below, left], pixels[:, :, ::-1])
     assert len(np.unique(sheet[below, right])) <= 4
+    last = slice(3 * margin + 80, 3 * margin + 120)
+    glass = sheet[last, left].astype(int)
+    np.testing.assert_allclose(glass, reference_blur(pixels), atol=1)  # float32 here, float64 there
+    np.testing.assert_array_equal(sheet[last, right], 255 - np.minimum(4 * abs(pixels - glass), 255))
+    for device in usmpy.get_devices("opencl"):
+        assert f"({device.filter_string}) blurs with the same bits" in done.stdout
 
 
 def test_a_file_that_is_no_picture_is_named(tmp_path):

@@ -4,7 +4,8 @@
 
 IMAGE is any picture that Pillow can read; without one, the photograph that Matplotlib ships. The picture
 stays in the block of memory that NumPy made; usmpy works on it, on the default device, into one new block: a
-contact sheet of four panels. A table says at the end what was copied, what was not, and how long it took.
+contact sheet of six panels. A kernel blurs it, on the host and on every OpenCL device that is found, with the
+same bits. A table says at the end what was copied, what was not, and how long it took.
 """
 
 from __future__ import annotations
@@ -24,6 +25,35 @@ import usmpy
 
 MARGIN = 12  # pixels around a panel
 PAPER = 245  # grey level of the sheet
+
+# OpenCL C without vector types, images and pipes: on the host the system's C compiler makes a loop of it. One
+# work-item makes one pixel of one pass, along x (step is 3 bytes) or along y (step is a row).
+BLUR = """
+static int clamped(int i, int n)
+{
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
+
+kernel void blur(global const uchar *source, global uchar *target, global const float *weights, int radius, int along_y)
+{
+    int x = get_global_id(0), y = get_global_id(1), width = get_global_size(0), height = get_global_size(1);
+    for (int channel = 0; channel < 3; channel++) {
+        float sum = 0.5f;
+        for (int i = -radius; i <= radius; i++) {
+            int column = along_y ? x : clamped(x + i, width), row = along_y ? clamped(y + i, height) : y;
+            sum += weights[i + radius] * source[(row * width + column) * 3 + channel];
+        }
+        target[(y * width + x) * 3 + channel] = (uchar)sum;
+    }
+}
+
+kernel void difference(global const uchar *a, global const uchar *b, global uchar *target)
+{
+    size_t i = get_global_id(0);
+    target[i] = 255 - min(4 * abs_diff((int)a[i], (int)b[i]), 255u);
+}
+"""
+RADIUS = 9
 
 # Wide enough for the table where no terminal says how wide it is.
 size = {} if sys.stdout.isatty() else {"width": 110, "height": 40}
@@ -75,10 +105,49 @@ def posterise(panel: usmpy.USMArray) -> None:
     pixels[...] = levels[..., None]
 
 
+def blurred(photo: usmpy.USMArray, steps: Steps) -> tuple[usmpy.USMArray, usmpy.USMArray]:
+    """The photograph behind frosted glass, and what the glass took away; both on the photograph's queue."""
+    place, name = photo.device, photo.device.filter_string
+    start = time.perf_counter()
+    program = usmpy.Program(BLUR, device=place)
+    steps.add(f"build the blur for {name} (or load it)", len(BLUR), "", start)
+    height, width, _ = photo.shape
+    offsets = np.arange(-RADIUS, RADIUS + 1)
+    bell = np.exp(-0.5 * (offsets / (RADIUS / 3)) ** 2)
+    weights = usmpy.asarray((bell / bell.sum()).astype(np.float32), device=place)
+    half, whole, lost = (usmpy.empty_like(photo, usm_type="shared") for _ in range(3))
+    pixels = usmpy.Range(width, height)  # the first dimension is get_global_id(0)
+
+    start = time.perf_counter()
+    first = program.blur[pixels](photo, half, weights, RADIUS, 0)
+    second = program.blur[pixels, [first]](half, whole, weights, RADIUS, 1)
+    program.difference[usmpy.Range(photo.size)](photo, whole, lost)  # ordered by the memory that it reads
+    steps.add(f"submit three kernels on {name}", 0, "no", start)
+    second.wait()
+    lost.wait()
+    steps.add("... until they have run", photo.nbytes, "no, in place", start)
+    return whole, lost
+
+
+def compare_devices(photo: usmpy.USMArray, here: usmpy.USMArray, steps: Steps) -> None:
+    """The same kernel on every OpenCL device: a copy of the photograph goes there, the same bits come back."""
+    expected = here.asnumpy()
+    for device in usmpy.get_devices("opencl"):
+        start = time.perf_counter()
+        there = photo.to_device(device)
+        there.wait()
+        steps.add(f"to_device({device.filter_string})", photo.nbytes, "yes, as asked for", start)
+        result, _ = blurred(there, steps)
+        if not np.array_equal(result.asnumpy(), expected):
+            sys.exit(f"{device.name} blurs with other bits than {here.device.name}")
+        console.print(f"{device.name} ({device.filter_string}) blurs with the same bits")
+
+
 def contact_sheet(photo: usmpy.USMArray, steps: Steps) -> usmpy.USMArray:
-    """The photograph, its mirror image, its colours in reverse order, and four shades of grey."""
+    """The photograph, mirrored, with its colours reversed, in four greys, blurred, and what the blur took."""
     height, width, channels = photo.shape
-    shape = (2 * height + 3 * MARGIN, 2 * width + 3 * MARGIN, channels)
+    shape = (3 * height + 4 * MARGIN, 2 * width + 3 * MARGIN, channels)
+    glass, lost = blurred(photo, steps)
     start = time.perf_counter()
     sheet = usmpy.full(shape, PAPER, dtype=photo.dtype, device=photo.device, usm_type="shared")
     sheet.wait()
@@ -93,6 +162,8 @@ def contact_sheet(photo: usmpy.USMArray, steps: Steps) -> usmpy.USMArray:
         "mirror image (negative strides)": (panel(0, 1), usmpy.flip(photo, axis=1)),
         "colours reversed (another view)": (panel(1, 0), photo[:, :, ::-1]),
         "for the task": (panel(1, 1), photo),
+        "blurred": (panel(2, 0), glass),
+        "what the blur took": (panel(2, 1), lost),
     }
     for name, (target, source) in views.items():
         start = time.perf_counter()
@@ -105,6 +176,7 @@ def contact_sheet(photo: usmpy.USMArray, steps: Steps) -> usmpy.USMArray:
     steps.add("submit a task that writes a panel", 0, "no", start)
     event.wait()
     steps.add("... until it has run", photo.nbytes, "no, in place", start)
+    compare_devices(photo, glass, steps)
     return sheet
 
 
