@@ -15,6 +15,7 @@ import subprocess
 from typing import NamedTuple
 
 from . import _cache
+from .errors import BuildError
 
 TRIED = ("$CC", "cc", "gcc", "clang")
 _CODE = ["-O3", "-march=native", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-pipe"]
@@ -38,6 +39,10 @@ _NOT_OURS = re.compile(
     r"-(?:[cSEMx]|MM|o.*|x.*|static|pie|no-pie|r|save-temps.*|fsyntax-only|flto.*)\Z|@|[^-]"
 )
 _INCLUDES = re.compile(r"include|import|embed")
+
+
+# Kernels begin with two size_t, and work on numbers of known widths: nobody has to include these.
+_C_HEADERS = [word for header in ("stddef.h", "stdint.h", "stdbool.h") for word in ("-include", header)]
 
 
 class CompileError(Exception):
@@ -307,6 +312,9 @@ def _portable_error(
 def _build_c(compiler: _Compiler, options: _Options, source: str, name: str) -> tuple[bytes, str]:
     from . import _plain_c, _portable
 
+    options = options._replace(
+        preprocessor=[*_C_HEADERS, *options.preprocessor], compiler=[*_C_HEADERS, *options.compiler]
+    )
     text = _preprocess(compiler, options, "", source, name)
     try:
         tail = _plain_c.tail(text)
@@ -372,3 +380,15 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
             _cache.store(key, ".files", "\n".join(files).encode("utf-8", "surrogateescape"))
             key = _cache.key(key, state)
     return _cache.store(key, ".so", data)
+
+
+def program(source: str, language: str, options: str) -> str:
+    """build() for Program: what goes wrong is a BuildError, with the full log."""
+    try:
+        return build(source, language, options)
+    except CompileError as error:
+        message, log = error.message, error.log
+    except CompilerMissing as error:
+        message, log = str(error), None
+    said = message if log is None or log in message else f"{message}\n{log}"
+    raise BuildError(f"the program does not build for the host device: {said}", backend="host", log=log)

@@ -133,7 +133,7 @@ static PyObject *call(const char *module, const char *name, PyObject *args)
 static int build_host(usmpy_state *state, usmpy_program *self, const char *language, PyObject *source)
 {
     PyObject *path =
-        call("usmpy._compiler", "build", Py_BuildValue("(OsO)", source, language, self->options));
+        call("usmpy._compiler", "program", Py_BuildValue("(OsO)", source, language, self->options));
     if (path == NULL) {
         return -1;
     }

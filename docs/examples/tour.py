@@ -34,7 +34,8 @@ static int clamped(int i, int n)
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
-kernel void blur(global const uchar *source, global uchar *target, global const float *weights, int radius, int along_y)
+kernel void blur(global const uchar *source, global uchar *target, global const float *weights, int radius,
+                 int along_y)
 {
     int x = get_global_id(0), y = get_global_id(1), width = get_global_size(0), height = get_global_size(1);
     for (int channel = 0; channel < 3; channel++) {
@@ -130,7 +131,7 @@ def blurred(photo: usmpy.USMArray, steps: Steps) -> tuple[usmpy.USMArray, usmpy.
 
 
 def compare_devices(photo: usmpy.USMArray, here: usmpy.USMArray, steps: Steps) -> None:
-    """The same kernel on every OpenCL device: a copy of the photograph goes there, the same bits come back."""
+    """The same kernels on every OpenCL device: a copy of the photograph goes there, the same bits come."""
     expected = here.asnumpy()
     for device in usmpy.get_devices("opencl"):
         start = time.perf_counter()

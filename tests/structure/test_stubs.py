@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.not_sanitized("it reads sources and runs other programs")
 
 # What stubtest may find, each with its reason; an entry that it does not need is a finding too.
-ALLOWED = {r"usmpy\._core\.Program\.__getattr__": "kernels as attributes; the slot's name is __getattribute__"}
+ALLOWED = {r"usmpy\._core\.Program\.__getattr__": "kernels; the slot's name is __getattribute__"}
 if sys.version_info < (3, 12):
     ALLOWED[r"usmpy\._core\.USMArray\.__buffer__"] = "the slot has a name in Python only from 3.12 on"
 # What a testing build has and a release has not (test_wheel.py checks the latter).
