@@ -25,8 +25,6 @@ struct usmpy_kernel_parameter {
 
 /* The kernel asks for groups, has local memory or barriers: it runs whole work-groups. */
 #define USMPY_KERNEL_GROUPS 1u
-/* The kernel is written for one dimension, and gets parts of it. */
-#define USMPY_KERNEL_LINEAR 2u
 
 struct usmpy_kernel_entry {
     const char *name;

@@ -110,7 +110,6 @@ static usm_status from_entry(usm_kernel *kernel, const struct usmpy_kernel_entry
         usm_kernel_set_parameters(kernel, entry->name, parameters, entry->n_parameters, error);
     free(parameters);
     memcpy(kernel->required_local, entry->required_local, sizeof kernel->required_local);
-    kernel->max_ndim = (entry->flags & USMPY_KERNEL_LINEAR) != 0;
     kernel->native = (void *)entry;
     return status;
 }
