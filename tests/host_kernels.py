@@ -82,7 +82,11 @@ class Kernel:
             elif p.kind == LOCAL:
                 cell = ctypes.c_size_t(value.nbytes)
             else:
-                data = value if isinstance(value, bytes) else np.asarray(value, p.dtype.decode()).tobytes()
+                data = (
+                    value
+                    if isinstance(value, bytes)
+                    else np.asarray(value, p.dtype and p.dtype.decode()).tobytes()
+                )
                 assert len(data) == p.size
                 cell = ctypes.create_string_buffer(data, len(data) + 8)
             kept.append(cell)

@@ -19,8 +19,9 @@ from .errors import BuildError
 
 TRIED = ("$CC", "cc", "gcc", "clang")
 _CODE = ["-O3", "-march=native", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-pipe"]
-# No errno and no traps in OpenCL C, and pointers may be cast. None of it changes a result.
-_PORTABLE = ["-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing", "-fno-ident", "-w"]
+# OpenCL C has no errno, and pointers may be cast. Not -fno-trapping-math: GCC then takes (float)(int)x for
+# trunc(x), which is another zero for -0.5.
+_PORTABLE = ["-fno-math-errno", "-fno-strict-aliasing", "-fno-ident", "-w"]
 _PORTABLE += ["-Werror=implicit-function-declaration", "-Werror=implicit-int", "-Werror=int-conversion"]
 _PORTABLE += ["-Werror=incompatible-pointer-types"]
 _C = ["-Werror=implicit-function-declaration"]

@@ -16,7 +16,8 @@ PROMISE = """\
 def head(kernel: Kernel) -> str:
     """The function's beginning: sizes, the arguments as usm_v0, usm_v1, ..., and local memory."""
     text = f"""\
-__attribute__((flatten)) static int usm_run_{kernel.name}(const void *const *usm_a, const size_t *usm_g,
+__attribute__((flatten))
+static int usm_run_{kernel.name}(const void *const *usm_a, const size_t *usm_g,
     const size_t *usm_l, const size_t *usm_lo, const size_t *usm_hi)
 {{
     const size_t usm_gn0 = usm_g[0], usm_gn1 = usm_g[1], usm_gn2 = usm_g[2];
@@ -60,31 +61,42 @@ _GROUPS = """\
 
 
 def runner(kernel: Kernel) -> str:
-    """The function that runs a box of the index space. The row that vectorises is along dimension 0."""
-    in_group = "(size_t)(usm_i - usm_b), usm_l1, usm_l2, usm_w0, usm_w1, usm_w2"
+    """The function that runs a box of the index space. The row that vectorises is along dimension 0.
+
+    Ids beyond an int are rare: work-items up there are called one by one, and compiled for size, which halves
+    the time of a build.
+    """
+    name = kernel.name
+    in_group = "(size_t)({i} - usm_b), usm_l1, usm_l2, usm_w0, usm_w1, usm_w2"
     place = f"""\
-(struct usm_item){{
-                    (size_t)usm_i, usm_j, usm_k, {in_group if kernel.groups else "0, 0, 0, 0, 0, 0"},
-                    usm_gn0, usm_gn1, usm_gn2, usm_ln0, usm_ln1, usm_ln2, (void *)0 }}"""
-    arguments = [place, *(f"usm_v{i}" for i in range(len(kernel.parameters)))]
-    call = f"{kernel.name}({', '.join(arguments)});"
-    promise = "USM_PROMISE" if kernel.promise else ""
+(struct usm_item){{{{
+                    (size_t){{i}}, usm_j, usm_k, {in_group if kernel.groups else "0, 0, 0, 0, 0, 0"},
+                    usm_gn0, usm_gn1, usm_gn2, usm_ln0, usm_ln1, usm_ln2, (void *)0 }}}}"""
+    values = "".join(f", usm_v{i}" for i in range(len(kernel.parameters)))
+    taken = "".join(
+        f", __typeof__(((struct usm_arg_{name}_{i} *)0)->{p.name}) usm_v{i}"
+        for i, p in enumerate(kernel.parameters)
+    )
     return f"""\
+__attribute__((noinline, cold))
+static void usm_far_{name}(struct usm_item usm_item{taken})
+{{
+    {name}(usm_item{values});
+}}
 {head(kernel)}{_GROUPS if kernel.groups else _ITEMS}\
         if (usm_to <= 0x7fffffff) {{
             int usm_b = (int)usm_from, usm_e = (int)usm_to;
             if (usm_b < 0) {{
                 __builtin_unreachable();
             }}
-            {promise}
+            {"USM_PROMISE" if kernel.promise else ""}
             for (int usm_i = usm_b; usm_i < usm_e; usm_i++) {{
-                {call}
+                {name}({place.format(i="usm_i")}{values});
             }}
         }} else {{
             size_t usm_b = usm_from;
-            {promise}
             for (size_t usm_i = usm_b; usm_i < usm_to; usm_i++) {{
-                {call}
+                usm_far_{name}({place.format(i="usm_i")}{values});
             }}
         }}
     }}

@@ -1,0 +1,302 @@
+"""What is kept on disk between processes: found again, refused where somebody touched it, and bounded."""
+
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from usmpy import _cache
+
+KEY = _cache.key("a", b"b")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    for name in ("USMPY_CACHE", "USMPY_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.setenv("USMPY_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def run(code, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, **environment, "PYTHONPATH": str(Path(_cache.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_keys_tell_parts_apart():
+    assert _cache.key("ab", "c") != _cache.key("a", "bc") != _cache.key("abc")
+    assert _cache.key("a", b"b") == _cache.key(b"a", "b") == KEY
+    assert len(KEY) == 64
+
+
+def test_keys_tell_releases_apart(monkeypatch):
+    monkeypatch.setattr(_cache, "_version", lambda: "0.0.0")
+    assert _cache.key("a", b"b") != KEY
+
+
+@pytest.mark.parametrize("data", [b"", b"x", os.urandom(100_000)])
+def test_what_is_stored_is_loaded(data, folder):
+    assert _cache.load(KEY, ".so") is None
+    assert _cache.path(KEY, ".so") is None
+    file = _cache.store(KEY, ".so", data)
+    assert file == str(folder / (KEY + ".so")) == _cache.path(KEY, ".so")
+    assert _cache.load(KEY, ".so") == data
+    assert Path(file).read_bytes().startswith(data)
+    assert _cache.load(KEY, ".other") is None
+
+
+def test_a_later_store_wins():
+    _cache.store(KEY, ".so", b"one")
+    _cache.store(KEY, ".so", b"two")
+    assert _cache.load(KEY, ".so") == b"two"
+
+
+def test_nobody_else_may_look_or_write(folder):
+    file = _cache.store(KEY, ".so", b"data")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
+
+
+def test_another_process_finds_it():
+    _cache.store(KEY, ".so", b"kept")
+    assert run(f"from usmpy import _cache; print(_cache.load({KEY!r}, '.so'))") == "b'kept'"
+
+
+def truncate(file):
+    os.truncate(file, os.path.getsize(file) - 1)
+
+
+def cut_to_nothing(file):
+    os.truncate(file, 0)
+
+
+def flip_a_bit(file):
+    content = bytearray(file.read_bytes())
+    content[2] ^= 1
+    file.write_bytes(content)
+
+
+def flip_a_bit_of_the_digest(file):
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+
+
+def append(file):
+    file.write_bytes(file.read_bytes() + b"more")
+
+
+def open_to_the_group(file):
+    file.chmod(0o660)
+
+
+def open_to_all(file):
+    file.chmod(0o606)
+
+
+def link_to_a_good_one(file):
+    file.rename(file.with_name("other"))
+    file.symlink_to("other")
+
+
+def folder_instead(file):
+    file.unlink()
+    file.mkdir()
+
+
+def pipe_instead(file):
+    file.unlink()
+    os.mkfifo(file)
+
+
+def entry_of_another_key(file):
+    other = Path(_cache.store(_cache.key("other"), ".so", b"good data"))
+    os.replace(other, file)
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        truncate,
+        cut_to_nothing,
+        flip_a_bit,
+        flip_a_bit_of_the_digest,
+        append,
+        open_to_the_group,
+        open_to_all,
+        link_to_a_good_one,
+        folder_instead,
+        pipe_instead,
+        entry_of_another_key,
+    ],
+)
+def test_what_somebody_touched_is_refused_and_replaced(tamper, folder):
+    _cache.store(KEY, ".so", b"good data")
+    tamper(folder / (KEY + ".so"))
+    assert _cache.load(KEY, ".so") is None
+    assert _cache.path(KEY, ".so") is None
+    assert _cache.store(KEY, ".so", b"good data") == str(folder / (KEY + ".so"))
+    assert _cache.load(KEY, ".so") == b"good data"
+    assert not (folder / (KEY + ".so")).is_symlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away, which the system's administrator alone may")
+def test_files_and_folders_of_another_user_are_not_used(folder):
+    file = Path(_cache.store(KEY, ".so", b"good data"))
+    os.chown(file, 12345, 12345)
+    assert _cache.load(KEY, ".so") is None
+    _cache.store(KEY, ".so", b"good data")
+    os.chown(folder, 12345, 12345)
+    _cache._folders.clear()
+    assert _cache.load(KEY, ".so") is None
+    assert not _cache.store(KEY, ".so", b"own").startswith(str(folder))
+
+
+def make_writable_to_all(folder):
+    folder.mkdir()
+    folder.chmod(0o777)
+
+
+def make_a_link(folder):
+    (folder.parent / "elsewhere").mkdir()
+    folder.symlink_to("elsewhere")
+
+
+def make_a_file(folder):
+    folder.write_text("")
+
+
+def make_its_parent_a_file(folder):
+    folder.parent.joinpath("file").write_text("")
+    os.environ["USMPY_CACHE_DIR"] = str(folder.parent / "file" / "cache")
+
+
+@pytest.mark.parametrize("make", [make_writable_to_all, make_a_link, make_a_file, make_its_parent_a_file])
+def test_an_unsafe_folder_is_left_alone(make, folder):
+    make(folder)
+    file = _cache.store(KEY, ".so", b"data")
+    assert not file.startswith(str(folder))
+    assert _cache.load(KEY, ".so") == b"data"
+    assert stat.S_IMODE(os.stat(os.path.dirname(file)).st_mode) == 0o700
+    assert not folder.is_dir() or not list(folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("environment", "place"),
+    [
+        ({"USMPY_CACHE_DIR": "{0}/a/b"}, "{0}/a/b"),
+        ({"XDG_CACHE_HOME": "{0}/x"}, "{0}/x/usmpy"),
+        ({"HOME": "{0}/home"}, "{0}/home/.cache/usmpy"),
+    ],
+)
+def test_the_environment_names_the_folder(environment, place, tmp_path, monkeypatch):
+    monkeypatch.delenv("USMPY_CACHE_DIR")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value.format(tmp_path))
+    assert _cache.folder() == place.format(tmp_path)
+
+
+def test_without_a_cache_nothing_stays(folder):
+    code = f"""
+        from usmpy import _cache
+        file = _cache.store({KEY!r}, ".so", b"data")
+        assert _cache.load({KEY!r}, ".so") == b"data"
+        print(file)
+    """
+    file = run(code, USMPY_CACHE="0")
+    assert not file.startswith(str(folder))
+    assert not os.path.exists(os.path.dirname(file))
+    assert not folder.exists()
+
+
+def test_a_forked_child_leaves_its_parents_folder(folder):
+    code = f"""
+        import os, sys
+        from usmpy import _cache
+        file = _cache.store({KEY!r}, ".so", b"data")
+        child = os.fork()
+        if not child:
+            other = _cache.store({KEY!r}, ".so", b"data")
+            assert os.path.dirname(other) != os.path.dirname(file)
+            sys.exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert os.path.exists(file)
+        print(file)
+    """
+    assert not os.path.exists(run(code, USMPY_CACHE="0"))
+
+
+def test_a_full_disk_is_no_error(monkeypatch, folder):
+    real = _cache._write
+
+    def full(where, name, data):
+        if where == str(folder):
+            raise OSError(28, "No space left on device")
+        return real(where, name, data)
+
+    monkeypatch.setattr(_cache, "_write", full)
+    assert not _cache.store(KEY, ".so", b"data").startswith(str(folder))
+
+
+def test_a_failed_write_leaves_nothing(monkeypatch, folder):
+    def fail(descriptor):
+        raise OSError(5, "Input/output error")
+
+    _cache.folder()
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="Input"):
+        _cache._write(str(folder), KEY + ".so", b"data")
+    assert list(folder.iterdir()) == []
+
+
+def test_what_was_not_used_for_long_goes_first(folder):
+    keys = [_cache.key(str(i)) for i in range(6)]
+    now = time.time()
+    for i, key in enumerate(keys):
+        file = _cache.store(key, ".so", bytes(1000))
+        os.utime(file, (now, now - 100_000 + 1000 * i))
+    (folder / "not ours").write_bytes(bytes(5000))
+    assert _cache.load(keys[0], ".so") == bytes(1000)  # the oldest one is used again
+    _cache.sweep(3500)
+    assert [_cache.path(key, ".so") is not None for key in keys] == [True, False, False, False, True, True]
+    assert (folder / "not ours").exists()
+
+
+def test_what_dying_writers_left_goes(folder):
+    _cache.store(KEY, ".so", b"data")
+    old, new = folder / f"{KEY}.so.1.ab.new", folder / f"{KEY}.so.2.cd.new"
+    for file in (old, new):
+        file.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    _cache.sweep()
+    assert not old.exists()
+    assert new.exists()
+    assert _cache.load(KEY, ".so") == b"data"
+
+
+def test_many_processes_store_and_load_one_entry(folder):
+    code = f"""
+        import sys
+        from usmpy import _cache
+        data = bytes([7]) * 50_000
+        for _ in range(40):
+            _cache.store({KEY!r}, ".so", data)
+            assert _cache.load({KEY!r}, ".so") == data
+    """
+    environment = {**os.environ, "PYTHONPATH": str(Path(_cache.__file__).parents[1])}
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    running = [subprocess.Popen(command, env=environment) for _ in range(4)]
+    assert [process.wait(timeout=120) for process in running] == [0] * 4
+    assert [file.name for file in folder.iterdir()] == [KEY + ".so"]
