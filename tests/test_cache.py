@@ -198,7 +198,7 @@ def test_an_unsafe_folder_is_left_alone(make, folder):
     [
         ({"USMPY_CACHE_DIR": "{0}/a/b"}, "{0}/a/b"),
         ({"XDG_CACHE_HOME": "{0}/x"}, "{0}/x/usmpy"),
-        ({"HOME": "{0}/home"}, "{0}/home/.cache/usmpy"),
+        ({"HOME": "{0}/mine"}, "{0}/mine/.cache/usmpy"),
     ],
 )
 def test_the_environment_names_the_folder(environment, place, tmp_path, monkeypatch):

@@ -195,7 +195,7 @@ def _clean(log: str, source: str, name: str) -> str:
     lines, kept, ours = source.split("\n"), [], False
     place = re.compile(re.escape(name) + r":(\d+):(?:(\d+):)? ")
     for line in log.splitlines():
-        if line.startswith(("<usmpy>", "<stdin>", "In file included from <stdin>")):
+        if re.match(r"<usmpy>|<stdin>:\d|In file included from <stdin>", line):
             ours = True
             continue
         if ours and line.startswith(" "):
