@@ -186,16 +186,24 @@ def _run(command: list[str], source: str) -> subprocess.CompletedProcess[bytes]:
         raise CompilerMissing(f"the C compiler {command[0]} does not run: {error}") from error
 
 
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    return _text(done.stderr) or f"{done.args[0]} ended with status {done.returncode}\n"
+
+
 def _text(output: bytes) -> str:
     return output.decode("utf-8", "replace")
 
 
-def _clean(log: str, source: str, name: str) -> str:
-    """The compiler's words about the user's lines, with these, and without what it says of ours."""
+# Lines and names of what we write around the user's text.
+_OURS = re.compile(r"^(?:<usmpy>|<stdin>:\d|In file included from <stdin>)|\busm_\w")
+
+
+def _clean(log: str, source: str, name: str, whole: bool = False) -> str:
+    """The compiler's words about the user's lines, with these, and without what it says of ours alone."""
     lines, kept, ours = source.split("\n"), [], False
     place = re.compile(re.escape(name) + r":(\d+):(?:(\d+):)? ")
     for line in log.splitlines():
-        if re.match(r"<usmpy>|<stdin>:\d|In file included from <stdin>", line):
+        if _OURS.search(line) and not whole:
             ours = True
             continue
         if ours and line.startswith(" "):
@@ -207,6 +215,8 @@ def _clean(log: str, source: str, name: str) -> str:
             kept.append(f"{at[1]:>5} | {text}")
             if at[2]:
                 kept.append(f"      | {' ' * (int(at[2]) - 1)}^")
+    if not whole and not any("error" in line for line in kept) and "error" in log:
+        return _clean(log, source, name, whole=True)
     return "\n".join(kept) + "\n" if kept else ""
 
 
@@ -245,7 +255,7 @@ def _preprocess(compiler: _Compiler, options: _Options, prelude: str, source: st
     command = [*compiler.command, "-E", "-std=gnu11", "-fdiagnostics-color=never", *options.preprocessor]
     done = _run([*command, "-x", "c", "-"], prelude + _marker(name) + source + "\n")
     if done.returncode:
-        raise _error(_text(done.stderr), source, name)
+        raise _error(_said(done), source, name)
     return _text(done.stdout)
 
 
@@ -270,7 +280,7 @@ def _compile(compiler: _Compiler, flags: list[str], options: _Options, text: str
             done = _run([*compiler.command, *flags, "-x", "c", "-", "-x", "none", "-o", out, *link], text)
             said = _text(done.stderr)
         if done.returncode:
-            return None, said or f"{compiler.command[0]} ended with status {done.returncode}\n"
+            return None, said or _said(done)
         with open(out, "rb") as file:
             return file.read(), said
 

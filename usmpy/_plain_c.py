@@ -6,7 +6,7 @@ A range of more dimensions is numbered through, dimension 0 first.
 from __future__ import annotations
 
 from ._entry import Kernel, Parameter, table
-from ._tokens import Function, Refused, Source, join
+from ._tokens import NO_NAMES, Function, Refused, Source, join
 
 _SIZES = {"size_t", "unsigned long", "unsigned long int", "long unsigned int", "uint64_t", "uintptr_t"}
 _DROPPED = {"const", "register", "volatile"}
@@ -51,8 +51,9 @@ def parameter(source: Source, first: int, last: int) -> Parameter:
     words = source.text[first:last]
     end = words.index("[") if "[" in words else len(words)
     inner = [i for i in range(2, end) if words[i - 2] == "(" and words[i - 1] == "*"]  # float (*x)[4]
-    names = inner or [i for i in range(end) if source.tokens[first + i].kind == "name"]
-    if not names or (names[-1] == 0 and end < 2):
+    names = [i for i in range(1, end) if source.tokens[first + i].kind == "name"]
+    names = inner or [i for i in names if words[i] not in NO_NAMES]
+    if not names:
         raise source.refuse(first, "a parameter of a kernel needs a name")
     at = names[-1]
     before, after = words[:at], words[at + 1 :]

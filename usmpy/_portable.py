@@ -33,6 +33,7 @@ _SPACES = {
 }
 _POINTS_TO = {"global", "__global", "constant", "__constant", *_LOCAL, "__generic"}
 _QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__const", "register", *_SPACES}
+_NO_NAMES = {*_QUALIFIERS, *NO_NAMES, *builtins.TYPES, "size_t", "bool"}
 _VECTOR = re.compile(
     r"(?:u?(?:char|short|int|long)|float|double|half|quad|bool)(?:2|3|4|8|16)(?:x(?:2|3|4|8|16))?\Z"
 )
@@ -75,7 +76,7 @@ def parameter(source: Source, first: int, last: int) -> Parameter:
         pointer = pointer or text in ("*", "[")
         words.append((text, i))
         array = array or text == "["
-        if source.tokens[i].kind == "name" and text not in _QUALIFIERS and not array:
+        if source.tokens[i].kind == "name" and text not in _NO_NAMES and not array:
             named = len(words) - 1
         i += 1
     if named < 1:
@@ -292,6 +293,11 @@ def program(source: Source) -> tuple[str, list[Kernel]]:
     for function in defined:
         if not function.kernel:
             continue
+        if (
+            "void" not in source.text[function.start : function.named]
+            or source.text[function.named - 1] == "*"
+        ):
+            raise source.refuse(function.named, f"{function.name}: a kernel returns void")
         if function.name in {kernel.name for kernel in kernels}:
             raise source.refuse(function.named, f"{function.name}: defined twice")
         pieces = source.split(function.opened + 1, function.closed)
