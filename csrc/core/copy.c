@@ -223,6 +223,44 @@ static usm_status submit_through(usm_queue *first, usm_queue *second, const usm_
     return status;
 }
 
+/*
+ * Memory of the host for what passes through it: of the place itself, or of the host device, from which every
+ * driver copies whole blocks.
+ */
+static usm_status staging_place(usm_place *place, usm_place **out, usm_error *error)
+{
+    usm_context *context;
+    *out = place;
+    if (place->device->info.has_usm_host) {
+        return USM_OK;
+    }
+    const usm_backend_report *host = usm_backend_start(usm_backend_index("host", 4));
+    if (host->absent != NULL) {
+        return usm_error_set(error, USM_UNAVAILABLE, "%s", host->absent);
+    }
+    usm_status status = usm_context_default(host->devices[0], &context, error);
+    return status == USM_OK ? usm_context_place(context, host->devices[0], out, error) : status;
+}
+
+static usm_status make_staging(usm_place *place, const usm_view *like, usm_dtype dtype, int64_t *strides,
+                               usm_view *third, usm_error *error)
+{
+    usm_place *host;
+    usm_status status = staging_place(place, &host, error);
+    return status == USM_OK ? make_third(host, USM_HOST, like, dtype, strides, third, error) : status;
+}
+
+/* All of the view is one block of host memory, in row-major order: a driver copies it as it is. */
+static bool is_host_block(const usm_view *view)
+{
+    int64_t strides[USM_MAX_NDIM];
+    usm_layout_compact(view->ndim, view->shape, 'C', strides);
+    const usm_view compact = {view->alloc, view->data, view->dtype, view->ndim, view->shape, strides};
+    usm_plan plan;
+    usm_copy_plan(&plan, &compact, view);
+    return is_contiguous(&plan) && usm_alloc_host_reads(view->alloc);
+}
+
 /* The source is out of the queue's reach. Its own place brings it into one block that a driver can copy. */
 static usm_status submit_from_afar(usm_queue *queue, const usm_view *dst, const usm_view *src,
                                    usm_event **out, usm_error *error)
@@ -230,11 +268,7 @@ static usm_status submit_from_afar(usm_queue *queue, const usm_view *dst, const 
     usm_queue *own;
     usm_view third;
     int64_t strides[USM_MAX_NDIM];
-    usm_layout_compact(src->ndim, src->shape, 'C', strides);
-    const usm_view compact = {src->alloc, src->data, src->dtype, src->ndim, src->shape, strides};
-    usm_plan plan;
-    usm_copy_plan(&plan, &compact, src);
-    if (is_contiguous(&plan) && usm_alloc_host_reads(src->alloc)) {
+    if (is_host_block(src)) {
         usm_status status = make_third(queue->place, USM_DEVICE, src, src->dtype, strides, &third, error);
         return status != USM_OK ? status : submit_through(queue, queue, dst, &third, src, out, error);
     }
@@ -242,7 +276,7 @@ static usm_status submit_from_afar(usm_queue *queue, const usm_view *dst, const 
     if (status != USM_OK) {
         return status;
     }
-    status = make_third(src->alloc->place, USM_HOST, src, src->dtype, strides, &third, error);
+    status = make_staging(src->alloc->place, src, src->dtype, strides, &third, error);
     if (status == USM_OK) {
         status = submit_through(own, queue, dst, &third, src, out, error);
     }
@@ -250,18 +284,22 @@ static usm_status submit_from_afar(usm_queue *queue, const usm_view *dst, const 
     return status;
 }
 
-/* The target is out of the queue's reach: its own place takes the last step. */
+/* The target is out of the queue's reach: a block is the driver's to write, else its own place does it. */
 static usm_status submit_to_afar(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_event **out,
                                  usm_error *error)
 {
     usm_queue *own;
     usm_view third;
     int64_t strides[USM_MAX_NDIM];
+    if (is_host_block(dst)) {
+        usm_status status = make_third(queue->place, USM_DEVICE, dst, dst->dtype, strides, &third, error);
+        return status != USM_OK ? status : submit_through(queue, queue, dst, &third, src, out, error);
+    }
     usm_status status = usm_place_queue(dst->alloc->place, &own, error);
     if (status != USM_OK) {
         return status;
     }
-    status = make_third(queue->place, USM_HOST, dst, dst->dtype, strides, &third, error);
+    status = make_staging(queue->place, dst, dst->dtype, strides, &third, error);
     if (status == USM_OK) {
         status = submit_through(queue, own, dst, &third, src, out, error);
     }
@@ -308,16 +346,24 @@ usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *va
         memcpy(command.as.fill.pattern, value, size);
         return usm_queue_submit(queue, &submission, out, error);
     }
-    /* One element of host memory, read again and again: every device of the context can reach it. */
+    /* One element, read again and again; on a device without host memory it is filled in first. */
+    usm_kind kind = queue->device->info.has_usm_host ? USM_HOST : USM_DEVICE;
     usm_alloc *element;
-    usm_status status = usm_alloc_create(queue->place, USM_HOST, size, false, &element, error);
+    usm_status status = usm_alloc_create(queue->place, kind, size, false, &element, error);
     if (status != USM_OK) {
         return status;
     }
-    memcpy(element->pointer, value, size);
     int64_t zeros[USM_MAX_NDIM] = {0};
     const usm_view src = {element, element->pointer, dst->dtype, dst->ndim, dst->shape, zeros};
-    status = submit_plan(queue, dst, &src, out, error);
+    if (kind == USM_HOST) {
+        memcpy(element->pointer, value, size);
+    } else {
+        const usm_view one = {element, element->pointer, dst->dtype, 0, NULL, NULL};
+        status = usm_fill_submit(queue, &one, value, NULL, error);
+    }
+    if (status == USM_OK) {
+        status = submit_plan(queue, dst, &src, out, error);
+    }
     usm_alloc_release(element);
     return status;
 }

@@ -154,9 +154,12 @@ PyObject *usmpy_array_from_python(usmpy_state *state, PyObject *object, usm_dtyp
         dtype = default_dtype(&survey, usmpy_queue_of(queue)->device);
     }
     /* Elements are written by the host, so into memory that it reaches, and moved from there if need be. */
-    bool direct = kind != USM_DEVICE || usmpy_queue_of(queue)->device->info.host_reads_device;
-    usmpy_array *array = usmpy_array_empty(state, queue, direct ? kind : USM_HOST, dtype, survey.ndim,
-                                           survey.shape, 'C', false);
+    const usm_device_info *info = &usmpy_queue_of(queue)->device->info;
+    bool direct = kind != USM_DEVICE || info->host_reads_device;
+    PyObject *staging = direct || info->has_usm_host ? queue : usmpy_host_queue(state);
+    usmpy_array *array = staging == NULL ? NULL
+                                         : usmpy_array_empty(state, staging, direct ? kind : USM_HOST, dtype,
+                                                             survey.ndim, survey.shape, 'C', false);
     if (array == NULL) {
         return NULL;
     }

@@ -5,6 +5,22 @@
 #include "errors.h"
 #include "wait.h"
 
+/* Where the elements are copied for the host to read: the array's own queue, if its device has host memory.
+ */
+static PyObject *reading_queue(usmpy_state *state, usmpy_array *array)
+{
+    return usmpy_queue_of(array->queue)->device->info.has_usm_host ? array->queue : usmpy_host_queue(state);
+}
+
+/* A copy in host memory; new reference. */
+static usmpy_array *host_copy(usmpy_state *state, usmpy_array *array, char order)
+{
+    PyObject *queue = reading_queue(state, array);
+    return queue == NULL
+               ? NULL
+               : usmpy_array_duplicate(state, array, queue, USM_HOST, (usm_dtype)array->dtype, order);
+}
+
 /*
  * An array with the same elements that the host can read, after all work on it: itself where that is so
  * already. New reference.
@@ -13,8 +29,7 @@ static usmpy_array *readable(usmpy_state *state, usmpy_array *array)
 {
     usmpy_array *source = (usmpy_array *)Py_NewRef(array);
     if (!usm_alloc_host_reads(array->alloc)) {
-        Py_SETREF(source,
-                  usmpy_array_duplicate(state, array, array->queue, USM_HOST, (usm_dtype)array->dtype, 'C'));
+        Py_SETREF(source, host_copy(state, array, 'C'));
         if (source == NULL) {
             return NULL;
         }
@@ -143,8 +158,7 @@ PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused)
     usmpy_array *array = (usmpy_array *)self;
     usmpy_deferred_poll();
     /* The copy's memory becomes NumPy's: one copy in all, wherever the elements are. */
-    usmpy_array *copy =
-        usmpy_array_duplicate(state, array, array->queue, USM_HOST, (usm_dtype)array->dtype, 'K');
+    usmpy_array *copy = host_copy(state, array, 'K');
     PyObject *function = copy == NULL ? NULL : usmpy_import("usmpy._numpy", "adopt");
     PyObject *result = function == NULL ? NULL : PyObject_CallOneArg(function, (PyObject *)copy);
     Py_XDECREF(function);

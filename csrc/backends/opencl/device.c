@@ -71,6 +71,11 @@ static void ask_memory(usm_opencl_device *device, usm_device_info *info, const c
     if (platform->api->clSVMAlloc == NULL || platform->api->clEnqueueSVMMemcpy == NULL) {
         svm = 0;
     }
+#ifdef USM_TESTING
+    if (getenv("USMPY_TEST_COARSE_SVM") != NULL) { /* a graphics card's memory, on machines that have none */
+        svm = svm != 0 ? CL_DEVICE_SVM_COARSE_GRAIN_BUFFER : 0;
+    }
+#endif
     if ((svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0) {
         device->memory = USM_OPENCL_FINE_SVM;
         info->has_usm_device = info->has_usm_shared = info->has_usm_host = true;
