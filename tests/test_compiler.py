@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from host_kernels import GROUPS, LOCAL, POINTER, VALUE, Local, build
 
-from usmpy import _compiler, _entry, _portable
+from usmpy import _compile, _compiler, _entry, _portable
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
@@ -222,7 +222,7 @@ def test_what_was_built_before_starts_no_process(monkeypatch):
     def start(*args, **more):
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(_compiler.subprocess, "run", start)
+    monkeypatch.setattr(_compile.subprocess, "run", start)
     assert _compiler.build(SAXPY, "portable") == path
     for other in (SAXPY + " ", SAXPY):
         with pytest.raises(AssertionError, match="started"):

@@ -13,14 +13,26 @@ entries live in a private temporary folder until the process ends.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hashlib import sha256
+else:
+    # OpenSSL's, in hashlib, takes longer to import than a cached program to load.
+    try:
+        from _sha2 import sha256
+    except ImportError:
+        try:
+            from _sha256 import sha256
+        except ImportError:
+            from hashlib import sha256
 
 LIMIT = 512 << 20  # bytes in the folder; what was not used for the longest time goes first
 _ABI = "1"  # of the entries
 _MAGIC = b"usmpy-1\n"
-_TRAILER = len(_MAGIC) + hashlib.sha256().digest_size
+_TRAILER = len(_MAGIC) + 32
 _USED_AGAIN = 3600  # seconds until a use is noted again
 _STORES_TO_SWEEP = 64
 _HALF_WRITTEN = ".new"
@@ -38,7 +50,7 @@ def _version() -> str:
 
 def key(*parts: bytes | str) -> str:
     """A name for what these parts determine, in this release."""
-    digest = hashlib.sha256()
+    digest = sha256()
     for part in (_ABI, _version(), *parts):
         data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little"))
@@ -111,7 +123,7 @@ def folder() -> str:
 
 
 def _digest(name: str, data: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + b"\0" + data).digest()
+    return sha256(name.encode() + b"\0" + data).digest()
 
 
 def _read(path: str, name: str) -> bytes | None:
