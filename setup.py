@@ -20,6 +20,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, LinkError
 
 ROOT = Path(__file__).parent
 TESTING = os.environ.get("USMPY_TESTING") == "1"
@@ -130,6 +131,26 @@ def dependencies():
 
 class Build(build_ext):
     """The extension, with the device kernels as one more source that is written beside the objects."""
+
+    def build_extensions(self):
+        if not DEBUG and not self.links_across_files():
+            print("usmpy: built without -flto, which this compiler does not have: calls cost a little more")
+            for extension in self.extensions:
+                extension.extra_compile_args.remove("-flto")
+                extension.extra_link_args.remove("-flto=auto")
+        super().build_extensions()
+
+    def links_across_files(self):
+        """Some compilers come without the program that does it."""
+        source = Path(self.build_temp) / "probe.c"
+        source.write_text("int probe(void);\nint probe(void)\n{\n    return 0;\n}\n")
+        try:
+            objects = self.compiler.compile([str(source)], extra_postargs=["-flto"])
+            target = str(source.with_suffix(".so"))
+            self.compiler.link_shared_object(objects, target, extra_postargs=["-flto=auto"])
+        except (CompileError, LinkError):
+            return False
+        return True
 
     def run(self):
         embedded = Path(self.build_temp) / "kernels.c"

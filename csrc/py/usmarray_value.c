@@ -5,8 +5,7 @@
 #include "errors.h"
 #include "wait.h"
 
-/* Where the elements are copied for the host to read: the array's own queue, if its device has host memory.
- */
+/* Where elements are copied for the host to read: the array's own queue, if its device has host memory. */
 static PyObject *reading_queue(usmpy_state *state, usmpy_array *array)
 {
     return usmpy_queue_of(array->queue)->device->info.has_usm_host ? array->queue : usmpy_host_queue(state);
