@@ -114,6 +114,12 @@ typedef struct usm_backend {
     usm_status (*queue_submit)(usm_queue *queue, usm_event *event, const usm_command *command,
                                usm_error *error);
 
+    /*
+     * Takes part in a task that is over in a moment, or waits for it in the driver, which may be faster than
+     * being woken; returns at once for others. A few milliseconds at most: nothing can interrupt it. Any
+     * thread, no lock, no GIL; may finish any events. NULL: there is no faster way.
+     */
+    void (*event_join)(usm_event *event);
     /* Drops native parts of an event that has finished; the core frees the struct. Any thread. NULL: none. */
     void (*event_destroy)(usm_event *event);
 

@@ -292,6 +292,13 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
         return usm_error_set(error, USM_DEADLOCK,
                              "this task cannot wait for an event that itself waits for this task");
     }
+    const usm_backend *backend = event->queue->backend;
+    if (backend->event_join != NULL && deadline_ns == INT64_MAX) {
+        backend->event_join(event);
+        if (usm_event_ended(event)) {
+            return USM_OK;
+        }
+    }
     usm_worker_block(true);
     usm_status status = USM_OK;
     usm_leaf *leaf = usm_leaf_of(event);

@@ -1,7 +1,7 @@
 /*
  * The end of a driver's event. The driver calls back on a thread of its own, or inside any call of ours;
- * there the event is only put on a list. One thread of the backend takes it from there: it asks for times,
- * runs usm_event_finish and what hangs on that.
+ * there the event is only put on a list. A thread of the backend takes it from there, or one that waits in
+ * the driver for the event: it asks for times, runs usm_event_finish and what hangs on that.
  */
 #include "opencl.h"
 
@@ -12,7 +12,11 @@
 
 static _Atomic(usm_opencl_event *) done; /* newest first */
 static sem_t wakeups;
-static _Atomic bool started, forked;
+static _Atomic bool started, forked, woken;
+static _Atomic unsigned joiners; /* threads in usm_opencl_event_join: each looks at the list before it goes */
+
+/* How long a joined event's callback is looked for, after the driver's wait for it has ended. */
+#define SPIN_NS 20000
 
 bool usm_opencl_forked(void)
 {
@@ -93,6 +97,26 @@ static void finish(usm_event *base)
     }
 }
 
+/* All that have ended, oldest first. Any thread, no lock. */
+static void drain(void)
+{
+    usm_opencl_event *event = atomic_exchange(&done, NULL), *oldest = NULL;
+    while (event != NULL) {
+        usm_opencl_event *next = event->next_done;
+        event->next_done = oldest;
+        oldest = event;
+        event = next;
+    }
+    while (oldest != NULL) {
+        usm_opencl_event *next = oldest->next_done;
+        usm_opencl_learn(oldest);
+        if (oldest->late || usm_event_arm(&oldest->event, finish)) {
+            finish(&oldest->event);
+        }
+        oldest = next;
+    }
+}
+
 static void *watch(void *unused)
 {
     (void)unused;
@@ -100,20 +124,8 @@ static void *watch(void *unused)
     for (;;) {
         while (sem_wait(&wakeups) != 0 && errno == EINTR) {
         }
-        usm_opencl_event *event = atomic_exchange_explicit(&done, NULL, memory_order_acquire), *oldest = NULL;
-        while (event != NULL) {
-            usm_opencl_event *next = event->next_done;
-            event->next_done = oldest;
-            oldest = event;
-            event = next;
-        }
-        while (oldest != NULL) {
-            usm_opencl_event *next = oldest->next_done;
-            if (oldest->late || usm_event_arm(&oldest->event, finish)) {
-                finish(&oldest->event);
-            }
-            oldest = next;
-        }
+        atomic_store(&woken, false);
+        drain();
     }
     return NULL;
 }
@@ -129,14 +141,46 @@ static void CL_CALLBACK on_end(cl_event id, cl_int status, void *argument)
     usm_opencl_event *event = argument;
     (void)id;
     event->status = status;
-    usm_opencl_event *head = atomic_load_explicit(&done, memory_order_relaxed);
+    event->ended_ns = event->kernel != NULL ? usm_clock_ns() : 0;
+    bool joined = atomic_load(&event->joined);
+    usm_opencl_event *head = atomic_load(&done);
     do {
         event->next_done = head;
-    } while (!atomic_compare_exchange_weak_explicit(&done, &head, event, memory_order_release,
-                                                    memory_order_relaxed));
-    if (head == NULL) { /* whoever put the first one there has woken the thread, or is about to */
+    } while (!atomic_compare_exchange_weak(&done, &head, event));
+    /* From here on the event may be gone. */
+    if (!(joined && atomic_load(&joiners) > 0) && !atomic_exchange(&woken, true)) {
         sem_post(&wakeups);
     }
+}
+
+/*
+ * The driver's wait, where this thread may run the task itself; then the event is mostly on the list, put
+ * there by this very thread. A callback that comes after the last look at the list wakes the other thread.
+ */
+void usm_opencl_event_join(usm_event *base)
+{
+    usm_opencl_event *event = (usm_opencl_event *)base;
+    cl_event id = atomic_load_explicit(&event->id, memory_order_acquire);
+    if (id == NULL || !event->quick || usm_opencl_forked()) {
+        return;
+    }
+    atomic_fetch_add(&joiners, 1);
+    atomic_store(&event->joined, true);
+    usm_opencl_context_of(base->queue->context)->platform->api->clWaitForEvents(1, &id);
+    drain();
+    for (int64_t until = 0; !usm_event_ended(base);) {
+        int64_t now = usm_clock_ns();
+        until = until != 0 ? until : now + SPIN_NS;
+        if (now >= until) {
+            break;
+        }
+        if (atomic_load_explicit(&done, memory_order_relaxed) != NULL) {
+            drain();
+        }
+    }
+    atomic_store(&event->joined, false);
+    atomic_fetch_sub(&joiners, 1);
+    drain();
 }
 
 usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error)
@@ -164,6 +208,7 @@ void usm_opencl_event_destroy(usm_event *base)
 
 void usm_opencl_fork(usm_fork_phase phase)
 {
+    usm_opencl_spares_fork(phase);
     if (phase == USM_FORK_CHILD && atomic_load_explicit(&started, memory_order_acquire)) {
         atomic_store_explicit(&forked, true, memory_order_release);
     }

@@ -135,6 +135,7 @@ const usm_backend usm_opencl_backend = {
     .queue_prepare = usm_opencl_queue_prepare,
     .queue_run_now = usm_opencl_queue_run_now,
     .queue_submit = usm_opencl_queue_submit,
+    .event_join = usm_opencl_event_join,
     .event_destroy = usm_opencl_event_destroy,
     .program_build = usm_opencl_program_build,
     .program_destroy = usm_opencl_program_destroy,

@@ -114,7 +114,11 @@ usm_status usm_opencl_native_context(const usm_context *context, const usm_devic
 void usm_opencl_context_destroy(usm_context *context)
 {
     usm_opencl_context *native = usm_opencl_context_of(context);
+    if (usm_opencl_forked()) {
+        return; /* the parent's driver has all of it */
+    }
     usm_opencl_kernels_free(native);
+    usm_opencl_spares_free(native);
     for (usm_opencl_part_context *part = atomic_load_explicit(&native->parts, memory_order_acquire), *next;
          part != NULL; part = next) {
         next = part->next;

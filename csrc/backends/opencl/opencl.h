@@ -76,14 +76,26 @@ typedef struct usm_opencl_kernel_name {
     char function[32], key[64], options[160];
 } usm_opencl_kernel_name;
 
+typedef struct usm_opencl_spare usm_opencl_spare;
+
 /* usm_context.native */
 typedef struct usm_opencl_context {
     usm_opencl_platform *platform;
     cl_context id;
     _Atomic(usm_opencl_part_context *) parts; /* only added to, without a lock */
     _Atomic(usm_opencl_kernel *) kernels;     /* the same */
+    usm_opencl_spare *spare;                  /* queues for another life */
     usm_opencl_memory memory;                 /* of all its devices: what the weakest has */
 } usm_opencl_context;
+
+/* How long a kernel takes, as far as it was seen in this queue (quick.c). */
+typedef struct usm_opencl_habit {
+    _Atomic(const void *) kernel; /* for comparing alone */
+    _Atomic size_t items;
+    _Atomic unsigned runs; /* quick ones, of so many work-items */
+} usm_opencl_habit;
+
+#define USM_OPENCL_HABITS 8
 
 /* usm_queue.native */
 typedef struct usm_opencl_queue {
@@ -91,6 +103,7 @@ typedef struct usm_opencl_queue {
     cl_command_queue id;
     cl_context context;
     int64_t clock_ns; /* usm_clock_ns() - the device's clock, as measured when the queue was made */
+    usm_opencl_habit habits[USM_OPENCL_HABITS];
 } usm_opencl_queue;
 
 typedef struct usm_opencl_event {
@@ -103,6 +116,11 @@ typedef struct usm_opencl_event {
     usm_command copy;     /* what move() does where the command became a host task */
     cl_int status;        /* as the driver's callback had it */
     bool late;            /* enqueued after all its links had ended */
+    bool quick;           /* over in a moment, with all that it waits for; set before id */
+    _Atomic bool joined;  /* a thread waits for it in the driver, and will look at the list of ended events */
+    const void *kernel;   /* of a launch; for comparing alone, as the next three */
+    size_t items;
+    int64_t enqueued_ns, ended_ns;
     cl_event refused; /* the driver's first event where the task went again: others may still wait for it */
     struct usm_opencl_event *next_done;
     usm_work work; /* host tasks */
@@ -177,12 +195,22 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *event, const usm
                                    usm_error *error);
 usm_status usm_opencl_queue_prepare(usm_queue *queue, const usm_command *command, usm_error *error);
 void usm_opencl_queue_fork(usm_queue *queue, usm_fork_phase phase);
+void usm_opencl_event_join(usm_event *event);
 void usm_opencl_event_destroy(usm_event *event);
 void usm_opencl_fork(usm_fork_phase phase);
 
 /* queue.c: gives the command to the driver behind `waits`; the event's id is set. No lock but the queue's. */
 usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *command, cl_uint n_waits,
                               const cl_event *waits, usm_error *error);
+/* spare.c. NULL: there is none; the caller's. */
+cl_command_queue usm_opencl_spare_take(const usm_queue *queue, cl_context context);
+/* False: the driver's queue is to be released. */
+bool usm_opencl_spare_put(const usm_queue *queue);
+void usm_opencl_spares_free(usm_opencl_context *context);
+void usm_opencl_spares_fork(usm_fork_phase phase);
+/* quick.c. The first before the task is enqueued (queue lock), the second when it has ended. */
+bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command);
+void usm_opencl_learn(const usm_opencl_event *event);
 /* event.c: from now on the end of the driver's event is the end of ours. */
 usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error);
 /* event.c: starts the thread that ends events; once a process. False when the system has no thread. */

@@ -56,8 +56,11 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
         return status;
     }
     native->clock_ns = queue->profiling ? compare_clocks(platform, device->id) : 0;
-    native->id =
-        platform->api->clCreateCommandQueueWithProperties(native->context, device->id, properties, &code);
+    native->id = usm_opencl_spare_take(queue, native->context);
+    if (native->id == NULL) {
+        native->id =
+            platform->api->clCreateCommandQueueWithProperties(native->context, device->id, properties, &code);
+    }
     if (native->id == NULL) {
         free(native);
         return usm_opencl_failed(error, code, "clCreateCommandQueueWithProperties");
@@ -71,20 +74,52 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
 void usm_opencl_queue_destroy(usm_queue *queue)
 {
     usm_opencl_queue *native = usm_opencl_queue_of(queue);
-    if (!usm_opencl_forked()) {
+    if (!usm_opencl_forked() && !usm_opencl_spare_put(queue)) {
         platform_of(queue)->api->clReleaseCommandQueue(native->id);
     }
     usm_worker_drop(&native->worker);
 }
 
-/* Nothing has to be waited for: a point in the order has been reached. */
+/* Copies and fills that cost less than handing them to the driver. */
+#define RUN_NOW_BYTES ((size_t)32 << 10)
+
+static void fill_now(const usm_command *command)
+{
+    char *dst = command->as.fill.dst;
+    size_t size = command->as.fill.pattern_size, nbytes = command->as.fill.nbytes;
+    if (size == 1) {
+        memset(dst, command->as.fill.pattern[0], nbytes);
+        return;
+    }
+    memcpy(dst, command->as.fill.pattern, size);
+    for (size_t done = size; done < nbytes;) { /* by doubling */
+        size_t more = done < nbytes - done ? done : nbytes - done;
+        memcpy(dst + done, dst, more);
+        done += more;
+    }
+}
+
+/*
+ * Nothing has to be waited for: a point in the order has been reached. The memory of a processor is the
+ * host's, so that short copies and fills need no driver.
+ */
 bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,
                               int64_t *end_ns)
 {
-    if (command->kind != USM_COMMAND_BARRIER && command->kind != USM_COMMAND_MARKER) {
+    bool here = queue->device->type == USM_CPU && queue->device->info.host_reads_device;
+    bool point = command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER;
+    bool copy = command->kind == USM_COMMAND_COPY && here && command->as.copy.nbytes <= RUN_NOW_BYTES;
+    bool fill = command->kind == USM_COMMAND_FILL && here && command->as.fill.nbytes <= RUN_NOW_BYTES;
+    if (!(point || copy || fill) || usm_opencl_forked()) {
         return false;
     }
-    *start_ns = *end_ns = queue->profiling ? usm_clock_ns() : 0;
+    *start_ns = queue->profiling ? usm_clock_ns() : 0;
+    if (copy) {
+        memmove(command->as.copy.dst, command->as.copy.src, command->as.copy.nbytes);
+    } else if (fill) {
+        fill_now(command);
+    }
+    *end_ns = queue->profiling ? usm_clock_ns() : 0;
     return true;
 }
 
@@ -177,9 +212,10 @@ static cl_event driver_event(const usm_queue *queue, const usm_link *link)
  * What the driver is to wait for: false where a link is beyond it. The order of an in-order queue is the
  * driver's own; a failure is handed on by wait lists alone.
  */
-static bool collect(usm_event *event, cl_event *waits, cl_uint *n)
+static bool collect(usm_event *event, cl_event *waits, cl_uint *n, bool *quick)
 {
     *n = 0;
+    *quick = true;
     for (size_t i = 0; i < event->n_links; i++) {
         const usm_link *link = &event->links[i];
         if (usm_event_ended(link->event)) {
@@ -192,6 +228,7 @@ static bool collect(usm_event *event, cl_event *waits, cl_uint *n)
         if (id == NULL) {
             return false;
         }
+        *quick = *quick && ((usm_opencl_event *)link->event)->quick;
         if (!link->data && event->queue->in_order && link->event->queue == event->queue) {
             continue;
         }
@@ -338,7 +375,8 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_
     }
     (void)queue;
     event->work.run = run_host;
-    bool known = collect(base, waits, &n);
+    bool quick, known = collect(base, waits, &n, &quick);
+    event->quick = usm_opencl_is_quick(event, command) && known && quick;
     usm_status status = keep_command(event, command, known && n == 0)
                             ? enqueue(event, waits, n, known, error)
                             : usm_error_memory(error, sizeof(usm_strided), "a copy's plan");
