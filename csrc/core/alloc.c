@@ -114,6 +114,7 @@ static void end(usm_alloc *alloc)
         usm_hazard_spoil(alloc, NULL);
     }
     if ((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) != 0) {
+        usm_context_memory_departs(context);
         if (alloc->deleter != NULL) {
             alloc->deleter(alloc->owner);
         }
@@ -123,6 +124,7 @@ static void end(usm_alloc *alloc)
             usm_context_release(context); /* may free the pool, and the block with it */
             return;
         }
+        usm_context_memory_departs(context);
         context->backend->memory_free(context, place->device, alloc->kind, alloc->pointer, alloc->size);
     }
     if (USM_UNLIKELY(alloc->hazards.readers != NULL)) {

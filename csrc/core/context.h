@@ -29,7 +29,18 @@ typedef struct usm_context {
     size_t n_devices;
     usm_device **devices;        /* as given at creation */
     _Atomic(usm_place *) places; /* grows under the registry lock, read without */
+    _Atomic uint64_t departed;   /* changes whenever memory goes back to the driver or to its owner */
 } usm_context;
+
+/*
+ * Before the memory goes. Who remembers a pointer compares the number: another one may stand there since. A
+ * count that two threads write at once may come out one too small, but changes.
+ */
+static inline void usm_context_memory_departs(usm_context *context)
+{
+    uint64_t n = atomic_load_explicit(&context->departed, memory_order_relaxed);
+    atomic_store_explicit(&context->departed, n + 1, memory_order_release);
+}
 
 /*
  * A new context over these devices: one at least, of one backend, without repeats (else USM_VALUE). Two

@@ -96,6 +96,9 @@ size_t usm_pool_trim(usm_pool *pool, usm_place *place, usm_kind kind)
     size_t freed = pool->spare;
     pool->spare = 0;
     pthread_mutex_unlock(&leaf->mutex);
+    if (all != NULL) {
+        usm_context_memory_departs(place->context);
+    }
     while (all != NULL) {
         usm_alloc *next = all->link.next_free;
         place->context->backend->memory_free(place->context, place->device, kind, all->pointer, all->size);
