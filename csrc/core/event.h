@@ -119,8 +119,10 @@ static inline usm_event *usm_event_retain(USM_KEEPS usm_event *event)
 
 void usm_event_release(USM_TAKES usm_event *event);
 
-/* A new event of the queue, in state SUBMITTED, one count. NULL when memory ran out. */
+/* A new event of the queue, in state SUBMITTED, one count. NULL when memory ran out. Queue lock held. */
 USM_GIVES usm_event *usm_event_new(USM_KEEPS struct usm_queue *queue);
+/* For core/queue.c only: the memory of events that the queue keeps for later ones. */
+void usm_events_free(struct usm_queue *queue);
 
 /* Held by the backend while it runs the task on this thread; NULL elsewhere. See usm_event_wait. */
 void usm_event_set_current(usm_event *event);

@@ -70,6 +70,7 @@ void usm_queue_release(usm_queue *queue)
     usm_registry_unlock();
     queue->backend->queue_destroy(queue);
     usm_failure_release(queue->failure);
+    usm_events_free(queue);
     pthread_mutex_destroy(&queue->lock);
     usm_context *context = queue->context;
     free(queue);

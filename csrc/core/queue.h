@@ -26,6 +26,10 @@ typedef struct usm_queue {
     usm_event *first, *last;
     usm_event *barrier; /* out of order: the last barrier that has not ended; everything later waits for it */
     usm_failure *failure; /* the first since the last usm_queue_wait; one count */
+    usm_event *spare;     /* memory of events that are gone, linked by `following` */
+
+    _Atomic(usm_event *) returned; /* the same, from any thread; usm_event_new takes it over */
+    _Atomic int n_spare;           /* of both, about */
 
     /* Registry lock: the list of all queues. */
     struct usm_queue *previous, *next;
