@@ -75,6 +75,8 @@ COARSE = {
     "test_creation.py::test_like_functions": KINDS,
     "test_creation.py::test_lists_in_every_kind_of_memory": KINDS,
     "test_dlpack_export.py::test_memory_is_aligned": "the driver aligns as it likes",
+    "test_dlpack_import.py::test_every_dtype_is_taken_bit_for_bit": READS,
+    "test_dlpack_import.py::test_layouts_of_foreign_memory": READS,
     "test_errors.py::test_keywords_that_are_not_interned": KINDS,
     "test_host_task.py": "host tasks use the memory in place",
     "test_manipulation.py::test_the_widest_kind_of_memory_wins": KINDS,
@@ -86,4 +88,10 @@ if os.environ.get("USMPY_TEST_COARSE_SVM"):
     BACKENDS = [Backend("opencl-coarse", opencl("pthread"), frozenset(), COARSE)]
 # USMPY_TEST_OPENCL=NVIDIA: the device of that vendor alone.
 elif vendor := os.environ.get("USMPY_TEST_OPENCL"):
-    BACKENDS = [Backend("opencl-other", opencl(vendor), frozenset(), COARSE)]
+    PARTS = "the driver makes no parts of the device"
+    PARTLESS = {"test_context.py::test_a_context_of_parts": PARTS, "test_device.py::test_a_part": PARTS}
+    PARTLESS |= {"test_context.py::test_a_device_that_the_context_lacks": PARTS}
+    PARTLESS |= {
+        f"test_device.py::test_{test}": PARTS for test in ("filter_string_of_a_part", "parts", "units_of")
+    }
+    BACKENDS = [Backend("opencl-other", opencl(vendor), frozenset(), COARSE | PARTLESS)]

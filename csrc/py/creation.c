@@ -35,6 +35,9 @@ static int parse_target(usmpy_state *state, PyObject *const *options, usmpy_arra
     } else {
         target->queue = usmpy_placement(state, options[1], options[2]);
     }
+    if (target->queue != NULL && !usmpy_given(options[3])) { /* inherited: as near as this device comes */
+        target->kind = usmpy_kind_on(usmpy_queue_of(target->queue)->device, target->kind);
+    }
     return target->queue == NULL ? -1 : 0;
 }
 
@@ -389,7 +392,9 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
         Py_DECREF(target.queue);
         return result;
     }
-    usm_kind kind = usmpy_given(out[4]) ? target.kind : (usm_kind)array->alloc->kind;
+    usm_kind kind = usmpy_given(out[4])
+                        ? target.kind
+                        : usmpy_kind_on(usmpy_queue_of(target.queue)->device, (usm_kind)array->alloc->kind);
     usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)array->dtype;
     bool in_place = usm_place_reaches(usmpy_queue_of(target.queue)->place, array->alloc);
     if (dtype == array->dtype && kind == (usm_kind)array->alloc->kind && in_place && copy != 1) {

@@ -50,6 +50,14 @@ PyObject *usmpy_default_queue(usmpy_state *state);
 /* The device= and queue= of creation functions (either may be NULL or None): new reference to the queue. */
 PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue);
 
+/* The kind that stands for `kind` on a device that may lack it: its own memory. */
+static inline usm_kind usmpy_kind_on(const usm_device *device, usm_kind kind)
+{
+    const usm_device_info *info = &device->info;
+    bool has = kind == USM_DEVICE || (kind == USM_SHARED ? info->has_usm_shared : info->has_usm_host);
+    return has ? kind : USM_DEVICE;
+}
+
 /* usm_type= : its kind; `otherwise` where it is NULL or None. -1 with TypeError or ValueError. */
 int usmpy_kind(PyObject *usm_type, int otherwise);
 

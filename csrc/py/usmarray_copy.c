@@ -134,8 +134,8 @@ PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bo
             "astype)",
             from->name, to->name);
     }
-    return (PyObject *)usmpy_array_duplicate(state, array, queue_object, (usm_kind)array->alloc->kind, dtype,
-                                             'K');
+    usm_kind kind = usmpy_kind_on(usmpy_queue_of(queue_object)->device, (usm_kind)array->alloc->kind);
+    return (PyObject *)usmpy_array_duplicate(state, array, queue_object, kind, dtype, 'K');
 }
 
 PyObject *usmpy_array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -179,8 +179,8 @@ PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_
     } else if (usm_place_reaches(usmpy_queue_of(queue)->place, array->alloc)) {
         result = (PyObject *)usmpy_array_on_queue(state, array, queue);
     } else {
-        result = (PyObject *)usmpy_array_duplicate(state, array, queue, (usm_kind)array->alloc->kind,
-                                                   (usm_dtype)array->dtype, 'K');
+        usm_kind kind = usmpy_kind_on(usmpy_queue_of(queue)->device, (usm_kind)array->alloc->kind);
+        result = (PyObject *)usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
     }
     Py_DECREF(queue);
     return result;

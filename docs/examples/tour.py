@@ -116,7 +116,7 @@ def blurred(photo: usmpy.USMArray, steps: Steps) -> tuple[usmpy.USMArray, usmpy.
     offsets = np.arange(-RADIUS, RADIUS + 1)
     bell = np.exp(-0.5 * (offsets / (RADIUS / 3)) ** 2)
     weights = usmpy.asarray((bell / bell.sum()).astype(np.float32), device=place)
-    half, whole, lost = (usmpy.empty_like(photo, usm_type="shared") for _ in range(3))
+    half, whole, lost = (usmpy.empty_like(photo) for _ in range(3))
     pixels = usmpy.Range(width, height)  # the first dimension is get_global_id(0)
 
     start = time.perf_counter()
@@ -229,6 +229,11 @@ def main() -> None:
     steps = Steps()
     device = usmpy.select_default_device()
     console.print(f"Default device: {device.filter_string}, {device.name}")
+    if not device.has_usm_shared:  # the other libraries of this tour work on the host
+        console.print(
+            "It has no shared memory: the tour goes on the host, and comes back to it for the kernels"
+        )
+        device = usmpy.Device("host")
 
     start = time.perf_counter()
     pixels = read(arguments.image)

@@ -41,15 +41,19 @@ static char *build_log(const usm_opencl_api *api, cl_program id, cl_device_id de
 
 /*
  * Portable programs give the same bits on every device: nothing is contracted unless the source asks for it.
- * The text is on the user's first line, so that messages count as the user does.
+ * The words stand before the user's first line, so that messages count lines as the user does; some drivers
+ * ignore #line, which only a first line that is a directive needs.
  */
-#define PORTABLE_PRELUDE "#pragma OPENCL FP_CONTRACT OFF\n#line 1\n"
+#define NO_CONTRACTION "_Pragma(\"OPENCL FP_CONTRACT OFF\") "
+#define NO_CONTRACTION_LINE "#pragma OPENCL FP_CONTRACT OFF\n#line 1\n"
 
 static cl_program from_source(const usm_opencl_api *api, cl_context context, const usm_program_source *source,
                               cl_int *code)
 {
-    const char *texts[] = {PORTABLE_PRELUDE, source->data};
-    const size_t lengths[] = {sizeof PORTABLE_PRELUDE - 1, source->size};
+    const char *text = source->data;
+    bool directive = text[strspn(text, " \t")] == '#';
+    const char *texts[] = {directive ? NO_CONTRACTION_LINE : NO_CONTRACTION, text};
+    const size_t lengths[] = {strlen(texts[0]), source->size};
     unsigned skip = source->language != USM_LANGUAGE_PORTABLE;
     return api->clCreateProgramWithSource(context, 2 - skip, texts + skip, lengths + skip, code);
 }

@@ -123,6 +123,39 @@ bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int6
     return true;
 }
 
+static bool overlaps(const usm_command *command)
+{
+    uintptr_t dst = (uintptr_t)command->as.copy.dst, src = (uintptr_t)command->as.copy.src;
+    return command->kind == USM_COMMAND_COPY && dst < src + command->as.copy.nbytes &&
+           src < dst + command->as.copy.nbytes;
+}
+
+/* Regions that overlap, in memory that the host does not reach: through a block that the driver frees. */
+static cl_int copy_through(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
+                           const cl_event *waits, cl_event *id)
+{
+    const usm_opencl_api *api = platform_of(queue)->api;
+    cl_command_queue native = usm_opencl_queue_of(queue)->id;
+    size_t nbytes = command->as.copy.nbytes;
+    cl_event first = NULL;
+    void *block = api->clEnqueueSVMFree == NULL
+                      ? NULL
+                      : api->clSVMAlloc(usm_opencl_queue_of(queue)->context, CL_MEM_READ_WRITE, nbytes, 0);
+    if (block == NULL) {
+        return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    }
+    cl_int code = api->clEnqueueSVMMemcpy(native, CL_FALSE, block, command->as.copy.src, nbytes, n_waits,
+                                          waits, &first);
+    if (code == CL_SUCCESS) {
+        code = api->clEnqueueSVMMemcpy(native, CL_FALSE, command->as.copy.dst, block, nbytes, 1, &first, id);
+        api->clEnqueueSVMFree(native, 1, &block, NULL, NULL, 1, code == CL_SUCCESS ? id : &first, NULL);
+        api->clReleaseEvent(first);
+    } else {
+        api->clSVMFree(usm_opencl_queue_of(queue)->context, block);
+    }
+    return code;
+}
+
 static cl_int enqueue_copy(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
                            const cl_event *waits, cl_event *id)
 {
@@ -131,6 +164,9 @@ static cl_int enqueue_copy(const usm_queue *queue, const usm_command *command, c
     if (usm_opencl_context_of(queue->context)->memory == USM_OPENCL_INTEL_USM) {
         return platform->enqueue_memcpy(native, CL_FALSE, command->as.copy.dst, command->as.copy.src,
                                         command->as.copy.nbytes, n_waits, waits, id);
+    }
+    if (overlaps(command)) {
+        return copy_through(queue, command, n_waits, waits, id);
     }
     return platform->api->clEnqueueSVMMemcpy(native, CL_FALSE, command->as.copy.dst, command->as.copy.src,
                                              command->as.copy.nbytes, n_waits, waits, id);
@@ -300,13 +336,6 @@ static usm_status move(void *argument, usm_error *error)
     return USM_OK;
 }
 
-static bool overlaps(const usm_command *command)
-{
-    uintptr_t dst = (uintptr_t)command->as.copy.dst, src = (uintptr_t)command->as.copy.src;
-    return command->kind == USM_COMMAND_COPY && dst < src + command->as.copy.nbytes &&
-           src < dst + command->as.copy.nbytes;
-}
-
 /* For an enqueue that comes later, or again. False when memory ran out. */
 static bool keep_command(usm_opencl_event *event, const usm_command *command, bool once)
 {
@@ -321,7 +350,7 @@ static bool keep_command(usm_opencl_event *event, const usm_command *command, bo
         event->command.as.launch = event->launch;
         return event->launch != NULL;
     }
-    if (overlaps(command)) {
+    if (overlaps(command) && event->event.queue->device->info.host_reads_device) {
         event->copy = *command;
         event->command.kind = USM_COMMAND_HOST;
         event->command.as.host.run = move;
