@@ -102,7 +102,7 @@ def _identify_processor() -> str:
 
 
 _MODULES = ["_compile", "_compiler", "_entry", "_plain_c", "_portable", "_portable_builtins", "_tokens"]
-_MODULES += ["_portable_constants", "_portable_fibers", "_portable_loops"]
+_MODULES += ["_portable_constants", "_portable_fibers", "_portable_loops", "_portable_phases"]
 
 
 def _identify_ourselves() -> str:

@@ -10,8 +10,9 @@ Work-items are independent of each other between barriers, so the loop carries a
 compiler, but not where a work-item has memory of its own (arrays, structs, addresses taken): that memory is
 one place for all work-items once the function is inlined.
 
-Kernels with barriers run each work-item of a group on a stack of its own (_portable_fibers.py). Local
-variables are static variables of the thread: a thread runs one group at a time.
+Kernels with barriers become loops between the barriers (_portable_phases.py); where that is not to be had,
+each work-item of a group has a stack of its own (_portable_fibers.py). Local variables are static variables
+of the thread: a thread runs one group at a time.
 """
 
 from __future__ import annotations
@@ -132,8 +133,17 @@ def has_own_memory(source: Source, function: Function, structs: set[str]) -> boo
         if i < function.body:
             continue
         begins = token.text in (";", "{", "}") or (token.text == "(" and source.text[i - 1] == "for")
-        if begins and declares_array(source, i + 1):
+        if begins and declares_array(source, i + 1) and not is_local_variable_at(source, i + 1):
             return True
+    return False
+
+
+def is_local_variable_at(source: Source, i: int) -> bool:
+    """Whether a declaration that begins here is of local memory."""
+    while source.tokens[i].kind == "name":
+        if source.text[i] in _LOCAL:
+            return is_local_variable(source, i)
+        i += 1
     return False
 
 
@@ -274,8 +284,8 @@ def rewrite_directives(source: Source) -> None:
             source.out[i] = f"#pragma GCC unroll {min(int(unroll[1]), 65534)}" if unroll[1] else ""
 
 
-def program(source: Source) -> tuple[str, list[Kernel]]:
-    """The user's part, in C, and its kernels."""
+def program(source: Source) -> tuple[str, list[tuple[Kernel, Function]], set[str]]:
+    """The user's part, in C, its kernels, and the functions that wait at barriers."""
     check(source)
     functions = source.functions()
     defined = [function for function in functions if function.body >= 0]
@@ -289,7 +299,7 @@ def program(source: Source) -> tuple[str, list[Kernel]]:
     structs = struct_names(source)
     with_memory = {f.name for f in defined if has_own_memory(source, f, structs)}
     with_memory |= closure(uses, with_memory)
-    kernels: list[Kernel] = []
+    kernels: list[tuple[Kernel, Function]] = []
     for function in defined:
         if not function.kernel:
             continue
@@ -298,7 +308,7 @@ def program(source: Source) -> tuple[str, list[Kernel]]:
             or source.text[function.named - 1] == "*"
         ):
             raise source.refuse(function.named, f"{function.name}: a kernel returns void")
-        if function.name in {kernel.name for kernel in kernels}:
+        if function.name in {kernel.name for kernel, _ in kernels}:
             raise source.refuse(function.named, f"{function.name}: defined twice")
         pieces = source.split(function.opened + 1, function.closed)
         if [source.text[first:last] for first, last in pieces] == [["void"]]:
@@ -308,20 +318,19 @@ def program(source: Source) -> tuple[str, list[Kernel]]:
             source.text[i] in _LOCAL for i in range(function.body, function.end)
         )
         required = required_size(source, function)
-        kernels.append(
-            Kernel(
-                function.name,
-                parameters,
-                required,
-                has_local or function.name in grouped or required != (0, 0, 0),
-                function.name in waiting,
-                function.name not in with_memory,
-            )
+        kernel = Kernel(
+            function.name,
+            parameters,
+            required,
+            has_local or function.name in grouped or required != (0, 0, 0),
+            function.name in waiting,
+            function.name not in with_memory,
         )
+        kernels.append((kernel, function))
     rewrite_words(source, functions)
     rewrite_functions(source, functions, placed)
     rewrite_directives(source)
-    return "".join(source.out), kernels
+    return "".join(source.out), kernels, waiting
 
 
 def prelude(source: Source) -> str:
@@ -341,19 +350,19 @@ def prelude(source: Source) -> str:
     return "".join(parts)
 
 
-def runner(kernel: Kernel) -> str:
+def runner(source: Source, kernel: Kernel, function: Function, waiting: set[str]) -> str:
     if not kernel.barriers:
         return loops.runner(kernel)
-    from . import _portable_fibers
+    from . import _portable_phases
 
-    return _portable_fibers.runner(kernel)
+    return _portable_phases.runner(source, function, kernel, waiting)
 
 
 def translate(text: str, name: str) -> str:
     """C for what the preprocessor made of a program, whose markers name the user's file."""
     source = Source(text)
-    body, kernels = program(source)
-    tail = table((kernel, runner(kernel)) for kernel in kernels)
+    body, kernels, waiting = program(source)
+    tail = table((kernel, runner(source, kernel, function, waiting)) for kernel, function in kernels)
     ours = '# 1 "<usmpy>" 3\n'
     return f"{ours}{prelude(source)}{loops.PROMISE}# 1 {c_string(name)}\n{body}\n{ours}{tail}"
 

@@ -176,9 +176,10 @@ static void usm_group(struct usm_fibers *usm_f, size_t usm_n)
 """
 
 
-def runner(kernel: Kernel) -> str:
-    """What runs a box of groups."""
+def runner(kernel: Kernel, run: str = "") -> str:
+    """What runs a box of groups: a function of that name."""
     name = kernel.name
+    how = "noinline, cold" if run else "flatten"  # cold: for sizes that never are
     members = given = kept = ""
     for i, p in enumerate(kernel.parameters):
         members += f"    __typeof__(((struct usm_arg_{name}_{i} *)0)->{p.name}) v{i};\n"
@@ -188,7 +189,7 @@ def runner(kernel: Kernel) -> str:
 struct usm_frame_{name} {{
     size_t w0, w1, w2, gn0, gn1, gn2, ln0, ln1, ln2, n0, n1;
 {members}}};
-__attribute__((flatten))
+__attribute__(({how}))
 static void usm_item_{name}(void *usm_frame, size_t usm_i, struct usm_fibers *usm_fibers)
 {{
     const struct usm_frame_{name} *usm_f = usm_frame;
@@ -199,7 +200,7 @@ static void usm_item_{name}(void *usm_frame, size_t usm_i, struct usm_fibers *us
         usm_l0, usm_l1, usm_l2, usm_f->w0, usm_f->w1, usm_f->w2, usm_f->gn0, usm_f->gn1, usm_f->gn2,
         usm_f->ln0, usm_f->ln1, usm_f->ln2, usm_fibers }}{given});
 }}
-{head(kernel)}\
+{head(kernel, name=run, how=how)}\
     struct usm_fibers usm_fibers;
     if (usm_fibers_make(&usm_fibers, usm_ln0 * usm_ln1 * usm_ln2)) {{
         __builtin_free(usm_memory);

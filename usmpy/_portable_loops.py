@@ -13,11 +13,11 @@ PROMISE = """\
 """
 
 
-def head(kernel: Kernel) -> str:
+def head(kernel: Kernel, next_name: str = "usm_next", name: str = "", how: str = "flatten") -> str:
     """The function's beginning: sizes, the arguments as usm_v0, usm_v1, ..., and local memory."""
     text = f"""\
-__attribute__((flatten))
-static int usm_run_{kernel.name}(const void *const *usm_a, const size_t *usm_g,
+__attribute__(({how}))
+static int {name or "usm_run_" + kernel.name}(const void *const *usm_a, const size_t *usm_g,
     const size_t *usm_l, const size_t *usm_lo, const size_t *usm_hi)
 {{
     const size_t usm_gn0 = usm_g[0], usm_gn1 = usm_g[1], usm_gn2 = usm_g[2];
@@ -29,16 +29,18 @@ static int usm_run_{kernel.name}(const void *const *usm_a, const size_t *usm_g,
     for i, p in enumerate(kernel.parameters):
         argument = f"struct usm_arg_{kernel.name}_{i}"
         if p.local:
-            blocks.append((i, f"    __typeof__((({argument} *)0)->{p.name}) usm_v{i} = (void *)usm_next;\n"))
+            blocks.append(
+                (i, f"    __typeof__((({argument} *)0)->{p.name}) usm_v{i} = (void *){next_name};\n")
+            )
         else:
             text += f"    __auto_type usm_v{i} = ((const {argument} *)usm_a[{i}])->{p.name};\n"
     if blocks:
         sizes = [f"(*(const size_t *)usm_a[{i}] + 127) / 128 * 128" for i, _ in blocks]
         text += f"    usm_memory = __builtin_malloc(127 + {' + '.join(sizes)});\n"
         text += "    if (!usm_memory) {\n        return 1;\n    }\n"
-        text += "    char *usm_next = usm_memory + (-(size_t)usm_memory & 127);\n"
+        text += f"    char *{next_name} = usm_memory + (-(size_t)usm_memory & 127);\n"
         text += "".join(
-            block + f"    usm_next += {size};\n" for (_, block), size in zip(blocks, sizes, strict=True)
+            block + f"    {next_name} += {size};\n" for (_, block), size in zip(blocks, sizes, strict=True)
         )
     return text
 

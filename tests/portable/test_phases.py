@@ -1,0 +1,229 @@
+"""Barriers: loops between them and a stack for each work-item do the same."""
+
+import random
+
+import numpy as np
+import pytest
+from host_kernels import Local, build
+
+from usmpy import _cache, _compile, _compiler, _portable, _portable_fibers, _portable_phases
+from usmpy._portable_constants import CONSTANTS
+
+pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
+
+
+def by_fibers(source, function, kernel, waiting):
+    return _portable_fibers.runner(kernel)
+
+
+def is_by_phases(source):
+    options = _compile._split_options("")
+    text = _compile._preprocess(_compiler.find_compiler(), options, CONSTANTS, source, "s")
+    return "USM_ITEMS {" in _portable.translate(text, "s")
+
+
+class Writer:
+    """A random kernel without races: what one work-item writes to `shared`, others read behind a barrier."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+        self.names = 0
+        self.visible = [["l", "g", "n"]]
+
+    def pick(self):
+        return self.rng.choice([name for names in self.visible for name in names])
+
+    def value(self):
+        rng = self.rng
+        kind = rng.randrange(5)
+        if kind == 0:
+            return str(rng.randrange(9))
+        if kind == 1:
+            return f"({self.pick()} * {rng.randrange(1, 5)} + {self.pick()})"
+        if kind == 2:
+            return f"(({self.pick()} ^ {self.pick()}) & 1023)"
+        if kind == 3:
+            return f"max({self.pick()}, {self.pick()} - {rng.randrange(9)})"
+        return f"helper({self.pick()}, {self.pick()})"
+
+    def declare(self):
+        self.names += 1
+        name = f"v{self.names}"
+        value = self.value()
+        how = self.rng.randrange(5)
+        if how == 0:
+            other = f"w{self.names}"
+            text = f"const int {name} = {value}, {other}[2] = {{ {self.value()}, 3 }};"
+            self.visible[-1] += [name, f"{other}[1]", f"{other}[l & 1]"]
+            return text
+        if how == 1:
+            k = f"i{name}"
+            text = f"int {name}[3]; for (int {k} = 0; {k} < 3; {k}++) {name}[{k}] = {k} + {value};"
+            self.visible[-1] += [f"{name}[2]", f"{name}[g % 3]"]
+            return text
+        if how == 2:
+            text = f"global const int *{name} = x + ({value} & 15);"
+            self.visible[-1].append(f"{name}[2]")
+            return text
+        self.visible[-1].append(name)
+        return f"int {name} = {value};"
+
+    def exchange(self):
+        value, to = self.value(), self.declare_plain()
+        return (
+            f"shared[l] = {value}; barrier(CLK_LOCAL_MEM_FENCE); "
+            f"{to} = shared[(l + {self.rng.randrange(5)}) % n]; barrier(CLK_LOCAL_MEM_FENCE);"
+        )
+
+    def declare_plain(self):
+        self.names += 1
+        self.visible[-1].append(f"v{self.names}")
+        return f"int v{self.names}"
+
+    def opaque(self):
+        self.names += 1
+        k, value = f"k{self.names}", self.value()
+        return self.rng.choice(
+            [
+                f"for (int {k} = 0; {k} < 3; {k}++) {{ if ({k} == l % 3) continue; sum += {k} * {value}; }}",
+                f"{{ int {k} = {value}; sum ^= {k}; }}",
+                f"if (l & 1) sum += {value}; else {{ sum -= {self.value()}; }}",
+                "switch (g & 3) { case 0: sum++; break; case 1: sum += 3; default: sum *= 2; }",
+                f"sum = sum * 31 + {value};",
+            ]
+        )
+
+    def block(self, depth):
+        self.visible.append([])
+        text = "\n".join(self.statement(depth) for _ in range(self.rng.randrange(2, 5)))
+        self.visible.pop()
+        return "{\n" + text + "\n}"
+
+    def statement(self, depth):
+        kind = self.rng.randrange(9 if depth else 5)
+        if kind < 2:
+            return self.declare()
+        if kind == 2:
+            return self.exchange()
+        if kind < 5:
+            return self.opaque()
+        self.names += 1
+        count = f"c{self.names}"
+        if kind == 5:
+            head = (
+                f"int {count} = 0, m{count} = n; {count} < {self.rng.randrange(1, 4)}; {count}++, m{count}--"
+            )
+            return f"for ({head}) {self.block(depth - 1)}"
+        if kind == 6:
+            test = f"(n + {self.rng.randrange(2)}) % 2"
+            return f"if ({test}) {self.block(depth - 1)} else {self.block(depth - 1)}"
+        if kind == 7:
+            return f"int {count} = 0; while ({count}++ < 2) {self.block(depth - 1)}"
+        return f"int {count} = 3; do {self.block(depth - 1)} while (--{count} > 1);"
+
+    def kernel(self, name):
+        body = "\n".join(self.statement(2) for _ in range(6)) + "\n" + self.exchange()
+        names = " + ".join(name for name in self.visible[0])
+        return f"""
+kernel void {name}(global const int *x, global int *y, local int *shared)
+{{
+    int l = get_local_id(0), sum = 0;
+    const int g = get_global_id(0), n = get_local_size(0);
+    {body}
+    y[g] = sum + {names};
+}}
+"""
+
+
+HELPER = "static int helper(int a, int b) { return a > b ? a - b : (b & 255) + (int)get_local_id(0); }\n"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_kernels(seed, monkeypatch):
+    kernels = 3
+    source = HELPER + "".join(Writer(100 * seed + i).kernel(f"f{i}") for i in range(kernels))
+    assert is_by_phases(source)
+    x = np.random.default_rng(seed).integers(0, 100, 120, dtype="i4")
+    results = []
+    for runner in (_portable_phases.runner, by_fibers):
+        monkeypatch.setattr(_portable_phases, "runner", runner)
+        monkeypatch.setattr(_compiler, "_identify_processor", lambda runner=runner: runner.__name__)
+        library = build(source, options="-O1")
+        results.append([])
+        for i in range(kernels):
+            y = np.zeros(96, "i4")
+            library.kernels[f"f{i}"](96, x, y, Local(24 * 4), local=24, boxes=2)
+            results[-1].append(y)
+    np.testing.assert_array_equal(*results)
+    assert len(np.unique(results)) > 10
+
+
+PHASES = {
+    "top level": "t[l] = l; barrier(1); x[l] = t[0];",
+    "loop": "for (int s = 4; s > 0; s /= 2) { t[l] += s; barrier(1); }",
+    "while and do": "int s = 0; while (s++ < 3) { barrier(1); } do { barrier(1); t[l] = s--; } while (s);",
+    "branch": "if (n) { barrier(1); t[l] = 1; } else barrier(2);",
+    "one name twice": "for (int i = 0; i < 2; i++) barrier(1); for (int i = 0; i < 2; i++) t[l] += i;",
+    "jumps within": "for (int i = 0; i < 2; i++) { if (i) break; } barrier(1); t[l] = 1;",
+    "an array": "int a[3] = { 1, 2, 3 }; barrier(1); t[l] = a[l % 3];",
+}
+FIBERS = {
+    "a return": "if (n == 100) return; barrier(1); t[l] = 1;",
+    "a jump out of a loop": "for (int i = 0; i < 9; i++) { barrier(1); if (i == 2) break; }",
+    "a helper": "wait(1); t[l] = 1;",
+    "a name that hides": "int a = 1; barrier(1); { int a = 2; t[l] = a; } t[l] += a;",
+    "a parameter that changes": "n++; barrier(1); t[l] = n;",
+    "a goto": "if (n == 100) goto end; barrier(1); end: t[l] = 1;",
+    "a switch": "switch (n) { case 1: barrier(1); break; }",
+    "a struct": "struct { int a; } s = { 1 }; barrier(1); t[l] = s.a;",
+    "an address": "int *p = &n; barrier(1); *p += 1; t[l] = n;",
+}
+KERNEL = """
+static void wait(int n) { barrier(n); }
+kernel void f(global int *x, int n, local int *t)
+{
+    int l = get_local_id(0);
+    %s
+    barrier(1);
+    x[get_global_id(0)] = t[(l + 1) %% 4];
+}
+"""
+
+
+@pytest.mark.parametrize("body", PHASES.values(), ids=PHASES)
+def test_these_become_loops(body):
+    assert is_by_phases(KERNEL % body)
+
+
+@pytest.mark.parametrize("body", FIBERS.values(), ids=FIBERS)
+def test_these_need_stacks_and_run(body):
+    assert not is_by_phases(KERNEL % body)
+    x = np.zeros(8, "i4")
+    build(KERNEL % body, options="-O1").f(8, x, 1, Local(16), local=4)
+
+
+def test_a_great_group_and_deep_private_memory(monkeypatch):
+    source = """
+    kernel void f(global int *x, int n)
+    {
+        int big[8000], l = get_local_id(0);
+        for (int i = 0; i < 8000; i++) big[i] = i * l;
+        if (n < 0) return;
+        barrier(CLK_GLOBAL_MEM_FENCE);
+        x[get_global_id(0)] = big[7000 + l % 1000];
+    }
+    """
+    x = np.zeros(1024, "i4")
+    build(source).f(1024, x, 1, local=1024)
+    lid = np.arange(1024)
+    np.testing.assert_array_equal(x, (7000 + lid % 1000) * lid)
+
+
+def test_stacks_that_cannot_be_had_are_no_crash():
+    library = build("kernel void f(global int *x) { if (x[0]) return; barrier(1); x[0] = 1; }")
+    with pytest.raises(MemoryError):
+        library.f((1 << 25, 1), np.zeros(1, "i4"), local=1 << 25)
+
+
+def test_the_cache_is_the_tests_own(tmp_path_factory):
+    assert _cache.folder().startswith(str(tmp_path_factory.getbasetemp()))
