@@ -5,13 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Structs may be read in place by code that was compiled for their alignment. */
+static size_t aligned(size_t size)
+{
+    return (size + 15) & ~(size_t)15;
+}
+
 usm_launch *usm_launch_clone(const usm_launch *launch)
 {
-    size_t size = sizeof *launch + launch->n_arguments * sizeof *launch->arguments;
+    size_t head = aligned(sizeof *launch + launch->n_arguments * sizeof *launch->arguments), size = head;
     for (size_t i = 0; i < launch->n_arguments; i++) {
         const usm_argument *argument = &launch->arguments[i];
         if (argument->kind == USM_PARAMETER_VALUE && argument->size > USM_INLINE_VALUE) {
-            size += argument->size;
+            size += aligned(argument->size);
         }
     }
     usm_launch *clone = usm_malloc(size);
@@ -19,7 +25,7 @@ usm_launch *usm_launch_clone(const usm_launch *launch)
         return NULL;
     }
     usm_argument *arguments = (usm_argument *)(clone + 1);
-    char *at = (char *)(arguments + launch->n_arguments);
+    char *at = (char *)clone + head;
     *clone = *launch;
     clone->kernel = usm_kernel_retain(launch->kernel);
     clone->arguments = arguments;
@@ -28,7 +34,7 @@ usm_launch *usm_launch_clone(const usm_launch *launch)
         if (arguments[i].kind == USM_PARAMETER_VALUE && arguments[i].size > USM_INLINE_VALUE) {
             memcpy(at, launch->arguments[i].as.data, arguments[i].size);
             arguments[i].as.data = at;
-            at += arguments[i].size;
+            at += aligned(arguments[i].size);
         }
     }
     return clone;

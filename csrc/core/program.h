@@ -31,6 +31,7 @@ typedef struct usm_program {
     const struct usm_backend *backend;
     usm_context *context; /* one count */
     usm_place *place;
+    bool any_place; /* it runs on every device and context of the backend: a function in memory */
     void *native;
     char *signatures; /* owned copy of the source's, or NULL */
     char **kernels;   /* names, NULL-ended, one block from malloc; NULL where the driver does not tell */

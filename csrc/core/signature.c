@@ -31,13 +31,17 @@ static usm_status refuse(const char *text, usm_error *error)
 /* "bytes[24]" and "bytes" (of any number). */
 static bool parse_bytes(const char *word, usm_parameter *out)
 {
-    char behind = 0;
-    unsigned size = 0;
-    if (strcmp(word, "bytes") != 0 && (sscanf(word, "bytes[%u%c", &size, &behind) != 2 || behind != ']')) {
+    out->size = 0;
+    if (strcmp(word, "bytes") == 0) {
+        return true;
+    }
+    const char *digits = word + strlen("bytes[");
+    size_t n = strncmp(word, "bytes[", strlen("bytes[")) == 0 ? strspn(digits, "0123456789") : 0;
+    if (n == 0 || n > 9 || strcmp(digits + n, "]") != 0) {
         return false;
     }
-    out->size = size;
-    return true;
+    out->size = (uint32_t)atoi(digits);
+    return out->size > 0;
 }
 
 usm_status usm_parameter_parse(char *text, usm_parameter *out, usm_error *error)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <structmember.h>
 
-PyObject *usmpy_kernel_wrap(usmpy_state *state, usm_kernel *kernel, PyObject *program)
+PyObject *usmpy_kernel_wrap(usmpy_state *state, usm_kernel *kernel, PyObject *program, PyObject *owner)
 {
     usmpy_kernel *self = (usmpy_kernel *)state->kernel_type->tp_alloc(state->kernel_type, 0);
     if (self == NULL) {
@@ -21,6 +21,7 @@ PyObject *usmpy_kernel_wrap(usmpy_state *state, usm_kernel *kernel, PyObject *pr
     }
     self->kernel = kernel;
     self->program = Py_XNewRef(program);
+    self->owner = Py_XNewRef(owner);
     return (PyObject *)self;
 }
 
@@ -33,9 +34,14 @@ static int kernel_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(((usmpy_kernel *)self)->program);
+    Py_VISIT(((usmpy_kernel *)self)->owner);
     return 0;
 }
 
+/*
+ * The owner stays until the end: a finalizer may still launch the kernel. A cycle through it is broken
+ * elsewhere, or not at all where all of it is immutable.
+ */
 static int kernel_clear(PyObject *self)
 {
     Py_CLEAR(((usmpy_kernel *)self)->program);
@@ -50,6 +56,7 @@ static void kernel_dealloc(PyObject *self)
     }
     kernel_clear(self);
     usm_kernel_release(core(self));
+    Py_CLEAR(((usmpy_kernel *)self)->owner);
     usmpy_free_object(self);
 }
 
@@ -167,11 +174,21 @@ static PyObject *kernel_subscript(PyObject *self, PyObject *key)
     if (usmpy_parse_range(state, key, &range, "range") < 0) {
         return NULL;
     }
+    if (depends != NULL && PyIter_Check(depends)) { /* read once, for every call */
+        depends = PySequence_Tuple(depends);
+        if (depends == NULL) {
+            return NULL;
+        }
+    } else {
+        Py_XINCREF(depends);
+    }
     bound *launcher = PyObject_GC_New(bound, state->bound_type);
-    if (launcher != NULL) {
+    if (launcher == NULL) {
+        Py_XDECREF(depends);
+    } else {
         launcher->call = bound_call;
         launcher->kernel = Py_NewRef(self);
-        launcher->depends = Py_XNewRef(depends);
+        launcher->depends = depends;
         launcher->range = range;
         PyObject_GC_Track((PyObject *)launcher);
     }
@@ -281,7 +298,8 @@ done:
     return status;
 }
 
-static PyObject *from_pointer(usmpy_state *state, uintptr_t address, const words *words, PyObject *name)
+static PyObject *from_pointer(usmpy_state *state, uintptr_t address, const words *words, PyObject *name,
+                              PyObject *owner)
 {
     PyObject *queue = usmpy_host_queue(state); /* borrowed */
     const char *text = usmpy_given(name) ? PyUnicode_AsUTF8(name) : "from_pointer";
@@ -300,16 +318,17 @@ static PyObject *from_pointer(usmpy_state *state, uintptr_t address, const words
         status = usm_kernel_create(program, text, &kernel, &error);
         usm_program_release(program);
     }
-    return status == USM_OK ? usmpy_kernel_wrap(state, kernel, NULL) : usmpy_raise(state, status, &error);
+    return status == USM_OK ? usmpy_kernel_wrap(state, kernel, NULL, owner)
+                            : usmpy_raise(state, status, &error);
 }
 
 PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
                                     PyObject *kwnames)
 {
     static const usmpy_signature signature = {
-        "from_pointer", 3, 2, 0, 2, {USMPY_address, USMPY_parameters, USMPY_name}};
+        "from_pointer", 4, 2, 0, 2, {USMPY_address, USMPY_parameters, USMPY_name, USMPY_owner}};
     usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
-    PyObject *out[3];
+    PyObject *out[4];
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
@@ -331,9 +350,30 @@ PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ss
     if (parse_words(state, out[1], true, &words) < 0) {
         return NULL;
     }
-    PyObject *kernel = from_pointer(state, address, &words, out[2]);
+    PyObject *kernel = from_pointer(state, address, &words, out[2], usmpy_given(out[3]) ? out[3] : NULL);
     free_words(&words);
     return kernel;
+}
+
+/* Words may add to what the program tells, and not contradict it: its code relies on that. */
+static int check_agreement(const usm_kernel *kernel, const words *words)
+{
+    for (size_t i = 0; i < kernel->n_parameters; i++) {
+        const usm_parameter *told = &kernel->parameters[i], *said = &words->parameters[i];
+        bool same = told->kind == USM_PARAMETER_UNKNOWN ||
+                    (told->kind == said->kind &&
+                     (told->kind != USM_PARAMETER_VALUE || told->dtype == said->dtype ||
+                      (told->dtype == USM_NO_DTYPE && (told->size == 0 || told->size == said->size))) &&
+                     (told->kind != USM_PARAMETER_POINTER || told->read_only || !said->read_only));
+        if (!same) {
+            char text[48];
+            usm_parameter_write(told, text, sizeof text);
+            PyErr_Format(PyExc_ValueError, "parameters[%zu] is '%s', and the program says '%s'", i,
+                         said->type, text);
+            return -1;
+        }
+    }
+    return 0;
 }
 
 static PyObject *with_parameters(PyObject *self, PyObject *argument)
@@ -351,6 +391,10 @@ static PyObject *with_parameters(PyObject *self, PyObject *argument)
         free_words(&words);
         return NULL;
     }
+    if (check_agreement(old, &words) < 0) {
+        free_words(&words);
+        return NULL;
+    }
     usm_status status = usm_kernel_create(old->program, old->name, &kernel, &error);
     if (status == USM_OK) {
         usm_parameter *told = kernel->parameters;
@@ -362,28 +406,32 @@ static PyObject *with_parameters(PyObject *self, PyObject *argument)
         }
     }
     free_words(&words);
-    return status == USM_OK ? usmpy_kernel_wrap(state, kernel, ((usmpy_kernel *)self)->program)
+    return status == USM_OK ? usmpy_kernel_wrap(state, kernel, ((usmpy_kernel *)self)->program,
+                                                ((usmpy_kernel *)self)->owner)
                             : usmpy_raise(state, status, &error);
 }
 
 static PyMethodDef kernel_methods[] = {
     {"from_pointer", (PyCFunction)(void (*)(void))usmpy_kernel_from_pointer,
      METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "from_pointer($type, address, parameters, *, name=None)\n--\n\n"
+     "from_pointer($type, address, parameters, *, name=None, owner=None)\n--\n\n"
      "A kernel for the host device from a function in memory: ctypes, cffi, numba.cfunc.\n\n"
      "address: of a C function void f(size_t begin, size_t end, <parameters>), which does the part\n"
      "begin <= i < end of a one-dimensional range; it is called on disjoint parts, from several\n"
-     "threads, without the GIL, and must stay in memory while the kernel is in use.\n"
+     "threads, without the GIL.\n"
      "parameters: a sequence such as ['const float32*', 'float32*', 'int32']: pointers ('void*' for\n"
      "any element), bool, integers, float32 and float64. What is const is only read.\n"
-     "name: for messages.\n\n"
+     "name: for messages.\n"
+     "owner: what keeps the function in memory; the kernel and each of its launches hold it. Without\n"
+     "an owner, the function must stay until they have ended.\n\n"
      "Raises ValueError for the address 0 and for an unknown parameter, TypeError for wrong types."},
     {"with_parameters", with_parameters, METH_O,
      "with_parameters($self, parameters, /)\n--\n\n"
      "The same kernel with its parameters said in words: for programs that do not tell them.\n\n"
      "parameters: a sequence of str as in from_pointer(), and 'local float32*' for local memory,\n"
      "'bytes[n]' for a struct of n bytes; one for each parameter.\n\n"
-     "Raises ValueError for another number of them and for unknown words."},
+     "Raises ValueError for another number of them, for unknown words and for what contradicts the\n"
+     "program."},
     {0},
 };
 

@@ -27,11 +27,19 @@ typedef struct pending {
     Py_ssize_t n_views;
 } pending;
 
-/* "argument 2 (alpha) of scale" in front of the message of the pending exception, which keeps its class. */
+/*
+ * "argument 2 (alpha) of scale" in front of the message of the pending exception, which keeps its class.
+ * Others than those that are raised here are the caller's own, from methods of the argument.
+ */
 static void add_name(const usm_kernel *kernel, size_t i)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
+    if (type != PyExc_TypeError && type != PyExc_ValueError && type != PyExc_OverflowError &&
+        type != PyExc_BufferError) {
+        PyErr_Restore(type, value, traceback);
+        return;
+    }
     const char *name = kernel->parameters[i].name;
     PyErr_Format(type, "argument %zu (%s) of %s: %S", i, name != NULL ? name : "unnamed", kernel->name,
                  value != NULL ? value : Py_None);
@@ -199,14 +207,20 @@ static int take_view(usmpy_state *state, const usm_parameter *parameter, PyObjec
                      parameter->kind == USM_PARAMETER_LOCAL ? "LocalMemory(nbytes)" : "a USMArray");
         return -1;
     }
-    if (dtype != USM_NO_DTYPE && view->len != usm_dtype_table[dtype].itemsize) {
+    if (parameter->kind == USM_PARAMETER_VALUE && parameter->dtype == USM_NO_DTYPE) {
+        return take_bytes(parameter, view, out); /* a struct, or a vector such as float4 */
+    }
+    if (PyUnicode_Check(object)) { /* np.str_ has a buffer */
+        PyErr_Format(PyExc_TypeError, "a %s was given for %s", Py_TYPE(object)->tp_name, type_of(parameter));
+        return -1;
+    }
+    if (dtype != USM_NO_DTYPE && (view->ndim > 0 || view->len != usm_dtype_table[dtype].itemsize)) {
         PyErr_Format(PyExc_TypeError,
                      "an object of %zd elements was given for %s; a USMArray or a scalar is allowed",
                      view->len / usm_dtype_table[dtype].itemsize, type_of(parameter));
         return -1;
     }
-    if (dtype == USM_NO_DTYPE || parameter->kind == USM_PARAMETER_UNKNOWN ||
-        parameter->dtype == USM_NO_DTYPE || (int)dtype == parameter->dtype) {
+    if (dtype == USM_NO_DTYPE || parameter->kind == USM_PARAMETER_UNKNOWN || (int)dtype == parameter->dtype) {
         return take_bytes(parameter, view, out);
     }
     PyObject *number = usmpy_element_to_scalar(state, dtype, view->buf);
@@ -267,11 +281,17 @@ static int take(usmpy_state *state, const usm_parameter *parameter, PyObject *ob
         return 0;
     }
     Py_buffer *view = &pending->views[pending->n_views];
-    if (PyObject_CheckBuffer(object) && PyObject_GetBuffer(object, view, PyBUF_FORMAT | PyBUF_ND) == 0) {
-        pending->n_views++;
-        return take_view(state, parameter, object, view, out);
+    if (PyObject_CheckBuffer(object)) {
+        if (PyObject_GetBuffer(object, view, PyBUF_FORMAT | PyBUF_ND) == 0) {
+            pending->n_views++;
+            return take_view(state, parameter, object, view, out);
+        }
+        /* What its type has no format for (NumPy's dates: ValueError), and arrays with gaps. */
+        if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_ValueError)) {
+            return -1;
+        }
+        PyErr_Clear();
     }
-    PyErr_Clear();
     return take_foreign(state, parameter, object, out);
 }
 
@@ -300,7 +320,8 @@ static int check_placement(usmpy_state *state, const usm_kernel *kernel, PyObjec
 {
     const usm_queue *queue = usmpy_queue_of(queue_object);
     const usm_place *place = kernel->program->place;
-    if (place != queue->place) {
+    if (place != queue->place &&
+        !(kernel->program->any_place && kernel->program->backend == queue->backend)) {
         PyErr_Format(
             state->placement_error,
             "%s was built for %s %s in context %p, and the queue runs on %s %s in context %p; build the "
@@ -325,9 +346,10 @@ static int check_placement(usmpy_state *state, const usm_kernel *kernel, PyObjec
     return 0;
 }
 
-static int check_range(const usm_kernel *kernel, const usm_range *range)
+/* A kernel that requires a work-group gets it where none was asked for. 0, or -1 with ValueError. */
+static int check_range(const usm_kernel *kernel, const usm_device *device, usm_range *range)
 {
-    const usm_device *device = kernel->program->place->device;
+    const size_t *required = kernel->required_local;
     size_t most = kernel->max_local != 0 ? kernel->max_local : device->info.max_work_group_size;
     if (kernel->max_ndim != 0 && range->ndim > kernel->max_ndim) {
         PyErr_Format(PyExc_ValueError, "%s runs on a range of %u dimension; %u were given", kernel->name,
@@ -335,7 +357,20 @@ static int check_range(const usm_kernel *kernel, const usm_range *range)
         return -1;
     }
     if (!range->has_local) {
-        return 0;
+        if (required[0] == 0) {
+            return 0;
+        }
+        range->has_local = true;
+        memcpy(range->local, required, sizeof range->local);
+        for (int i = 0; i < 3; i++) {
+            if (range->global[i] % required[i] != 0) {
+                PyErr_Format(PyExc_ValueError,
+                             "range[%d] is %zu, and %s requires work-groups of (%zu, %zu, %zu), which do not "
+                             "divide it",
+                             i, range->global[i], kernel->name, required[0], required[1], required[2]);
+                return -1;
+            }
+        }
     }
     if (kernel->max_ndim != 0) {
         PyErr_Format(PyExc_ValueError, "%s knows no work-groups; a Range is allowed", kernel->name);
@@ -349,7 +384,6 @@ static int check_range(const usm_kernel *kernel, const usm_range *range)
             range->local[0], range->local[1], range->local[2], kernel->name, device->info.name, most);
         return -1;
     }
-    const size_t *required = kernel->required_local;
     if (required[0] != 0 && memcmp(required, range->local, sizeof range->local) != 0) {
         PyErr_Format(PyExc_ValueError, "local_range is (%zu, %zu, %zu), and %s requires (%zu, %zu, %zu)",
                      range->local[0], range->local[1], range->local[2], kernel->name, required[0],
@@ -359,9 +393,29 @@ static int check_range(const usm_kernel *kernel, const usm_range *range)
     return 0;
 }
 
-static PyObject *submit(usmpy_state *state, usm_kernel *kernel, const usm_range *range, PyObject *queue,
+/* Of a work-group, all arguments together. 0, or -1 with ValueError. */
+static int check_local_memory(const usm_kernel *kernel, const usm_device *device, const pending *pending)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < kernel->n_parameters; i++) {
+        const usm_argument *argument = &pending->arguments[i];
+        total += argument->kind == USM_PARAMETER_LOCAL ? argument->size : 0;
+    }
+    if (total > device->info.local_mem_size) {
+        PyErr_Format(PyExc_ValueError, "%s was given %llu bytes of LocalMemory; %s has %llu", kernel->name,
+                     (unsigned long long)total, device->info.name,
+                     (unsigned long long)device->info.local_mem_size);
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *submit(usmpy_state *state, usmpy_kernel *self, const usm_range *asked, PyObject *queue,
                         Py_ssize_t n, PyObject *depends, const pending *pending)
 {
+    usm_kernel *kernel = self->kernel;
+    usm_range range = *asked;
+    usm_keep *keeps = NULL;
     if (queue == NULL) {
         usm_kind kind;
         if (pending->n_arrays == 0) {
@@ -376,15 +430,18 @@ static PyObject *submit(usmpy_state *state, usm_kernel *kernel, const usm_range 
             return NULL;
         }
     }
-    if (check_placement(state, kernel, queue, pending) < 0 || check_range(kernel, range) < 0) {
+    const usm_device *device = usmpy_queue_of(queue)->device;
+    if (check_placement(state, kernel, queue, pending) < 0 || check_range(kernel, device, &range) < 0 ||
+        check_local_memory(kernel, device, pending) < 0 ||
+        (self->owner != NULL && usmpy_keep_object(&keeps, self->owner) < 0)) {
         return NULL;
     }
-    const usm_launch launch = {kernel, *range, (size_t)n, pending->arguments};
+    const usm_launch launch = {kernel, range, (size_t)n, pending->arguments};
     usm_command command;
     command.kind = USM_COMMAND_LAUNCH;
     command.as.launch = &launch;
     return usmpy_submit(state, usmpy_queue_of(queue), &command, pending->accesses, (size_t)pending->n_arrays,
-                        depends, NULL);
+                        depends, keeps);
 }
 
 PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel_object, const usm_range *range, PyObject *queue,
@@ -425,7 +482,7 @@ PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel_object, const usm_ra
     if (i < n) {
         add_name(kernel, (size_t)i);
     } else {
-        event = submit(state, kernel, range, queue, n, depends, &pending);
+        event = submit(state, (usmpy_kernel *)kernel_object, range, queue, n, depends, &pending);
     }
     while (pending.n_views > 0) {
         PyBuffer_Release(&pending.views[--pending.n_views]);

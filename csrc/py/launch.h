@@ -21,6 +21,7 @@ typedef struct usmpy_kernel {
     PyObject_HEAD
     usm_kernel *kernel; /* one count */
     PyObject *program;  /* the Program; NULL for one from a pointer */
+    PyObject *owner;    /* of the function behind the pointer, or NULL: each launch keeps it, too */
     PyObject *weakrefs;
 } usmpy_kernel;
 
@@ -30,8 +31,9 @@ typedef struct usmpy_kernel {
  */
 int usmpy_parse_range(usmpy_state *state, PyObject *object, usm_range *range, const char *parameter);
 
-/* Program and Kernel objects. New reference; a count of the kernel is taken over. */
-PyObject *usmpy_kernel_wrap(usmpy_state *state, USM_TAKES usm_kernel *kernel, PyObject *program);
+/* New reference; a count of the kernel is taken over. program and owner may be NULL. */
+PyObject *usmpy_kernel_wrap(usmpy_state *state, USM_TAKES usm_kernel *kernel, PyObject *program,
+                            PyObject *owner);
 /* Kernel.from_pointer */
 PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
                                     PyObject *kwnames);

@@ -81,10 +81,13 @@ static int parse_language(PyObject *language, const char *backend)
 static void raise_build_error(usmpy_state *state, const char *text, PyObject *log, const char *backend,
                               int code, const char *name)
 {
-    PyObject *message = log == NULL ? NULL : PyUnicode_FromFormat("%s\n%U", text, log);
+    PyObject *message = log == NULL                      ? NULL
+                        : PyUnicode_GET_LENGTH(log) == 0 ? PyUnicode_FromString(text)
+                                                         : PyUnicode_FromFormat("%s\n%U", text, log);
     PyObject *args = message == NULL ? NULL : PyTuple_Pack(1, message);
-    PyObject *kwargs = Py_BuildValue("{s:s,s:i,s:z,s:O}", "backend", backend, "code", code, "name",
-                                     name[0] != 0 ? name : NULL, "log", log != NULL ? log : Py_None);
+    PyObject *kwargs =
+        Py_BuildValue("{s:z,s:i,s:z,s:O}", "backend", backend[0] != 0 ? backend : NULL, "code", code, "name",
+                      name[0] != 0 ? name : NULL, "log", log != NULL ? log : Py_None);
     PyObject *exception =
         args == NULL || kwargs == NULL ? NULL : PyObject_Call(state->build_error, args, kwargs);
     if (exception != NULL) {
@@ -119,7 +122,7 @@ static int build(usmpy_state *state, usmpy_program *self, const usm_program_sour
     return status == USM_OK ? 0 : -1;
 }
 
-/* usmpy._cache.<name>(*args): new reference. Takes args. */
+/* <module>.<name>(*args): new reference. Takes args. */
 static PyObject *call(const char *module, const char *name, PyObject *args)
 {
     PyObject *function = args == NULL ? NULL : usmpy_import(module, name);
@@ -310,6 +313,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (self == NULL) {
         return NULL;
     }
+    PyObject_GC_UnTrack(self); /* until it is whole: builds take long, and gc.get_objects() shows all */
     self->queue = usmpy_queue_from(state, out[1] != NULL ? out[1] : Py_None, "device");
     self->kernels = PyDict_New();
     self->options = usmpy_given(out[3]) ? Py_NewRef(out[3]) : PyUnicode_FromString("");
@@ -318,8 +322,10 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self->language = language < 0 ? NULL : PyUnicode_FromString(languages[language].name);
     if (self->kernels == NULL || self->options == NULL || self->language == NULL ||
         build_from(state, self, language, out[0]) < 0) {
-        Py_CLEAR(self);
+        Py_DECREF(self);
+        return NULL;
     }
+    PyObject_GC_Track((PyObject *)self);
     return (PyObject *)self;
 }
 
@@ -358,23 +364,33 @@ static void program_dealloc(PyObject *self)
 static PyObject *find_kernel(usmpy_program *self, PyObject *name, PyObject *missing)
 {
     usmpy_state *state = usmpy_state_of((PyObject *)self);
-    PyObject *known = PyDict_GetItemWithError(self->kernels, name);
+    PyObject *known = self->kernels == NULL ? NULL : PyDict_GetItemWithError(self->kernels, name);
     if (known != NULL || PyErr_Occurred()) {
         return Py_XNewRef(known);
     }
-    const char *text = PyUnicode_AsUTF8(name);
+    Py_ssize_t length = 0;
+    const char *text = PyUnicode_AsUTF8AndSize(name, &length);
     usm_kernel *kernel;
     usm_error error;
-    usm_status status = text == NULL ? USM_VALUE : usm_kernel_create(self->program, text, &kernel, &error);
-    if (text == NULL) {
+    usm_status status = USM_INDEX; /* of what is no name in UTF-8, or has a null character */
+    if (text == NULL && !PyErr_ExceptionMatches(PyExc_UnicodeError)) {
         return NULL;
+    }
+    PyErr_Clear();
+    if (text != NULL && strlen(text) == (size_t)length) {
+        Py_BEGIN_ALLOW_THREADS
+            status = usm_kernel_create(self->program, text, &kernel, &error);
+        Py_END_ALLOW_THREADS
     }
     if (status == USM_INDEX) {
-        PyErr_Format(missing, "the program has no kernel '%U'", name);
+        PyErr_Format(missing, "the program has no kernel %R", name);
         return NULL;
     }
-    PyObject *object = status == USM_OK ? usmpy_kernel_wrap(state, kernel, (PyObject *)self)
+    PyObject *object = status == USM_OK ? usmpy_kernel_wrap(state, kernel, (PyObject *)self, NULL)
                                         : usmpy_raise(state, status, &error);
+    if (self->kernels == NULL) { /* the collector was here: nobody else will ask */
+        return object;
+    }
     /* Another thread may have made it meanwhile: all get the same one. */
     PyObject *shared = object == NULL ? NULL : PyDict_SetDefault(self->kernels, name, object);
     Py_XINCREF(shared);
@@ -397,8 +413,8 @@ static PyObject *program_getattro(PyObject *self, PyObject *name)
         ((usmpy_program *)self)->program == NULL) {
         return value;
     }
-    const char *text = PyUnicode_AsUTF8(name);
-    if (text == NULL || (text[0] == '_' && text[1] == '_')) { /* protocols of Python are no kernels */
+    if (PyUnicode_GET_LENGTH(name) >= 2 && PyUnicode_READ_CHAR(name, 0) == '_' &&
+        PyUnicode_READ_CHAR(name, 1) == '_') { /* protocols of Python are no kernels */
         return NULL;
     }
     PyErr_Clear();

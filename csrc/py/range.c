@@ -63,7 +63,7 @@ static int extents_of(usmpy_state *state, PyObject *object, const char *paramete
     if (PyIndex_Check(object)) {
         return parse_extents(&object, 1, parameter, out);
     }
-    PyObject *items = PyUnicode_Check(object) ? NULL : usmpy_tuple_of(object);
+    PyObject *items = PyUnicode_Check(object) || PyBytes_Check(object) ? NULL : usmpy_tuple_of(object);
     if (items == NULL) {
         if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError, "%s is a %s; a Range, an int or a sequence of ints is allowed",

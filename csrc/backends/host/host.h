@@ -65,7 +65,7 @@ usm_status usm_host_launch(const usm_launch *launch, unsigned width, usm_error *
 typedef struct usm_host_pointer {
     void (*function)(void);
     size_t n_parameters;
-    usm_parameter parameters[]; /* without names */
+    usm_parameter parameters[]; /* their texts lie behind */
 } usm_host_pointer;
 
 usm_status usm_host_pointer_create(const usm_pointer_source *source, usm_host_pointer **out,

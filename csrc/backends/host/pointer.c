@@ -34,7 +34,8 @@ usm_status usm_host_pointer_create(const usm_pointer_source *source, usm_host_po
     }
     size_t size = sizeof *pointer + source->n_parameters * sizeof *source->parameters;
     for (size_t i = 0; i < source->n_parameters; i++) {
-        size += strlen(source->parameters[i].type) + 1;
+        const usm_parameter *parameter = &source->parameters[i];
+        size += strlen(parameter->type) + 1 + (parameter->name != NULL ? strlen(parameter->name) + 1 : 0);
     }
     pointer = usm_malloc(size);
     if (pointer == NULL) {
@@ -44,9 +45,14 @@ usm_status usm_host_pointer_create(const usm_pointer_source *source, usm_host_po
     pointer->n_parameters = source->n_parameters;
     char *at = (char *)(pointer->parameters + source->n_parameters);
     for (size_t i = 0; i < source->n_parameters; i++) {
-        pointer->parameters[i] = source->parameters[i];
-        pointer->parameters[i].type = strcpy(at, source->parameters[i].type);
+        usm_parameter *parameter = &pointer->parameters[i];
+        *parameter = source->parameters[i];
+        parameter->type = strcpy(at, source->parameters[i].type);
         at += strlen(at) + 1;
+        if (parameter->name != NULL) {
+            parameter->name = strcpy(at, source->parameters[i].name);
+            at += strlen(at) + 1;
+        }
     }
     *out = pointer;
     return USM_OK;

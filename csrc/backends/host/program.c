@@ -57,6 +57,7 @@ usm_status usm_host_program_build(usm_program *base, const usm_program_source *s
             break;
         case USM_LANGUAGE_POINTER:
             status = usm_host_pointer_create(source->data, &native->pointer, error);
+            base->any_place = true;
             break;
         default:
             status = usm_error_set(error, USM_VALUE, "the host device takes portable and C programs");

@@ -215,6 +215,9 @@ usm_status usm_opencl_program_binary(usm_program *base, void **out, size_t *size
     size_t *sizes = NULL;
     unsigned char **binaries = NULL;
     usm_status status = USM_OK;
+    if (usm_opencl_forked()) {
+        return usm_opencl_after_fork(error);
+    }
     cl_int code = api->clGetProgramInfo(native->id, CL_PROGRAM_NUM_DEVICES, sizeof n, &n, NULL);
     if (code == CL_SUCCESS) {
         devices = usm_calloc(n, sizeof *devices);

@@ -1,0 +1,14 @@
+"""The kernels that the files about launches share: built once a backend."""
+
+import pytest
+from kernel_sources import KERNELS, PORTABLE
+
+import usmpy
+
+
+@pytest.fixture(scope="session")
+def program(device):
+    program = usmpy.Program(PORTABLE, device=device)
+    for name in KERNELS:
+        assert program[name].name == name  # made here: a test must not leave one behind
+    return program

@@ -1,0 +1,365 @@
+"""Kernel launches: ways to write them, kinds of arguments, index spaces."""
+
+import array
+import asyncio
+import ctypes
+import enum
+import fractions
+
+import numpy as np
+import pytest
+from kernel_sources import C_TYPES
+
+import usmpy
+
+
+def zeros(queue, n, dtype="int32"):
+    return usmpy.zeros(n, dtype=dtype, queue=queue)
+
+
+# Ways to write a launch.
+
+
+@pytest.mark.parametrize(
+    "space",
+    [usmpy.Range(6), 6, (6,), [6], np.int64(6), usmpy.NdRange(6, 2), usmpy.NdRange((6,), [3])],
+    ids=repr,
+)
+def test_brackets_take_an_index_space(queue, program, space):
+    x = zeros(queue, 6)
+    event = program.add_one[space](x)
+    assert isinstance(event, usmpy.Event)
+    assert x.tolist() == [1] * 6
+    assert event.status == "complete"
+
+
+@pytest.mark.parametrize("depends", [(), [], None, "event", ("event",), ["event", "event"]], ids=repr)
+def test_brackets_take_dependencies(queue, program, depends):
+    x = zeros(queue, 6)
+    e = queue.host_task(int)
+    if depends == "event":
+        depends = e
+    elif depends:
+        depends = type(depends)(e for _ in depends)
+    program.add_one[usmpy.Range(6), depends](x).wait()
+    assert x.tolist() == [1] * 6
+
+
+def test_a_bound_kernel_is_called_often_also_with_an_iterator_of_events(queue, program):
+    x = zeros(queue, 6)
+    ran = []
+    first = queue.host_task(ran.append, 1)
+    launch = program.add_one[6, iter([first])]
+    for _ in range(3):
+        launch(x)
+    assert x.tolist() == [3] * 6
+    failed = usmpy.Queue(queue.device).host_task(int, "no number")
+    launch = program.add_one[6, iter([failed])]
+    for _ in range(2):
+        with pytest.raises(usmpy.UsmError, match="not run"):
+            launch(x).wait()
+    with pytest.raises(usmpy.UsmError, match="not run"):
+        queue.wait()
+    assert x.tolist() == [3] * 6
+
+
+def test_an_event_of_the_same_list_at_the_time_of_the_call(queue, program):
+    x = zeros(queue, 6)
+    events = []
+    launch = program.add_one[6, events]
+    for _ in range(4):
+        events.append(launch(x))
+    events[-1].wait()
+    assert x.tolist() == [4] * 6
+
+
+def test_submit_names_the_queue(queue, program):
+    other = usmpy.Queue(queue.device)
+    x = zeros(other, 6)
+    e = other.barrier()
+    queue.submit(program.add_one, (x,), 6).wait()
+    queue.submit(kernel=program.add_one, args=[x], range=usmpy.Range(6), depends=[e]).wait()
+    queue.submit(program.add_one, iter([x]), [3], depends=e).wait()
+    assert x.tolist() == [3, 3, 3, 2, 2, 2]
+
+
+def test_submit_runs_a_kernel_without_arrays(queue, program):
+    queue.submit(program.nothing, (), 5).wait()
+    queue.submit(program.nothing, [], usmpy.NdRange(4, 2)).wait()
+
+
+def test_brackets_find_no_queue_without_arrays(program):
+    with pytest.raises(usmpy.ExecutionPlacementError, match="queue.submit"):
+        program.nothing[5]()
+
+
+def test_await_a_launch(queue, program):
+    x = zeros(queue, 6)
+
+    async def main():
+        for _ in range(3):
+            await program.add_one[6](x)
+
+    asyncio.run(main())
+    assert x.tolist() == [3] * 6
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_times_of_a_launch(device, program, in_order):
+    queue = usmpy.Queue(device, profiling=True, in_order=in_order)
+    x = zeros(queue, 64, "uint32")
+    first = program.spin[64](x, 100_000)
+    second = program.spin[64](x, 10)
+    second.wait()
+    for event in (first, second):
+        assert event.submit_time_ns <= event.start_time_ns <= event.end_time_ns
+    assert first.end_time_ns > first.start_time_ns
+    assert first.end_time_ns <= second.end_time_ns
+
+
+# Index spaces.
+
+
+@pytest.mark.parametrize("shape", [(5,), (1,), (4, 3), (1, 7), (2, 3, 4), (3, 1, 2)], ids=repr)
+def test_entry_i_of_the_range_is_get_global_id_i(queue, program, shape):
+    out = zeros(queue, int(np.prod(shape)))
+    program.ids[usmpy.Range(*shape)](out).wait()
+    i, j, k = np.indices(shape + (1,) * (3 - len(shape)))
+    expected = (10000 * i + 100 * j + k).ravel(order="F")
+    assert out.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("everything", "local"), [((4, 6), (2, 3)), ((4, 2, 6), (1, 2, 3)), ((8,), (8,)), ((9,), (1,))], ids=repr
+)
+def test_the_space_in_groups_is_the_same_space(queue, program, everything, local):
+    out = zeros(queue, int(np.prod(everything)))
+    program.ids[usmpy.NdRange(everything, local)](out).wait()
+    i, j, k = np.indices(everything + (1,) * (3 - len(everything)))
+    assert out.tolist() == (10000 * i + 100 * j + k).ravel(order="F").tolist()
+
+
+def test_groups_are_as_they_were_asked_for(queue, program):
+    group, local_id, size = (zeros(queue, 12) for _ in range(3))
+    program.groups[usmpy.NdRange(12, 4)](group, local_id, size).wait()
+    assert group.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert local_id.tolist() == [0, 1, 2, 3] * 3
+    assert size.tolist() == [4] * 12
+
+
+@pytest.mark.parametrize("n", [1, 7, 64, 1000, 4099])
+def test_where_nobody_asks_for_groups_they_fit(queue, program, n):
+    group, local_id, size = (zeros(queue, n) for _ in range(3))
+    program.groups[n](group, local_id, size).wait()
+    assert (group.asnumpy() * size.asnumpy()[0] + local_id.asnumpy()).tolist() == list(range(n))
+    assert n % size.tolist()[0] == 0
+
+
+def test_a_required_group_needs_not_be_asked_for(queue, program):
+    x = zeros(queue, 8)
+    program.fours[8](x).wait()
+    assert x.tolist() == [4] * 8
+    program.fours[usmpy.NdRange(4, 4)](x).wait()
+
+
+def test_local_memory(queue, program):
+    x = usmpy.arange(12, dtype="int32", queue=queue)
+    program.reverse[usmpy.NdRange(12, 4)](x, usmpy.LocalMemory(16)).wait()
+    assert x.tolist() == [3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8]
+
+
+def test_a_large_range(queue, program):
+    n = 300_001
+    x = usmpy.arange(n, dtype="float32", queue=queue)
+    y = zeros(queue, n, "float32")
+    program.scale[n](x, y, 2).wait()
+    assert (y.asnumpy() == 2 * np.arange(n, dtype="float32")).all()
+
+
+# Arguments.
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+def test_arrays_of_all_kinds(queue, program, usm_type):
+    x = usmpy.zeros(6, dtype="int32", usm_type=usm_type, queue=queue)
+    program.add_one[6](x).wait()
+    assert x.tolist() == [1] * 6
+
+
+def test_views_begin_at_their_first_element(queue, program):
+    x = usmpy.zeros((4, 3), dtype="int32", queue=queue)
+    program.add_one[6](x[1:3])
+    program.add_one[12](x.T).wait()
+    assert x.tolist() == [[1] * 3, [2] * 3, [2] * 3, [1] * 3]
+
+
+def test_an_array_without_elements_and_none_are_null_pointers(queue, program):
+    out = zeros(queue, 1)
+    program.is_null[1](None, out).wait()
+    assert out.tolist() == [1]
+    program.is_null[1](usmpy.zeros(1, dtype="float32", queue=queue), out).wait()
+    assert out.tolist() == [0]
+    program.is_null[1](usmpy.zeros(0, dtype="float32", queue=queue), out).wait()
+    assert out.tolist() == [1]
+
+
+class Color(enum.IntEnum):
+    RED = 3
+
+
+@pytest.mark.parametrize("dtype", list(C_TYPES))
+def test_numbers_of_all_types_are_converted(queue, program, dtype):
+    if dtype == "float64" and not queue.device.has_fp64:
+        pytest.skip("the device has no float64")
+    kernel = program[f"put_{dtype}"]
+    ctype = {"float32": ctypes.c_float, "float64": ctypes.c_double}.get(dtype) or getattr(
+        ctypes, f"c_{dtype}"
+    )
+    info = None if "float" in dtype else np.iinfo(dtype)
+    numbers = [3, True, Color.RED, np.array(3, dtype=dtype), usmpy.DType(dtype).itemsize]
+    numbers += [np.dtype(t).type(3) for t in ("bool", *C_TYPES) if info is None or "float" not in t]
+    numbers += [getattr(ctypes, f"c_{t}")(3) for t in C_TYPES if "float" not in t] + [ctype(3)]
+    numbers += [info.min, info.max] if info else [2.5, np.float16(0.5), ctypes.c_float(-1), float("inf")]
+    for number in numbers:
+        out = zeros(queue, 2, dtype)
+        kernel[2](out, number).wait()
+        value = getattr(number, "value", number)
+        assert out.tolist() == [value] * 2, number
+
+
+def test_bytes_are_the_value_itself(queue, program):
+    out = zeros(queue, 1, "int32")
+    for data in (b"\1\2\3\4", bytearray(b"\1\2\3\4"), memoryview(b"\1\2\3\4")):
+        program.put_int32[1](out, data).wait()
+        assert out.tolist() == [0x04030201]
+
+
+class Record(ctypes.Structure):
+    _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_float), ("c", ctypes.c_double * 4), ("d", ctypes.c_ubyte))
+
+
+def test_structures(queue, program):
+    if not queue.device.has_fp64:
+        pytest.skip("the device has no float64")
+    record = Record(7, 0.5, (1, 2, 3, 4), 9)
+    numpy_record = np.zeros((), dtype=[("a", "i4"), ("b", "f4"), ("c", "f8", 4), ("d", "u1")], order="C")
+    aligned = np.zeros((), dtype=np.dtype(numpy_record.dtype.descr, align=True))
+    aligned[()] = (7, 0.5, (1, 2, 3, 4), 9)
+    for value in (record, bytes(record), bytearray(record), aligned, aligned[()]):
+        out = zeros(queue, 5, "float64")
+        program.unpack[1](out, value).wait()
+        assert out.tolist() == [7, 0.5, 1, 4, 9]
+
+
+def test_an_array_module_array_is_bytes_of_a_structure(queue, program):
+    if not queue.device.has_fp64:
+        pytest.skip("the device has no float64")
+    out = zeros(queue, 5, "float64")
+    program.unpack[1](out, array.array("B", bytes(Record(1, 2, (3, 0, 0, 4), 5)))).wait()
+    assert out.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_32_parameters(queue, program):
+    out = zeros(queue, 3)
+    values = list(range(100, 131))
+    program.many[3](out, *values).wait()
+    assert out.tolist() == [sum((i + 1) * value for i, value in enumerate(values))] * 3
+
+
+def test_complex_elements_are_pairs_and_bool_elements_bytes(queue, program):
+    x = usmpy.full(3, 1 + 2j, dtype="complex64", queue=queue)
+    y = zeros(queue, 3, "complex64")
+    program.scale[6](x, y, 2).wait()
+    assert y.tolist() == [2 + 4j] * 3
+    flags = zeros(queue, 3, "bool")
+    program.put_uint8[3](flags, 1).wait()
+    assert flags.tolist() == [True] * 3
+
+
+def test_imported_memory(queue, program):
+    """NumPy's memory lives on the host's queue: a kernel of that queue takes it as it is."""
+    there = np.arange(6, dtype="int32")
+    if not queue.device.backend == "host":
+        x = usmpy.asarray(there, queue=queue)
+        program.add_one[6](x).wait()
+        assert x.tolist() == [1, 2, 3, 4, 5, 6]
+        return
+    x = usmpy.from_dlpack(there)
+    queue.submit(program.add_one, (x,), 6).wait()
+    assert there.tolist() == [1, 2, 3, 4, 5, 6]
+
+
+# Numbers that would change are refused, and the message says which parameter.
+
+LOST = [
+    ("put_int32", 2**31, OverflowError),
+    ("put_int32", -(2**31) - 1, OverflowError),
+    ("put_uint8", -1, OverflowError),
+    ("put_uint8", 256, OverflowError),
+    ("put_uint64", 2**64, OverflowError),
+    ("put_uint32", np.int64(-1), OverflowError),
+    ("put_int8", ctypes.c_int(128), OverflowError),
+    ("put_int32", 2.0, TypeError),
+    ("put_int32", np.float32(2), TypeError),
+    ("put_int32", 1j, TypeError),
+    ("put_float32", 2**24 + 1, OverflowError),
+    ("put_float32", np.int64(2**53 + 1), OverflowError),
+    ("put_float32", 1e300, OverflowError),
+    ("put_float32", np.float64(-1e300), OverflowError),
+    ("put_float32", 10**400, OverflowError),
+    ("put_float32", 1 + 0j, TypeError),
+    ("put_float32", fractions.Fraction(1, 2), TypeError),
+    ("put_int32", "1", TypeError),
+    ("put_int64", np.str_("ab"), TypeError),
+    ("put_int32", None, TypeError),
+    ("put_int32", [1], TypeError),
+    ("put_int32", np.array([1], dtype="int32"), TypeError),
+    ("put_int32", np.array([1, 2], dtype="int32"), TypeError),
+    ("put_int32", (ctypes.c_int * 1)(1), TypeError),
+    ("put_int32", np.datetime64(0, "s"), TypeError),
+    ("put_int32", b"\1\2\3", ValueError),
+    ("put_int32", b"\1\2\3\4\5", ValueError),
+    ("put_int32", b"", ValueError),
+    ("put_int32", usmpy.LocalMemory(4), TypeError),
+    ("put_int32", object(), TypeError),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "error"), LOST, ids=[f"{n}-{v!r}"[:50] for n, v, _ in LOST])
+def test_what_a_parameter_cannot_hold_is_refused(queue, program, name, value, error):
+    out = zeros(queue, 1, name[4:])
+    with pytest.raises(error, match=rf"argument 1 \(v\) of {name}"):
+        program[name][1](out, value)
+    with pytest.raises(error, match=rf"argument 1 \(v\) of {name}"):
+        queue.submit(program[name], (out, value), 1)
+    queue.wait()
+    assert out.tolist() == [0]
+
+
+def test_floats_are_rounded_and_not_refused(queue, program):
+    out = zeros(queue, 1, "float32")
+    program.put_float32[1](out, 0.1).wait()
+    assert out.tolist() == [float(np.float32(0.1))]
+
+
+class Interrupted:
+    """An argument whose methods fail in their own way."""
+
+    def __init__(self, error):
+        self.error = error
+
+    @property
+    def ndim(self):
+        raise self.error
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError, LookupError])
+def test_errors_of_the_argument_are_its_own(queue, program, kind):
+    error = kind("mine")
+    try:
+        with pytest.raises(kind) as caught:
+            program.put_int32[1](zeros(queue, 1), Interrupted(error))
+        assert caught.value is error
+    finally:
+        error.__traceback__ = None
+        del caught
