@@ -55,8 +55,8 @@ kernel void spin(global uint *x, ulong n) {
     x[get_global_id(0)] = seed;
 }
 """
-    + "kernel void many(global int *out, %s) { out[get_global_id(0)] = %s; }\n"
-    % (", ".join(f"int a{i}" for i in range(31)), " + ".join(f"{i + 1} * a{i}" for i in range(31)))
+    + f"kernel void many(global int *out, {', '.join(f'int a{i}' for i in range(31))}) "
+    + f"{{ out[get_global_id(0)] = {' + '.join(f'{i + 1} * a{i}' for i in range(31))}; }}\n"
     + "".join(
         f"kernel void put_{dtype}(global {c} *out, {c} v) {{ out[get_global_id(0)] = v; }}\n"
         for dtype, c in C_TYPES.items()

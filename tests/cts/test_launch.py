@@ -89,7 +89,7 @@ def test_submit_runs_a_kernel_without_arrays(queue, program):
 
 
 def test_brackets_find_no_queue_without_arrays(program):
-    with pytest.raises(usmpy.ExecutionPlacementError, match="queue.submit"):
+    with pytest.raises(usmpy.ExecutionPlacementError, match=r"queue\.submit"):
         program.nothing[5]()
 
 
@@ -279,7 +279,7 @@ def test_complex_elements_are_pairs_and_bool_elements_bytes(queue, program):
 def test_imported_memory(queue, program):
     """NumPy's memory lives on the host's queue: a kernel of that queue takes it as it is."""
     there = np.arange(6, dtype="int32")
-    if not queue.device.backend == "host":
+    if queue.device.backend != "host":
         x = usmpy.asarray(there, queue=queue)
         program.add_one[6](x).wait()
         assert x.tolist() == [1, 2, 3, 4, 5, 6]

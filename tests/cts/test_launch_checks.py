@@ -1,4 +1,4 @@
-"""What is checked before a launch: each mistake has its error, nothing is enqueued, nothing is left behind."""
+"""What is checked before a launch: each mistake has its error, nothing is enqueued or left behind."""
 
 import contextlib
 
@@ -55,7 +55,7 @@ def test_the_count_of_arguments(queue, program):
 def test_the_types_of_arguments(queue, program, name, value, match):
     args = {"x": zeros(queue, 4, "float32"), "y": zeros(queue, 4, "float32"), "a": 2.0}
     args[name] = value(queue)
-    with refused(queue, TypeError, rf"argument {list(args).index(name)} \({name}\) of scale: {match}"):
+    with refused(queue, TypeError, rf"argument {list(args).index(name)} \({name}\) of scale: .*{match}"):
         program.scale[4](*args.values())
 
 
@@ -79,7 +79,9 @@ def test_a_read_only_array_is_for_pointers_to_const(queue, program):
     x = usmpy.from_dlpack(read_only(queue)) if queue.device.backend == "host" else x.copy()
     y = zeros(queue, 4, "float32")
     if not x.flags.writable:
-        with refused(queue, ValueError, r"argument 1 \(y\) of scale: a read-only USMArray .* not a pointer to const"):
+        with refused(
+            queue, ValueError, r"argument 1 \(y\) of scale: a read-only USMArray .* not a pointer to const"
+        ):
             queue.submit(program.scale, (y, x, 1), 4)
     queue.submit(program.scale, (x, y, 1), 4).wait()
     assert y.tolist() == [3] * 4
@@ -112,7 +114,11 @@ def test_arrays_of_two_queues(queue, program):
 def test_a_program_of_another_context(queue, program):
     elsewhere = usmpy.Queue(queue.device, context=usmpy.Context([queue.device]))
     x = zeros(elsewhere, 4)
-    with refused(elsewhere, usmpy.ExecutionPlacementError, "add_one was built for .*build the program with device=queue"):
+    with refused(
+        elsewhere,
+        usmpy.ExecutionPlacementError,
+        "add_one was built for .*build the program with device=queue",
+    ):
         program.add_one[4](x)
     with refused(elsewhere, usmpy.ExecutionPlacementError, "add_one was built for"):
         elsewhere.submit(program.add_one, (x,), 4)
@@ -125,7 +131,9 @@ def test_a_program_of_another_device(queue, program):
     others = [d for d in usmpy.get_devices() if d.backend != queue.device.backend]
     for device in others:
         x = zeros(device.queue, 4)
-        with refused(device.queue, usmpy.ExecutionPlacementError, "add_one was built for .* and the queue runs on"):
+        with refused(
+            device.queue, usmpy.ExecutionPlacementError, "add_one was built for .* and the queue runs on"
+        ):
             program.add_one[4](x)
     if not others:
         pytest.skip("there is one device alone")

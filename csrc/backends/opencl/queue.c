@@ -16,19 +16,33 @@ static const usm_opencl_platform *platform_of(const usm_queue *queue)
     return usm_opencl_context_of(queue->context)->platform;
 }
 
-/* The device's clock beside ours, as near as two calls can be: the first one in a process may take long. */
-static int64_t compare_clocks(const usm_opencl_platform *platform, cl_device_id device)
+/* The clock that a driver without clGetDeviceAndHostTimer puts into its events. 0 where it does not tell. */
+static cl_ulong time_of_marker(const usm_opencl_api *api, cl_command_queue id)
 {
+    cl_ulong queued = 0;
+    cl_event event = NULL;
+    if (api->clEnqueueMarkerWithWaitList(id, 0, NULL, &event) == CL_SUCCESS) {
+        api->clWaitForEvents(1, &event);
+        api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED, sizeof queued, &queued, NULL);
+        api->clReleaseEvent(event);
+    }
+    return queued;
+}
+
+/* The device's clock beside ours, as near as calls can be: the first one in a process may take long. */
+static int64_t compare_clocks(const usm_opencl_platform *platform, cl_device_id device, cl_command_queue id)
+{
+    const usm_opencl_api *api = platform->api;
     int64_t shortest = INT64_MAX, difference = 0;
     for (int i = 0; i < 3; i++) {
         cl_ulong there = 0, host = 0;
         int64_t before = usm_clock_ns();
-        if (platform->version < 201 || platform->api->clGetDeviceAndHostTimer == NULL ||
-            platform->api->clGetDeviceAndHostTimer(device, &there, &host) != CL_SUCCESS) {
-            return 0; /* drivers for processors use CLOCK_MONOTONIC itself */
+        if (platform->version < 201 || api->clGetDeviceAndHostTimer == NULL ||
+            api->clGetDeviceAndHostTimer(device, &there, &host) != CL_SUCCESS) {
+            there = time_of_marker(api, id);
         }
         int64_t after = usm_clock_ns();
-        if (after - before < shortest) {
+        if (there != 0 && after - before < shortest) {
             shortest = after - before;
             difference = before + (after - before) / 2 - (int64_t)there;
         }
@@ -62,7 +76,6 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
         free(native);
         return status;
     }
-    native->clock_ns = queue->profiling ? compare_clocks(platform, device->id) : 0;
     native->id = usm_opencl_spare_take(queue, native->context);
     if (native->id == NULL) {
         native->id =
@@ -72,6 +85,7 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
         free(native);
         return usm_opencl_failed(error, code, "clCreateCommandQueueWithProperties");
     }
+    native->clock_ns = queue->profiling ? compare_clocks(platform, device->id, native->id) : 0;
     /* Several, so that one stuck task does not stop the others of an out-of-order queue. */
     usm_worker_init(&native->worker, queue->in_order ? 1 : 4, NULL);
     queue->native = native;
