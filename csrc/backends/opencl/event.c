@@ -187,9 +187,9 @@ usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error)
 {
     const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
     cl_event id = atomic_load_explicit(&event->id, memory_order_relaxed);
-    api->clRetainEvent(id); /* the callback may come before this returns, and end everything */
+    usm_event_retain(&event->event); /* the callback may come before this returns, and end everything */
     cl_int code = api->clSetEventCallback(id, CL_COMPLETE, on_end, event);
-    api->clReleaseEvent(id);
+    usm_event_release(&event->event);
     return code == CL_SUCCESS ? USM_OK : usm_opencl_failed(error, code, "clSetEventCallback");
 }
 

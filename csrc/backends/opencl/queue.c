@@ -267,7 +267,8 @@ static cl_event driver_event(const usm_queue *queue, const usm_link *link)
 
 /*
  * What the driver is to wait for: false where a link is beyond it. The order of an in-order queue is the
- * driver's own; a failure is handed on by wait lists alone.
+ * driver's own, so that its tasks name each other in no wait list, which costs time in every one of them: a
+ * task behind one that the driver could not end may run on what that one left, and fails with it (finish).
  */
 static bool collect(usm_event *event, cl_event *waits, cl_uint *n, bool *quick)
 {
@@ -286,7 +287,7 @@ static bool collect(usm_event *event, cl_event *waits, cl_uint *n, bool *quick)
             return false;
         }
         *quick = *quick && ((usm_opencl_event *)link->event)->quick;
-        if (!link->data && event->queue->in_order && link->event->queue == event->queue) {
+        if (event->queue->in_order && link->event->queue == event->queue) {
             continue;
         }
         waits[(*n)++] = id;
