@@ -3,8 +3,8 @@ loop that vectorises, before what comes next.
 
 A loop or a branch with a barrier in it is taken by all work-items of a group or by none, so its condition is
 computed for all, and the last one's answer is everybody's. A variable that lives across a barrier becomes an
-array with a place for each work-item. Whatever is not plain (returns, jumps, names that hide others, barriers
-in helpers) is left to _portable_fibers.py, which runs everything.
+array with a place for each work-item. A work-item that returned is left out of the rest. Whatever is not plain
+(jumps, names that hide others, barriers in helpers) is left to _portable_fibers.py, which runs everything.
 """
 
 from __future__ import annotations
@@ -18,8 +18,19 @@ from ._entry import Kernel
 from ._portable_builtins import BARRIERS
 from ._tokens import Function, Source
 
-_JUMPS = {"return", "goto", "break", "continue", "case", "default", "switch"}
-_OPAQUE = {"struct", "union", "enum", "typedef", "typeof", "__typeof__", "static", "extern", "asm", "__asm__"}
+_OPAQUE = {
+    "goto",
+    "struct",
+    "union",
+    "enum",
+    "typedef",
+    "typeof",
+    "__typeof__",
+    "static",
+    "extern",
+    "asm",
+    "__asm__",
+}
 _OPAQUE |= {"__attribute__", "alloca"}
 _NO_DECLARATION = {"return", "else", "do", "case", "goto", "sizeof", "if", "for", "while", "switch", "break"}
 _ASSIGNS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"}
@@ -57,6 +68,11 @@ class _Phases:
         self.types: list[str] = []
         self.hoisted = ""  # local variables
         self.closed: list[_Node] = []  # without barriers
+        self.phase = 0
+        # Whether a work-item has returned: the first of the places.
+        self.returns = "return" in source.text[function.body : function.end]
+        if self.returns:
+            self.types.append("typedef uchar usm_type0")
 
     # What the body is.
 
@@ -259,6 +275,10 @@ class _Phases:
                 number = self.place(at)
                 if number is not None:
                     piece = f"usm_kept{number}[usm_li]"
+                elif self.text[at] == "return":
+                    if self.text[at + 1] != ";":
+                        raise _Unsuitable
+                    piece = f"do {{ usm_kept0[usm_li] = 1; goto usm_end{self.phase}; }} while (0)"
                 at = min(at + 1, last - 1)
             pieces.append(piece)
         return "".join(pieces)
@@ -291,11 +311,19 @@ class _Phases:
                 continue
             variables = self.declarators(first, last - 1)
             text += self.declaration(first, last, variables) if variables else self.copy(first, last) + "\n"
-        return f"USM_ITEMS {{\n{text}}} USM_ITEMS_END\n" if text.strip() else ""
+        return self.items(text) if text.strip() else ""
+
+    def items(self, text: str) -> str:
+        """For all work-items that have not returned."""
+        if not self.returns:
+            return f"USM_ITEMS {{\n{text}}} USM_ITEMS_END\n"
+        end = f"usm_end{self.phase}:;" if f"goto usm_end{self.phase};" in text else ""
+        self.phase += 1
+        return f"USM_ITEMS {{\nif (usm_kept0[usm_li]) continue;\n{text}}} {end} USM_ITEMS_END\n"
 
     def condition(self, part: tuple[int, int]) -> str:
         value = self.copy(*part) or "1"
-        return f"USM_ITEMS {{ usm_taken = !!({value}); }} USM_ITEMS_END\n"
+        return "usm_taken = 0;\n" + self.items(f"usm_taken = !!({value});\n")
 
     def write(self, nodes: Sequence[_Node]) -> str:
         text = ""
@@ -321,7 +349,7 @@ class _Phases:
                 text += self.run([(init[0], init[1] + 1)]) if init[0] < init[1] else ""
                 text += f"for (;;) {{\n{self.condition(test)}if (!usm_taken) break;\n{self.write(node.inner)}"
                 if step[0] < step[1]:
-                    text += f"USM_ITEMS {{\n{self.copy(*step)};\n}} USM_ITEMS_END\n"
+                    text += self.items(self.copy(*step) + ";\n")
                 text += "}\n"
         return text
 
@@ -350,9 +378,7 @@ def _items(kernel: Kernel) -> str:
 def runner(source: Source, function: Function, kernel: Kernel, waiting: set[str]) -> str:
     """What runs a box of groups; by fibers, where the kernel is not plain enough."""
     words = set(source.text[function.body : function.end])
-    if words & (_JUMPS - {"break", "continue", "switch", "case", "default"}) or words & _OPAQUE:
-        return fibers.runner(kernel)
-    if words & (waiting - {kernel.name}):
+    if words & _OPAQUE or words & (waiting - {kernel.name}):
         return fibers.runner(kernel)
     phases = _Phases(source, function, kernel)
     try:
@@ -406,6 +432,7 @@ def runner(source: Source, function: Function, kernel: Kernel, waiting: set[str]
             __builtin_unreachable();
         }}
         (void)usm_taken;
+        {"__builtin_memset(usm_kept0, 0, usm_n);" if phases.returns else ""}
         {{
 {names}{body}
         }}
