@@ -35,10 +35,24 @@ typedef enum usm_memory_connection {
 typedef struct usm_pointer_info {
     /* One of the context; NULL: the driver does not know the pointer. No driver tells of SVM. */
     usm_device *device;
+    bool asked; /* the driver knows all of its memory but SVM */
     usm_kind kind;
     void *base; /* the whole allocation; size 0 where the driver does not say */
     size_t size;
 } usm_pointer_info;
+
+/* Objects of drivers that other libraries make and use too. */
+typedef enum usm_native { USM_NATIVE_DEVICE, USM_NATIVE_CONTEXT, USM_NATIVE_QUEUE } usm_native;
+
+/* What a driver says of a context or queue that may be somebody else's. */
+typedef struct usm_native_facts {
+    /* A context's: the driver's devices, malloc'd; the caller's. */
+    void **devices;
+    size_t n_devices;
+    /* A queue's: the driver's objects, alive as long as it is; and what it is like. */
+    void *context, *device;
+    usm_queue_options options;
+} usm_native_facts;
 
 typedef struct usm_backend {
     const char *name; /* of filter strings and messages; static */
@@ -64,7 +78,22 @@ typedef struct usm_backend {
     usm_status (*device_partition)(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
                                    usm_error *error);
 
-    /* Sets context->native. Any thread, no lock; may block. */
+    /*
+     * The driver's object behind a usm_device, usm_context or usm_queue, alive as long as that; never NULL.
+     * Any thread, any lock. NULL: there are none that another library could use (host).
+     */
+    void *(*native_handle)(usm_native what, const void *object);
+    /*
+     * What a driver's context or queue is, with no count taken. USM_DRIVER, named, where it is none as far as
+     * the driver can tell; must not crash for what is no object of a driver at all. Any thread, no lock. NULL
+     * exactly where native_handle is.
+     */
+    usm_status (*native_inspect)(usm_native what, void *handle, usm_native_facts *facts, usm_error *error);
+
+    /*
+     * Sets context->native: of a new driver's context, or of context->foreign, which was inspected, with a
+     * count of it. Any thread, no lock; may block.
+     */
     usm_status (*context_create)(usm_context *context, usm_error *error);
     /* Releases context->native. No memory, queue or event of the context is left. Any thread. */
     void (*context_destroy)(usm_context *context);
@@ -85,7 +114,10 @@ typedef struct usm_backend {
     /* Both pairs are this backend's; pairs of two backends are USM_CONNECTION_NONE. Any thread, no lock. */
     usm_memory_connection (*memory_connection)(const usm_place *a, const usm_place *b);
 
-    /* Sets queue->native from queue's properties. Any thread, no lock; may block. */
+    /*
+     * Sets queue->native: of a new driver's queue with queue's properties, or of queue->foreign, which was
+     * inspected, with a count of it. Any thread, no lock; may block.
+     */
     usm_status (*queue_create)(usm_queue *queue, usm_error *error);
     /* Releases queue->native. No work is pending. Any thread, including the queue's own worker;
      * must not block. */
@@ -100,7 +132,8 @@ typedef struct usm_backend {
     /*
      * Runs a command at once if that is cheaper than handing it over: true when it is done, with the times
      * filled if the queue is profiling. The queue and hazard locks are held, nothing has to be waited for: it
-     * must end within tens of microseconds, must not run foreign code, and cannot fail. NULL: never.
+     * must end within tens of microseconds, must not run foreign code, and cannot fail. Never true for a
+     * point in the order of a shared queue, where others may be at work. NULL: never.
      */
     bool (*queue_run_now)(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
 

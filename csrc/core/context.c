@@ -15,6 +15,58 @@ const char *usm_kind_name(usm_kind kind)
     return names[kind];
 }
 
+/* All contexts of the process, newest first (registry lock). */
+static usm_context *all_contexts;
+
+/* Registry lock held: who stands for the driver's object, with a count for the caller; or NULL. */
+static usm_context *find(const usm_backend *backend, void *handle)
+{
+    for (usm_context *context = all_contexts; context != NULL; context = context->next) {
+        if (context->backend == backend && backend->native_handle(USM_NATIVE_CONTEXT, context) == handle &&
+            usm_refcount_up_unless_zero(&context->refs)) {
+            return context;
+        }
+    }
+    return NULL;
+}
+
+/* Takes `devices` over. `foreign` as in usm_context. */
+static usm_status create(const usm_backend *backend, usm_device **devices, size_t n_devices, void *foreign,
+                         usm_context **out, usm_error *error)
+{
+    usm_context *context = usm_calloc(1, sizeof *context);
+    if (context == NULL) {
+        free(devices);
+        return usm_error_memory(error, sizeof *context, "a context");
+    }
+    usm_refcount_init(&context->refs, 1);
+    context->backend = backend;
+    context->devices = devices;
+    context->n_devices = n_devices;
+    context->foreign = foreign;
+    usm_status status = backend->context_create(context, error);
+    if (status != USM_OK) {
+        free(devices);
+        free(context);
+        return status;
+    }
+    usm_live_add(USM_LIVE_CONTEXT, 1);
+    usm_registry_lock();
+    usm_context *known = foreign == NULL ? NULL : find(backend, foreign);
+    context->next = all_contexts;
+    if (all_contexts != NULL) {
+        all_contexts->previous = context;
+    }
+    all_contexts = context;
+    usm_registry_unlock();
+    if (known != NULL) { /* another thread was faster */
+        usm_context_release(context);
+        context = known;
+    }
+    *out = context;
+    return USM_OK;
+}
+
 usm_status usm_context_create(usm_device *const *devices, size_t n_devices, usm_context **out,
                               usm_error *error)
 {
@@ -35,27 +87,67 @@ usm_status usm_context_create(usm_device *const *devices, size_t n_devices, usm_
             }
         }
     }
-    usm_context *context = usm_calloc(1, sizeof *context);
     usm_device **list = usm_malloc(n_devices * sizeof *list);
-    if (context == NULL || list == NULL) {
-        free(context);
-        free(list);
-        return usm_error_memory(error, sizeof *context, "a context");
+    if (list == NULL) {
+        return usm_error_memory(error, n_devices * sizeof *list, "a context");
     }
-    usm_refcount_init(&context->refs, 1);
-    context->backend = devices[0]->backend;
-    context->devices = list;
-    context->n_devices = n_devices;
     memcpy(list, devices, n_devices * sizeof *list);
-    usm_status status = context->backend->context_create(context, error);
-    if (status != USM_OK) {
-        free(list);
-        free(context);
-        return status;
+    return create(devices[0]->backend, list, n_devices, NULL, out, error);
+}
+
+/* The devices that the driver's objects are, in a malloc'd array. */
+static usm_status known_devices(const usm_backend *backend, const usm_native_facts *facts, usm_device ***out,
+                                usm_error *error)
+{
+    usm_device **devices = usm_malloc(facts->n_devices * sizeof *devices);
+    if (devices == NULL) {
+        return usm_error_memory(error, facts->n_devices * sizeof *devices, "a context");
     }
-    usm_live_add(USM_LIVE_CONTEXT, 1);
-    *out = context;
+    for (size_t i = 0; i < facts->n_devices; i++) {
+        usm_status status = usm_device_adopt(backend, facts->devices[i], &devices[i], error);
+        if (status != USM_OK) {
+            free(devices);
+            return status;
+        }
+    }
+    *out = devices;
     return USM_OK;
+}
+
+usm_status usm_context_adopt(const usm_backend *backend, void *handle, usm_context **out, usm_error *error)
+{
+    usm_native_facts facts = {.devices = NULL};
+    usm_device **devices;
+    usm_registry_lock();
+    *out = find(backend, handle);
+    usm_registry_unlock();
+    if (*out != NULL) {
+        return USM_OK;
+    }
+    usm_status status = backend->native_inspect(USM_NATIVE_CONTEXT, handle, &facts, error);
+    if (status == USM_OK) {
+        status = known_devices(backend, &facts, &devices, error);
+    }
+    if (status == USM_OK) {
+        status = create(backend, devices, facts.n_devices, handle, out, error);
+    }
+    free(facts.devices);
+    return status;
+}
+
+bool usm_context_keep(usm_context *context, usm_keep *keep, bool (*same)(const usm_keep *, const usm_keep *))
+{
+    usm_registry_lock();
+    usm_keep *known = context->keeps;
+    while (known != NULL && !same(known, keep)) {
+        known = known->next;
+    }
+    if (known == NULL) {
+        keep->next = context->keeps;
+        context->keeps = keep;
+    }
+    usm_registry_unlock();
+    return known == NULL;
 }
 
 usm_context *usm_context_retain(usm_context *context)
@@ -77,6 +169,12 @@ void usm_context_release(usm_context *context)
     if (!usm_refcount_down(&context->refs)) {
         return;
     }
+    usm_registry_lock();
+    *(context->previous != NULL ? &context->previous->next : &all_contexts) = context->next;
+    if (context->next != NULL) {
+        context->next->previous = context->previous;
+    }
+    usm_registry_unlock();
     usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
     while (place != NULL) {
         usm_place *next = place->next;
@@ -84,6 +182,7 @@ void usm_context_release(usm_context *context)
         place = next;
     }
     context->backend->context_destroy(context);
+    usm_keep_drop(context->keeps);
     free(context->devices);
     free(context);
     usm_live_add(USM_LIVE_CONTEXT, -1);

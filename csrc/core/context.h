@@ -3,6 +3,7 @@
 #define USM_CORE_CONTEXT_H
 
 #include "device.h"
+#include "event.h"
 #include "refcount.h"
 
 struct usm_pool;
@@ -25,11 +26,15 @@ typedef struct usm_context {
     usm_refcount refs;
     const struct usm_backend *backend;
     void *native;
+    void *foreign; /* the driver's context that another library made; NULL: it was made here */
     bool is_default;
     size_t n_devices;
     usm_device **devices;        /* as given at creation */
     _Atomic(usm_place *) places; /* grows under the registry lock, read without */
     _Atomic uint64_t departed;   /* changes whenever memory goes back to the driver or to its owner */
+    /* Registry lock: what lives as long as this, and the list of all contexts. */
+    usm_keep *keeps;
+    struct usm_context *previous, *next;
 } usm_context;
 
 /*
@@ -48,6 +53,20 @@ static inline void usm_context_memory_departs(usm_context *context)
  */
 usm_status usm_context_create(usm_device *const *devices, size_t n_devices, USM_GIVES usm_context **out,
                               usm_error *error);
+
+/*
+ * The context that stands for a driver's object that another library may have made: one a native context, so
+ * it may be one that was here before. The driver's object is held as long as it lives. The devices must be
+ * known here (else USM_NOT_FOUND).
+ */
+usm_status usm_context_adopt(const struct usm_backend *backend, void *handle, USM_GIVES usm_context **out,
+                             usm_error *error);
+
+/*
+ * Lets `keep` live as long as the context, unless one that is the `same` is there. False: it is the caller's
+ * still. `same` runs with the registry lock.
+ */
+bool usm_context_keep(usm_context *context, usm_keep *keep, bool (*same)(const usm_keep *, const usm_keep *));
 
 /* The platform's default context of the device's root, which the root's partitions join. Immortal. */
 usm_status usm_context_default(usm_device *device, usm_context **out, usm_error *error);

@@ -89,6 +89,37 @@ usm_status usm_device_partition(usm_device *device, uint32_t units, usm_device *
     return USM_OK;
 }
 
+/* Registry lock held. */
+static usm_device *find_native(usm_device *device, void *handle)
+{
+    if (device->backend->native_handle(USM_NATIVE_DEVICE, device) == handle) {
+        return device;
+    }
+    usm_device *found = NULL;
+    for (usm_device *part = device->partitions; part != NULL && found == NULL; part = part->sibling) {
+        found = find_native(part, handle);
+    }
+    return found;
+}
+
+usm_status usm_device_adopt(const usm_backend *backend, void *handle, usm_device **out, usm_error *error)
+{
+    const usm_backend_report *report =
+        usm_backend_start(usm_backend_index(backend->name, strlen(backend->name)));
+    *out = NULL;
+    usm_registry_lock();
+    for (size_t i = 0; i < report->n_devices && *out == NULL; i++) {
+        *out = find_native(report->devices[i], handle);
+    }
+    usm_registry_unlock();
+    return *out != NULL ? USM_OK
+                        : usm_error_set(
+                              error, USM_NOT_FOUND,
+                              "the device %p is none of usmpy's: it is no root device that get_devices('%s') "
+                              "lists, and no part that create_sub_devices() made",
+                              handle, backend->name);
+}
+
 const char *usm_device_type_name(usm_device_type type)
 {
     static const char *const names[] = {"cpu", "gpu", "accelerator"};

@@ -40,6 +40,15 @@ typedef struct usm_keep {
     struct usm_keep *next;
 } usm_keep;
 
+/* Hands each to a thread that holds the GIL. Any thread, any lock. */
+static inline void usm_keep_drop(USM_TAKES usm_keep *keep)
+{
+    for (usm_keep *next; keep != NULL; keep = next) {
+        next = keep->next;
+        usm_deferred_push(&keep->deferred);
+    }
+}
+
 /* An event that another waits for. `data`: its failure is the waiter's failure too; else it
  * is order alone. */
 typedef struct usm_wait {

@@ -28,6 +28,8 @@ usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, 
     queue->in_order = options->in_order;
     queue->profiling = options->profiling;
     queue->priority = options->priority;
+    queue->foreign = options->foreign;
+    atomic_init(&queue->shared, options->foreign != NULL);
     pthread_mutex_init(&queue->lock, NULL);
     usm_status status = queue->backend->queue_create(queue, error);
     if (status != USM_OK) {
@@ -46,6 +48,45 @@ usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, 
     usm_registry_unlock();
     *out = queue;
     return USM_OK;
+}
+
+usm_status usm_queue_adopt(const usm_backend *backend, void *handle, usm_keep *keeps, usm_queue **out,
+                           usm_error *error)
+{
+    usm_native_facts facts = {.devices = NULL};
+    usm_device *device;
+    usm_context *context = NULL;
+    usm_place *place;
+    usm_status status = backend->native_inspect(USM_NATIVE_QUEUE, handle, &facts, error);
+    if (status == USM_OK) {
+        status = usm_device_adopt(backend, facts.device, &device, error);
+    }
+    if (status == USM_OK) {
+        status = usm_context_adopt(backend, facts.context, &context, error);
+    }
+    if (status == USM_OK) {
+        status = usm_context_place(context, device, &place, error);
+    }
+    if (status == USM_OK) {
+        facts.options.foreign = handle;
+        status = usm_queue_create(place, &facts.options, out, error);
+    }
+    if (status == USM_OK) {
+        (*out)->keeps = keeps;
+    }
+    if (context != NULL) {
+        usm_context_release(context); /* the queue has a count of its own */
+    }
+    return status;
+}
+
+void *usm_queue_handle(usm_queue *queue)
+{
+    if (queue->backend->native_handle == NULL) {
+        return NULL;
+    }
+    atomic_store_explicit(&queue->shared, true, memory_order_release);
+    return queue->backend->native_handle(USM_NATIVE_QUEUE, queue);
 }
 
 usm_queue *usm_queue_retain(usm_queue *queue)
@@ -72,6 +113,7 @@ void usm_queue_release(usm_queue *queue)
     usm_failure_release(queue->failure);
     usm_events_free(queue);
     pthread_mutex_destroy(&queue->lock);
+    usm_keep_drop(queue->keeps);
     usm_context *context = queue->context;
     free(queue);
     usm_live_add(USM_LIVE_QUEUE, -1);
@@ -301,14 +343,6 @@ static void record(usm_queue *queue, const usm_submission *submission, usm_event
     usm_event_retain(event); /* the backend's count */
 }
 
-static void drop_keeps(usm_keep *keep)
-{
-    for (usm_keep *next; keep != NULL; keep = next) {
-        next = keep->next;
-        usm_deferred_push(&keep->deferred);
-    }
-}
-
 usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, usm_event **out,
                             usm_error *error)
 {
@@ -363,7 +397,7 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
 
     usm_wait_list_clear(&waits);
     if (outcome == DONE) {
-        drop_keeps(submission->keeps);
+        usm_keep_drop(submission->keeps);
         if (event != NULL) {
             event->submit_ns = submit_ns;
             event->start_ns = start_ns;
@@ -385,7 +419,18 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
     return status;
 }
 
-usm_status usm_queue_snapshot(usm_queue *queue, usm_wait **out, size_t *count, usm_error *error)
+/* An event of ours for what others enqueued. */
+static usm_status mark(usm_queue *queue, usm_error *error)
+{
+    if (!usm_queue_is_shared(queue)) {
+        return USM_OK;
+    }
+    const usm_command command = {.kind = USM_COMMAND_MARKER};
+    const usm_submission submission = {.command = &command};
+    return usm_queue_submit(queue, &submission, NULL, error);
+}
+
+static usm_status snapshot(usm_queue *queue, usm_wait **out, size_t *count, usm_error *error)
 {
     usm_wait *waits = NULL;
     usm_status status = USM_OK;
@@ -416,12 +461,19 @@ usm_status usm_queue_snapshot(usm_queue *queue, usm_wait **out, size_t *count, u
     return status;
 }
 
-usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
-                          usm_error *error)
+usm_status usm_queue_snapshot(usm_queue *queue, usm_wait **out, size_t *count, usm_error *error)
+{
+    usm_status status = mark(queue, error);
+    return status == USM_OK ? snapshot(queue, out, count, error) : status;
+}
+
+/* For what was submitted here. */
+static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
+                               usm_error *error)
 {
     usm_wait *waits;
     size_t count;
-    usm_status status = usm_queue_snapshot(queue, &waits, &count, error);
+    usm_status status = snapshot(queue, &waits, &count, error);
     for (size_t i = 0; i < count; i++) {
         if (status == USM_OK && !usm_event_needs_current(waits[i].event)) {
             status = usm_event_wait_end(waits[i].event, deadline_ns, poll, argument, error);
@@ -444,6 +496,13 @@ usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll p
     return status;
 }
 
+usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
+                          usm_error *error)
+{
+    usm_status status = mark(queue, error);
+    return status == USM_OK ? wait_for_own(queue, deadline_ns, poll, argument, error) : status;
+}
+
 /* A queue of the list with a count of its own, so that it can be used without the registry lock. */
 static usm_queue *next_alive(usm_queue *queue)
 {
@@ -462,7 +521,7 @@ usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argum
     while (queue != NULL) {
         if (status == USM_OK || status == USM_FAILED) {
             usm_error failure;
-            status = usm_queue_wait(queue, deadline_ns, poll, argument, &failure);
+            status = wait_for_own(queue, deadline_ns, poll, argument, &failure);
             if (status == USM_FAILED) {
                 usm_error_clear(&failure);
             } else if (status != USM_OK) {

@@ -20,6 +20,10 @@ typedef struct usm_queue {
     bool cached; /* the one queue that the process keeps for its place */
     usm_priority priority;
     void *native;
+    void *foreign; /* the driver's queue that another library made; NULL: it was made here */
+    _Atomic bool
+        shared;      /* others may enqueue in the driver's queue too: no look at this struct shows it idle */
+    usm_keep *keeps; /* what lives as long as this */
 
     pthread_mutex_t lock;
     /* Under lock: events that have not ended, in the order of submission. */
@@ -38,10 +42,24 @@ typedef struct usm_queue {
 typedef struct usm_queue_options {
     bool in_order, profiling;
     usm_priority priority;
+    void *foreign; /* as in usm_queue; the others say what it is like */
 } usm_queue_options;
 
 usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, USM_GIVES usm_queue **out,
                             usm_error *error);
+/*
+ * A new queue that enqueues in the driver's queue `handle`, which another library made and which is held as
+ * long as the new one lives. Its device must be known here (else USM_NOT_FOUND). Takes `keeps` over on
+ * success.
+ */
+usm_status usm_queue_adopt(const struct usm_backend *backend, void *handle, usm_keep *keeps,
+                           USM_GIVES usm_queue **out, usm_error *error);
+/* The driver's queue, for others to enqueue in; NULL where there is none. */
+void *usm_queue_handle(usm_queue *queue);
+static inline bool usm_queue_is_shared(const usm_queue *queue)
+{
+    return atomic_load_explicit(&((usm_queue *)queue)->shared, memory_order_acquire);
+}
 USM_GIVES usm_queue *usm_queue_retain(usm_queue *queue);
 void usm_queue_release(USM_TAKES usm_queue *queue);
 
@@ -64,17 +82,23 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
                             usm_error *error);
 
 /*
- * Waits for all work submitted so far (inside a task: for what does not wait for the task itself). USM_FAILED
- * with the first failure since the last call of this function, once.
+ * Waits for all work submitted so far, in a shared queue for that of others too (inside a task: for what does
+ * not wait for the task itself). USM_FAILED with the first failure since the last call of this function,
+ * once.
  */
 usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
                           usm_error *error);
 
-/* Events that stand for all work submitted so far, one count each, in a malloc'd array; for waits
- * on a queue. */
+/*
+ * Events that stand for all work submitted so far, in a shared queue for that of others too: one count each,
+ * in a malloc'd array.
+ */
 usm_status usm_queue_snapshot(usm_queue *queue, USM_GIVES usm_wait **out, size_t *count, usm_error *error);
 
-/* Calls usm_queue_wait on every queue of the process, ignoring failures. For the interpreter's exit. */
+/*
+ * Waits on every queue of the process for the work submitted here, ignoring failures. For the interpreter's
+ * exit.
+ */
 usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argument, usm_error *error);
 
 /* For core/fork.c only. The first: registry lock held. The second: in the child, with no lock held. */

@@ -59,8 +59,9 @@ static int put_positional(const usmpy_signature *signature, PyObject *const *arg
 
 static int check_required(usmpy_state *state, const usmpy_signature *signature, PyObject **out)
 {
-    for (int i = 0; i < signature->n_required; i++) {
-        if (out[i] == NULL) {
+    for (int i = 0; i < signature->n; i++) {
+        bool required = i < signature->n_required || (i != 0 && i == signature->also);
+        if (required && out[i] == NULL) {
             PyErr_Format(PyExc_TypeError, "%s() missing required argument '%U'", signature->function,
                          name_of(state, signature, i));
             return -1;

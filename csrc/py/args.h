@@ -14,6 +14,7 @@ typedef struct usmpy_signature {
     const char *function;
     uint8_t n, n_positional, n_only, n_required;
     uint8_t names[USMPY_MAX_PARAMETERS]; /* usmpy_name */
+    uint8_t also;                        /* index of one more that must be given, by its name; 0: none */
 } usmpy_signature;
 
 /*
@@ -26,7 +27,8 @@ int usmpy_parse_slow(usmpy_state *state, const usmpy_signature *signature, PyObj
 static inline int usmpy_parse(usmpy_state *state, const usmpy_signature *signature, PyObject *const *args,
                               Py_ssize_t nargs, PyObject *kwnames, PyObject **out)
 {
-    if (kwnames == NULL && nargs >= signature->n_required && nargs <= signature->n_positional) {
+    if (kwnames == NULL && signature->also == 0 && nargs >= signature->n_required &&
+        nargs <= signature->n_positional) {
         for (Py_ssize_t i = 0; i < signature->n; i++) {
             out[i] = i < nargs ? args[i] : NULL;
         }

@@ -2,6 +2,7 @@
 #include "dlpack.h"
 #include "errors.h"
 #include "lock.h"
+#include "native.h"
 
 #include "../core/deferred.h"
 #include "../core/heap.h"
@@ -160,6 +161,10 @@ PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
     }
     if (known->route != USMPY_ROUTE_NONE) {
         return (PyObject *)usmpy_take_in(state, object, NULL);
+    }
+    PyObject *array = usmpy_array_from_sycl_interface(state, object);
+    if (array != NULL || PyErr_Occurred()) {
+        return array;
     }
     return PyObject_CheckBuffer(object) ? usmpy_array_from_buffer(state, object) : NULL;
 }

@@ -1,5 +1,7 @@
 #include "args.h"
+#include "deferred.h"
 #include "errors.h"
+#include "native.h"
 #include "objects.h"
 
 PyObject *usmpy_context_wrap(usmpy_state *state, usm_context *context)
@@ -16,6 +18,7 @@ static void context_dealloc(PyObject *self)
     usm_context *context = ((usmpy_context *)self)->context;
     if (context != NULL) {
         usm_context_release(context);
+        usmpy_deferred_poll_quietly(); /* its owner goes with it */
     }
     usmpy_free_object(self);
 }
@@ -134,6 +137,28 @@ static PyGetSetDef context_getset[] = {
     {"devices", context_get_devices, NULL, "List of the devices it was made of.", NULL},
     {"backend", context_get_backend, NULL, "'host', 'opencl', 'level_zero' or 'cuda'.", NULL},
     {"is_default", context_get_is_default, NULL, "It is the platform's default context.", NULL},
+    {"native_handle", usmpy_context_native_handle, NULL,
+     "The driver's context as an int, for other libraries: a cl_context; None on the host. It is valid as\n"
+     "long as this context; who keeps it longer must take a count of it (PyOpenCL's from_int_ptr does).",
+     NULL},
+    {0},
+};
+
+static PyMethodDef context_methods[] = {
+    {"from_native", (PyCFunction)(void (*)(void))usmpy_context_from_native,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     "from_native($type, backend, handle, *, owner=None)\n--\n\n"
+     "The context over a driver's context that another library made.\n\n"
+     "backend: 'opencl'. handle: a cl_context as an int, or an object whose int_ptr is one, such as\n"
+     "PyOpenCL's Context. owner: any object, kept alive as long as the context (it must not lead to\n"
+     "this object: the cycle would never be found). One native context is one context here: those of\n"
+     "the same handle are equal, the one of `context.native_handle` is that context again, and memory\n"
+     "of one is memory of the other. The handle is counted up here and down in the end, never\n"
+     "destroyed.\n\n"
+     "Raises ValueError for a handle of 0 and a backend without native contexts, TypeError for\n"
+     "arguments of a wrong type, UsmError where it is no context as far as the driver can tell\n"
+     "(CL_INVALID_CONTEXT), DeviceNotFound for a device in it that usmpy does not list,\n"
+     "BackendUnavailable, MemoryError when memory runs out."},
     {0},
 };
 
@@ -152,6 +177,7 @@ static PyType_Slot context_slots[] = {
     {Py_tp_hash, context_hash},
     {Py_tp_richcompare, context_richcompare},
     {Py_tp_getset, context_getset},
+    {Py_tp_methods, context_methods},
     {0, NULL},
 };
 

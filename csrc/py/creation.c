@@ -377,7 +377,9 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
         return NULL;
     }
     usmpy_array *array = (usmpy_array *)object;
-    if (parse_target(state, out + 1, usmpy_is_array(state, out[0]) ? array : NULL, &target) < 0) {
+    /* What the host has goes to the default placement; what is on a device stays there. */
+    bool stays = array != NULL && (usmpy_is_array(state, out[0]) || array->queue != state->host_queue);
+    if (parse_target(state, out + 1, stays ? array : NULL, &target) < 0) {
         Py_XDECREF(object);
         return NULL;
     }

@@ -110,3 +110,14 @@ int usmpy_deferred_start(PyObject *module)
     usm_deferred_set_notifier(schedule);
     return 0;
 }
+
+void usmpy_deferred_poll_quietly(void)
+{
+    if (!usm_deferred_waiting()) {
+        return;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    usm_deferred_drain();
+    PyErr_Restore(type, value, traceback);
+}

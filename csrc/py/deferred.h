@@ -26,4 +26,7 @@ static inline void usmpy_deferred_poll(void)
     }
 }
 
+/* The same for destructors, which may run while an exception is on its way. */
+void usmpy_deferred_poll_quietly(void);
+
 #endif

@@ -1,6 +1,7 @@
 #include "args.h"
 #include "array.h"
 #include "errors.h"
+#include "native.h"
 #include "objects.h"
 
 #include <string.h>
@@ -368,6 +369,10 @@ static PyGetSetDef device_getset[] = {
      NULL},
     {"context", device_get_context, NULL, "The context of `queue`; for root devices the platform's default.",
      NULL},
+    {"native_handle", usmpy_device_native_handle, NULL,
+     "The driver's device as an int, for other libraries: a cl_device_id; None on the host. It is valid as\n"
+     "long as the process.",
+     NULL},
     {"parent", device_get_parent, NULL,
      "The device that this sub-device is a part of; None for a root device.", NULL},
     FACT(BACKEND, "backend", "'host', 'opencl', 'level_zero' or 'cuda'."),
@@ -402,6 +407,15 @@ static PyGetSetDef device_getset[] = {
 };
 
 static PyMethodDef device_methods[] = {
+    {"from_native", (PyCFunction)(void (*)(void))usmpy_device_from_native,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     "from_native($type, backend, handle)\n--\n\n"
+     "The device that a driver's object is, with its cached queue.\n\n"
+     "backend: 'opencl'. handle: a cl_device_id as an int, or an object whose int_ptr is one, such as\n"
+     "PyOpenCL's Device. It is equal to the one that get_devices() lists, or that\n"
+     "create_sub_devices() made; parts that another library cut off are not known here.\n\n"
+     "Raises DeviceNotFound for any other handle, ValueError for 0 and for a backend without native\n"
+     "devices, TypeError for arguments of a wrong type, BackendUnavailable."},
     {"create_device", (PyCFunction)(void (*)(void))device_create_device,
      METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
      "create_device($type, obj=None)\n--\n\n"

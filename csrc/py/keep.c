@@ -45,6 +45,12 @@ int usmpy_keep_object(usm_keep **list, PyObject *object)
     return 0;
 }
 
+bool usmpy_keep_is_same(const usm_keep *a, const usm_keep *b)
+{
+    return a->deferred.run == drop_object && b->deferred.run == drop_object &&
+           ((const object_keep *)a)->object == ((const object_keep *)b)->object;
+}
+
 int usmpy_keep_buffer(usm_keep **list, Py_buffer *view)
 {
     buffer_keep *keep = usm_malloc(sizeof *keep);

@@ -11,6 +11,8 @@
 int usmpy_keep_object(usm_keep **list, USM_KEEPS PyObject *object);
 /* Takes over a filled view (view->obj is not NULL), also when it fails. */
 int usmpy_keep_buffer(usm_keep **list, USM_TAKES Py_buffer *view);
+/* Do both hold the same object? */
+bool usmpy_keep_is_same(const usm_keep *a, const usm_keep *b);
 /* For a list that no task took over. */
 void usmpy_keep_drop(usm_keep *list);
 

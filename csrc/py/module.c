@@ -41,12 +41,13 @@ static int intern_names(usmpy_state *state)
     state->dlpack = PyUnicode_InternFromString("__dlpack__");
     state->dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
     state->exchange_api = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
+    state->sycl_interface = PyUnicode_InternFromString("__sycl_usm_array_interface__");
     state->consumer_version = Py_BuildValue("(ii)", 1, 3);
     state->consumer_kwnames = PyTuple_Pack(1, state->names[USMPY_max_version]);
     state->queue_objects = PyDict_New();
     return state->dlpack == NULL || state->dlpack_device == NULL || state->exchange_api == NULL ||
-                   state->consumer_version == NULL || state->consumer_kwnames == NULL ||
-                   state->queue_objects == NULL
+                   state->sycl_interface == NULL || state->consumer_version == NULL ||
+                   state->consumer_kwnames == NULL || state->queue_objects == NULL
                ? -1
                : 0;
 }
@@ -165,6 +166,7 @@ static int exec(PyObject *module)
         X((state)->dlpack);                                       \
         X((state)->dlpack_device);                                \
         X((state)->exchange_api);                                 \
+        X((state)->sycl_interface);                               \
         X((state)->consumer_version);                             \
         X((state)->consumer_kwnames);                             \
         X((state)->queue_objects);                                \

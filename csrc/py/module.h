@@ -38,9 +38,9 @@ typedef struct usmpy_state {
 
     PyObject *dtypes[USM_DTYPES];
     PyObject *names[USMPY_NAMES];
-    PyObject *dlpack, *dlpack_device, *exchange_api; /* interned attribute names */
-    PyObject *consumer_version;                      /* (1, 3) */
-    PyObject *consumer_kwnames;                      /* ("max_version",) */
+    PyObject *dlpack, *dlpack_device, *exchange_api, *sycl_interface; /* interned attribute names */
+    PyObject *consumer_version;                                       /* (1, 3) */
+    PyObject *consumer_kwnames;                                       /* ("max_version",) */
 
     /* Queue objects of cached queues, by address; immortal queues keep their object (dict, lazily filled). */
     PyObject *queue_objects;

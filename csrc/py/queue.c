@@ -4,6 +4,7 @@
 #include "deferred.h"
 #include "errors.h"
 #include "launch.h"
+#include "native.h"
 #include "objects.h"
 #include "queue_submit.h"
 #include "wait.h"
@@ -55,6 +56,7 @@ static void queue_dealloc(PyObject *self)
     }
     if (queue->queue != NULL) {
         usm_queue_release(queue->queue);
+        usmpy_deferred_poll_quietly(); /* its owner goes with it */
     }
     usmpy_free_object(self);
 }
@@ -101,7 +103,8 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     usm_queue *model = usmpy_queue_of(beside), *queue;
     usm_context *context = usmpy_given(out[1]) ? ((usmpy_context *)out[1])->context : model->context;
-    const usm_queue_options options = {in_order, profiling, (usm_priority)priority};
+    const usm_queue_options options = {
+        .in_order = in_order, .profiling = profiling, .priority = (usm_priority)priority};
     usm_place *place;
     usm_error error;
     usm_status status;
@@ -175,13 +178,6 @@ static PyObject *get_priority(PyObject *self, void *unused)
     return PyUnicode_FromString(priorities[usmpy_queue_of(self)->priority]);
 }
 
-static PyObject *get_native_handle(PyObject *self, void *unused)
-{
-    (void)self;
-    (void)unused;
-    Py_RETURN_NONE; /* threads have no handle that another library could use */
-}
-
 static PyObject *queue_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"wait", 1, 1, 0, 0, {USMPY_timeout}};
@@ -220,12 +216,32 @@ static PyGetSetDef queue_getset[] = {
     {"profiling", get_profiling, NULL, "Events have times (SYCL 2020, property::queue::enable_profiling).",
      NULL},
     {"priority", get_priority, NULL, "Priority of its work: 'low', 'normal' or 'high'.", NULL},
-    {"native_handle", get_native_handle, NULL,
-     "The driver's queue or stream as an int; None on the host, whose queues are threads.", NULL},
+    {"native_handle", usmpy_queue_native_handle, NULL,
+     "The driver's queue or stream as an int, for other libraries to enqueue in: a cl_command_queue; None\n"
+     "on the host, whose queues are threads. It is valid as long as this queue; who keeps it longer must\n"
+     "take a count of it (PyOpenCL's from_int_ptr does).",
+     NULL},
     {0},
 };
 
 static PyMethodDef queue_methods[] = {
+    {"from_native", (PyCFunction)(void (*)(void))usmpy_queue_from_native,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     "from_native($type, backend, handle, *, owner=None)\n--\n\n"
+     "A queue over a driver's queue that another library made: work goes into that one.\n\n"
+     "backend: 'opencl'. handle: a cl_command_queue as an int, or an object whose int_ptr is one, such\n"
+     "as PyOpenCL's CommandQueue. owner: any object, kept alive as long as the handle is used here\n"
+     "(it must not lead to this queue: the cycle would never be found). The driver says what device,\n"
+     "context and properties are. The handle is counted up here and down in the end, never destroyed.\n"
+     "Like Queue(), always a new queue, equal to itself alone, also for a handle that was given\n"
+     "before; two of them are in one order as far as the driver's queue is. What other libraries\n"
+     "enqueue and what is submitted here run in the order of the calls, but for host tasks and what\n"
+     "waits for them or for other drivers, which is enqueued when that has ended. wait(), wait_for()\n"
+     "and barrier() count the work of others, too.\n\n"
+     "Raises ValueError for a handle of 0 and a backend without native queues, TypeError for arguments\n"
+     "of a wrong type, UsmError where it is no queue as far as the driver can tell\n"
+     "(CL_INVALID_COMMAND_QUEUE), DeviceNotFound for one on a device that usmpy does not list,\n"
+     "BackendUnavailable, MemoryError when memory runs out."},
     USMPY_METHOD(
         "memcpy", usmpy_queue_memcpy,
         "memcpy($self, dst, src, nbytes=None, *, depends=())\n--\n\n"

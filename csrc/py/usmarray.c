@@ -3,6 +3,7 @@
 #include "array.h"
 #include "deferred.h"
 #include "errors.h"
+#include "native.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -378,6 +379,23 @@ static PyObject *array_reduce(PyObject *self, PyObject *protocol)
 }
 
 static PyMethodDef array_methods[] = {
+    {"from_pointer", (PyCFunction)(void (*)(void))usmpy_array_from_pointer,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     "from_pointer($type, address, shape, dtype=None, *, strides=None, queue, usm_type=None, owner=None,\n"
+     "             readonly=False)\n--\n\n"
+     "An array over memory that another library allocated, without a copy.\n\n"
+     "address: of the first element, an int, such as the svm_ptr of PyOpenCL's SVMAllocation. shape, dtype:\n"
+     "as in USMArray(). strides: from one index to the next, in elements, one for each axis; None is\n"
+     "row-major. queue: a Queue of the context that the memory is of. usm_type: None asks the driver,\n"
+     "which also tells the bounds; it cannot tell for SVM, which needs usm_type ('shared' for what is\n"
+     "fine-grained) and is taken on trust, as any memory is on the host ('host' for None). owner: any\n"
+     "object, kept alive until the last array over the memory and its last task are gone (it must not\n"
+     "lead to the array: the cycle would never be found). readonly: the array is. Work that others have\n"
+     "enqueued in the driver's queue behind `queue` (from_native) comes first; for other work on the\n"
+     "memory, wait.\n\n"
+     "Raises ValueError for an address of 0, one that is not aligned to the dtype or that the driver does\n"
+     "not know in this context, for elements beyond the allocation and for a usm_type that is not the\n"
+     "driver's, TypeError for arguments of a wrong type, MemoryError when memory runs out."},
     {"copy", usmpy_array_copy_method, METH_NOARGS,
      "copy($self)\n--\n\n"
      "A new array of the same shape, dtype, usm_type and queue, in row-major order.\n\n"

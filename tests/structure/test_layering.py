@@ -230,6 +230,7 @@ STATE = {
     },
     "core/library.c": {"folder": "where drivers of the Python environment are, set at import"},
     "core/backend.c": {"slots": "what each backend said when it was started"},
+    "core/context.c": {"all_contexts": "found by their native handles"},
     "core/deferred.c": {
         "usm_deferred_head": "the list that workers leave releases on",
         "notifier": "who hears that the list is not empty",

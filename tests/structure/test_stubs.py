@@ -193,13 +193,13 @@ def test_arrays_are_iterable_as_the_stub_says():
 # The C parsers have their own table of parameters; the text that help() shows must agree with it.
 PARSER = re.compile(
     r"usmpy_signature signature = \{\s*\"(?P<name>\w+)\",\s*(?P<n>\d+),\s*(?P<positional>\d+),"
-    r"\s*(?P<only>\d+),\s*(?P<required>\d+),\s*\{(?P<names>[^}]*)\}"
+    r"\s*(?P<only>\d+),\s*(?P<required>\d+),\s*\{(?P<names>[^}]*)\}(?:,\s*(?P<also>\d+))?"
 )
 MACROS = {"SHAPED_SIGNATURE": r"SHAPED_SIGNATURE\(name\)", "LIKE_SIGNATURE": r"LIKE_SIGNATURE\(name\)"}
 
 
 def parsers():
-    """(file, function, number of positional, of positional-only, of required parameters, names)."""
+    """(file, function, number of positional, of positional-only parameters, the required ones, names)."""
     found = []
     for path in sorted((ROOT / "csrc" / "py").glob("*.c")):
         text = path.read_text()
@@ -214,8 +214,9 @@ def parsers():
                 )
         for match in PARSER.finditer(text):
             names = [name.strip().removeprefix("USMPY_") for name in match["names"].split(",")]
-            numbers = [int(match[key]) for key in ("positional", "only", "required")]
-            found.append((path.name, match["name"], *numbers, names))
+            required = names[: int(match["required"])] + ([names[int(match["also"])]] if match["also"] else [])
+            numbers = [int(match[key]) for key in ("positional", "only")]
+            found.append((path.name, match["name"], *numbers, required, names))
     return found
 
 
@@ -254,5 +255,5 @@ def test_text_signatures_agree_with_the_tables_that_parse_the_arguments():
                     {parameter.name for parameter in signature},
                 )
             )
-        wanted = (positional, only, set(names[:required]), set(names))
+        wanted = (positional, only, set(required), set(names))
         assert wanted in shown, f"{file}: {name}: parsed {wanted}, shown {shown}"

@@ -47,12 +47,18 @@ usm_status usm_opencl_context_create(usm_context *context, usm_error *error)
     }
     native->platform = platform;
     native->memory = weakest(context);
-    native->id =
-        platform->api->clCreateContext(properties, (cl_uint)context->n_devices, ids, NULL, NULL, &code);
+    bool foreign = context->foreign != NULL;
+    if (foreign) {
+        code = platform->api->clRetainContext(context->foreign);
+        native->id = code == CL_SUCCESS ? context->foreign : NULL;
+    } else {
+        native->id =
+            platform->api->clCreateContext(properties, (cl_uint)context->n_devices, ids, NULL, NULL, &code);
+    }
     free(ids);
     if (native->id == NULL) {
         free(native);
-        return usm_opencl_failed(error, code, "clCreateContext");
+        return usm_opencl_failed(error, code, foreign ? "clRetainContext" : "clCreateContext");
     }
     context->native = native;
     return USM_OK;
@@ -265,6 +271,7 @@ usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, us
     if (native->memory != USM_OPENCL_INTEL_USM || platform->alloc_info == NULL) {
         return USM_OK;
     }
+    info->asked = true;
     cl_int code =
         platform->alloc_info(native->id, pointer, CL_MEM_ALLOC_TYPE_INTEL, sizeof type, &type, NULL);
     if (code != CL_SUCCESS) {

@@ -50,6 +50,23 @@ static int64_t compare_clocks(const usm_opencl_platform *platform, cl_device_id 
     return difference;
 }
 
+/* Not in somebody else's queue, where the marker might wait for long. */
+static int64_t compare_clocks_of(const usm_queue *queue, const usm_opencl_queue *native)
+{
+    const usm_opencl_platform *platform = platform_of(queue);
+    const usm_opencl_device *device = usm_opencl_device_of(queue->device);
+    const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
+    cl_command_queue id = native->id;
+    if (queue->foreign != NULL && platform->api->clCreateCommandQueueWithProperties != NULL) {
+        id = platform->api->clCreateCommandQueueWithProperties(native->context, device->id, properties, NULL);
+    }
+    int64_t difference = id != NULL ? compare_clocks(platform, device->id, id) : 0;
+    if (id != native->id && id != NULL) {
+        platform->api->clReleaseCommandQueue(id);
+    }
+    return difference;
+}
+
 usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
 {
     const usm_opencl_platform *platform = platform_of(queue);
@@ -64,7 +81,7 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
             "OpenCL was used before this process was forked, and drivers do not survive that; start "
             "processes with multiprocessing's method 'spawn'");
     }
-    if (platform->api->clCreateCommandQueueWithProperties == NULL) {
+    if (queue->foreign == NULL && platform->api->clCreateCommandQueueWithProperties == NULL) {
         return usm_error_set(error, USM_VALUE, "%s is older than OpenCL 2.0", platform->name);
     }
     usm_opencl_queue *native = usm_calloc(1, sizeof *native);
@@ -76,16 +93,23 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
         free(native);
         return status;
     }
-    native->id = usm_opencl_spare_take(queue, native->context);
-    if (native->id == NULL) {
+    const char *function = "clCreateCommandQueueWithProperties";
+    if (queue->foreign != NULL) {
+        function = "clRetainCommandQueue";
+        code = platform->api->clRetainCommandQueue(queue->foreign);
+        native->id = code == CL_SUCCESS ? queue->foreign : NULL;
+    } else {
+        native->id = usm_opencl_spare_take(queue, native->context);
+    }
+    if (native->id == NULL && queue->foreign == NULL) {
         native->id =
             platform->api->clCreateCommandQueueWithProperties(native->context, device->id, properties, &code);
     }
     if (native->id == NULL) {
         free(native);
-        return usm_opencl_failed(error, code, "clCreateCommandQueueWithProperties");
+        return usm_opencl_failed(error, code, function);
     }
-    native->clock_ns = queue->profiling ? compare_clocks(platform, device->id, native->id) : 0;
+    native->clock_ns = queue->profiling ? compare_clocks_of(queue, native) : 0;
     /* Several, so that one stuck task does not stop the others of an out-of-order queue. */
     usm_worker_init(&native->worker, queue->in_order ? 1 : 4, NULL);
     queue->native = native;
@@ -131,7 +155,7 @@ bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int6
     bool point = command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER;
     bool copy = command->kind == USM_COMMAND_COPY && here && command->as.copy.nbytes <= RUN_NOW_BYTES;
     bool fill = command->kind == USM_COMMAND_FILL && here && command->as.fill.nbytes <= RUN_NOW_BYTES;
-    if (!(point || copy || fill) || usm_opencl_forked()) {
+    if (!(point || copy || fill) || usm_opencl_forked() || usm_queue_is_shared(queue)) {
         return false;
     }
     *start_ns = queue->profiling ? usm_clock_ns() : 0;
@@ -208,12 +232,37 @@ static cl_int enqueue_fill(const usm_queue *queue, const usm_command *command, c
                                               waits, id);
 }
 
+/*
+ * A point in the order. Where others enqueue too, theirs counts: in an out-of-order queue OpenCL's points
+ * with a list wait for the list alone, so one without a list goes into it; and a barrier holds up what they
+ * enqueue later.
+ */
+static cl_int enqueue_point(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
+                            const cl_event *waits, cl_event *id)
+{
+    const usm_opencl_api *api = platform_of(queue)->api;
+    cl_command_queue native = usm_opencl_queue_of(queue)->id;
+    if (!usm_queue_is_shared(queue)) {
+        return api->clEnqueueMarkerWithWaitList(native, n_waits, waits, id);
+    }
+    if (!queue->in_order && n_waits > 0) {
+        cl_int code = api->clEnqueueBarrierWithWaitList(native, n_waits, waits, NULL);
+        n_waits = 0;
+        waits = NULL;
+        if (code != CL_SUCCESS) {
+            return code;
+        }
+    }
+    return command->kind == USM_COMMAND_BARRIER
+               ? api->clEnqueueBarrierWithWaitList(native, n_waits, waits, id)
+               : api->clEnqueueMarkerWithWaitList(native, n_waits, waits, id);
+}
+
 usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *command, cl_uint n_waits,
                               const cl_event *waits, usm_error *error)
 {
     const usm_queue *queue = event->event.queue;
-    const usm_opencl_api *api = platform_of(queue)->api;
-    const char *function = "clEnqueueMarkerWithWaitList";
+    const char *function;
     cl_event id = NULL;
     cl_int code;
     waits = n_waits > 0 ? waits : NULL;
@@ -245,7 +294,8 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
             break;
         }
         default:
-            code = api->clEnqueueMarkerWithWaitList(usm_opencl_queue_of(queue)->id, n_waits, waits, &id);
+            function = "a point in the queue's order";
+            code = enqueue_point(queue, command, n_waits, waits, &id);
     }
     if (code != CL_SUCCESS) {
         return usm_opencl_failed(error, code, function);
@@ -427,7 +477,7 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_
     (void)queue;
     event->work.run = run_host;
     bool quick, known = collect(base, waits, &n, &quick);
-    event->quick = usm_opencl_is_quick(event, command) && known && quick;
+    event->quick = usm_opencl_is_quick(event, command) && known && quick && !usm_queue_is_shared(base->queue);
     usm_status status = keep_command(event, command, known && n == 0)
                             ? enqueue(event, waits, n, known, error)
                             : usm_error_memory(error, sizeof(usm_strided), "a copy's plan");

@@ -20,6 +20,7 @@ struct usm_opencl_spare {
     cl_context context;
     cl_device_id device;
     bool profiling;
+    bool shared; /* others may know it: held until the context ends, and never given out */
     usm_priority priority;
     int64_t put_ns;
 };
@@ -36,7 +37,8 @@ cl_command_queue usm_opencl_spare_take(const usm_queue *queue, cl_context contex
     pthread_mutex_lock(&lock);
     for (usm_opencl_spare **at = &native->spare; *at != NULL; at = &(*at)->next) {
         usm_opencl_spare *spare = *at;
-        if (spare->context == context && spare->device == usm_opencl_device_of(queue->device)->id &&
+        if (!spare->shared && spare->context == context &&
+            spare->device == usm_opencl_device_of(queue->device)->id &&
             spare->profiling == queue->profiling && spare->priority == queue->priority) {
             id = spare->id;
             *at = spare->next;
@@ -60,10 +62,18 @@ bool usm_opencl_spare_put(const usm_queue *queue)
         .context = usm_opencl_queue_of(queue)->context,
         .device = usm_opencl_device_of(queue->device)->id,
         .profiling = queue->profiling,
+        .shared = usm_queue_is_shared(queue),
         .priority = queue->priority,
         .put_ns = usm_clock_ns(),
     };
     pthread_mutex_lock(&lock);
+    for (const usm_opencl_spare *other = native->spare; other != NULL; other = other->next) {
+        if (other->id == spare->id) { /* adopted more than once: one count is enough */
+            pthread_mutex_unlock(&lock);
+            free(spare);
+            return false;
+        }
+    }
     spare->next = native->spare;
     native->spare = spare;
     pthread_mutex_unlock(&lock);

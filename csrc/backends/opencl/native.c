@@ -1,0 +1,162 @@
+/* Contexts and queues that other libraries made with the same driver. */
+#include "opencl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Of one context; more is no context at all. */
+enum { MOST_DEVICES = 1024 };
+
+void *usm_opencl_native_handle(usm_native what, const void *object)
+{
+    switch (what) {
+        case USM_NATIVE_DEVICE:
+            return usm_opencl_device_of(object)->id;
+        case USM_NATIVE_CONTEXT:
+            return usm_opencl_context_of(object)->id;
+        default:
+            return usm_opencl_queue_of(object)->id;
+    }
+}
+
+/* Can eight bytes be read there? Any number may come as a handle. */
+static bool is_readable(const void *pointer)
+{
+    unsigned char resident;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), address = (uintptr_t)pointer;
+    return address % sizeof(void *) == 0 && mincore((void *)(address - address % page), 1, &resident) == 0;
+}
+
+/*
+ * The platform that an object is of. Every object of a driver that a loader can list begins with the address
+ * of the driver's table of functions (cl_khr_icd), the platform too; so it does not matter which loader the
+ * other library uses, or whether we opened the driver without one. NULL for anything else.
+ */
+static const usm_opencl_platform *platform_of_handle(const void *handle)
+{
+    const usm_backend_report *report = usm_backend_start(usm_backend_index("opencl", 6));
+    if (handle == NULL || !is_readable(handle)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < report->n_devices; i++) {
+        const usm_opencl_platform *platform = usm_opencl_device_of(report->devices[i])->platform;
+        if (*(void *const *)handle == *(void *const *)platform->id) {
+            return platform;
+        }
+    }
+    return NULL;
+}
+
+static usm_status refuse(const void *handle, const char *what, cl_int code, usm_error *error)
+{
+    return usm_error_driver(error, USM_DRIVER, "opencl", code, usm_opencl_name(code),
+                            "%p is no %s of an OpenCL driver that usmpy has opened (%s); usmpy.diagnose() "
+                            "lists them",
+                            handle, what, usm_opencl_name(code));
+}
+
+/*
+ * Not every driver tells objects of different kinds apart: what it answers must make sense before more is
+ * asked or any count is taken.
+ */
+static usm_status inspect_context(const usm_opencl_platform *platform, cl_context context,
+                                  usm_native_facts *facts, usm_error *error)
+{
+    const usm_opencl_api *api = platform->api;
+    cl_uint n = 0;
+    size_t size = 0;
+    cl_int code = api->clGetContextInfo(context, CL_CONTEXT_NUM_DEVICES, sizeof n, &n, NULL);
+    if (code == CL_SUCCESS) {
+        code = api->clGetContextInfo(context, CL_CONTEXT_DEVICES, 0, NULL, &size);
+    }
+    if (code == CL_SUCCESS && (n == 0 || n > MOST_DEVICES || size != n * sizeof(cl_device_id))) {
+        code = CL_INVALID_CONTEXT;
+    }
+    if (code == CL_SUCCESS) {
+        facts->devices = malloc(size);
+        if (facts->devices == NULL) {
+            return usm_error_memory(error, size, "a list of devices");
+        }
+        facts->n_devices = n;
+        code = api->clGetContextInfo(context, CL_CONTEXT_DEVICES, size, facts->devices, NULL);
+    }
+    for (size_t i = 0; code == CL_SUCCESS && i < n; i++) {
+        if (platform_of_handle(facts->devices[i]) != platform) {
+            code = CL_INVALID_CONTEXT;
+        }
+    }
+    return code == CL_INVALID_CONTEXT ? refuse(context, "cl_context", code, error)
+           : code != CL_SUCCESS       ? usm_opencl_failed(error, code, "clGetContextInfo")
+                                      : USM_OK;
+}
+
+/* As cl_khr_priority_hints had it at creation; drivers before OpenCL 3.0 cannot tell. */
+static usm_priority priority_of(const usm_opencl_api *api, cl_command_queue queue)
+{
+    cl_queue_properties pairs[32];
+    size_t size = 0;
+    if (api->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES_ARRAY, sizeof pairs, pairs, &size) !=
+        CL_SUCCESS) {
+        return USM_PRIORITY_NORMAL;
+    }
+    for (size_t i = 0; i + 1 < size / sizeof *pairs && pairs[i] != 0; i += 2) {
+        if (pairs[i] == CL_QUEUE_PRIORITY_KHR) {
+            return pairs[i + 1] == CL_QUEUE_PRIORITY_HIGH_KHR  ? USM_PRIORITY_HIGH
+                   : pairs[i + 1] == CL_QUEUE_PRIORITY_LOW_KHR ? USM_PRIORITY_LOW
+                                                               : USM_PRIORITY_NORMAL;
+        }
+    }
+    return USM_PRIORITY_NORMAL;
+}
+
+static usm_status inspect_queue(const usm_opencl_platform *platform, cl_command_queue queue,
+                                usm_native_facts *facts, usm_error *error)
+{
+    const usm_opencl_api *api = platform->api;
+    cl_command_queue_properties bits = 0;
+    cl_int code =
+        api->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof facts->context, &facts->context, NULL);
+    if (code == CL_SUCCESS) {
+        code = api->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof facts->device, &facts->device, NULL);
+    }
+    if (code == CL_SUCCESS) {
+        code = api->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof bits, &bits, NULL);
+    }
+    if (code == CL_SUCCESS &&
+        (platform_of_handle(facts->context) != platform || platform_of_handle(facts->device) != platform)) {
+        code = CL_INVALID_COMMAND_QUEUE;
+    }
+    if (code == CL_INVALID_COMMAND_QUEUE) {
+        return refuse(queue, "cl_command_queue", code, error);
+    }
+    if (code != CL_SUCCESS) {
+        return usm_opencl_failed(error, code, "clGetCommandQueueInfo");
+    }
+    if ((bits & CL_QUEUE_ON_DEVICE) != 0) {
+        return usm_error_set(error, USM_VALUE,
+                             "%p is a queue on the device, which takes work from kernels alone",
+                             (void *)queue);
+    }
+    facts->options = (usm_queue_options){
+        .in_order = (bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0,
+        .profiling = (bits & CL_QUEUE_PROFILING_ENABLE) != 0,
+        .priority = priority_of(api, queue),
+    };
+    return USM_OK;
+}
+
+usm_status usm_opencl_native_inspect(usm_native what, void *handle, usm_native_facts *facts, usm_error *error)
+{
+    if (usm_opencl_forked()) {
+        return usm_opencl_after_fork(error);
+    }
+    const usm_opencl_platform *platform = platform_of_handle(handle);
+    if (what == USM_NATIVE_CONTEXT) {
+        return platform == NULL ? refuse(handle, "cl_context", CL_INVALID_CONTEXT, error)
+                                : inspect_context(platform, handle, facts, error);
+    }
+    return platform == NULL ? refuse(handle, "cl_command_queue", CL_INVALID_COMMAND_QUEUE, error)
+                            : inspect_queue(platform, handle, facts, error);
+}

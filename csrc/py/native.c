@@ -1,0 +1,197 @@
+/* Devices, contexts and queues that other libraries made with the same driver, and ours for them. */
+#include "native.h"
+
+#include "args.h"
+#include "deferred.h"
+#include "errors.h"
+#include "keep.h"
+
+/* backend= : a backend that works and has native objects. NULL with an exception. */
+static const usm_backend *parse_backend(usmpy_state *state, PyObject *name, const char *function)
+{
+    if (!PyUnicode_Check(name)) {
+        return (const usm_backend *)PyErr_Format(PyExc_TypeError,
+                                                 "%s(): backend is a %s; a name such as 'opencl' is allowed",
+                                                 function, Py_TYPE(name)->tp_name);
+    }
+    Py_ssize_t length;
+    const char *text = PyUnicode_AsUTF8AndSize(name, &length);
+    if (text == NULL) {
+        return NULL;
+    }
+    int index = usm_backend_index(text, (size_t)length);
+    if (index < 0) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s(): backend is %R; 'opencl', 'level_zero' or 'cuda' is allowed (the host has no "
+                     "native objects)",
+                     function, name);
+        return NULL;
+    }
+    const usm_backend_report *report;
+    Py_BEGIN_ALLOW_THREADS
+        report = usm_backend_start(index);
+    Py_END_ALLOW_THREADS
+    if (report->absent != NULL) {
+        PyErr_SetString(report->broken ? state->usm_error : state->backend_unavailable, report->absent);
+        return NULL;
+    }
+    if (report->backend->native_inspect == NULL) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s(): backend %R has no native objects: its queues are threads of this process",
+                     function, name);
+        return NULL;
+    }
+    return report->backend;
+}
+
+/* handle= : an int, or an object whose int_ptr is one (PyOpenCL's). NULL with an exception. */
+static void *parse_handle(usmpy_state *state, PyObject *object, const char *function)
+{
+    PyObject *number = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
+    if (number == NULL && !PyErr_Occurred()) {
+        number = PyObject_GetAttr(object, state->names[USMPY_int_ptr]);
+        if (number == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            PyErr_Clear();
+        }
+    }
+    if (number == NULL || !PyLong_Check(number)) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_TypeError,
+                         "%s(): handle is a %s; an int, or an object with an int_ptr, is allowed", function,
+                         Py_TYPE(object)->tp_name);
+        }
+        Py_XDECREF(number);
+        return NULL;
+    }
+    unsigned long long value = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError)) {
+        PyErr_Clear();
+        value = 0;
+    }
+    if (value == 0 && !PyErr_Occurred()) {
+        PyErr_Format(PyExc_ValueError, "%s(): handle is %S; the address of a driver's object is allowed",
+                     function, number);
+    }
+    Py_DECREF(number);
+    return (void *)(uintptr_t)value;
+}
+
+typedef struct request {
+    const usm_backend *backend;
+    void *handle;
+    PyObject *owner; /* borrowed; NULL for none */
+} request;
+
+static int parse(usmpy_state *state, const usmpy_signature *signature, PyObject *const *args,
+                 Py_ssize_t nargs, PyObject *kwnames, request *request)
+{
+    PyObject *out[3] = {NULL, NULL, NULL};
+    if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
+        return -1;
+    }
+    usmpy_deferred_poll();
+    request->backend = parse_backend(state, out[0], signature->function);
+    request->handle = request->backend == NULL ? NULL : parse_handle(state, out[1], signature->function);
+    request->owner = usmpy_given(out[2]) ? out[2] : NULL;
+    return request->handle == NULL ? -1 : 0;
+}
+
+PyObject *usmpy_device_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"from_native", 2, 2, 0, 2, {USMPY_backend, USMPY_handle}};
+    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
+    request request;
+    usm_device *device;
+    usm_error error;
+    if (parse(state, &signature, args, nargs, kwnames, &request) < 0) {
+        return NULL;
+    }
+    usm_status status = usm_device_adopt(request.backend, request.handle, &device, &error);
+    return status == USM_OK ? usmpy_device_wrap(state, device, NULL) : usmpy_raise(state, status, &error);
+}
+
+PyObject *usmpy_context_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames)
+{
+    static const usmpy_signature signature = {
+        "from_native", 3, 2, 0, 2, {USMPY_backend, USMPY_handle, USMPY_owner}};
+    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
+    request request;
+    usm_context *context;
+    usm_keep *keeps = NULL;
+    usm_error error;
+    usm_status status;
+    if (parse(state, &signature, args, nargs, kwnames, &request) < 0 ||
+        (request.owner != NULL && usmpy_keep_object(&keeps, request.owner) < 0)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+        status = usm_context_adopt(request.backend, request.handle, &context, &error);
+    Py_END_ALLOW_THREADS
+    if (status != USM_OK) {
+        usmpy_keep_drop(keeps);
+        return usmpy_raise(state, status, &error);
+    }
+    if (keeps != NULL && !usm_context_keep(context, keeps, usmpy_keep_is_same)) {
+        usmpy_keep_drop(keeps);
+    }
+    PyObject *self = usmpy_context_wrap(state, context);
+    usm_context_release(context);
+    return self;
+}
+
+PyObject *usmpy_queue_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {
+        "from_native", 3, 2, 0, 2, {USMPY_backend, USMPY_handle, USMPY_owner}};
+    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
+    request request;
+    usm_queue *queue;
+    usm_keep *keeps = NULL;
+    usm_error error;
+    usm_status status;
+    if (parse(state, &signature, args, nargs, kwnames, &request) < 0 ||
+        (request.owner != NULL && usmpy_keep_object(&keeps, request.owner) < 0)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+        status = usm_queue_adopt(request.backend, request.handle, keeps, &queue, &error);
+    Py_END_ALLOW_THREADS
+    if (status != USM_OK) {
+        usmpy_keep_drop(keeps);
+        return usmpy_raise(state, status, &error);
+    }
+    return usmpy_queue_wrap(state, queue);
+}
+
+static PyObject *handle_of(const usm_backend *backend, usm_native what, const void *object)
+{
+    if (backend->native_handle == NULL) {
+        Py_RETURN_NONE;
+    }
+    return PyLong_FromVoidPtr(backend->native_handle(what, object));
+}
+
+PyObject *usmpy_device_native_handle(PyObject *self, void *unused)
+{
+    (void)unused;
+    const usm_device *device = ((usmpy_device *)self)->device;
+    return handle_of(device->backend, USM_NATIVE_DEVICE, device);
+}
+
+PyObject *usmpy_context_native_handle(PyObject *self, void *unused)
+{
+    (void)unused;
+    const usm_context *context = ((usmpy_context *)self)->context;
+    return handle_of(context->backend, USM_NATIVE_CONTEXT, context);
+}
+
+PyObject *usmpy_queue_native_handle(PyObject *self, void *unused)
+{
+    (void)unused;
+    void *handle = usm_queue_handle(usmpy_queue_of(self));
+    if (handle == NULL) {
+        Py_RETURN_NONE;
+    }
+    return PyLong_FromVoidPtr(handle);
+}

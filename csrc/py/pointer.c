@@ -1,0 +1,415 @@
+/* Arrays over memory that another library allocated from the same driver, given by its address. */
+#include "native.h"
+
+#include "args.h"
+#include "array.h"
+#include "deferred.h"
+#include "errors.h"
+#include "lock.h"
+
+#include "../core/dltensor.h"
+
+#include <stdlib.h>
+
+/* What an array over somebody's memory is to be. */
+typedef struct claim {
+    void *address;
+    int ndim;
+    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
+    usm_dtype dtype;
+    int kind; /* usm_kind; -1: as the driver says */
+    bool writable;
+    bool usm;        /* its producer says that it is unified shared memory, of whatever kind */
+    PyObject *queue; /* Queue object, borrowed */
+    PyObject *owner; /* borrowed; NULL for none */
+} claim;
+
+static void release_owner(void *holder)
+{
+    if (PyGILState_Check() && !usmpy_is_finalizing()) {
+        usm_deferred *node = holder; /* no need to put it off */
+        node->run(node);
+    } else {
+        usmpy_deferred_release(holder);
+    }
+}
+
+/* A number of the driver's, of any size that an address has. 0, or -1 with an exception. */
+static int parse_address(PyObject *argument, void **address)
+{
+    PyObject *number = PyNumber_Index(argument);
+    if (number == NULL) {
+        PyErr_Format(PyExc_TypeError, "address is a %s; an int is allowed", Py_TYPE(argument)->tp_name);
+        return -1;
+    }
+    unsigned long long value = PyLong_AsUnsignedLongLong(number);
+    Py_DECREF(number);
+    if (value == (unsigned long long)-1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_ValueError, "address is %R, which is no address", argument);
+        return -1;
+    }
+    *address = (void *)(uintptr_t)value;
+    return 0;
+}
+
+/* strides= in elements, one for each axis; compact where it is NULL or None. 0 or -1. */
+static int parse_strides(PyObject *argument, claim *claim)
+{
+    if (!usmpy_given(argument)) {
+        usm_layout_compact(claim->ndim, claim->shape, 'C', claim->strides);
+        return 0;
+    }
+    if (usm_dtype_is_packed(claim->dtype)) {
+        PyErr_Format(PyExc_ValueError, "dtype %s packs several elements into a byte, so strides must be None",
+                     usm_dtype_table[claim->dtype].name);
+        return -1;
+    }
+    int n = usmpy_parse_shape(argument, claim->strides, "strides");
+    if (n >= 0 && n != claim->ndim) {
+        PyErr_Format(PyExc_ValueError, "strides has %d entries and shape has %d", n, claim->ndim);
+        return -1;
+    }
+    return n < 0 ? -1 : 0;
+}
+
+/* Bytes that the elements span, from *low to *high relative to the address. */
+static usm_status span(const claim *claim, int64_t *low, int64_t *high, usm_error *error)
+{
+    const usm_dtype_info *info = &usm_dtype_table[claim->dtype];
+    int64_t size;
+    usm_status status = usm_layout_size(claim->ndim, claim->shape, info->itemsize, &size, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    *low = 0;
+    *high = usm_dtype_nbytes(claim->dtype, size);
+    if (!usm_dtype_is_packed(claim->dtype) &&
+        !usm_layout_span(claim->ndim, claim->shape, claim->strides, info->itemsize, low, high)) {
+        return usm_error_set(error, USM_VALUE, "shape and strides reach beyond any address");
+    }
+    if (*high == *low) {
+        return USM_OK;
+    }
+    if (claim->address == NULL) {
+        return usm_error_set(error, USM_VALUE, "address is 0; only an array without elements may lie there");
+    }
+    int alignment = info->kind == USM_KIND_COMPLEX ? info->itemsize / 2 : info->itemsize;
+    if ((uintptr_t)claim->address % (unsigned)alignment != 0) {
+        return usm_error_set(error, USM_VALUE,
+                             "address %p is not aligned to the %d bytes that an element of %s needs",
+                             claim->address, alignment, info->name);
+    }
+    return USM_OK;
+}
+
+static bool has_kind(const usm_device_info *info, usm_kind kind)
+{
+    return kind == USM_DEVICE   ? info->has_usm_device
+           : kind == USM_SHARED ? info->has_usm_shared
+                                : info->has_usm_host;
+}
+
+/* The driver knows the memory: it must be what was claimed, all of it, and in reach of the queue. */
+static usm_status check_known(claim *claim, const usm_pointer_info *info, int64_t low, int64_t high,
+                              usm_place **place, usm_error *error)
+{
+    const usm_queue *queue = usmpy_queue_of(claim->queue);
+    uintptr_t address = (uintptr_t)claim->address, base = (uintptr_t)info->base;
+    if (claim->kind >= 0 && (usm_kind)claim->kind != info->kind) {
+        return usm_error_set(error, USM_VALUE, "usm_type is '%s', and the driver says that %p is %s memory",
+                             usm_kind_name((usm_kind)claim->kind), claim->address, usm_kind_name(info->kind));
+    }
+    claim->kind = (int)info->kind;
+    if (info->size > 0 &&
+        (address + (uintptr_t)low < base || address + (uintptr_t)high > base + info->size)) {
+        return usm_error_set(error, USM_VALUE,
+                             "the elements lie from byte %lld to byte %lld of an allocation of %zu bytes",
+                             (long long)(address - base) + (long long)low,
+                             (long long)(address - base) + (long long)high, info->size);
+    }
+    usm_status status = usm_context_place(queue->context, info->device, place, error);
+    if (status == USM_OK && *place != queue->place && info->kind != USM_HOST &&
+        queue->backend->memory_connection(*place, queue->place) != USM_CONNECTION_UNIFIED) {
+        return usm_error_set(error, USM_VALUE, "%p is memory of %s, which %s cannot use in place",
+                             claim->address, info->device->info.name, queue->device->info.name);
+    }
+    return status;
+}
+
+/* Whose memory is it, and of which kind? *place is where it is. */
+static usm_status identify(claim *claim, int64_t low, int64_t high, usm_place **place, usm_error *error)
+{
+    const usm_queue *queue = usmpy_queue_of(claim->queue);
+    usm_pointer_info info = {.device = NULL};
+    *place = queue->place;
+    if (queue->backend->memory_query == NULL) {
+        claim->kind = claim->kind >= 0 ? claim->kind : USM_HOST;
+        return USM_OK;
+    }
+    usm_status status = queue->backend->memory_query(queue->context, claim->address, &info, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    if (info.device != NULL) {
+        return check_known(claim, &info, low, high, place, error);
+    }
+    if (claim->usm && !info.asked) {
+        claim->kind = queue->device->info.has_usm_shared ? USM_SHARED : USM_DEVICE;
+    }
+    if (claim->kind < 0) {
+        return usm_error_set(error, USM_VALUE,
+                             "the driver does not know %p as unified shared memory of the queue's context; "
+                             "for SVM, of which no driver can be asked, give usm_type",
+                             claim->address);
+    }
+    if (!has_kind(&queue->device->info, (usm_kind)claim->kind)) {
+        return usm_error_set(error, USM_VALUE, "usm_type is '%s', and %s has no such memory",
+                             usm_kind_name((usm_kind)claim->kind), queue->device->info.name);
+    }
+    return USM_OK;
+}
+
+/* Work that others have enqueued on the memory, in the same driver's queue, comes first. */
+static usm_status mark(const claim *claim, usm_alloc *alloc, usm_error *error)
+{
+    usm_queue *queue = usmpy_queue_of(claim->queue);
+    const usm_command command = {.kind = USM_COMMAND_MARKER};
+    const usm_access access = {alloc, USM_READ_WRITE};
+    const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
+    return usm_queue_is_shared(queue) ? usm_queue_submit(queue, &submission, NULL, error) : USM_OK;
+}
+
+static PyObject *make(usmpy_state *state, claim *claim)
+{
+    int64_t low, high;
+    usm_error error;
+    usm_place *place = usmpy_queue_of(claim->queue)->place;
+    void *holder = NULL;
+    usm_status status = span(claim, &low, &high, &error);
+    if (status == USM_OK && high > low) {
+        status = identify(claim, low, high, &place, &error);
+    }
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    usmpy_array *array = usmpy_array_new(state, claim->ndim);
+    if (array == NULL) {
+        return NULL;
+    }
+    if (claim->owner != NULL) {
+        holder = usmpy_deferred_hold(Py_NewRef(claim->owner));
+        if (holder == NULL) {
+            Py_DECREF(claim->owner);
+            Py_DECREF(array);
+            return PyErr_NoMemory();
+        }
+    }
+    status = usm_alloc_import(place, claim->kind >= 0 ? (usm_kind)claim->kind : USM_DEVICE,
+                              high > low ? (char *)claim->address + low : NULL, (size_t)(high - low), holder,
+                              holder == NULL ? NULL : release_owner, &array->alloc, &error);
+    if (status != USM_OK) {
+        if (holder != NULL) {
+            release_owner(holder);
+        }
+    } else {
+        status = mark(claim, array->alloc, &error);
+    }
+    if (status != USM_OK) {
+        Py_DECREF(array);
+        return usmpy_raise(state, status, &error);
+    }
+    for (int i = 0; i < claim->ndim; i++) {
+        usmpy_shape(array)[i] = claim->shape[i];
+        usmpy_strides(array)[i] = claim->strides[i];
+    }
+    array->data = claim->address;
+    array->queue = Py_NewRef(claim->queue);
+    array->dtype = (uint8_t)claim->dtype;
+    array->flags = claim->writable ? USMPY_WRITABLE : 0;
+    usmpy_array_finish(array);
+    return (PyObject *)array;
+}
+
+PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"from_pointer",
+                                              8,
+                                              3,
+                                              0,
+                                              2,
+                                              {USMPY_address, USMPY_shape, USMPY_dtype, USMPY_strides,
+                                               USMPY_queue, USMPY_usm_type, USMPY_owner, USMPY_readonly},
+                                              4};
+    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
+    PyObject *out[8];
+    claim claim;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    if (!Py_IS_TYPE(out[4], state->queue_type)) {
+        return PyErr_Format(PyExc_TypeError, "queue is a %s; a Queue is allowed", Py_TYPE(out[4])->tp_name);
+    }
+    claim.queue = out[4];
+    claim.owner = usmpy_given(out[6]) ? out[6] : NULL;
+    claim.dtype = usmpy_default_float(usmpy_queue_of(out[4])->device);
+    claim.kind = -1;
+    int readonly = usmpy_bool(out[7], 0, "from_pointer", "readonly");
+    if (readonly < 0 || parse_address(out[0], &claim.address) < 0 ||
+        (claim.ndim = usmpy_parse_shape(out[1], claim.shape, "shape")) < 0 ||
+        (usmpy_given(out[2]) && usmpy_dtype_convert(state, out[2], &claim.dtype) < 0) ||
+        (usmpy_given(out[5]) && (claim.kind = usmpy_kind(out[5], -1)) < 0) ||
+        parse_strides(out[3], &claim) < 0) {
+        return NULL;
+    }
+    claim.writable = readonly == 0;
+    claim.usm = false;
+    return make(state, &claim);
+}
+
+/* The members of the interface's dict that matter here. Borrowed from `dict`. */
+typedef struct sycl_interface {
+    PyObject *data, *shape, *strides, *offset, *typestr, *object;
+} sycl_interface;
+
+/* One member; NULL without an exception where it is not there and need not be. */
+static int get_member(PyObject *dict, const char *name, bool required, PyObject **out)
+{
+    PyObject *key = PyUnicode_FromString(name);
+    *out = key == NULL ? NULL : PyDict_GetItemWithError(dict, key);
+    Py_XDECREF(key);
+    if (*out == NULL && required && !PyErr_Occurred()) {
+        PyErr_Format(PyExc_BufferError, "__sycl_usm_array_interface__ has no '%s'", name);
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* A type string of NumPy's, such as "<f4", in this machine's order of bytes. */
+static int parse_typestr(PyObject *typestr, usm_dtype *dtype)
+{
+    const char *text = PyUnicode_Check(typestr) ? PyUnicode_AsUTF8(typestr) : "";
+    if (text == NULL) {
+        return -1;
+    }
+    static const struct {
+        char letter;
+        uint8_t code;
+    } kinds[] = {{'i', kDLInt}, {'u', kDLUInt}, {'f', kDLFloat}, {'c', kDLComplex}, {'b', kDLBool}};
+    *dtype = USM_NO_DTYPE;
+    if (text[0] == '<' || text[0] == '|' || text[0] == '=') {
+        long size = text[1] == '\0' ? 0 : strtol(text + 2, NULL, 10);
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+            if (text[1] == kinds[i].letter && size >= 1 && size <= 16) {
+                *dtype = usm_dtype_from_dlpack(kinds[i].code, (uint8_t)(8 * size));
+            }
+        }
+    }
+    if (*dtype == USM_NO_DTYPE) {
+        PyErr_Format(
+            PyExc_BufferError,
+            "__sycl_usm_array_interface__ has the typestr %R; bool, integers, float16 to float64 and "
+            "complex numbers in native byte order can be taken",
+            typestr);
+        return -1;
+    }
+    return 0;
+}
+
+/* syclobj: whose memory it is. New reference to a Queue. */
+static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
+{
+    if (Py_IS_TYPE(object, state->queue_type) || Py_IS_TYPE(object, state->device_type) ||
+        PyUnicode_Check(object)) {
+        return usmpy_queue_from(state, object, "syclobj");
+    }
+    if (!Py_IS_TYPE(object, state->context_type)) {
+        return PyErr_Format(
+            PyExc_BufferError,
+            "__sycl_usm_array_interface__ has a %s as 'syclobj'; a Queue, Device or Context of usmpy, or a filter "
+            "string, can be taken (Queue.from_native makes one of other libraries' queues)",
+            Py_TYPE(object)->tp_name);
+    }
+    usm_context *context = ((usmpy_context *)object)->context;
+    usm_place *place;
+    usm_queue *queue;
+    usm_error error;
+    usm_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status = usm_context_place(context, context->devices[0], &place, &error);
+        if (status == USM_OK) {
+            status = usm_place_queue(place, &queue, &error);
+        }
+    Py_END_ALLOW_THREADS
+    return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
+}
+
+/* Fills the claim but for the queue and the owner. 0 or -1. */
+static int parse_interface(const sycl_interface *interface, claim *claim)
+{
+    Py_ssize_t offset = 0;
+    PyObject *data = interface->data;
+    if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {
+        PyErr_Format(PyExc_BufferError,
+                     "__sycl_usm_array_interface__ has %R as 'data'; (pointer, read-only) is needed", data);
+        return -1;
+    }
+    int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
+    if (readonly < 0 || parse_address(PyTuple_GET_ITEM(data, 0), &claim->address) < 0 ||
+        parse_typestr(interface->typestr, &claim->dtype) < 0 ||
+        (claim->ndim = usmpy_parse_shape(interface->shape, claim->shape, "shape")) < 0 ||
+        parse_strides(interface->strides, claim) < 0) {
+        return -1;
+    }
+    if (usmpy_given(interface->offset)) {
+        offset = PyNumber_AsSsize_t(interface->offset, PyExc_OverflowError);
+        if (offset == -1 && PyErr_Occurred()) {
+            return -1;
+        }
+    }
+    int itemsize = usm_dtype_table[claim->dtype].itemsize;
+    if (offset < -(PY_SSIZE_T_MAX / itemsize) || offset > PY_SSIZE_T_MAX / itemsize) {
+        PyErr_Format(PyExc_BufferError, "__sycl_usm_array_interface__ has an 'offset' of %zd elements",
+                     offset);
+        return -1;
+    }
+    claim->address = (void *)((uintptr_t)claim->address + (uintptr_t)(offset * itemsize));
+    claim->writable = readonly == 0;
+    claim->kind = -1;
+    claim->usm = true;
+    return 0;
+}
+
+PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object)
+{
+    sycl_interface interface;
+    claim claim;
+    PyObject *dict = PyObject_GetAttr(object, state->sycl_interface);
+    if (dict == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            PyErr_Clear();
+        }
+        return NULL;
+    }
+    PyObject *array = NULL, *queue = NULL;
+    if (!PyDict_Check(dict)) {
+        PyErr_Format(PyExc_BufferError, "__sycl_usm_array_interface__ is a %s; a dict is needed",
+                     Py_TYPE(dict)->tp_name);
+    } else if (get_member(dict, "data", true, &interface.data) == 0 &&
+               get_member(dict, "shape", true, &interface.shape) == 0 &&
+               get_member(dict, "strides", false, &interface.strides) == 0 &&
+               get_member(dict, "offset", false, &interface.offset) == 0 &&
+               get_member(dict, "typestr", true, &interface.typestr) == 0 &&
+               get_member(dict, "syclobj", true, &interface.object) == 0 &&
+               parse_interface(&interface, &claim) == 0) {
+        queue = queue_of_syclobj(state, interface.object);
+    }
+    if (queue != NULL) {
+        claim.queue = queue;
+        claim.owner = object;
+        array = make(state, &claim);
+    }
+    Py_XDECREF(queue);
+    Py_DECREF(dict);
+    return array;
+}
