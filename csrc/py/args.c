@@ -60,7 +60,7 @@ static int put_positional(const usmpy_signature *signature, PyObject *const *arg
 static int check_required(usmpy_state *state, const usmpy_signature *signature, PyObject **out)
 {
     for (int i = 0; i < signature->n; i++) {
-        bool required = i < signature->n_required || (i != 0 && i == signature->also);
+        bool required = i < (signature->n_required & 15) || (i != 0 && i == signature->n_required >> 4);
         if (required && out[i] == NULL) {
             PyErr_Format(PyExc_TypeError, "%s() missing required argument '%U'", signature->function,
                          name_of(state, signature, i));

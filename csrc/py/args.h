@@ -9,12 +9,14 @@
 /*
  * Parameters in order: the first n_positional may be given by position, the first n_only by position alone
  * (their names matter for messages only), the first n_required must be given, the others are keyword-only.
+ * "2 | USMPY_AND(4)" as n_required: one more that must be given, by its name.
  */
+#define USMPY_AND(index) ((index) << 4)
+
 typedef struct usmpy_signature {
     const char *function;
     uint8_t n, n_positional, n_only, n_required;
     uint8_t names[USMPY_MAX_PARAMETERS]; /* usmpy_name */
-    uint8_t also;                        /* index of one more that must be given, by its name; 0: none */
 } usmpy_signature;
 
 /*
@@ -27,8 +29,7 @@ int usmpy_parse_slow(usmpy_state *state, const usmpy_signature *signature, PyObj
 static inline int usmpy_parse(usmpy_state *state, const usmpy_signature *signature, PyObject *const *args,
                               Py_ssize_t nargs, PyObject *kwnames, PyObject **out)
 {
-    if (kwnames == NULL && signature->also == 0 && nargs >= signature->n_required &&
-        nargs <= signature->n_positional) {
+    if (kwnames == NULL && nargs >= signature->n_required && nargs <= signature->n_positional) {
         for (Py_ssize_t i = 0; i < signature->n; i++) {
             out[i] = i < nargs ? args[i] : NULL;
         }

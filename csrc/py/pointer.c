@@ -237,10 +237,9 @@ PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssi
                                               8,
                                               3,
                                               0,
-                                              2,
+                                              2 | USMPY_AND(4),
                                               {USMPY_address, USMPY_shape, USMPY_dtype, USMPY_strides,
-                                               USMPY_queue, USMPY_usm_type, USMPY_owner, USMPY_readonly},
-                                              4};
+                                               USMPY_queue, USMPY_usm_type, USMPY_owner, USMPY_readonly}};
     usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
     PyObject *out[8];
     claim claim;

@@ -193,7 +193,7 @@ def test_arrays_are_iterable_as_the_stub_says():
 # The C parsers have their own table of parameters; the text that help() shows must agree with it.
 PARSER = re.compile(
     r"usmpy_signature signature = \{\s*\"(?P<name>\w+)\",\s*(?P<n>\d+),\s*(?P<positional>\d+),"
-    r"\s*(?P<only>\d+),\s*(?P<required>\d+),\s*\{(?P<names>[^}]*)\}(?:,\s*(?P<also>\d+))?"
+    r"\s*(?P<only>\d+),\s*(?P<required>\d+)(?: \| USMPY_AND\((?P<also>\d+)\))?,\s*\{(?P<names>[^}]*)\}"
 )
 MACROS = {"SHAPED_SIGNATURE": r"SHAPED_SIGNATURE\(name\)", "LIKE_SIGNATURE": r"LIKE_SIGNATURE\(name\)"}
 
@@ -214,7 +214,9 @@ def parsers():
                 )
         for match in PARSER.finditer(text):
             names = [name.strip().removeprefix("USMPY_") for name in match["names"].split(",")]
-            required = names[: int(match["required"])] + ([names[int(match["also"])]] if match["also"] else [])
+            required = names[: int(match["required"])] + (
+                [names[int(match["also"])]] if match["also"] else []
+            )
             numbers = [int(match[key]) for key in ("positional", "only")]
             found.append((path.name, match["name"], *numbers, required, names))
     return found
