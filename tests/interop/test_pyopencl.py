@@ -313,7 +313,7 @@ def test_counts_go_back(peer, order):
     del theirs, context, peer.queue, peer.context
     gc.collect()
     usmpy.copyto(x, usmpy.full(100, 2, dtype="float32", queue=queue))
-    assert view.tolist() == x.tolist() == [2.0] * 100
+    assert x.tolist() == view.tolist() == [2.0] * 100
     again = cl.Context.from_int_ptr(handle)  # held here alone until now
     assert again.devices == [peer.device]
     del queue, adopted, x, view
