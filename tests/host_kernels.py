@@ -72,8 +72,9 @@ class Kernel:
             for p in self.parameters
         ]
 
-    def __call__(self, size, *given, local=None, boxes=1):
-        """Runs it for the range, cut along the last dimension of more than one unit into so many boxes."""
+    def __call__(self, size, *given, local=None, boxes=1, box=None):
+        """Runs it for the range, cut along the last dimension of more than one unit into so many boxes, or for
+        the one-dimensional box that is given."""
         assert len(given) == len(self.parameters)
         kept, pointers = [], (ctypes.c_void_p * max(len(given), 1))()
         for i, (value, p) in enumerate(zip(given, self.parameters, strict=True)):
@@ -101,6 +102,8 @@ class Kernel:
         for parts in itertools.product(*(range(n) for n in cut)):
             lo = [u * p // c for u, p, c in zip(units, parts, cut, strict=True)]
             hi = [u * (p + 1) // c for u, p, c in zip(units, parts, cut, strict=True)]
+            if box is not None:
+                lo[0], hi[0] = box
             status = self.row.run(pointers, SIZES(*whole), SIZES(*local), SIZES(*lo), SIZES(*hi))
             if status:
                 raise MemoryError

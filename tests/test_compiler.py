@@ -37,6 +37,34 @@ def test_the_declarations_are_those_of_the_host_backend():
     assert f"#define USMPY_KERNELS_VERSION {_entry.VERSION}\n" in header
 
 
+FAR = """
+kernel void f(global ulong *x, ulong start)
+{
+    x[get_global_id(0) - start] = get_global_id(0);
+}
+kernel void g(global ulong *x, ulong start)
+{
+    local ulong t[4];
+    size_t l = get_local_id(0);
+    t[l] = get_global_id(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    x[get_global_id(0) - start] = t[3 - l] * 10 + get_group_id(0) % 2;
+}
+"""
+
+
+@pytest.mark.parametrize("start", [2**31 - 8, 2**31, 2**32 - 4, 2**40])
+def test_ids_may_be_large(start):
+    x = np.zeros(16, "u8")
+    library = build(FAR)
+    library.f(2**41, x, start, box=(start, start + 16))
+    np.testing.assert_array_equal(x, np.arange(start, start + 16, dtype="u8"))
+    library.g(2**41, x, start, local=4, box=(start // 4, start // 4 + 4))
+    ids = np.arange(start, start + 16, dtype="u8").reshape(4, 4)[:, ::-1]
+    groups = np.arange(start // 4, start // 4 + 4, dtype="u8")[:, None]
+    np.testing.assert_array_equal(x.reshape(4, 4), ids * 10 + groups % 2)
+
+
 SAXPY = """
 kernel void saxpy(global const float *x, global float *y, float a)
 {

@@ -3,8 +3,8 @@ loop that vectorises, before what comes next.
 
 A loop or a branch with a barrier in it is taken by all work-items of a group or by none, so its condition is
 computed for all, and the last one's answer is everybody's. A variable that lives across a barrier becomes an
-array with a place for each work-item. A work-item that returned is left out of the rest. Whatever is not plain
-(jumps, names that hide others, barriers in helpers) is left to _portable_fibers.py, which runs everything.
+array with a place for each work-item. A work-item that returned is left out of the rest. Whatever is not
+plain (jumps, names that hide others, barriers in helpers) is left to _portable_fibers.py: it runs everything.
 """
 
 from __future__ import annotations
