@@ -420,3 +420,25 @@ def test_no_promise_is_made_where_work_items_have_memory():
         "x[i] = g(i);", "int h(int i) { int a[9]; return a[i]; } int g(int i) { return h(i); }"
     )
     assert not promises("A t; t[i] = 2; x[i] = t[0];", "typedef int A[4];")
+
+
+def test_any_text_is_a_source():
+    for text in ("", "\0", "/* \N{GREEK SMALL LETTER ALPHA} */", "\ufeff// byte order mark\n", "\r", "\\"):
+        build(text, options="-O0")
+    with pytest.raises(_compiler.CompileError, match="no text"):
+        build("/* \ud800 */")
+
+
+def test_a_current_folder_that_is_gone_is_no_error(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    build("// include nothing\nkernel void f(int n) {}")
+
+
+def test_options_are_part_of_what_is_kept():
+    source = "kernel void f(global int *x) { x[0] = V; }"
+    x = np.zeros(1, "i4")
+    for value in (1, 2, 1):
+        build(source, options=f"-DV={value}").f(1, x)
+        assert x[0] == value

@@ -100,7 +100,7 @@ def _text(output: bytes) -> str:
 
 
 # Lines and names of what we write around the user's text.
-_OURS = re.compile(r"^(?:<usmpy>|<stdin>:\d|In file included from <stdin>)|\busm_\w")
+_OURS = re.compile(r"^(?:<usmpy>|<stdin>:\d|In file included from <stdin>)|'usm_(?:[a-z]_?|old|new|item)'")
 
 
 def _clean(log: str, source: str, name: str, whole: bool = False) -> str:

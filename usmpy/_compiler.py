@@ -137,13 +137,21 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
     """
     if language not in ("portable", "c"):
         raise ValueError(f"language {language!r} is not one that the host compiles: 'portable' or 'c'")
+    source = source.removeprefix("\ufeff")  # a byte order mark
+    try:
+        (source + options + name).encode()
+    except UnicodeEncodeError as error:
+        raise CompileError(f"the source is no text: {error}", f"{error}\n") from None
     compiler = find_compiler()
     parts = [language, name, source, options, compiler.identity, _identify_processor(), _identify_ourselves()]
     text = source.replace("\\\n", "").replace("\\\r\n", "") + options
     includes = any(word in text for word in ("include", "import", "embed"))
     if includes:
         paths = [os.environ.get(variable, "") for variable in ("CPATH", "C_INCLUDE_PATH")]
-        parts += [os.getcwd(), *paths]
+        try:
+            parts += [os.getcwd(), *paths]
+        except OSError:  # it was removed
+            parts += ["", *paths]
     key = _cache.key(*parts)
     if not includes:
         if (path := _cache.path(key, ".so")) is not None:
