@@ -221,6 +221,20 @@ def test_without_a_cache_nothing_stays(folder):
     assert not folder.exists()
 
 
+def test_folders_where_nothing_may_run_are_not_used(monkeypatch, folder, tmp_path):
+    real = os.statvfs
+
+    class NoExec:
+        f_flag = os.ST_NOEXEC
+
+    (tmp_path / "runtime").mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
+    good = str(tmp_path / "runtime")
+    monkeypatch.setattr(os, "statvfs", lambda path: real(path) if path.startswith(good) else NoExec)
+    assert not _cache._usable(str(folder))
+    assert _cache._make_temporary().startswith(good)
+
+
 def test_a_forked_child_leaves_its_parents_folder(folder):
     code = f"""
         import os, sys

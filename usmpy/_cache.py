@@ -95,14 +95,27 @@ def _remove_temporary() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _make_temporary() -> str:
+    """A new folder where programs may run, if there is such a place."""
+    import tempfile
+
+    for parent in (None, os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", "/var/tmp"):
+        if parent is None or os.path.isdir(parent):
+            with contextlib.suppress(OSError):
+                folder = tempfile.mkdtemp(prefix="usmpy-", dir=parent)
+                if not os.statvfs(folder).f_flag & os.ST_NOEXEC:
+                    return folder
+                os.rmdir(folder)
+    return tempfile.mkdtemp(prefix="usmpy-")
+
+
 def temporary_folder() -> str:
     """A private folder of this process, removed at exit."""
     folder = _temporary.get(os.getpid())
     if folder is None or not os.path.isdir(folder):
         import atexit
-        import tempfile
 
-        folder = tempfile.mkdtemp(prefix="usmpy-")
+        folder = _make_temporary()
         _temporary[os.getpid()] = folder
         atexit.register(_remove_temporary)
     return folder
