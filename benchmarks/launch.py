@@ -5,11 +5,11 @@
     python benchmarks/launch.py --markdown       the table of benchmarks/README.md
     python benchmarks/launch.py --quick          fewer rounds: to see that it runs, not for figures
 
-Every row is measured on every OpenCL driver found: Intel's in the Python environment, and those of the system.
-The peers are a C program that makes the same calls of the same driver (launch_raw.c), PyOpenCL and dpctl.
+Every row is measured on every OpenCL driver found: Intel's of the Python environment, and the system's. The
+peers are a C program that makes the same calls of the same driver (launch_raw.c), PyOpenCL and dpctl.
 
-Needs a release build (no USMPY_TESTING) with the extra "bench-launch", a C compiler and OpenCL headers. A peer
-that is not installed is left out.
+Needs a release build (no USMPY_TESTING) with the extra "bench-launch", a C compiler and OpenCL headers. Peers
+that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ ROWS: list[tuple[str, str, tuple[Any, ...], int, dict[str, float]]] = [
     ("fill large", "fill of 64 MiB and wait", ("fill_wait", LARGE), 1, RAW | DPCTL),
     ("allocate", "empty(8 KiB), and free", ("allocate_free", SMALL), 1, {"raw C": 0.1}),
 ]
-# The driver's own time is all that counts in these, and dpctl makes the same calls: no more than the raw program.
+# The driver's own time is all that counts in these, and dpctl makes the same calls.
 DRIVER_BOUND = {"memcpy large", "fill large"}
 
 
@@ -315,7 +315,7 @@ def driver_rows(usmpy: ModuleType, raw: ctypes.CDLL, device: Any, only: str, rou
 
 
 def build_rows(usmpy: ModuleType, raw: ctypes.CDLL, handle: int, device: Any, rounds: int) -> list[Row]:
-    """Cold: no cache has the source, which differs in a comment. Cached: another Program of the same source."""
+    """Cold: no cache has the source, which differs in a comment. Cached: another Program of one source."""
     counter = itertools.count(time.time_ns())
     context = None
     peers = {

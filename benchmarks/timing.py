@@ -55,7 +55,7 @@ class Row:
 def best_batches(
     candidates: dict[str, Batch], rounds: int, warm_up: int = 3, single: bool = False
 ) -> dict[str, float]:
-    """Seconds a run of each candidate, the best of `rounds` batches taken in turn; one run a batch if `single`."""
+    """Seconds a run of each candidate: the best of `rounds` batches taken in turn, of one run if `single`."""
     counts = dict.fromkeys(candidates, 1)
     for name, batch in candidates.items():
         batch(warm_up)  # first calls fill caches and start threads

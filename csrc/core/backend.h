@@ -153,6 +153,11 @@ typedef struct usm_backend {
      * thread, no lock, no GIL; may finish any events. NULL: there is no faster way.
      */
     void (*event_join)(usm_event *event);
+    /*
+     * Somebody will hear of the end, or sleeps until then: from now on the backend must not be late with it.
+     * Any thread, any lock but a leaf stripe; ends no event. NULL: it never is.
+     */
+    void (*event_hurry)(usm_event *event);
     /* Drops native parts of an event that has finished; the core frees the struct. Any thread. NULL: none. */
     void (*event_destroy)(usm_event *event);
 

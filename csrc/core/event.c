@@ -197,6 +197,13 @@ void usm_event_drop_links(usm_event *event)
     pthread_mutex_unlock(&leaf->mutex);
 }
 
+static void hurry(usm_event *event)
+{
+    if (event->queue->backend->event_hurry != NULL) {
+        event->queue->backend->event_hurry(event);
+    }
+}
+
 bool usm_event_notify(usm_event *event, usm_waiter *waiter)
 {
     if (usm_event_ended(event)) {
@@ -210,6 +217,9 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
         event->waiters = waiter;
     }
     pthread_mutex_unlock(&leaf->mutex);
+    if (taken) {
+        hurry(event);
+    }
     return taken;
 }
 
@@ -346,6 +356,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
             return USM_OK;
         }
     }
+    hurry(event);
     usm_worker_block(true);
     usm_status status = USM_OK;
     usm_leaf *leaf = usm_leaf_of(event);

@@ -220,10 +220,12 @@ STATE = {
     "backends/host/parallel.c": {"pool": "threads that help with large blocks, one pool a process"},
     "backends/opencl/event.c": {
         "done": "events whose driver's part has ended, on their way to the thread that ends them",
-        "wakeups": "wakes that thread",
-        "started": "it runs",
+        "thread": "that thread: what wakes it, and queues that it looks at",
+        "joiners": "how many threads wait in the driver",
+        "started": "the thread runs",
         "forked": "this is the child of a process that used the driver",
     },
+    "backends/opencl/spare.c": {"lock": "of the lists of queues that are used again"},
     "backends/opencl/library.c": {
         "loader": "functions of the loader, found once",
         "intel": "functions of a driver that the loader does not list, found once",

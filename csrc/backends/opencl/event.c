@@ -7,16 +7,29 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdlib.h>
 
 static _Atomic(usm_opencl_event *) done; /* newest first */
-static sem_t wakeups;
-static _Atomic bool started, forked, woken;
+static _Atomic bool started, forked;
 static _Atomic unsigned joiners; /* threads in usm_opencl_event_join: each looks at the list before it goes */
 
 /* How long a joined event's callback is looked for, after the driver's wait for it has ended. */
 #define SPIN_NS 20000
+
+/*
+ * A callback costs a tenth of a launch, and often a change of threads. So tasks that are over in a moment, in
+ * queues that are in order, have none: they are "quiet", and ended by whoever waits for one of them or, if
+ * nobody does, by the thread, which looks after them about once a millisecond. What it then finds unended
+ * gets a callback, and the rest of the queue is looked at when that has come.
+ */
+#define TICK_NS 1000000
+
+static struct {
+    pthread_mutex_t lock; /* a leaf, but that a queue's lock may be tried under it */
+    pthread_cond_t changed;
+    bool woken;
+    usm_opencl_queue *ticking; /* queues with quiet events, without counts */
+} thread = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool usm_opencl_forked(void)
 {
@@ -68,6 +81,7 @@ static bool go_again(usm_opencl_event *event, usm_error *error)
 {
     event->refused = atomic_exchange_explicit(&event->id, NULL, memory_order_acq_rel);
     event->late = true;
+    atomic_store(&event->claimed, false);
     return usm_opencl_enqueue(event, &event->command, 0, NULL, error) == USM_OK &&
            usm_opencl_watch(event, error) == USM_OK;
 }
@@ -97,7 +111,108 @@ static void finish(usm_event *base)
     }
 }
 
-/* All that have ended, oldest first. Any thread, no lock. */
+static void end(usm_opencl_event *event)
+{
+    if (event->late || usm_event_arm(&event->event, finish)) {
+        finish(&event->event);
+    }
+}
+
+/*
+ * Claims the quiet events that the driver has ended, oldest first, linked by next_seen. *next is the first
+ * that it has not, if that is quiet. Queue lock held.
+ */
+static usm_opencl_event *claim_ended(const usm_queue *queue, usm_opencl_event **next)
+{
+    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
+    usm_opencl_event *first = NULL, **last = &first;
+    *next = NULL;
+    for (usm_event *base = queue->first; base != NULL; base = base->following) {
+        usm_opencl_event *event = (usm_opencl_event *)base;
+        cl_int status = CL_QUEUED;
+        if (!atomic_load(&event->quiet) || atomic_load(&event->claimed)) {
+            continue;
+        }
+        cl_int code = api->clGetEventInfo(atomic_load_explicit(&event->id, memory_order_relaxed),
+                                          CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+        if (code == CL_SUCCESS && status > CL_COMPLETE) {
+            *next = event;
+            break;
+        }
+        if (!atomic_exchange(&event->claimed, true)) {
+            event->status = code == CL_SUCCESS ? status : code;
+            *last = event;
+            last = &event->next_seen;
+        }
+    }
+    *last = NULL;
+    return first;
+}
+
+/* No lock. */
+static void end_all(usm_opencl_event *event)
+{
+    while (event != NULL) {
+        usm_opencl_event *next = event->next_seen;
+        end(event);
+        event = next;
+    }
+}
+
+/* Queue lock held. */
+static void tick_soon(usm_opencl_queue *native)
+{
+    if (native->ticking || native->awaited) {
+        return;
+    }
+    native->ticking = true;
+    pthread_mutex_lock(&thread.lock);
+    native->next_ticking = thread.ticking;
+    thread.ticking = native;
+    if (native->next_ticking == NULL) {
+        pthread_cond_signal(&thread.changed);
+    }
+    pthread_mutex_unlock(&thread.lock);
+}
+
+/* The callback of the event that is next: *next then has a count of its own, and hurries. Queue lock held. */
+static void await_next(usm_opencl_queue *native, usm_opencl_event *next)
+{
+    native->awaited = next != NULL;
+    if (next != NULL) {
+        usm_event_retain(&next->event);
+    }
+}
+
+static void hurry_next(usm_opencl_event *next)
+{
+    if (next == NULL) {
+        return;
+    }
+    usm_opencl_event_hurry(&next->event);
+    if (!atomic_load(&next->loud)) { /* the driver refused */
+        usm_opencl_queue *native = usm_opencl_queue_of(next->event.queue);
+        pthread_mutex_lock(&native->owner->lock);
+        native->awaited = false;
+        tick_soon(native);
+        pthread_mutex_unlock(&native->owner->lock);
+    }
+    usm_event_release(&next->event);
+}
+
+/* The callback that the queue's later events were left to has come. No lock; a count of the queue is held. */
+static void look_again(usm_queue *queue)
+{
+    usm_opencl_event *next = NULL;
+    pthread_mutex_lock(&queue->lock);
+    usm_opencl_event *ended = claim_ended(queue, &next);
+    await_next(usm_opencl_queue_of(queue), next);
+    pthread_mutex_unlock(&queue->lock);
+    end_all(ended);
+    hurry_next(next);
+}
+
+/* All whose callback has come, oldest first. Any thread, no lock. */
 static void drain(void)
 {
     usm_opencl_event *event = atomic_exchange(&done, NULL), *oldest = NULL;
@@ -109,30 +224,108 @@ static void drain(void)
     }
     while (oldest != NULL) {
         usm_opencl_event *next = oldest->next_done;
+        usm_queue *queue = atomic_load(&oldest->loud) ? usm_queue_retain(oldest->event.queue) : NULL;
         usm_opencl_learn(oldest);
-        if (oldest->late || usm_event_arm(&oldest->event, finish)) {
-            finish(&oldest->event);
+        if (!atomic_exchange(&oldest->claimed, true)) {
+            end(oldest);
+        }
+        usm_event_release(&oldest->event); /* the callback's */
+        if (queue != NULL) {
+            look_again(queue);
+            usm_queue_release(queue);
         }
         oldest = next;
     }
 }
 
+/* Under the lock of the list, a queue's lock is only tried: submissions take them the other way round. */
+static void tick(void)
+{
+    usm_opencl_event *ended[16], *next[16];
+    int n = 0;
+    pthread_mutex_lock(&thread.lock);
+    for (usm_opencl_queue **at = &thread.ticking; *at != NULL && n < 16;) {
+        usm_opencl_queue *native = *at;
+        if (pthread_mutex_trylock(&native->owner->lock) != 0) {
+            at = &native->next_ticking;
+            continue;
+        }
+        ended[n] = claim_ended(native->owner, &next[n]);
+        await_next(native, next[n]);
+        n++;
+        native->ticking = false;
+        *at = native->next_ticking;
+        pthread_mutex_unlock(&native->owner->lock);
+    }
+    pthread_mutex_unlock(&thread.lock);
+    for (int i = 0; i < n; i++) {
+        end_all(ended[i]);
+        hurry_next(next[i]);
+    }
+}
+
 static void *watch(void *unused)
 {
+    int64_t next_tick = INT64_MAX;
     (void)unused;
     pthread_setname_np(pthread_self(), "usmpy-opencl");
     for (;;) {
-        while (sem_wait(&wakeups) != 0 && errno == EINTR) {
+        pthread_mutex_lock(&thread.lock);
+        while (!thread.woken && (next_tick == INT64_MAX || usm_clock_ns() < next_tick)) {
+            if (next_tick == INT64_MAX && thread.ticking != NULL) {
+                next_tick = usm_clock_ns() + TICK_NS;
+            }
+            usm_cond_wait_until(&thread.changed, &thread.lock, next_tick);
         }
-        atomic_store(&woken, false);
+        thread.woken = false;
+        next_tick = thread.ticking == NULL   ? INT64_MAX
+                    : next_tick == INT64_MAX ? usm_clock_ns() + TICK_NS
+                                             : next_tick;
+        pthread_mutex_unlock(&thread.lock);
         drain();
+        if (usm_clock_ns() >= next_tick) {
+            tick();
+            next_tick = INT64_MAX;
+        }
     }
     return NULL;
 }
 
+static void wake(void)
+{
+    pthread_mutex_lock(&thread.lock);
+    if (!thread.woken) {
+        thread.woken = true;
+        pthread_cond_signal(&thread.changed);
+    }
+    pthread_mutex_unlock(&thread.lock);
+}
+
+void usm_opencl_watch_quietly(usm_opencl_event *event)
+{
+    atomic_store(&event->quiet, true);
+    tick_soon(usm_opencl_queue_of(event->event.queue));
+}
+
+void usm_opencl_forget_queue(usm_opencl_queue *native)
+{
+    if (usm_opencl_forked()) {
+        return;
+    }
+    pthread_mutex_lock(&thread.lock);
+    for (usm_opencl_queue **at = &thread.ticking; *at != NULL; at = &(*at)->next_ticking) {
+        if (*at == native) {
+            *at = native->next_ticking;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&thread.lock);
+}
+
 bool usm_opencl_watcher_start(void)
 {
-    return sem_init(&wakeups, 0, 0) == 0 && usm_thread_start(watch, NULL) &&
+    usm_cond_init(&thread.changed);
+    return usm_thread_start(watch, NULL) &&
            (atomic_store_explicit(&started, true, memory_order_release), true);
 }
 
@@ -148,9 +341,18 @@ static void CL_CALLBACK on_end(cl_event id, cl_int status, void *argument)
         event->next_done = head;
     } while (!atomic_compare_exchange_weak(&done, &head, event));
     /* From here on the event may be gone. */
-    if (!(joined && atomic_load(&joiners) > 0) && !atomic_exchange(&woken, true)) {
-        sem_post(&wakeups);
+    if (!(joined && atomic_load(&joiners) > 0)) {
+        wake();
     }
+}
+
+static void end_quiet(usm_queue *queue)
+{
+    usm_opencl_event *next = NULL;
+    pthread_mutex_lock(&queue->lock);
+    usm_opencl_event *ended = claim_ended(queue, &next);
+    pthread_mutex_unlock(&queue->lock);
+    end_all(ended);
 }
 
 /*
@@ -167,6 +369,9 @@ void usm_opencl_event_join(usm_event *base)
     atomic_fetch_add(&joiners, 1);
     atomic_store(&event->joined, true);
     usm_opencl_context_of(base->queue->context)->platform->api->clWaitForEvents(1, &id);
+    if (base->queue->in_order && !base->profiled) {
+        end_quiet(base->queue);
+    }
     drain();
     for (int64_t until = 0; !usm_event_ended(base);) {
         int64_t now = usm_clock_ns();
@@ -187,10 +392,26 @@ usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error)
 {
     const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
     cl_event id = atomic_load_explicit(&event->id, memory_order_relaxed);
-    usm_event_retain(&event->event); /* the callback may come before this returns, and end everything */
+    usm_event_retain(&event->event); /* the callback's: others may end the event before it comes */
     cl_int code = api->clSetEventCallback(id, CL_COMPLETE, on_end, event);
-    usm_event_release(&event->event);
-    return code == CL_SUCCESS ? USM_OK : usm_opencl_failed(error, code, "clSetEventCallback");
+    if (code != CL_SUCCESS) {
+        usm_event_release(&event->event);
+        return usm_opencl_failed(error, code, "clSetEventCallback");
+    }
+    return USM_OK;
+}
+
+void usm_opencl_event_hurry(usm_event *base)
+{
+    usm_opencl_event *event = (usm_opencl_event *)base;
+    usm_error error;
+    if (!atomic_load(&event->quiet) || usm_opencl_forked() || atomic_exchange(&event->loud, true)) {
+        return;
+    }
+    if (usm_opencl_watch(event, &error) != USM_OK) {
+        usm_error_clear(&error);
+        atomic_store(&event->loud, false);
+    }
 }
 
 void usm_opencl_event_destroy(usm_event *base)

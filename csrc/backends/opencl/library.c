@@ -138,6 +138,7 @@ const usm_backend usm_opencl_backend = {
     .queue_run_now = usm_opencl_queue_run_now,
     .queue_submit = usm_opencl_queue_submit,
     .event_join = usm_opencl_event_join,
+    .event_hurry = usm_opencl_event_hurry,
     .event_destroy = usm_opencl_event_destroy,
     .program_build = usm_opencl_program_build,
     .program_destroy = usm_opencl_program_destroy,

@@ -104,6 +104,9 @@ typedef struct usm_opencl_queue {
     cl_context context;
     int64_t clock_ns; /* usm_clock_ns() - the device's clock, as measured when the queue was made */
     usm_opencl_habit habits[USM_OPENCL_HABITS];
+    bool ticking, awaited; /* queue lock; see event.c: it is looked at soon, or when a callback comes */
+    struct usm_queue *owner;
+    struct usm_opencl_queue *next_ticking; /* event.c */
 } usm_opencl_queue;
 
 typedef struct usm_opencl_event {
@@ -117,12 +120,15 @@ typedef struct usm_opencl_event {
     cl_int status;        /* as the driver's callback had it */
     bool late;            /* enqueued after all its links had ended */
     bool quick;           /* over in a moment, with all that it waits for; set before id */
+    _Atomic bool quiet;   /* enqueued without a callback */
+    _Atomic bool loud;    /* a callback was asked for */
+    _Atomic bool claimed; /* by the thread that ends it, whoever was first to see that the driver has */
     _Atomic bool joined;  /* a thread waits for it in the driver, and will look at the list of ended events */
     const void *kernel;   /* of a launch; for comparing alone, as the next three */
     size_t items;
     int64_t enqueued_ns, ended_ns;
     cl_event refused; /* the driver's first event where the task went again: others may still wait for it */
-    struct usm_opencl_event *next_done;
+    struct usm_opencl_event *next_done, *next_seen;
     usm_work work; /* host tasks */
 } usm_opencl_event;
 
@@ -199,6 +205,7 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *event, const usm
 usm_status usm_opencl_queue_prepare(usm_queue *queue, const usm_command *command, usm_error *error);
 void usm_opencl_queue_fork(usm_queue *queue, usm_fork_phase phase);
 void usm_opencl_event_join(usm_event *event);
+void usm_opencl_event_hurry(usm_event *event);
 void usm_opencl_event_destroy(usm_event *event);
 void usm_opencl_fork(usm_fork_phase phase);
 
@@ -216,6 +223,11 @@ bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command);
 void usm_opencl_learn(const usm_opencl_event *event);
 /* event.c: from now on the end of the driver's event is the end of ours. */
 usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error);
+/* event.c: the same for what is over in a moment, in a queue that is in order, without a callback. Queue
+ * lock. */
+void usm_opencl_watch_quietly(usm_opencl_event *event);
+/* event.c: the queue ends; it has no events. */
+void usm_opencl_forget_queue(usm_opencl_queue *queue);
 /* event.c: starts the thread that ends events; once a process. False when the system has no thread. */
 bool usm_opencl_watcher_start(void);
 /* True in the child of a process that had started the backend: no driver survives that. */

@@ -112,6 +112,7 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
     native->clock_ns = queue->profiling ? compare_clocks_of(queue, native) : 0;
     /* Several, so that one stuck task does not stop the others of an out-of-order queue. */
     usm_worker_init(&native->worker, queue->in_order ? 1 : 4, NULL);
+    native->owner = queue;
     queue->native = native;
     return USM_OK;
 }
@@ -119,6 +120,7 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
 void usm_opencl_queue_destroy(usm_queue *queue)
 {
     usm_opencl_queue *native = usm_opencl_queue_of(queue);
+    usm_opencl_forget_queue(native);
     if (!usm_opencl_forked() && !usm_opencl_spare_put(queue)) {
         platform_of(queue)->api->clReleaseCommandQueue(native->id);
     }
@@ -450,7 +452,11 @@ static usm_status enqueue(usm_opencl_event *event, const cl_event *waits, cl_uin
         status = usm_opencl_enqueue(event, &event->command, n, waits, error);
         if (status == USM_OK) {
             platform_of(base->queue)->api->clFlush(usm_opencl_queue_of(base->queue)->id);
-            status = usm_opencl_watch(event, error);
+            if (event->quick && n == 0 && base->queue->in_order && !base->profiled) {
+                usm_opencl_watch_quietly(event);
+            } else {
+                status = usm_opencl_watch(event, error);
+            }
         }
     }
     return status;
