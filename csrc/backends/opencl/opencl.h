@@ -223,8 +223,7 @@ bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command);
 void usm_opencl_learn(const usm_opencl_event *event);
 /* event.c: from now on the end of the driver's event is the end of ours. */
 usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error);
-/* event.c: the same for what is over in a moment, in a queue that is in order, without a callback. Queue
- * lock. */
+/* event.c: the same without a callback, for what is over in a moment in a queue in order. Queue lock. */
 void usm_opencl_watch_quietly(usm_opencl_event *event);
 /* event.c: the queue ends; it has no events. */
 void usm_opencl_forget_queue(usm_opencl_queue *queue);
