@@ -113,7 +113,8 @@ int usmpy_deferred_start(PyObject *module)
 
 void usmpy_deferred_poll_quietly(void)
 {
-    if (!usm_deferred_waiting()) {
+    /* While the interpreter goes, what waits may no longer be in a state to be let go of: it stays. */
+    if (!usm_deferred_waiting() || usmpy_has_ended() || usmpy_is_finalizing()) {
         return;
     }
     PyObject *type, *value, *traceback;
