@@ -194,6 +194,67 @@ program(
     [X, None],
 )
 program(
+    "one place that several work-items write the same to",
+    """
+    kernel void f(global const int *x, global int *found, global int *y)
+    {
+        int i = get_global_id(0);
+        if (x[i] == 77) found[0] = 5;
+        if (x[i] == 1000) found[1] = 6;
+        found[x[i] % 2 + 2] = 7;
+        y[i] = x[i] > 50 ? x[i] : y[i];
+    }
+    """,
+    (960,),
+    None,
+    [INTS, np.zeros(4, "i4"), np.full(960, 3, "i4")],
+    [INTS, np.array([5, 0, 7, 7]), np.where(INTS > 50, INTS, 3)],
+)
+program(
+    "gathers and scatters",
+    """
+    kernel void f(global const int *order, global const float *x, global float *y, global float *z)
+    {
+        size_t i = get_global_id(0);
+        y[order[i]] = x[i];
+        z[i] = x[order[i]];
+        z[order[i] + 960] += 1;
+    }
+    """,
+    (960,),
+    None,
+    [np.random.default_rng(5).permutation(960).astype("i4"), X, ZEROS, np.zeros(1920, "f4")],
+    [
+        None,
+        X,
+        X[np.argsort(np.random.default_rng(5).permutation(960))],
+        np.concatenate([X[np.random.default_rng(5).permutation(960)], np.ones(960, "f4")]),
+    ],
+)
+program(
+    "loops and conditions of the work-item",
+    """
+    kernel void f(global const int *x, global int *y, global int *z)
+    {
+        int i = get_global_id(0), n = x[i], steps = 0;
+        while (n > 1 && steps < 50) {
+            n = n % 2 ? 3 * n + 1 : n / 2;
+            steps++;
+            if (steps == 49) break;
+        }
+        for (int k = 0; k < x[i] % 7; k++) {
+            if (k == 3) continue;
+            z[i] += k * steps;
+        }
+        y[i] = steps ? steps : -1;
+    }
+    """,
+    (960,),
+    None,
+    [INTS, np.zeros(960, "i4"), np.zeros(960, "i4")],
+    None,
+)
+program(
     "in place",
     """
     kernel void f(global float *x, global float *y)
