@@ -17,6 +17,42 @@ _INSTALL = {
 }
 
 
+def _opencl_drivers() -> list[str]:
+    """Libraries that OpenCL's loader is told to open, by its variables or the system's folder."""
+    listed = [name for name in os.environ.get("OCL_ICD_FILENAMES", "").split(":") if name]
+    vendors = os.environ.get("OCL_ICD_VENDORS") or os.environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors"
+    files = [vendors]
+    try:
+        if os.path.isdir(vendors):
+            names = sorted(name for name in os.listdir(vendors) if name.endswith(".icd"))
+            files = [os.path.join(vendors, name) for name in names]
+    except OSError:
+        files = []
+    for file in files:
+        if not file.endswith(".icd"):
+            listed.append(file)
+            continue
+        try:
+            with open(file, errors="replace") as text:
+                listed.append(text.readline().strip())
+        except OSError as error:
+            listed.append(str(error))
+    return [name for name in listed if name and not os.path.isdir(name)]
+
+
+def _broken_drivers() -> list[str]:
+    """Loaders pass over a driver that does not load, without a word: one line for each."""
+    import ctypes
+
+    broken = []
+    for name in _opencl_drivers():
+        try:
+            ctypes.CDLL(name)
+        except OSError as error:
+            broken.append(f"  driver that does not load: {error}")
+    return broken
+
+
 def diagnose() -> str:
     """For each backend: libraries tried and their errors, device count, environment variables that filter,
     what to install. Starts every backend; never raises because of one."""
@@ -39,6 +75,8 @@ def diagnose() -> str:
             lines.append(f"{name}: {'broken' if report['broken'] else 'absent'}: {report['absent']}")
             if report["built"] and name in _INSTALL:
                 lines.append(f"  to use it, install {_INSTALL[name]}")
+        if name == "opencl" and report["built"]:
+            lines += _broken_drivers()
         lines += [
             f"  {variable}={os.environ[variable]!r}"
             for variable in report["environment"]

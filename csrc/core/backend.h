@@ -125,7 +125,7 @@ typedef struct usm_backend {
 
     /*
      * Builds what the command needs, such as a kernel that was never used in this context. No lock; may block
-     * for long. NULL: nothing ever.
+     * for long, between usm_detach() and usm_attach(). NULL: nothing ever.
      */
     usm_status (*queue_prepare)(usm_queue *queue, const usm_command *command, usm_error *error);
 
@@ -158,6 +158,8 @@ typedef struct usm_backend {
      * Any thread, any lock but a leaf stripe; ends no event. NULL: it never is.
      */
     void (*event_hurry)(usm_event *event);
+    /* Has the driver begun with a task that is SUBMITTED here? Any thread, no lock. NULL: never. */
+    bool (*event_is_running)(usm_event *event);
     /* Drops native parts of an event that has finished; the core frees the struct. Any thread. NULL: none. */
     void (*event_destroy)(usm_event *event);
 

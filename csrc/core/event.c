@@ -107,6 +107,16 @@ void usm_event_release(usm_event *event)
     usm_queue_release(queue);
 }
 
+usm_event_state usm_event_ask_state(usm_event *event)
+{
+    usm_event_state state = usm_event_get_state(event);
+    const usm_backend *backend = event->queue->backend;
+    return state == USM_EVENT_SUBMITTED && backend->event_is_running != NULL &&
+                   backend->event_is_running(event)
+               ? USM_EVENT_RUNNING
+               : state;
+}
+
 /* One link has ended, or usm_event_arm is through: true for the last. */
 static bool unblock(usm_event *event)
 {

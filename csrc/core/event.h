@@ -115,6 +115,9 @@ static inline usm_event_state usm_event_get_state(const usm_event *event)
     return (usm_event_state)atomic_load_explicit(&((usm_event *)event)->state, memory_order_acquire);
 }
 
+/* The same, asking the driver whether it has begun. No lock. */
+usm_event_state usm_event_ask_state(usm_event *event);
+
 static inline bool usm_event_ended(const usm_event *event)
 {
     return usm_event_get_state(event) >= USM_EVENT_COMPLETE;

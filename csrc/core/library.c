@@ -83,3 +83,9 @@ usm_status usm_library_open_in_prefix(const char *name, const usm_symbol *symbol
     }
     return resolve(*handle, path, symbols, n_symbols, table, error);
 }
+
+void *usm_library_function(const char *path, const char *name)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return handle != NULL ? dlsym(handle, name) : NULL;
+}

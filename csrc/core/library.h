@@ -32,4 +32,7 @@ usm_status usm_library_open(const char *const *names, const usm_symbol *symbols,
 usm_status usm_library_open_in_prefix(const char *name, const usm_symbol *symbols, size_t n_symbols,
                                       void *table, void **handle, usm_error *error);
 
+/* A function of one library, which stays open; NULL where there is no such library, or no such function. */
+void *usm_library_function(const char *path, const char *name);
+
 #endif

@@ -141,6 +141,12 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, DLDevice *devi
         *device = (DLDevice){kDLCPU, 0};
         return 0;
     }
+    /* What shows as the host's first is still its own device's. */
+    const usm_device_info *info = &usm_device_root(array->alloc->place->device)->info;
+    if (overflow_type == 0 && overflow_id == 0 && type == info->dlpack_type && id == info->dlpack_id) {
+        *device = (DLDevice){(DLDeviceType)info->dlpack_type, info->dlpack_id};
+        return 0;
+    }
     char own[48];
     PyErr_Format(PyExc_BufferError,
                  "dl_device is %R; this array's memory is on %s, id %d, and can be seen as no such device",

@@ -72,6 +72,22 @@ static PyObject *home_queue(usmpy_state *state, const DLDevice *device, PyObject
     return *held;
 }
 
+/* Of memory that somebody else allocated, as far as the driver tells. */
+static usm_kind kind_of(const DLTensor *tensor, usm_queue *queue)
+{
+    usm_pointer_info info = {.device = NULL};
+    usm_error error;
+    if (tensor->device.device_type == kDLCPU) {
+        return USM_HOST;
+    }
+    if (queue->backend->memory_query == NULL || tensor->data == NULL ||
+        queue->backend->memory_query(queue->context, tensor->data, &info, &error) != USM_OK ||
+        info.device == NULL) {
+        return USM_DEVICE;
+    }
+    return info.kind;
+}
+
 usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, PyObject *queue_object)
 {
     const DLTensor *tensor =
@@ -100,7 +116,8 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, Py
     if (USM_LIKELY(status == USM_OK)) {
         char *data = usm_dltensor_first(tensor);
         bool versioned = owned->versioned != NULL;
-        status = usm_alloc_import(usmpy_queue_of(queue)->place, USM_HOST, data + low, (size_t)(high - low),
+        usm_kind kind = kind_of(tensor, usmpy_queue_of(queue));
+        status = usm_alloc_import(usmpy_queue_of(queue)->place, kind, data + low, (size_t)(high - low),
                                   versioned ? (void *)owned->versioned : owned->legacy,
                                   versioned ? delete_versioned : delete_legacy, &array->alloc, &error);
         array->data = data;

@@ -60,7 +60,7 @@ static PyObject *get_status(PyObject *self, void *unused)
 {
     static const char *const names[] = {"submitted", "running", "complete", "error"};
     (void)unused;
-    return PyUnicode_FromString(names[usm_event_get_state(core(self))]);
+    return PyUnicode_FromString(names[usm_event_ask_state(core(self))]);
 }
 
 static PyObject *get_done(PyObject *self, void *unused)

@@ -5,6 +5,7 @@
 #include "deferred.h"
 #include "dlpack.h"
 #include "thread.h"
+#include "wait.h"
 
 #include "../core/fork.h"
 #include "../core/library.h"
@@ -116,6 +117,7 @@ static int exec(PyObject *module)
     }
     usm_core_start();
     usmpy_thread_start();
+    usmpy_wait_start();
     PyObject *prefix = PySys_GetObject("prefix"); /* borrowed */
     if (prefix != NULL && PyUnicode_Check(prefix) && PyUnicode_AsUTF8(prefix) != NULL) {
         usm_library_set_prefix(PyUnicode_AsUTF8(prefix));

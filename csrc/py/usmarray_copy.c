@@ -4,6 +4,7 @@
 #include "deferred.h"
 #include "errors.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int usmpy_submit_copy(usmpy_state *state, PyObject *queue_object, const usm_view *dst, const usm_view *src)
@@ -155,6 +156,33 @@ PyObject *usmpy_array_astype(PyObject *self, PyObject *const *args, Py_ssize_t n
     return usmpy_cast(state, (usmpy_array *)self, dtype, copy, ((usmpy_array *)self)->queue);
 }
 
+/* Later work in `queue` waits for what `after` has so far, and for work on the memory of `array`. 0 or -1. */
+static int order_behind(usmpy_state *state, PyObject *queue, PyObject *after, usmpy_array *array)
+{
+    const usm_command command = {.kind = USM_COMMAND_BARRIER};
+    const usm_access access = {array->alloc, USM_READ};
+    usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
+    usm_wait *waits = NULL;
+    usm_error error;
+    usm_status status = USM_OK;
+    if (after != NULL) {
+        status = usm_queue_snapshot(usmpy_queue_of(after), &waits, &submission.n_waits, &error);
+        submission.waits = waits;
+    }
+    if (status == USM_OK) {
+        status = usm_queue_submit(usmpy_queue_of(queue), &submission, NULL, &error);
+    }
+    for (size_t i = 0; i < submission.n_waits; i++) {
+        usm_event_release(waits[i].event);
+    }
+    free(waits);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
+}
+
 PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"to_device", 2, 1, 1, 1, {USMPY_device, USMPY_stream}};
@@ -173,7 +201,12 @@ PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_
     if (queue == NULL) {
         return NULL;
     }
-    PyObject *result;
+    /* As if the copy were made in `stream`: behind what is in it so far, before what comes later. */
+    PyObject *stream = usmpy_given(out[1]) ? out[1] : NULL, *result;
+    if (stream != NULL && order_behind(state, queue, stream, array) < 0) {
+        Py_DECREF(queue);
+        return NULL;
+    }
     if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
         result = Py_NewRef(self);
     } else if (usm_place_reaches(usmpy_queue_of(queue)->place, array->alloc)) {
@@ -183,6 +216,9 @@ PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_
         result = (PyObject *)usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
     }
     Py_DECREF(queue);
+    if (result != NULL && stream != NULL && order_behind(state, stream, NULL, (usmpy_array *)result) < 0) {
+        Py_CLEAR(result);
+    }
     return result;
 }
 

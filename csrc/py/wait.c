@@ -2,7 +2,9 @@
 
 #include "deferred.h"
 #include "errors.h"
+#include "lock.h"
 
+#include "../core/detach.h"
 #include "../core/sync.h"
 
 void usmpy_wait_begin(usmpy_wait *wait)
@@ -23,6 +25,22 @@ bool usmpy_wait_poll(void *argument)
     bool stop = PyErr_CheckSignals() != 0;
     wait->thread = PyEval_SaveThread();
     return stop;
+}
+
+/* Called in the middle of submissions, from threads with and without the GIL. */
+static void *detach(void)
+{
+    return !usmpy_is_finalizing() && PyGILState_Check() ? PyEval_SaveThread() : NULL;
+}
+
+static void attach(void *thread)
+{
+    PyEval_RestoreThread(thread);
+}
+
+void usmpy_wait_start(void)
+{
+    usm_detach_set(detach, attach);
 }
 
 int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns)

@@ -8,6 +8,9 @@ typedef struct usmpy_wait {
     PyThreadState *thread;
 } usmpy_wait;
 
+/* Once a process: from now on the core lets go of the GIL for what it does not expect to take long. */
+void usmpy_wait_start(void);
+
 /* Between these two the GIL is not held; `wait` is the argument of usmpy_wait_poll. */
 void usmpy_wait_begin(usmpy_wait *wait);
 void usmpy_wait_end(usmpy_wait *wait);

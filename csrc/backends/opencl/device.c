@@ -132,6 +132,7 @@ static bool describe(usm_opencl_device *device, usm_device_type type, usm_device
     info->max_alloc_size = largest;
     info->has_fp64 = fp64 != 0;
     info->has_fp16 = has_extension(extensions, "cl_khr_fp16");
+    device->has_priorities = has_extension(extensions, "cl_khr_priority_hints");
     ask_memory(device, info, extensions);
     ask_sub_groups(device, info);
     ask_uuid(device, info, extensions);
@@ -250,7 +251,8 @@ usm_status usm_opencl_device_partition(usm_device *parent, uint32_t units, size_
             status = usm_error_memory(error, sizeof *part, "a sub-device");
             break;
         }
-        *part = (usm_opencl_device){native->platform, ids[i], native->memory};
+        *part = *native;
+        part->id = ids[i];
         parts[i]->native = part;
         parts[i]->info = parent->info;
         parts[i]->info.max_compute_units = units;

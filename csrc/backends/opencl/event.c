@@ -44,26 +44,37 @@ usm_status usm_opencl_after_fork(usm_error *error)
         "processes with multiprocessing's method 'spawn'");
 }
 
-/* The driver's clock, moved to ours. */
+static bool ask_time(const usm_opencl_event *event, cl_profiling_info what, int64_t *time)
+{
+    const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
+    cl_event id = atomic_load_explicit(&((usm_opencl_event *)event)->id, memory_order_relaxed);
+    cl_ulong value = 0;
+    bool told = api->clGetEventProfilingInfo(id, what, sizeof value, &value, NULL) == CL_SUCCESS;
+    *time = (int64_t)value;
+    return told;
+}
+
+/*
+ * The driver's clock, moved to ours. Where the driver does not say what its clock shows now, its time of the
+ * enqueue stands beside ours.
+ */
 static void read_times(usm_opencl_event *event)
 {
     const usm_opencl_queue *queue = usm_opencl_queue_of(event->event.queue);
-    const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
-    cl_ulong start = 0, end = 0;
-    cl_event id = atomic_load_explicit(&event->id, memory_order_relaxed);
-    if (api->clGetEventProfilingInfo(id, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) ==
-            CL_SUCCESS &&
-        api->clGetEventProfilingInfo(id, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) == CL_SUCCESS) {
-        event->event.start_ns = (int64_t)start + queue->clock_ns;
-        event->event.end_ns = (int64_t)end + queue->clock_ns;
-    } else {
-        event->event.start_ns = event->event.end_ns = usm_clock_ns();
+    usm_event *base = &event->event;
+    int64_t clock_ns = queue->clock_ns, start, end, queued;
+    bool told = ask_time(event, CL_PROFILING_COMMAND_START, &start) &&
+                ask_time(event, CL_PROFILING_COMMAND_END, &end);
+    if (told && !queue->has_timer && ask_time(event, CL_PROFILING_COMMAND_QUEUED, &queued)) {
+        clock_ns = event->enqueued_ns - queued;
     }
-    if (event->event.start_ns < event->event.submit_ns) { /* clocks agree to about a microsecond */
-        event->event.start_ns = event->event.submit_ns;
+    base->start_ns = told ? start + clock_ns : usm_clock_ns();
+    base->end_ns = told ? end + clock_ns : base->start_ns;
+    if (base->start_ns < base->submit_ns) { /* clocks agree to about a microsecond */
+        base->start_ns = base->submit_ns;
     }
-    if (event->event.end_ns < event->event.start_ns) {
-        event->event.end_ns = event->event.start_ns;
+    if (base->end_ns < base->start_ns) {
+        base->end_ns = base->start_ns;
     }
 }
 
@@ -386,6 +397,19 @@ void usm_opencl_event_join(usm_event *base)
     atomic_store(&event->joined, false);
     atomic_fetch_sub(&joiners, 1);
     drain();
+}
+
+bool usm_opencl_event_is_running(usm_event *base)
+{
+    cl_event id = atomic_load_explicit(&((usm_opencl_event *)base)->id, memory_order_acquire);
+    cl_int status = CL_QUEUED;
+    if (id == NULL || usm_opencl_forked()) {
+        return false;
+    }
+    const usm_opencl_api *api = usm_opencl_context_of(base->queue->context)->platform->api;
+    return api->clGetEventInfo(id, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) ==
+               CL_SUCCESS &&
+           status <= CL_RUNNING; /* or just ended, and not seen yet */
 }
 
 usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error)

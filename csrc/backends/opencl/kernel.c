@@ -1,6 +1,7 @@
 /* The built-in kernels (csrc/kernels/README.md): built for a context when they are first needed, and kept. */
 #include "opencl.h"
 
+#include "../../core/detach.h"
 #include "../../core/heap.h"
 
 #include <stdio.h>
@@ -91,7 +92,9 @@ usm_status usm_opencl_kernel_get(const usm_queue *queue, const usm_opencl_kernel
     pthread_mutex_init(&kernel->lock, NULL);
     kernel->context = id;
     snprintf(kernel->key, sizeof kernel->key, "%s", name->key);
+    void *held = usm_detach(); /* tenths of a second */
     usm_status status = build(queue, name, kernel, error);
+    usm_attach(held);
     if (status != USM_OK) {
         free_kernel(context->platform->api, kernel);
         return status;

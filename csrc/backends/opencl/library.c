@@ -50,12 +50,15 @@ static usm_opencl_platform *new_platform(const usm_opencl_api *api, cl_platform_
     return platform;
 }
 
-/* Adds a library's platforms but those whose name is there already: the loader may list the same driver. */
-static usm_status add_platforms(const usm_opencl_api *api, usm_opencl_platform ***list, size_t *n,
-                                usm_error *error)
+typedef cl_int (*get_platforms_fn)(cl_uint n, cl_platform_id *platforms, cl_uint *count);
+
+/* Adds the platforms that `get` lists, but those whose name is there already from elsewhere. */
+static usm_status add_platforms(const usm_opencl_api *api, get_platforms_fn get, usm_opencl_platform ***list,
+                                size_t *n, usm_error *error)
 {
     cl_uint count = 0;
-    cl_int code = api->clGetPlatformIDs(0, NULL, &count);
+    size_t before = *n;
+    cl_int code = get(0, NULL, &count);
     if (code == CL_PLATFORM_NOT_FOUND_KHR || (code == CL_SUCCESS && count == 0)) {
         return USM_OK;
     }
@@ -63,7 +66,7 @@ static usm_status add_platforms(const usm_opencl_api *api, usm_opencl_platform *
     usm_opencl_platform **longer = ids != NULL ? realloc(*list, (*n + count) * sizeof *longer) : NULL;
     if (longer != NULL) {
         *list = longer;
-        code = api->clGetPlatformIDs(count, ids, NULL);
+        code = get(count, ids, NULL);
     }
     usm_status status = code != CL_SUCCESS ? usm_opencl_failed(error, code, "clGetPlatformIDs")
                         : longer == NULL   ? usm_error_memory(error, count * sizeof *ids, "OpenCL platforms")
@@ -75,16 +78,45 @@ static usm_status add_platforms(const usm_opencl_api *api, usm_opencl_platform *
             break;
         }
         bool known = false;
-        for (size_t k = 0; k < *n; k++) {
-            known |= (*list)[k]->api != api && strcmp((*list)[k]->name, platform->name) == 0;
+        for (size_t k = 0; k < before; k++) {
+            known |= strcmp((*list)[k]->name, platform->name) == 0;
         }
         if (known) {
             free(platform);
         } else {
+            platform->unlisted = get != api->clGetPlatformIDs;
             (*list)[(*n)++] = platform;
         }
     }
     free(ids);
+    return status;
+}
+
+/*
+ * Drivers that OCL_ICD_FILENAMES names, for loaders that do not look at it (Debian's). Objects of a driver
+ * carry their functions, so the loader's work on them. One that fails is diagnose()'s to report.
+ */
+static usm_status add_named(usm_opencl_platform ***list, size_t *n, usm_error *error)
+{
+    const char *names = getenv("OCL_ICD_FILENAMES");
+    usm_status status = USM_OK;
+    for (const char *end; status == USM_OK && names != NULL && *names != '\0'; names = end) {
+        char path[512];
+        size_t length = strcspn(names, ":");
+        end = names + length + (names[length] == ':');
+        if (length == 0 || length >= sizeof path) {
+            continue;
+        }
+        memcpy(path, names, length);
+        path[length] = '\0';
+        void *(*address)(const char *);
+        void *found = usm_library_function(path, "clGetExtensionFunctionAddress");
+        memcpy(&address, &found, sizeof address);
+        get_platforms_fn get = address != NULL ? (get_platforms_fn)address("clIcdGetPlatformIDsKHR") : NULL;
+        if (get != NULL) {
+            status = add_platforms(&loader, get, list, n, error);
+        }
+    }
     return status;
 }
 
@@ -96,14 +128,17 @@ usm_status usm_opencl_platforms(usm_opencl_platform ***platforms, size_t *n, usm
     *n = 0;
     usm_status status = usm_library_open(loaders, symbols, N_SYMBOLS, &loader, &handle, error);
     if (status == USM_OK) {
-        status = add_platforms(&loader, platforms, n, error);
+        status = add_platforms(&loader, loader.clGetPlatformIDs, platforms, n, error);
+    }
+    if (status == USM_OK) {
+        status = add_named(platforms, n, error);
     }
     if (status != USM_OK && status != USM_UNAVAILABLE) {
         return status;
     }
     usm_status direct = usm_library_open_in_prefix(intel_cpu, symbols, N_SYMBOLS, &intel, &handle, &other);
     if (direct == USM_OK) {
-        direct = add_platforms(&intel, platforms, n, &other);
+        direct = add_platforms(&intel, intel.clGetPlatformIDs, platforms, n, &other);
     }
     if (direct != USM_OK && direct != USM_UNAVAILABLE && *n == 0) {
         *error = other;
@@ -139,6 +174,7 @@ const usm_backend usm_opencl_backend = {
     .queue_submit = usm_opencl_queue_submit,
     .event_join = usm_opencl_event_join,
     .event_hurry = usm_opencl_event_hurry,
+    .event_is_running = usm_opencl_event_is_running,
     .event_destroy = usm_opencl_event_destroy,
     .program_build = usm_opencl_program_build,
     .program_destroy = usm_opencl_program_destroy,

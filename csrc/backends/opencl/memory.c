@@ -52,8 +52,8 @@ usm_status usm_opencl_context_create(usm_context *context, usm_error *error)
         code = platform->api->clRetainContext(context->foreign);
         native->id = code == CL_SUCCESS ? context->foreign : NULL;
     } else {
-        native->id =
-            platform->api->clCreateContext(properties, (cl_uint)context->n_devices, ids, NULL, NULL, &code);
+        native->id = platform->api->clCreateContext(platform->unlisted ? NULL : properties,
+                                                    (cl_uint)context->n_devices, ids, NULL, NULL, &code);
     }
     free(ids);
     if (native->id == NULL) {
@@ -97,7 +97,8 @@ usm_status usm_opencl_native_context(const usm_context *context, const usm_devic
         return usm_error_memory(error, sizeof *part, "a context");
     }
     part->device = id;
-    part->id = platform->api->clCreateContext(properties, 1, &id, NULL, NULL, &code);
+    part->id =
+        platform->api->clCreateContext(platform->unlisted ? NULL : properties, 1, &id, NULL, NULL, &code);
     if (part->id == NULL) {
         free(part);
         return usm_opencl_failed(error, code, "clCreateContext");

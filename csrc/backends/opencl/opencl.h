@@ -31,6 +31,7 @@ typedef struct usm_opencl_platform {
     const usm_opencl_api *api;
     cl_platform_id id;
     unsigned version; /* 100 * major + minor */
+    bool unlisted;    /* the loader's functions work on it, but those that are given the platform itself */
     char name[64];
     /* cl_intel_unified_shared_memory; NULL where the platform lacks it. */
     clDeviceMemAllocINTEL_fn device_alloc;
@@ -49,6 +50,7 @@ typedef struct usm_opencl_device {
     usm_opencl_platform *platform;
     cl_device_id id;
     usm_opencl_memory memory;
+    bool has_priorities; /* cl_khr_priority_hints */
 } usm_opencl_device;
 
 /*
@@ -102,7 +104,8 @@ typedef struct usm_opencl_queue {
     usm_worker worker; /* threads of host tasks; first: it frees this block */
     cl_command_queue id;
     cl_context context;
-    int64_t clock_ns; /* usm_clock_ns() - the device's clock, as measured when the queue was made */
+    bool has_timer;   /* the driver told the device's clock when the queue was made: */
+    int64_t clock_ns; /* usm_clock_ns() - the device's clock */
     usm_opencl_habit habits[USM_OPENCL_HABITS];
     bool ticking, awaited; /* queue lock; see event.c: it is looked at soon, or when a callback comes */
     struct usm_queue *owner;
@@ -124,9 +127,9 @@ typedef struct usm_opencl_event {
     _Atomic bool loud;    /* a callback was asked for */
     _Atomic bool claimed; /* by the thread that ends it, whoever was first to see that the driver has */
     _Atomic bool joined;  /* a thread waits for it in the driver, and will look at the list of ended events */
-    const void *kernel;   /* of a launch; for comparing alone, as the next three */
+    const void *kernel;   /* of a launch; for comparing alone, as `items` */
     size_t items;
-    int64_t enqueued_ns, ended_ns;
+    int64_t enqueued_ns, ended_ns; /* of launches and in profiling queues; of launches */
     cl_event refused; /* the driver's first event where the task went again: others may still wait for it */
     struct usm_opencl_event *next_done, *next_seen;
     usm_work work; /* host tasks */
@@ -206,6 +209,7 @@ usm_status usm_opencl_queue_prepare(usm_queue *queue, const usm_command *command
 void usm_opencl_queue_fork(usm_queue *queue, usm_fork_phase phase);
 void usm_opencl_event_join(usm_event *event);
 void usm_opencl_event_hurry(usm_event *event);
+bool usm_opencl_event_is_running(usm_event *event);
 void usm_opencl_event_destroy(usm_event *event);
 void usm_opencl_fork(usm_fork_phase phase);
 

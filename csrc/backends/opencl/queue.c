@@ -16,55 +16,27 @@ static const usm_opencl_platform *platform_of(const usm_queue *queue)
     return usm_opencl_context_of(queue->context)->platform;
 }
 
-/* The clock that a driver without clGetDeviceAndHostTimer puts into its events. 0 where it does not tell. */
-static cl_ulong time_of_marker(const usm_opencl_api *api, cl_command_queue id)
+/*
+ * The device's clock beside ours, as near as calls can be: the first one in a process may take long. False
+ * where the driver does not tell.
+ */
+static bool compare_clocks(const usm_opencl_platform *platform, cl_device_id device, int64_t *clock_ns)
 {
-    cl_ulong queued = 0;
-    cl_event event = NULL;
-    if (api->clEnqueueMarkerWithWaitList(id, 0, NULL, &event) == CL_SUCCESS) {
-        api->clWaitForEvents(1, &event);
-        api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED, sizeof queued, &queued, NULL);
-        api->clReleaseEvent(event);
-    }
-    return queued;
-}
-
-/* The device's clock beside ours, as near as calls can be: the first one in a process may take long. */
-static int64_t compare_clocks(const usm_opencl_platform *platform, cl_device_id device, cl_command_queue id)
-{
-    const usm_opencl_api *api = platform->api;
-    int64_t shortest = INT64_MAX, difference = 0;
+    int64_t shortest = INT64_MAX;
     for (int i = 0; i < 3; i++) {
         cl_ulong there = 0, host = 0;
         int64_t before = usm_clock_ns();
-        if (platform->version < 201 || api->clGetDeviceAndHostTimer == NULL ||
-            api->clGetDeviceAndHostTimer(device, &there, &host) != CL_SUCCESS) {
-            there = time_of_marker(api, id);
+        if (platform->version < 201 || platform->api->clGetDeviceAndHostTimer == NULL ||
+            platform->api->clGetDeviceAndHostTimer(device, &there, &host) != CL_SUCCESS) {
+            return false;
         }
         int64_t after = usm_clock_ns();
-        if (there != 0 && after - before < shortest) {
+        if (after - before < shortest) {
             shortest = after - before;
-            difference = before + (after - before) / 2 - (int64_t)there;
+            *clock_ns = before + (after - before) / 2 - (int64_t)there;
         }
     }
-    return difference;
-}
-
-/* Not in somebody else's queue, where the marker might wait for long. */
-static int64_t compare_clocks_of(const usm_queue *queue, const usm_opencl_queue *native)
-{
-    const usm_opencl_platform *platform = platform_of(queue);
-    const usm_opencl_device *device = usm_opencl_device_of(queue->device);
-    const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
-    cl_command_queue id = native->id;
-    if (queue->foreign != NULL && platform->api->clCreateCommandQueueWithProperties != NULL) {
-        id = platform->api->clCreateCommandQueueWithProperties(native->context, device->id, properties, NULL);
-    }
-    int64_t difference = id != NULL ? compare_clocks(platform, device->id, id) : 0;
-    if (id != native->id && id != NULL) {
-        platform->api->clReleaseCommandQueue(id);
-    }
-    return difference;
+    return true;
 }
 
 usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
@@ -73,7 +45,11 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
     const usm_opencl_device *device = usm_opencl_device_of(queue->device);
     cl_command_queue_properties bits = (queue->in_order ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) |
                                        (queue->profiling ? CL_QUEUE_PROFILING_ENABLE : 0);
-    const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, bits, 0};
+    const cl_queue_properties priority = queue->priority == USM_PRIORITY_HIGH  ? CL_QUEUE_PRIORITY_HIGH_KHR
+                                         : queue->priority == USM_PRIORITY_LOW ? CL_QUEUE_PRIORITY_LOW_KHR
+                                                                               : CL_QUEUE_PRIORITY_MED_KHR;
+    const cl_queue_properties properties[] = {
+        CL_QUEUE_PROPERTIES, bits, device->has_priorities ? CL_QUEUE_PRIORITY_KHR : 0, priority, 0};
     cl_int code = CL_INVALID_OPERATION;
     if (usm_opencl_forked()) {
         return usm_error_set(
@@ -93,6 +69,7 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
         free(native);
         return status;
     }
+    native->has_timer = queue->profiling && compare_clocks(platform, device->id, &native->clock_ns);
     const char *function = "clCreateCommandQueueWithProperties";
     if (queue->foreign != NULL) {
         function = "clRetainCommandQueue";
@@ -109,7 +86,6 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
         free(native);
         return usm_opencl_failed(error, code, function);
     }
-    native->clock_ns = queue->profiling ? compare_clocks_of(queue, native) : 0;
     /* Several, so that one stuck task does not stop the others of an out-of-order queue. */
     usm_worker_init(&native->worker, queue->in_order ? 1 : 4, NULL);
     native->owner = queue;
@@ -260,6 +236,25 @@ static cl_int enqueue_point(const usm_queue *queue, const usm_command *command, 
                : api->clEnqueueMarkerWithWaitList(native, n_waits, waits, id);
 }
 
+/* A hint: memory that the driver cannot move, such as somebody else's, is left where it is. */
+static cl_int enqueue_prefetch(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
+                               const cl_event *waits, cl_event *id)
+{
+    const usm_opencl_platform *platform = platform_of(queue);
+    cl_command_queue native = usm_opencl_queue_of(queue)->id;
+    const void *pointer = command->as.prefetch.pointer;
+    size_t nbytes = command->as.prefetch.nbytes;
+    cl_int code = CL_INVALID_OPERATION;
+    if (usm_opencl_context_of(queue->context)->memory != USM_OPENCL_INTEL_USM) {
+        if (platform->api->clEnqueueSVMMigrateMem != NULL) {
+            code = platform->api->clEnqueueSVMMigrateMem(native, 1, &pointer, &nbytes, 0, n_waits, waits, id);
+        }
+    } else if (platform->enqueue_migrate != NULL) {
+        code = platform->enqueue_migrate(native, pointer, nbytes, 0, n_waits, waits, id);
+    }
+    return code == CL_SUCCESS ? code : platform->api->clEnqueueMarkerWithWaitList(native, n_waits, waits, id);
+}
+
 usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *command, cl_uint n_waits,
                               const cl_event *waits, usm_error *error)
 {
@@ -268,6 +263,9 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
     cl_event id = NULL;
     cl_int code;
     waits = n_waits > 0 ? waits : NULL;
+    if (event->event.profiled) {
+        event->enqueued_ns = usm_clock_ns();
+    }
     switch (command->kind) {
         case USM_COMMAND_COPY:
             function = "copying";
@@ -276,6 +274,10 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
         case USM_COMMAND_FILL:
             function = "filling";
             code = enqueue_fill(queue, command, n_waits, waits, &id);
+            break;
+        case USM_COMMAND_PREFETCH:
+            function = "prefetching";
+            code = enqueue_prefetch(queue, command, n_waits, waits, &id);
             break;
         case USM_COMMAND_STRIDED:
         case USM_COMMAND_SEQUENCE: {

@@ -1,0 +1,24 @@
+#include "detach.h"
+
+#include <stddef.h>
+
+static void *(*detach_hook)(void);
+static void (*attach_hook)(void *held);
+
+void usm_detach_set(void *(*detach)(void), void (*attach)(void *held))
+{
+    detach_hook = detach;
+    attach_hook = attach;
+}
+
+void *usm_detach(void)
+{
+    return detach_hook != NULL ? detach_hook() : NULL;
+}
+
+void usm_attach(void *held)
+{
+    if (held != NULL) {
+        attach_hook(held);
+    }
+}
