@@ -20,7 +20,8 @@ _INSTALL = {
 def _opencl_drivers() -> list[str]:
     """Libraries that OpenCL's loader is told to open, by its variables or the system's folder."""
     listed = [name for name in os.environ.get("OCL_ICD_FILENAMES", "").split(":") if name]
-    vendors = os.environ.get("OCL_ICD_VENDORS") or os.environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors"
+    variables = ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
+    vendors = next((os.environ[name] for name in variables if os.environ.get(name)), "/etc/OpenCL/vendors")
     files = [vendors]
     try:
         if os.path.isdir(vendors):

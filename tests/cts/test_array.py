@@ -306,6 +306,33 @@ def test_to_device_is_ordered_after_pending_work(device, queue):
         assert y.tolist() == [4] * 1000
 
 
+@pytest.mark.parametrize("in_place", [True, False])
+def test_to_device_in_a_stream_is_behind_what_is_in_it_and_before_what_comes(
+    device, queue, backend, in_place
+):
+    import threading
+
+    if "host-task" not in backend.tags:
+        pytest.skip("needs host tasks")
+    gate = threading.Event()
+    x = usmpy.full(1000, 3, dtype="int32", queue=queue)
+    x.wait()
+    stream = usmpy.Queue(device)
+    context = None if in_place else usmpy.Context(device)
+    seen = []
+    stream.host_task(gate.wait, 60)  # of which x knows nothing
+    y = x.to_device(usmpy.Queue(device, context=context), stream=stream)
+    stream.host_task(lambda: seen.append(np.asarray(y).tolist() if y.queue else None))
+    later = y.queue.host_task(lambda: seen.append("target"))
+    assert not later.done
+    assert seen == []
+    gate.set()
+    stream.wait()
+    later.wait()
+    assert sorted(map(str, seen)) == sorted([str([3] * 1000), "target"])
+    assert x.to_device(x.device, stream=stream).tolist() == [3] * 1000
+
+
 def test_copy_is_row_major_and_new(queue):
     x = usmpy.arange(12, queue=queue, usm_type="shared")
     y = usmpy.reshape(x, (3, 4)).T

@@ -216,6 +216,31 @@ def test_dl_device_may_name_the_own_device_and_the_host_view(queue, shown, reada
         assert tensor.data == x.data_ptr
 
 
+def test_the_drivers_own_view_may_be_asked_for_and_comes_back(device, queue):
+    x = usmpy.arange(6, dtype="int32", queue=usmpy.Queue(device))
+    view = device.dlpack_device
+    home = (device.parent or device).queue
+
+    class Shown:
+        def __dlpack__(self, **keywords):
+            return x[1:].__dlpack__(**{**keywords, "dl_device": view})
+
+        def __dlpack_device__(self):
+            return view
+
+    back = usmpy.from_dlpack(Shown())
+    assert back.queue is home
+    assert (back.data_ptr, back.dtype, back.shape) == (x.data_ptr + 4, x.dtype, (5,))
+    assert back.usm_type == ("host" if view[0] == CPU else x.usm_type)
+    assert back.tolist() == [1, 2, 3, 4, 5]
+    placed = usmpy.from_dlpack(Shown(), device=view)
+    assert placed.queue is home
+    placed[0] = 77
+    assert x.tolist() == [0, 77, 2, 3, 4, 5]
+    moved = usmpy.from_dlpack(Shown(), device=queue)
+    assert (moved.queue, moved.data_ptr) == (queue, x.data_ptr + 4)
+
+
 @pytest.mark.parametrize(
     "pair", [(1, 1), (1, -1), (4, 0), (99, 0), (-1, 0), (2**32 + 1, 0), (10**30, 0)], ids=str
 )

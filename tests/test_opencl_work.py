@@ -1,0 +1,193 @@
+"""Work of OpenCL's drivers that is under way: waits, signals, forks, other threads."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from backends import BACKENDS, Absent
+
+import usmpy
+
+PATIENCE = 60
+SPIN = "kernel void spin(volatile global int *flag) { while (*flag == 0) ; }"
+
+
+@pytest.fixture(
+    params=[backend for backend in BACKENDS if backend.name.startswith("opencl")], ids=lambda b: b.name
+)
+def device(request):
+    try:
+        device = request.param.device()
+    except Absent as absent:
+        pytest.skip(str(absent))
+    _ = device.queue
+    return device
+
+
+@contextlib.contextmanager
+def spinning(device, **options):
+    """(queue, event) of a kernel that runs until the block is left."""
+    queue = usmpy.Queue(device, **options)
+    program = usmpy.Program(SPIN, device=device, language="opencl")
+    flag = usmpy.zeros(1, dtype="int32", usm_type="host", queue=queue)
+    queue.wait()
+    word = ctypes.c_int32.from_address(flag.data_ptr)
+    event = program["spin"][usmpy.Range(1)](flag)
+    try:
+        yield queue, event
+    finally:
+        word.value = 1
+        event.wait()
+
+
+def test_a_task_that_the_driver_has_begun_is_running(device):
+    with spinning(device) as (queue, event):
+        later = queue.barrier()
+        deadline = time.monotonic() + PATIENCE
+        while event.status != "running" and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert (event.status, event.done) == ("running", False)
+        assert later.status == "submitted"
+    assert event.status == "complete"
+    later.wait()
+
+
+def test_a_wait_for_the_driver_has_its_timeout(device):
+    with spinning(device) as (queue, event):
+        for wait in (event.wait, queue.wait, queue.barrier().wait):
+            with pytest.raises(TimeoutError):
+                wait(0.02)
+
+
+def test_a_wait_for_the_driver_hears_signals(device):
+    class Alarm(Exception):
+        pass
+
+    def ring(*_):
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        with spinning(device) as (queue, event):
+            for wait in (event.wait, queue.wait, queue.barrier().wait):
+                signal.setitimer(signal.ITIMER_REAL, 0.05)
+                with pytest.raises(Alarm):
+                    wait()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_kernel_that_was_short_is_not_taken_for_short_when_it_waits_for_others(device):
+    """What is over in a moment is waited for inside of the driver, where no timeout is heard."""
+    queue = usmpy.Queue(device)
+    x = usmpy.zeros(64, dtype="int32", queue=queue)
+    program = usmpy.Program("kernel void one(global int *x) { x[get_global_id(0)] += 1; }", device=device)
+    for _ in range(5):
+        program["one"][usmpy.Range(64)](x).wait()
+    with spinning(device) as (_, event):
+        late = program["one"][usmpy.Range(64), [event]](x)
+        for wait in (late.wait, queue.wait):
+            with pytest.raises(TimeoutError):
+                wait(0.02)
+        old = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(KeyboardInterrupt):
+                late.wait()
+        finally:
+            signal.signal(signal.SIGALRM, old)
+    late.wait()
+    assert x.tolist() == [6] * 64
+
+
+def test_threads_that_wait_at_once_all_hear_of_the_end(device):
+    """Some wait in the driver, some for another's look at the list of what has ended."""
+    ended = []
+
+    def work(k):
+        queue = usmpy.Queue(device, in_order=k % 2 == 0)
+        x = usmpy.zeros(50_000, dtype="int32", queue=queue)
+        y = usmpy.zeros(50_000, dtype="int32", queue=queue)
+        for i in range(50):
+            queue.fill(x, i)
+            queue.memcpy(y, x).wait()
+            usmpy.flip(x).copy()
+            queue.wait() if i % 3 else queue.barrier().wait(PATIENCE)
+        ended.append(y[7].item())
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert ended == [49] * 4
+
+
+def test_out_of_order_queues_come_and_go(device):
+    """Releasing one right behind its last task is what hangs a driver."""
+    for i in range(200):
+        queue = usmpy.Queue(device, in_order=False, profiling=i % 2 == 0)
+        x = usmpy.full(40_000, i, dtype="int32", queue=queue)
+        y = usmpy.empty(40_000, dtype="int32", queue=queue)
+        queue.memcpy(y, x).wait(PATIENCE)
+        del queue, x, y
+
+
+def test_other_threads_run_while_a_kernel_is_built(device):
+    queue = usmpy.Queue(device, context=usmpy.Context(device))  # which has no kernels yet
+    x = usmpy.arange(100_000, dtype="int32", queue=queue)
+    ticks, stop = [], threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    before = time.monotonic()
+    y = usmpy.astype(usmpy.flip(x), "float64")  # built here
+    after = time.monotonic()
+    stop.set()
+    thread.join(PATIENCE)
+    assert y[0].item() == 99_999
+    # As long as it took, the other thread had its turns.
+    assert len([t for t in ticks if before < t < after]) >= (after - before) / 0.1
+
+
+def test_times_are_those_of_the_monotonic_clock(device):
+    queue = usmpy.Queue(device, profiling=True)
+    x = usmpy.zeros(32 << 20, dtype="uint8", queue=queue)
+    y = usmpy.empty_like(x)
+    queue.wait()
+    before = time.monotonic_ns()
+    event = queue.memcpy(y, x)
+    event.wait()
+    after = time.monotonic_ns()
+    assert before <= event.submit_time_ns <= event.start_time_ns < event.end_time_ns
+    assert event.end_time_ns <= after + 2_000_000  # clocks are compared to within microseconds
+
+
+def test_prefetch_is_a_hint_for_any_memory(device):
+    queue = usmpy.Queue(device)
+    for kind in ("device", "shared", "host"):
+        x = usmpy.full(5000, 3, dtype="int32", usm_type=kind, queue=queue)
+        queue.prefetch(x).wait(PATIENCE)
+        assert x[4999].item() == 3
+    taken = usmpy.from_dlpack(np.array([1, 2, 3]), device=queue)
+    queue.prefetch(taken).wait(PATIENCE)
+    assert taken.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("priority", ["low", "normal", "high"])
+def test_queues_of_any_priority_work(device, priority):
+    queue = usmpy.Queue(device, priority=priority)
+    assert queue.priority == priority
+    assert usmpy.flip(usmpy.arange(4, queue=queue)).copy().tolist() == [3, 2, 1, 0]
