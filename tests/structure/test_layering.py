@@ -34,6 +34,7 @@ SEEN_BY_BACKENDS = {
     "opencl": {
         "backend.h": "the seam",
         "copy.h": "plans of strided copies that are enqueued later",
+        "detach.h": "builds of kernels are long",
         "heap.h": "allocation that tests can make fail",
         "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
@@ -230,6 +231,7 @@ STATE = {
         "loader": "functions of the loader, found once",
         "intel": "functions of a driver that the loader does not list, found once",
     },
+    "core/detach.c": {"detach_hook": "lets go of Python's lock", "attach_hook": "takes it again"},
     "core/library.c": {"folder": "where drivers of the Python environment are, set at import"},
     "core/backend.c": {"slots": "what each backend said when it was started"},
     "core/context.c": {"all_contexts": "found by their native handles"},

@@ -252,7 +252,7 @@ static cl_int enqueue_prefetch(const usm_queue *queue, const usm_command *comman
     } else if (platform->enqueue_migrate != NULL) {
         code = platform->enqueue_migrate(native, pointer, nbytes, 0, n_waits, waits, id);
     }
-    return code == CL_SUCCESS ? code : platform->api->clEnqueueMarkerWithWaitList(native, n_waits, waits, id);
+    return code == CL_SUCCESS ? code : enqueue_point(queue, command, n_waits, waits, id);
 }
 
 usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *command, cl_uint n_waits,
