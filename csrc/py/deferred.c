@@ -75,8 +75,11 @@ static PyObject *at_exit(PyObject *module, PyObject *unused)
     usmpy_wait wait;
     usmpy_wait_begin(&wait);
     usm_status status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &wait, &error);
-    usmpy_wait_end(&wait);
     atomic_store(&ended, true);
+    if (status == USM_OK) { /* what daemon threads submitted meanwhile, to queues that had been waited for */
+        status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &wait, &error);
+    }
+    usmpy_wait_end(&wait);
     usm_deferred_drain();
     if (status == USM_INTERRUPTED && PyErr_Occurred()) {
         return NULL; /* Ctrl-C: the user does not want to wait for the rest */
