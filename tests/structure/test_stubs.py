@@ -126,7 +126,16 @@ def test_mypy_finds_nothing_in_the_package():
 def test_stubtest_finds_nothing(tmp_path):
     allowed = tmp_path / "allowed"
     allowed.write_text("\n".join(ALLOWED))
-    command = [sys.executable, "-m", "mypy.stubtest", "usmpy", "--allowlist", allowed]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy.stubtest",
+        "usmpy",
+        "--allowlist",
+        allowed,
+        "--mypy-config-file",
+        ROOT / "pyproject.toml",
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Success" in done.stdout

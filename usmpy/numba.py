@@ -1,0 +1,291 @@
+"""Kernels in Python, compiled by Numba for the host device.
+
+    import usmpy
+    from usmpy.numba import get_global_id, kernel
+
+    @kernel
+    def add(a, b, c):
+        i = get_global_id(0)
+        c[i] = a[i] + b[i]
+
+    event = add[usmpy.Range(10), [earlier]](a, b, c)
+
+The body is one work-item; the queue's threads run it, without Python's lock. It cannot raise: an exception
+ends its part of the index space, is printed, and the event ends as complete. Divisions follow NumPy (1 / 0 is
+inf), and indices are not checked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import operator
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from .errors import BuildError
+
+if TYPE_CHECKING:
+    from ._core import Event
+
+__all__ = ["Kernel", "get_global_id", "get_global_size", "kernel"]
+
+_POINTED = {"bool", "complex64", "complex128"}  # beside these, Numba's names are ours
+_VALUES = {
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float32", "float64"),
+}
+
+
+def get_global_id(dimension: int) -> int:
+    """Which work-item this is along a dimension of the range, counted from 0; 0 behind the range's end.
+
+    For kernels, and functions that they call.
+    """
+    raise RuntimeError("get_global_id() was called outside of a kernel")
+
+
+def get_global_size(dimension: int) -> int:
+    """Entry `dimension` of the range; 1 behind its end.
+
+    For kernels, and functions that they call.
+    """
+    raise RuntimeError("get_global_size() was called outside of a kernel")
+
+
+_learning = threading.Lock()
+_learnt: list[Any] = []
+
+
+def _numba() -> Any:
+    """Numba, which has learnt our functions: the module, and what the wrappers need of ours."""
+    with _learning:
+        if not _learnt:
+            _learnt.append(_teach_numba())
+        return _learnt[0]
+
+
+def _teach_numba() -> Any:
+    try:
+        import numba
+    except ImportError as error:
+        raise ImportError(
+            "usmpy.numba compiles with the package numba: pip install numba", name="numba"
+        ) from error
+    from llvmlite import ir
+    from numba.core import cgutils, types
+    from numba.extending import intrinsic, overload
+
+    # A thread's work-item: three ids and three sizes, in memory of the wrapper that runs there.
+    key = ctypes.c_uint()
+    if ctypes.CDLL(None).pthread_key_create(ctypes.byref(key), None) != 0:
+        raise MemoryError("pthread_key_create has no key left")
+    words, word, byte = ir.IntType(64).as_pointer(), ir.IntType(64), ir.IntType(8).as_pointer()
+    number = ir.IntType(32)
+
+    @intrinsic
+    def begin(typing: Any, address: Any) -> Any:
+        """From here on, this thread's work-item is at the address."""
+
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = ir.FunctionType(number, [number, byte])
+            function = cgutils.get_or_insert_function(builder.module, kind, "pthread_setspecific")
+            builder.call(function, [number(key.value), builder.inttoptr(arguments[0], byte)])
+            return context.get_dummy_value()
+
+        return types.void(types.uintp), code
+
+    @intrinsic
+    def read(typing: Any, index: Any) -> Any:
+        """A word of this thread's work-item; 0 where none runs."""
+
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = ir.FunctionType(byte, [number])
+            function = cgutils.get_or_insert_function(builder.module, kind, "pthread_getspecific")
+            # Within a wrapper it is constant from `begin` on, and no pass moves a call before another one in
+            # front of its loop: known to be without effects, it leaves the loop over the work-items.
+            function.attributes.add("readnone")
+            function.attributes.add("nounwind")
+            item = builder.call(function, [number(key.value)])
+            result = cgutils.alloca_once_value(builder, word(0))
+            with builder.if_then(cgutils.is_not_null(builder, item)):
+                place = builder.gep(builder.bitcast(item, words), [arguments[0]])
+                builder.store(builder.load(place), result)
+            return builder.load(result)
+
+        return types.int64(types.int64), code
+
+    @intrinsic
+    def read_only(typing: Any, array: Any) -> Any:
+        """The same array, whose elements cannot be assigned."""
+        return array.copy(readonly=True)(array), lambda context, builder, signature, arguments: arguments[0]
+
+    @overload(get_global_id)
+    def get_id(dimension):  # type: ignore[no-untyped-def]
+        return lambda dimension: read(dimension) if 0 <= dimension < 3 else 0
+
+    @overload(get_global_size)
+    def get_size(dimension):  # type: ignore[no-untyped-def]
+        return lambda dimension: read(dimension + 3) if 0 <= dimension < 3 else 1
+
+    return numba, {"_begin": begin, "_read_only": read_only, "_numba": numba}
+
+
+def _describe(argument: object) -> tuple[Any, ...]:
+    """What a kernel is specialised for."""
+    if isinstance(argument, _core.USMArray):
+        dtype = str(argument.dtype)
+        if dtype not in _VALUES | _POINTED:
+            raise TypeError(f"a USMArray of {dtype} was given, which Numba does not know")
+        flags = argument.flags
+        return ("array", dtype, argument.ndim, flags.c_contiguous or not flags.f_contiguous, flags.writable)
+    if isinstance(argument, bool):
+        return ("value", "bool")
+    dtype = str(getattr(argument, "dtype", "")) if getattr(argument, "ndim", None) == 0 else ""
+    if dtype in _VALUES | {"bool"}:
+        return ("value", dtype)
+    if isinstance(argument, int):
+        return ("value", "int64")
+    if isinstance(argument, float):
+        return ("value", "float64")
+    raise TypeError(
+        f"a {type(argument).__name__} was given; USMArrays, bool, int, float and NumPy scalars are allowed"
+    )
+
+
+class _Source:
+    """The wrapper that runs a part of the linear index space: text, Numba's types, and our parameters."""
+
+    def __init__(self, kinds: list[tuple[Any, ...]], ndim: int, numba: Any) -> None:
+        types = numba.types
+        self.types: list[Any] = [types.uintp, types.uintp]
+        self.parameters: list[str] = []
+        self.names: list[str] = []
+        lines = []
+        for i, kind in enumerate(kinds):
+            number_type = types.boolean if kind[1] == "bool" else getattr(types, kind[1])
+            if kind[0] == "value":
+                self._add(f"a{i}", number_type, kind[1])
+                continue
+            _, dtype, dimensions, by_rows, writable = kind
+            self._add(f"p{i}", types.CPointer(number_type), f"{dtype}*" if writable else f"const {dtype}*")
+            for d in range(dimensions):
+                self._add(f"n{i}_{d}", types.intp, "int64")
+            shape = "".join(f"n{i}_{d}, " for d in range(dimensions))
+            array = f"_numba.{'carray' if by_rows else 'farray'}(p{i}, ({shape}))"
+            lines.append(f"    a{i} = {array if writable else f'_read_only({array})'}")
+        for d in range(ndim):
+            self._add(f"g{d}", types.intp, "int64")
+        arguments = ", ".join(f"a{i}" for i in range(len(kinds)))
+        lines += ["    item = _empty(6, _int64)", "    item[1:3] = 0", "    item[3:] = 1"]
+        lines += [f"    item[{3 + d}] = g{d}" for d in range(ndim)]
+        lines += ["    _begin(item.ctypes.data)", "    for i in range(begin, end):"]
+        lines += {
+            1: ["        item[0] = i"],
+            2: ["        item[0] = i % g0", "        item[1] = i // g0"],
+            3: [
+                "        item[0] = i % g0",
+                "        item[1] = i // g0 % g1",
+                "        item[2] = i // (g0 * g1)",
+            ],
+        }[ndim]
+        lines += [f"        _body({arguments})", "    _begin(0)"]
+        head = ", ".join(["begin", "end", *self.names])
+        self.text = f"def wrapper({head}):\n" + "\n".join(lines) + "\n"
+
+    def _add(self, name: str, number_type: Any, parameter: str) -> None:
+        self.names.append(name)
+        self.types.append(number_type)
+        self.parameters.append(f"{parameter} {name}")
+
+
+class Kernel:
+    """A Python function as a kernel: kernel[range, depends](*args) returns the Event of the launch.
+
+    range: a Range, an int or a sequence of ints; depends: an Event or a sequence of Events. The arguments are
+    contiguous USMArrays on one queue of the host device, which the body sees as arrays of their shape
+    (read-only where they are), and numbers: bool, int (as int64), float (as float64) and NumPy's scalars.
+
+    The first call with a new set of types compiles: BuildError with all that Numba wrote, where it refuses.
+    """
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        if not callable(function):
+            raise TypeError(f"function is a {type(function).__name__}; a Python function is allowed")
+        self._function = function
+        self._compiled: dict[Any, _core.Kernel] = {}
+        self._lock = threading.Lock()
+        python = getattr(function, "py_func", function)
+        self._name: str = getattr(python, "__name__", "kernel")
+        functools.update_wrapper(self, python)
+
+    def __repr__(self) -> str:
+        return f"<usmpy.numba.Kernel {self._name}>"
+
+    def __call__(self, *args: object) -> Event:
+        raise TypeError(f"{self._name} is launched with a range: {self._name}[range](*args)")
+
+    def __getitem__(self, key: Any) -> Callable[..., Event]:
+        depends: Any = ()
+        if type(key) is tuple and len(key) == 2 and not hasattr(key[1], "__index__"):
+            key, depends = key
+        if isinstance(key, _core.NdRange):
+            raise ValueError(f"{self._name} knows no work-groups; a Range is allowed")
+        if not isinstance(key, _core.Range):
+            key = _core.Range(key) if hasattr(key, "__index__") else _core.Range(*key)
+        if hasattr(depends, "__next__"):
+            depends = tuple(depends)
+        return functools.partial(self._launch, tuple(key), depends)
+
+    def _launch(self, space: tuple[int, ...], depends: Any, *args: Any) -> Event:
+        kinds = []
+        values: list[Any] = []
+        for i, argument in enumerate(args):
+            try:
+                kind = _describe(argument)
+            except TypeError as error:
+                raise TypeError(f"argument {i} of {self._name}: {error}") from None
+            kinds.append(kind)
+            values.append(argument)
+            if kind[0] == "array":
+                values += argument.shape
+        key = (len(space), *kinds)
+        kernel = self._compiled.get(key)
+        if kernel is None:
+            with self._lock:
+                kernel = self._compiled.get(key) or self._compile(kinds, len(space))
+                self._compiled[key] = kernel
+        return kernel[math.prod(space), depends](*values, *space)
+
+    def _compile(self, kinds: list[tuple[Any, ...]], ndim: int) -> _core.Kernel:
+        numba, names = _numba()
+        import numpy
+
+        source = _Source(kinds, ndim, numba)
+        try:
+            body = self._function
+            if not hasattr(body, "py_func"):  # the function is not compiled yet
+                body = numba.njit(error_model="numpy", nogil=True)(body)
+            scope = {**names, "_body": body, "_empty": numpy.empty, "_int64": numpy.int64}
+            exec(compile(source.text, f"<usmpy.numba of {self._name}>", "exec"), scope)
+            entry = numba.cfunc(numba.types.void(*source.types), error_model="numpy")(scope["wrapper"])
+        except numba.core.errors.NumbaError as error:
+            log = str(error)
+            raise BuildError(
+                f"Numba does not compile {self._name}:\n{log}", backend="host", log=log
+            ) from error
+        address = operator.index(entry.address)
+        return _core.Kernel.from_pointer(address, source.parameters, name=self._name, owner=entry)
+
+
+def kernel(function: Callable[..., object]) -> Kernel:
+    """Decorator: the function is the body of one work-item, which get_global_id(0) numbers.
+
+    function: a Python function that Numba can compile (or has: an njit function). It returns nothing.
+
+    The first launch raises ImportError without Numba, BuildError where it refuses the function.
+    """
+    return Kernel(function)
