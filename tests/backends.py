@@ -78,6 +78,7 @@ COARSE = {
     "test_dlpack_import.py::test_every_dtype_is_taken_bit_for_bit": READS,
     "test_dlpack_import.py::test_layouts_of_foreign_memory": READS,
     "test_errors.py::test_keywords_that_are_not_interned": KINDS,
+    "test_exchange_table.py::test_round_trip_through_the_table": READS,
     "test_host_task.py": "host tasks use the memory in place",
     "test_manipulation.py::test_the_widest_kind_of_memory_wins": KINDS,
     "test_memory.py": KINDS,
