@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import gc
 import os
+import tempfile
 import time
 
 import opencl_drivers  # noqa: F401 (shows drivers to whoever looks for them)
@@ -17,6 +18,8 @@ from usmpy import _core
 # What only builds with USMPY_TESTING=1 have: live counts and faults. The suite needs them.
 TESTING = hasattr(_core, "_live_counts")
 
+CACHE = pytest.StashKey()
+
 # Above pytest's own timeout, which needs Python to run: a test that hangs with Python's lock held ends the
 # run with the stacks of all threads, from a thread that needs no lock.
 HANG_SECONDS = 400
@@ -24,6 +27,9 @@ STDERR = os.dup(2)  # pytest's capture takes the other one
 
 
 def pytest_configure(config):
+    # What programs leave on disk is the tests' own, in this process and those that it starts.
+    config.stash[CACHE] = tempfile.TemporaryDirectory(prefix="usmpy-cache-")
+    os.environ["USMPY_CACHE_DIR"] = config.stash[CACHE].name
     if not TESTING:
         raise pytest.UsageError(
             "the tests need a build with USMPY_TESTING=1 in the environment (README, second command)"
@@ -57,9 +63,9 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-def pytest_unconfigure():
-    """Cycles among the frozen have their end, too."""
-    gc.unfreeze()
+def pytest_unconfigure(config):
+    config.stash[CACHE].cleanup()
+    gc.unfreeze()  # cycles among the frozen have their end, too
 
 
 def pytest_runtest_logstart():

@@ -106,7 +106,7 @@ def test_integer_functions(driver, name):
         device.run(source, "f", size, a, b, c, out, np.int32(size), options=f"-DT={name} -DU={unsigned}")
         results.append(out)
     for text, host, theirs in zip(INTEGER_EXPRESSIONS, *results, strict=True):
-        if text.startswith("mad_sat") and name == "long":  # PoCL's wraps; test_functions.py has it
+        if text.startswith("mad_sat") and name == "long":  # a driver wraps where it should saturate
             continue
         wrong = np.flatnonzero(host != theirs)
         shown = [(a[i], b[i], c[i], host[i], theirs[i]) for i in wrong[:3]]
