@@ -1,0 +1,146 @@
+"""Launches of one kernel over and over: arguments that change or stay, memory that comes again, quick ends."""
+
+import asyncio
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import usmpy
+
+
+def numbers(queue, values):
+    return usmpy.asarray(np.asarray(values, dtype="float32"), queue=queue)
+
+
+def habit(queue, program):
+    """So many quick runs that the kernel is taken for a quick one."""
+    x = usmpy.zeros(8, dtype="int32", queue=queue)
+    for _ in range(5):
+        program.add_one[8](x).wait()
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_each_launch_has_its_own_arguments(queue, program, wait):
+    xs = [numbers(queue, [i, i + 1]) for i in range(3)]
+    ys = [usmpy.zeros(2, dtype="float32", queue=queue) for _ in range(3)]
+    for a in (2.0, 2.0, -1.5):
+        for i, j in ((0, 0), (0, 1), (1, 1), (2, 1), (2, 2), (2, 2), (0, 0)):
+            event = program.scale[2](xs[i], ys[j], a)
+            if wait:
+                event.wait()
+                assert ys[j].tolist() == [a * i, a * (i + 1)]
+        assert [y.tolist() for y in ys] == [[0, a], [2 * a, 3 * a], [2 * a, 3 * a]]
+
+
+def test_local_memory_of_another_size(queue, program):
+    for n in (4, 4, 8, 2, 4):
+        x = usmpy.arange(8, dtype="int32", queue=queue)
+        program.reverse[usmpy.NdRange(8, n)](x, usmpy.LocalMemory(4 * n))
+        assert x.tolist() == np.arange(8).reshape(-1, n)[:, ::-1].ravel().tolist()
+
+
+def test_memory_that_went_and_came_again(queue, program):
+    n = (3 << 20) // 4  # beyond what is kept for later
+    for a in (1.0, 1.0, 2.0, 2.0, 2.0, 3.0):
+        x = usmpy.ones(n, dtype="float32", queue=queue)
+        y = usmpy.zeros(n, dtype="float32", queue=queue)
+        program.scale[n](x, y, a).wait()
+        assert (y.asnumpy() == a).all()
+        del x, y
+
+
+def test_threads_share_a_kernel(queue, program):
+    wrong = []
+
+    def run(a):
+        mine = usmpy.Queue(queue.device)
+        x, y = numbers(mine, range(16)), usmpy.zeros(16, dtype="float32", queue=mine)
+        for _ in range(50):
+            program.scale[16](x, y, a).wait()
+            if y.tolist() != [a * i for i in range(16)]:
+                wrong.append(a)
+
+    threads = [threading.Thread(target=run, args=(float(a),)) for a in range(1, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_quick_tasks_end_without_anybody_waiting(queue, program):
+    habit(queue, program)
+    x = usmpy.zeros(8, dtype="int32", queue=queue)
+    events = [program.add_one[8](x) for _ in range(200)]
+    wait_until(lambda: all(event.done for event in events))
+    assert {event.status for event in events} == {"complete"}
+    assert x.tolist() == [200] * 8
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_host_tasks_behind_quick_tasks(queue, program, in_order):
+    habit(queue, program)
+    x = usmpy.zeros(8, dtype="int32", queue=queue)
+    other = usmpy.Queue(queue.device, in_order=in_order)
+    seen = []
+    for i in range(50):
+        event = program.add_one[8](x)
+        other.host_task(seen.append, i, depends=event)
+    wait_until(lambda: len(seen) == 50)
+    assert sorted(seen) == list(range(50))
+    other.wait()
+
+
+def test_quick_tasks_are_awaited_and_waited_for_with_a_timeout(queue, program):
+    habit(queue, program)
+    x = usmpy.zeros(8, dtype="int32", queue=queue)
+
+    async def run():
+        for _ in range(20):
+            await program.add_one[8](x)
+            program.add_one[8](x).wait(timeout=30)
+            queue.wait(timeout=30)
+
+    asyncio.run(run())
+    assert x.tolist() == [40] * 8
+
+
+def test_threads_wait_for_quick_tasks_of_one_queue(queue, program):
+    habit(queue, program)
+    x = usmpy.zeros(8, dtype="int32", queue=queue)
+    failed = []
+
+    def run():
+        try:
+            for _ in range(200):
+                program.add_one[8](x).wait()
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert x.tolist() == [800] * 8
+
+
+def test_a_queue_goes_right_behind_its_quick_tasks(queue, program):
+    habit(queue, program)
+    x = usmpy.zeros(8, dtype="int32", queue=queue)
+    for _ in range(100):
+        mine = usmpy.Queue(queue.device)
+        for _ in range(3):
+            mine.submit(program.add_one, (x,), 8)
+        del mine
+    assert x.tolist() == [300] * 8
