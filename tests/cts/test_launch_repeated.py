@@ -1,4 +1,4 @@
-"""Launches of one kernel over and over: arguments that change or stay, memory that comes again, quick ends."""
+"""Launches of one kernel over and over: arguments that change or stay, memory that comes again."""
 
 import asyncio
 import threading
