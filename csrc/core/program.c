@@ -4,6 +4,7 @@
 #include "heap.h"
 #include "live.h"
 #include "signature.h"
+#include "spirv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,12 @@ usm_status usm_program_create(usm_place *place, const usm_program_source *source
     if (backend->program_build == NULL) {
         return usm_error_driver(error, USM_UNAVAILABLE, backend->name, 0, "",
                                 "the backend %s takes no programs", backend->name);
+    }
+    if (source->language == USM_LANGUAGE_SPIRV) {
+        usm_status whole = usm_spirv_check(source->data, source->size, error);
+        if (whole != USM_OK) {
+            return whole;
+        }
     }
     usm_program *program = usm_calloc(1, sizeof *program);
     if (program == NULL) {

@@ -158,6 +158,61 @@ static PyObject *cache_key(usmpy_program *self, const char *language, PyObject *
                               device->info.driver_version, self->options, language, source));
 }
 
+/*
+ * A binary with what its kernels take: lines of signatures (core/signature.h), a 0, the driver's own. 0, or
+ * -1 with an exception.
+ */
+static int build_signed(usmpy_state *state, usmpy_program *self, const char *data, size_t size)
+{
+    size_t signatures = strnlen(data, size);
+    if (signatures == size) {
+        PyErr_SetString(state->build_error, "the binary is damaged");
+        return -1;
+    }
+    const usm_program_source source = {.language = USM_LANGUAGE_NATIVE,
+                                       .data = data + signatures + 1,
+                                       .size = size - signatures - 1,
+                                       .options = "",
+                                       .signatures = data};
+    return build(state, self, &source);
+}
+
+/*
+ * In front of what Program.binary gives: drivers crash on binaries that were cut short or changed. Binaries
+ * without it are another program's, and the driver's to judge.
+ */
+typedef struct mark {
+    char name[8];
+    uint64_t hash;
+} mark;
+
+#define MARK "usmpy-1"
+
+/* FNV-1a: against accidents, not against people. */
+static uint64_t hash(const char *data, size_t size)
+{
+    uint64_t value = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < size; i++) {
+        value = (value ^ (unsigned char)data[i]) * UINT64_C(1099511628211);
+    }
+    return value;
+}
+
+/* 1: it was ours, and is built; 0: it is not ours; -1 with an exception. */
+static int build_marked(usmpy_state *state, usmpy_program *self, const char *data, size_t size)
+{
+    mark mark;
+    if (size < sizeof mark.name || memcmp(data, MARK, sizeof mark.name) != 0) {
+        return 0;
+    }
+    memcpy(&mark, data, size < sizeof mark ? size : sizeof mark);
+    if (size < sizeof mark || mark.hash != hash(data + sizeof mark, size - sizeof mark)) {
+        PyErr_SetString(state->build_error, "the binary is cut short, or not what Program.binary gave");
+        return -1;
+    }
+    return build_signed(state, self, data + sizeof mark, size - sizeof mark) < 0 ? -1 : 1;
+}
+
 /* The binary of an earlier build: 1 when it was taken. One that the driver refuses is built anew. */
 static int build_cached(usmpy_state *state, usmpy_program *self, PyObject *key)
 {
@@ -172,14 +227,7 @@ static int build_cached(usmpy_state *state, usmpy_program *self, PyObject *key)
         Py_DECREF(binary);
         return -1;
     }
-    /* The signatures, a 0, the binary. */
-    size_t signatures = strnlen(data, (size_t)size);
-    const usm_program_source source = {.language = USM_LANGUAGE_NATIVE,
-                                       .data = data + signatures + 1,
-                                       .size = (size_t)size - signatures - 1,
-                                       .options = "",
-                                       .signatures = data};
-    int taken = signatures < (size_t)size && build(state, self, &source) == 0;
+    int taken = build_signed(state, self, data, (size_t)size) == 0;
     if (!taken) {
         PyErr_Clear();
     }
@@ -208,31 +256,47 @@ static PyObject *signatures_of(usm_program *program)
     return lines;
 }
 
-static int store(usmpy_program *self, PyObject *key)
+/* What build_signed takes, behind `head` bytes that the caller fills. Without a binary form: UsmError. */
+static PyObject *pack(usmpy_state *state, usmpy_program *self, size_t head)
 {
     void *binary = NULL;
     size_t size = 0;
+    usm_error error;
     usm_status status;
     Py_BEGIN_ALLOW_THREADS
-        status = usm_program_binary(self->program, &binary, &size, NULL);
+        status = usm_program_binary(self->program, &binary, &size, &error);
     Py_END_ALLOW_THREADS
     if (status != USM_OK) {
-        return 0; /* without a binary form there is nothing to keep */
+        return usmpy_raise(state, status, &error);
     }
-    PyObject *lines = signatures_of(self->program), *entry = NULL, *done = NULL;
+    PyObject *lines = signatures_of(self->program), *packed = NULL;
     Py_ssize_t length = 0;
     const char *text = lines == NULL ? NULL : PyUnicode_AsUTF8AndSize(lines, &length);
     if (text != NULL) {
-        entry = PyBytes_FromStringAndSize(NULL, length + 1 + (Py_ssize_t)size);
+        packed = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(head + size) + length + 1);
     }
-    if (entry != NULL) {
-        memcpy(PyBytes_AS_STRING(entry), text, (size_t)length + 1);
-        memcpy(PyBytes_AS_STRING(entry) + length + 1, binary, size);
-        done = call("usmpy._cache", "store", Py_BuildValue("(OsO)", key, ".bin", entry));
+    if (packed != NULL) {
+        char *at = PyBytes_AS_STRING(packed) + head;
+        memcpy(at, text, (size_t)length + 1);
+        memcpy(at + length + 1, binary, size);
     }
     free(binary);
-    Py_XDECREF(entry);
     Py_XDECREF(lines);
+    return packed;
+}
+
+static int store(usmpy_state *state, usmpy_program *self, PyObject *key)
+{
+    PyObject *entry = pack(state, self, 0);
+    if (entry == NULL) {
+        if (!PyErr_ExceptionMatches(state->usm_error)) {
+            return -1;
+        }
+        PyErr_Clear(); /* without a binary form there is nothing to keep */
+        return 0;
+    }
+    PyObject *done = call("usmpy._cache", "store", Py_BuildValue("(OsO)", key, ".bin", entry));
+    Py_DECREF(entry);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }
@@ -259,7 +323,7 @@ static int build_text(usmpy_state *state, usmpy_program *self, int language, PyO
     if (taken == 0) {
         const usm_program_source fresh = {
             .language = languages[language].language, .data = text, .size = (size_t)size, .options = options};
-        taken = build(state, self, &fresh) < 0 || store(self, key) < 0 ? -1 : 1;
+        taken = build(state, self, &fresh) < 0 || store(state, self, key) < 0 ? -1 : 1;
     }
     Py_DECREF(key);
     return taken < 0 ? -1 : 0;
@@ -276,7 +340,9 @@ static int build_bytes(usmpy_state *state, usmpy_program *self, int language, Py
                                       .data = view.buf,
                                       .size = (size_t)view.len,
                                       .options = options};
-    int status = build(state, self, &bytes);
+    int status =
+        bytes.language == USM_LANGUAGE_NATIVE ? build_marked(state, self, view.buf, (size_t)view.len) : 0;
+    status = status == 0 ? build(state, self, &bytes) : status < 0 ? -1 : 0;
     PyBuffer_Release(&view);
     return status;
 }
@@ -451,19 +517,13 @@ static PyObject *get_context(PyObject *self, void *unused)
 static PyObject *get_binary(PyObject *self, void *unused)
 {
     (void)unused;
-    void *binary = NULL;
-    size_t size = 0;
-    usm_error error;
-    usm_status status;
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_program_binary(((usmpy_program *)self)->program, &binary, &size, &error);
-    Py_END_ALLOW_THREADS
-    if (status != USM_OK) {
-        return usmpy_raise(usmpy_state_of(self), status, &error);
+    PyObject *binary = pack(usmpy_state_of(self), (usmpy_program *)self, sizeof(mark));
+    if (binary != NULL) {
+        char *at = PyBytes_AS_STRING(binary);
+        const mark mark = {MARK, hash(at + sizeof mark, (size_t)PyBytes_GET_SIZE(binary) - sizeof mark)};
+        memcpy(at, &mark, sizeof mark);
     }
-    PyObject *bytes = PyBytes_FromStringAndSize(binary, (Py_ssize_t)size);
-    free(binary);
-    return bytes;
+    return binary;
 }
 
 static PyObject *program_repr(PyObject *self)

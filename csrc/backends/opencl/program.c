@@ -142,6 +142,15 @@ static bool source_is_at_fault(cl_int code)
            code == CL_INVALID_VALUE || code == CL_INVALID_PROGRAM;
 }
 
+static bool takes_spirv(const usm_opencl_api *api, cl_device_id device)
+{
+    char versions[256] = "";
+    return api->clCreateProgramWithIL != NULL &&
+           api->clGetDeviceInfo(device, CL_DEVICE_IL_VERSION, sizeof versions, versions, NULL) ==
+               CL_SUCCESS &&
+           strstr(versions, "SPIR-V") != NULL;
+}
+
 static usm_status build_failed(const usm_device *device, cl_int code, const char *function, usm_error *error)
 {
     return usm_error_driver(error, source_is_at_fault(code) ? USM_BUILD : USM_DRIVER, "opencl", code,
@@ -165,6 +174,9 @@ usm_status usm_opencl_program_build(usm_program *base, const usm_program_source 
                             : usm_opencl_native_context(base->context, device, &context, error);
     if (status != USM_OK) {
         return status;
+    }
+    if (source->language == USM_LANGUAGE_SPIRV && !takes_spirv(api, device_id)) {
+        return usm_error_driver(error, USM_BUILD, "opencl", 0, "", "%s takes no SPIR-V", device->info.name);
     }
     native = usm_calloc(1, sizeof *native);
     options = options_with(source);

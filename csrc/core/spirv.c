@@ -1,0 +1,123 @@
+#include "spirv.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define MAGIC 0x07230203u
+#define MAGIC_SWAPPED 0x03022307u
+#define HEADER 5 /* words: magic, version, generator, bound of the ids, 0 */
+
+enum { OP_MEMORY_MODEL = 14, OP_ENTRY_POINT = 15, OP_FUNCTION = 54, OP_FUNCTION_END = 56 };
+
+/* The bytes may lie at any address. */
+typedef struct module {
+    const char *bytes;
+    size_t n; /* words */
+} module;
+
+static uint32_t word(const module *module, size_t i)
+{
+    uint32_t value;
+    memcpy(&value, module->bytes + 4 * i, sizeof value);
+    return value;
+}
+
+static unsigned opcode(const module *module, size_t i)
+{
+    return word(module, i) & 0xffff;
+}
+
+static size_t length(const module *module, size_t i)
+{
+    return word(module, i) >> 16;
+}
+
+static usm_status check_header(const void *bytes, size_t size, usm_error *error)
+{
+    const module module = {bytes, size / 4};
+    if (size < 4 * HEADER) {
+        return usm_error_set(error, USM_BUILD, "the SPIR-V module has %zu bytes, less than its header", size);
+    }
+    uint32_t magic = word(&module, 0), version = word(&module, 1);
+    if (magic == MAGIC_SWAPPED) {
+        return usm_error_set(error, USM_BUILD, "the SPIR-V module is in the other byte order");
+    }
+    if (magic != MAGIC) {
+        return usm_error_set(error, USM_BUILD,
+                             "source is no SPIR-V module: it begins with 0x%08x, and not with 0x%08x", magic,
+                             MAGIC);
+    }
+    if (size % 4 != 0) {
+        return usm_error_set(error, USM_BUILD,
+                             "the SPIR-V module is cut short: its %zu bytes are no whole words", size);
+    }
+    if (version >> 16 != 1 || (version & 0xff) != 0) {
+        return usm_error_set(error, USM_BUILD, "the SPIR-V module has version %u.%u; 1.x is allowed",
+                             version >> 16 & 0xff, version >> 8 & 0xff);
+    }
+    return USM_OK;
+}
+
+/* All instructions have been walked over already. */
+static bool has_function(const module *module, uint32_t id)
+{
+    for (size_t i = HEADER; i < module->n; i += length(module, i)) {
+        if (opcode(module, i) == OP_FUNCTION && length(module, i) >= 3 && word(module, i + 2) == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static usm_status check_entry_points(const module *module, usm_error *error)
+{
+    bool any = false;
+    for (size_t i = HEADER; i < module->n; i += length(module, i)) {
+        if (opcode(module, i) != OP_ENTRY_POINT) {
+            continue;
+        }
+        any = true;
+        if (length(module, i) < 4 || !has_function(module, word(module, i + 2))) {
+            return usm_error_set(
+                error, USM_BUILD,
+                "the SPIR-V module is cut short: the function of the entry point at word %zu is "
+                "not there",
+                i);
+        }
+    }
+    return any ? USM_OK
+               : usm_error_set(error, USM_BUILD,
+                               "the SPIR-V module has no entry point: it is a library, or cut short");
+}
+
+usm_status usm_spirv_check(const void *bytes, size_t size, usm_error *error)
+{
+    const module module = {bytes, size / 4};
+    bool inside = false, complete = false; /* of a function; with a memory model */
+    usm_status status = check_header(bytes, size, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    for (size_t i = HEADER; i < module.n; i += length(&module, i)) {
+        size_t n = length(&module, i);
+        if (n == 0 || n > module.n - i) {
+            return usm_error_set(
+                error, USM_BUILD,
+                "the SPIR-V module is %s: the instruction at word %zu has %zu words, %zu are left",
+                n == 0 ? "damaged" : "cut short", i, n, module.n - i);
+        }
+        unsigned op = opcode(&module, i);
+        if ((op == OP_FUNCTION && inside) || (op == OP_FUNCTION_END && !inside)) {
+            return usm_error_set(error, USM_BUILD,
+                                 "the SPIR-V module is damaged: functions overlap at word %zu", i);
+        }
+        inside = (inside || op == OP_FUNCTION) && op != OP_FUNCTION_END;
+        complete = complete || op == OP_MEMORY_MODEL;
+    }
+    if (inside || !complete) {
+        return usm_error_set(error, USM_BUILD, "the SPIR-V module is cut short: it ends %s",
+                             inside ? "inside of a function" : "before its memory model");
+    }
+    return check_entry_points(&module, error);
+}

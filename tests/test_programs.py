@@ -1,0 +1,374 @@
+"""Programs: languages, messages of compilers, kernels by name, SPIR-V, binaries, what is kept of builds."""
+
+import gc
+import itertools
+import os
+import struct
+import weakref
+
+import pytest
+
+import usmpy
+from usmpy import _cache, _core
+
+ADD = "kernel void add(global int *x, int n) {\n  x[get_global_id(0)] += n;\n}\n"
+OPENCL = usmpy.get_devices("opencl")
+DEVICES = [usmpy.Device("host:cpu:0"), *OPENCL]
+KNOWN = pytest.mark.leaves_objects("queues of devices are cached")
+
+pytestmark = KNOWN
+
+
+def name(device):
+    return device.filter_string
+
+
+every_device = pytest.mark.parametrize("device", DEVICES, ids=name)
+opencl = pytest.mark.parametrize(
+    "device", OPENCL or [pytest.param(None, marks=pytest.mark.skip(reason="no OpenCL device"))], ids=name
+)
+
+
+def works(program):
+    x = usmpy.zeros(3, dtype="int32", device=program.device)
+    program["add"][3](x, 5).wait()
+    return x.tolist() == [5, 5, 5]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("USMPY_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+# Source.
+
+
+@every_device
+def test_a_program_tells_what_it_is(device):
+    program = usmpy.Program(ADD, device=device, options="-D X=1")
+    assert program.language == "portable"
+    assert program.options == "-D X=1"
+    assert program.device == device
+    assert program.context == device.context
+    assert program.kernel_names == ["add"]
+    assert "add" in repr(program)
+    kernel = program.add
+    assert kernel is program["add"] is program.add
+    assert kernel.name == "add"
+    assert kernel.program is program
+    assert kernel.device == device
+    assert kernel.parameters == ("int32*", "int32")
+    assert kernel.parameter_names == ("x", "n")
+    assert kernel.max_work_group_size >= 1
+    assert "add(int32*, int32)" in repr(kernel)
+    assert works(program)
+
+
+@every_device
+def test_a_kernel_keeps_its_program(device):
+    program = usmpy.Program(ADD, device=device)
+    kernel = program.add
+    gone = weakref.ref(program)
+    del program
+    gc.collect()
+    assert works(gone())
+    del kernel
+    gc.collect()
+    assert gone() is None
+
+
+@every_device
+@pytest.mark.parametrize("missing", ["nope", "", "ad", "adds", "add\0", "\ud800", "ä", "__add__x"])
+def test_kernels_that_are_not_there(device, missing):
+    program = usmpy.Program(ADD, device=device)
+    with pytest.raises(KeyError):
+        program[missing]
+    with pytest.raises(AttributeError):
+        getattr(program, missing)
+    with pytest.raises(TypeError, match="a kernel's name is a str"):
+        program[0]
+
+
+@every_device
+def test_a_compiler_s_words_come_in_full_with_the_user_s_lines(device):
+    source = "\n\nkernel void f(global int *x) {\n  x[0] = undefined_thing;\n}\n"
+    source += "kernel void g(global int *x) {\n\n  x[0] = other_thing;\n}\n"
+    gc.collect()
+    before = _core._live_counts()
+    with pytest.raises(usmpy.BuildError) as caught:
+        usmpy.Program(source, device=device)
+    error = caught.value
+    assert "undefined_thing" in error.log
+    assert "other_thing" in error.log
+    assert ":4:" in error.log
+    assert ":8:" in error.log
+    assert error.log in str(error)
+    assert error.backend == device.backend
+    assert isinstance(error, usmpy.UsmError)
+    assert _core._live_counts() == before
+
+
+@every_device
+def test_options_reach_the_compiler(device):
+    source = "kernel void add(global int *x, int n) { x[get_global_id(0)] = n * N; }"
+    with pytest.raises(usmpy.BuildError):
+        usmpy.Program(source, device=device)
+    for n in (2, 3):  # options are part of what a kept build is known by
+        x = usmpy.zeros(2, dtype="int32", device=device)
+        usmpy.Program(source, device=device, options=f"-D N={n}").add[2](x, 10).wait()
+        assert x.tolist() == [10 * n] * 2
+
+
+@every_device
+def test_languages_of_other_backends(device):
+    for language in ("cuda", "ptx", "fortran", "opencl" if device.backend == "host" else "c"):
+        with pytest.raises(ValueError, match=f"'{language}'.*'portable'"):
+            usmpy.Program(ADD, device=device, language=language)
+    with pytest.raises(TypeError, match="language is a int"):
+        usmpy.Program(ADD, device=device, language=3)
+    with pytest.raises(TypeError, match="options is a list"):
+        usmpy.Program(ADD, device=device, options=["-D", "X"])
+    with pytest.raises(TypeError, match="a str is allowed"):
+        usmpy.Program(ADD.encode(), device=device)
+
+
+@opencl
+def test_opencl_c(device):
+    source = "kernel void add(global int4 *x, int n) { x[get_global_id(0)] += (int4)(n); }"
+    program = usmpy.Program(source, device=device, language="opencl")
+    x = usmpy.zeros(8, dtype="int32", device=device)
+    program.add.with_parameters(["int32*", "int32"])[2](x, 5).wait()
+    assert x.tolist() == [5] * 8
+    for source in ("a\0b", ADD + "\0"):
+        with pytest.raises(ValueError, match="null"):
+            usmpy.Program(source, device=device, language="opencl")
+    with pytest.raises(TypeError, match="bytes-like"):
+        usmpy.Program(ADD, device=device, language="spirv")
+
+
+# Words for parameters.
+
+
+@every_device
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["int32*"], ValueError),
+        (["int32*", "int32", "int32"], ValueError),
+        (["int32*", "float32"], ValueError),
+        (["const int32*", "int32"], ValueError),
+        (["int32", "int32"], ValueError),
+        (["local int32*", "int32"], ValueError),
+        (["int33*", "int32"], ValueError),
+        (["int32*", "bytes[0]"], ValueError),
+        (["int32*", "bytes[-4]"], ValueError),
+        (["int32*", "bytes[99999999999]"], ValueError),
+        (["int32* a, int32* b", "int32"], ValueError),
+        (["int32*", ""], ValueError),
+        (["int32*", 3], TypeError),
+        ("int32*", TypeError),
+        (3, TypeError),
+    ],
+)
+def test_words_that_contradict_the_program_or_are_none(device, words, error):
+    kernel = usmpy.Program(ADD, device=device).add
+    with pytest.raises(error):
+        kernel.with_parameters(words)
+
+
+def test_words_of_a_pointer_keep_their_names():
+    import ctypes
+
+    function = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int)(
+        lambda begin, end, x, n: None
+    )
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    kernel = usmpy.Kernel.from_pointer(address, ["int32* x", "int32 number"], owner=function)
+    again = kernel.with_parameters(["int32* y", "int32 other"])
+    thrice = again.with_parameters(["int32*", "int32"])
+    assert kernel.parameter_names == ("x", "number")
+    assert again.parameter_names == ("y", "other")
+    assert thrice.parameter_names == (None, None)
+    with pytest.raises(ValueError, match="and the program says 'int32'"):
+        kernel.with_parameters(["int32*", "float32"])
+
+
+# SPIR-V.
+
+
+def instruction(opcode, *operands):
+    words = list(itertools.chain.from_iterable(o if isinstance(o, list) else [o] for o in operands))
+    return [len(words) + 1 << 16 | opcode, *words]
+
+
+def text(string):
+    data = string.encode() + b"\0"
+    data += b"\0" * (-len(data) % 4)
+    return list(struct.unpack(f"<{len(data) // 4}I", data))
+
+
+def spirv_add():
+    """kernel void add(global int *x, int n): x[get_global_id(0)] += n, in 64-bit physical addresses."""
+    void, uint, ulong, vector, pointer, of_input, function, identifier, main, x, n, label = range(1, 13)
+    ids, i, place, old, new = range(13, 18)
+    header = [0x07230203, 0x00010000, 0, 18, 0]
+    body = [
+        *instruction(17, 4),  # OpCapability Addresses
+        *instruction(17, 6),  # Kernel
+        *instruction(17, 11),  # Int64
+        *instruction(14, 2, 2),  # OpMemoryModel Physical64 OpenCL
+        *instruction(15, 6, main, text("add"), identifier),  # OpEntryPoint Kernel
+        *instruction(71, identifier, 11, 28),  # OpDecorate BuiltIn GlobalInvocationId
+        *instruction(71, identifier, 22),  # Constant
+        *instruction(71, identifier, 41, text("__spirv_BuiltInGlobalInvocationId"), 1),  # Import
+        *instruction(19, void),
+        *instruction(21, uint, 32, 0),
+        *instruction(21, ulong, 64, 0),
+        *instruction(23, vector, ulong, 3),
+        *instruction(32, pointer, 5, uint),  # CrossWorkgroup
+        *instruction(32, of_input, 1, vector),  # Input
+        *instruction(33, function, void, pointer, uint),
+        *instruction(59, of_input, identifier, 1),  # OpVariable
+        *instruction(54, void, main, 0, function),  # OpFunction
+        *instruction(55, pointer, x),
+        *instruction(55, uint, n),
+        *instruction(248, label),
+        *instruction(61, vector, ids, identifier, 2, 32),  # OpLoad Aligned
+        *instruction(81, ulong, i, ids, 0),  # OpCompositeExtract
+        *instruction(70, pointer, place, x, i),  # OpInBoundsPtrAccessChain
+        *instruction(61, uint, old, place, 2, 4),
+        *instruction(128, uint, new, old, n),  # OpIAdd
+        *instruction(62, place, new, 2, 4),  # OpStore
+        *instruction(253),
+        *instruction(56),
+    ]
+    # Linkage, for the decoration Import.
+    return struct.pack(f"<{len(header) + 2 + len(body)}I", *header, *instruction(17, 5), *body)
+
+
+@opencl
+def test_a_spirv_module_runs_or_the_device_says_that_it_takes_none(device):
+    gc.collect()
+    before = _core._live_counts()
+    try:
+        program = usmpy.Program(spirv_add(), device=device, language="spirv")
+    except usmpy.BuildError as error:
+        assert "takes no SPIR-V" in str(error)  # noqa: PT017
+        assert _core._live_counts() == before
+        return
+    assert program.kernel_names == ["add"]
+    kernel = program.add
+    if kernel.parameters != ("int32*", "int32"):  # the driver does not tell
+        kernel = kernel.with_parameters(["int32*", "int32"])
+    x = usmpy.zeros(3, dtype="int32", device=device)
+    kernel[3](x, 5).wait()
+    assert x.tolist() == [5, 5, 5]
+
+
+@opencl
+def test_a_spirv_module_that_is_cut_short_never_reaches_the_driver(device):
+    module = spirv_add()
+    gc.collect()
+    before = _core._live_counts()
+    for size in range(0, len(module)):
+        with pytest.raises(usmpy.BuildError, match="SPIR-V"):
+            usmpy.Program(module[:size], device=device, language="spirv")
+    gc.collect()
+    assert _core._live_counts() == before
+
+
+@opencl
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda words: [struct.unpack(">I", struct.pack("<I", w))[0] for w in words], "byte order"),
+        (lambda words: [0xDEADBEEF, *words[1:]], "no SPIR-V module"),
+        (lambda words: [words[0], 0x00020000, *words[2:]], "version 2.0"),
+        (lambda words: [*words[:5], 17, *words[5:]], "damaged"),
+        (lambda words: [*words, 1 << 16 | 56], "damaged"),
+        (lambda words: [*words, 9 << 16 | 17], "cut short"),
+    ],
+)
+def test_a_damaged_spirv_module(device, change, match):
+    data = spirv_add()
+    words = change(struct.unpack(f"<{len(data) // 4}I", data))
+    with pytest.raises(usmpy.BuildError, match=match):
+        usmpy.Program(struct.pack(f"<{len(words)}I", *words), device=device, language="spirv")
+
+
+# Binaries.
+
+
+@opencl
+def test_a_binary_is_the_program_again(device):
+    binary = usmpy.Program(ADD, device=device).binary
+    assert isinstance(binary, bytes)
+    for source in (binary, bytearray(binary), memoryview(binary)):
+        program = usmpy.Program(source, device=device, language="native")
+        assert program.kernel_names == ["add"]
+        assert program.add.parameters == ("int32*", "int32")
+        assert program.add.parameter_names == ("x", "n")
+        assert works(program)
+
+
+@opencl
+def test_a_binary_that_is_cut_short_or_changed_never_reaches_the_driver(device):
+    binary = usmpy.Program(ADD, device=device).binary
+    middle = len(binary) // 2
+    changed = binary[:middle] + bytes([binary[middle] ^ 1]) + binary[middle + 1 :]
+    for source in (binary[:12], binary[:16], binary[:middle], binary[:-1], binary + b"\0", changed):
+        with pytest.raises(usmpy.BuildError, match="cut short"):
+            usmpy.Program(source, device=device, language="native")
+
+
+@opencl
+def test_bytes_that_are_no_binary(device):
+    gc.collect()
+    before = _core._live_counts()
+    for source in (b"", b"abc", b"garbage" * 100, bytes(1000)):
+        with pytest.raises(usmpy.BuildError):
+            usmpy.Program(source, device=device, language="native")
+    assert _core._live_counts() == before
+
+
+def test_programs_of_the_host_have_no_binary():
+    program = usmpy.Program(ADD, device="host")
+    with pytest.raises(usmpy.UsmError, match="no binary form"):
+        _ = program.binary
+
+
+# What is kept on disk.
+
+
+@opencl
+def test_a_kept_build_has_its_parameters(device, monkeypatch):
+    usmpy.Program(ADD, device=device)
+    stored = []
+    monkeypatch.setattr(_cache, "store", lambda *args: stored.append(args))
+    program = usmpy.Program(ADD, device=device)
+    assert stored == []  # it was not built
+    assert program.add.parameters == ("int32*", "int32")
+    assert program.add.parameter_names == ("x", "n")
+    assert works(program)
+
+
+@opencl
+@pytest.mark.parametrize("content", [b"", b"garbage", b"\0garbage", "half", "changed"])
+def test_a_kept_build_that_was_changed_is_built_anew(device, folder, content):
+    usmpy.Program(ADD, device=device)
+    for file in [f for f in folder.rglob("*") if f.is_file()]:
+        data = file.read_bytes()
+        middle = len(data) // 2
+        bad = {"half": data[:middle], "changed": data[:middle] + b"?" + data[middle + 1 :]}
+        os.chmod(file, 0o600)
+        file.write_bytes(bad.get(content, content))
+    assert works(usmpy.Program(ADD, device=device))
+
+
+@opencl
+def test_a_kept_build_that_the_driver_refuses_is_built_anew(device, monkeypatch):
+    monkeypatch.setattr(_cache, "load", lambda *_: b"add(int32* x, int32 n)\n\0no binary")
+    assert works(usmpy.Program(ADD, device=device))
+    monkeypatch.setattr(_cache, "load", lambda *_: b"no zero")
+    assert works(usmpy.Program(ADD, device=device))
