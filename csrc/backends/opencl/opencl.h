@@ -150,6 +150,11 @@ static inline usm_opencl_context *usm_opencl_context_of(const usm_context *conte
     return context->native;
 }
 
+static inline const usm_opencl_platform *usm_opencl_platform_of(const usm_queue *queue)
+{
+    return usm_opencl_context_of(queue->context)->platform;
+}
+
 /* The specification's name of a code: "CL_INVALID_VALUE"; "CL_<number>" for one that is not in it. */
 const char *usm_opencl_name(cl_int code);
 /* The status of a failed call, with function and code in the error. */
@@ -213,7 +218,10 @@ bool usm_opencl_event_is_running(usm_event *event);
 void usm_opencl_event_destroy(usm_event *event);
 void usm_opencl_fork(usm_fork_phase phase);
 
-/* queue.c: gives the command to the driver behind `waits`; the event's id is set. No lock but the queue's. */
+/* command.c: a copy between regions that overlap. */
+bool usm_opencl_overlaps(const usm_command *command);
+/* command.c: gives the command to the driver behind `waits`; the event's id is set. No lock but the queue's.
+ */
 usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *command, cl_uint n_waits,
                               const cl_event *waits, usm_error *error);
 /* spare.c. NULL: there is none; the caller's. */

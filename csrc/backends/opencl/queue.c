@@ -11,11 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const usm_opencl_platform *platform_of(const usm_queue *queue)
-{
-    return usm_opencl_context_of(queue->context)->platform;
-}
-
 /*
  * The device's clock beside ours, as near as calls can be: the first one in a process may take long. False
  * where the driver does not tell.
@@ -41,7 +36,7 @@ static bool compare_clocks(const usm_opencl_platform *platform, cl_device_id dev
 
 usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
 {
-    const usm_opencl_platform *platform = platform_of(queue);
+    const usm_opencl_platform *platform = usm_opencl_platform_of(queue);
     const usm_opencl_device *device = usm_opencl_device_of(queue->device);
     cl_command_queue_properties bits = (queue->in_order ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) |
                                        (queue->profiling ? CL_QUEUE_PROFILING_ENABLE : 0);
@@ -98,214 +93,9 @@ void usm_opencl_queue_destroy(usm_queue *queue)
     usm_opencl_queue *native = usm_opencl_queue_of(queue);
     usm_opencl_forget_queue(native);
     if (!usm_opencl_forked() && !usm_opencl_spare_put(queue)) {
-        platform_of(queue)->api->clReleaseCommandQueue(native->id);
+        usm_opencl_platform_of(queue)->api->clReleaseCommandQueue(native->id);
     }
     usm_worker_drop(&native->worker);
-}
-
-/* Copies and fills that cost less than handing them to the driver. */
-#define RUN_NOW_BYTES ((size_t)32 << 10)
-
-static void fill_now(const usm_command *command)
-{
-    char *dst = command->as.fill.dst;
-    size_t size = command->as.fill.pattern_size, nbytes = command->as.fill.nbytes;
-    if (size == 1) {
-        memset(dst, command->as.fill.pattern[0], nbytes);
-        return;
-    }
-    memcpy(dst, command->as.fill.pattern, size);
-    for (size_t done = size; done < nbytes;) { /* by doubling */
-        size_t more = done < nbytes - done ? done : nbytes - done;
-        memcpy(dst + done, dst, more);
-        done += more;
-    }
-}
-
-/*
- * Nothing has to be waited for: a point in the order has been reached. The memory of a processor is the
- * host's, so that short copies and fills need no driver.
- */
-bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,
-                              int64_t *end_ns)
-{
-    bool here = queue->device->type == USM_CPU && queue->device->info.host_reads_device;
-    bool point = command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER;
-    bool copy = command->kind == USM_COMMAND_COPY && here && command->as.copy.nbytes <= RUN_NOW_BYTES;
-    bool fill = command->kind == USM_COMMAND_FILL && here && command->as.fill.nbytes <= RUN_NOW_BYTES;
-    if (!(point || copy || fill) || usm_opencl_forked() || usm_queue_is_shared(queue)) {
-        return false;
-    }
-    *start_ns = queue->profiling ? usm_clock_ns() : 0;
-    if (copy) {
-        memmove(command->as.copy.dst, command->as.copy.src, command->as.copy.nbytes);
-    } else if (fill) {
-        fill_now(command);
-    }
-    *end_ns = queue->profiling ? usm_clock_ns() : 0;
-    return true;
-}
-
-static bool overlaps(const usm_command *command)
-{
-    uintptr_t dst = (uintptr_t)command->as.copy.dst, src = (uintptr_t)command->as.copy.src;
-    return command->kind == USM_COMMAND_COPY && dst < src + command->as.copy.nbytes &&
-           src < dst + command->as.copy.nbytes;
-}
-
-/* Regions that overlap, in memory that the host does not reach: through a block that the driver frees. */
-static cl_int copy_through(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                           const cl_event *waits, cl_event *id)
-{
-    const usm_opencl_api *api = platform_of(queue)->api;
-    cl_command_queue native = usm_opencl_queue_of(queue)->id;
-    size_t nbytes = command->as.copy.nbytes;
-    cl_event first = NULL;
-    void *block = api->clEnqueueSVMFree == NULL
-                      ? NULL
-                      : api->clSVMAlloc(usm_opencl_queue_of(queue)->context, CL_MEM_READ_WRITE, nbytes, 0);
-    if (block == NULL) {
-        return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-    }
-    cl_int code = api->clEnqueueSVMMemcpy(native, CL_FALSE, block, command->as.copy.src, nbytes, n_waits,
-                                          waits, &first);
-    if (code == CL_SUCCESS) {
-        code = api->clEnqueueSVMMemcpy(native, CL_FALSE, command->as.copy.dst, block, nbytes, 1, &first, id);
-        api->clEnqueueSVMFree(native, 1, &block, NULL, NULL, 1, code == CL_SUCCESS ? id : &first, NULL);
-        api->clReleaseEvent(first);
-    } else {
-        api->clSVMFree(usm_opencl_queue_of(queue)->context, block);
-    }
-    return code;
-}
-
-static cl_int enqueue_copy(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                           const cl_event *waits, cl_event *id)
-{
-    const usm_opencl_platform *platform = platform_of(queue);
-    cl_command_queue native = usm_opencl_queue_of(queue)->id;
-    if (usm_opencl_context_of(queue->context)->memory == USM_OPENCL_INTEL_USM) {
-        return platform->enqueue_memcpy(native, CL_FALSE, command->as.copy.dst, command->as.copy.src,
-                                        command->as.copy.nbytes, n_waits, waits, id);
-    }
-    if (overlaps(command)) {
-        return copy_through(queue, command, n_waits, waits, id);
-    }
-    return platform->api->clEnqueueSVMMemcpy(native, CL_FALSE, command->as.copy.dst, command->as.copy.src,
-                                             command->as.copy.nbytes, n_waits, waits, id);
-}
-
-static cl_int enqueue_fill(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                           const cl_event *waits, cl_event *id)
-{
-    const usm_opencl_platform *platform = platform_of(queue);
-    cl_command_queue native = usm_opencl_queue_of(queue)->id;
-    if (usm_opencl_context_of(queue->context)->memory == USM_OPENCL_INTEL_USM) {
-        return platform->enqueue_fill(native, command->as.fill.dst, command->as.fill.pattern,
-                                      command->as.fill.pattern_size, command->as.fill.nbytes, n_waits, waits,
-                                      id);
-    }
-    return platform->api->clEnqueueSVMMemFill(native, command->as.fill.dst, command->as.fill.pattern,
-                                              command->as.fill.pattern_size, command->as.fill.nbytes, n_waits,
-                                              waits, id);
-}
-
-/*
- * A point in the order. Where others enqueue too, theirs counts: in an out-of-order queue OpenCL's points
- * with a list wait for the list alone, so one without a list goes into it; and a barrier holds up what they
- * enqueue later.
- */
-static cl_int enqueue_point(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                            const cl_event *waits, cl_event *id)
-{
-    const usm_opencl_api *api = platform_of(queue)->api;
-    cl_command_queue native = usm_opencl_queue_of(queue)->id;
-    if (!usm_queue_is_shared(queue)) {
-        return api->clEnqueueMarkerWithWaitList(native, n_waits, waits, id);
-    }
-    if (!queue->in_order && n_waits > 0) {
-        cl_int code = api->clEnqueueBarrierWithWaitList(native, n_waits, waits, NULL);
-        n_waits = 0;
-        waits = NULL;
-        if (code != CL_SUCCESS) {
-            return code;
-        }
-    }
-    return command->kind == USM_COMMAND_BARRIER
-               ? api->clEnqueueBarrierWithWaitList(native, n_waits, waits, id)
-               : api->clEnqueueMarkerWithWaitList(native, n_waits, waits, id);
-}
-
-/* A hint: memory that the driver cannot move, such as somebody else's, is left where it is. */
-static cl_int enqueue_prefetch(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                               const cl_event *waits, cl_event *id)
-{
-    const usm_opencl_platform *platform = platform_of(queue);
-    cl_command_queue native = usm_opencl_queue_of(queue)->id;
-    const void *pointer = command->as.prefetch.pointer;
-    size_t nbytes = command->as.prefetch.nbytes;
-    cl_int code = CL_INVALID_OPERATION;
-    if (usm_opencl_context_of(queue->context)->memory != USM_OPENCL_INTEL_USM) {
-        if (platform->api->clEnqueueSVMMigrateMem != NULL) {
-            code = platform->api->clEnqueueSVMMigrateMem(native, 1, &pointer, &nbytes, 0, n_waits, waits, id);
-        }
-    } else if (platform->enqueue_migrate != NULL) {
-        code = platform->enqueue_migrate(native, pointer, nbytes, 0, n_waits, waits, id);
-    }
-    return code == CL_SUCCESS ? code : enqueue_point(queue, command, n_waits, waits, id);
-}
-
-usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *command, cl_uint n_waits,
-                              const cl_event *waits, usm_error *error)
-{
-    const usm_queue *queue = event->event.queue;
-    const char *function;
-    cl_event id = NULL;
-    cl_int code;
-    waits = n_waits > 0 ? waits : NULL;
-    if (event->event.profiled) {
-        event->enqueued_ns = usm_clock_ns();
-    }
-    switch (command->kind) {
-        case USM_COMMAND_COPY:
-            function = "copying";
-            code = enqueue_copy(queue, command, n_waits, waits, &id);
-            break;
-        case USM_COMMAND_FILL:
-            function = "filling";
-            code = enqueue_fill(queue, command, n_waits, waits, &id);
-            break;
-        case USM_COMMAND_PREFETCH:
-            function = "prefetching";
-            code = enqueue_prefetch(queue, command, n_waits, waits, &id);
-            break;
-        case USM_COMMAND_STRIDED:
-        case USM_COMMAND_SEQUENCE: {
-            usm_status status = usm_opencl_launch(queue, command, n_waits, waits, &id, error);
-            if (status != USM_OK) {
-                return status;
-            }
-            code = CL_SUCCESS;
-            break;
-        }
-        case USM_COMMAND_LAUNCH: {
-            usm_status status =
-                usm_opencl_launch_kernel(queue, command->as.launch, n_waits, waits, &id, error);
-            if (status != USM_OK) {
-                return status;
-            }
-            code = CL_SUCCESS;
-            break;
-        }
-        default:
-            function = "a point in the queue's order";
-            code = enqueue_point(queue, command, n_waits, waits, &id);
-    }
-    if (code != CL_SUCCESS) {
-        return usm_opencl_failed(error, code, function);
-    }
-    atomic_store_explicit(&event->id, id, memory_order_release);
-    return USM_OK;
 }
 
 /* The driver's event of a link, where the driver can wait for it: already enqueued, in the same context. */
@@ -366,7 +156,7 @@ static void enqueue_late(usm_event *base)
     } else if (usm_opencl_enqueue(event, &event->command, 0, NULL, &error) != USM_OK) {
         fail(base, &error);
     } else {
-        platform_of(base->queue)->api->clFlush(usm_opencl_queue_of(base->queue)->id);
+        usm_opencl_platform_of(base->queue)->api->clFlush(usm_opencl_queue_of(base->queue)->id);
         if (usm_opencl_watch(event, &error) !=
             USM_OK) { /* from a successful watch on, the event may be gone */
             fail(base, &error);
@@ -426,7 +216,7 @@ static bool keep_command(usm_opencl_event *event, const usm_command *command, bo
         event->command.as.launch = event->launch;
         return event->launch != NULL;
     }
-    if (overlaps(command) && event->event.queue->device->info.host_reads_device) {
+    if (usm_opencl_overlaps(command) && event->event.queue->device->info.host_reads_device) {
         event->copy = *command;
         event->command.kind = USM_COMMAND_HOST;
         event->command.as.host.run = move;
@@ -453,7 +243,7 @@ static usm_status enqueue(usm_opencl_event *event, const cl_event *waits, cl_uin
     } else {
         status = usm_opencl_enqueue(event, &event->command, n, waits, error);
         if (status == USM_OK) {
-            platform_of(base->queue)->api->clFlush(usm_opencl_queue_of(base->queue)->id);
+            usm_opencl_platform_of(base->queue)->api->clFlush(usm_opencl_queue_of(base->queue)->id);
             if (event->quick && n == 0 && base->queue->in_order && !base->profiled) {
                 usm_opencl_watch_quietly(event);
             } else {
