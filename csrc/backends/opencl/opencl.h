@@ -220,8 +220,7 @@ void usm_opencl_fork(usm_fork_phase phase);
 
 /* command.c: a copy between regions that overlap. */
 bool usm_opencl_overlaps(const usm_command *command);
-/* command.c: gives the command to the driver behind `waits`; the event's id is set. No lock but the queue's.
- */
+/* command.c: gives the command to the driver behind `waits`, and sets the event's id. Queue lock at most. */
 usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *command, cl_uint n_waits,
                               const cl_event *waits, usm_error *error);
 /* spare.c. NULL: there is none; the caller's. */
