@@ -377,12 +377,17 @@ void usm_opencl_event_join(usm_event *base)
     if (id == NULL || !event->quick || usm_opencl_forked()) {
         return;
     }
+    const usm_opencl_api *api = usm_opencl_context_of(base->queue->context)->platform->api;
+    if (atomic_load(&event->quiet)) {
+        api->clWaitForEvents(1, &id);
+        end_quiet(base->queue);
+        if (usm_event_ended(base)) {
+            return;
+        }
+    }
     atomic_fetch_add(&joiners, 1);
     atomic_store(&event->joined, true);
-    usm_opencl_context_of(base->queue->context)->platform->api->clWaitForEvents(1, &id);
-    if (base->queue->in_order && !base->profiled) {
-        end_quiet(base->queue);
-    }
+    api->clWaitForEvents(1, &id);
     drain();
     for (int64_t until = 0; !usm_event_ended(base);) {
         int64_t now = usm_clock_ns();

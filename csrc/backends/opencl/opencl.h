@@ -123,6 +123,7 @@ typedef struct usm_opencl_event {
     cl_int status;        /* as the driver's callback had it */
     bool late;            /* enqueued after all its links had ended */
     bool quick;           /* over in a moment, with all that it waits for; set before id */
+    int32_t cost_us;      /* about how long it takes with all that it waits for, where that is quick */
     _Atomic bool quiet;   /* enqueued without a callback */
     _Atomic bool loud;    /* a callback was asked for */
     _Atomic bool claimed; /* by the thread that ends it, whoever was first to see that the driver has */
@@ -230,7 +231,7 @@ bool usm_opencl_spare_put(const usm_queue *queue);
 void usm_opencl_spares_free(usm_opencl_context *context);
 void usm_opencl_spares_fork(usm_fork_phase phase);
 /* quick.c. The first before the task is enqueued (queue lock), the second when it has ended. */
-bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command);
+bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command, int32_t before_us);
 void usm_opencl_learn(const usm_opencl_event *event);
 /* event.c: from now on the end of the driver's event is the end of ours. */
 usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error);

@@ -114,10 +114,11 @@ static cl_event driver_event(const usm_queue *queue, const usm_link *link)
  * driver's own, so that its tasks name each other in no wait list, which costs time in every one of them: a
  * task behind one that the driver could not end may run on what that one left, and fails with it (finish).
  */
-static bool collect(usm_event *event, cl_event *waits, cl_uint *n, bool *quick)
+static bool collect(usm_event *event, cl_event *waits, cl_uint *n, bool *quick, int32_t *before_us)
 {
     *n = 0;
     *quick = true;
+    *before_us = 0;
     for (size_t i = 0; i < event->n_links; i++) {
         const usm_link *link = &event->links[i];
         if (usm_event_ended(link->event)) {
@@ -130,7 +131,9 @@ static bool collect(usm_event *event, cl_event *waits, cl_uint *n, bool *quick)
         if (id == NULL) {
             return false;
         }
-        *quick = *quick && ((usm_opencl_event *)link->event)->quick;
+        const usm_opencl_event *earlier = (usm_opencl_event *)link->event;
+        *quick = *quick && earlier->quick;
+        *before_us = earlier->cost_us > *before_us ? earlier->cost_us : *before_us;
         if (event->queue->in_order && link->event->queue == event->queue) {
             continue;
         }
@@ -274,8 +277,10 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_
     }
     (void)queue;
     event->work.run = run_host;
-    bool quick, known = collect(base, waits, &n, &quick);
-    event->quick = usm_opencl_is_quick(event, command) && known && quick && !usm_queue_is_shared(base->queue);
+    int32_t before_us;
+    bool quick, known = collect(base, waits, &n, &quick, &before_us);
+    event->quick =
+        usm_opencl_is_quick(event, command, before_us) && known && quick && !usm_queue_is_shared(base->queue);
     usm_status status = keep_command(event, command, known && n == 0)
                             ? enqueue(event, waits, n, known, error)
                             : usm_error_memory(error, sizeof(usm_strided), "a copy's plan");

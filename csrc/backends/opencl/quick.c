@@ -5,8 +5,10 @@
  */
 #include "opencl.h"
 
-/* What takes less than a millisecond on any device. */
-#define QUICK_BYTES ((size_t)1 << 20)
+/* On any device a few tens of milliseconds at most: no longer than a blocked thread looks for signals. */
+#define QUICK_BYTES ((size_t)64 << 20)
+#define QUICK_US 40000
+/* What takes less than a millisecond. */
 #define QUICK_ELEMENTS ((int64_t)1 << 16)
 #define QUICK_NS 1000000
 /* A kernel is trusted after so many quick runs of as many work-items. */
@@ -32,13 +34,21 @@ static int64_t elements_of(const usm_strided *strided)
     return n;
 }
 
-bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command)
+/* About how long copies and fills take on a slow device; the rest is quick beside what this is for. */
+static int32_t cost_us(const usm_command *command)
+{
+    size_t nbytes = command->kind == USM_COMMAND_COPY   ? command->as.copy.nbytes
+                    : command->kind == USM_COMMAND_FILL ? command->as.fill.nbytes
+                                                        : 0;
+    return nbytes > QUICK_BYTES ? QUICK_US + 1 : (int32_t)(nbytes / 2000) + 10;
+}
+
+static bool is_quick_alone(usm_opencl_event *event, const usm_command *command)
 {
     switch (command->kind) {
         case USM_COMMAND_COPY:
-            return command->as.copy.nbytes <= QUICK_BYTES;
         case USM_COMMAND_FILL:
-            return command->as.fill.nbytes <= QUICK_BYTES;
+            return true;
         case USM_COMMAND_STRIDED:
             return elements_of(command->as.strided) <= QUICK_ELEMENTS;
         case USM_COMMAND_SEQUENCE:
@@ -60,6 +70,12 @@ bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command)
             break;
     }
     return false;
+}
+
+bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command, int32_t before_us)
+{
+    event->cost_us = before_us + cost_us(command);
+    return is_quick_alone(event, command) && event->cost_us <= QUICK_US;
 }
 
 /*
