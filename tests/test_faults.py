@@ -193,6 +193,45 @@ COPIES = {
     "pickle a queue": lambda: pickle.loads(pickle.dumps(QUEUE)),
 }
 
+# A function that takes and does nothing: void f(size_t begin, size_t end, ...) may be any that only reads.
+POINTER = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value
+WORDS = ["int32* x", "const void*", "float64 a", "int32"]
+KERNEL = usmpy.Kernel.from_pointer(POINTER, WORDS, owner=THEIRS)
+NUMBERS = (*range(6), *map(np.int8, range(6)))
+MANY = usmpy.Kernel.from_pointer(POINTER, ["int32*"] * 20 + ["int8"] * 12)
+SOURCE = "kernel void put(global int *x, int v) { x[get_global_id(0)] = v; }"
+usmpy.Program(SOURCE, device=DEVICE)  # on disk from here on
+
+
+def building():
+    program = usmpy.Program(SOURCE, device=DEVICE)
+    x = usmpy.zeros(4, dtype="int32", queue=QUEUE)
+    program.put[4](x, 7).wait()
+    assert x.tolist() == [7] * 4
+    assert program["put"].parameters == ("int32*", "int32")
+
+
+def launching_from_two_queues(queue, x):
+    y = usmpy.zeros(4, dtype="int32", queue=usmpy.Queue(DEVICE))
+    first = queue.submit(KERNEL, (x, y, 1, np.int8(3)), usmpy.Range(4))
+    return y.queue.submit(KERNEL, iter([y, None, 1.5, 2]), 4, depends=[first])
+
+
+KERNELS = {
+    "kernel from a pointer": lambda: usmpy.Kernel.from_pointer(POINTER, WORDS, name="f", owner=object()),
+    "with_parameters": lambda: KERNEL.with_parameters(["int32*", "const int8* p", "float64", "int32 n"]),
+    "parameters": lambda: (KERNEL.parameters, KERNEL.parameter_names, KERNEL.name, KERNEL.device),
+    "repr of a kernel": lambda: repr(KERNEL),
+    "index spaces": lambda: (usmpy.Range(3, 4), usmpy.NdRange((4, 4), [2, 2]), usmpy.LocalMemory(8)),
+    "launch": submit(lambda q, x: KERNEL[4](x, x, 1.5, ctypes.c_int8(3))),
+    "launch with an event": submit(lambda q, x: KERNEL[usmpy.Range(4), iter([q.barrier()])](x, None, 1, 2)),
+    "launch of many": submit(lambda q, x: q.submit(MANY, (x,) * 20 + NUMBERS, 4)),
+    "launch from two queues": submit(launching_from_two_queues),
+}
+
+PROGRAMS = {"program": building}
+
+
 SUBMITS = {
     "memcpy": submit(lambda q, x: q.memcpy(x, usmpy.ones(4, dtype="int32", queue=q))),
     "memcpy from bytes": submit(lambda q, x: q.memcpy(x, b"\1\0\0\0" * 4)),
@@ -210,13 +249,19 @@ SUBMITS = {
 }
 
 
-EVERY = {**EXCHANGE, **CREATION, **COPIES, **SUBMITS}
+EVERY = {**EXCHANGE, **CREATION, **COPIES, **SUBMITS, **KERNELS, **PROGRAMS}
 
-TYPES = (usmpy.USMArray, usmpy.Queue, usmpy.Event, usmpy.Device, usmpy.Context, usmpy.borrow)
+TYPES = (usmpy.USMArray, usmpy.Queue, usmpy.Event, usmpy.Device, usmpy.Context, usmpy.Kernel, usmpy.borrow)
 COUNTED = getattr(sys, "_is_gil_enabled", lambda: True)()  # without it a type's count is spread over threads
 
 # Their functions in Python lose a reference now and then when the interpreter itself has no memory left.
-WRITTEN_IN_PYTHON = {"device", "devices", "repr", *(name for name in COPIES if name.startswith("pickle"))}
+WRITTEN_IN_PYTHON = {
+    "device",
+    "devices",
+    "repr",
+    "program",
+    *(name for name in COPIES if name.startswith("pickle")),
+}
 
 
 def objects():
@@ -312,7 +357,7 @@ def test_memory_of_python_runs_out(name):
 )
 @pytest.mark.not_sanitized("what the interpreter itself loses would count as ours")
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <generator:pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("name", sorted(WRITTEN_IN_PYTHON))
+@pytest.mark.parametrize("name", sorted(WRITTEN_IN_PYTHON - PROGRAMS.keys()))  # the compiler is a lot of it
 def test_memory_of_python_runs_out_under_our_python_code(name):
     run_all(name, "python", (MemoryError, OTHERS.get(name, MemoryError)))
 
@@ -335,7 +380,9 @@ def test_memory_of_the_device_runs_out(name):
     run_all(name, "memory_allocate", MemoryError)
 
 
-@pytest.mark.parametrize("name", [*SUBMITS, "strided copy", "assignment", "concat", "import and copy"])
+@pytest.mark.parametrize(
+    "name", [*SUBMITS, *KERNELS, "strided copy", "assignment", "concat", "import and copy"]
+)
 def test_a_submission_that_the_driver_refuses(name):
     run_all(name, "queue_submit", usmpy.UsmError)
 
@@ -343,6 +390,12 @@ def test_a_submission_that_the_driver_refuses(name):
 @pytest.mark.parametrize("entry", ["queue_create", "context_create"])
 @pytest.mark.parametrize("name", ["queue", "context", "queue of a context", "import onto a queue", "memcpy"])
 def test_a_queue_or_context_that_the_driver_refuses(name, entry):
+    run_all(name, entry, usmpy.UsmError)
+
+
+@pytest.mark.parametrize("entry", ["program_build", "kernel_create"])
+@pytest.mark.parametrize("name", ["program", "kernel from a pointer", "with_parameters"])
+def test_a_program_or_kernel_that_the_driver_refuses(name, entry):
     run_all(name, entry, usmpy.UsmError)
 
 
