@@ -117,7 +117,7 @@ static usm_status known_devices(const usm_backend *backend, const usm_native_fac
 usm_status usm_context_adopt(const usm_backend *backend, void *handle, usm_context **out, usm_error *error)
 {
     usm_native_facts facts = {.devices = NULL};
-    usm_device **devices;
+    usm_device **devices = NULL;
     usm_registry_lock();
     *out = find(backend, handle);
     usm_registry_unlock();
