@@ -166,6 +166,44 @@ static Py_ssize_t copied_bytes(PyObject *nbytes, const end *dst, const end *src)
     return n;
 }
 
+/* The queue's own copies and fills take this memory: it is in reach, or a driver copies it as the host's. */
+static bool takes(const usm_queue *queue, const usm_alloc *alloc)
+{
+    return alloc == NULL || usm_place_reaches(queue->place, alloc) || usm_alloc_host_reads(alloc);
+}
+
+static PyObject *refuse_place(usmpy_state *state, const usm_queue *queue, const char *parameter,
+                              const usm_alloc *alloc)
+{
+    return PyErr_Format(
+        state->placement_error,
+        "%s is %s memory of %s, which a queue on %s does not reach; submit to the array's own "
+        "queue, or use copyto",
+        parameter, usm_kind_name((usm_kind)alloc->kind), alloc->place->device->info.name,
+        queue->device->info.name);
+}
+
+/* Between arrays that the queue does not reach: the planner finds the way. */
+static PyObject *copy_afar(usmpy_state *state, PyObject *self, const end *dst, const end *src, int64_t nbytes,
+                           PyObject *depends)
+{
+    usm_queue *queue = usmpy_queue_of(self);
+    const usm_view to = {dst->alloc, dst->data, USM_UINT8, 1, &nbytes, &(int64_t){1}};
+    const usm_view from = {src->alloc, src->data, USM_UINT8, 1, &nbytes, &(int64_t){1}};
+    if (usmpy_given(depends)) { /* the steps of the copy come behind it */
+        const usm_command barrier = {.kind = USM_COMMAND_BARRIER};
+        PyObject *before = usmpy_submit(state, queue, &barrier, NULL, 0, depends, NULL);
+        if (before == NULL) {
+            return NULL;
+        }
+        Py_DECREF(before);
+    }
+    usm_event *event;
+    usm_error error;
+    usm_status status = usm_copy_submit(queue, &to, &from, &event, &error);
+    return status == USM_OK ? usmpy_event_wrap(state, event) : usmpy_raise(state, status, &error);
+}
+
 PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {
@@ -186,6 +224,15 @@ PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (nbytes < 0) {
         usmpy_keep_drop(keeps);
         return NULL;
+    }
+    const usm_queue *queue = usmpy_queue_of(self);
+    if (USM_UNLIKELY(!takes(queue, dst.alloc) || !takes(queue, src.alloc))) {
+        bool arrays = dst.alloc != NULL && src.alloc != NULL;
+        PyObject *event = arrays              ? copy_afar(state, self, &dst, &src, nbytes, out[3])
+                          : dst.alloc != NULL ? refuse_place(state, queue, "dst", dst.alloc)
+                                              : refuse_place(state, queue, "src", src.alloc);
+        usmpy_keep_drop(keeps);
+        return event;
     }
     usm_access accesses[2];
     size_t n = 0;
@@ -240,6 +287,9 @@ PyObject *usmpy_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nar
     usmpy_deferred_poll();
     if (open_end(state, out[0], true, "dst", &dst, &keeps) < 0) {
         return NULL;
+    }
+    if (USM_UNLIKELY(!takes(usmpy_queue_of(self), dst.alloc))) {
+        return refuse_place(state, usmpy_queue_of(self), "dst", dst.alloc);
     }
     usm_dtype dtype = dst.alloc == NULL ? USM_UINT8 : (usm_dtype)((usmpy_array *)out[0])->dtype;
     usm_command command;

@@ -1,5 +1,6 @@
 """memcpy, copyto, copy and astype: any dtypes, any strides, any overlap, any size."""
 
+import contextlib
 import itertools
 import warnings
 

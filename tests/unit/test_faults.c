@@ -430,6 +430,60 @@ static void partition(const char *entry)
     free(again);
 }
 
+static void doubled(size_t begin, size_t end, const float *x, float *y)
+{
+    for (size_t i = begin; i < end; i++) {
+        y[i] = 2 * x[i];
+    }
+}
+
+/* A program and its kernel; each goes back whole where the other fails. */
+static usm_status make_kernel(usm_place *place, usm_kernel **kernel, usm_error *error)
+{
+    const usm_parameter parameters[] = {
+        {.name = "x", .type = "const float32*", .kind = USM_PARAMETER_POINTER, .read_only = true, .size = 8},
+        {.name = "y", .type = "float32*", .kind = USM_PARAMETER_POINTER, .size = 8},
+    };
+    const usm_pointer_source pointer = {
+        .function = (void (*)(void))doubled, .name = "doubled", .parameters = parameters, .n_parameters = 2};
+    const usm_program_source source = {
+        .language = USM_LANGUAGE_POINTER, .data = &pointer, .size = sizeof pointer, .options = ""};
+    usm_program *program;
+    char *log;
+    usm_status status = usm_program_create(place, &source, &program, &log, error);
+    CHECK(status != USM_OK || log == NULL);
+    if (status == USM_OK) {
+        status = usm_kernel_create(program, "doubled", kernel, error);
+        usm_program_release(program);
+    }
+    return status;
+}
+
+static void programs(const char *entry)
+{
+    usm_place *place = host_place();
+    pass pass = {.entry = entry, .goes_on = true};
+    usm_kernel *kernel;
+    usm_error error;
+    usm_status status;
+    long n = 1;
+    do {
+        CHECK(usm_fault_arm(entry, n++));
+        status = make_kernel(place, &kernel, &error);
+        if (status != USM_OK) {
+            note(&pass, status, &error);
+        }
+    } while (status != USM_OK);
+    CHECK(usm_fault_arm(entry, 0));
+    CHECK(pass.failures >= 1);
+    CHECK_EQ(usm_live_count(USM_LIVE_PROGRAM), 1);
+    CHECK_EQ(usm_live_count(USM_LIVE_KERNEL), 1);
+    CHECK_EQ(kernel->n_parameters, 2);
+    usm_kernel_release(kernel);
+    CHECK_EQ(usm_live_count(USM_LIVE_PROGRAM), 0);
+    CHECK_EQ(usm_live_count(USM_LIVE_KERNEL), 0);
+}
+
 static void what_the_process_keeps(void)
 {
     in_child(start_backend, "heap");
@@ -438,6 +492,9 @@ static void what_the_process_keeps(void)
     in_child(first_use, "queue_create");
     in_child(partition, "heap");
     in_child(partition, "device_partition");
+    in_child(programs, "heap");
+    in_child(programs, "program_build");
+    in_child(programs, "kernel_create");
 }
 
 static void names_of_entries(void)
@@ -446,8 +503,8 @@ static void names_of_entries(void)
     for (; usm_fault_entries[n] != NULL; n++) {
         CHECK_EQ(usm_fault_calls(usm_fault_entries[n]), 0);
     }
-    /* Those above, and device_partition: a new one needs a loop here. */
-    CHECK_EQ(n, sizeof entries / sizeof entries[0] + 1);
+    /* Those above, device_partition, and those of programs: a new one needs a loop here. */
+    CHECK_EQ(n, sizeof entries / sizeof entries[0] + 3);
     CHECK(!usm_fault_arm("malloc", 1));
     CHECK_EQ(usm_fault_calls("malloc"), -1);
 }

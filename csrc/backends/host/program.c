@@ -176,7 +176,7 @@ static void run_piece(void *context, unsigned number)
 /* Several pieces a thread, so that a busy processor does not hold up the others. */
 #define PIECES_A_THREAD 8
 /* Work-items along the first dimension that are worth a loop of their own. */
-#define LEAST_ROW 512
+#define LEAST_ROW 128
 
 /* The slowest dimensions are cut first: pieces keep whole rows. */
 static void cut(run *run, unsigned width, bool groups)
