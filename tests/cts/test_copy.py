@@ -1,6 +1,5 @@
 """memcpy, copyto, copy and astype: any dtypes, any strides, any overlap, any size."""
 
-import contextlib
 import itertools
 import warnings
 
@@ -327,6 +326,27 @@ def test_memcpy_takes_bits_as_they_are(queue):
     f = usmpy.USMArray((2, 3), "int8", order="F", queue=queue)
     queue.memcpy(f, bytes(range(6)))
     assert f.tolist() == [[0, 2, 4], [1, 3, 5]]
+
+
+def test_memcpy_in_a_queue_of_another_place(queue, backend):
+    """The queue of the host takes memory of any device, and brings it there."""
+    host = usmpy.Queue("host")
+    here = usmpy.arange(5_000, dtype="int32", queue=host)
+    there = usmpy.zeros(5_000, dtype="int32", queue=queue)
+    first = host.memcpy(there, here)
+    assert there.asnumpy().tolist() == list(range(5_000))
+    back = usmpy.zeros(5_000, dtype="int32", queue=host)
+    host.memcpy(back, there, depends=[first]).wait(30)
+    assert back.asnumpy().tolist() == list(range(5_000))
+    if "host-accessible" in backend.tags:
+        buffer = bytearray(there.nbytes)
+        host.memcpy(buffer, there).wait(30)
+        assert buffer == here.asnumpy().tobytes()
+    else:
+        for submit in (lambda: host.memcpy(bytearray(there.nbytes), there), lambda: host.fill(there, 3)):
+            with pytest.raises(usmpy.ExecutionPlacementError, match="own queue"):
+                submit()
+        assert there[-1].item() == 4_999
 
 
 @pytest.mark.parametrize(
