@@ -179,7 +179,13 @@ usm_status usm_opencl_launch(const usm_queue *queue, const usm_command *command,
 /* The kernel's lock held: arguments belong to the kernel until the launch. */
 cl_int usm_opencl_set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint index, const void *pointer);
 
-/* program.c: kernels of users. */
+/* usm_program.native */
+typedef struct usm_opencl_program {
+    cl_program id;
+    cl_device_id device;
+} usm_opencl_program;
+
+/* launch.c: kernels of users. */
 usm_status usm_opencl_launch_kernel(const usm_queue *queue, const usm_launch *launch, cl_uint n_waits,
                                     const cl_event *waits, cl_event *out, usm_error *error);
 usm_status usm_opencl_program_build(usm_program *base, const usm_program_source *source, char **log,

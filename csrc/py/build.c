@@ -1,0 +1,367 @@
+/* From source to a built program: by the driver, by the host's compiler, or from the cache on disk. */
+#include "program.h"
+
+#include "args.h"
+#include "errors.h"
+#include "objects.h"
+
+#include "../core/signature.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    usm_language language;
+    const char *backends; /* that take it */
+    bool text;
+} languages[] = {
+    {"portable", USM_LANGUAGE_PORTABLE, "host opencl", true},
+    {"opencl", USM_LANGUAGE_OPENCL, "opencl", true},
+    {"cuda", USM_LANGUAGE_CUDA, "cuda", true},
+    {"c", USM_LANGUAGE_LIBRARY, "host", true},
+    {"spirv", USM_LANGUAGE_SPIRV, "opencl level_zero", false},
+    {"ptx", USM_LANGUAGE_PTX, "cuda", true},
+    {"native", USM_LANGUAGE_NATIVE, "opencl", false},
+};
+
+#define LANGUAGES (int)(sizeof languages / sizeof *languages)
+
+static bool takes(int language, const char *backend)
+{
+    const char *found = strstr(languages[language].backends, backend);
+    size_t n = strlen(backend);
+    return found != NULL && (found[n] == 0 || found[n] == ' ');
+}
+
+const char *usmpy_language_name(int language)
+{
+    return languages[language].name;
+}
+
+int usmpy_parse_language(PyObject *language, const char *backend)
+{
+    int found = 0;
+    if (usmpy_given(language)) {
+        if (!PyUnicode_Check(language)) {
+            PyErr_Format(PyExc_TypeError, "language is a %s; a str is allowed", Py_TYPE(language)->tp_name);
+            return -1;
+        }
+        while (found < LANGUAGES && PyUnicode_CompareWithASCIIString(language, languages[found].name) != 0) {
+            found++;
+        }
+    }
+    if (found < LANGUAGES && takes(found, backend)) {
+        return found;
+    }
+    PyObject *allowed = PyUnicode_FromString("");
+    for (int i = 0; allowed != NULL && i < LANGUAGES; i++) {
+        if (takes(i, backend)) {
+            PyUnicode_AppendAndDel(
+                &allowed, PyUnicode_FromFormat(PyUnicode_GET_LENGTH(allowed) == 0 ? "'%s'" : ", '%s'",
+                                               languages[i].name));
+        }
+    }
+    if (allowed != NULL) {
+        PyErr_Format(PyExc_ValueError, "language is %R; devices of the backend %s take %U", language, backend,
+                     allowed);
+        Py_DECREF(allowed);
+    }
+    return -1;
+}
+
+/* BuildError with everything that the compiler wrote, as its message's end and as .log. Takes the log. */
+static void raise_build_error(usmpy_state *state, const char *text, PyObject *log, const char *backend,
+                              int code, const char *name)
+{
+    PyObject *message = log == NULL                      ? NULL
+                        : PyUnicode_GET_LENGTH(log) == 0 ? PyUnicode_FromString(text)
+                                                         : PyUnicode_FromFormat("%s\n%U", text, log);
+    PyObject *args = message == NULL ? NULL : PyTuple_Pack(1, message);
+    PyObject *kwargs =
+        Py_BuildValue("{s:z,s:i,s:z,s:O}", "backend", backend[0] != 0 ? backend : NULL, "code", code, "name",
+                      name[0] != 0 ? name : NULL, "log", log != NULL ? log : Py_None);
+    PyObject *exception =
+        args == NULL || kwargs == NULL ? NULL : PyObject_Call(state->build_error, args, kwargs);
+    if (exception != NULL) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    }
+    Py_XDECREF(exception);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(args);
+    Py_XDECREF(message);
+    Py_XDECREF(log);
+}
+
+/* The build itself. 0, or -1 with an exception. */
+static int build(usmpy_state *state, usmpy_program *self, const usm_program_source *source)
+{
+    usm_place *place = usmpy_queue_of(self->queue)->place;
+    usm_error error;
+    usm_status status;
+    char *log;
+    Py_BEGIN_ALLOW_THREADS
+        status = usm_program_create(place, source, &self->program, &log, &error);
+    Py_END_ALLOW_THREADS
+    if (status == USM_BUILD) {
+        raise_build_error(state, error.text,
+                          PyUnicode_DecodeUTF8(log != NULL ? log : "",
+                                               (Py_ssize_t)(log != NULL ? strlen(log) : 0), "replace"),
+                          error.backend, error.code, error.name);
+    } else if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+    }
+    free(log);
+    return status == USM_OK ? 0 : -1;
+}
+
+/* <module>.<name>(*args): new reference. Takes args. */
+static PyObject *call(const char *module, const char *name, PyObject *args)
+{
+    PyObject *function = args == NULL ? NULL : usmpy_import(module, name);
+    PyObject *result = function == NULL ? NULL : PyObject_CallObject(function, args);
+    Py_XDECREF(function);
+    Py_XDECREF(args);
+    return result;
+}
+
+/* On the host the system's compiler makes a shared object, which _compiler keeps on disk. */
+static int build_host(usmpy_state *state, usmpy_program *self, const char *language, PyObject *source)
+{
+    PyObject *path =
+        call("usmpy._compiler", "program", Py_BuildValue("(OsO)", source, language, self->options));
+    if (path == NULL) {
+        return -1;
+    }
+    Py_ssize_t size;
+    const char *text = PyUnicode_AsUTF8AndSize(path, &size);
+    const usm_program_source library = {
+        .language = USM_LANGUAGE_LIBRARY, .data = text, .size = (size_t)size, .options = ""};
+    int status = text == NULL ? -1 : build(state, self, &library);
+    Py_DECREF(path);
+    return status;
+}
+
+/* What a driver's binary depends on. */
+static PyObject *cache_key(usmpy_program *self, const char *language, PyObject *source)
+{
+    const usm_device *device = usmpy_queue_of(self->queue)->device;
+    return call("usmpy._cache", "key",
+                Py_BuildValue("(ssssOsO)", device->backend->name, device->info.name, device->info.vendor,
+                              device->info.driver_version, self->options, language, source));
+}
+
+/*
+ * A binary with what its kernels take: lines of signatures (core/signature.h), a 0, the driver's own. 0, or
+ * -1 with an exception.
+ */
+static int build_signed(usmpy_state *state, usmpy_program *self, const char *data, size_t size)
+{
+    size_t signatures = strnlen(data, size);
+    if (signatures == size) {
+        PyErr_SetString(state->build_error, "the binary is damaged");
+        return -1;
+    }
+    const usm_program_source source = {.language = USM_LANGUAGE_NATIVE,
+                                       .data = data + signatures + 1,
+                                       .size = size - signatures - 1,
+                                       .options = "",
+                                       .signatures = data};
+    return build(state, self, &source);
+}
+
+/*
+ * In front of what Program.binary gives: drivers crash on binaries that were cut short or changed. Binaries
+ * without it are another program's, and the driver's to judge.
+ */
+typedef struct mark {
+    char name[8];
+    uint64_t hash;
+} mark;
+
+#define MARK "usmpy-1"
+
+/* FNV-1a: against accidents, not against people. */
+static uint64_t hash(const char *data, size_t size)
+{
+    uint64_t value = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < size; i++) {
+        value = (value ^ (unsigned char)data[i]) * UINT64_C(1099511628211);
+    }
+    return value;
+}
+
+/* 1: it was ours, and is built; 0: it is not ours; -1 with an exception. */
+static int build_marked(usmpy_state *state, usmpy_program *self, const char *data, size_t size)
+{
+    mark mark;
+    if (size < sizeof mark.name || memcmp(data, MARK, sizeof mark.name) != 0) {
+        return 0;
+    }
+    memcpy(&mark, data, size < sizeof mark ? size : sizeof mark);
+    if (size < sizeof mark || mark.hash != hash(data + sizeof mark, size - sizeof mark)) {
+        PyErr_SetString(state->build_error, "the binary is cut short, or not what Program.binary gave");
+        return -1;
+    }
+    return build_signed(state, self, data + sizeof mark, size - sizeof mark) < 0 ? -1 : 1;
+}
+
+/* The binary of an earlier build: 1 when it was taken. One that the driver refuses is built anew. */
+static int build_cached(usmpy_state *state, usmpy_program *self, PyObject *key)
+{
+    PyObject *binary = call("usmpy._cache", "load", Py_BuildValue("(Os)", key, ".bin"));
+    if (binary == NULL || binary == Py_None) {
+        Py_XDECREF(binary);
+        return binary == NULL ? -1 : 0;
+    }
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(binary, &data, &size) < 0) {
+        Py_DECREF(binary);
+        return -1;
+    }
+    int taken = build_signed(state, self, data, (size_t)size) == 0;
+    if (!taken) {
+        PyErr_Clear();
+    }
+    Py_DECREF(binary);
+    return taken;
+}
+
+/* What the driver told of the kernels that were just built: not all drivers tell it of their binaries. */
+static PyObject *signatures_of(usm_program *program)
+{
+    PyObject *lines = PyUnicode_FromString("");
+    for (char **name = program->kernels; lines != NULL && name != NULL && *name != NULL; name++) {
+        usm_kernel *kernel;
+        if (usm_kernel_create(program, *name, &kernel, NULL) != USM_OK) {
+            continue;
+        }
+        char *line = usm_signature_write(kernel);
+        usm_kernel_release(kernel);
+        if (line == NULL) {
+            Py_DECREF(lines);
+            return PyErr_NoMemory();
+        }
+        PyUnicode_AppendAndDel(&lines, PyUnicode_FromFormat("%s\n", line));
+        free(line);
+    }
+    return lines;
+}
+
+/* What build_signed takes, behind `head` bytes that the caller fills. Without a binary form: UsmError. */
+static PyObject *pack(usmpy_state *state, usmpy_program *self, size_t head)
+{
+    void *binary = NULL;
+    size_t size = 0;
+    usm_error error;
+    usm_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status = usm_program_binary(self->program, &binary, &size, &error);
+    Py_END_ALLOW_THREADS
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    PyObject *lines = signatures_of(self->program), *packed = NULL;
+    Py_ssize_t length = 0;
+    const char *text = lines == NULL ? NULL : PyUnicode_AsUTF8AndSize(lines, &length);
+    if (text != NULL) {
+        packed = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(head + size) + length + 1);
+    }
+    if (packed != NULL) {
+        char *at = PyBytes_AS_STRING(packed) + head;
+        memcpy(at, text, (size_t)length + 1);
+        memcpy(at + length + 1, binary, size);
+    }
+    free(binary);
+    Py_XDECREF(lines);
+    return packed;
+}
+
+static int store(usmpy_state *state, usmpy_program *self, PyObject *key)
+{
+    PyObject *entry = pack(state, self, 0);
+    if (entry == NULL) {
+        if (!PyErr_ExceptionMatches(state->usm_error)) {
+            return -1;
+        }
+        PyErr_Clear(); /* without a binary form there is nothing to keep */
+        return 0;
+    }
+    PyObject *done = call("usmpy._cache", "store", Py_BuildValue("(OsO)", key, ".bin", entry));
+    Py_DECREF(entry);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+static int build_text(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
+{
+    Py_ssize_t size;
+    const char *text = PyUnicode_AsUTF8AndSize(source, &size);
+    const char *options = PyUnicode_AsUTF8(self->options);
+    if (text == NULL || options == NULL) {
+        return -1;
+    }
+    if (strlen(text) != (size_t)size || strlen(options) != (size_t)PyUnicode_GET_LENGTH(self->options)) {
+        PyErr_SetString(PyExc_ValueError,
+                        "source and options may not contain a null character, and options "
+                        "are ASCII");
+        return -1;
+    }
+    PyObject *key = cache_key(self, languages[language].name, source);
+    if (key == NULL) {
+        return -1;
+    }
+    int taken = build_cached(state, self, key);
+    if (taken == 0) {
+        const usm_program_source fresh = {
+            .language = languages[language].language, .data = text, .size = (size_t)size, .options = options};
+        taken = build(state, self, &fresh) < 0 || store(state, self, key) < 0 ? -1 : 1;
+    }
+    Py_DECREF(key);
+    return taken < 0 ? -1 : 0;
+}
+
+static int build_bytes(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
+{
+    Py_buffer view;
+    const char *options = PyUnicode_AsUTF8(self->options);
+    if (options == NULL || PyObject_GetBuffer(source, &view, PyBUF_SIMPLE) < 0) {
+        return -1;
+    }
+    const usm_program_source bytes = {.language = languages[language].language,
+                                      .data = view.buf,
+                                      .size = (size_t)view.len,
+                                      .options = options};
+    int status =
+        bytes.language == USM_LANGUAGE_NATIVE ? build_marked(state, self, view.buf, (size_t)view.len) : 0;
+    status = status == 0 ? build(state, self, &bytes) : status < 0 ? -1 : 0;
+    PyBuffer_Release(&view);
+    return status;
+}
+
+int usmpy_build_program(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
+{
+    const char *backend = usmpy_queue_of(self->queue)->backend->name;
+    if (languages[language].text ? !PyUnicode_Check(source) : !PyObject_CheckBuffer(source)) {
+        PyErr_Format(PyExc_TypeError, "source is a %s; for language '%s' %s is allowed",
+                     Py_TYPE(source)->tp_name, languages[language].name,
+                     languages[language].text ? "a str" : "a bytes-like object");
+        return -1;
+    }
+    if (!languages[language].text) {
+        return build_bytes(state, self, language, source);
+    }
+    return strcmp(backend, "host") == 0 ? build_host(state, self, languages[language].name, source)
+                                        : build_text(state, self, language, source);
+}
+
+PyObject *usmpy_program_bytes(usmpy_state *state, usmpy_program *self)
+{
+    PyObject *binary = pack(state, self, sizeof(mark));
+    if (binary != NULL) {
+        char *at = PyBytes_AS_STRING(binary);
+        const mark mark = {MARK, hash(at + sizeof mark, (size_t)PyBytes_GET_SIZE(binary) - sizeof mark)};
+        memcpy(at, &mark, sizeof mark);
+    }
+    return binary;
+}

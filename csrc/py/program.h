@@ -1,0 +1,30 @@
+/* Program, and what builds it. */
+#ifndef USMPY_PROGRAM_H
+#define USMPY_PROGRAM_H
+
+#include "launch.h"
+
+typedef struct usmpy_program {
+    PyObject_HEAD
+    usm_program *program; /* one count; NULL until it is built */
+    PyObject *queue;      /* of its place */
+    PyObject *language;   /* str */
+    PyObject *options;    /* str */
+    PyObject *kernels;    /* dict of the Kernels that were asked for */
+    PyObject *weakrefs;
+} usmpy_program;
+
+/*
+ * The language by its name; None and NULL: the portable one. An index for the functions below; -1 with
+ * TypeError or ValueError, which says what devices of the backend take.
+ */
+int usmpy_parse_language(PyObject *language, const char *backend);
+const char *usmpy_language_name(int language);
+
+/* Builds self->program, or loads it. self has its queue and options. 0, or -1 with an exception. */
+int usmpy_build_program(usmpy_state *state, usmpy_program *self, int language, PyObject *source);
+
+/* The built program for language 'native', under a mark with its hash. New reference, or NULL. */
+PyObject *usmpy_program_bytes(usmpy_state *state, usmpy_program *self);
+
+#endif
