@@ -2,13 +2,15 @@
 
     python tests/sanitize.py                               the whole suite
     python tests/sanitize.py -- tests/cts -k event         arguments after -- are pytest's
+    python tests/sanitize.py --no-leaks                    no look for leaks at the end
     python tests/sanitize.py --build-dir FOLDER            keeps the build, so that the next is quick
 
 The tree is copied and built there (USMPY_DEBUG=1 USMPY_TESTING=1), so the build in place stays as it is.
 The interpreter and the other libraries are not instrumented: the sanitizers' libraries are preloaded, and
 what they find is about our code, or about memory of others that our code touched. The first finding ends
 the run, and names the test. Leaks are looked for at the end of the process that ran the tests; those count
-whose memory was allocated by our module.
+whose memory was allocated by our module. The look takes very long in a process that ran OpenCL drivers or
+Numba, whose compilers leave much behind, in code of no file: --no-leaks is for those, another run for leaks.
 
 Tests that measure time, build wheels or limit memory carry the marker not_sanitized(reason) and are left out.
 
@@ -105,7 +107,7 @@ def build(tree, cc):
         sys.exit(done.stdout)
 
 
-def test_environment(tree, folder, cc, pymalloc):
+def test_environment(tree, folder, cc, pymalloc, leaks):
     # libstdc++ comes early, so that the interceptors find its exceptions, which other libraries throw.
     preload = [find_library(cc, name) for name in ("libasan.so", "libubsan.so", "libstdc++.so.6")]
     return {
@@ -117,7 +119,7 @@ def test_environment(tree, folder, cc, pymalloc):
         "ASAN_OPTIONS": ":".join(
             [
                 f"log_path={folder / 'report'}",
-                "detect_leaks=1",
+                f"detect_leaks={int(leaks)}",
                 "detect_stack_use_after_return=1",
                 "strict_string_checks=1",
                 "allocator_may_return_null=1",  # MemoryError is tested
@@ -173,6 +175,7 @@ def parse_arguments():
     )
     parser.add_argument("--build-dir", help="build here, and keep it, instead of in a temporary folder")
     parser.add_argument("--cc", default="gcc", help="the compiler: GCC (default: gcc)")
+    parser.add_argument("--no-leaks", action="store_true", help="do not look for leaks at the end")
     parser.add_argument("--pymalloc", action="store_true", help="keep Python's allocator: faster, finds less")
     parser.add_argument(
         "--timeout", type=float, default=1500, help="seconds that the tests may take (default: 1500)"
@@ -202,7 +205,7 @@ def run(arguments, folder):
         "-p",
         "no:faulthandler",
     ]
-    environment = test_environment(tree, logs, arguments.cc, arguments.pymalloc)
+    environment = test_environment(tree, logs, arguments.cc, arguments.pymalloc, not arguments.no_leaks)
     try:
         subprocess.run(
             [*command, *arguments.pytest], cwd=tree, env=environment, timeout=arguments.timeout, check=False
