@@ -20,7 +20,7 @@ pytestmark = KNOWN
 
 
 def name(device):
-    return device.filter_string
+    return getattr(device, "filter_string", "absent")
 
 
 every_device = pytest.mark.parametrize("device", DEVICES, ids=name)
