@@ -18,8 +18,6 @@ SCRIPTS = sorted((pathlib.Path(__file__).parent / "isolated").glob("*.py"))
 SAID = {"exit_by_signal": "KeyboardInterrupt"}
 # Scripts that tests/sanitize.py leaves out, and why.
 NOT_SANITIZED = {
-    # LLVM's, of 64 KiB and the least size: the script ends while that thread lives.
-    "daemon_threads": "a driver gives the thread that opens it a signal stack, which AddressSanitizer unmaps",
     "fork_after_kernels": "GCC's AddressSanitizer breaks in the children of busy forks that start threads",
     "leak_of_submissions": "memory that was freed is kept there for a while",
     "needs_libc_alone": "the sanitizers' libraries are needed there",

@@ -117,11 +117,24 @@ def test_a_broken_driver_is_reported_and_breaks_nothing(tmp_path, pocl):
     assert str(library) in line
 
 
-def test_importing_opens_no_driver():
-    code = """
+@pytest.mark.parametrize(
+    "use",
+    [
+        "",
+        "usmpy.Queue('host')",
+        "usmpy.Device('host:cpu:0').queue",
+        "usmpy.get_devices('host')",
+        "usmpy.zeros(3, device='host').tolist()",
+        "usmpy.from_dlpack(usmpy.ones(3, device='host'))",
+        "import os; os.environ['USMPY_DEVICE'] = 'host'; usmpy.zeros(3).tolist()",
+    ],
+)
+def test_nobody_who_names_the_host_waits_for_drivers(use):
+    code = f"""
 import usmpy
+{use}
 with open("/proc/self/maps") as maps:
-    print(sorted({line.split("/")[-1].strip() for line in maps if "OpenCL" in line or "ocl" in line}))
+    print(sorted({{line.split("/")[-1].strip() for line in maps if "OpenCL" in line or "ocl" in line}}))
 """
     assert run(code) == "[]\n"
 

@@ -62,8 +62,9 @@ def _rank(device: Device) -> int:
     return 2 if device.backend == "host" else 3
 
 
-def _all_devices() -> list[Device]:
-    devices = [device for report in _backends() for device in report["devices"]]
+def _all_devices(backend: str | None = None) -> list[Device]:
+    """Of every backend, or of this one, which alone is started then."""
+    devices = [device for report in _backends(backend) for device in report["devices"]]
     return sorted(devices, key=_rank)  # stable: the order of the backends stays within a rank
 
 
@@ -94,15 +95,12 @@ def get_devices(backend: str | None = None, device_type: str | None = None) -> l
         if report["broken"]:
             raise UsmError(report["absent"], backend=backend)
     return [
-        device
-        for device in _all_devices()
-        if (backend is None or device.backend == backend)
-        and (device_type is None or device.device_type == device_type)
+        device for device in _all_devices(backend) if device_type is None or device.device_type == device_type
     ]
 
 
 def _report(backend: str) -> _BackendReport:
-    return next(report for report in _backends() if report["name"] == backend)
+    return _backends(backend)[0]
 
 
 def _malformed(selector: str, why: str, source: str) -> ValueError:
@@ -147,9 +145,7 @@ def _parse_filter(text: str, selector: str, source: str) -> _Filter:
 def _find(wanted: _Filter) -> Device | None:
     """The device that a filter means, or None."""
     fitting = [
-        device
-        for device in _all_devices()
-        if wanted.backend in (None, device.backend) and wanted.device_type in (None, device.device_type)
+        device for device in _all_devices(wanted.backend) if wanted.device_type in (None, device.device_type)
     ]
     index = wanted.index or 0
     if index >= len(fitting):
@@ -202,7 +198,10 @@ def _oneapi_matches(term: str, selector: str) -> list[Device]:
         raise ValueError(f"{name} is {selector!r}: {term!r} is not of the form 'backend:devices'")
     if backend != "*" and backend not in _ONEAPI_BACKENDS and backend not in _ONEAPI_ABSENT:
         raise ValueError(f"{name} is {selector!r}: {backend!r} is no backend of it")
-    candidates = [d for d in _all_devices() if backend == "*" or d.backend == _ONEAPI_BACKENDS.get(backend)]
+    if backend == "*":
+        candidates = _all_devices()
+    else:
+        candidates = _all_devices(_ONEAPI_BACKENDS[backend]) if backend in _ONEAPI_BACKENDS else []
     found = []
     for choice in (word.strip() for word in choices.split(",")):
         if choice == "*":

@@ -504,11 +504,18 @@ static PyObject *backend_report(usmpy_state *state, int index)
     return dict;
 }
 
-static PyObject *backends(PyObject *module, PyObject *unused)
+/* With a name, that backend alone is started: nobody who asks for the host wants to wait for drivers. */
+static PyObject *backends(PyObject *module, PyObject *args)
 {
-    (void)unused;
+    const char *name = NULL;
+    if (!PyArg_ParseTuple(args, "|z:_backends", &name)) {
+        return NULL;
+    }
     PyObject *list = PyList_New(0);
     for (int i = 0; list != NULL && i < USM_N_BACKENDS; i++) {
+        if (name != NULL && i != usm_backend_index(name, strlen(name))) {
+            continue;
+        }
         PyObject *report = backend_report(usmpy_state_of_module(module), i);
         if (report == NULL || PyList_Append(list, report) < 0) {
             Py_CLEAR(list);
@@ -519,9 +526,9 @@ static PyObject *backends(PyObject *module, PyObject *unused)
 }
 
 PyMethodDef usmpy_device_functions[] = {
-    {"_backends", backends, METH_NOARGS,
-     "_backends($module)\n--\n\n"
-     "One dict for each backend, all of which are started: name, built, absent (why, or None), broken, devices,\n"
-     "environment (variables that filter)."},
+    {"_backends", backends, METH_VARARGS,
+     "_backends($module, name=None, /)\n--\n\n"
+     "One dict for each backend, or for that of this name alone, which are started: name, built, absent (why, or\n"
+     "None), broken, devices, environment (variables that filter)."},
     {0},
 };
