@@ -8,6 +8,7 @@ USMPY_DEBUG=1     for debuggers and sanitizers: symbols, frame pointers, little 
 USMPY_CFLAGS      more compiler options, such as -fsanitize=address
 USMPY_LDFLAGS     more linker options
 DLPACK_INCLUDE    the folder that holds dlpack/dlpack.h
+CUDA_INCLUDE      the folder that holds cuda.h; without that header the CUDA backend is left out
 OPENCL_INCLUDE    the folder that holds CL/cl.h; without that header the OpenCL backend is left out
 """
 
@@ -93,6 +94,25 @@ def find_opencl():
     return None
 
 
+def find_cuda():
+    """The folder of cuda.h: CUDA_INCLUDE alone where it is set, else the package nvidia-cuda-runtime, the toolkit
+    or the system's. None where none has the driver interface of CUDA 12.4 or later.
+    """
+    if "CUDA_INCLUDE" in os.environ:
+        candidates = [Path(os.environ["CUDA_INCLUDE"])]
+    else:
+        headers = (header for folder in package_folders("nvidia") for header in folder.glob("*/include/cuda.h"))
+        toolkit = [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"]
+        candidates = [*sorted(header.parent for header in headers), *toolkit, *SYSTEM]
+    for folder in candidates:
+        header = folder / "cuda.h"
+        if header.is_file():
+            version = re.search(r"#define CUDA_VERSION (\d+)", header.read_text(errors="replace"))
+            if version and int(version[1]) >= 12040:
+                return folder
+    return None
+
+
 def find_headers():
     """Include folders of the vendors' headers by backend; those that are left out have none.
 
@@ -109,6 +129,15 @@ def find_headers():
         print(
             "usmpy: backend opencl: left out, since CL/cl.h of OpenCL 3.0 was not found; the package "
             "nvidia-cuda-opencl and Debian's opencl-headers have it, and OPENCL_INCLUDE names its folder"
+        )
+    cuda = find_cuda() if (ROOT / "csrc/backends/cuda/library.c").is_file() else None
+    if cuda is not None:
+        headers["cuda"] = str(cuda)
+        print(f"usmpy: backend cuda: built, cuda.h from {cuda}")
+    else:
+        print(
+            "usmpy: backend cuda: left out, since cuda.h of CUDA 12.4 or later was not found; the package "
+            "nvidia-cuda-runtime has it, and CUDA_INCLUDE names its folder"
         )
     return headers
 

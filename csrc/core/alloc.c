@@ -1,6 +1,7 @@
 #include "alloc.h"
 
 #include "backend.h"
+#include "detach.h"
 #include "hazard.h"
 #include "heap.h"
 #include "live.h"
@@ -42,10 +43,40 @@ static void begin(usm_alloc *alloc, usm_place *place, usm_kind kind)
     usm_live_add(USM_LIVE_ALLOC, 1);
 }
 
+/*
+ * Memory ran out. What the pools keep goes back to the driver, and with it what work in the driver still
+ * holds; who asks may hold the GIL, so work of the host is not waited for.
+ */
+static void reclaim(usm_context *context)
+{
+    usm_queues_finish_in_driver(context);
+    for (usm_place *at = atomic_load_explicit(&context->places, memory_order_acquire); at != NULL;
+         at = at->next) {
+        for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
+            usm_pool_trim(at->pools[kind], at, kind);
+        }
+    }
+}
+
+static usm_status allocate(usm_place *place, usm_kind kind, size_t block, void **out, bool *zeroed,
+                           usm_error *error)
+{
+    usm_context *context = place->context;
+    const usm_backend *backend = context->backend;
+    usm_status status = backend->memory_allocate(context, place->device, kind, block, out, zeroed, error);
+    if (status == USM_MEMORY) {
+        usm_error_clear(error);
+        void *thread = usm_detach();
+        reclaim(context);
+        usm_attach(thread);
+        status = backend->memory_allocate(context, place->device, kind, block, out, zeroed, error);
+    }
+    return status;
+}
+
 usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool want_zeros, usm_alloc **out,
                             usm_error *error)
 {
-    const usm_backend *backend = place->context->backend;
     size_t block = 0;
     uint8_t size_class = nbytes == 0 ? USM_NOT_POOLED : usm_pool_class(nbytes, &block);
     usm_alloc *alloc;
@@ -70,8 +101,7 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
     }
     bool zeroed = false;
     if (block != 0) {
-        usm_status status = backend->memory_allocate(place->context, place->device, kind, block,
-                                                     &alloc->pointer, &zeroed, error);
+        usm_status status = allocate(place, kind, block, &alloc->pointer, &zeroed, error);
         if (status != USM_OK) {
             free(alloc);
             return status;
@@ -159,6 +189,119 @@ void usm_alloc_release_deferred(usm_alloc *alloc)
     usm_deferred_push(&alloc->link.deferred);
 }
 
+void usm_alloc_follows(usm_alloc *alloc, void *stream)
+{
+    alloc->stream = stream;
+    /* Nobody else has seen it yet. Not 0: those who look without a lock must not take it for idle. */
+    atomic_store_explicit(&alloc->hazards.pending, 1, memory_order_relaxed);
+    atomic_fetch_or_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_release);
+}
+
+/* No task of ours knows of it: what was counted for the stream goes. */
+static void is_in_order(usm_alloc *alloc)
+{
+    uint64_t stripe = usm_stripe_bit(alloc);
+    usm_hazard_lock(stripe);
+    usm_hazard_recount(alloc);
+    usm_hazard_unlock(stripe);
+    atomic_fetch_and_explicit(&alloc->flags, (uint8_t)~USM_ALLOC_UNORDERED, memory_order_release);
+}
+
+usm_status usm_alloc_put_in_order(usm_alloc *alloc, usm_queue *queue, usm_error *error)
+{
+    const usm_backend *backend = alloc->context->backend;
+    usm_device *device = alloc->place->device;
+    usm_stream_facts facts;
+    usm_queue *stream;
+    if (queue != NULL && queue->backend == backend &&
+        backend->native_handle(USM_NATIVE_QUEUE, queue) == alloc->stream) {
+        return USM_OK; /* for others there is still something to be done */
+    }
+    usm_status status = backend->stream_inspect(device, alloc->stream, &facts, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    if (facts.capturing) {
+        return usm_error_set(
+            error, USM_BUFFER,
+            "the stream %p that this memory came from is being captured into a graph, and other queues cannot "
+            "wait for it: work in Queue.from_stream() of that stream, which becomes a part of the graph, or end "
+            "the capture first",
+            alloc->stream);
+    }
+    if (facts.idle) {
+        is_in_order(alloc);
+        return USM_OK;
+    }
+    status = usm_stream_queue(device, alloc->stream, &stream, error);
+    if (status == USM_OK) {
+        /* Two threads may both do this: the second marker changes nothing. */
+        const usm_access access = {alloc, USM_READ_WRITE};
+        const usm_command command = {.kind = USM_COMMAND_MARKER};
+        const usm_submission submission = {
+            .command = &command, .accesses = &access, .n_accesses = 1, .orders = true};
+        status = usm_queue_submit(stream, &submission, NULL, error);
+        usm_queue_release(stream);
+    }
+    if (status == USM_OK) {
+        atomic_fetch_and_explicit(&alloc->flags, (uint8_t)~USM_ALLOC_UNORDERED, memory_order_release);
+    }
+    return status;
+}
+
+/* Takes counts of what the access must wait for. */
+static usm_status collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits, usm_error *error)
+{
+    uint64_t stripe = usm_stripe_bit(alloc);
+    usm_failure *cause = NULL;
+    usm_wait_list_init(waits);
+    usm_hazard_lock(stripe);
+    usm_status status = usm_hazard_collect(alloc, mode, waits, &cause, error);
+    usm_hazard_unlock(stripe);
+    return status;
+}
+
+void usm_alloc_settle(usm_alloc *alloc)
+{
+    usm_wait_list waits;
+    if (!usm_alloc_is_busy(alloc)) {
+        return;
+    }
+    if (collect(alloc, USM_READ_WRITE, &waits, NULL) == USM_OK) {
+        for (size_t i = 0; i < waits.n; i++) {
+            usm_queue *queue = waits.items[i].event->queue;
+            if (queue->backend->queue_settle != NULL && !usm_event_ended(waits.items[i].event)) {
+                queue->backend->queue_settle(queue);
+            }
+        }
+    }
+    usm_wait_list_clear(&waits);
+}
+
+usm_status usm_alloc_snapshot(usm_alloc *alloc, usm_access_mode mode, usm_wait **out, size_t *count,
+                              usm_error *error)
+{
+    usm_wait_list waits;
+    *out = NULL;
+    *count = 0;
+    usm_status status = usm_alloc_order(alloc, NULL, error);
+    if (status != USM_OK || !usm_alloc_is_busy(alloc)) {
+        return status;
+    }
+    status = collect(alloc, mode, &waits, error);
+    if (status == USM_OK && waits.n > 0) {
+        *out = usm_malloc(waits.n * sizeof **out);
+        status =
+            *out != NULL ? USM_OK : usm_error_memory(error, waits.n * sizeof **out, "a list of dependencies");
+        for (size_t i = 0; i < waits.n && status == USM_OK; i++) {
+            (*out)[i] = (usm_wait){usm_event_retain(waits.items[i].event), false};
+            *count = i + 1;
+        }
+    }
+    usm_wait_list_clear(&waits);
+    return status;
+}
+
 /*
  * Is this a task of the borrow whose end is recorded, but comes after the task? It was submitted in time, and
  * may still use the memory.
@@ -191,9 +334,12 @@ usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadli
         return USM_OK;
     }
     usm_wait_list_init(&waits);
-    usm_hazard_lock(stripe);
-    usm_status status = usm_hazard_collect(alloc, mode, &waits, &cause, error);
-    usm_hazard_unlock(stripe);
+    usm_status status = usm_alloc_order(alloc, NULL, error);
+    if (status == USM_OK) {
+        usm_hazard_lock(stripe);
+        status = usm_hazard_collect(alloc, mode, &waits, &cause, error);
+        usm_hazard_unlock(stripe);
+    }
     for (size_t i = 0; i < waits.n && status == USM_OK; i++) {
         usm_event *event = waits.items[i].event;
         if (!usm_event_needs_current(event)) {

@@ -26,6 +26,8 @@ typedef struct usm_hazards {
 #define USM_ALLOC_ZEROED 1u  /* as it came from the backend; only before its first use */
 #define USM_ALLOC_ENDED 2u   /* a borrow that is over: the memory may be gone */
 #define USM_ALLOC_FOREIGN 4u /* imported: the deleter, if any, releases it */
+/* Imported: work on it may be pending in `stream`, and nothing here waits for that yet. */
+#define USM_ALLOC_UNORDERED 8u
 
 typedef struct usm_alloc {
     usm_refcount refs;
@@ -40,6 +42,7 @@ typedef struct usm_alloc {
     /* Imported memory: called with owner when the last count is gone; NULL for memory of our own. */
     void (*deleter)(void *owner);
     void *owner;
+    void *stream; /* imported: the producer's, in DLPack's words, where USM_ALLOC_UNORDERED was set */
     union {
         struct usm_alloc *next_free; /* in the pool */
         usm_deferred deferred;       /* on its way to a thread that may run the deleter */
@@ -60,6 +63,35 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
 usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size_t nbytes,
                             USM_TAKES void *owner, void (*deleter)(void *owner), USM_GIVES usm_alloc **out,
                             usm_error *error);
+
+/*
+ * Imported memory on which work may be pending in another library's stream (1 and 2 as in DLPack). Nothing is
+ * enqueued yet: the first use of the memory brings the two into order (usm_alloc_order), if it still must.
+ */
+void usm_alloc_follows(usm_alloc *alloc, void *stream);
+/*
+ * Before work of `queue` (NULL: the host, or another stream) touches imported memory: from here on the work
+ * that is pending in the producer's stream is a task of ours, which what comes next waits for. Nothing is
+ * enqueued where that stream is idle, or is the queue's own. USM_BUFFER where it is being captured into a
+ * graph. No lock; does not wait.
+ */
+usm_status usm_alloc_put_in_order(usm_alloc *alloc, struct usm_queue *queue, usm_error *error);
+
+static inline usm_status usm_alloc_order(usm_alloc *alloc, struct usm_queue *queue, usm_error *error)
+{
+    return USM_LIKELY((atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) == 0)
+               ? USM_OK
+               : usm_alloc_put_in_order(alloc, queue, error);
+}
+
+/* Ends what the driver has ended of the work on it: usm_alloc_is_busy is exact then. No lock. */
+void usm_alloc_settle(usm_alloc *alloc);
+/*
+ * The tasks that an access must wait for, one count each in a malloc'd array, as order alone. Orders an
+ * import first. No lock.
+ */
+usm_status usm_alloc_snapshot(usm_alloc *alloc, usm_access_mode mode, USM_GIVES usm_wait **out, size_t *count,
+                              usm_error *error);
 
 static inline usm_alloc *usm_alloc_retain(USM_KEEPS usm_alloc *alloc)
 {

@@ -3,6 +3,7 @@
 #include "heap.h"
 #include "sync.h"
 
+#include <dlpack/dlpack.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,13 @@ extern const usm_backend usm_opencl_backend;
 #define OPENCL_BACKEND NULL
 #endif
 
+#ifdef USM_CUDA
+extern const usm_backend usm_cuda_backend;
+#define CUDA_BACKEND (&usm_cuda_backend)
+#else
+#define CUDA_BACKEND NULL
+#endif
+
 /* The only list of backends. The order is that of preference among devices of one type. */
 typedef struct slot {
     usm_backend_report report;
@@ -29,7 +37,7 @@ typedef struct slot {
 } slot;
 
 static slot slots[USM_N_BACKENDS] = {
-    {.report = {.name = "cuda"}},
+    {.report = {.name = "cuda", .backend = CUDA_BACKEND}},
     {.report = {.name = "level_zero"}},
     {.report = {.name = "opencl", .backend = OPENCL_BACKEND}},
     {.report = {.name = "host", .backend = HOST_BACKEND}},
@@ -105,7 +113,21 @@ void usm_backends_fork(usm_fork_phase phase)
     }
 }
 
-usm_device *usm_device_from_dlpack(int32_t type, int32_t id)
+/* Of several devices with memory of one name, the one that this memory is of; where nobody can tell,
+ * `device`. */
+static usm_device *device_of(usm_device *device, const void *pointer)
+{
+    usm_context *context;
+    usm_pointer_info info = {.device = NULL};
+    if (pointer == NULL || device->backend->memory_query == NULL ||
+        usm_context_default(device, &context, NULL) != USM_OK ||
+        device->backend->memory_query(context, pointer, &info, NULL) != USM_OK || info.device == NULL) {
+        return device;
+    }
+    return info.device;
+}
+
+usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer)
 {
     for (int i = 0; i < USM_N_BACKENDS; i++) {
         if (slots[i].report.backend == NULL) {
@@ -114,8 +136,13 @@ usm_device *usm_device_from_dlpack(int32_t type, int32_t id)
         const usm_backend_report *report = usm_backend_start(i);
         for (size_t k = 0; k < report->n_devices; k++) {
             const usm_device_info *info = &report->devices[k]->info;
-            if (info->dlpack_type == type && info->dlpack_id == id) {
+            if ((info->dlpack_type == type && info->dlpack_id == id) ||
+                (info->dlpack_oneapi_id == id && type == kDLOneAPI)) {
                 return report->devices[k];
+            }
+            if (id == 0 && type != 0 &&
+                (info->dlpack_shared_type == type || info->dlpack_host_type == type)) {
+                return device_of(report->devices[k], pointer);
             }
         }
     }

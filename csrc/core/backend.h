@@ -22,6 +22,7 @@
 #include "event.h"
 #include "program.h"
 #include "queue.h"
+#include "stream.h"
 
 /* What memory of one (context, device) pair means for another pair (SYCL 2020,
  * 4.8; docs/design.md, "Memory"). */
@@ -148,6 +149,24 @@ typedef struct usm_backend {
                                usm_error *error);
 
     /*
+     * Ends the tasks that the driver has ended, so that what is pending here is pending there. Asks the
+     * driver without waiting for it, and leaves a graph capture alone. Any thread, no lock. NULL: nothing is
+     * late.
+     */
+    void (*queue_settle)(usm_queue *queue);
+    /*
+     * May a stream of the driver be made to wait for this task now? False for work of the host and for what
+     * still waits for such work. Any thread, no lock. NULL: there are no streams.
+     */
+    bool (*event_in_driver)(usm_event *event);
+    /*
+     * What another library's stream is (stream.h). USM_DRIVER where it is none as far as the driver can tell,
+     * USM_VALUE where it is of another device. Any thread, no lock; does not wait. NULL: this backend has no
+     * streams that others could name.
+     */
+    usm_status (*stream_inspect)(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error);
+
+    /*
      * Takes part in a task that is over in a moment, or waits for it in the driver, which may be faster than
      * being woken; returns at once for others. A few milliseconds at most: nothing can interrupt it. Any
      * thread, no lock, no GIL; may finish any events. NULL: there is no faster way.
@@ -212,7 +231,11 @@ int usm_backend_index(const char *name, size_t length);
 /* Calls fork hooks of the backends that were started. */
 void usm_backends_fork(usm_fork_phase phase);
 
-/* The root device that DLPack calls (type, id); NULL where there is none. Starts backends as needed. */
-usm_device *usm_device_from_dlpack(int32_t type, int32_t id);
+/*
+ * The root device that DLPack calls (type, id); NULL where there is none. Starts backends as needed. Where
+ * several have memory of that name (managed and pinned memory of CUDA, always id 0), their driver is asked
+ * about `pointer`; NULL: the first of them. May block on the first call: no lock, no GIL.
+ */
+usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer);
 
 #endif

@@ -161,6 +161,7 @@ static void free_place(usm_place *place)
     for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
         usm_pool_destroy(place->pools[kind], place, kind);
     }
+    usm_streams_free(place);
     free(place);
 }
 

@@ -20,6 +20,7 @@ typedef struct usm_place {
     usm_device *device;
     struct usm_queue *queue; /* the cached queue, without a count; NULL until made (registry lock) */
     struct usm_pool *pools[USM_KINDS];
+    struct usm_stream *streams; /* of other libraries, newest first (leaf stripe of the place) */
 } usm_place;
 
 typedef struct usm_context {

@@ -32,6 +32,10 @@ typedef struct usm_device_info {
     bool host_reads_device; /* memory of kind "device" may be read and written by the host too */
     /* DLPack's name of memory on this device: (type, id). */
     int32_t dlpack_type, dlpack_id;
+    /* The same of memory of kinds "shared" and "host", whose id is 0 then; 0: as memory of the device. */
+    int32_t dlpack_shared_type, dlpack_host_type;
+    /* The id of the view kDLOneAPI beside these, where the device has that too; else -1. */
+    int32_t dlpack_oneapi_id;
 } usm_device_info;
 
 /*

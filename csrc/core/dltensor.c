@@ -1,5 +1,6 @@
 #include "dltensor.h"
 
+#include "backend.h"
 #include "heap.h"
 #include "live.h"
 
@@ -14,17 +15,41 @@
 typedef struct versioned_export {
     DLManagedTensorVersioned managed;
     usm_alloc *alloc;
+    void *stream; /* the consumer's; NULL: none, or none that was told */
     int64_t dims[];
 } versioned_export;
 
 typedef struct legacy_export {
     DLManagedTensor managed;
     usm_alloc *alloc;
+    void *stream;
     int64_t dims[];
 } legacy_export;
 
-static void let_go(usm_alloc *alloc, void *block)
+/* The consumer's work on the memory becomes a task of ours, which holds the allocation. */
+static void outlast(usm_alloc *alloc, void *handle)
 {
+    usm_queue *stream;
+    usm_stream_facts facts;
+    const usm_backend *backend = alloc->context->backend;
+    usm_device *device = alloc->place->device;
+    if (backend->stream_inspect(device, handle, &facts, NULL) != USM_OK || facts.capturing || facts.idle ||
+        usm_stream_queue(device, handle, &stream, NULL) != USM_OK) {
+        return; /* destroyed, or part of a graph: nothing here could wait for it */
+    }
+    const usm_access access = {alloc, USM_READ_WRITE};
+    const usm_command command = {.kind = USM_COMMAND_MARKER};
+    const usm_submission submission = {
+        .command = &command, .accesses = &access, .n_accesses = 1, .orders = true};
+    (void)usm_queue_submit(stream, &submission, NULL, NULL);
+    usm_queue_release(stream);
+}
+
+static void let_go(usm_alloc *alloc, void *stream, void *block)
+{
+    if (USM_UNLIKELY(stream != NULL)) {
+        outlast(alloc, stream);
+    }
     free(block);
     usm_live_add(USM_LIVE_EXPORT, -1);
     usm_alloc_release(alloc);
@@ -33,13 +58,13 @@ static void let_go(usm_alloc *alloc, void *block)
 static void delete_versioned(DLManagedTensorVersioned *self)
 {
     versioned_export *export = (versioned_export *)self;
-    let_go(export->alloc, export);
+    let_go(export->alloc, export->stream, export);
 }
 
 static void delete_legacy(DLManagedTensor *self)
 {
     legacy_export *export = (legacy_export *)self;
-    let_go(export->alloc, export);
+    let_go(export->alloc, export->stream, export);
 }
 
 static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice device)
@@ -57,7 +82,8 @@ static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice
     usm_live_add(USM_LIVE_EXPORT, 1);
 }
 
-DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice device, uint64_t flags)
+DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice device, uint64_t flags,
+                                               void *stream)
 {
     versioned_export *export = usm_malloc(sizeof *export + 2 * (size_t)view->ndim * sizeof(int64_t));
     if (export == NULL) {
@@ -69,11 +95,12 @@ DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice de
     export->managed.deleter = delete_versioned;
     export->managed.flags = flags;
     export->alloc = view->alloc;
+    export->stream = stream;
     fill(&export->managed.dl_tensor, export->dims, view, device);
     return &export->managed;
 }
 
-DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device)
+DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device, void *stream)
 {
     legacy_export *export = usm_malloc(sizeof *export + 2 * (size_t)view->ndim * sizeof(int64_t));
     if (export == NULL) {
@@ -82,6 +109,7 @@ DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device)
     export->managed.manager_ctx = export;
     export->managed.deleter = delete_legacy;
     export->alloc = view->alloc;
+    export->stream = stream;
     fill(&export->managed.dl_tensor, export->dims, view, device);
     return &export->managed;
 }

@@ -29,10 +29,13 @@ static inline void usm_dltensor_fill(DLTensor *tensor, const usm_view *view, DLD
 
 /*
  * A tensor with a life of its own: one block with shape and strides, and a count of the allocation. Its
- * deleter runs on any thread, without the GIL and after the interpreter. NULL when memory ran out.
+ * deleter runs on any thread, without the GIL and after the interpreter. Where `stream` is not NULL, the
+ * consumer works in it (stream.h), and the memory is held until what is enqueued there when the deleter runs
+ * has ended. NULL when memory ran out.
  */
-DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice device, uint64_t flags);
-DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device);
+DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice device, uint64_t flags,
+                                               void *stream);
+DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device, void *stream);
 
 /*
  * What is believed of a foreign tensor only after it was checked: USM_BUFFER, with the reason, for lanes

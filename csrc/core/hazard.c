@@ -159,6 +159,11 @@ void usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event,
     count_pending(hazards);
 }
 
+void usm_hazard_recount(usm_alloc *alloc)
+{
+    count_pending(&alloc->hazards);
+}
+
 void usm_hazard_spoil(usm_alloc *alloc, usm_failure *failure)
 {
     if (failure == NULL && atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed) == NULL) {

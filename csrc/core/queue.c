@@ -353,6 +353,12 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
     usm_failure *cause = NULL;
     uint64_t mask = usm_hazard_mask(submission->accesses, submission->n_accesses);
     usm_wait_list_init(&waits);
+    for (size_t i = 0; i < submission->n_accesses && !submission->orders; i++) {
+        usm_status ordered = usm_alloc_order(submission->accesses[i].alloc, queue, error);
+        if (USM_UNLIKELY(ordered != USM_OK)) {
+            return ordered;
+        }
+    }
     if (queue->backend->queue_prepare != NULL) {
         usm_status prepared = queue->backend->queue_prepare(queue, submission->command, error);
         if (prepared != USM_OK) {
@@ -535,6 +541,38 @@ usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argum
         queue = next;
     }
     return status == USM_FAILED ? USM_OK : status;
+}
+
+void usm_queues_finish_in_driver(usm_context *context)
+{
+    enum { SECONDS = 10 };
+    bool (*in_driver)(usm_event * event) = context->backend->event_in_driver;
+    int64_t deadline_ns = usm_clock_ns() + SECONDS * INT64_C(1000000000);
+    if (in_driver == NULL) {
+        return;
+    }
+    usm_registry_lock();
+    usm_queue *queue = next_alive(all_queues);
+    usm_registry_unlock();
+    while (queue != NULL) {
+        usm_wait *waits = NULL;
+        size_t count = 0;
+        if (queue->context == context && snapshot(queue, &waits, &count, NULL) != USM_OK) {
+            count = 0;
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (in_driver(waits[i].event)) {
+                (void)usm_event_wait_end(waits[i].event, deadline_ns, NULL, NULL, NULL);
+            }
+            usm_event_release(waits[i].event);
+        }
+        free(waits);
+        usm_registry_lock();
+        usm_queue *next = next_alive(queue->next);
+        usm_registry_unlock();
+        usm_queue_release(queue);
+        queue = next;
+    }
 }
 
 static void never_run(usm_event *event)

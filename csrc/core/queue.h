@@ -71,6 +71,8 @@ typedef struct usm_submission {
     size_t n_waits;
     /* Taken over when the submission succeeds; stays the caller's when it fails. */
     usm_keep *keeps;
+    /* The task itself is what brings imported memory into order (usm_alloc_put_in_order). */
+    bool orders;
 } usm_submission;
 
 /*
@@ -101,6 +103,11 @@ usm_status usm_queue_snapshot(usm_queue *queue, USM_GIVES usm_wait **out, size_t
  */
 usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argument, usm_error *error);
 
+/*
+ * Waits for what the driver has of the context's work, ten seconds at most, so that the memory it holds comes
+ * back. Work of the host is left alone. No lock, no GIL.
+ */
+void usm_queues_finish_in_driver(usm_context *context);
 /* For core/fork.c only. The first: registry lock held. The second: in the child, with no lock held. */
 void usm_queues_fork(usm_fork_phase phase);
 void usm_queues_after_fork(void);

@@ -29,7 +29,7 @@ static int from_py_object(void *object, DLManagedTensorVersioned **out)
     }
     usm_view view = usmpy_view(array);
     uint64_t flags = (array->flags & USMPY_WRITABLE) == 0 ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
-    *out = usm_export_versioned(&view, usmpy_dlpack_device(array), flags);
+    *out = usm_export_versioned(&view, usmpy_dlpack_device(array), flags, NULL);
     if (*out == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -90,8 +90,8 @@ static usm_status allocate(const DLTensor *prototype, DLManagedTensorVersioned *
     if (status != USM_OK) {
         return status;
     }
-    usm_device *device =
-        usm_device_from_dlpack((int32_t)prototype->device.device_type, (int32_t)prototype->device.device_id);
+    usm_device *device = usm_device_from_dlpack((int32_t)prototype->device.device_type,
+                                                (int32_t)prototype->device.device_id, NULL);
     if (device == NULL) {
         char text[48];
         return usm_error_set(error, USM_BUFFER, "no backend of this process has the DLPack device %s, id %d",
@@ -116,7 +116,7 @@ static usm_status allocate(const DLTensor *prototype, DLManagedTensorVersioned *
     usm_layout_compact(prototype->ndim, prototype->shape, 'C', strides);
     usm_layout_normalize(prototype->ndim, prototype->shape, strides);
     usm_view view = {alloc, alloc->pointer, dtype, prototype->ndim, prototype->shape, strides};
-    *out = usm_export_versioned(&view, prototype->device, 0);
+    *out = usm_export_versioned(&view, prototype->device, 0, NULL);
     usm_alloc_release(alloc);
     return *out == NULL ? usm_error_memory(error, sizeof(DLManagedTensorVersioned), "a DLPack tensor")
                         : USM_OK;

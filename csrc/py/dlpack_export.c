@@ -60,7 +60,8 @@ static PyObject *make_versioned(usmpy_array *array, DLDevice device, uint64_t fl
 {
     usm_view view = usmpy_view(array);
     DLManagedTensorVersioned *tensor = usm_export_versioned(
-        &view, device, flags | ((array->flags & USMPY_WRITABLE) == 0 ? DLPACK_FLAG_BITMASK_READ_ONLY : 0));
+        &view, device, flags | ((array->flags & USMPY_WRITABLE) == 0 ? DLPACK_FLAG_BITMASK_READ_ONLY : 0),
+        NULL);
     if (tensor == NULL) {
         return PyErr_NoMemory();
     }
@@ -81,7 +82,7 @@ static PyObject *make_legacy(usmpy_array *array, DLDevice device)
         return NULL;
     }
     usm_view view = usmpy_view(array);
-    DLManagedTensor *tensor = usm_export_legacy(&view, device);
+    DLManagedTensor *tensor = usm_export_legacy(&view, device, NULL);
     if (tensor == NULL) {
         return PyErr_NoMemory();
     }

@@ -62,7 +62,7 @@ static PyObject *home_queue(usmpy_state *state, const DLDevice *device, PyObject
     }
     usm_device *found;
     Py_BEGIN_ALLOW_THREADS
-        found = usm_device_from_dlpack((int32_t)device->device_type, (int32_t)device->device_id);
+        found = usm_device_from_dlpack((int32_t)device->device_type, (int32_t)device->device_id, NULL);
     Py_END_ALLOW_THREADS
     if (found == NULL) {
         refuse_device(device);

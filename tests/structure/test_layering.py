@@ -41,6 +41,16 @@ SEEN_BY_BACKENDS = {
         "library.h": "opens the loader and the drivers",
         "worker.h": "threads of host tasks",
     },
+    "cuda": {
+        "backend.h": "the seam",
+        "copy.h": "plans of strided copies that are enqueued later",
+        "detach.h": "builds of kernels are long",
+        "heap.h": "allocation that tests can make fail",
+        "kernels.h": "the built-in kernels, and launches of them",
+        "launch.h": "kernels of users, their index space and arguments",
+        "library.h": "opens the driver and the compiler",
+        "worker.h": "threads of host tasks",
+    },
     "fault": {
         "backend.h": "the seam",
         "fault.h": "which call is to fail",
@@ -53,7 +63,9 @@ BETWEEN_BACKENDS = {("fault", "host"): "fault stands in for the host backend, an
 FOREIGN = {
     "Python.h": {"py"},
     "structmember.h": {"py"},
-    "dlpack/dlpack.h": {"core", "host", "opencl"},
+    "dlpack/dlpack.h": {"core", "host", "opencl", "cuda"},
+    "cuda.h": {"cuda"},
+    "nvrtc.h": {"cuda"},
     "CL/cl.h": {"opencl"},
     "CL/cl_ext.h": {"opencl"},
     "emmintrin.h": {"host"},

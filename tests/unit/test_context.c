@@ -26,10 +26,10 @@ static void the_host_device(void)
     CHECK(strcmp(usm_device_text(device, text, sizeof text), "host:cpu:0") == 0);
     CHECK(device->info.max_compute_units >= 1);
     CHECK(device->info.name[0] != '\0' && device->info.global_mem_size > 0);
-    CHECK_EQ((intptr_t)usm_device_from_dlpack(device->info.dlpack_type, device->info.dlpack_id),
+    CHECK_EQ((intptr_t)usm_device_from_dlpack(device->info.dlpack_type, device->info.dlpack_id, NULL),
              (intptr_t)device);
-    CHECK(usm_device_from_dlpack(device->info.dlpack_type, 7) == NULL);
-    CHECK(usm_device_from_dlpack(99, 0) == NULL);
+    CHECK(usm_device_from_dlpack(device->info.dlpack_type, 7, NULL) == NULL);
+    CHECK(usm_device_from_dlpack(99, 0, NULL) == NULL);
     CHECK_EQ((intptr_t)usm_device_root(device), (intptr_t)device);
 }
 

@@ -327,8 +327,8 @@ static void exports(void)
     const DLDevice device = {kDLCPU, 7};
     usm_alloc *alloc = new_alloc(64);
     const usm_view view = {alloc, (char *)alloc->pointer + 8, USM_BFLOAT16, 2, shape, strides};
-    DLManagedTensorVersioned *versioned = usm_export_versioned(&view, device, 5);
-    DLManagedTensor *legacy = usm_export_legacy(&view, device);
+    DLManagedTensorVersioned *versioned = usm_export_versioned(&view, device, 5, NULL);
+    DLManagedTensor *legacy = usm_export_legacy(&view, device, NULL);
     CHECK(versioned != NULL && legacy != NULL);
     CHECK_EQ(usm_live_count(USM_LIVE_EXPORT), 2);
     CHECK_EQ(versioned->version.major, 1);
@@ -363,7 +363,7 @@ static void dimensions_of_exports(void)
     usm_alloc *alloc = new_alloc(16);
     for (int ndim = 0; ndim <= USM_MAX_NDIM; ndim += USM_MAX_NDIM) {
         const usm_view view = {alloc, alloc->pointer, USM_COMPLEX128, ndim, shape, strides};
-        DLManagedTensorVersioned *tensor = usm_export_versioned(&view, (DLDevice){kDLCPU, 0}, 0);
+        DLManagedTensorVersioned *tensor = usm_export_versioned(&view, (DLDevice){kDLCPU, 0}, 0, NULL);
         CHECK_EQ(tensor->dl_tensor.ndim, ndim);
         CHECK(ndim == 0 ||
               (tensor->dl_tensor.shape[ndim - 1] == 1 && tensor->dl_tensor.strides[ndim - 1] == 1));

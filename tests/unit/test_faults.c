@@ -233,8 +233,8 @@ static void exchange(pass *pass, usm_place *place, usm_queue *queue)
     STEP(pass, usm_alloc_create(place, USM_HOST, sizeof foreign, false, &alloc, &error));
     const usm_view view = {alloc, alloc->pointer, USM_FLOAT32, 2, shape, strides};
     usm_error_set(&error, USM_MEMORY, "an export has no words of its own");
-    STEP(pass, (versioned = usm_export_versioned(&view, device, 0)) == NULL ? USM_MEMORY : USM_OK);
-    STEP(pass, (legacy = usm_export_legacy(&view, device)) == NULL ? USM_MEMORY : USM_OK);
+    STEP(pass, (versioned = usm_export_versioned(&view, device, 0, NULL)) == NULL ? USM_MEMORY : USM_OK);
+    STEP(pass, (legacy = usm_export_legacy(&view, device, NULL)) == NULL ? USM_MEMORY : USM_OK);
     STEP(pass, usm_fill_submit(queue, &view, &one, NULL, &error));
     STEP(pass, usm_alloc_import(place, USM_HOST, foreign, sizeof foreign, &deleted, count_deletion, &imported,
                                 &error));
@@ -372,7 +372,7 @@ static void start_backend(const char *entry)
     const usm_backend_report *report = usm_backend_start(usm_backend_index("host", 4));
     CHECK(report->absent != NULL && report->broken && strstr(report->absent, "cannot allocate") != NULL);
     CHECK_EQ(report->n_devices, 0);
-    CHECK(usm_device_from_dlpack(kDLCPU, 0) == NULL);
+    CHECK(usm_device_from_dlpack(kDLCPU, 0, NULL) == NULL);
 }
 
 static void first_use(const char *entry)

@@ -263,7 +263,7 @@ static void hand_over(uint64_t *seed)
     const usm_view view = view_of(alloc, 0, &length);
     CHECK_OK(usm_fill_submit(any_queue(seed), &view, &value, NULL, &error));
     CHECK_EQ(wait_alloc(alloc, USM_READ), USM_OK);
-    DLManagedTensorVersioned *tensor = usm_export_versioned(&view, (DLDevice){kDLCPU, 0}, 0);
+    DLManagedTensorVersioned *tensor = usm_export_versioned(&view, (DLDevice){kDLCPU, 0}, 0, NULL);
     CHECK(tensor != NULL);
     usm_alloc_release(alloc);
     int i = (int)random_below(seed, SLOTS);

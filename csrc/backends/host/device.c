@@ -108,6 +108,7 @@ usm_status usm_host_start(usm_device ***devices, size_t *n_devices, usm_error *e
 #endif
     info->has_usm_device = info->has_usm_shared = info->has_usm_host = info->has_usm_system = true;
     info->host_reads_device = true;
+    info->dlpack_oneapi_id = -1;
     info->dlpack_type = kDLCPU;
     info->dlpack_id = 0;
     (*devices)[0] = device;

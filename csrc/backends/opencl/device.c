@@ -138,6 +138,7 @@ static bool describe(usm_opencl_device *device, usm_device_type type, usm_device
     ask_uuid(device, info, extensions);
     /* A processor's "device" memory is the host's, unless the driver wants it mapped. */
     info->host_reads_device = type == USM_CPU && device->memory != USM_OPENCL_COARSE_SVM;
+    info->dlpack_oneapi_id = -1;
     info->dlpack_type = kDLOneAPI;
     free(extensions);
     return true;
