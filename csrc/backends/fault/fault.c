@@ -113,12 +113,15 @@ static void context_destroy(usm_context *context)
     usm_host_backend.context_destroy(context);
 }
 
+/* The core tries a second time when memory runs out: that fails too, and is no call of its own here. */
 static usm_status memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                   void **out, bool *zeroed, usm_error *error)
 {
-    return fails(MEMORY_ALLOCATE)
-               ? refuse(error, MEMORY_ALLOCATE)
-               : usm_host_backend.memory_allocate(context, device, kind, nbytes, out, zeroed, error);
+    static _Thread_local bool again;
+    bool refused = again || fails(MEMORY_ALLOCATE);
+    again = refused && !again;
+    return refused ? refuse(error, MEMORY_ALLOCATE)
+                   : usm_host_backend.memory_allocate(context, device, kind, nbytes, out, zeroed, error);
 }
 
 static void memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer, size_t nbytes)
