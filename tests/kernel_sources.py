@@ -42,7 +42,7 @@ kernel void fours(global int *x) __attribute__((reqd_work_group_size(4, 1, 1))) 
     x[get_global_id(0)] = get_local_size(0);
 }
 kernel void is_null(global const float *x, global int *out) { out[get_global_id(0)] = x == 0; }
-kernel void nothing(void) {}
+kernel void nothing(int n) {}
 typedef struct { int a; float b; double c[4]; uchar d; } record;
 kernel void unpack(global double *out, record r) {
     out[0] = r.a; out[1] = r.b; out[2] = r.c[0]; out[3] = r.c[3]; out[4] = r.d;

@@ -84,13 +84,21 @@ def test_submit_names_the_queue(queue, program):
 
 
 def test_submit_runs_a_kernel_without_arrays(queue, program):
-    queue.submit(program.nothing, (), 5).wait()
-    queue.submit(program.nothing, [], usmpy.NdRange(4, 2)).wait()
+    queue.submit(program.nothing, (1,), 5).wait()
+    queue.submit(program.nothing, [1], usmpy.NdRange(4, 2)).wait()
 
 
 def test_brackets_find_no_queue_without_arrays(program):
     with pytest.raises(usmpy.ExecutionPlacementError, match=r"queue\.submit"):
-        program.nothing[5]()
+        program.nothing[5](1)
+
+
+def test_a_kernel_without_parameters(queue):
+    kernel = usmpy.Program("kernel void empty(void) {}", device=queue.device).empty
+    queue.submit(kernel, (), 5).wait()
+    queue.submit(kernel, [], usmpy.NdRange(4, 2)).wait()
+    with pytest.raises(usmpy.ExecutionPlacementError, match=r"queue\.submit"):
+        kernel[5]()
 
 
 def test_await_a_launch(queue, program):
