@@ -8,6 +8,7 @@ import os
 import tempfile
 import time
 
+import cuda_drivers  # noqa: F401 (builds the driver in software)
 import opencl_drivers  # noqa: F401 (shows drivers to whoever looks for them)
 import pytest
 from backends import BACKENDS, Absent, Backend

@@ -1,0 +1,66 @@
+/* Handles: every object that users may name, in one table that never forgets. */
+#include "sim.h"
+
+#define BUCKETS 4096
+
+static sim_object *buckets[BUCKETS];
+
+static size_t bucket_of(const void *handle)
+{
+    return ((uintptr_t)handle >> 4) * 2654435761u % BUCKETS;
+}
+
+void *sim_new(sim_kind kind, size_t size)
+{
+    sim_object *object = calloc(1, size);
+    if (object == NULL) {
+        abort();
+    }
+    object->kind = kind;
+    object->alive = true;
+    size_t bucket = bucket_of(object);
+    object->next = buckets[bucket];
+    buckets[bucket] = object;
+    return object;
+}
+
+void *sim_find(sim_kind kind, const void *handle)
+{
+    static const char *const names[] = {
+        "?",        "context", "stream",           "event",      "memory pool", "module",
+        "function", "graph",   "executable graph", "user object"};
+    for (sim_object *object = buckets[bucket_of(handle)]; object != NULL; object = object->next) {
+        if (object == handle && object->kind == kind) {
+            if (object->alive) {
+                return object;
+            }
+            sim_misused("%s %p was used after its end", names[kind], handle);
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+void sim_each(sim_kind kind, void (*f)(sim_object *object, void *data), void *data)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (sim_object *object = buckets[i]; object != NULL; object = object->next) {
+            if (object->kind == kind && object->alive) {
+                f(object, data);
+            }
+        }
+    }
+}
+
+static void count_one(sim_object *object, void *data)
+{
+    (void)object;
+    *(size_t *)data += 1;
+}
+
+size_t sim_count(sim_kind kind)
+{
+    size_t count = 0;
+    sim_each(kind, count_one, &count);
+    return count;
+}
