@@ -7,7 +7,8 @@
 #include "error.h"
 
 typedef enum usm_language {
-    USM_LANGUAGE_PORTABLE, /* OpenCL C as docs/design.md, section 7, limits it */
+    USM_LANGUAGE_PORTABLE, /* OpenCL C as docs/design.md, section 7, limits it; CUDA: what _cuda.py makes of
+                              it */
     USM_LANGUAGE_OPENCL,
     USM_LANGUAGE_SPIRV,
     USM_LANGUAGE_CUDA,
@@ -62,6 +63,13 @@ typedef struct usm_pointer_source {
     size_t n_parameters;
 } usm_pointer_source;
 
+/* How the work-items that run and the range that was asked for have to fit. */
+typedef enum usm_fit {
+    USM_FIT_ANY,    /* as the driver does it: exactly, or in whole work-groups (CUDA) */
+    USM_FIT_GROUPS, /* exactly, in groups of one size: the kernel looks at them */
+    USM_FIT_RANGE,  /* any groups: the backend hands the range to the kernel, which keeps to it */
+} usm_fit;
+
 typedef struct usm_kernel {
     usm_refcount refs;
     usm_program *program; /* one count */
@@ -71,6 +79,8 @@ typedef struct usm_kernel {
     unsigned max_ndim;         /* of the index space; 1: it knows no work-groups either; 0: any */
     size_t max_local;          /* work-items in a group; 0: as the device */
     size_t required_local[3];  /* reqd_work_group_size; 0 where the source has none */
+    usm_fit fit;
+    bool untold; /* the driver tells no more than sizes: signatures say how many parameters there are */
     void *native;
 } usm_kernel;
 

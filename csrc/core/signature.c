@@ -28,15 +28,16 @@ static usm_status refuse(const char *text, usm_error *error)
         text);
 }
 
-/* "bytes[24]" and "bytes" (of any number). */
-static bool parse_bytes(const char *word, usm_parameter *out)
+/* "bytes[24]" and "bytes" (of any number); "unknown" likewise. */
+static bool parse_bytes(const char *word, const char *kind, usm_parameter *out)
 {
+    size_t length = strlen(kind);
     out->size = 0;
-    if (strcmp(word, "bytes") == 0) {
+    if (strcmp(word, kind) == 0) {
         return true;
     }
-    const char *digits = word + strlen("bytes[");
-    size_t n = strncmp(word, "bytes[", strlen("bytes[")) == 0 ? strspn(digits, "0123456789") : 0;
+    const char *digits = word + length + 1;
+    size_t n = strncmp(word, kind, length) == 0 && word[length] == '[' ? strspn(digits, "0123456789") : 0;
     if (n == 0 || n > 9 || strcmp(digits + n, "]") != 0) {
         return false;
     }
@@ -84,11 +85,11 @@ usm_status usm_parameter_parse(char *text, usm_parameter *out, usm_error *error)
     }
     at[length] = 0;
     out->type = text;
-    if (strcmp(word, "unknown") == 0) {
+    if (!is_local && !is_const && parse_bytes(word, "unknown", out)) {
         out->kind = USM_PARAMETER_UNKNOWN;
         return USM_OK;
     }
-    if (is_local || (dtype == USM_NO_DTYPE && !parse_bytes(word, out))) {
+    if (is_local || (dtype == USM_NO_DTYPE && !parse_bytes(word, "bytes", out))) {
         return refuse(text, error);
     }
     out->size = dtype != USM_NO_DTYPE ? usm_dtype_table[dtype].itemsize : out->size;
@@ -109,13 +110,16 @@ int usm_parameter_write(const usm_parameter *parameter, char *out, size_t size)
                    : parameter->size != 0 ? snprintf(out, size, "bytes[%u]", parameter->size)
                                           : snprintf(out, size, "bytes");
         default:
-            return snprintf(out, size, "unknown");
+            return parameter->size != 0 ? snprintf(out, size, "unknown[%u]", parameter->size)
+                                        : snprintf(out, size, "unknown");
     }
 }
 
 char *usm_signature_write(const usm_kernel *kernel)
 {
-    size_t size = strlen(kernel->name) + 3;
+    static const char *const fits[] = {"", " groups", " range"};
+    const size_t *required = kernel->required_local;
+    size_t size = strlen(kernel->name) + 96;
     for (size_t i = 0; i < kernel->n_parameters; i++) {
         const char *name = kernel->parameters[i].name;
         size += 48 + (name != NULL ? strlen(name) : 0);
@@ -131,7 +135,10 @@ char *usm_signature_write(const usm_kernel *kernel)
         at += usm_parameter_write(parameter, at, 40);
         at += parameter->name != NULL ? sprintf(at, " %s", parameter->name) : 0;
     }
-    strcpy(at, ")");
+    at += sprintf(at, ")%s", fits[kernel->fit]);
+    if (required[0] != 0) {
+        sprintf(at, " %zu %zu %zu", required[0], required[1], required[2]);
+    }
     return text;
 }
 
@@ -147,6 +154,22 @@ static const char *find_line(const char *signatures, const char *name)
     return NULL;
 }
 
+/* What stands behind the ")" of a line. */
+static void apply_tail(usm_kernel *kernel, const char *at)
+{
+    if (strncmp(at, " groups", 7) == 0) {
+        kernel->fit = USM_FIT_GROUPS;
+        at += 7;
+    } else if (strncmp(at, " range", 6) == 0) {
+        kernel->fit = USM_FIT_RANGE;
+        at += 6;
+    }
+    size_t required[3];
+    if (sscanf(at, " %zu %zu %zu", &required[0], &required[1], &required[2]) == 3) {
+        memcpy(kernel->required_local, required, sizeof required);
+    }
+}
+
 usm_status usm_signature_apply(usm_kernel *kernel, const char *signatures, usm_error *error)
 {
     const char *found = find_line(signatures, kernel->name);
@@ -155,18 +178,21 @@ usm_status usm_signature_apply(usm_kernel *kernel, const char *signatures, usm_e
         return USM_OK;
     }
     char *line = usm_malloc(length + 1);
-    usm_parameter *parameters = usm_calloc(kernel->n_parameters + 1, sizeof *parameters);
     usm_status status = USM_OK;
+    usm_parameter *parameters = NULL;
+    if (line != NULL) {
+        memcpy(line, found, length);
+        line[length] = 0;
+        for (size_t i = 0; i < length; i++) {
+            n += line[i] == ',';
+        }
+        parameters = usm_calloc(n + 1, sizeof *parameters);
+    }
     if (line == NULL || parameters == NULL) {
         status = usm_error_memory(error, length + 1, "a signature");
         goto done;
     }
-    memcpy(line, found, length);
-    line[length] = 0;
-    for (size_t i = 0; i < length; i++) {
-        n += line[i] == ',';
-    }
-    if (n != kernel->n_parameters) {
+    if (n != kernel->n_parameters && !kernel->untold) {
         goto done;
     }
     char *at = line;
@@ -179,6 +205,9 @@ usm_status usm_signature_apply(usm_kernel *kernel, const char *signatures, usm_e
         usm_parameter *old = kernel->parameters;
         status = usm_kernel_set_parameters(kernel, kernel->name, parameters, n, error);
         free(status == USM_OK ? old : NULL);
+    }
+    if (status == USM_OK && found[length] == ')') {
+        apply_tail(kernel, found + length + 1);
     }
 done:
     free(line);

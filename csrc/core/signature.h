@@ -1,7 +1,8 @@
 /*
  * Parameters in words: "const float32* x", "float32* y", "int32 n", "local float32* t", "bytes[24] s",
- * "void* p", "unknown"; a name may follow, and a kernel is "add(const float32* x, int32 n)". Where a driver
- * does not tell what its programs take, users and the disk cache do.
+ * "void* p", "unknown", "unknown[8]" (bytes); a name may follow, and a kernel is "add(const float32* x, int32
+ * n)". Behind that "groups" or "range" (usm_fit) and a required size "4 1 1" may stand. Where a driver does
+ * not tell what its programs take, users and the disk cache do.
  */
 #ifndef USM_CORE_SIGNATURE_H
 #define USM_CORE_SIGNATURE_H
@@ -17,12 +18,12 @@ usm_status usm_parameter_parse(char *text, usm_parameter *out, usm_error *error)
 /* The words of one parameter, without its name, as snprintf writes them. */
 int usm_parameter_write(const usm_parameter *parameter, char *out, size_t size);
 
-/* "name(parameters)" in a malloc'd text; NULL when memory ran out. */
+/* "name(parameters)", with fit and required size, in a malloc'd text; NULL when memory ran out. */
 USM_GIVES char *usm_signature_write(const usm_kernel *kernel);
 
 /*
  * Replaces the kernel's parameters by those of the line of `signatures` (one kernel each) that has its name.
- * Nothing happens where there is none, or one of another count.
+ * Nothing happens where there is none, or one of another count for a kernel that is not `untold`.
  */
 usm_status usm_signature_apply(usm_kernel *kernel, const char *signatures, usm_error *error);
 

@@ -1,0 +1,155 @@
+/* Kernels of users: what they take, and what their launches have to know. */
+#include "program.h"
+
+#include "../../core/heap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Groups of this many work-items fill a device as well as larger ones, and share smaller ranges out better.
+ */
+#define USUAL_BLOCK 256
+
+/* The symbol that users call `name`: itself, or a C++ name that means one kernel alone. */
+static const char *find_symbol(const usm_program *base, const char *name)
+{
+    const usm_cuda_program *native = base->native;
+    char *const *symbols = native->symbols;
+    for (size_t i = 0; symbols != NULL && symbols[i] != NULL; i++) {
+        if (strcmp(symbols[i], name) == 0) {
+            return symbols[i];
+        }
+    }
+    for (size_t i = 0; base->kernels != NULL && base->kernels[i] != NULL; i++) {
+        if (strcmp(base->kernels[i], name) == 0) {
+            return symbols[i];
+        }
+    }
+    return symbols == NULL ? name : NULL;
+}
+
+/* Sizes alone, as the driver tells them. */
+static usm_status ask_sizes(usm_kernel *base, CUfunction function, const char *name, usm_error *error)
+{
+    usm_parameter *parameters = NULL;
+    size_t n = 0, offset, size;
+    usm_status status = USM_OK;
+    while (usm_cuda.cuFuncGetParamInfo != NULL &&
+           usm_cuda.cuFuncGetParamInfo(function, n, &offset, &size) == CUDA_SUCCESS) {
+        usm_parameter *more = usm_realloc(parameters, (n + 1) * sizeof *parameters);
+        if (more == NULL) {
+            status = usm_error_memory(error, n * sizeof *parameters, "a kernel's parameters");
+            goto done;
+        }
+        parameters = more;
+        /* No number and no pointer has another size. */
+        bool plain = size == 1 || size == 2 || size == 4 || size == 8;
+        parameters[n++] = (usm_parameter){
+            .kind = plain ? USM_PARAMETER_UNKNOWN : USM_PARAMETER_VALUE,
+            .dtype = USM_NO_DTYPE,
+            .size = (uint32_t)size,
+        };
+    }
+    if (usm_cuda.cuFuncGetParamInfo == NULL && base->program->signatures == NULL) {
+        status =
+            usm_error_driver(error, USM_UNAVAILABLE, "cuda", 0, "",
+                             "this driver does not tell the parameters of machine code (drivers of CUDA 12.4 "
+                             "and later do); PTX is language 'ptx'");
+        goto done;
+    }
+    status = usm_kernel_set_parameters(base, name, parameters, n, error);
+    base->untold = status == USM_OK;
+done:
+    free(parameters);
+    return status;
+}
+
+static usm_status ask_attribute(CUfunction function, CUfunction_attribute attribute, int *out,
+                                usm_error *error)
+{
+    CUresult code = usm_cuda.cuFuncGetAttribute(out, attribute, function);
+    return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed(error, code, "cuFuncGetAttribute");
+}
+
+static usm_status ask_limits(usm_kernel *base, usm_cuda_kernel *native, usm_device *device, usm_error *error)
+{
+    int items = 0, fixed = 0, most = 0, grid = 0, block = 0;
+    usm_status status =
+        ask_attribute(native->function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &items, error);
+    if (status == USM_OK) {
+        status = ask_attribute(native->function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &fixed, error);
+    }
+    if (status != USM_OK) {
+        return status;
+    }
+    CUdevice id = usm_cuda_device_of(device)->id;
+    if (usm_cuda.cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, id) !=
+            CUDA_SUCCESS ||
+        most <= 0) {
+        most = 48 * 1024;
+    }
+    if (usm_cuda.cuOccupancyMaxPotentialBlockSize(&grid, &block, native->function, NULL, 0, 0) !=
+            CUDA_SUCCESS ||
+        block < 1) {
+        block = USUAL_BLOCK;
+    }
+    block = block < USUAL_BLOCK ? block : USUAL_BLOCK;
+    block = block < items ? block : items;
+    native->most_items = (unsigned)(items > 0 ? items : 1);
+    native->block = (unsigned)(block > 0 ? block : 1);
+    native->fixed_shared = (uint32_t)fixed;
+    native->most_shared = (uint32_t)most;
+    /* What needs no word to the driver. */
+    atomic_init(&native->granted, fixed < 48 * 1024 ? 48 * 1024 - (uint32_t)fixed : 0);
+    base->max_local = native->most_items;
+    return USM_OK;
+}
+
+usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error *error)
+{
+    usm_cuda_program *owner = base->program->native;
+    const char *symbol = find_symbol(base->program, name);
+    usm_cuda_scope scope;
+    if (usm_cuda_forked()) {
+        return usm_cuda_after_fork(error);
+    }
+    if (symbol == NULL) {
+        return usm_error_driver(error, USM_INDEX, "cuda", 0, "", "the program has no kernel %s", name);
+    }
+    usm_status status = usm_cuda_enter(owner->device, &scope, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    usm_cuda_kernel *native = usm_calloc(1, sizeof *native);
+    if (native == NULL) {
+        status = usm_error_memory(error, sizeof *native, "a kernel");
+        goto done;
+    }
+    CUresult code = usm_cuda.cuModuleGetFunction(&native->function, owner->module, symbol);
+    if (code != CUDA_SUCCESS) {
+        status = code == CUDA_ERROR_NOT_FOUND
+                     ? usm_error_driver(error, USM_INDEX, "cuda", code, usm_cuda_name(code),
+                                        "the program has no kernel %s", name)
+                     : usm_cuda_failed(error, code, "cuModuleGetFunction");
+        goto done;
+    }
+    status = ask_limits(base, native, owner->device, error);
+    if (status == USM_OK) {
+        status = owner->ptx != NULL ? usm_cuda_ptx_parameters(base, owner->ptx, symbol, name, error)
+                                    : ask_sizes(base, native->function, name, error);
+    }
+done:
+    usm_cuda_leave(&scope);
+    if (status != USM_OK) {
+        free(native);
+        return status;
+    }
+    base->native = native;
+    return USM_OK;
+}
+
+void usm_cuda_kernel_destroy(usm_kernel *base)
+{
+    free(base->native); /* the function is the module's */
+}

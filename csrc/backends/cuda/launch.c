@@ -1,0 +1,162 @@
+/* Launches of users' kernels: everything is on the stack, and the driver's call is the only cost. */
+#include "program.h"
+
+#include <string.h>
+
+#define FEW_PARAMETERS 48
+
+/* Where local memory begins is a multiple of this: of what any number is aligned to. */
+#define LOCAL_ALIGNMENT 16u
+
+/* Of CUDA, on all devices. */
+static const unsigned most_groups[3] = {0x7fffffff, 65535, 65535};
+static const unsigned most_items[3] = {1024, 1024, 64};
+
+static size_t largest_divisor(size_t n, size_t limit)
+{
+    size_t divisor = n < limit ? n : limit;
+    while (n % divisor != 0) {
+        divisor--;
+    }
+    return divisor;
+}
+
+/*
+ * Work-items in a group where the launch does not say. Groups may reach beyond the range, but for kernels
+ * that look at them: of those the range is a multiple.
+ */
+static void choose_local(const usm_kernel *kernel, const size_t *global, size_t *local)
+{
+    const usm_cuda_kernel *native = kernel->native;
+    size_t room = native->block;
+    for (int i = 0; i < 3; i++) {
+        size_t limit = room < most_items[i] ? room : most_items[i];
+        local[i] = kernel->fit == USM_FIT_GROUPS ? largest_divisor(global[i], limit)
+                   : global[i] < limit           ? global[i]
+                                                 : limit;
+        room /= local[i];
+    }
+}
+
+static usm_status refuse_range(const usm_kernel *kernel, int i, size_t groups, size_t items, usm_error *error)
+{
+    if (items > most_items[i]) {
+        return usm_error_driver(
+            error, USM_VALUE, "cuda", 0, "",
+            "local_range[%d] of %s is %zu; CUDA's work-groups have up to %u work-items along "
+            "that dimension",
+            i, kernel->name, items, most_items[i]);
+    }
+    return usm_error_driver(error, USM_VALUE, "cuda", 0, "",
+                            "range[%d] of %s makes %zu work-groups of %zu; CUDA launches up to %u along that "
+                            "dimension",
+                            i, kernel->name, groups, items, most_groups[i]);
+}
+
+static usm_status shape(const usm_launch *launch, unsigned *grid, unsigned *block, usm_error *error)
+{
+    const usm_cuda_kernel *native = launch->kernel->native;
+    const usm_range *range = &launch->range;
+    size_t chosen[3];
+    const size_t *local = range->local;
+    if (!range->has_local) {
+        if (range->ndim == 1 && launch->kernel->fit != USM_FIT_GROUPS) {
+            size_t n = range->global[0], items = n < native->block ? n : native->block;
+            size_t groups = (n + items - 1) / items;
+            block[0] = (unsigned)items;
+            grid[0] = (unsigned)groups;
+            block[1] = block[2] = grid[1] = grid[2] = 1;
+            return USM_LIKELY(groups <= most_groups[0])
+                       ? USM_OK
+                       : refuse_range(launch->kernel, 0, groups, items, error);
+        }
+        choose_local(launch->kernel, range->global, chosen);
+        local = chosen;
+    }
+    for (int i = 0; i < 3; i++) {
+        size_t items = local[i], groups = (range->global[i] + items - 1) / items;
+        if (items > most_items[i] || groups > most_groups[i]) {
+            return refuse_range(launch->kernel, i, groups, items, error);
+        }
+        block[i] = (unsigned)items;
+        grid[i] = (unsigned)groups;
+    }
+    return USM_OK;
+}
+
+/* Local memory beyond what every device gives unasked: the driver is told once, of the most that there is. */
+static usm_status grant_shared(const usm_kernel *kernel, size_t wanted, usm_error *error)
+{
+    usm_cuda_kernel *native = kernel->native;
+    uint32_t most =
+        native->most_shared > native->fixed_shared ? native->most_shared - native->fixed_shared : 0;
+    if (wanted > most) {
+        return usm_error_driver(
+            error, USM_VALUE, "cuda", 0, "",
+            "%s was given %zu bytes of LocalMemory beside %u of its own; a work-group has up to "
+            "%u on this device",
+            kernel->name, wanted, native->fixed_shared, native->most_shared);
+    }
+    CUresult code = usm_cuda.cuFuncSetAttribute(native->function,
+                                                CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)most);
+    if (code != CUDA_SUCCESS) {
+        return usm_cuda_failed(error, code, "cuFuncSetAttribute");
+    }
+    atomic_store_explicit(&native->granted, most, memory_order_relaxed);
+    return USM_OK;
+}
+
+static usm_status launch_failed(const usm_launch *launch, CUresult code, const unsigned *grid,
+                                const unsigned *block, usm_error *error)
+{
+    usm_error reason;
+    usm_status status = usm_cuda_failed(&reason, code, "cuLaunchKernel");
+    return usm_error_driver(error, status, "cuda", code, usm_cuda_name(code),
+                            "%s was not launched (grid %u, %u, %u, block %u, %u, %u): %.500s",
+                            launch->kernel->name, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                            reason.text);
+}
+
+usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_launch *launch,
+                           usm_error *error)
+{
+    const usm_kernel *kernel = launch->kernel;
+    usm_cuda_kernel *native = kernel->native;
+    size_t n = launch->n_arguments, passed = 0, shared = 0;
+    void *few[FEW_PARAMETERS + 1], **parameters = few;
+    uint32_t few_offsets[FEW_PARAMETERS], *offsets = few_offsets;
+    unsigned grid[3], block[3];
+    (void)queue;
+    if (USM_UNLIKELY(n > FEW_PARAMETERS)) { /* CUDA's limit is a few thousand bytes of them */
+        parameters = __builtin_alloca((n + 1) * sizeof *parameters);
+        offsets = __builtin_alloca(n * sizeof *offsets);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const usm_argument *argument = &launch->arguments[i];
+        if (USM_UNLIKELY(argument->kind == USM_PARAMETER_LOCAL)) {
+            shared = (shared + LOCAL_ALIGNMENT - 1) & ~(size_t)(LOCAL_ALIGNMENT - 1);
+            offsets[i] = (uint32_t)shared;
+            shared += argument->size;
+            if (kernel->fit != USM_FIT_ANY) { /* else the one block of it has an address of its own */
+                parameters[passed++] = &offsets[i];
+            }
+        } else {
+            parameters[passed++] =
+                argument->size <= USM_INLINE_VALUE ? (void *)argument->as.value : (void *)argument->as.data;
+        }
+    }
+    parameters[passed] = (void *)launch->range.global; /* the last one, where fit is USM_FIT_RANGE */
+    usm_status status = shape(launch, grid, block, error);
+    if (USM_UNLIKELY(status != USM_OK)) {
+        return status;
+    }
+    if (USM_UNLIKELY(shared > atomic_load_explicit(&native->granted, memory_order_relaxed))) {
+        status = grant_shared(kernel, shared, error);
+        if (status != USM_OK) {
+            return status;
+        }
+    }
+    CUresult code = usm_cuda.cuLaunchKernel(native->function, grid[0], grid[1], grid[2], block[0], block[1],
+                                            block[2], (unsigned)shared, stream, parameters, NULL);
+    return USM_LIKELY(code == CUDA_SUCCESS) ? USM_OK : launch_failed(launch, code, grid, block, error);
+}

@@ -1,0 +1,256 @@
+/* Programs that users bring: built by NVIDIA's compiler or by the driver, loaded for one device. */
+#include "program.h"
+
+#include "../../core/heap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_SIZE 16384
+
+/* The driver says of these that what it was given is at fault. */
+static bool image_is_at_fault(CUresult code)
+{
+    return code == CUDA_ERROR_INVALID_IMAGE || code == CUDA_ERROR_NO_BINARY_FOR_GPU ||
+           code == CUDA_ERROR_INVALID_PTX || code == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+           code == CUDA_ERROR_INVALID_SOURCE || code == CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND ||
+           code == CUDA_ERROR_NOT_FOUND || code == CUDA_ERROR_INVALID_VALUE ||
+           code == CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+/* The device's context is current. *log is set where the image is at fault, unless log is NULL. */
+static usm_status load(usm_cuda_program *native, char **log, usm_error *error)
+{
+    char *said = log != NULL ? calloc(1, LOG_SIZE) : NULL;
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {said, (void *)(uintptr_t)(LOG_SIZE - 1)};
+    CUresult code =
+        usm_cuda.cuModuleLoadDataEx(&native->module, native->image, said != NULL ? 2 : 0, options, values);
+    if (code == CUDA_SUCCESS) {
+        free(said);
+        return USM_OK;
+    }
+    native->module = NULL;
+    if (!image_is_at_fault(code)) {
+        free(said);
+        return usm_cuda_failed(error, code, "cuModuleLoadDataEx");
+    }
+    if (log != NULL) {
+        *log = said;
+    }
+    return usm_error_driver(error, USM_BUILD, "cuda", code, usm_cuda_name(code),
+                            "%s does not load this program: cuModuleLoadDataEx returned %s (%d)",
+                            native->device->info.name, usm_cuda_name(code), code);
+}
+
+static char *copy(const void *data, size_t size)
+{
+    char *text = usm_malloc(size + 1);
+    if (text != NULL) {
+        memcpy(text, data, size);
+        text[size] = 0;
+    }
+    return text;
+}
+
+/* Blanks take their place. */
+static void remove_comments(char *text)
+{
+    for (char *at = text; *at != 0; at++) {
+        if (*at == '"') {
+            at += 1 + strcspn(at + 1, "\"\n");
+            if (*at == 0) {
+                return;
+            }
+        } else if (at[0] == '/' && at[1] == '/') {
+            size_t n = strcspn(at, "\n");
+            memset(at, ' ', n);
+        } else if (at[0] == '/' && at[1] == '*') {
+            char *end = strstr(at + 2, "*/");
+            size_t n = end != NULL ? (size_t)(end + 2 - at) : strlen(at);
+            for (size_t i = 0; i < n; i++) {
+                at[i] = at[i] == '\n' ? '\n' : ' ';
+            }
+        }
+    }
+}
+
+/* Machine code, or PTX where the driver takes no code of this compiler's. */
+static usm_status build_source(usm_cuda_program *native, const usm_program_source *source, char **log,
+                               usm_error *error)
+{
+    usm_cuda_compiled compiled;
+    usm_status status = usm_cuda_compile(native->device, source, &compiled, log, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    native->ptx = compiled.ptx;
+    if (compiled.cubin != NULL) {
+        native->image = compiled.cubin;
+        native->size = compiled.cubin_size;
+        status = load(native, NULL, error);
+        if (status != USM_BUILD || native->ptx == NULL) {
+            return status;
+        }
+        free(native->image);
+        native->image = NULL;
+    }
+    if (native->ptx == NULL) {
+        return usm_error_driver(error, USM_DRIVER, "cuda", 0, "",
+                                "libnvrtc gave neither machine code nor PTX");
+    }
+    native->size = strlen(native->ptx) + 1;
+    native->image = copy(native->ptx, native->size);
+    return native->image != NULL ? load(native, log, error)
+                                 : usm_error_memory(error, native->size, "a program");
+}
+
+static usm_status build_ptx(usm_cuda_program *native, const usm_program_source *source, char **log,
+                            usm_error *error)
+{
+    native->size = source->size + 1;
+    native->image = copy(source->data, source->size);
+    native->ptx = copy(source->data, source->size);
+    if (native->image == NULL || native->ptx == NULL) {
+        return usm_error_memory(error, source->size, "a program");
+    }
+    remove_comments(native->ptx);
+    return load(native, log, error);
+}
+
+/* What program_binary gave may be PTX; nobody else's may. */
+static usm_status build_native(usm_cuda_program *native, const usm_program_source *source, char **log,
+                               usm_error *error)
+{
+    const char *data = source->data, *fault = usm_cuda_image_fault(data, source->size);
+    bool is_ptx = fault != NULL && source->signatures != NULL && source->size > 1 &&
+                  data[source->size - 1] == 0 && strstr(data, ".version") != NULL;
+    if (is_ptx) {
+        usm_program_source text = *source;
+        text.size = strlen(data);
+        return build_ptx(native, &text, log, error);
+    }
+    if (fault != NULL) {
+        return usm_error_driver(error, USM_BUILD, "cuda", 0, "",
+                                "the binary is refused: %s (PTX is language 'ptx')", fault);
+    }
+    native->size = source->size;
+    native->image = copy(data, source->size);
+    return native->image != NULL ? load(native, log, error)
+                                 : usm_error_memory(error, source->size, "a program");
+}
+
+static char **find_symbols(const usm_cuda_program *native)
+{
+    return native->ptx != NULL                       ? usm_cuda_ptx_symbols(native->ptx)
+           : (unsigned char)native->image[0] == 0x7f ? usm_cuda_cubin_symbols(native->image, native->size)
+                                                     : NULL;
+}
+
+/* What users call the kernels; symbols where two would have the same name. NULL: no memory, or nothing is
+ * known. */
+static char **list_kernels(char *const *symbols)
+{
+    size_t n = 0, size = 0;
+    while (symbols != NULL && symbols[n] != NULL) {
+        size += strlen(symbols[n++]) + 257;
+    }
+    char **names = symbols == NULL ? NULL : malloc((n + 1) * sizeof *names + size);
+    if (names == NULL) {
+        return NULL;
+    }
+    char *at = (char *)(names + n + 1), other[256];
+    for (size_t i = 0; i < n; i++) {
+        bool alone = true;
+        usm_cuda_shown_name(symbols[i], at, 256);
+        for (size_t k = 0; k < n && alone; k++) {
+            if (k != i) {
+                usm_cuda_shown_name(symbols[k], other, sizeof other);
+                alone = strcmp(at, other) != 0;
+            }
+        }
+        if (!alone || strlen(at) >= 255) {
+            strcpy(at, symbols[i]);
+        }
+        names[i] = at;
+        at += strlen(at) + 1;
+    }
+    names[n] = NULL;
+    return names;
+}
+
+static void free_native(usm_cuda_program *native)
+{
+    if (native != NULL) {
+        free(native->image);
+        free(native->ptx);
+        free(native->symbols);
+        free(native);
+    }
+}
+
+usm_status usm_cuda_program_build(usm_program *base, const usm_program_source *source, char **log,
+                                  usm_error *error)
+{
+    usm_cuda_scope scope;
+    usm_device *device = base->place->device;
+    if (usm_cuda_forked()) {
+        return usm_cuda_after_fork(error);
+    }
+    usm_cuda_program *native = usm_calloc(1, sizeof *native);
+    if (native == NULL) {
+        return usm_error_memory(error, sizeof *native, "a program");
+    }
+    native->device = device;
+    usm_status status = usm_cuda_enter(device, &scope, error);
+    if (status != USM_OK) {
+        free_native(native);
+        return status;
+    }
+    switch (source->language) {
+        case USM_LANGUAGE_PTX:
+            status = build_ptx(native, source, log, error);
+            break;
+        case USM_LANGUAGE_NATIVE:
+            status = build_native(native, source, log, error);
+            break;
+        case USM_LANGUAGE_PORTABLE:
+        case USM_LANGUAGE_CUDA:
+            status = build_source(native, source, log, error);
+            break;
+        default:
+            status =
+                usm_error_driver(error, USM_BUILD, "cuda", 0, "", "CUDA takes no program of this language");
+    }
+    usm_cuda_leave(&scope);
+    if (status != USM_OK) {
+        free_native(native);
+        return status;
+    }
+    native->symbols = find_symbols(native);
+    base->kernels = list_kernels(native->symbols);
+    base->native = native;
+    return USM_OK;
+}
+
+void usm_cuda_program_destroy(usm_program *base)
+{
+    usm_cuda_program *native = base->native;
+    usm_cuda_scope scope;
+    /* A module whose context is lost is gone already. */
+    if (!usm_cuda_forked() && atomic_load(&usm_cuda_device_of(native->device)->lost) == 0 &&
+        usm_cuda_enter(native->device, &scope, NULL) == USM_OK) {
+        (void)usm_cuda.cuModuleUnload(native->module);
+        usm_cuda_leave(&scope);
+    }
+    free_native(native);
+}
+
+usm_status usm_cuda_program_binary(usm_program *base, void **out, size_t *size, usm_error *error)
+{
+    const usm_cuda_program *native = base->native;
+    *out = copy(native->image, native->size);
+    *size = native->size;
+    return *out != NULL ? USM_OK : usm_error_memory(error, native->size, "a program's binary");
+}
