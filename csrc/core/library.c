@@ -1,6 +1,7 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,6 +33,23 @@ static bool path_in_prefix(const char *name, char *path, size_t size)
            access(path, F_OK) == 0;
 }
 
+/* The files of the prefix that the pattern means, the first one that opens; NULL where there is none. */
+static void *open_pattern(const char *pattern, char *tried, size_t size)
+{
+    char path[640];
+    glob_t found;
+    void *handle = NULL;
+    if (folder[0] == '\0' || snprintf(path, sizeof path, "%s/%s", folder, pattern) >= (int)sizeof path ||
+        glob(path, 0, NULL, &found) != 0) {
+        return NULL;
+    }
+    for (size_t i = 0; i < found.gl_pathc && handle == NULL; i++) {
+        handle = open_one(found.gl_pathv[i], tried, size);
+    }
+    globfree(&found);
+    return handle;
+}
+
 static usm_status resolve(void *handle, const char *name, const usm_symbol *symbols, size_t n_symbols,
                           void *table, usm_error *error)
 {
@@ -55,7 +73,8 @@ usm_status usm_library_open(const char *const *names, const usm_symbol *symbols,
     const char *opened = NULL;
     for (size_t i = 0; names[i] != NULL && *handle == NULL; i++) {
         opened = names[i];
-        *handle = open_one(names[i], tried, sizeof tried);
+        *handle = strchr(opened, '*') != NULL ? open_pattern(opened, tried, sizeof tried)
+                                              : open_one(opened, tried, sizeof tried);
     }
     for (size_t i = 0; names[i] != NULL && *handle == NULL; i++) {
         opened = names[i];

@@ -21,7 +21,8 @@ typedef struct usm_symbol {
 void usm_library_set_prefix(const char *prefix);
 
 /*
- * Opens the first of `names` (NULL-ended; a name without '/' is searched as dlopen does, then in the prefix)
+ * Opens the first of `names` (NULL-ended; a name without '/' is searched as dlopen does, then in the prefix;
+ * one with '*' is a pattern for files of the prefix, for packages that put libraries beside their modules)
  * and fills `table`; functions that are not required are NULL where the library lacks them. *handle stays
  * open for the life of the process: drivers do not survive being unloaded. USM_UNAVAILABLE with what was
  * tried where there is none, USM_DRIVER where the library lacks a required function.

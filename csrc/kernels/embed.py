@@ -27,19 +27,35 @@ def kernel_sources():
     return {path.stem: "\n".join(expand(path, set())) + "\n" for path in sorted(FOLDER.glob("*.cl"))}
 
 
+def ptx_texts():
+    """{name: text} of what make_ptx.py wrote; the pieces of a file by the comments between them."""
+    texts = {}
+    for path in sorted(FOLDER.glob("ptx/*.ptx")):
+        whole, *pieces = re.split(r"^// (.*)\n", path.read_text(encoding="utf-8"), flags=re.M)
+        texts |= {path.stem: whole} if whole else {}
+        texts |= dict(zip(pieces[::2], pieces[1::2], strict=True))
+    return texts
+
+
 def literal(line):
     escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
     return f'    "{escaped}\\n"'
 
 
-def c_source():
-    sources = kernel_sources()
-    parts = ['/* Written by csrc/kernels/embed.py. */\n#include "core/kernels.h"\n']
-    for name, text in sources.items():
+def table(texts, name):
+    """The texts, and an array of usm_kernel_source over them."""
+    parts, rows = [], []
+    for i, (key, text) in enumerate(texts.items()):
         lines = "\n".join(map(literal, text.splitlines()))
-        parts.append(f"static const char {name}[] =\n{lines};\n")
-    rows = "".join(f'    {{"{name}", {name}, sizeof {name} - 1}},\n' for name in sources)
-    parts.append(f"const usm_kernel_source usm_kernel_sources[] = {{\n{rows}    {{NULL, NULL, 0}},\n}};\n")
+        parts.append(f"static const char {name}_{i}[] =\n{lines};\n")
+        rows.append(f'    {{"{key}", {name}_{i}, sizeof {name}_{i} - 1}},\n')
+    parts.append(f"const usm_kernel_source usm_kernel_{name}[] = {{\n{''.join(rows)}    {{NULL, NULL, 0}},\n}};\n")
+    return parts
+
+
+def c_source():
+    parts = ['/* Written by csrc/kernels/embed.py. */\n#include "core/kernels.h"\n']
+    parts += table(kernel_sources(), "sources") + table(ptx_texts(), "ptx")
     return "\n".join(parts)
 
 

@@ -49,6 +49,7 @@ SEEN_BY_BACKENDS = {
         "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the driver and the compiler",
+        "signature.h": "the words of parameters",
         "worker.h": "threads of host tasks",
     },
     "fault": {
@@ -71,7 +72,7 @@ FOREIGN = {
     "emmintrin.h": {"host"},
 }
 C_AND_POSIX = re.compile(
-    r"(dlfcn|errno|fcntl|limits|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
+    r"(dlfcn|errno|fcntl|glob|limits|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
     r"|sys/mman|sys/resource|sys/utsname|time|unistd)\.h"
 )
 
