@@ -49,7 +49,9 @@ def table(texts, name):
         lines = "\n".join(map(literal, text.splitlines()))
         parts.append(f"static const char {name}_{i}[] =\n{lines};\n")
         rows.append(f'    {{"{key}", {name}_{i}, sizeof {name}_{i} - 1}},\n')
-    parts.append(f"const usm_kernel_source usm_kernel_{name}[] = {{\n{''.join(rows)}    {{NULL, NULL, 0}},\n}};\n")
+    parts.append(
+        f"const usm_kernel_source usm_kernel_{name}[] = {{\n{''.join(rows)}    {{NULL, NULL, 0}},\n}};\n"
+    )
     return parts
 
 

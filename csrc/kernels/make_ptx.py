@@ -1,11 +1,11 @@
-"""The built-in kernels as PTX, for CUDA: csrc/kernels/ptx/*.ptx, kept in the tree since builds have no compiler.
+"""The built-in kernels as PTX, for CUDA: csrc/kernels/ptx/*.ptx, kept in the tree: builds have no compiler.
 
 python csrc/kernels/make_ptx.py            writes them, with libnvrtc of the version below
 python csrc/kernels/make_ptx.py --check    says which ones are not what the sources make today
 
-The target is an old one: drivers take it for every later device. strided, fill and sequence are modules of their
-own. A module for a cast is put together when it is first needed (csrc/backends/cuda/builtin.c): head.ptx, a piece of
-cast_elements.ptx that converts one element, and cast.ptx, which walks over the axes.
+The target is an old one: drivers take it for every later device. strided, fill and sequence are modules of
+their own. A module for a cast is put together when it is first needed (csrc/backends/cuda/builtin.c):
+head.ptx, a piece of cast_elements.ptx that converts one element, and cast.ptx, which walks over the axes.
 """
 
 import ctypes
@@ -19,7 +19,13 @@ import embed
 
 VERSION = (12, 4)
 TARGET = "compute_52"
-OPTIONS = ["--gpu-architecture=" + TARGET, "--std=c++17", "--fmad=false", "-default-device", "--disable-warnings"]
+OPTIONS = [
+    "--gpu-architecture=" + TARGET,
+    "--std=c++17",
+    "--fmad=false",
+    "-default-device",
+    "--disable-warnings",
+]
 FOLDER = Path(__file__).resolve().parent / "ptx"
 
 PRELUDE = """
@@ -46,7 +52,19 @@ static inline ulong clz(ulong x) { return __clzll(x); }
 """
 
 # In the names of usm_dtype_table, below USM_COMPUTED_DTYPES.
-TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32"]
+TYPES = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+]
 TYPES += ["float64", "bfloat16", "complex64", "complex128"]
 
 ELEMENT = """
@@ -163,7 +181,10 @@ def make(nvrtc):
 def main(arguments):
     nvrtc = find_compiler()
     if nvrtc is None:
-        raise SystemExit("libnvrtc {}.{} is not installed: pip install nvidia-cuda-nvrtc-cu12=={0}.{1}.*".format(*VERSION))
+        version = "{}.{}".format(*VERSION)
+        raise SystemExit(
+            f"libnvrtc {version} is not installed: pip install nvidia-cuda-nvrtc-cu12=={version}.*"
+        )
     stale = []
     for name, text in make(nvrtc).items():
         path = FOLDER / f"{name}.ptx"

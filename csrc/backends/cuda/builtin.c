@@ -83,8 +83,7 @@ static void name_of(int number, builtin_name *out)
     }
 }
 
-/* The walk over the axes, with what converts one element in front of it. NULL: no memory, or none of this
- * pair. */
+/* The walk over the axes, with what converts one element in front of it. NULL: no memory. */
 static char *compose_cast(const builtin_name *name)
 {
     char element[40];
@@ -104,8 +103,7 @@ static char *compose_cast(const builtin_name *name)
     return text;
 }
 
-/* The device's context is current. Takes tenths of a second the first time on a machine: the driver keeps the
- * code. */
+/* The device's context is current. Takes long the first time on a machine: the driver keeps the code. */
 static usm_status load(const builtin_name *name, CUfunction *out, usm_error *error)
 {
     bool is_cast = strcmp(name->file, "cast") == 0;

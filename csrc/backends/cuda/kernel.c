@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Groups of this many work-items fill a device as well as larger ones, and share smaller ranges out better.
- */
+/* Groups of this many work-items fill a device as well as larger ones, and leave less of it idle. */
 #define USUAL_BLOCK 256
 
 /* The symbol that users call `name`: itself, or a C++ name that means one kernel alone. */

@@ -148,8 +148,7 @@ static char **find_symbols(const usm_cuda_program *native)
                                                      : NULL;
 }
 
-/* What users call the kernels; symbols where two would have the same name. NULL: no memory, or nothing is
- * known. */
+/* What users call the kernels; symbols where two would have the same name. NULL: not known. */
 static char **list_kernels(char *const *symbols)
 {
     size_t n = 0, size = 0;
