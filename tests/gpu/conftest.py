@@ -1,0 +1,133 @@
+"""What the tests on a real NVIDIA GPU share: tests/gpu/run.sh runs them. Without a GPU they are skipped.
+
+USMPY_REQUIRE_GPU=1: a GPU or a library that is missing is a failure.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+import gpu_peers
+import pytest
+from gpu_driver import LATE, LATE_COPY_PARAMETERS, LATE_PARAMETERS, Driver
+
+import usmpy
+
+REQUIRED = os.environ.get("USMPY_REQUIRE_GPU") == "1"
+
+
+def absent(reason: str):
+    if REQUIRED:
+        pytest.fail(f"USMPY_REQUIRE_GPU=1, and {reason}")
+    pytest.skip(reason)
+
+
+def find_gpus() -> list[usmpy.Device]:
+    """None where a software driver stands in for NVIDIA's."""
+    return [] if "USMPY_CUDA_LIBRARY" in os.environ else usmpy.get_devices("cuda")
+
+
+def pytest_collection_modifyitems(items):
+    ours = [item for item in items if item.path.parent == gpu_peers.HERE]
+    for item in ours:
+        # The peers warn about things of their own.
+        item.add_marker(pytest.mark.filterwarnings("default"))
+        item.add_marker(pytest.mark.not_sanitized("it needs a GPU"))
+    if ours and find_gpus():
+        gpu_peers.import_all()  # here, so that what the imports leave is not looked at around each test
+
+
+@pytest.fixture(scope="session", autouse=True)
+def gpus() -> list[usmpy.Device]:
+    found = find_gpus()
+    if not found:
+        absent("there is no NVIDIA GPU: see usmpy.diagnose()")
+    return found
+
+
+@pytest.fixture(scope="session")
+def device(gpus) -> usmpy.Device:
+    _ = gpus[0].queue
+    return gpus[0]
+
+
+@pytest.fixture(scope="session")
+def two_gpus(gpus) -> list[usmpy.Device]:
+    if len(gpus) < 2:
+        pytest.skip("there is one GPU")
+    for gpu in gpus[:2]:
+        _ = gpu.queue
+    return gpus[:2]
+
+
+@pytest.fixture(scope="session")
+def driver(device) -> Driver:
+    return Driver(0)
+
+
+@pytest.fixture(scope="session")
+def late(device):
+    """late(x, n, value, ns): ns later, x[0 .. n) = value. A kernel of ours that takes its time."""
+    return usmpy.Program(LATE, device=device, language="ptx")["late"].with_parameters(LATE_PARAMETERS)
+
+
+@pytest.fixture(scope="session")
+def late_copy(device):
+    """late_copy(x, y, n, ns): ns later, y[i] = x[i]."""
+    program = usmpy.Program(LATE, device=device, language="ptx")
+    return program["late_copy"].with_parameters(LATE_COPY_PARAMETERS)
+
+
+def module(name: str):
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        absent(f"{name} cannot be imported: {error}")
+
+
+@pytest.fixture(scope="session")
+def cupy(gpus):
+    return module("cupy")
+
+
+@pytest.fixture(scope="session")
+def torch(gpus):
+    return module("torch")
+
+
+@pytest.fixture(scope="session")
+def jax(gpus):
+    return module("jax")
+
+
+@pytest.fixture(scope="session")
+def numba_cuda(gpus):
+    module("numba.cuda")
+    return gpu_peers.import_numba_cuda()
+
+
+@pytest.fixture(scope="session")
+def core(gpus):
+    return module("cuda.core")
+
+
+def pytest_generate_tests(metafunc):
+    for fixture in ("peer", "stream_peer"):
+        if fixture in metafunc.fixturenames:
+            names = [name for name, peer in gpu_peers.PEERS.items() if fixture == "peer" or peer.has_streams]
+            metafunc.parametrize(fixture, names, indirect=True)
+
+
+@pytest.fixture
+def peer(request, device) -> gpu_peers.Peer:
+    made = gpu_peers.PEERS[request.param]
+    module(made.module)
+    return made()
+
+
+@pytest.fixture
+def stream_peer(request, device) -> gpu_peers.Peer:
+    made = gpu_peers.PEERS[request.param]
+    module(made.module)
+    return made()

@@ -1,0 +1,162 @@
+"""Two GPUs: ids, placement, copies from one to the other, and whatever GPU is current."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+from gpu_driver import LATE, LATE_PARAMETERS, Driver
+
+import usmpy
+
+N = 1 << 16
+
+
+@pytest.fixture(scope="module")
+def drivers(two_gpus):
+    return [Driver(0), Driver(1)]
+
+
+@pytest.fixture(autouse=True)
+def quiet(two_gpus, drivers):
+    yield
+    for driver in drivers:
+        driver.synchronize()
+
+
+def test_ids(two_gpus, torch):
+    for i, gpu in enumerate(two_gpus):
+        assert gpu.filter_string == f"cuda:gpu:{i}"
+        assert gpu.dlpack_device == (2, i)
+        x = usmpy.arange(10, device=gpu)
+        assert tuple(x.__dlpack_device__()) == (2, i)
+        assert torch.from_dlpack(x).device.index == i
+        assert x.device == gpu
+    assert two_gpus[0] != two_gpus[1]
+    assert two_gpus[0].uuid != two_gpus[1].uuid
+    assert two_gpus[0].queue != two_gpus[1].queue
+    assert two_gpus[0].context != two_gpus[1].context
+
+
+@pytest.mark.parametrize("current", [0, 1])
+@pytest.mark.parametrize("where", [0, 1])
+def test_imports_whatever_gpu_is_current(two_gpus, cupy, torch, current, where):
+    with cupy.cuda.Device(where):
+        theirs = cupy.arange(100, dtype="float32")
+        cupy.cuda.runtime.deviceSynchronize()
+    tensor = torch.arange(100, dtype=torch.float32, device=f"cuda:{where}")
+    torch.cuda.synchronize(where)
+    with cupy.cuda.Device(current), torch.cuda.device(current):
+        for array, address in ((tensor, tensor.data_ptr()), (theirs, theirs.data.ptr)):
+            x = usmpy.from_dlpack(array)
+            assert x.queue is two_gpus[where].queue
+            assert x.data_ptr == address
+            assert x.copy().tolist() == list(range(100))
+        assert cupy.cuda.runtime.getDevice() == current
+        assert torch.cuda.current_device() == current
+
+
+@pytest.mark.parametrize("current", [0, 1])
+@pytest.mark.parametrize("where", [0, 1])
+def test_exports_whatever_gpu_is_current(two_gpus, torch, current, where):
+    x = usmpy.arange(100, dtype="float32", device=two_gpus[where])
+    with torch.cuda.device(current):
+        tensor = torch.from_dlpack(x)
+        assert tensor.device.index == where
+        assert tensor.data_ptr() == x.data_ptr
+        assert torch.cuda.current_device() == current
+    assert tensor.tolist() == list(range(100))
+
+
+def test_a_late_producer_on_the_other_gpu(two_gpus, drivers, torch):
+    tensor = torch.zeros(N, device="cuda:1")
+    stream = torch.cuda.Stream(device=1)
+    torch.cuda.synchronize(1)
+    with torch.cuda.stream(stream):
+        drivers[1].delay(stream.cuda_stream, 0.5)
+        drivers[1].add(stream.cuda_stream, tensor.data_ptr(), N, 1)
+        x = usmpy.from_dlpack(tensor)
+    y = x.to_device(two_gpus[0])
+    assert not drivers[1].idle(stream.cuda_stream)
+    assert y.device == two_gpus[0]
+    assert y.tolist() == [1.0] * N
+
+
+def test_the_connection_is_what_the_driver_says(two_gpus, torch):
+    peer = torch.cuda.can_device_access_peer(0, 1)
+    answer = usmpy.memory_connection(*two_gpus)
+    assert answer == usmpy.memory_connection(*two_gpus[::-1])
+    if peer:
+        assert answer in (usmpy.MemoryConnection.UNIFIED, usmpy.MemoryConnection.MIGRATABLE)
+    else:
+        assert answer in (usmpy.MemoryConnection.NONE, usmpy.MemoryConnection.MIGRATABLE)
+
+
+@pytest.mark.parametrize("nbytes", [1, 8 << 10, 100 << 20])
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+def test_copies_from_one_gpu_to_the_other(two_gpus, nbytes, kind):
+    data = np.random.default_rng(3).integers(0, 255, nbytes, dtype=np.uint8)
+    x = usmpy.empty(nbytes, dtype="uint8", usm_type=kind, device=two_gpus[0])
+    x.queue.memcpy(x, data)
+    y = x.to_device(two_gpus[1])
+    assert y.queue is two_gpus[1].queue
+    z = usmpy.empty(nbytes, dtype="uint8", device=two_gpus[0])
+    usmpy.copyto(z, y)
+    np.testing.assert_array_equal(y.asnumpy(), data)
+    np.testing.assert_array_equal(z.asnumpy(), data)
+
+
+def test_a_copy_between_gpus_is_ordered_on_both_sides(two_gpus):
+    kernels = [
+        usmpy.Program(LATE, device=gpu, language="ptx")["late"].with_parameters(LATE_PARAMETERS)
+        for gpu in two_gpus
+    ]
+    x = usmpy.zeros(N, dtype="float32", device=two_gpus[0])
+    event = kernels[0][usmpy.Range(N)](x, N, 3.0, 300_000_000)
+    y = x.to_device(two_gpus[1])
+    kernels[0][usmpy.Range(N)](x, N, 5.0, 0)  # behind the copy, which reads
+    assert not event.done
+    kernels[1][usmpy.Range(N)](y, N // 2, 7.0, 0)
+    found = y.asnumpy()
+    assert set(found[: N // 2]) == {7.0}
+    assert set(found[N // 2 :]) == {3.0}
+    assert set(x.tolist()) == {5.0}
+
+
+def test_kernels_with_arrays_of_both_gpus_say_what_lives_where(two_gpus, late_copy):
+    x = usmpy.zeros(16, dtype="float32", device=two_gpus[0])
+    y = usmpy.zeros(16, dtype="float32", device=two_gpus[1])
+    with pytest.raises(usmpy.ExecutionPlacementError, match="cuda:gpu:1"):
+        late_copy[usmpy.Range(16)](x, y, 16, 0)
+
+
+def test_a_context_over_both(two_gpus):
+    context = usmpy.Context(two_gpus)
+    queues = [usmpy.Queue(gpu, context=context) for gpu in two_gpus]
+    x = usmpy.arange(100, dtype="int32", queue=queues[0])
+    y = usmpy.zeros(100, dtype="int32", queue=queues[1])
+    queues[1].memcpy(y, x).wait()
+    assert y.tolist() == list(range(100))
+    assert context.devices == list(two_gpus)
+
+
+def test_frees_leave_the_current_gpu(two_gpus, cupy):
+    x = usmpy.zeros(N, device=two_gpus[1])
+    with cupy.cuda.Device(0):
+        del x
+        gc.collect()
+        assert cupy.cuda.runtime.getDevice() == 0
+        usmpy.zeros(N, device=two_gpus[1]).wait()
+        assert cupy.cuda.runtime.getDevice() == 0
+
+
+def test_streams_of_the_other_gpu(two_gpus, cupy):
+    with cupy.cuda.Device(1):
+        stream = cupy.cuda.Stream(non_blocking=True)
+    q = usmpy.Queue.from_stream(stream)
+    assert q.device.filter_string == "cuda:gpu:1"
+    assert usmpy.ones(5, queue=q).tolist() == [1.0] * 5
+    x = usmpy.zeros(4, device=two_gpus[0])
+    with pytest.raises((ValueError, BufferError, usmpy.UsmError)):
+        x.__dlpack__(stream=stream.ptr, max_version=(1, 0))
