@@ -6,11 +6,11 @@
     python benchmarks/cuda.py --quick          fewer rounds: to see that it runs, not for figures
 
 The peers are a C program that makes the same calls of the driver (cuda_raw.c), CuPy, PyTorch and cuda.core,
-all in one process and in one context. Rows of a few microseconds count submissions: what was enqueued is waited
-for between the batches, off the clock. Peers that are not installed are left out.
+all in one process and in one context. Rows of a few microseconds count submissions: what was enqueued is
+waited for between the batches, off the clock. Peers that are not installed are left out.
 
-Needs a release build (no USMPY_TESTING), a C compiler and cuda.h. USMPY_CUDA_LIBRARY names another libcuda, as
-it does for usmpy itself: with the software driver of the tests the benchmark shows that it runs, no more.
+Needs a release build (no USMPY_TESTING), a C compiler and cuda.h. USMPY_CUDA_LIBRARY names another libcuda,
+as it does for usmpy itself: with the software driver of the tests the benchmark shows that it runs, no more.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ def absent(reason: str):
 
 def find_gpus() -> list[usmpy.Device]:
     """None where a software driver stands in for NVIDIA's."""
-    return [] if "USMPY_CUDA_LIBRARY" in os.environ else usmpy.get_devices("cuda")
+    software = "USMPY_CUDA_LIBRARY" in os.environ and not REQUIRED
+    return [] if software else usmpy.get_devices("cuda")
 
 
 def pytest_collection_modifyitems(items):

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# Builds usmpy on a machine with an NVIDIA GPU, runs what needs one, and writes docs/gpu-report.md.
+#
+#     tests/gpu/run.sh                 everything: build, tests/gpu, the conformance suite, benchmarks, report
+#     tests/gpu/run.sh --tests         the build and tests/gpu alone
+#     tests/gpu/run.sh --cts           the build and the conformance suite on the GPU alone
+#     tests/gpu/run.sh --bench         the release build and the benchmarks alone
+#     tests/gpu/run.sh --opencl        the build and the conformance suite on NVIDIA's and PoCL's OpenCL alone
+#     tests/gpu/run.sh -k EXPRESSION   the same, with only the tests (of all that run) whose names fit
+#     tests/gpu/run.sh --quick         benchmarks with few rounds
+#     tests/gpu/run.sh --only WORDS    benchmarks: only rows with these words
+#
+# Called from the repository's root. Needs python3 with a C compiler, cuda.h (CUDA_HOME), pytest, and the libraries
+# that the tests exchange arrays with; packages that are missing may lie in .whl/ as wheels. No network. Logs go to
+# $OUT where that is set, else to build/gpu.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+
+parts="" select="" quick="" only=""
+while [ $# -gt 0 ]; do
+    case $1 in
+        --tests | --cts | --bench | --opencl) parts="$parts ${1#--}" ;;
+        -k) select=$2; shift ;;
+        --quick) quick=--quick ;;
+        --only) only=$2; shift ;;
+        *) echo "unknown option $1" >&2; exit 2 ;;
+    esac
+    shift
+done
+[ -n "$parts" ] || parts="tests cts bench report"
+wanted() { [[ " $parts " == *" $1 "* ]]; }
+
+temporary=$(mktemp -d)
+trap 'rm -rf "$temporary"' EXIT
+logs=${OUT:-$PWD/build/gpu}
+mkdir -p "$logs"
+export CUDA_HOME=${CUDA_HOME:-/usr/local/cuda}
+export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+failed=0
+python=${PYTHON:-python3}
+
+step() { printf '== %s (%d s)\n' "$1" "$SECONDS"; }
+
+# Wheels that the machine lacks: headers of DLPack, say.
+if compgen -G '.whl/*.whl' > /dev/null; then
+    "$python" -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade \
+        --target "$temporary/site" .whl/*.whl > "$logs/pip.log" 2>&1 || { tail -5 "$logs/pip.log"; exit 1; }
+    export PYTHONPATH=$temporary/site${PYTHONPATH:+:$PYTHONPATH}
+fi
+
+step "machine"
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
+"$python" --version
+
+# $1: testing or release; $2: where the package goes.
+build() {
+    local testing=0
+    [ "$1" = testing ] && testing=1
+    mkdir -p "$2/usmpy"
+    USMPY_TESTING=$testing "$python" setup.py -q build_ext --build-lib "$2" --build-temp "build/gpu-$1" \
+        > "$logs/build-$1.log" 2>&1 || { echo "the $1 build failed:"; tail -25 "$logs/build-$1.log"; return 1; }
+    grep -E "error|warning|left out" "$logs/build-$1.log" | head -10
+    cp usmpy/*.py "$2/usmpy/"
+}
+
+step "build"
+builds=()
+if wanted tests || wanted cts || wanted opencl; then
+    build testing "$temporary/testing" & builds+=($!)
+fi
+if wanted bench; then
+    build release "$temporary/release" & builds+=($!)
+fi
+for job in "${builds[@]}"; do
+    wait "$job" || exit 1
+done
+if [ -d "$temporary/testing" ]; then
+    cp "$temporary"/testing/usmpy/_core*.so usmpy/  # in place: the tests name the tree's own package
+fi
+
+# $1: name of the log; $2: seconds at most; the rest: arguments of pytest.
+run_pytest() {
+    local name=$1 limit=$2
+    shift 2
+    timeout -k 10 "$limit" "$python" -m pytest -q -p no:cacheprovider --color=no --tb=short -rfE \
+        --junitxml="$logs/$name.xml" "$@" > "$logs/$name.log" 2>&1
+    local code=$?
+    grep -E "^(FAILED|ERROR) " "$logs/$name.log" | cut -c1-230 | head -40
+    tail -n 1 "$logs/$name.log" | cut -c1-200
+    if [ "$code" -ne 0 ]; then
+        failed=1
+        [ "$code" -lt 124 ] || tail -n 25 "$logs/$name.log" | cut -c1-160
+    fi
+    # The first failures in full, as far as a few thousand characters go.
+    if [ "$code" -eq 1 ]; then
+        awk '/^=+ FAILURES|^=+ ERRORS/ { on = 1 } /^=+ short test summary/ { on = 0 } on' "$logs/$name.log" \
+            | cut -c1-170 | head -n 110
+    fi
+}
+
+if wanted tests; then
+    step "tests/gpu"
+    # The driver itself, by name: no driver in software takes its place.
+    USMPY_REQUIRE_GPU=1 USMPY_CUDA_LIBRARY=libcuda.so.1 run_pytest gpu 270 tests/gpu ${select:+-k "$select"}
+fi
+if wanted cts; then
+    step "tests/cts on the GPU"
+    USMPY_CUDA_LIBRARY=libcuda.so.1 run_pytest cts 240 tests/cts \
+        -k "cuda${select:+ and ($select)}"
+fi
+if wanted opencl; then
+    step "tests/cts on NVIDIA's OpenCL"
+    USMPY_TEST_OPENCL=NVIDIA run_pytest opencl-nvidia 200 tests/cts ${select:+-k "$select"}
+    step "tests/cts on PoCL"
+    run_pytest opencl-pocl 200 tests/cts -k "opencl-pocl${select:+ and ($select)}"
+fi
+if wanted bench; then
+    step "benchmarks"
+    PYTHONPATH=$temporary/release${PYTHONPATH:+:$PYTHONPATH} timeout -k 10 240 \
+        "$python" benchmarks/cuda.py $quick ${only:+--only "$only"} --json "$logs/bench.json" --markdown \
+        > "$logs/bench.md" 2> "$logs/bench.log" || { failed=1; tail -n 20 "$logs/bench.log"; }
+    "$python" tests/gpu/report.py figures "$logs/bench.json"
+    grep -vE "Warning|^ " "$logs/bench.log" | tail -n 12 | cut -c1-300
+fi
+if wanted report; then
+    step "report"
+    PYTHONPATH=$temporary/release${PYTHONPATH:+:$PYTHONPATH} \
+        "$python" tests/gpu/report.py write "$logs" docs/gpu-report.md || failed=1
+    [ "$logs" = "$PWD/build/gpu" ] || cp docs/gpu-report.md "$logs/"
+fi
+step "done, status $failed"
+exit "$failed"
