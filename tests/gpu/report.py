@@ -7,11 +7,11 @@ report.py write LOGS FILE           docs/gpu-report.md of the logs' counts and f
 from __future__ import annotations
 
 import datetime
-import importlib
 import importlib.metadata
 import json
 import pathlib
 import platform
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -24,12 +24,12 @@ SUITES = {
 }
 PACKAGES = ["numpy", "cupy-cuda13x", "torch", "jax", "numba", "numba-cuda", "cuda-core", "cuda-bindings"]
 INTRODUCTION = """\
-Written by `tests/gpu/run.sh`, which builds usmpy on a machine with an NVIDIA GPU, runs the tests that need one,
-and measures usmpy beside its peers in one process. CI has no GPU: there the same backend runs on a driver in
-software (`tests/cuda_driver`)."""
+Written by `tests/gpu/run.sh`, which builds usmpy on a machine with an NVIDIA GPU, runs the tests that need
+one, and measures usmpy beside its peers in one process. CI has no GPU: there the same backend runs on a driver
+in software (`tests/cuda_driver`)."""
 FIGURES = """\
-A release build, everything in one run; the best of many batches taken in turn (`benchmarks/cuda.py`). The target
-is the largest ratio to the named peer. A row of submissions leaves the wait for them off the clock."""
+A release build, everything in one run; the best of many batches taken in turn (`benchmarks/cuda.py`). The
+target is the largest ratio to the named peer. A row of submissions leaves the wait for them off the clock."""
 
 
 def show(seconds: float) -> str:
@@ -97,7 +97,8 @@ def gpus() -> list[str]:
 
 def write(logs: pathlib.Path, target: pathlib.Path) -> None:
     found = gpus()
-    usmpy = importlib.import_module("usmpy")
+    project = (pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text()
+    usmpy = re.search(r'^version = "(.*)"$', project, re.M)[1]
     lines = [
         "# The last run on a GPU",
         "",
@@ -107,7 +108,7 @@ def write(logs: pathlib.Path, target: pathlib.Path) -> None:
         "| --- | --- |",
         f"| date | {datetime.date.today().isoformat()} |",
         f"| GPU | {'; '.join(sorted(set(found)))}{f' ({len(found)} of them)' if len(found) > 1 else ''} |",
-        f"| usmpy | {usmpy.__version__} |",
+        f"| usmpy | {usmpy} |",
         f"| Python | {platform.python_version()}, {platform.system()} {platform.release()} |",
         f"| libraries | {', '.join(f'{name} {version(name)}' for name in PACKAGES if version(name))} |",
         "",
