@@ -25,8 +25,8 @@ SUITES = {
 PACKAGES = ["numpy", "cupy-cuda13x", "torch", "jax", "numba", "numba-cuda", "cuda-core", "cuda-bindings"]
 INTRODUCTION = """\
 Written by `tests/gpu/run.sh`, which builds usmpy on a machine with an NVIDIA GPU, runs the tests that need
-one, and measures usmpy beside its peers in one process. CI has no GPU: there the same backend runs on a driver
-in software (`tests/cuda_driver`)."""
+one, and measures usmpy beside its peers in one process. CI has no GPU: there the same backend runs on a
+driver in software (`tests/cuda_driver`)."""
 FIGURES = """\
 A release build, everything in one run; the best of many batches taken in turn (`benchmarks/cuda.py`). The
 target is the largest ratio to the named peer. A row of submissions leaves the wait for them off the clock."""
