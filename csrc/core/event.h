@@ -79,6 +79,7 @@ typedef struct usm_link {
 typedef struct usm_event {
     usm_refcount refs;
     _Atomic uint8_t state;
+    _Atomic bool held;       /* somebody has an Event of it, and may ask when it ended */
     bool profiled;           /* the times below are filled as they come */
     bool refused;            /* the backend did not take it: it fails nobody but the caller, who was told */
     uint64_t order;          /* of submission, in the whole process; above that of all it depends on */

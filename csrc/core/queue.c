@@ -384,6 +384,7 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
         } else if ((status = prepare(event, submission, &waits, error)) == USM_OK) {
             event->order = atomic_fetch_add_explicit(&next_order, 1, memory_order_relaxed);
             event->submit_ns = submit_ns;
+            atomic_store_explicit(&event->held, out != NULL, memory_order_relaxed);
             if (cause != NULL) {
                 /* It ends in its turn, without having run: later work waits for it alone. */
                 atomic_store_explicit(&event->cause, usm_failure_retain(cause), memory_order_relaxed);

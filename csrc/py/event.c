@@ -34,6 +34,7 @@ static void event_dealloc(PyObject *self)
     if (event->weakrefs != NULL) {
         PyObject_ClearWeakRefs(self);
     }
+    atomic_store_explicit(&event->event->held, false, memory_order_relaxed);
     usm_event_release(event->event);
     usmpy_state *state = usmpy_state_of_type(type);
     if (state->n_spare_events < USMPY_SPARE_EVENTS) {

@@ -13,8 +13,10 @@
 /* Functions of libcuda. Optional ones are NULL where the driver is older than they are. */
 typedef struct usm_cuda_api {
 #define USM_CUDA_FUNCTION(required, name) __typeof__(name) *name;
+#define USM_CUDA_NAMED(required, name, member, parameters) CUresult(CUDAAPI *member) parameters;
 #include "symbols.inc"
 #undef USM_CUDA_FUNCTION
+#undef USM_CUDA_NAMED
 } usm_cuda_api;
 
 /* Filled by start(), constant from then on. */
@@ -24,33 +26,125 @@ extern usm_cuda_api usm_cuda;
 typedef struct usm_cuda_device {
     CUdevice id;
     _Atomic(CUcontext)
-        context;          /* the primary one, retained at first use and kept for the life of the process */
-    bool has_pools;       /* memory that is allocated in stream order */
-    bool has_managed;     /* managed memory that the host may touch while the device works */
-    bool has_pageable;    /* kernels use any memory of the process */
-    int major, minor;     /* compute capability */
-    _Atomic int lost;     /* a CUresult that no call of this context survives, once one was seen */
-    CUmemoryPool pool;    /* has_pools */
-    CUstream allocations; /* has_pools: where memory comes from and goes to; nothing else is enqueued there */
+        context;            /* the primary one, retained at first use and kept for the life of the process */
+    bool has_pools;         /* memory that is allocated in stream order */
+    bool has_managed;       /* managed memory that the host may touch while the device works */
+    bool has_pageable;      /* kernels use any memory of the process */
+    int major, minor;       /* compute capability */
+    _Atomic int lost;       /* a CUresult that no call of this context survives, once one was seen */
+    _Atomic uint8_t *peers; /* by ordinal: 0 not asked yet, 1 in reach, 2 not */
+    pthread_mutex_t lock;   /* a leaf: what follows */
+    CUmemoryPool pool;      /* has_pools; made at first use */
+    CUstream allocations;   /* where memory comes from and goes to; nothing else is enqueued there */
+    struct usm_cuda_fence *spare; /* events without times */
 } usm_cuda_device;
+
+/* A driver's event behind all tasks of a lane up to a number. */
+typedef struct usm_cuda_fence {
+    struct usm_cuda_fence *next;
+    CUevent id;
+    uint64_t number;
+} usm_cuda_fence;
+
+/*
+ * A stream of the driver as one queue uses it. Its tasks are numbered from 1 as they are enqueued; where a
+ * number is read from `submitted`, whatever is recorded afterwards lies behind the task of that number.
+ */
+typedef struct usm_cuda_lane {
+    CUstream stream; /* NULL: not made yet */
+    usm_device *device;
+    bool foreign;       /* another library made it */
+    _Atomic bool eager; /* every task gets its fence at once: the stream may be gone, or captured, later */
+    _Atomic uint64_t submitted;    /* queue lock, or read by anybody */
+    _Atomic uint64_t completed;    /* the driver has ended this task and all before */
+    _Atomic uint64_t fenced;       /* the last fence's number */
+    pthread_mutex_t lock;          /* what follows; nothing but a device's lock and the driver under it */
+    usm_cuda_fence *first, *last;  /* unended, in order */
+    struct usm_cuda_event *latest; /* queue lock: the last task, NULL once it was seen to have ended */
+} usm_cuda_lane;
+
+#define USM_CUDA_LANES 4
+
+/* usm_queue.native */
+typedef struct usm_cuda_queue {
+    usm_worker worker; /* threads of host tasks; first: it frees this block */
+    struct usm_queue *owner;
+    usm_cuda_lane lanes[USM_CUDA_LANES]; /* the first one is the queue's handle */
+    _Atomic unsigned n_lanes;            /* only grows, under the queue's lock, as what follows */
+    unsigned next_lane;
+    pthread_t thread; /* of the per-thread default stream */
+    bool per_thread;
+    struct usm_cuda_captured *captured; /* queue lock: what graphs use whose driver does not hold it for us */
+    CUevent base;                       /* profiling: an event, and when it was by our clock */
+    int64_t base_ns;
+    /* watcher.c */
+    _Atomic bool hurried; /* somebody sleeps until a task ends */
+    bool watched;         /* queue lock: it is in the list */
+    unsigned idle_ticks;  /* the watcher's */
+    struct usm_cuda_queue *next_watched;
+} usm_cuda_queue;
+
+/* A piece of pinned memory of the process, for copies from and to pageable memory. */
+typedef struct usm_cuda_pinned usm_cuda_pinned;
+typedef struct usm_cuda_captured usm_cuda_captured; /* capture.c */
+
+typedef struct usm_cuda_event {
+    usm_event event;
+    /* Both set once the driver has it: 0 before, and for work of the host. */
+    _Atomic uint64_t number;
+    usm_cuda_lane *lane;
+    bool claimed;             /* queue lock: a thread is ending it */
+    CUevent start, end;       /* of profiling queues */
+    usm_kernel *kernel;       /* of a launch: one count, for messages and so that its module stays */
+    usm_command command;      /* of a task that is enqueued later, or runs on the host */
+    usm_strided *strided;     /* the plan of `command`; owned */
+    usm_launch *launch;       /* the same for a kernel */
+    usm_work work;            /* tasks of the host */
+    usm_cuda_pinned *landing; /* a small copy from or to pageable memory: its data */
+    bool landed;              /* and there is nothing to be moved from there at the end */
+    CUdeviceptr block;        /* freed with the event; 0 for none */
+    int lost;                 /* the code of the context that was lost with it */
+    char *text;               /* malloc'd: how to tell of that; may be NULL */
+    struct usm_cuda_event *next_claimed;
+} usm_cuda_event;
 
 static inline usm_cuda_device *usm_cuda_device_of(const usm_device *device)
 {
     return device->native;
 }
 
+static inline usm_cuda_queue *usm_cuda_queue_of(const usm_queue *queue)
+{
+    return queue->native;
+}
+
 /* status.c. The driver's name of a code: "CUDA_ERROR_INVALID_VALUE". */
 const char *usm_cuda_name(CUresult code);
-/* The status of a failed call, with function and code in the error; CUDA_ERROR_OUT_OF_MEMORY is USM_MEMORY.
+/*
+ * The status of a failed call, with function and code in the error; CUDA_ERROR_OUT_OF_MEMORY is USM_MEMORY. A
+ * code that no call of a context survives is told so.
  */
 usm_status usm_cuda_failed(usm_error *error, CUresult code, const char *function);
+/* The same for a call in the device's context, which may be lost with it. */
+usm_status usm_cuda_failed_on(usm_device *device, usm_error *error, CUresult code, const char *function);
+/* Is this code one that no later call of the context survives? */
+bool usm_cuda_is_fatal(CUresult code);
+/* Marks the device where the code is such a one. */
+void usm_cuda_note(usm_device *device, CUresult code);
+static inline bool usm_cuda_is_lost(const usm_device *device)
+{
+    return USM_UNLIKELY(atomic_load_explicit(&usm_cuda_device_of(device)->lost, memory_order_acquire) != 0);
+}
+/* USM_DRIVER: the context was lost before. */
+usm_status usm_cuda_lost(const usm_device *device, usm_error *error);
 
 /*
  * device.c. Makes the device's primary context current on this thread, for a few calls; what was current
  * before is so again after usm_cuda_leave. Any thread, any lock. Fails without a trace.
  */
 typedef struct usm_cuda_scope {
-    bool pushed;
+    bool pushed, relaxed;
+    CUstreamCaptureMode mode;
 } usm_cuda_scope;
 usm_status usm_cuda_retain_primary(usm_device *device, usm_error *error);
 usm_status usm_cuda_push(CUcontext context, usm_error *error);
@@ -59,7 +153,7 @@ static inline usm_status usm_cuda_enter(usm_device *device, usm_cuda_scope *scop
 {
     usm_cuda_device *native = usm_cuda_device_of(device);
     CUcontext own = atomic_load_explicit(&native->context, memory_order_acquire), current = NULL;
-    scope->pushed = false;
+    scope->pushed = scope->relaxed = false;
     if (USM_UNLIKELY(own == NULL)) {
         usm_status status = usm_cuda_retain_primary(device, error);
         if (status != USM_OK) {
@@ -75,13 +169,112 @@ static inline usm_status usm_cuda_enter(usm_device *device, usm_cuda_scope *scop
     return status;
 }
 
-static inline void usm_cuda_leave(const usm_cuda_scope *scope)
+/* Calls that a graph capture of this or another thread would not stand are none of its business until leave.
+ */
+static inline void usm_cuda_relax(usm_cuda_scope *scope)
 {
+    scope->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    scope->relaxed = usm_cuda.cuThreadExchangeStreamCaptureMode(&scope->mode) == CUDA_SUCCESS;
+}
+
+static inline void usm_cuda_leave(usm_cuda_scope *scope)
+{
+    if (scope->relaxed) {
+        (void)usm_cuda.cuThreadExchangeStreamCaptureMode(&scope->mode);
+    }
     if (scope->pushed) {
         CUcontext ours;
         (void)usm_cuda.cuCtxPopCurrent(&ours);
     }
 }
+
+/* The root device of a driver's ordinal, or of its primary context; NULL where there is none. No lock. */
+usm_device *usm_cuda_device_at(int ordinal);
+usm_device *usm_cuda_device_of_context(CUcontext context);
+/* May work of `a` use memory of `b` in place? Enables it at first. Any thread, any lock but a device's. */
+bool usm_cuda_reaches(usm_device *a, usm_device *b);
+/* The device's context is current. */
+CUresult usm_cuda_enable_pool_access(usm_device *device, usm_device *peer);
+CUresult usm_cuda_get_pool(usm_cuda_device *native);
+
+/* memory.c: pinned memory for copies, from a list that the process keeps; NULL where there is none. */
+struct usm_cuda_pinned {
+    usm_cuda_pinned *next;
+    char *data;
+    bool large;
+};
+#define USM_CUDA_PINNED_SMALL ((size_t)64 << 10)
+#define USM_CUDA_PINNED_LARGE ((size_t)4 << 20)
+/* Of either size: a small one where nbytes fit. */
+usm_cuda_pinned *usm_cuda_pinned_take(usm_device *device, size_t nbytes);
+void usm_cuda_pinned_put(usm_cuda_pinned *pinned);
+/* What the driver knows of a pointer; device NULL: nothing. */
+usm_status usm_cuda_pointer(const void *pointer, usm_pointer_info *info, usm_error *error);
+/* Is this a range that the driver copies from and to without looking at it first? */
+bool usm_cuda_knows(const usm_event *event, const void *pointer);
+
+/* lane.c. Queue lock for the first two. */
+usm_status usm_cuda_lane_open(usm_queue *queue, usm_cuda_lane *lane, CUstream foreign, usm_error *error);
+void usm_cuda_lane_close(usm_cuda_lane *lane);
+/* A fence for the task `number` or later, which is in the driver, if none is there. Any lock but a leaf. */
+CUresult usm_cuda_lane_fence(usm_cuda_lane *lane, uint64_t number);
+/* Makes later work of the stream wait for the task. Any lock but a leaf. */
+CUresult usm_cuda_lane_follow(CUstream stream, usm_cuda_lane *lane, uint64_t number);
+/* Looks what the driver has ended. No context need be current. */
+void usm_cuda_lane_poll(usm_cuda_lane *lane);
+/* The same for work that has no fence: asks the stream itself. */
+void usm_cuda_lane_settle(usm_cuda_lane *lane);
+/* Events with times. The device's context is current. */
+CUresult usm_cuda_timer(CUevent *out);
+
+static inline bool usm_cuda_lane_ended(const usm_cuda_lane *lane, uint64_t number)
+{
+    return atomic_load_explicit(&((usm_cuda_lane *)lane)->completed, memory_order_acquire) >= number;
+}
+
+static inline bool usm_cuda_lane_is_fenced(const usm_cuda_lane *lane)
+{
+    return atomic_load_explicit(&((usm_cuda_lane *)lane)->fenced, memory_order_acquire) >
+           atomic_load_explicit(&((usm_cuda_lane *)lane)->completed, memory_order_acquire);
+}
+
+/* From now on others may capture the stream, or enqueue there. Any lock but a leaf. */
+void usm_cuda_lane_share(usm_cuda_lane *lane);
+
+/* command.c. Gives the command to the driver. The context is current, the queue's lock held. */
+usm_status usm_cuda_enqueue(usm_cuda_event *event, CUstream stream, const usm_command *command,
+                            usm_error *error);
+/* staging.c: copies from or to pageable memory. */
+typedef enum usm_cuda_staging { USM_CUDA_DIRECT, USM_CUDA_FROM_DEVICE, USM_CUDA_FROM_HOST } usm_cuda_staging;
+usm_cuda_staging usm_cuda_staging_of(const usm_event *event, const usm_command *command);
+/* On a thread of the queue's worker. */
+usm_status usm_cuda_copy_on_host(usm_cuda_event *event, usm_error *error);
+/* Small ones, in the driver. False: it is one for the worker. */
+bool usm_cuda_is_small(const usm_command *command);
+usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_lane *lane, const usm_command *command,
+                               usm_error *error);
+
+/* capture.c. Is the stream being captured into a graph? The context is current. */
+bool usm_cuda_is_capturing(CUstream stream);
+/* The task becomes a part of the graph, which keeps what it uses. Queue lock held. */
+usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_lane *lane, const usm_command *command,
+                            usm_error *error);
+void usm_cuda_captures_free(usm_cuda_queue *native);
+/* What graphs have let go of; on the watcher's thread. */
+void usm_cuda_captures_drain(void);
+
+/*
+ * event.c. Ends what the driver has ended, and says whether it has more. `settle`: also what has no fence
+ * yet. No lock.
+ */
+bool usm_cuda_end_ended(usm_queue *queue, bool settle);
+
+/* watcher.c: the thread that looks after queues with work in the driver. */
+bool usm_cuda_watcher_start(void);
+void usm_cuda_watch(usm_cuda_queue *native); /* queue lock held */
+void usm_cuda_watch_closely(usm_cuda_queue *native);
+void usm_cuda_watcher_wake(void);
+void usm_cuda_unwatch(usm_cuda_queue *native);
 
 /* program.c, kernel.c and launch.c: programs and launches of users. */
 usm_status usm_cuda_program_build(usm_program *base, const usm_program_source *source, char **log,
@@ -101,10 +294,45 @@ usm_status usm_cuda_run_builtin(const usm_queue *queue, CUstream stream, const u
 /* builtin.c: loads the modules that the command needs, with no lock held; may take long the first time. */
 usm_status usm_cuda_prepare(usm_queue *queue, const usm_command *command, usm_error *error);
 
+/* stream.c: the device whose primary context the stream is of, by name where there is none. */
+usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error);
+
 /* True in the child of a process that had started the backend: the driver does not survive that. */
 bool usm_cuda_forked(void);
 /* USM_FORKED, with what to do about it. */
 usm_status usm_cuda_after_fork(usm_error *error);
+
+/* Entries of the table, by file. */
+usm_status usm_cuda_open(usm_error *error); /* library.c */
+usm_status usm_cuda_start(usm_device ***devices, size_t *n_devices, usm_error *error);
+usm_status usm_cuda_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
+                                     usm_error *error);
+void *usm_cuda_native_handle(usm_native what, const void *object);
+usm_status usm_cuda_native_inspect(usm_native what, void *handle, usm_native_facts *facts, usm_error *error);
+usm_status usm_cuda_context_create(usm_context *context, usm_error *error);
+void usm_cuda_context_destroy(usm_context *context);
+usm_status usm_cuda_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
+                                    void **out, bool *zeroed, usm_error *error);
+void usm_cuda_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
+                          size_t nbytes);
+usm_status usm_cuda_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
+                                 usm_error *error);
+usm_memory_connection usm_cuda_memory_connection(const usm_place *a, const usm_place *b);
+usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error);
+void usm_cuda_queue_destroy(usm_queue *queue);
+bool usm_cuda_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
+usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
+                                 usm_error *error);
+void usm_cuda_queue_settle(usm_queue *queue);
+bool usm_cuda_event_in_driver(usm_event *event);
+usm_status usm_cuda_stream_inspect(usm_device *device, void *stream, usm_stream_facts *facts,
+                                   usm_error *error);
+void usm_cuda_event_join(usm_event *event);
+void usm_cuda_event_hurry(usm_event *event);
+bool usm_cuda_event_is_running(usm_event *event);
+void usm_cuda_event_destroy(usm_event *event);
+void usm_cuda_queue_fork(usm_queue *queue, usm_fork_phase phase);
+void usm_cuda_fork(usm_fork_phase phase);
 
 extern const usm_backend usm_cuda_backend;
 

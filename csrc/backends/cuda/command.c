@@ -1,0 +1,142 @@
+/* What each command is for the driver. */
+#include "cuda_backend.h"
+
+#include <string.h>
+
+static CUdeviceptr address(const void *pointer)
+{
+    return (CUdeviceptr)(uintptr_t)pointer;
+}
+
+static bool overlaps(const usm_command *command)
+{
+    uintptr_t dst = (uintptr_t)command->as.copy.dst, src = (uintptr_t)command->as.copy.src;
+    return dst < src + command->as.copy.nbytes && src < dst + command->as.copy.nbytes;
+}
+
+/* The driver's copies are wrong where both sides overlap: through a block that comes and goes in stream
+ * order. */
+static CUresult copy_through(usm_cuda_event *event, CUstream stream, const usm_command *command)
+{
+    usm_cuda_device *native = usm_cuda_device_of(event->event.queue->device);
+    size_t nbytes = command->as.copy.nbytes;
+    CUdeviceptr block = 0;
+    CUresult code;
+    if (!native->has_pools) {
+        code = usm_cuda.cuMemAlloc(&block, nbytes);
+        event->block = block;
+    } else if ((code = usm_cuda_get_pool(native)) == CUDA_SUCCESS) {
+        code = usm_cuda.cuMemAllocFromPoolAsync(&block, nbytes, native->pool, stream);
+    }
+    if (code != CUDA_SUCCESS) {
+        return code;
+    }
+    code = usm_cuda.cuMemcpyAsync(block, address(command->as.copy.src), nbytes, stream);
+    if (code == CUDA_SUCCESS) {
+        code = usm_cuda.cuMemcpyAsync(address(command->as.copy.dst), block, nbytes, stream);
+    }
+    if (native->has_pools) {
+        (void)usm_cuda.cuMemFreeAsync(block, stream);
+    }
+    return code;
+}
+
+static CUresult enqueue_copy(usm_cuda_event *event, CUstream stream, const usm_command *command)
+{
+    if (command->as.copy.dst == command->as.copy.src) {
+        return CUDA_SUCCESS;
+    }
+    return overlaps(command)
+               ? copy_through(event, stream, command)
+               : usm_cuda.cuMemcpyAsync(address(command->as.copy.dst), address(command->as.copy.src),
+                                        command->as.copy.nbytes, stream);
+}
+
+/* The shortest pattern of 1, 2 or 4 bytes that the given one repeats; else its own size. */
+static size_t shorten(const usm_command *command)
+{
+    size_t size = command->as.fill.pattern_size;
+    const unsigned char *pattern = command->as.fill.pattern;
+    for (size_t shorter = 1; shorter < size; shorter *= 2) {
+        if (memcmp(pattern, pattern + shorter, size - shorter) == 0) {
+            return shorter;
+        }
+    }
+    return size;
+}
+
+/* False where it is none of the driver's own fills. */
+static bool enqueue_fill(const usm_event *event, CUstream stream, const usm_command *command, CUresult *code)
+{
+    size_t size = shorten(command), n = command->as.fill.nbytes / size;
+    CUdeviceptr dst = address(command->as.fill.dst);
+    unsigned short two;
+    unsigned four;
+    if (size > 4 || dst % size != 0 ||
+        (usm_cuda_device_of(event->queue->device)->has_pageable &&
+         !usm_cuda_knows(event, command->as.fill.dst))) {
+        return false;
+    }
+    switch (size) {
+        case 1:
+            *code = usm_cuda.cuMemsetD8Async(dst, command->as.fill.pattern[0], n, stream);
+            break;
+        case 2:
+            memcpy(&two, command->as.fill.pattern, sizeof two);
+            *code = usm_cuda.cuMemsetD16Async(dst, two, n, stream);
+            break;
+        default:
+            memcpy(&four, command->as.fill.pattern, sizeof four);
+            *code = usm_cuda.cuMemsetD32Async(dst, four, n, stream);
+    }
+    return true;
+}
+
+/* A hint: memory that cannot move is left where it is. */
+static void enqueue_prefetch(const usm_event *event, CUstream stream, const usm_command *command)
+{
+    bool moves = false;
+    for (size_t i = 0; i < event->n_accesses; i++) {
+        const usm_alloc *alloc = event->accesses[i].alloc;
+        moves |= alloc->kind == USM_SHARED && alloc->context->backend == event->queue->backend;
+    }
+    if (moves && usm_cuda.prefetch != NULL) {
+        usm_cuda_note(event->queue->device,
+                      usm_cuda.prefetch(address(command->as.prefetch.pointer), command->as.prefetch.nbytes,
+                                        usm_cuda_device_of(event->queue->device)->id, stream));
+    }
+}
+
+usm_status usm_cuda_enqueue(usm_cuda_event *event, CUstream stream, const usm_command *command,
+                            usm_error *error)
+{
+    const usm_queue *queue = event->event.queue;
+    const char *function;
+    CUresult code;
+    switch (command->kind) {
+        case USM_COMMAND_LAUNCH:
+            if (event->kernel == NULL) {
+                event->kernel = usm_kernel_retain(command->as.launch->kernel);
+            }
+            return usm_cuda_launch(queue, stream, command->as.launch, error);
+        case USM_COMMAND_COPY:
+            function = "cuMemcpyAsync";
+            code = enqueue_copy(event, stream, command);
+            break;
+        case USM_COMMAND_FILL:
+            function = "cuMemsetD8Async";
+            if (!enqueue_fill(&event->event, stream, command, &code)) {
+                return usm_cuda_run_builtin(queue, stream, command, error);
+            }
+            break;
+        case USM_COMMAND_STRIDED:
+        case USM_COMMAND_SEQUENCE:
+            return usm_cuda_run_builtin(queue, stream, command, error);
+        case USM_COMMAND_PREFETCH:
+            enqueue_prefetch(&event->event, stream, command);
+            return USM_OK;
+        default:
+            return USM_OK; /* a point in the order: what it waits for is enqueued already */
+    }
+    return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed_on(queue->device, error, code, function);
+}

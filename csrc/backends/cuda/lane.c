@@ -1,0 +1,245 @@
+/*
+ * Lanes: streams of the driver with numbered tasks, and the fences (events) that tell how far it has come.
+ * Fences are recorded when somebody needs one: most tasks never have their own.
+ */
+#include "cuda_backend.h"
+
+#include "../../core/heap.h"
+
+#include <stdlib.h>
+
+/* A device keeps its events without times: making one costs more than recording it. */
+static CUresult take_fence(usm_device *device, usm_cuda_fence **out)
+{
+    usm_cuda_device *native = usm_cuda_device_of(device);
+    usm_cuda_scope scope;
+    CUresult code;
+    pthread_mutex_lock(&native->lock);
+    usm_cuda_fence *fence = native->spare;
+    if (fence != NULL) {
+        native->spare = fence->next;
+    }
+    pthread_mutex_unlock(&native->lock);
+    *out = fence;
+    if (fence != NULL) {
+        return CUDA_SUCCESS;
+    }
+    fence = usm_calloc(1, sizeof *fence);
+    if (fence == NULL || usm_cuda_enter(device, &scope, NULL) != USM_OK) {
+        free(fence);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    code = usm_cuda.cuEventCreate(&fence->id, CU_EVENT_DISABLE_TIMING);
+    usm_cuda_leave(&scope);
+    if (code != CUDA_SUCCESS) {
+        free(fence);
+        return code;
+    }
+    *out = fence;
+    return CUDA_SUCCESS;
+}
+
+static void put_fence(usm_device *device, usm_cuda_fence *fence)
+{
+    usm_cuda_device *native = usm_cuda_device_of(device);
+    pthread_mutex_lock(&native->lock);
+    fence->next = native->spare;
+    native->spare = fence;
+    pthread_mutex_unlock(&native->lock);
+}
+
+CUresult usm_cuda_timer(CUevent *out)
+{
+    return usm_cuda.cuEventCreate(out, CU_EVENT_DEFAULT);
+}
+
+usm_status usm_cuda_lane_open(usm_queue *queue, usm_cuda_lane *lane, CUstream foreign, usm_error *error)
+{
+    int least = 0, greatest = 0;
+    CUresult code = CUDA_SUCCESS;
+    lane->device = queue->device;
+    lane->stream = foreign;
+    lane->foreign = lane->eager = foreign != NULL;
+    if (foreign == NULL) {
+        (void)usm_cuda.cuCtxGetStreamPriorityRange(&least, &greatest);
+        int priority = queue->priority == USM_PRIORITY_HIGH  ? greatest
+                       : queue->priority == USM_PRIORITY_LOW ? least
+                                                             : 0;
+        code = usm_cuda.cuStreamCreateWithPriority(&lane->stream, CU_STREAM_NON_BLOCKING, priority);
+    }
+    if (code != CUDA_SUCCESS) {
+        lane->stream = NULL;
+        return usm_cuda_failed_on(queue->device, error, code, "cuStreamCreateWithPriority");
+    }
+    pthread_mutex_init(&lane->lock, NULL);
+    return USM_OK;
+}
+
+/* It has no work, and nobody else knows it any more. */
+void usm_cuda_lane_close(usm_cuda_lane *lane)
+{
+    usm_cuda_scope scope;
+    bool foreign = lane->foreign;
+    while (lane->first != NULL && !usm_cuda_forked()) {
+        usm_cuda_fence *fence = lane->first;
+        lane->first = fence->next;
+        put_fence(lane->device, fence);
+    }
+    if (!foreign && !usm_cuda_forked() && !usm_cuda_is_lost(lane->device) &&
+        usm_cuda_enter(lane->device, &scope, NULL) == USM_OK) {
+        usm_cuda_relax(&scope);
+        (void)usm_cuda.cuStreamDestroy(lane->stream);
+        usm_cuda_leave(&scope);
+    }
+    pthread_mutex_destroy(&lane->lock);
+}
+
+/* The lane's lock held. */
+static CUresult record(usm_cuda_lane *lane)
+{
+    usm_cuda_fence *fence;
+    uint64_t number = atomic_load_explicit(&lane->submitted, memory_order_acquire);
+    CUresult code = take_fence(lane->device, &fence);
+    if (code != CUDA_SUCCESS) {
+        return code;
+    }
+    code = usm_cuda.cuEventRecord(fence->id, lane->stream);
+    if (code != CUDA_SUCCESS) {
+        put_fence(lane->device, fence);
+        usm_cuda_note(lane->device, code);
+        return code;
+    }
+    fence->number = number;
+    fence->next = NULL;
+    *(lane->last != NULL ? &lane->last->next : &lane->first) = fence;
+    lane->last = fence;
+    atomic_store_explicit(&lane->fenced, number, memory_order_release);
+    return CUDA_SUCCESS;
+}
+
+CUresult usm_cuda_lane_fence(usm_cuda_lane *lane, uint64_t number)
+{
+    CUresult code = CUDA_SUCCESS;
+    pthread_mutex_lock(&lane->lock);
+    if (atomic_load_explicit(&lane->fenced, memory_order_relaxed) < number &&
+        !usm_cuda_lane_ended(lane, number)) {
+        code = record(lane);
+    }
+    pthread_mutex_unlock(&lane->lock);
+    return code;
+}
+
+void usm_cuda_lane_share(usm_cuda_lane *lane)
+{
+    /* Before the look at what is pending: who submits later sees the flag, or is seen. */
+    atomic_store(&lane->eager, true);
+    (void)usm_cuda_lane_fence(lane, atomic_load(&lane->submitted));
+}
+
+CUresult usm_cuda_lane_follow(CUstream stream, usm_cuda_lane *lane, uint64_t number)
+{
+    CUresult code = CUDA_SUCCESS;
+    pthread_mutex_lock(&lane->lock);
+    if (!usm_cuda_lane_ended(lane, number)) {
+        if (atomic_load_explicit(&lane->fenced, memory_order_relaxed) < number) {
+            code = record(lane);
+        }
+        usm_cuda_fence *fence = lane->first;
+        while (fence != NULL && fence->number < number) {
+            fence = fence->next;
+        }
+        /* The driver keeps what the event stands for now, so it may be recorded anew later. */
+        if (code == CUDA_SUCCESS && fence != NULL) {
+            code = usm_cuda.cuStreamWaitEvent(stream, fence->id, CU_EVENT_WAIT_DEFAULT);
+        }
+    }
+    pthread_mutex_unlock(&lane->lock);
+    return code;
+}
+
+/* No task of a lost context ever ends by itself. */
+static void all_ended(usm_cuda_lane *lane)
+{
+    atomic_store_explicit(&lane->completed, UINT64_MAX, memory_order_release);
+}
+
+/* Codes that say nothing of the work: somebody captures, and the answer comes later. */
+static bool is_no_answer(CUresult code)
+{
+    return code == CUDA_ERROR_NOT_READY ||
+           (code >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && code <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+}
+
+static void advance(usm_cuda_lane *lane, uint64_t number)
+{
+    if (atomic_load_explicit(&lane->completed, memory_order_relaxed) < number) {
+        atomic_store_explicit(&lane->completed, number, memory_order_release);
+    }
+}
+
+/* The lane's lock held. */
+static void poll_fences(usm_cuda_lane *lane)
+{
+    while (lane->first != NULL) {
+        usm_cuda_fence *fence = lane->first;
+        CUresult code = usm_cuda.cuEventQuery(fence->id);
+        if (is_no_answer(code)) {
+            return;
+        }
+        usm_cuda_note(lane->device, code);
+        lane->first = fence->next;
+        if (lane->first == NULL) {
+            lane->last = NULL;
+        }
+        if (usm_cuda_is_lost(lane->device)) {
+            all_ended(lane);
+        }
+        advance(lane, fence->number);
+        put_fence(lane->device, fence);
+    }
+}
+
+static bool is_idle(const usm_cuda_lane *lane)
+{
+    return usm_cuda_lane_ended(
+        lane, atomic_load_explicit(&((usm_cuda_lane *)lane)->submitted, memory_order_acquire));
+}
+
+void usm_cuda_lane_poll(usm_cuda_lane *lane)
+{
+    if (is_idle(lane)) {
+        return;
+    }
+    pthread_mutex_lock(&lane->lock);
+    if (usm_cuda_is_lost(lane->device)) {
+        all_ended(lane);
+    } else {
+        poll_fences(lane);
+    }
+    pthread_mutex_unlock(&lane->lock);
+}
+
+void usm_cuda_lane_settle(usm_cuda_lane *lane)
+{
+    if (is_idle(lane)) {
+        return;
+    }
+    pthread_mutex_lock(&lane->lock);
+    uint64_t number = atomic_load_explicit(&lane->submitted, memory_order_acquire);
+    bool fenced = atomic_load_explicit(&lane->fenced, memory_order_relaxed) >= number;
+    if (usm_cuda_is_lost(lane->device)) {
+        all_ended(lane);
+    } else {
+        poll_fences(lane);
+    }
+    if (!fenced && !lane->eager && !usm_cuda_lane_ended(lane, number)) {
+        CUresult code = usm_cuda.cuStreamQuery(lane->stream);
+        usm_cuda_note(lane->device, code);
+        if (usm_cuda_is_lost(lane->device)) {
+            all_ended(lane);
+        } else if (!is_no_answer(code)) {
+            advance(lane, number);
+        }
+    }
+    pthread_mutex_unlock(&lane->lock);
+}

@@ -1,0 +1,162 @@
+/* The table of the CUDA backend, and the driver's library behind it. */
+#include "cuda_backend.h"
+
+#include "../../core/library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+usm_cuda_api usm_cuda;
+
+/* Names in cuda.h may be macros: they are expanded before they become text. */
+#define TEXT_OF(name) #name
+#define TEXT(name) TEXT_OF(name)
+
+static const usm_symbol symbols[] = {
+#define USM_CUDA_FUNCTION(required, name) {TEXT(name), offsetof(usm_cuda_api, name), required},
+#define USM_CUDA_NAMED(required, name, member, parameters) {name, offsetof(usm_cuda_api, member), required},
+#include "symbols.inc"
+#undef USM_CUDA_FUNCTION
+#undef USM_CUDA_NAMED
+};
+#define N_SYMBOLS (sizeof symbols / sizeof symbols[0])
+
+/* Drivers before CUDA 12.0 lack what is required, and are older than all processors that are still supported.
+ */
+#define OLDEST_DRIVER 12000
+
+static usm_status open_library(usm_error *error)
+{
+    const char *named = getenv("USMPY_CUDA_LIBRARY");
+    const char *const one[] = {named, NULL}, *const usual[] = {"libcuda.so.1", "libcuda.so", NULL};
+    bool chosen = named != NULL && named[0] != '\0';
+    void *handle;
+    usm_error why;
+    usm_status status = usm_library_open(chosen ? one : usual, symbols, N_SYMBOLS, &usm_cuda, &handle, &why);
+    if (status == USM_UNAVAILABLE) {
+        return usm_error_set(error, status,
+                             "%.480s; install NVIDIA's display driver, which brings libcuda.so.1 (Debian: "
+                             "libcuda1)%s",
+                             why.text, chosen ? "; USMPY_CUDA_LIBRARY names this file" : "");
+    }
+    if (status != USM_OK) {
+        return usm_error_set(error, status, "%.480s; usmpy needs a driver of CUDA 12.0 or later (525)",
+                             why.text);
+    }
+    return USM_OK;
+}
+
+/* cuInit's codes that tell of no device, or of a library without a driver behind it, are no fault. */
+static usm_status refused(CUresult code, usm_error *error)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    switch ((int)code) {
+        case CUDA_ERROR_NO_DEVICE:
+            return usm_error_driver(
+                error, USM_UNAVAILABLE, "cuda", (int)code, usm_cuda_name(code),
+                "cuInit says that there is no GPU that CUDA can use%s%.80s; nvidia-smi lists those "
+                "that the driver has",
+                visible != NULL ? ": CUDA_VISIBLE_DEVICES is " : "", visible != NULL ? visible : "");
+        case CUDA_ERROR_STUB_LIBRARY:
+            return usm_error_driver(
+                error, USM_UNAVAILABLE, "cuda", (int)code, usm_cuda_name(code),
+                "the libcuda that was opened is the toolkit's stub for linkers, without a driver; "
+                "take its folder out of LD_LIBRARY_PATH, or install NVIDIA's driver");
+        case CUDA_ERROR_INVALID_DEVICE:
+            return usm_error_driver(
+                error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
+                "cuInit failed with %s (%d): CUDA_VISIBLE_DEVICES is %.80s, which names no device "
+                "of this machine",
+                usm_cuda_name(code), (int)code, visible != NULL ? visible : "not set");
+        case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
+            return usm_error_driver(
+                error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
+                "cuInit failed with %s (%d): libcuda is of another version than the kernel's "
+                "module; reboot after the driver's update, or, in a container, use the libcuda "
+                "that the host's driver brings",
+                usm_cuda_name(code), (int)code);
+        case CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
+            return usm_error_driver(
+                error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
+                "cuInit failed with %s (%d): the libcuda that was opened is that of the package "
+                "cuda-compat, which does not work with this GPU; take its folder out of "
+                "LD_LIBRARY_PATH, or update the driver",
+                usm_cuda_name(code), (int)code);
+        case CUDA_ERROR_SYSTEM_NOT_READY:
+            return usm_error_driver(
+                error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
+                "cuInit failed with %s (%d): a service that the GPUs need is not running, such as "
+                "nvidia-fabricmanager where there are NVSwitches",
+                usm_cuda_name(code), (int)code);
+        case CUDA_ERROR_NOT_PERMITTED:
+        case CUDA_ERROR_OPERATING_SYSTEM:
+        case CUDA_ERROR_UNKNOWN:
+            return usm_error_driver(
+                error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
+                "cuInit failed with %s (%d): mostly the devices /dev/nvidia* are missing or may "
+                "not be opened by this user, or, in a container, were not handed in (--gpus all), "
+                "or the kernel's module is not loaded (nvidia-modprobe, dmesg)",
+                usm_cuda_name(code), (int)code);
+        default:
+            return usm_cuda_failed(error, code, "cuInit");
+    }
+}
+
+usm_status usm_cuda_open(usm_error *error)
+{
+    int version = 0;
+    usm_status status = open_library(error);
+    if (status != USM_OK) {
+        return status;
+    }
+    /* Answers without cuInit, which a driver that is too old may refuse for other reasons. */
+    if (usm_cuda.cuDriverGetVersion(&version) == CUDA_SUCCESS && version != 0 && version < OLDEST_DRIVER) {
+        return usm_error_set(
+            error, USM_DRIVER,
+            "NVIDIA's driver is of CUDA %d.%d, and usmpy needs one of CUDA 12.0 or later (525): "
+            "update the driver",
+            version / 1000, version % 1000 / 10);
+    }
+    CUresult code = usm_cuda.cuInit(0);
+    return code == CUDA_SUCCESS ? USM_OK : refused(code, error);
+}
+
+static const char *const environment[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
+                                          "CUDA_MODULE_LOADING",  "USMPY_CUDA_LIBRARY",
+                                          "USMPY_NVRTC_LIBRARY",  NULL};
+
+const usm_backend usm_cuda_backend = {
+    .name = "cuda",
+    .event_size = sizeof(usm_cuda_event),
+    .environment = environment,
+    .start = usm_cuda_start,
+    .device_partition = usm_cuda_device_partition,
+    .native_handle = usm_cuda_native_handle,
+    .native_inspect = usm_cuda_native_inspect,
+    .context_create = usm_cuda_context_create,
+    .context_destroy = usm_cuda_context_destroy,
+    .memory_allocate = usm_cuda_memory_allocate,
+    .memory_free = usm_cuda_memory_free,
+    .memory_query = usm_cuda_memory_query,
+    .memory_connection = usm_cuda_memory_connection,
+    .queue_create = usm_cuda_queue_create,
+    .queue_destroy = usm_cuda_queue_destroy,
+    .queue_prepare = usm_cuda_prepare,
+    .queue_run_now = usm_cuda_queue_run_now,
+    .queue_submit = usm_cuda_queue_submit,
+    .queue_settle = usm_cuda_queue_settle,
+    .event_in_driver = usm_cuda_event_in_driver,
+    .stream_inspect = usm_cuda_stream_inspect,
+    .event_join = usm_cuda_event_join,
+    .event_hurry = usm_cuda_event_hurry,
+    .event_is_running = usm_cuda_event_is_running,
+    .event_destroy = usm_cuda_event_destroy,
+    .program_build = usm_cuda_program_build,
+    .program_destroy = usm_cuda_program_destroy,
+    .program_binary = usm_cuda_program_binary,
+    .kernel_create = usm_cuda_kernel_create,
+    .kernel_destroy = usm_cuda_kernel_destroy,
+    .queue_fork = usm_cuda_queue_fork,
+    .fork = usm_cuda_fork,
+};

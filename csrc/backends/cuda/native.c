@@ -1,0 +1,96 @@
+/* Devices, contexts and streams that other libraries made with the same driver, and ours for them. */
+#include "cuda_backend.h"
+
+#include <stdlib.h>
+
+void *usm_cuda_native_handle(usm_native what, const void *object)
+{
+    switch (what) {
+        case USM_NATIVE_DEVICE: /* the ordinal, of which 0 is one */
+            return (void *)(uintptr_t)usm_cuda_device_of(object)->id;
+        case USM_NATIVE_CONTEXT:
+            return ((const usm_context *)object)->native;
+        default: {
+            const usm_queue *queue = object;
+            usm_cuda_lane *lane = &usm_cuda_queue_of(queue)->lanes[0];
+            if (usm_queue_is_shared(queue) && !atomic_load_explicit(&lane->eager, memory_order_relaxed)) {
+                usm_cuda_lane_share(lane);
+            }
+            return lane->stream;
+        }
+    }
+}
+
+/* The default context of the device, which is then found under the driver's. */
+static usm_status make_default(usm_device *device, usm_error *error)
+{
+    usm_context *context;
+    return usm_context_default(device, &context, error);
+}
+
+static usm_status inspect_context(CUcontext context, usm_native_facts *facts, usm_error *error)
+{
+    usm_device *device = NULL;
+    const usm_backend_report *report = usm_backend_start(usm_backend_index("cuda", 4));
+    usm_status status = USM_OK;
+    for (size_t i = 0; i < report->n_devices && device == NULL; i++) {
+        status = usm_cuda_retain_primary(report->devices[i], error); /* to know their addresses */
+        if (status != USM_OK) {
+            return status;
+        }
+        device = usm_cuda_device_of_context(context);
+    }
+    if (device == NULL) {
+        return usm_error_set(
+            error, USM_VALUE,
+            "the context %p is the primary context of no device: usmpy works in primary contexts, as "
+            "CUDA's runtime and the libraries over it do (cuDevicePrimaryCtxRetain)",
+            (void *)context);
+    }
+    facts->devices = malloc(sizeof *facts->devices);
+    if (facts->devices == NULL) {
+        return usm_error_memory(error, sizeof *facts->devices, "a list of devices");
+    }
+    facts->devices[0] = (void *)(uintptr_t)usm_cuda_device_of(device)->id;
+    facts->n_devices = 1;
+    return make_default(device, error);
+}
+
+static usm_status inspect_queue(void *handle, usm_native_facts *facts, usm_error *error)
+{
+    usm_device *device = NULL;
+    usm_status status = USM_OK;
+    if (handle == USM_STREAM_LEGACY || handle == USM_STREAM_PER_THREAD) { /* of the current context */
+        CUcontext current = NULL;
+        (void)usm_cuda.cuCtxGetCurrent(&current);
+        device = current != NULL ? usm_cuda_device_of_context(current) : NULL;
+        if (device == NULL) {
+            CUdevice id = 0;
+            if (current != NULL) {
+                (void)usm_cuda.cuCtxGetDevice(&id);
+            }
+            device = usm_cuda_device_at(id);
+        }
+        status = usm_cuda_retain_primary(device, error);
+    } else {
+        status = usm_cuda_stream_device(handle, &device, error);
+    }
+    if (status == USM_OK) {
+        status = make_default(device, error);
+    }
+    if (status == USM_OK) {
+        facts->device = (void *)(uintptr_t)usm_cuda_device_of(device)->id;
+        facts->context = atomic_load_explicit(&usm_cuda_device_of(device)->context, memory_order_acquire);
+        facts->options = (usm_queue_options){.in_order = true, .priority = USM_PRIORITY_NORMAL};
+    }
+    return status;
+}
+
+usm_status usm_cuda_native_inspect(usm_native what, void *handle, usm_native_facts *facts, usm_error *error)
+{
+    if (usm_cuda_forked()) {
+        return usm_cuda_after_fork(error);
+    }
+    return what == USM_NATIVE_CONTEXT ? inspect_context(handle, facts, error)
+                                      : inspect_queue(handle, facts, error);
+}

@@ -1,0 +1,90 @@
+/* The driver's codes in words, and contexts that are lost. */
+#include "cuda_backend.h"
+
+const char *usm_cuda_name(CUresult code)
+{
+    const char *name = NULL;
+    if (usm_cuda.cuGetErrorName == NULL || usm_cuda.cuGetErrorName(code, &name) != CUDA_SUCCESS ||
+        name == NULL) {
+        return "CUDA_ERROR_UNKNOWN";
+    }
+    return name;
+}
+
+/* What it means, as the driver says it. */
+static const char *meaning(CUresult code)
+{
+    const char *text = NULL;
+    if (usm_cuda.cuGetErrorString == NULL || usm_cuda.cuGetErrorString(code, &text) != CUDA_SUCCESS ||
+        text == NULL) {
+        return "the driver does not say what that means";
+    }
+    return text;
+}
+
+/* Faults of kernels and of the hardware: the driver returns them from every later call of the context. */
+bool usm_cuda_is_fatal(CUresult code)
+{
+    switch ((int)code) {
+        case CUDA_ERROR_DEINITIALIZED:
+        case CUDA_ERROR_ECC_UNCORRECTABLE:
+        case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+        case CUDA_ERROR_ILLEGAL_ADDRESS:
+        case CUDA_ERROR_LAUNCH_TIMEOUT:
+        case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+        case CUDA_ERROR_ASSERT:
+        case CUDA_ERROR_HARDWARE_STACK_ERROR:
+        case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+        case CUDA_ERROR_MISALIGNED_ADDRESS:
+        case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+        case CUDA_ERROR_INVALID_PC:
+        case CUDA_ERROR_LAUNCH_FAILED:
+        case CUDA_ERROR_MPS_CLIENT_TERMINATED:
+        case 721: /* CUDA_ERROR_CONTAINED, of CUDA 12.7 */
+            return true;
+        default:
+            return false;
+    }
+}
+
+void usm_cuda_note(usm_device *device, CUresult code)
+{
+    int none = 0;
+    if (USM_UNLIKELY(code != CUDA_SUCCESS) && usm_cuda_is_fatal(code)) {
+        atomic_compare_exchange_strong(&usm_cuda_device_of(device)->lost, &none, (int)code);
+    }
+}
+
+usm_status usm_cuda_lost(const usm_device *device, usm_error *error)
+{
+    CUresult code = (CUresult)atomic_load_explicit(&usm_cuda_device_of(device)->lost, memory_order_acquire);
+    return usm_error_driver(
+        error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
+        "the context of %s is lost since work in it ended with %s (%d: %s): nothing can be "
+        "done there until this process is started anew",
+        device->info.name, usm_cuda_name(code), (int)code, meaning(code));
+}
+
+usm_status usm_cuda_failed(usm_error *error, CUresult code, const char *function)
+{
+    bool memory = code == CUDA_ERROR_OUT_OF_MEMORY;
+    if (code == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED || code == CUDA_ERROR_STREAM_CAPTURE_ISOLATION ||
+        code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || code == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
+        return usm_error_driver(
+            error, USM_BUFFER, "cuda", (int)code, usm_cuda_name(code),
+            "%s failed with %s (%d): a stream is being captured into a graph, and this cannot be a part of it",
+            function, usm_cuda_name(code), (int)code);
+    }
+    return usm_error_driver(
+        error, memory ? USM_MEMORY : USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
+        "%s failed with %s (%d): %s%s", function, usm_cuda_name(code), (int)code, meaning(code),
+        usm_cuda_is_fatal(code) ? "; the context is lost, and nothing can be done there until "
+                                  "this process is started anew"
+                                : "");
+}
+
+usm_status usm_cuda_failed_on(usm_device *device, usm_error *error, CUresult code, const char *function)
+{
+    usm_cuda_note(device, code);
+    return usm_cuda_failed(error, code, function);
+}

@@ -1,0 +1,102 @@
+/* Streams of other libraries: what they are, asked in ways that a capture stands. */
+#include "cuda_backend.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Can a word be read there? Any number may come as a handle, and the driver would look at it. */
+static bool is_readable(const void *pointer)
+{
+    unsigned char resident;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), address = (uintptr_t)pointer;
+    return address % sizeof(void *) == 0 && mincore((void *)(address - address % page), 1, &resident) == 0;
+}
+
+usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error)
+{
+    CUcontext context = NULL;
+    CUresult code =
+        is_readable(stream) ? usm_cuda.cuStreamGetCtx(stream, &context) : CUDA_ERROR_INVALID_HANDLE;
+    *out = NULL;
+    if (code != CUDA_SUCCESS) {
+        return usm_error_driver(error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
+                                "%p is no stream of CUDA, or one that was destroyed (%s)", (void *)stream,
+                                usm_cuda_name(code));
+    }
+    *out = usm_cuda_device_of_context(context);
+    if (*out == NULL && context != NULL) { /* a primary context that we had no use for yet, or none at all */
+        CUdevice id = -1;
+        CUcontext ours;
+        if (usm_cuda.cuCtxPushCurrent(context) == CUDA_SUCCESS) {
+            (void)usm_cuda.cuCtxGetDevice(&id);
+            (void)usm_cuda.cuCtxPopCurrent(&ours);
+        }
+        usm_device *device = id < 0 ? NULL : usm_cuda_device_at(id);
+        if (device != NULL && usm_cuda_retain_primary(device, error) == USM_OK) {
+            *out = usm_cuda_device_of_context(context);
+        }
+    }
+    if (*out == NULL) {
+        return usm_error_set(
+            error, USM_VALUE,
+            "the stream %p is of the context %p, which is the primary context of no device: usmpy works "
+            "in primary contexts, as CUDA's runtime and the libraries over it do",
+            (void *)stream, (void *)context);
+    }
+    return USM_OK;
+}
+
+/* Older drivers do not number streams: a handle that comes back for another stream is not noticed there. */
+static uint64_t make_id(const usm_device *device, CUstream stream)
+{
+    unsigned long long id = 0;
+    if (usm_cuda.cuStreamGetId != NULL && usm_cuda.cuStreamGetId(stream, &id) == CUDA_SUCCESS) {
+        return id;
+    }
+    uint64_t bits = (uint64_t)(uintptr_t)stream ^ ((uint64_t)device->index << 48);
+    if (stream == CU_STREAM_PER_THREAD) {
+        bits ^= (uint64_t)(uintptr_t)pthread_self();
+    }
+    return bits * UINT64_C(0x9e3779b97f4a7c15) | UINT64_C(1) << 63;
+}
+
+usm_status usm_cuda_stream_inspect(usm_device *device, void *handle, usm_stream_facts *facts,
+                                   usm_error *error)
+{
+    CUstream stream = handle;
+    bool special = handle == USM_STREAM_LEGACY || handle == USM_STREAM_PER_THREAD;
+    usm_cuda_scope scope;
+    usm_device *own = device;
+    if (usm_cuda_forked()) {
+        return usm_cuda_after_fork(error);
+    }
+    usm_status status = usm_cuda_enter(device, &scope, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    if (!special) {
+        status = usm_cuda_stream_device(stream, &own, error);
+    }
+    if (status == USM_OK && own != device) {
+        char text[USM_DEVICE_TEXT], other[USM_DEVICE_TEXT];
+        status = usm_error_set(
+            error, USM_VALUE, "the stream %p is of the device %s, and the memory or queue of %s", handle,
+            usm_device_text(own, other, sizeof other), usm_device_text(device, text, sizeof text));
+    }
+    if (status == USM_OK) {
+        *facts = (usm_stream_facts){
+            .id = make_id(device, stream),
+            .capturing = usm_cuda_is_capturing(stream),
+            .options = {.in_order = true, .priority = USM_PRIORITY_NORMAL},
+        };
+        if (!facts->capturing) { /* a capturing stream must not be asked */
+            usm_cuda_relax(&scope);
+            CUresult code = usm_cuda.cuStreamQuery(stream);
+            usm_cuda_note(device, code);
+            facts->idle = code == CUDA_SUCCESS || usm_cuda_is_lost(device);
+        }
+    }
+    usm_cuda_leave(&scope);
+    return status;
+}

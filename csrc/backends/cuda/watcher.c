@@ -1,0 +1,197 @@
+/*
+ * The thread that ends tasks where nobody waits for them. About once a millisecond it looks after the queues
+ * that have work in the driver; while somebody sleeps until a task ends, as often as threads can be woken. It
+ * calls the driver for work that is pending, and not otherwise.
+ */
+#include "cuda_backend.h"
+
+#include <pthread.h>
+
+#define TICK_NS 1000000
+#define CLOSE_NS 20000
+/* A queue that had no work for so many ticks is taken off the list: putting it there costs a lock. */
+#define IDLE_TICKS 20
+#define BATCH 32
+
+static _Atomic bool started, forked;
+
+static struct {
+    pthread_mutex_t lock; /* a leaf */
+    pthread_cond_t changed;
+    bool closely; /* look now */
+    bool asleep;  /* until it is signalled: there was nothing to look after */
+    usm_cuda_queue *first;
+} thread = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool usm_cuda_forked(void)
+{
+    return atomic_load_explicit(&forked, memory_order_acquire);
+}
+
+usm_status usm_cuda_after_fork(usm_error *error)
+{
+    return usm_error_set(
+        error, USM_FORKED,
+        "CUDA was used before this process was forked, and its driver does not survive that; start "
+        "processes with multiprocessing's method 'spawn'");
+}
+
+void usm_cuda_watch(usm_cuda_queue *native)
+{
+    if (native->watched) {
+        return;
+    }
+    native->watched = true;
+    native->idle_ticks = 0;
+    pthread_mutex_lock(&thread.lock);
+    native->next_watched = thread.first;
+    thread.first = native;
+    if (thread.asleep) {
+        pthread_cond_signal(&thread.changed);
+    }
+    pthread_mutex_unlock(&thread.lock);
+}
+
+void usm_cuda_watch_closely(usm_cuda_queue *native)
+{
+    if (!atomic_exchange(&native->hurried, true)) {
+        usm_cuda_watcher_wake();
+    }
+}
+
+void usm_cuda_watcher_wake(void)
+{
+    pthread_mutex_lock(&thread.lock);
+    if (!thread.closely) {
+        thread.closely = true;
+        pthread_cond_signal(&thread.changed);
+    }
+    pthread_mutex_unlock(&thread.lock);
+}
+
+/* The thread's lock held. */
+static void take_off(usm_cuda_queue *native)
+{
+    for (usm_cuda_queue **at = &thread.first; *at != NULL; at = &(*at)->next_watched) {
+        if (*at == native) {
+            *at = native->next_watched;
+            break;
+        }
+    }
+}
+
+void usm_cuda_unwatch(usm_cuda_queue *native)
+{
+    if (!usm_cuda_forked()) {
+        pthread_mutex_lock(&thread.lock);
+        take_off(native);
+        pthread_mutex_unlock(&thread.lock);
+    }
+}
+
+/* True where somebody sleeps until a task of the queue ends. */
+static bool look_after(usm_queue *queue)
+{
+    usm_cuda_queue *native = usm_cuda_queue_of(queue);
+    bool pending = usm_cuda_end_ended(queue, true);
+    if (pending) {
+        /* What has no fence gets one, so that a queue that is never empty comes to an end of something. */
+        for (unsigned i = 0; i < atomic_load_explicit(&native->n_lanes, memory_order_acquire); i++) {
+            usm_cuda_lane *lane = &native->lanes[i];
+            usm_cuda_scope scope = {.pushed = false};
+            usm_cuda_relax(&scope);
+            if (!atomic_load_explicit(&lane->eager, memory_order_relaxed) && !usm_cuda_lane_is_fenced(lane)) {
+                (void)usm_cuda_lane_fence(lane, atomic_load_explicit(&lane->submitted, memory_order_acquire));
+            }
+            usm_cuda_leave(&scope);
+        }
+        native->idle_ticks = 0;
+        return atomic_load(&native->hurried);
+    }
+    atomic_store(&native->hurried, false);
+    if (++native->idle_ticks > IDLE_TICKS) {
+        pthread_mutex_lock(&queue->lock);
+        if (queue->first == NULL) {
+            pthread_mutex_lock(&thread.lock);
+            take_off(native);
+            pthread_mutex_unlock(&thread.lock);
+            native->watched = false;
+        }
+        pthread_mutex_unlock(&queue->lock);
+    }
+    return false;
+}
+
+/* Queues with counts, so that none goes while it is looked after. */
+static bool look_after_all(void)
+{
+    bool closely = false;
+    usm_queue *queues[BATCH];
+    int n = 0;
+    pthread_mutex_lock(&thread.lock);
+    for (usm_cuda_queue **at = &thread.first; *at != NULL && n < BATCH; at = &(*at)->next_watched) {
+        if (usm_refcount_up_unless_zero(&(*at)->owner->refs)) {
+            queues[n++] = (*at)->owner;
+        }
+    }
+    if (n == BATCH) { /* the others are next */
+        usm_cuda_queue *first = thread.first, *last = first;
+        while (last->next_watched != NULL) {
+            last = last->next_watched;
+        }
+        for (int i = 0; i < BATCH && first->next_watched != NULL; i++) {
+            last->next_watched = first;
+            last = first;
+            thread.first = first = first->next_watched;
+            last->next_watched = NULL;
+        }
+    }
+    pthread_mutex_unlock(&thread.lock);
+    for (int i = 0; i < n; i++) {
+        closely |= look_after(queues[i]);
+        usm_queue_release(queues[i]);
+    }
+    usm_cuda_captures_drain();
+    return closely;
+}
+
+static void *watch(void *unused)
+{
+    int64_t pause = TICK_NS;
+    (void)unused;
+    pthread_setname_np(pthread_self(), "usmpy-cuda");
+    for (;;) {
+        pthread_mutex_lock(&thread.lock);
+        while (thread.first == NULL && !thread.closely) {
+            thread.asleep = true;
+            usm_cond_wait_until(&thread.changed, &thread.lock, INT64_MAX);
+        }
+        thread.asleep = false;
+        if (!thread.closely) {
+            usm_cond_wait_until(&thread.changed, &thread.lock, usm_clock_ns() + pause);
+        }
+        bool called = thread.closely;
+        thread.closely = false;
+        pthread_mutex_unlock(&thread.lock);
+        bool closely = look_after_all();
+        pause = !closely                      ? TICK_NS
+                : called                      ? CLOSE_NS
+                : pause + pause / 8 < TICK_NS ? pause + pause / 8
+                                              : TICK_NS;
+    }
+    return NULL;
+}
+
+bool usm_cuda_watcher_start(void)
+{
+    usm_cond_init(&thread.changed);
+    return usm_thread_start(watch, NULL) &&
+           (atomic_store_explicit(&started, true, memory_order_release), true);
+}
+
+void usm_cuda_fork(usm_fork_phase phase)
+{
+    if (phase == USM_FORK_CHILD && atomic_load_explicit(&started, memory_order_acquire)) {
+        atomic_store_explicit(&forked, true, memory_order_release);
+    }
+}
