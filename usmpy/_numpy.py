@@ -33,6 +33,23 @@ def dtype_of(dtype: DType) -> np.dtype[Any]:
     return converted
 
 
+class _OnHost:
+    """An array as the host sees it: pinned memory of a GPU calls itself otherwise."""
+
+    def __init__(self, array: USMArray) -> None:
+        self._array = array
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self._array.__dlpack__(**{**keywords, "dl_device": (1, 0)})
+
+
+def _readable(copy: USMArray) -> Any:
+    return copy if copy.__dlpack_device__()[0] == 1 else _OnHost(copy)
+
+
 def adopt(copy: USMArray) -> np.ndarray[Any, Any]:
     """An array on the host that nobody else has, as a numpy.ndarray over the same memory."""
     import numpy as np
@@ -45,7 +62,7 @@ def adopt(copy: USMArray) -> np.ndarray[Any, Any]:
         )
     dtype = dtype_of(copy.dtype)
     if dtype.type.__module__ == "numpy":
-        return np.from_dlpack(copy)
+        return np.from_dlpack(_readable(copy))
     # bfloat16 and float8: NumPy's DLPack has no name for them, their bits it can see.
     raw = _core._reinterpret(copy, {1: "uint8", 2: "uint16", 4: "uint32"}[dtype.itemsize])
-    return np.from_dlpack(raw).view(dtype)
+    return np.from_dlpack(_readable(raw)).view(dtype)

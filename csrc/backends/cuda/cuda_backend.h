@@ -131,6 +131,7 @@ usm_status usm_cuda_failed_on(usm_device *device, usm_error *error, CUresult cod
 bool usm_cuda_is_fatal(CUresult code);
 /* Marks the device where the code is such a one. */
 void usm_cuda_note(usm_device *device, CUresult code);
+void usm_cuda_lose(usm_device *device, CUresult code);
 static inline bool usm_cuda_is_lost(const usm_device *device)
 {
     return USM_UNLIKELY(atomic_load_explicit(&usm_cuda_device_of(device)->lost, memory_order_acquire) != 0);

@@ -101,7 +101,7 @@ static void read_times(usm_cuda_event *event)
     usm_cuda_queue *native = usm_cuda_queue_of(base->queue);
     float until_start = 0, length = 0;
     pthread_mutex_lock(&base->queue->lock);
-    bool told = native->base != NULL &&
+    bool told = native->base != NULL && usm_cuda.elapsed_time != NULL &&
                 usm_cuda.elapsed_time(&until_start, native->base, event->start) == CUDA_SUCCESS &&
                 usm_cuda.elapsed_time(&length, event->start, event->end) == CUDA_SUCCESS;
     base->start_ns = told ? native->base_ns + (int64_t)((double)until_start * 1e6) : usm_clock_ns();
@@ -171,8 +171,6 @@ static bool end_claimed(usm_queue *queue)
 bool usm_cuda_end_ended(usm_queue *queue, bool settle)
 {
     usm_cuda_queue *native = usm_cuda_queue_of(queue);
-    usm_cuda_scope scope = {.pushed = false};
-    usm_cuda_relax(&scope);
     for (unsigned i = 0; i < atomic_load_explicit(&native->n_lanes, memory_order_acquire); i++) {
         if (settle) {
             usm_cuda_lane_settle(&native->lanes[i]);
@@ -180,7 +178,6 @@ bool usm_cuda_end_ended(usm_queue *queue, bool settle)
             usm_cuda_lane_poll(&native->lanes[i]);
         }
     }
-    usm_cuda_leave(&scope);
     return end_claimed(queue);
 }
 
@@ -210,11 +207,9 @@ void usm_cuda_event_join(usm_event *base)
 {
     usm_cuda_event *event = event_of(base);
     uint64_t number = number_of(event);
-    usm_cuda_scope scope = {.pushed = false};
     if (number == 0 || usm_cuda_forked()) {
         return;
     }
-    usm_cuda_relax(&scope);
     (void)usm_cuda_lane_fence(event->lane, number);
     int64_t until = 0;
     for (;;) {
@@ -229,7 +224,6 @@ void usm_cuda_event_join(usm_event *base)
         }
         sched_yield();
     }
-    usm_cuda_leave(&scope);
     if (usm_cuda_lane_ended(event->lane, number)) {
         end_claimed(base->queue);
     }
@@ -239,13 +233,10 @@ void usm_cuda_event_hurry(usm_event *base)
 {
     usm_cuda_event *event = event_of(base);
     uint64_t number = number_of(event);
-    usm_cuda_scope scope = {.pushed = false};
     if (number == 0 || usm_cuda_forked()) {
         return;
     }
-    usm_cuda_relax(&scope);
     (void)usm_cuda_lane_fence(event->lane, number);
-    usm_cuda_leave(&scope);
     usm_cuda_watch_closely(usm_cuda_queue_of(base->queue));
 }
 

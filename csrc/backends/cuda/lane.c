@@ -98,12 +98,17 @@ void usm_cuda_lane_close(usm_cuda_lane *lane)
 static CUresult record(usm_cuda_lane *lane)
 {
     usm_cuda_fence *fence;
+    usm_cuda_scope scope;
     uint64_t number = atomic_load_explicit(&lane->submitted, memory_order_acquire);
     CUresult code = take_fence(lane->device, &fence);
     if (code != CUDA_SUCCESS) {
         return code;
     }
-    code = usm_cuda.cuEventRecord(fence->id, lane->stream);
+    code = CUDA_ERROR_INVALID_CONTEXT;
+    if (usm_cuda_enter(lane->device, &scope, NULL) == USM_OK) {
+        code = usm_cuda.cuEventRecord(fence->id, lane->stream);
+        usm_cuda_leave(&scope);
+    }
     if (code != CUDA_SUCCESS) {
         put_fence(lane->device, fence);
         usm_cuda_note(lane->device, code);
@@ -177,6 +182,16 @@ static void advance(usm_cuda_lane *lane, uint64_t number)
     }
 }
 
+/* What an event or stream said of the tasks up to the number. An error is the end of all of them. */
+static void take_answer(usm_cuda_lane *lane, CUresult code, uint64_t number)
+{
+    if (code != CUDA_SUCCESS) {
+        usm_cuda_lose(lane->device, code);
+        all_ended(lane);
+    }
+    advance(lane, number);
+}
+
 /* The lane's lock held. */
 static void poll_fences(usm_cuda_lane *lane)
 {
@@ -186,15 +201,11 @@ static void poll_fences(usm_cuda_lane *lane)
         if (is_no_answer(code)) {
             return;
         }
-        usm_cuda_note(lane->device, code);
         lane->first = fence->next;
         if (lane->first == NULL) {
             lane->last = NULL;
         }
-        if (usm_cuda_is_lost(lane->device)) {
-            all_ended(lane);
-        }
-        advance(lane, fence->number);
+        take_answer(lane, code, fence->number);
         put_fence(lane->device, fence);
     }
 }
@@ -205,41 +216,49 @@ static bool is_idle(const usm_cuda_lane *lane)
         lane, atomic_load_explicit(&((usm_cuda_lane *)lane)->submitted, memory_order_acquire));
 }
 
-void usm_cuda_lane_poll(usm_cuda_lane *lane)
+/* Somebody else's capture stands these questions in the relaxed mode alone. */
+static bool look(usm_cuda_lane *lane, usm_cuda_scope *scope)
 {
-    if (is_idle(lane)) {
-        return;
+    if (is_idle(lane) || usm_cuda_enter(lane->device, scope, NULL) != USM_OK) {
+        return false;
     }
+    usm_cuda_relax(scope);
     pthread_mutex_lock(&lane->lock);
     if (usm_cuda_is_lost(lane->device)) {
         all_ended(lane);
     } else {
         poll_fences(lane);
     }
+    return true;
+}
+
+static void look_away(usm_cuda_lane *lane, usm_cuda_scope *scope)
+{
     pthread_mutex_unlock(&lane->lock);
+    usm_cuda_leave(scope);
+}
+
+void usm_cuda_lane_poll(usm_cuda_lane *lane)
+{
+    usm_cuda_scope scope;
+    if (look(lane, &scope)) {
+        look_away(lane, &scope);
+    }
 }
 
 void usm_cuda_lane_settle(usm_cuda_lane *lane)
 {
-    if (is_idle(lane)) {
+    usm_cuda_scope scope;
+    if (!look(lane, &scope)) {
         return;
     }
-    pthread_mutex_lock(&lane->lock);
     uint64_t number = atomic_load_explicit(&lane->submitted, memory_order_acquire);
-    bool fenced = atomic_load_explicit(&lane->fenced, memory_order_relaxed) >= number;
-    if (usm_cuda_is_lost(lane->device)) {
-        all_ended(lane);
-    } else {
-        poll_fences(lane);
-    }
-    if (!fenced && !lane->eager && !usm_cuda_lane_ended(lane, number)) {
+    if (!usm_cuda_lane_ended(lane, number) && !atomic_load(&lane->eager) &&
+        atomic_load_explicit(&lane->fenced, memory_order_relaxed) < number) {
         CUresult code = usm_cuda.cuStreamQuery(lane->stream);
-        usm_cuda_note(lane->device, code);
-        if (usm_cuda_is_lost(lane->device)) {
-            all_ended(lane);
-        } else if (!is_no_answer(code)) {
-            advance(lane, number);
+        if (!is_no_answer(code)) {
+            take_answer(lane, code, number);
         }
     }
-    pthread_mutex_unlock(&lane->lock);
+    look_away(lane, &scope);
 }

@@ -118,6 +118,9 @@ usm_status usm_cuda_open(usm_error *error)
             "update the driver",
             version / 1000, version % 1000 / 10);
     }
+    if (usm_cuda.elapsed_time == NULL) {
+        usm_cuda.elapsed_time = usm_cuda.cuEventElapsedTime;
+    }
     CUresult code = usm_cuda.cuInit(0);
     return code == CUDA_SUCCESS ? USM_OK : refused(code, error);
 }

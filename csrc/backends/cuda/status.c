@@ -47,11 +47,16 @@ bool usm_cuda_is_fatal(CUresult code)
     }
 }
 
-void usm_cuda_note(usm_device *device, CUresult code)
+void usm_cuda_lose(usm_device *device, CUresult code)
 {
     int none = 0;
+    atomic_compare_exchange_strong(&usm_cuda_device_of(device)->lost, &none, (int)code);
+}
+
+void usm_cuda_note(usm_device *device, CUresult code)
+{
     if (USM_UNLIKELY(code != CUDA_SUCCESS) && usm_cuda_is_fatal(code)) {
-        atomic_compare_exchange_strong(&usm_cuda_device_of(device)->lost, &none, (int)code);
+        usm_cuda_lose(device, code);
     }
 }
 

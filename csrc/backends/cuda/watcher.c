@@ -98,12 +98,9 @@ static bool look_after(usm_queue *queue)
         /* What has no fence gets one, so that a queue that is never empty comes to an end of something. */
         for (unsigned i = 0; i < atomic_load_explicit(&native->n_lanes, memory_order_acquire); i++) {
             usm_cuda_lane *lane = &native->lanes[i];
-            usm_cuda_scope scope = {.pushed = false};
-            usm_cuda_relax(&scope);
             if (!atomic_load_explicit(&lane->eager, memory_order_relaxed) && !usm_cuda_lane_is_fenced(lane)) {
                 (void)usm_cuda_lane_fence(lane, atomic_load_explicit(&lane->submitted, memory_order_acquire));
             }
-            usm_cuda_leave(&scope);
         }
         native->idle_ticks = 0;
         return atomic_load(&native->hurried);
