@@ -127,8 +127,23 @@ static usm_device *device_of(usm_device *device, const void *pointer)
     return info.device;
 }
 
+/*
+ * Is this memory that the device shows as kDLOneAPI beside its own view? Only we do that, and its backend knows all of
+ * its memory, so that the ids of others' devices of this type are not mistaken for it.
+ */
+static bool shows(usm_device *device, const void *pointer)
+{
+    usm_pointer_info info = {.device = NULL};
+    usm_registry_lock();
+    usm_context *context = device->context;
+    usm_registry_unlock();
+    return pointer != NULL && context != NULL && device->backend->memory_query != NULL &&
+           device->backend->memory_query(context, pointer, &info, NULL) == USM_OK && info.device == device;
+}
+
 usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer)
 {
+    usm_device *alias = NULL;
     for (int i = 0; i < USM_N_BACKENDS; i++) {
         if (slots[i].report.backend == NULL) {
             continue;
@@ -136,9 +151,14 @@ usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer
         const usm_backend_report *report = usm_backend_start(i);
         for (size_t k = 0; k < report->n_devices; k++) {
             const usm_device_info *info = &report->devices[k]->info;
-            if ((info->dlpack_type == type && info->dlpack_id == id) ||
-                (info->dlpack_oneapi_id == id && type == kDLOneAPI)) {
+            if (info->dlpack_type == type && info->dlpack_id == id) {
                 return report->devices[k];
+            }
+            if (info->dlpack_oneapi_id == id && type == kDLOneAPI) {
+                if (shows(report->devices[k], pointer)) {
+                    return report->devices[k];
+                }
+                alias = alias == NULL ? report->devices[k] : alias;
             }
             if (id == 0 && type != 0 &&
                 (info->dlpack_shared_type == type || info->dlpack_host_type == type)) {
@@ -146,5 +166,5 @@ usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer
             }
         }
     }
-    return NULL;
+    return alias;
 }
