@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 
 LEGACY, PER_THREAD = 1, 2
 SUCCESS, NOT_READY, STREAM_IMPLICIT = 0, 600, 906
@@ -139,7 +140,7 @@ class Driver:
     """One GPU's primary context, which stays retained as long as the process."""
 
     def __init__(self, ordinal: int = 0):
-        self.library = ctypes.CDLL("libcuda.so.1")
+        self.library = ctypes.CDLL(os.environ.get("USMPY_CUDA_LIBRARY", "libcuda.so.1"))
         self.call("cuInit", 0)
         device = ctypes.c_int()
         self.call("cuDeviceGet", ctypes.byref(device), ordinal)
