@@ -47,7 +47,7 @@ def figures(path: pathlib.Path) -> None:
     if not path.is_file():
         print("no figures")
         return
-    for row in json.loads(path.read_text())["rows"]:
+    for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
         peers = ", ".join(f"{name} {show(value)}" for name, value in row["peers"].items())
         ratio = "" if row["ratio"] is None else f"{row['ratio']:.2f}"
         limit = "" if row["limit"] is None else f"<= {row['limit']:.2f}"
@@ -97,7 +97,7 @@ def gpus() -> list[str]:
 
 def write(logs: pathlib.Path, target: pathlib.Path) -> None:
     found = gpus()
-    project = (pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text()
+    project = (pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     usmpy = re.search(r'^version = "(.*)"$', project, re.M)[1]
     lines = [
         "# The last run on a GPU",
@@ -128,7 +128,7 @@ def write(logs: pathlib.Path, target: pathlib.Path) -> None:
         lines += ["", "Skipped, and why:", "", *skips]
     markdown = logs / "bench.md"
     if markdown.is_file():
-        table = markdown.read_text().strip().splitlines()
+        table = markdown.read_text(encoding="utf-8").strip().splitlines()
         lines += [
             "",
             "## Figures",
@@ -140,7 +140,7 @@ def write(logs: pathlib.Path, target: pathlib.Path) -> None:
             "",
             *table,
         ]
-    target.write_text("\n".join(lines) + "\n")
+    target.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{target}: {len(lines)} lines")
 
 

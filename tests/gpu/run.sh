@@ -35,7 +35,7 @@ trap 'rm -rf "$temporary"' EXIT
 logs=${OUT:-$PWD/build/gpu}
 mkdir -p "$logs"
 export CUDA_HOME=${CUDA_HOME:-/usr/local/cuda}
-export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONUTF8=1
 failed=0
 python=${PYTHON:-python3}
 

@@ -24,7 +24,7 @@ def blocks(text: str) -> list[str]:
 
 
 def sections() -> dict[str, list[str]]:
-    first, *others = PAGE.read_text().split("\n## ")
+    first, *others = PAGE.read_text(encoding="utf-8").split("\n## ")
     found = {"": blocks(first)}
     return found | {part.partition("\n")[0]: blocks(part) for part in others}
 

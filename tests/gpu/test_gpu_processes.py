@@ -29,7 +29,11 @@ def test_exit_with_an_export_alive(request, library):
 
 def test_the_report_names_the_driver():
     done = subprocess.run(
-        [sys.executable, "-m", "usmpy"], env=environment(), capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", "import usmpy; print(usmpy.diagnose())"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     assert "cuda:gpu:0" in done.stdout

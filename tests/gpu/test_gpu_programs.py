@@ -164,7 +164,7 @@ def test_the_portable_kernels_of_the_tests_have_the_hosts_bits(device):
 
 def tour_source() -> tuple[str, int]:
     """BLUR and RADIUS of the tour, which itself needs more packages."""
-    tree = ast.parse((ROOT / "docs" / "examples" / "tour.py").read_text())
+    tree = ast.parse((ROOT / "docs" / "examples" / "tour.py").read_text(encoding="utf-8"))
     values = {
         statement.targets[0].id: ast.literal_eval(statement.value)
         for statement in tree.body
