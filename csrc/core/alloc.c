@@ -135,10 +135,33 @@ usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size
     return USM_OK;
 }
 
+/*
+ * Memory of our own that somebody was lent, who may still work on it: it lives on until that has ended. False
+ * where it can go now.
+ */
+static bool lives_on(usm_alloc *alloc)
+{
+    if ((atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) == 0) {
+        return false;
+    }
+    usm_refcount_init(&alloc->refs, 1);
+    bool marked = usm_alloc_put_in_order(alloc, NULL, NULL) == USM_OK && usm_alloc_is_busy(alloc);
+    if (!marked) { /* idle, captured, or destroyed: nothing here could wait for it */
+        atomic_store_explicit(&alloc->hazards.pending, 0, memory_order_relaxed);
+        return false;
+    }
+    return !usm_refcount_down(&alloc->refs); /* the marker may have ended meanwhile */
+}
+
 /* Hazards are empty: every task on the block held a count of it. */
 static void end(usm_alloc *alloc)
 {
     usm_context *context = alloc->context;
+    if (USM_UNLIKELY(usm_alloc_is_busy(alloc)) &&
+        (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0 &&
+        lives_on(alloc)) {
+        return;
+    }
     usm_live_add(USM_LIVE_ALLOC, -1);
     if (USM_UNLIKELY(atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed) != NULL)) {
         usm_hazard_spoil(alloc, NULL);
@@ -189,35 +212,57 @@ void usm_alloc_release_deferred(usm_alloc *alloc)
     usm_deferred_push(&alloc->link.deferred);
 }
 
-void usm_alloc_follows(usm_alloc *alloc, void *stream)
+void usm_alloc_follows(usm_alloc *alloc, usm_device *device, void *stream)
 {
-    alloc->stream = stream;
-    /* Nobody else has seen it yet. Not 0: those who look without a lock must not take it for idle. */
+    alloc->stream_device = device;
+    atomic_store_explicit(&alloc->stream, stream, memory_order_relaxed);
+    /* Not 0: those who look without a lock must not take it for idle. */
     atomic_store_explicit(&alloc->hazards.pending, 1, memory_order_relaxed);
-    atomic_fetch_or_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_release);
+    atomic_store_explicit(&alloc->flags, USM_ALLOC_FOREIGN | USM_ALLOC_UNORDERED, memory_order_release);
 }
 
-/* No task of ours knows of it: what was counted for the stream goes. */
+static bool is_unordered(usm_alloc *alloc)
+{
+    return (atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) != 0;
+}
+
+/* The stream is idle, or its work is a task of ours: what was counted for it goes. */
 static void is_in_order(usm_alloc *alloc)
 {
     uint64_t stripe = usm_stripe_bit(alloc);
     usm_hazard_lock(stripe);
+    atomic_fetch_and_explicit(&alloc->flags, (uint8_t)~USM_ALLOC_UNORDERED, memory_order_release);
     usm_hazard_recount(alloc);
     usm_hazard_unlock(stripe);
-    atomic_fetch_and_explicit(&alloc->flags, (uint8_t)~USM_ALLOC_UNORDERED, memory_order_release);
+}
+
+/* All that is in the stream so far, as a task that accesses the memory. */
+static usm_status mark(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *handle,
+                       usm_error *error)
+{
+    usm_queue *stream;
+    const usm_access access = {alloc, mode};
+    const usm_command command = {.kind = USM_COMMAND_MARKER};
+    const usm_submission submission = {
+        .command = &command, .accesses = &access, .n_accesses = 1, .orders = true};
+    usm_status status = usm_stream_queue(device, handle, &stream, error);
+    if (status == USM_OK) {
+        status = usm_queue_submit(stream, &submission, NULL, error);
+        usm_queue_release(stream);
+    }
+    return status;
 }
 
 usm_status usm_alloc_put_in_order(usm_alloc *alloc, usm_queue *queue, usm_error *error)
 {
-    const usm_backend *backend = alloc->context->backend;
-    usm_device *device = alloc->place->device;
     usm_stream_facts facts;
-    usm_queue *stream;
-    if (queue != NULL && queue->backend == backend &&
-        backend->native_handle(USM_NATIVE_QUEUE, queue) == alloc->stream) {
+    usm_device *device = alloc->stream_device;
+    const usm_backend *backend = device->backend;
+    void *stream = atomic_load_explicit(&alloc->stream, memory_order_relaxed);
+    if (queue != NULL && queue->in_order && usm_queue_stream(queue) == stream && queue->device == device) {
         return USM_OK; /* for others there is still something to be done */
     }
-    usm_status status = backend->stream_inspect(device, alloc->stream, &facts, error);
+    usm_status status = backend->stream_inspect(device, stream, &facts, error);
     if (status != USM_OK) {
         return status;
     }
@@ -227,24 +272,12 @@ usm_status usm_alloc_put_in_order(usm_alloc *alloc, usm_queue *queue, usm_error 
             "the stream %p that this memory came from is being captured into a graph, and other queues cannot "
             "wait for it: work in Queue.from_stream() of that stream, which becomes a part of the graph, or end "
             "the capture first",
-            alloc->stream);
+            stream);
     }
-    if (facts.idle) {
+    /* Two threads may both do this: the second marker changes nothing. */
+    status = facts.idle ? USM_OK : mark(alloc, USM_READ_WRITE, device, stream, error);
+    if (status == USM_OK) {
         is_in_order(alloc);
-        return USM_OK;
-    }
-    status = usm_stream_queue(device, alloc->stream, &stream, error);
-    if (status == USM_OK) {
-        /* Two threads may both do this: the second marker changes nothing. */
-        const usm_access access = {alloc, USM_READ_WRITE};
-        const usm_command command = {.kind = USM_COMMAND_MARKER};
-        const usm_submission submission = {
-            .command = &command, .accesses = &access, .n_accesses = 1, .orders = true};
-        status = usm_queue_submit(stream, &submission, NULL, error);
-        usm_queue_release(stream);
-    }
-    if (status == USM_OK) {
-        atomic_fetch_and_explicit(&alloc->flags, (uint8_t)~USM_ALLOC_UNORDERED, memory_order_release);
     }
     return status;
 }
@@ -264,6 +297,7 @@ static usm_status collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_list 
 void usm_alloc_settle(usm_alloc *alloc)
 {
     usm_wait_list waits;
+    usm_stream_facts facts;
     if (!usm_alloc_is_busy(alloc)) {
         return;
     }
@@ -276,30 +310,63 @@ void usm_alloc_settle(usm_alloc *alloc)
         }
     }
     usm_wait_list_clear(&waits);
+    if (is_unordered(alloc) &&
+        alloc->stream_device->backend->stream_inspect(
+            alloc->stream_device, atomic_load_explicit(&alloc->stream, memory_order_relaxed), &facts, NULL) ==
+            USM_OK &&
+        facts.idle && !facts.capturing) {
+        is_in_order(alloc);
+    }
 }
 
-usm_status usm_alloc_snapshot(usm_alloc *alloc, usm_access_mode mode, usm_wait **out, size_t *count,
-                              usm_error *error)
+usm_status usm_alloc_hand_over(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
+                               usm_wait_poll poll, void *argument, usm_error *error)
 {
     usm_wait_list waits;
-    *out = NULL;
-    *count = 0;
-    usm_status status = usm_alloc_order(alloc, NULL, error);
-    if (status != USM_OK || !usm_alloc_is_busy(alloc)) {
+    usm_status status = USM_OK;
+    usm_alloc_settle(alloc);
+    if (!usm_alloc_is_busy(alloc)) {
+        return USM_OK;
+    }
+    if (is_unordered(alloc) && atomic_load_explicit(&alloc->stream, memory_order_relaxed) != stream) {
+        status = usm_alloc_put_in_order(alloc, NULL, error);
+    }
+    if (status != USM_OK) {
         return status;
     }
     status = collect(alloc, mode, &waits, error);
     if (status == USM_OK && waits.n > 0) {
-        *out = usm_malloc(waits.n * sizeof **out);
-        status =
-            *out != NULL ? USM_OK : usm_error_memory(error, waits.n * sizeof **out, "a list of dependencies");
-        for (size_t i = 0; i < waits.n && status == USM_OK; i++) {
-            (*out)[i] = (usm_wait){usm_event_retain(waits.items[i].event), false};
-            *count = i + 1;
-        }
+        status = usm_stream_follow(device, stream, waits.items, waits.n, poll, argument, error);
     }
     usm_wait_list_clear(&waits);
     return status;
+}
+
+usm_status usm_alloc_lend(usm_alloc *alloc, usm_device *device, void *stream, usm_error *error)
+{
+    uint64_t stripe = usm_stripe_bit(alloc);
+    if (is_unordered(alloc) && atomic_load_explicit(&alloc->stream, memory_order_relaxed) != stream) {
+        usm_status status = usm_alloc_put_in_order(alloc, NULL, error);
+        if (status != USM_OK) {
+            return status;
+        }
+    }
+    usm_hazard_lock(stripe);
+    alloc->stream_device = device;
+    atomic_store_explicit(&alloc->stream, stream, memory_order_relaxed);
+    atomic_fetch_or_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_release);
+    usm_hazard_recount(alloc);
+    usm_hazard_unlock(stripe);
+    return USM_OK;
+}
+
+usm_status usm_alloc_outlast(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
+                             usm_error *error)
+{
+    usm_stream_facts facts;
+    usm_status status = device->backend->stream_inspect(device, stream, &facts, error);
+    return status != USM_OK || facts.idle || facts.capturing ? status
+                                                             : mark(alloc, mode, device, stream, error);
 }
 
 /*

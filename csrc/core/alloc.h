@@ -26,7 +26,7 @@ typedef struct usm_hazards {
 #define USM_ALLOC_ZEROED 1u  /* as it came from the backend; only before its first use */
 #define USM_ALLOC_ENDED 2u   /* a borrow that is over: the memory may be gone */
 #define USM_ALLOC_FOREIGN 4u /* imported: the deleter, if any, releases it */
-/* Imported: work on it may be pending in `stream`, and nothing here waits for that yet. */
+/* Work of others on it may be pending in `stream`, and nothing here waits for that yet. */
 #define USM_ALLOC_UNORDERED 8u
 
 typedef struct usm_alloc {
@@ -42,7 +42,9 @@ typedef struct usm_alloc {
     /* Imported memory: called with owner when the last count is gone; NULL for memory of our own. */
     void (*deleter)(void *owner);
     void *owner;
-    void *stream; /* imported: the producer's, in DLPack's words, where USM_ALLOC_UNORDERED was set */
+    /* Where USM_ALLOC_UNORDERED was set: the stream, in DLPack's words, and the device that it is of. */
+    _Atomic(void *) stream;
+    struct usm_device *stream_device;
     union {
         struct usm_alloc *next_free; /* in the pool */
         usm_deferred deferred;       /* on its way to a thread that may run the deleter */
@@ -65,15 +67,21 @@ usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size
                             usm_error *error);
 
 /*
- * Imported memory on which work may be pending in another library's stream (1 and 2 as in DLPack). Nothing is
- * enqueued yet: the first use of the memory brings the two into order (usm_alloc_order), if it still must.
+ * The producer of memory that was imported just now, and that nobody else has seen, may have work on it in
+ * this stream of the device (1 and 2 as in DLPack). Nothing is enqueued yet: the first use of the memory
+ * brings the two into order (usm_alloc_order), if it still must.
  */
-void usm_alloc_follows(usm_alloc *alloc, void *stream);
+void usm_alloc_follows(usm_alloc *alloc, usm_device *device, void *stream);
 /*
- * Before work of `queue` (NULL: the host, or another stream) touches imported memory: from here on the work
- * that is pending in the producer's stream is a task of ours, which what comes next waits for. Nothing is
- * enqueued where that stream is idle, or is the queue's own. USM_BUFFER where it is being captured into a
- * graph. No lock; does not wait.
+ * From now on others may work on the memory in this stream, for they were lent it: the next use of it comes
+ * behind, in the same way. Memory that is not in order yet is put so first. Any thread, no lock.
+ */
+usm_status usm_alloc_lend(usm_alloc *alloc, usm_device *device, void *stream, usm_error *error);
+/*
+ * Before work of `queue` (NULL: the host, or another stream) touches such memory: from here on the work that
+ * is pending in the stream is a task of ours, which what comes next waits for. Nothing is enqueued where the
+ * stream is idle, or is the queue's own. USM_BUFFER where it is being captured into a graph. No lock; does
+ * not wait.
  */
 usm_status usm_alloc_put_in_order(usm_alloc *alloc, struct usm_queue *queue, usm_error *error);
 
@@ -87,11 +95,17 @@ static inline usm_status usm_alloc_order(usm_alloc *alloc, struct usm_queue *que
 /* Ends what the driver has ended of the work on it: usm_alloc_is_busy is exact then. No lock. */
 void usm_alloc_settle(usm_alloc *alloc);
 /*
- * The tasks that an access must wait for, one count each in a malloc'd array, as order alone. Orders an
- * import first. No lock.
+ * Later work of the stream waits, on the device, for what an access must wait for: usm_stream_follow. Nothing
+ * is enqueued where nothing is pending, or where it is pending in that very stream. No lock, no GIL.
  */
-usm_status usm_alloc_snapshot(usm_alloc *alloc, usm_access_mode mode, USM_GIVES usm_wait **out, size_t *count,
-                              usm_error *error);
+usm_status usm_alloc_hand_over(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
+                               usm_wait_poll poll, void *argument, usm_error *error);
+/*
+ * What is enqueued in the stream at this moment becomes a task of ours that accesses the memory: it stays as
+ * long, and later uses come behind. Nothing where the stream is idle, or is being captured. No lock.
+ */
+usm_status usm_alloc_outlast(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
+                             usm_error *error);
 
 static inline usm_alloc *usm_alloc_retain(USM_KEEPS usm_alloc *alloc)
 {

@@ -26,29 +26,11 @@ typedef struct legacy_export {
     int64_t dims[];
 } legacy_export;
 
-/* The consumer's work on the memory becomes a task of ours, which holds the allocation. */
-static void outlast(usm_alloc *alloc, void *handle)
-{
-    usm_queue *stream;
-    usm_stream_facts facts;
-    const usm_backend *backend = alloc->context->backend;
-    usm_device *device = alloc->place->device;
-    if (backend->stream_inspect(device, handle, &facts, NULL) != USM_OK || facts.capturing || facts.idle ||
-        usm_stream_queue(device, handle, &stream, NULL) != USM_OK) {
-        return; /* destroyed, or part of a graph: nothing here could wait for it */
-    }
-    const usm_access access = {alloc, USM_READ_WRITE};
-    const usm_command command = {.kind = USM_COMMAND_MARKER};
-    const usm_submission submission = {
-        .command = &command, .accesses = &access, .n_accesses = 1, .orders = true};
-    (void)usm_queue_submit(stream, &submission, NULL, NULL);
-    usm_queue_release(stream);
-}
-
 static void let_go(usm_alloc *alloc, void *stream, void *block)
 {
     if (USM_UNLIKELY(stream != NULL)) {
-        outlast(alloc, stream);
+        /* A failure means that the stream was destroyed: nothing here could wait for it. */
+        (void)usm_alloc_outlast(alloc, USM_READ_WRITE, alloc->place->device, stream, NULL);
     }
     free(block);
     usm_live_add(USM_LIVE_EXPORT, -1);

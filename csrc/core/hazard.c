@@ -107,9 +107,12 @@ bool usm_hazard_reserve(usm_alloc *alloc, usm_access_mode mode)
     return true;
 }
 
-static void count_pending(usm_hazards *hazards)
+/* Tasks, and the work of others that no task stands for yet. */
+static void count_pending(usm_alloc *alloc)
 {
-    atomic_store_explicit(&hazards->pending, (hazards->writer != NULL) + hazards->n_readers,
+    usm_hazards *hazards = &alloc->hazards;
+    bool unordered = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_UNORDERED) != 0;
+    atomic_store_explicit(&hazards->pending, (hazards->writer != NULL) + hazards->n_readers + unordered,
                           memory_order_release);
 }
 
@@ -132,7 +135,7 @@ void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, usm_event *event)
     } else {
         hazards->readers[hazards->n_readers++] = usm_event_retain(event);
     }
-    count_pending(hazards);
+    count_pending(alloc);
 }
 
 void usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_failure *failure)
@@ -156,12 +159,12 @@ void usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event,
     } else if ((mode & USM_WRITE) != 0 && !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
         usm_hazard_spoil(alloc, failure);
     }
-    count_pending(hazards);
+    count_pending(alloc);
 }
 
 void usm_hazard_recount(usm_alloc *alloc)
 {
-    count_pending(&alloc->hazards);
+    count_pending(alloc);
 }
 
 void usm_hazard_spoil(usm_alloc *alloc, usm_failure *failure)

@@ -52,7 +52,7 @@ void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, USM_KEEPS usm_eve
  * memory, but for a failure that was delivered before (a refused submission), which leaves it as it was.
  */
 void usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_failure *failure);
-/* Counts anew what is pending, where something else was counted (usm_alloc_follows). */
+/* Counts anew what is pending, after USM_ALLOC_UNORDERED changed. */
 void usm_hazard_recount(usm_alloc *alloc);
 /* The failure of the last write; NULL clears it (the memory was written anew). */
 void usm_hazard_spoil(usm_alloc *alloc, USM_KEEPS usm_failure *failure);

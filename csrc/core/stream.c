@@ -21,6 +21,12 @@ static usm_status no_streams(const usm_device *device, usm_error *error)
                          device->backend->name);
 }
 
+void *usm_queue_stream(const usm_queue *queue)
+{
+    const usm_backend *backend = queue->backend;
+    return backend->stream_inspect == NULL ? NULL : backend->native_handle(USM_NATIVE_QUEUE, queue);
+}
+
 /* The place of streams: that of the default context, which never goes. */
 static usm_status place_of(usm_device *device, usm_place **out, usm_error *error)
 {
@@ -111,11 +117,22 @@ usm_status usm_stream_queue(usm_device *device, void *handle, usm_queue **out, u
     return USM_OK;
 }
 
-/* What has not ended, and the driver's streams can wait for: the rest has ended when this returns. */
-static usm_status wait_for_host(const usm_backend *backend, usm_wait *waits, size_t *n, usm_wait_poll poll,
-                                void *argument, usm_error *error)
+/* The task is in the stream itself: what comes later there comes behind it anyway. */
+static bool is_in_stream(usm_event *event, const usm_device *device, const void *handle)
+{
+    const usm_queue *queue = event->queue;
+    return queue->in_order && queue->device == device && usm_queue_stream(queue) == handle;
+}
+
+/*
+ * What has not ended, is not in the stream, and the driver's streams can wait for: the rest that is not in
+ * the stream has ended when this returns.
+ */
+static usm_status wait_for_host(const usm_device *device, const void *handle, usm_wait *waits, size_t *n,
+                                usm_wait_poll poll, void *argument, usm_error *error)
 {
     size_t kept = 0;
+    const usm_backend *backend = device->backend;
     for (size_t i = 0; i < *n; i++) {
         usm_event *event = waits[i].event;
         if (!usm_event_ended(event) && event->queue->backend->queue_settle != NULL) {
@@ -125,7 +142,9 @@ static usm_status wait_for_host(const usm_backend *backend, usm_wait *waits, siz
             continue;
         }
         if (event->queue->backend == backend && backend->event_in_driver(event)) {
-            waits[kept++] = waits[i];
+            if (!is_in_stream(event, device, handle)) {
+                waits[kept++] = waits[i];
+            }
             continue;
         }
         usm_status status = usm_event_wait_end(event, INT64_MAX, poll, argument, error);
@@ -157,7 +176,7 @@ usm_status usm_stream_follow(usm_device *device, void *handle, const usm_wait *w
     for (size_t i = 0; i < n_waits; i++) {
         left[i] = (usm_wait){waits[i].event, false};
     }
-    status = wait_for_host(backend, left, &n_waits, poll, argument, error);
+    status = wait_for_host(device, handle, left, &n_waits, poll, argument, error);
     if (status == USM_OK && n_waits > 0 && facts.capturing) {
         status = usm_error_set(
             error, USM_BUFFER,
@@ -174,6 +193,28 @@ usm_status usm_stream_follow(usm_device *device, void *handle, const usm_wait *w
         usm_queue_release(stream);
     }
     free(left);
+    return status;
+}
+
+usm_status usm_stream_adopt(usm_device *device, void *handle, usm_keep *keeps, usm_queue **out,
+                            usm_error *error)
+{
+    usm_stream_facts facts;
+    usm_place *place;
+    if (device->backend->stream_inspect == NULL) {
+        return no_streams(device, error);
+    }
+    usm_status status = device->backend->stream_inspect(device, handle, &facts, error);
+    if (status == USM_OK) {
+        status = place_of(device, &place, error);
+    }
+    if (status == USM_OK) {
+        facts.options.foreign = handle;
+        status = usm_queue_create(place, &facts.options, out, error);
+    }
+    if (status == USM_OK) {
+        (*out)->keeps = keeps;
+    }
     return status;
 }
 

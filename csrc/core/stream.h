@@ -37,6 +37,16 @@ usm_status usm_stream_queue(usm_device *device, void *stream, USM_GIVES usm_queu
 usm_status usm_stream_follow(usm_device *device, void *stream, const usm_wait *waits, size_t n_waits,
                              usm_wait_poll poll, void *argument, usm_error *error);
 
+/* The driver's stream of a queue, for others to be ordered with; NULL: the queue has none. */
+void *usm_queue_stream(const usm_queue *queue);
+
+/*
+ * A new queue that enqueues in the stream `handle` of the device, which lives as long as `keeps` (taken over
+ * on success). USM_BUFFER where the device has no streams.
+ */
+usm_status usm_stream_adopt(usm_device *device, void *handle, usm_keep *keeps, USM_GIVES usm_queue **out,
+                            usm_error *error);
+
 /* For core/context.c alone: the queues that a place keeps. */
 void usm_streams_free(usm_place *place);
 

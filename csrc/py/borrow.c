@@ -8,6 +8,7 @@
 #include "deferred.h"
 #include "dlpack.h"
 #include "errors.h"
+#include "stream.h"
 #include "wait.h"
 
 typedef enum phase { FRESH, ENTERED, EXITED } phase;
@@ -23,7 +24,8 @@ typedef struct usmpy_borrow {
 typedef struct usmpy_lend {
     PyObject_HEAD
     usmpy_array *array;
-    PyObject *stream; /* None, a Queue or an Event */
+    PyObject *stream;     /* None, a Queue, an Event or a stream of another library */
+    usmpy_stream foreign; /* handle NULL: it is none of another library's */
     phase phase;
 } usmpy_lend;
 
@@ -105,6 +107,21 @@ static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *
     return array;
 }
 
+/* What has no exchange protocol may still have CUDA's interface, or be a buffer. */
+static usmpy_array *take_in(usmpy_state *state, PyObject *object, const usmpy_type_entry *entry,
+                            PyObject *queue)
+{
+    if (entry->route != USMPY_ROUTE_NONE) {
+        return usmpy_take_in(state, object, queue);
+    }
+    usmpy_array *array = usmpy_array_from_cuda_interface(state, object, queue);
+    if (array != NULL || PyErr_Occurred()) {
+        return array;
+    }
+    return PyObject_CheckBuffer(object) ? (usmpy_array *)usmpy_array_from_buffer(state, object)
+                                        : usmpy_take_in(state, object, queue);
+}
+
 static PyObject *borrow_enter(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -123,10 +140,7 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
         if (entry == NULL) {
             return NULL;
         }
-        /* What has no exchange protocol may still be a buffer. */
-        bool buffer = entry->route == USMPY_ROUTE_NONE && PyObject_CheckBuffer(borrow->object);
-        borrow->array = buffer ? (usmpy_array *)usmpy_array_from_buffer(state, borrow->object)
-                               : usmpy_take_in(state, borrow->object, borrow->queue);
+        borrow->array = take_in(state, borrow->object, entry, borrow->queue);
         if (borrow->array != NULL && borrow->queue != NULL &&
             usmpy_queue_of(borrow->array->queue) != usmpy_queue_of(borrow->queue)) {
             if (check_reach(usmpy_queue_of(borrow->queue), borrow->array) == 0) {
@@ -143,8 +157,9 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
 }
 
 /*
- * An owner without a stream hears of nothing: work on the memory ends here, on the host. One of our own
- * arrays learns by a point in the queue. Either way the borrowed array is over.
+ * The owner's stream waits for our work, on the device. An owner without a stream hears of nothing: work on
+ * the memory ends here, on the host. One of our own arrays learns by a point in the queue. In any case the
+ * borrowed array is over.
  */
 static PyObject *borrow_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -164,7 +179,7 @@ static PyObject *borrow_exit(PyObject *self, PyObject *const *args, Py_ssize_t n
         const usm_access both[] = {{array->alloc, USM_READ_WRITE}, {base, USM_READ_WRITE}};
         status = submit_point(state, usmpy_queue_of(array->queue), USM_COMMAND_MARKER, both, 2, NULL, 0);
     } else {
-        status = usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX);
+        status = usmpy_give_back(state, borrow->object, array);
     }
     atomic_fetch_or_explicit(&array->alloc->flags, USM_ALLOC_ENDED, memory_order_relaxed);
     Py_DECREF(array);
@@ -237,8 +252,8 @@ static PyType_Slot borrow_slots[] = {
      "borrow(x, queue=None)\n--\n\n"
      "Context manager: any library's array, or a buffer, as a USMArray for the length of the\n"
      "block.\n\n"
-     "x: an object with the C exchange table of DLPack or __dlpack__ (DLPack 1.3), or with the\n"
-     "buffer protocol (PEP 3118). queue: a Queue; None is the cached queue of the memory's device.\n"
+     "x: an object with the C exchange table of DLPack or __dlpack__ (DLPack 1.3), with\n"
+     "__cuda_array_interface__, or with the buffer protocol (PEP 3118). queue: a Queue; None is the cached queue of the memory's device.\n"
      "On entry the queue waits for the owner's work; on exit the owner's later work waits for\n"
      "ours, on the device where the owner has streams and on the host where it has none, so that\n"
      "it may change or free the memory right after. After the block the array cannot be used:\n"
@@ -260,31 +275,53 @@ static PyType_Spec borrow_spec = {
     .slots = borrow_slots,
 };
 
+/* What a loan to `stream` is; 0, or -1 with TypeError or BufferError. */
+static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, usmpy_stream *foreign)
+{
+    *foreign = (usmpy_stream){.handle = NULL};
+    if (!usmpy_given(stream) || Py_IS_TYPE(stream, state->queue_type) ||
+        Py_IS_TYPE(stream, state->event_type)) {
+        return 0;
+    }
+    if (!usmpy_has_streams(array->alloc)) {
+        if (PyLong_Check(stream) || PyObject_HasAttr(stream, state->names[USMPY___cuda_stream__])) {
+            PyErr_Format(
+                PyExc_BufferError,
+                "lend(): stream is %R, but memory of backend %s has no such streams; a Queue, an Event or "
+                "None is allowed",
+                stream, array->alloc->context->backend->name);
+        } else {
+            PyErr_Format(PyExc_TypeError, "lend(): stream is a %s; a Queue, an Event or None is allowed here",
+                         Py_TYPE(stream)->tp_name);
+        }
+        return -1;
+    }
+    int found = usmpy_stream_parse(state, stream, foreign);
+    if (found == 0) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "lend(): stream is a %s; a Queue, an Event, a CUDA stream of any library, the address of "
+            "one, or None is allowed",
+            Py_TYPE(stream)->tp_name);
+    }
+    return found > 0 ? 0 : -1;
+}
+
 PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"lend", 1, 1, 0, 0, {USMPY_stream}};
     usmpy_state *state = usmpy_state_of(self);
     PyObject *stream;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &stream) < 0) {
+    usmpy_stream foreign;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &stream) < 0 ||
+        parse_lend(state, (usmpy_array *)self, stream, &foreign) < 0) {
         return NULL;
-    }
-    if (usmpy_given(stream) && !Py_IS_TYPE(stream, state->queue_type) &&
-        !Py_IS_TYPE(stream, state->event_type)) {
-        if (PyLong_Check(stream) || PyObject_HasAttrString(stream, "__cuda_stream__")) {
-            return PyErr_Format(
-                PyExc_BufferError,
-                "lend(): stream is %R, but memory of backend %s has no such streams; a Queue, an Event or "
-                "None is allowed",
-                stream, usmpy_queue_of(((usmpy_array *)self)->queue)->backend->name);
-        }
-        return PyErr_Format(PyExc_TypeError,
-                            "lend(): stream is a %s; a Queue, an Event or None is allowed here",
-                            Py_TYPE(stream)->tp_name);
     }
     usmpy_lend *lend = (usmpy_lend *)state->lend_type->tp_alloc(state->lend_type, 0);
     if (lend != NULL) {
         lend->array = (usmpy_array *)Py_NewRef(self);
         lend->stream = Py_NewRef(stream == NULL ? Py_None : stream);
+        lend->foreign = foreign;
     }
     return (PyObject *)lend;
 }
@@ -306,12 +343,33 @@ static PyObject *lend_enter(PyObject *self, PyObject *unused)
         return NULL;
     }
     int status;
-    if (Py_IS_TYPE(lend->stream, state->queue_type)) {
+    if (lend->foreign.handle != NULL) {
+        usm_device *device = usmpy_stream_device(state, &lend->foreign, access.alloc->place->device);
+        status = device == NULL ? -1
+                                : usmpy_stream_follow_alloc(state, device, lend->foreign.handle, access.alloc,
+                                                            access.mode);
+    } else if (Py_IS_TYPE(lend->stream, state->queue_type)) {
         status = submit_point(state, usmpy_queue_of(lend->stream), USM_COMMAND_BARRIER, &access, 1, NULL, 0);
     } else { /* the host, or work that is already under way and cannot be made to wait */
         status = usmpy_wait_alloc(state, access.alloc, access.mode, INT64_MAX);
     }
     return status < 0 ? NULL : PyLong_FromVoidPtr(lend->array->data);
+}
+
+/* What is in the stream so far is work on the memory: later uses of it come behind. 0 or -1. */
+static int end_in_stream(usmpy_state *state, const usmpy_lend *lend, const usm_access *access)
+{
+    usm_error error;
+    usm_device *device = usmpy_stream_device(state, &lend->foreign, access->alloc->place->device);
+    if (device == NULL) {
+        return -1;
+    }
+    usm_status status = usm_alloc_outlast(access->alloc, access->mode, device, lend->foreign.handle, &error);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
 }
 
 static PyObject *lend_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -326,7 +384,9 @@ static PyObject *lend_exit(PyObject *self, PyObject *const *args, Py_ssize_t nar
         return PyErr_Format(PyExc_RuntimeError, "lend() is not entered");
     }
     lend->phase = EXITED;
-    if (Py_IS_TYPE(lend->stream, state->queue_type)) {
+    if (lend->foreign.handle != NULL) {
+        status = end_in_stream(state, lend, &access);
+    } else if (Py_IS_TYPE(lend->stream, state->queue_type)) {
         status = submit_point(state, usmpy_queue_of(lend->stream), USM_COMMAND_BARRIER, &access, 1, NULL, 0);
     } else if (Py_IS_TYPE(lend->stream, state->event_type)) {
         const usm_wait wait = {((usmpy_event *)lend->stream)->event, true};

@@ -166,5 +166,9 @@ PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
     if (array != NULL || PyErr_Occurred()) {
         return array;
     }
+    array = (PyObject *)usmpy_array_from_cuda_interface(state, object, NULL);
+    if (array != NULL || PyErr_Occurred()) {
+        return array;
+    }
     return PyObject_CheckBuffer(object) ? usmpy_array_from_buffer(state, object) : NULL;
 }

@@ -62,9 +62,11 @@ PyObject *usmpy_copyto(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         status = copy_between(state, (usmpy_array *)dst, (usmpy_array *)src, casting);
     }
     /* Foreign memory is finished with when this returns: its owner knows nothing of our queues. */
-    if (status == 0 && (dst != out[0] || src != out[1])) {
-        status = usmpy_wait_alloc(state, ((usmpy_array *)(dst != out[0] ? dst : src))->alloc, USM_READ_WRITE,
-                                  INT64_MAX);
+    if (status == 0 && dst != out[0]) {
+        status = usmpy_give_back(state, out[0], (usmpy_array *)dst);
+    }
+    if (status == 0 && src != out[1]) {
+        status = usmpy_give_back(state, out[1], (usmpy_array *)src);
     }
     Py_XDECREF(dst);
     Py_XDECREF(src);

@@ -414,8 +414,7 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
         kind = in_place || usmpy_given(out[4]) ? kind : USM_DEVICE;
         result = (PyObject *)usmpy_array_duplicate(state, array, target.queue, kind, dtype, 'K');
         /* A foreign owner may change its memory as soon as this returns. */
-        if (result != NULL && object != out[0] &&
-            usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX) < 0) {
+        if (result != NULL && object != out[0] && usmpy_give_back(state, out[0], array) < 0) {
             Py_CLEAR(result);
         }
     }

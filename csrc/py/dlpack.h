@@ -15,9 +15,20 @@ typedef enum usmpy_route {
     USMPY_ROUTE_LEGACY,    /* __dlpack__(), seen to refuse the keyword */
 } usmpy_route;
 
+/* Where the memory of a type's instances is, as far as they were seen. */
+typedef enum usmpy_where {
+    USMPY_WHERE_UNKNOWN,
+    USMPY_WHERE_HOST, /* without streams, all of them: nobody asks any more */
+    USMPY_WHERE_ASK,  /* on devices with streams, or on both: __dlpack_device__ is asked each time */
+} usmpy_where;
+
 typedef struct usmpy_type_entry {
     usmpy_route route;
+    usmpy_where where;
     bool lazy; /* has is_conj and is_neg: the table may hand out what is not there yet */
+    bool cuda; /* has __cuda_array_interface__ */
+    /* ... and is compiled: asking it for the stream that it works in costs less than an event does. */
+    bool tells_stream;
     const DLPackExchangeAPI *api;
     /*
      * The type's __dlpack__ where that can be called with the object as first argument; borrowed, and valid
@@ -34,8 +45,9 @@ void usmpy_type_cache_destroy(usmpy_type_cache *cache);
  * the next lookup on this thread: `room` is where it lies when it is not in the cache.
  */
 const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *room);
-/* A producer of this type turned out to know the legacy call alone. */
+/* A producer of this type turned out to know the legacy call alone; or where its memory is. */
 void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type);
+void usmpy_type_is_where(usmpy_state *state, PyTypeObject *type, usmpy_where where);
 
 /* A tensor that was taken out of its capsule or came from a table: one of the two pointers, owned. */
 typedef struct usmpy_tensor {
@@ -45,16 +57,43 @@ typedef struct usmpy_tensor {
 
 /* Calls the deleter, keeping a pending exception. */
 void usmpy_tensor_delete(usmpy_tensor *tensor);
+/* What is known of a tensor's origin. */
+typedef struct usmpy_origin {
+    void *stream; /* in which work on it may be pending (core/stream.h); NULL: it is finished, or has none */
+    usm_device *device; /* of the stream */
+    bool trusted; /* from a table, whose producer is compiled: the driver is not asked for its pointer */
+} usmpy_origin;
+
 /*
  * The array over the tensor's memory, on `queue_object` where the memory can be used there in place, else
  * (NULL, or elsewhere) on the cached queue of the device that it is on. Takes the tensor over, also when it
  * fails.
  */
 usmpy_array *usmpy_array_from_tensor(usmpy_state *state, USM_TAKES usmpy_tensor *tensor,
-                                     PyObject *queue_object);
+                                     const usmpy_origin *origin, PyObject *queue_object);
 
 /* x through whatever exchange its type has, where it lies. NULL with an exception. */
 usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object);
+/*
+ * The stream that the owner of x works in at this moment, of memory like the array's, in DLPack's words: its
+ * table's, that of its __cuda_array_interface__, or its own __cuda_stream__. 1; 0 where it does not tell; -1
+ * with an exception.
+ */
+int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, void **stream);
+/*
+ * From here on the owner of x may change or free the memory that was imported as `array`: its stream waits
+ * for work of ours, on the device; where it tells of none, the host does. 0 or -1.
+ */
+int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array);
+
+/*
+ * __cuda_array_interface__ of any object, on `queue_object` as above: NULL without an exception where it has
+ * none.
+ */
+usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *object, PyObject *queue_object);
+/* The stream in it: 1; 0 where it has none or tells of none; -1 with an exception. */
+int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, void **stream);
+
 /*
  * For asarray and operands: DLPack or buffers, where they lie; NULL without an exception for an object that
  * has neither.
@@ -67,6 +106,8 @@ PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object);
 DLDevice usmpy_dlpack_device(usmpy_array *array);
 /* Makes the memory ready for a consumer without a stream. 0 or -1. */
 int usmpy_finish_for_export(usmpy_state *state, usmpy_array *array);
+/* The queue whose stream our table names for the device, borrowed; NULL with BufferError for no device. */
+usm_queue *usmpy_current_queue(usmpy_state *state, DLDevice device);
 
 /* A device= argument of from_dlpack that may be a DLPack pair: new reference to its queue. */
 PyObject *usmpy_queue_from_dlpack_device(usmpy_state *state, PyObject *device);

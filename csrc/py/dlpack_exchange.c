@@ -1,10 +1,12 @@
 /*
- * Our DLPackExchangeAPI (DLPack 1.3): one static table for the process. Its functions synchronise no stream.
- * Memory of the CPU has none, so there they wait for our pending work instead: a CPU consumer gets finished
- * data.
+ * Our DLPackExchangeAPI (DLPack 1.3): one static table for the process. Its functions synchronise no stream
+ * of the consumer's: they bring the memory into order with the stream that current_work_stream names, the one
+ * of the device's cached queue. Memory of the CPU has none, so there they wait for our pending work instead:
+ * a CPU consumer gets finished data.
  */
 #include "dlpack.h"
 #include "errors.h"
+#include "stream.h"
 
 #include <string.h>
 
@@ -20,16 +22,50 @@ static usmpy_array *check_array(PyObject *object)
     return NULL;
 }
 
+usm_queue *usmpy_current_queue(usmpy_state *state, DLDevice device)
+{
+    PyObject *held;
+    PyObject *home =
+        usmpy_home_queue(state, (int32_t)device.device_type, (int32_t)device.device_id, NULL, &held);
+    if (home == NULL) {
+        return NULL;
+    }
+    usm_queue *queue = usmpy_queue_of(home); /* cached queues of default contexts are immortal */
+    Py_XDECREF(held);
+    return queue;
+}
+
+/*
+ * Makes the memory ready. *queue: whose stream the consumer works in, or comes after; NULL where there are no
+ * streams. 0 or -1.
+ */
+static int prepare(usmpy_array *array, DLDevice device, usm_queue **queue)
+{
+    *queue = NULL;
+    if (USM_LIKELY(device.device_type == kDLCPU || !usmpy_has_streams(array->alloc))) {
+        return usmpy_finish_for_export(array->state, array);
+    }
+    *queue = usmpy_current_queue(array->state, device);
+    return *queue == NULL
+               ? -1
+               : usmpy_stream_follow(array->state, (*queue)->device, usm_queue_stream(*queue), array);
+}
+
 static int from_py_object(void *object, DLManagedTensorVersioned **out)
 {
     usmpy_array *array = check_array(object);
+    usm_queue *queue;
     *out = NULL;
-    if (array == NULL || usmpy_finish_for_export(array->state, array) < 0) {
+    if (array == NULL) {
+        return -1;
+    }
+    const DLDevice device = usmpy_dlpack_device(array);
+    if (prepare(array, device, &queue) < 0) {
         return -1;
     }
     usm_view view = usmpy_view(array);
     uint64_t flags = (array->flags & USMPY_WRITABLE) == 0 ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
-    *out = usm_export_versioned(&view, usmpy_dlpack_device(array), flags, NULL);
+    *out = usm_export_versioned(&view, device, flags, queue == NULL ? NULL : usm_queue_stream(queue));
     if (*out == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -51,18 +87,46 @@ static int to_py_object(DLManagedTensorVersioned *tensor, void **out)
         }
         return -1;
     }
-    *out = usmpy_array_from_tensor(state, &owned, NULL);
+    /* Whoever hands it over works in the stream that we name. */
+    const DLDevice device = tensor->dl_tensor.device;
+    usmpy_origin origin = {.stream = NULL};
+    if (device.device_type != kDLCPU) {
+        usm_queue *queue = usmpy_current_queue(state, device);
+        if (queue == NULL) {
+            usmpy_tensor_delete(&owned);
+            return -1;
+        }
+        origin = (usmpy_origin){.stream = usm_queue_stream(queue), .device = queue->device};
+    }
+    *out = usmpy_array_from_tensor(state, &owned, &origin, NULL);
     return *out == NULL ? -1 : 0;
 }
 
+/*
+ * A loan may be worked on in our stream after control came back, and nobody says when that is over: the next
+ * use of the memory elsewhere, and its end, come behind what is in the stream then.
+ */
 static int lend_dltensor(void *object, DLTensor *out)
 {
     usmpy_array *array = check_array(object);
-    if (array == NULL || usmpy_finish_for_export(array->state, array) < 0) {
+    usm_queue *queue;
+    if (array == NULL) {
         return -1;
     }
+    const DLDevice device = usmpy_dlpack_device(array);
+    if (prepare(array, device, &queue) < 0) {
+        return -1;
+    }
+    if (queue != NULL) {
+        usm_error error;
+        usm_status status = usm_alloc_lend(array->alloc, queue->device, usm_queue_stream(queue), &error);
+        if (status != USM_OK) {
+            usmpy_raise(array->state, status, &error);
+            return -1;
+        }
+    }
     usm_view view = usmpy_view(array);
-    usm_dltensor_fill(out, &view, usmpy_dlpack_device(array));
+    usm_dltensor_fill(out, &view, device);
     return 0;
 }
 
@@ -72,10 +136,18 @@ static int current_work_stream(DLDeviceType type, int32_t id, void **out)
     if (type == kDLCPU) {
         return 0;
     }
-    char text[48];
-    PyErr_Format(PyExc_BufferError, "no backend of this process has the DLPack device %s, id %d",
-                 usm_dldevice_text((int32_t)type, text, sizeof text), (int)id);
-    return -1;
+    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    if (state == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "usmpy is not loaded any more");
+        return -1;
+    }
+    usm_queue *queue = usmpy_current_queue(state, (DLDevice){type, id});
+    if (queue == NULL) {
+        return -1;
+    }
+    /* Others enqueue in it from now on: waits for the queue count their work. */
+    *out = queue->backend->stream_inspect == NULL ? NULL : usm_queue_handle(queue);
+    return 0;
 }
 
 /* Pure C, as the header asks: the caller may not hold the GIL. */

@@ -3,6 +3,7 @@
 #include "deferred.h"
 #include "dlpack.h"
 #include "errors.h"
+#include "stream.h"
 #include "wait.h"
 
 #include <limits.h>
@@ -11,10 +12,18 @@ DLDevice usmpy_dlpack_device(usmpy_array *array)
 {
     /* The view that most consumers understand: what the host can read of a CPU-type device is kDLCPU. */
     const usm_device *device = usm_device_root(array->alloc->place->device);
+    const usm_device_info *info = &device->info;
+    usm_kind kind = (usm_kind)array->alloc->kind;
     if (device->type == USM_CPU && usm_alloc_host_reads(array->alloc)) {
         return (DLDevice){kDLCPU, 0};
     }
-    return (DLDevice){(DLDeviceType)device->info.dlpack_type, device->info.dlpack_id};
+    if (kind == USM_SHARED && info->dlpack_shared_type != 0) {
+        return (DLDevice){(DLDeviceType)info->dlpack_shared_type, 0};
+    }
+    if (kind == USM_HOST && info->dlpack_host_type != 0) {
+        return (DLDevice){(DLDeviceType)info->dlpack_host_type, 0};
+    }
+    return (DLDevice){(DLDeviceType)info->dlpack_type, info->dlpack_id};
 }
 
 PyObject *usmpy_array_dlpack_device(PyObject *self, PyObject *unused)
@@ -56,12 +65,12 @@ static void legacy_capsule_destructor(PyObject *capsule)
     }
 }
 
-static PyObject *make_versioned(usmpy_array *array, DLDevice device, uint64_t flags)
+static PyObject *make_versioned(usmpy_array *array, DLDevice device, uint64_t flags, void *stream)
 {
     usm_view view = usmpy_view(array);
     DLManagedTensorVersioned *tensor = usm_export_versioned(
         &view, device, flags | ((array->flags & USMPY_WRITABLE) == 0 ? DLPACK_FLAG_BITMASK_READ_ONLY : 0),
-        NULL);
+        stream);
     if (tensor == NULL) {
         return PyErr_NoMemory();
     }
@@ -72,7 +81,7 @@ static PyObject *make_versioned(usmpy_array *array, DLDevice device, uint64_t fl
     return capsule;
 }
 
-static PyObject *make_legacy(usmpy_array *array, DLDevice device)
+static PyObject *make_legacy(usmpy_array *array, DLDevice device, void *stream)
 {
     if ((array->flags & USMPY_WRITABLE) == 0) {
         PyErr_SetString(
@@ -82,7 +91,7 @@ static PyObject *make_legacy(usmpy_array *array, DLDevice device)
         return NULL;
     }
     usm_view view = usmpy_view(array);
-    DLManagedTensor *tensor = usm_export_legacy(&view, device, NULL);
+    DLManagedTensor *tensor = usm_export_legacy(&view, device, stream);
     if (tensor == NULL) {
         return PyErr_NoMemory();
     }
@@ -110,8 +119,25 @@ static int wants_version(PyObject *max_version)
     return -1;
 }
 
-/* The device asked for; 0, or -1 with TypeError or BufferError. */
-static int wanted_device(usmpy_array *array, PyObject *dl_device, DLDevice *device)
+/* A true view of the memory, beside the first? */
+static bool shows_as(const usmpy_array *array, long type, long id)
+{
+    const usm_device_info *info = &usm_device_root(array->alloc->place->device)->info;
+    if (type == kDLCPU) {
+        return id == 0 && usm_alloc_host_reads(array->alloc);
+    }
+    if (type == kDLOneAPI && info->dlpack_oneapi_id >= 0 && id == info->dlpack_oneapi_id) {
+        return true;
+    }
+    /* What shows as the host's, or as memory of all devices, is still its own device's. */
+    return type == info->dlpack_type && id == info->dlpack_id;
+}
+
+/*
+ * The device asked for; 0, or -1 with TypeError or BufferError. *to_host: the memory cannot be seen there,
+ * but a copy of it can, and `copy` (-1: None) allows one.
+ */
+static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDevice *device, bool *to_host)
 {
     *device = usmpy_dlpack_device(array);
     if (!usmpy_given(dl_device)) {
@@ -132,47 +158,74 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, DLDevice *devi
     int overflow_type, overflow_id;
     long type = PyLong_AsLongAndOverflow(type_object, &overflow_type);
     long id = PyLong_AsLongAndOverflow(id_object, &overflow_id);
-    bool same = overflow_type == 0 && overflow_id == 0 && type == (long)device->device_type &&
-                id == (long)device->device_id;
-    bool host = overflow_type == 0 && overflow_id == 0 && type == kDLCPU && id == 0;
-    if (same) {
+    bool exists = overflow_type == 0 && overflow_id == 0;
+    if (exists && type == (long)device->device_type && id == (long)device->device_id) {
         return 0;
     }
-    if (host && usm_alloc_host_reads(array->alloc)) {
-        *device = (DLDevice){kDLCPU, 0};
-        return 0;
-    }
-    /* What shows as the host's first is still its own device's. */
-    const usm_device_info *info = &usm_device_root(array->alloc->place->device)->info;
-    if (overflow_type == 0 && overflow_id == 0 && type == info->dlpack_type && id == info->dlpack_id) {
-        *device = (DLDevice){(DLDeviceType)info->dlpack_type, info->dlpack_id};
+    *to_host = exists && type == kDLCPU && id == 0 && copy != 0 && !usm_alloc_host_reads(array->alloc);
+    if (*to_host || (exists && shows_as(array, type, id))) {
+        *device = (DLDevice){(DLDeviceType)type, (int32_t)id};
         return 0;
     }
     char own[48];
     PyErr_Format(PyExc_BufferError,
-                 "dl_device is %R; this array's memory is on %s, id %d, and can be seen as no such device",
+                 "dl_device is %R; this array's memory is on %s, id %d, and can be seen as no such device%s",
                  dl_device, usm_dldevice_text((int32_t)device->device_type, own, sizeof own),
-                 (int)device->device_id);
+                 (int)device->device_id,
+                 exists && type == kDLCPU && id == 0 ? " without a copy, and copy=False was given" : "");
     return -1;
 }
 
-/* For a CPU consumer: 1 to wait for pending work, 0 for stream=-1 (no synchronisation),
- * -1 with BufferError. */
-static int wants_wait(PyObject *stream)
+/* What stream= asks for. */
+typedef enum order {
+    ORDER_ERROR = -1,
+    ORDER_NONE,   /* -1: no synchronisation */
+    ORDER_HOST,   /* None, of memory whose consumers have no streams: finished data */
+    ORDER_STREAM, /* work on the memory comes before later work of the stream */
+} order;
+
+/* For a consumer on the CPU, or on a device whose queues are no streams. */
+static order order_without_streams(PyObject *stream)
 {
     if (!usmpy_given(stream)) {
-        return 1;
+        return ORDER_HOST;
     }
     if (PyLong_CheckExact(stream)) {
         int overflow;
         long value = PyLong_AsLongAndOverflow(stream, &overflow);
         if (overflow == 0 && value == -1) {
-            return 0;
+            return ORDER_NONE;
         }
     }
     PyErr_Format(PyExc_BufferError,
                  "stream is %R; memory of the CPU has no streams, so None or -1 is allowed", stream);
-    return -1;
+    return ORDER_ERROR;
+}
+
+/* Array API standard 2024.12, __dlpack__, stream, for CUDA. */
+static order order_of_stream(PyObject *stream, const DLDevice *device, void **handle)
+{
+    if (!usmpy_given(stream)) {
+        *handle = USM_STREAM_LEGACY;
+        return device->device_type == kDLCUDA ? ORDER_STREAM : ORDER_HOST;
+    }
+    if (!PyLong_Check(stream) || PyBool_Check(stream)) {
+        PyErr_Format(PyExc_TypeError,
+                     "stream is a %s; None, -1, 1, 2 or the address of a CUDA stream, an int, is allowed",
+                     Py_TYPE(stream)->tp_name);
+        return ORDER_ERROR;
+    }
+    int overflow;
+    long long value = PyLong_AsLongLongAndOverflow(stream, &overflow);
+    if (overflow != 0 || value < -1 || value == 0) {
+        PyErr_Format(PyExc_ValueError,
+                     "stream is %R; None, -1, 1 (the legacy default stream), 2 (the calling thread's) or the "
+                     "address of a CUDA stream is allowed",
+                     stream);
+        return ORDER_ERROR;
+    }
+    *handle = (void *)(intptr_t)value;
+    return value == -1 ? ORDER_NONE : ORDER_STREAM;
 }
 
 /*
@@ -199,15 +252,35 @@ static bool quick_keywords(usmpy_state *state, PyObject *const *args, PyObject *
     return true;
 }
 
-static PyObject *export_copy(usmpy_state *state, usmpy_array *array, bool versioned, DLDevice device)
+/* Makes the memory ready as the consumer asked. *handle: NULL where its stream is not known. 0 or -1. */
+static int prepare(usmpy_state *state, usmpy_array *array, const DLDevice *device, PyObject *stream,
+                   void **handle)
 {
-    usmpy_array *copy = usmpy_array_duplicate(state, array, array->queue, (usm_kind)array->alloc->kind,
-                                              (usm_dtype)array->dtype, 'K');
-    PyObject *capsule = NULL;
-    /* The copy is work of ours, about which the consumer knows nothing: waited for whatever stream says. */
-    if (copy != NULL && usmpy_finish_for_export(state, copy) == 0) {
-        capsule = versioned ? make_versioned(copy, device, DLPACK_FLAG_BITMASK_IS_COPIED)
-                            : make_legacy(copy, device);
+    bool streams =
+        device->device_type != kDLCPU && device->device_type != kDLOneAPI && usmpy_has_streams(array->alloc);
+    order order = streams ? order_of_stream(stream, device, handle) : order_without_streams(stream);
+    if (order == ORDER_STREAM) {
+        return usmpy_stream_follow(state, array->alloc->place->device, *handle, array);
+    }
+    *handle = NULL;
+    return order == ORDER_HOST ? usmpy_finish_for_export(state, array) : order == ORDER_NONE ? 0 : -1;
+}
+
+/* copy=True, or a copy on the host. It is work of ours, of which a consumer that says -1 knows nothing. */
+static PyObject *export_copy(usmpy_state *state, usmpy_array *array, bool versioned, DLDevice device,
+                             PyObject *stream, bool to_host)
+{
+    void *handle = NULL;
+    PyObject *queue = to_host ? usmpy_host_queue(state) : array->queue, *capsule = NULL;
+    if (queue == NULL) {
+        return NULL;
+    }
+    usm_kind kind = to_host ? USM_DEVICE : (usm_kind)array->alloc->kind;
+    usmpy_array *copy = usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
+    if (copy != NULL && prepare(state, copy, &device, stream, &handle) == 0 &&
+        (handle != NULL || usmpy_finish_for_export(state, copy) == 0)) {
+        capsule = versioned ? make_versioned(copy, device, DLPACK_FLAG_BITMASK_IS_COPIED, handle)
+                            : make_legacy(copy, device, handle);
     }
     Py_XDECREF(copy);
     return capsule;
@@ -221,24 +294,23 @@ PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n
     usmpy_state *state = array->state;
     PyObject *out[4];
     DLDevice device;
+    bool to_host = false;
+    void *handle = NULL;
     if ((kwnames == NULL || nargs != 0 || !quick_keywords(state, args, kwnames, out)) &&
         usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     int versioned = wants_version(out[0]);
-    int copy = versioned < 0 ? -2 : usmpy_given(out[3]) ? usmpy_bool(out[3], 0, "__dlpack__", "copy") : 0;
-    if (copy < 0 || wanted_device(array, out[2], &device) < 0) {
+    int copy = versioned < 0 ? -2 : usmpy_given(out[3]) ? usmpy_bool(out[3], 0, "__dlpack__", "copy") : -1;
+    if (copy == -2 || (copy == -1 && usmpy_given(out[3])) ||
+        wanted_device(array, out[2], copy, &device, &to_host) < 0) {
         return NULL;
     }
-    int wait = wants_wait(out[1]);
-    if (wait < 0) {
+    if (USM_UNLIKELY(copy == 1 || to_host)) {
+        return export_copy(state, array, versioned, device, out[1], to_host);
+    }
+    if (prepare(state, array, &device, out[1], &handle) < 0) {
         return NULL;
     }
-    if (USM_UNLIKELY(copy)) {
-        return export_copy(state, array, versioned, device);
-    }
-    if (wait && usmpy_finish_for_export(state, array) < 0) {
-        return NULL;
-    }
-    return versioned ? make_versioned(array, device, 0) : make_legacy(array, device);
+    return versioned ? make_versioned(array, device, 0, handle) : make_legacy(array, device, handle);
 }

@@ -4,6 +4,7 @@
 #include "dlpack.h"
 #include "errors.h"
 #include "lock.h"
+#include "stream.h"
 #include "wait.h"
 
 #include <string.h>
@@ -41,54 +42,69 @@ void usmpy_tensor_delete(usmpy_tensor *tensor)
     PyErr_Restore(type, value, traceback);
 }
 
-static int refuse_device(const DLDevice *device)
+/* Of memory that nobody asks the driver about: as its type says. */
+static usm_kind kind_of_type(int32_t type)
 {
-    char text[48];
-    PyErr_Format(
-        PyExc_BufferError,
-        "the memory is on DLPack device type %s, id %d, and no backend of this process has such a device; see "
-        "usmpy.diagnose()",
-        usm_dldevice_text((int32_t)device->device_type, text, sizeof text), (int)device->device_id);
-    return -1;
+    return type == kDLCPU || type == kDLCUDAHost ? USM_HOST
+           : type == kDLCUDAManaged              ? USM_SHARED
+                                                 : USM_DEVICE;
 }
 
-/* The cached queue of the device that the memory is on, borrowed or new: *held is what the
- * caller must drop. */
-static PyObject *home_queue(usmpy_state *state, const DLDevice *device, PyObject **held)
-{
-    *held = NULL;
-    if (USM_LIKELY(device->device_type == kDLCPU)) {
-        return usmpy_host_queue(state); /* whatever the id says: a CPU has one */
-    }
-    usm_device *found;
-    Py_BEGIN_ALLOW_THREADS
-        found = usm_device_from_dlpack((int32_t)device->device_type, (int32_t)device->device_id, NULL);
-    Py_END_ALLOW_THREADS
-    if (found == NULL) {
-        refuse_device(device);
-        return NULL;
-    }
-    *held = usmpy_cached_queue(state, found);
-    return *held;
-}
-
-/* Of memory that somebody else allocated, as far as the driver tells. */
-static usm_kind kind_of(const DLTensor *tensor, usm_queue *queue)
+/*
+ * The kind of memory that somebody else allocated, as its driver tells. Where the driver knows all of its
+ * memory, what it does not know is refused, and so is what is not as the producer says.
+ */
+static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_t low, int64_t high,
+                          usm_kind *kind, usm_error *error)
 {
     usm_pointer_info info = {.device = NULL};
-    usm_error error;
-    if (tensor->device.device_type == kDLCPU) {
-        return USM_HOST;
+    bool knows = queue->backend->stream_inspect != NULL;
+    const char *data = usm_dltensor_first(tensor);
+    *kind = kind_of_type((int32_t)tensor->device.device_type);
+    if (queue->backend->memory_query == NULL || low == high) {
+        return USM_OK;
     }
-    if (queue->backend->memory_query == NULL || tensor->data == NULL ||
-        queue->backend->memory_query(queue->context, tensor->data, &info, &error) != USM_OK ||
-        info.device == NULL) {
-        return USM_DEVICE;
+    usm_status status = queue->backend->memory_query(queue->context, data, &info, error);
+    if (status != USM_OK) {
+        if (!knows) {
+            usm_error_clear(error);
+            return USM_OK;
+        }
+        return status;
     }
-    return info.kind;
+    if (info.device != NULL) {
+        *kind = info.kind;
+    }
+    if (!knows) {
+        return USM_OK;
+    }
+    if (info.device == NULL) {
+        return usm_error_set(
+            error, USM_BUFFER,
+            "the tensor's memory is at %p, which the %s driver does not know as memory of its "
+            "own",
+            (const void *)data, queue->backend->name);
+    }
+    uintptr_t first = (uintptr_t)data, base = (uintptr_t)info.base;
+    if (info.size > 0 && (first + (uintptr_t)low < base || first + (uintptr_t)high > base + info.size)) {
+        return usm_error_set(
+            error, USM_BUFFER,
+            "the tensor's elements lie from byte %lld to byte %lld of an allocation of %zu bytes",
+            (long long)(first - base) + (long long)low, (long long)(first - base) + (long long)high,
+            info.size);
+    }
+    if (info.kind == USM_DEVICE && usm_device_root(info.device) != usm_device_root(queue->device)) {
+        return usm_error_set(
+            error, USM_BUFFER,
+            "the producer says that its memory is on device %d, and the driver that %p is on "
+            "device %d",
+            (int)tensor->device.device_id, (const void *)data, (int)info.device->info.dlpack_id);
+    }
+    return USM_OK;
 }
 
-usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, PyObject *queue_object)
+usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, const usmpy_origin *origin,
+                                     PyObject *queue_object)
 {
     const DLTensor *tensor =
         owned->versioned != NULL ? &owned->versioned->dl_tensor : &owned->legacy->dl_tensor;
@@ -103,7 +119,8 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, Py
         usmpy_raise(state, status, &error);
         goto failed;
     }
-    PyObject *queue = home_queue(state, &tensor->device, &held);
+    PyObject *queue = usmpy_home_queue(state, (int32_t)tensor->device.device_type,
+                                       (int32_t)tensor->device.device_id, usm_dltensor_first(tensor), &held);
     if (queue == NULL) {
         goto failed;
     }
@@ -113,10 +130,16 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, Py
     }
     status =
         usm_dltensor_layout(tensor, dtype, usmpy_shape(array), usmpy_strides(array), &low, &high, &error);
+    usm_kind kind = USM_HOST;
+    if (USM_LIKELY(status == USM_OK) && tensor->device.device_type != kDLCPU) {
+        kind = kind_of_type((int32_t)tensor->device.device_type);
+        if (!origin->trusted || usmpy_queue_of(queue)->backend->stream_inspect == NULL) {
+            status = examine(tensor, usmpy_queue_of(queue), low, high, &kind, &error);
+        }
+    }
     if (USM_LIKELY(status == USM_OK)) {
         char *data = usm_dltensor_first(tensor);
         bool versioned = owned->versioned != NULL;
-        usm_kind kind = kind_of(tensor, usmpy_queue_of(queue));
         status = usm_alloc_import(usmpy_queue_of(queue)->place, kind, data + low, (size_t)(high - low),
                                   versioned ? (void *)owned->versioned : owned->legacy,
                                   versioned ? delete_versioned : delete_legacy, &array->alloc, &error);
@@ -125,6 +148,10 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, Py
     if (USM_UNLIKELY(status != USM_OK)) {
         usmpy_raise(state, status, &error);
         goto failed;
+    }
+    if (tensor->device.device_type != kDLCPU && origin->stream != NULL && usmpy_has_streams(array->alloc)) {
+        usm_device *device = origin->device != NULL ? origin->device : array->alloc->place->device;
+        usm_alloc_follows(array->alloc, device, origin->stream);
     }
     if (queue_object != NULL && usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
         queue = queue_object;
@@ -188,7 +215,7 @@ static int consume(PyObject *capsule, usmpy_tensor *tensor)
 }
 
 static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject *producer,
-                                 PyObject *queue_object)
+                                 const usmpy_origin *origin, PyObject *queue_object)
 {
     usmpy_tensor tensor;
     if (USM_UNLIKELY(!PyCapsule_CheckExact(capsule))) {
@@ -207,7 +234,7 @@ static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject
                      major, minor);
         return NULL;
     }
-    return usmpy_array_from_tensor(state, &tensor, queue_object);
+    return usmpy_array_from_tensor(state, &tensor, origin, queue_object);
 }
 
 /*
@@ -252,39 +279,155 @@ static bool arguments_did_not_bind(void)
     return refused;
 }
 
-/* `method` may be NULL: then it is looked up. */
-static usmpy_array *through_method(usmpy_state *state, PyObject *x, usmpy_route route, PyObject *method,
-                                   PyObject *queue_object)
+/* x.__dlpack_device__(): 1; 0 where there is none; -1 with an exception. */
+static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
 {
-    PyObject *capsule = NULL;
-    if (route != USMPY_ROUTE_LEGACY) {
-        PyObject *args[3] = {NULL, x, state->consumer_version};
-        if (USM_LIKELY(method != NULL)) {
-            Py_INCREF(method); /* the call may change the type */
-            capsule = PyObject_Vectorcall(method, args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                                          state->consumer_kwnames);
-            Py_DECREF(method);
-        } else {
-            capsule = PyObject_VectorcallMethod(state->dlpack, args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                                                state->consumer_kwnames);
+    PyObject *method = PyObject_GetAttr(x, state->dlpack_device);
+    if (method == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            return -1;
         }
-        if (USM_UNLIKELY(capsule == NULL)) {
-            if (!PyErr_ExceptionMatches(PyExc_TypeError) || !arguments_did_not_bind()) {
-                return NULL;
-            }
-            PyErr_Clear();
-            usmpy_type_is_legacy(state, Py_TYPE(x));
-        }
+        PyErr_Clear();
+        return 0;
     }
-    if (capsule == NULL) {
-        capsule = PyObject_CallMethodNoArgs(x, state->dlpack);
-        if (capsule == NULL) {
+    PyObject *pair = PyObject_CallNoArgs(method);
+    Py_DECREF(method);
+    if (pair == NULL) {
+        return -1;
+    }
+    int status = -1;
+    if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 && PyLong_Check(PyTuple_GET_ITEM(pair, 0)) &&
+        PyLong_Check(PyTuple_GET_ITEM(pair, 1))) {
+        int overflow;
+        device->device_type = (DLDeviceType)PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(pair, 0), &overflow);
+        device->device_id = (int32_t)PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(pair, 1), &overflow);
+        status = 1;
+    } else {
+        PyErr_Format(PyExc_TypeError, "%s.__dlpack_device__() returned %R; a pair of ints is needed",
+                     Py_TYPE(x)->tp_name, pair);
+    }
+    Py_DECREF(pair);
+    return status;
+}
+
+/*
+ * The stream= of the call, as a new int; NULL for memory without streams, whose producers must not be given
+ * any. Most types have all of their memory on the host, and are asked where it is once; a type that was seen
+ * with other memory is asked each time. 0 or -1.
+ */
+static int choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
+                         PyObject *queue_object, usmpy_origin *origin, PyObject **stream)
+{
+    DLDevice device;
+    PyObject *held;
+    *stream = NULL;
+    int found = ask_device(state, x, &device);
+    if (found <= 0) {
+        return found;
+    }
+    PyObject *home = device.device_type == kDLCPU ? NULL
+                                                  : usmpy_home_queue(state, (int32_t)device.device_type,
+                                                                     (int32_t)device.device_id, NULL, &held);
+    if (home == NULL || usmpy_queue_of(home)->backend->stream_inspect == NULL) {
+        PyErr_Clear(); /* its tensor will be refused, with the reason */
+        if (entry->where == USMPY_WHERE_UNKNOWN) {
+            usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_HOST);
+        }
+        if (home != NULL) {
+            Py_XDECREF(held);
+        }
+        return 0;
+    }
+    if (entry->where != USMPY_WHERE_ASK) {
+        usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_ASK);
+    }
+    usm_queue *queue = usmpy_queue_of(home);
+    if (queue_object != NULL && usmpy_queue_of(queue_object)->device == queue->device) {
+        queue = usmpy_queue_of(queue_object);
+    }
+    *origin = (usmpy_origin){.stream = usm_queue_stream(queue), .device = queue->device};
+    Py_XDECREF(held);
+    /*
+     * In the producer's own stream it has nothing to enqueue, and the order between that and ours is made
+     * when it is needed: an event less, and ours does not become part of a graph that is being captured
+     * there.
+     */
+    if (entry->tells_stream && usmpy_cuda_interface_stream(state, x, &origin->stream) < 0) {
+        return -1;
+    }
+    *stream = PyLong_FromVoidPtr(origin->stream);
+    return *stream == NULL ? -1 : 0;
+}
+
+/* x.__dlpack__(stream=..., max_version=...) with what there is of both; `method` may be NULL. */
+static PyObject *call(usmpy_state *state, PyObject *x, PyObject *method, PyObject *stream, bool versioned)
+{
+    PyObject *args[4] = {NULL, x, stream, state->consumer_version}, *kwnames = state->stream_kwnames;
+    if (USM_LIKELY(stream == NULL)) {
+        args[2] = state->consumer_version;
+        kwnames = versioned ? state->consumer_kwnames : NULL;
+    } else if (!versioned) {
+        kwnames = state->stream_kwname;
+    }
+    size_t flags = 1 | PY_VECTORCALL_ARGUMENTS_OFFSET;
+    return USM_LIKELY(method != NULL) ? PyObject_Vectorcall(method, args + 1, flags, kwnames)
+                                      : PyObject_VectorcallMethod(state->dlpack, args + 1, flags, kwnames);
+}
+
+/* The capsule; NULL with an exception. *stream as of choose_stream. */
+static PyObject *ask_capsule(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry, PyObject *stream,
+                             usmpy_origin *origin)
+{
+    PyObject *capsule;
+    if (entry->route != USMPY_ROUTE_LEGACY) {
+        capsule = call(state, x, entry->method, stream, true);
+        if (USM_LIKELY(capsule != NULL)) {
+            return capsule;
+        }
+        if (!PyErr_ExceptionMatches(PyExc_TypeError) || !arguments_did_not_bind()) {
             return NULL;
         }
+        PyErr_Clear();
+        usmpy_type_is_legacy(state, Py_TYPE(x));
     }
-    usmpy_array *array = from_capsule(state, capsule, x, queue_object);
+    if (stream != NULL) {
+        capsule = call(state, x, NULL, stream, false);
+        if (capsule != NULL || !PyErr_ExceptionMatches(PyExc_TypeError) || !arguments_did_not_bind()) {
+            return capsule;
+        }
+        PyErr_Clear();
+        *origin = (usmpy_origin){.stream = USM_STREAM_LEGACY}; /* what no stream means */
+    }
+    return call(state, x, NULL, NULL, false);
+}
+
+static usmpy_array *through_method(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
+                                   PyObject *queue_object)
+{
+    usmpy_type_entry known = *entry; /* calls may run Python code that changes the cache, and the type */
+    usmpy_origin origin = {.stream = USM_STREAM_LEGACY};
+    PyObject *stream = NULL, *capsule = NULL;
+    Py_XINCREF(known.method);
+    if (USM_LIKELY(known.where == USMPY_WHERE_HOST) ||
+        choose_stream(state, x, &known, queue_object, &origin, &stream) == 0) {
+        capsule = ask_capsule(state, x, &known, stream, &origin);
+    }
+    Py_XDECREF(stream);
+    Py_XDECREF(known.method);
+    if (capsule == NULL) {
+        return NULL;
+    }
+    usmpy_array *array = from_capsule(state, capsule, x, &origin, queue_object);
     if (USM_LIKELY(array != NULL)) {
         Py_DECREF(capsule);
+        if (USM_UNLIKELY(known.where == USMPY_WHERE_HOST && usmpy_has_streams(array->alloc))) {
+            /* The first of its type that is not on the host: it must hear of a stream. */
+            Py_DECREF(array);
+            usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_ASK);
+            known.where = USMPY_WHERE_ASK;
+            known.method = NULL;
+            return through_method(state, x, &known, queue_object);
+        }
         return array;
     }
     PyObject *type, *value, *traceback;
@@ -344,6 +487,41 @@ static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
     return set == 0 ? 0 : -1;
 }
 
+/* The stream that a table names for the device; the driver's NULL is the legacy default stream. 0 or -1. */
+static int table_stream(PyObject *x, const DLPackExchangeAPI *api, const usm_device *device, void **stream)
+{
+    *stream = NULL;
+    if (USM_UNLIKELY(api->current_work_stream((DLDeviceType)device->info.dlpack_type, device->info.dlpack_id,
+                                              stream) != 0)) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without saying why",
+                         Py_TYPE(x)->tp_name);
+        }
+        return -1;
+    }
+    *stream = *stream == NULL ? USM_STREAM_LEGACY : *stream;
+    return 0;
+}
+
+/* Which stream the producer of a tensor from a table works in. 0 or -1. */
+static int ask_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry, const DLTensor *tensor,
+                     usmpy_origin *origin)
+{
+    PyObject *held;
+    PyObject *home = usmpy_home_queue(state, (int32_t)tensor->device.device_type,
+                                      (int32_t)tensor->device.device_id, usm_dltensor_first(tensor), &held);
+    if (home == NULL) {
+        return -1;
+    }
+    usm_device *device = usmpy_queue_of(home)->device;
+    Py_XDECREF(held);
+    if (device->backend->stream_inspect == NULL) {
+        return 0;
+    }
+    origin->device = device;
+    return table_stream(x, entry->api, device, &origin->stream);
+}
+
 static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
                                   PyObject *queue_object)
 {
@@ -365,7 +543,13 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
         usmpy_tensor_delete(&tensor);
         return NULL;
     }
-    return usmpy_array_from_tensor(state, &tensor, queue_object);
+    usmpy_origin origin = {.trusted = true};
+    if (USM_UNLIKELY(tensor.versioned->dl_tensor.device.device_type != kDLCPU) &&
+        ask_table(state, x, entry, &tensor.versioned->dl_tensor, &origin) < 0) {
+        usmpy_tensor_delete(&tensor);
+        return NULL;
+    }
+    return usmpy_array_from_tensor(state, &tensor, &origin, queue_object);
 }
 
 /* No protocol on the type; an object may still carry __dlpack__ itself, as proxies do. */
@@ -381,7 +565,8 @@ static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *
         return NULL;
     }
     Py_DECREF(method);
-    return through_method(state, x, USMPY_ROUTE_VERSIONED, NULL, queue_object);
+    const usmpy_type_entry entry = {.route = USMPY_ROUTE_VERSIONED};
+    return through_method(state, x, &entry, queue_object);
 }
 
 usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object)
@@ -397,10 +582,47 @@ usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_obje
             return through_table(state, x, &room, queue_object);
         case USMPY_ROUTE_VERSIONED:
         case USMPY_ROUTE_LEGACY:
-            return through_method(state, x, entry->route, entry->method, queue_object);
+            return through_method(state, x, entry, queue_object);
         default:
             return through_instance(state, x, queue_object);
     }
+}
+
+int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, void **stream)
+{
+    usmpy_type_entry room;
+    usmpy_stream told;
+    if (!usmpy_has_streams(array->alloc)) {
+        return 0;
+    }
+    const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(x), &room);
+    if (entry == NULL) {
+        return -1;
+    }
+    if (entry->route == USMPY_ROUTE_TABLE) {
+        return table_stream(x, entry->api, array->alloc->place->device, stream) < 0 ? -1 : 1;
+    }
+    int found = usmpy_cuda_interface_stream(state, x, stream);
+    if (found == 0 && PyObject_HasAttr(x, state->names[USMPY___cuda_stream__])) {
+        found = usmpy_stream_parse(state, x, &told);
+        *stream = told.handle;
+    }
+    return found;
+}
+
+int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array)
+{
+    void *stream;
+    if ((atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
+        return 0; /* made of Python's own numbers: nobody else has it */
+    }
+    int found = usmpy_owner_stream(state, x, array, &stream);
+    if (found < 0) {
+        return -1;
+    }
+    return found > 0 ? usmpy_stream_follow_alloc(state, array->alloc->place->device, stream, array->alloc,
+                                                 USM_READ_WRITE)
+                     : usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX);
 }
 
 PyObject *usmpy_queue_from_dlpack_device(usmpy_state *state, PyObject *device)
@@ -417,8 +639,7 @@ PyObject *usmpy_queue_from_dlpack_device(usmpy_state *state, PyObject *device)
                 return PyErr_Format(PyExc_BufferError, "device is %R; no DLPack device has such a type or id",
                                     device);
             }
-            const DLDevice pair = {(DLDeviceType)type, (int32_t)id};
-            PyObject *held, *queue = home_queue(state, &pair, &held);
+            PyObject *held, *queue = usmpy_home_queue(state, (int32_t)type, (int32_t)id, NULL, &held);
             return held != NULL ? held : Py_XNewRef(queue);
         }
         PyErr_Clear();
@@ -430,11 +651,12 @@ PyObject *usmpy_queue_from_dlpack_device(usmpy_state *state, PyObject *device)
 
 /*
  * `array` as the caller wants it: on `queue_object` (NULL: where it is), copied or not (copy: -1 where the
- * caller leaves it open). Takes the array over.
+ * caller leaves it open). x: whose memory it is. Takes the array over.
  */
 static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *queue_object, int copy,
-                              bool foreign)
+                              PyObject *x)
 {
+    bool foreign = !usmpy_is_array(state, x);
     PyObject *queue = queue_object == NULL ? array->queue : queue_object, *result = NULL;
     bool in_place = usm_place_reaches(usmpy_queue_of(queue)->place, array->alloc);
     if (copy != 1 && in_place) {
@@ -450,9 +672,7 @@ static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *
         usm_kind kind = in_place && !foreign ? (usm_kind)array->alloc->kind : USM_DEVICE;
         usmpy_array *duplicate =
             usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
-        /* A foreign producer knows nothing of our queue: it may change its memory as soon as this returns. */
-        if (duplicate != NULL && foreign &&
-            usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX) < 0) {
+        if (duplicate != NULL && foreign && usmpy_give_back(state, x, array) < 0) {
             Py_CLEAR(duplicate);
         }
         result = (PyObject *)duplicate;
@@ -499,7 +719,7 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
         usmpy_array *base = (usmpy_array *)x;
         array = usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
     }
-    PyObject *result = array == NULL ? NULL : place_result(state, array, queue, copy, foreign);
+    PyObject *result = array == NULL ? NULL : place_result(state, array, queue, copy, x);
     Py_XDECREF(queue);
     return result;
 }

@@ -45,10 +45,13 @@ static int intern_names(usmpy_state *state)
     state->sycl_interface = PyUnicode_InternFromString("__sycl_usm_array_interface__");
     state->consumer_version = Py_BuildValue("(ii)", 1, 3);
     state->consumer_kwnames = PyTuple_Pack(1, state->names[USMPY_max_version]);
+    state->stream_kwnames = PyTuple_Pack(2, state->names[USMPY_stream], state->names[USMPY_max_version]);
+    state->stream_kwname = PyTuple_Pack(1, state->names[USMPY_stream]);
     state->queue_objects = PyDict_New();
     return state->dlpack == NULL || state->dlpack_device == NULL || state->exchange_api == NULL ||
                    state->sycl_interface == NULL || state->consumer_version == NULL ||
-                   state->consumer_kwnames == NULL || state->queue_objects == NULL
+                   state->consumer_kwnames == NULL || state->stream_kwnames == NULL ||
+                   state->stream_kwname == NULL || state->queue_objects == NULL
                ? -1
                : 0;
 }
@@ -142,44 +145,49 @@ static int exec(PyObject *module)
 }
 
 /* Every object that the state owns, for traverse and clear alike. */
-#define FOR_EACH_OBJECT(state, X)                                 \
-    do {                                                          \
-        X((state)->device_type);                                  \
-        X((state)->context_type);                                 \
-        X((state)->queue_type);                                   \
-        X((state)->event_type);                                   \
-        X((state)->array_type);                                   \
-        X((state)->flags_type);                                   \
-        X((state)->dtype_type);                                   \
-        X((state)->borrow_type);                                  \
-        X((state)->lend_type);                                    \
-        X((state)->notifier_type);                                \
-        X((state)->program_type);                                 \
-        X((state)->kernel_type);                                  \
-        X((state)->bound_type);                                   \
-        X((state)->range_type);                                   \
-        X((state)->nd_range_type);                                \
-        X((state)->local_type);                                   \
-        X((state)->usm_error);                                    \
-        X((state)->backend_unavailable);                          \
-        X((state)->device_not_found);                             \
-        X((state)->build_error);                                  \
-        X((state)->placement_error);                              \
-        X((state)->dlpack);                                       \
-        X((state)->dlpack_device);                                \
-        X((state)->exchange_api);                                 \
-        X((state)->sycl_interface);                               \
-        X((state)->consumer_version);                             \
-        X((state)->consumer_kwnames);                             \
-        X((state)->queue_objects);                                \
-        X((state)->host_queue);                                   \
-        X((state)->default_queue);                                \
-        for (int usmpy_i = 0; usmpy_i < USM_DTYPES; usmpy_i++) {  \
-            X((state)->dtypes[usmpy_i]);                          \
-        }                                                         \
-        for (int usmpy_i = 0; usmpy_i < USMPY_NAMES; usmpy_i++) { \
-            X((state)->names[usmpy_i]);                           \
-        }                                                         \
+#define FOR_EACH_OBJECT(state, X)                                       \
+    do {                                                                \
+        X((state)->device_type);                                        \
+        X((state)->context_type);                                       \
+        X((state)->queue_type);                                         \
+        X((state)->event_type);                                         \
+        X((state)->array_type);                                         \
+        X((state)->flags_type);                                         \
+        X((state)->dtype_type);                                         \
+        X((state)->borrow_type);                                        \
+        X((state)->lend_type);                                          \
+        X((state)->notifier_type);                                      \
+        X((state)->program_type);                                       \
+        X((state)->kernel_type);                                        \
+        X((state)->bound_type);                                         \
+        X((state)->range_type);                                         \
+        X((state)->nd_range_type);                                      \
+        X((state)->local_type);                                         \
+        X((state)->usm_error);                                          \
+        X((state)->backend_unavailable);                                \
+        X((state)->device_not_found);                                   \
+        X((state)->build_error);                                        \
+        X((state)->placement_error);                                    \
+        X((state)->dlpack);                                             \
+        X((state)->dlpack_device);                                      \
+        X((state)->exchange_api);                                       \
+        X((state)->sycl_interface);                                     \
+        X((state)->consumer_version);                                   \
+        X((state)->consumer_kwnames);                                   \
+        X((state)->stream_kwnames);                                     \
+        X((state)->stream_kwname);                                      \
+        X((state)->queue_objects);                                      \
+        X((state)->host_queue);                                         \
+        X((state)->default_queue);                                      \
+        for (int usmpy_i = 0; usmpy_i < USMPY_CUDA_QUEUES; usmpy_i++) { \
+            X((state)->cuda_queues[usmpy_i]);                           \
+        }                                                               \
+        for (int usmpy_i = 0; usmpy_i < USM_DTYPES; usmpy_i++) {        \
+            X((state)->dtypes[usmpy_i]);                                \
+        }                                                               \
+        for (int usmpy_i = 0; usmpy_i < USMPY_NAMES; usmpy_i++) {       \
+            X((state)->names[usmpy_i]);                                 \
+        }                                                               \
     } while (0)
 
 static int traverse(PyObject *module, visitproc visit, void *arg)

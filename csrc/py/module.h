@@ -27,6 +27,8 @@ struct usmpy_type_cache;
 #define USMPY_SPARE_EVENTS 32
 #endif
 
+#define USMPY_CUDA_QUEUES 16 /* of the first so many devices */
+
 typedef struct usmpy_state {
     PyObject *module; /* borrowed: the module owns this state */
     PyTypeObject *device_type, *context_type, *queue_type, *event_type, *array_type, *flags_type, *dtype_type;
@@ -40,13 +42,16 @@ typedef struct usmpy_state {
     PyObject *names[USMPY_NAMES];
     PyObject *dlpack, *dlpack_device, *exchange_api, *sycl_interface; /* interned attribute names */
     PyObject *consumer_version;                                       /* (1, 3) */
-    PyObject *consumer_kwnames;                                       /* ("max_version",) */
+    PyObject *consumer_kwnames, *stream_kwnames; /* ("max_version",), ("stream", "max_version") */
+    PyObject *stream_kwname;                     /* ("stream",), for producers older than the other */
 
     /* Queue objects of cached queues, by address; immortal queues keep their object (dict, lazily filled). */
     PyObject *queue_objects;
     /* The queue of the host device, where imported host memory lands, and of the default device;
      * NULL until used. */
     PyObject *host_queue, *default_queue;
+    /* The same of CUDA memory, by DLPack's number of the device: what imports are asked for. */
+    PyObject *cuda_queues[USMPY_CUDA_QUEUES];
 
     struct usmpy_type_cache *type_cache;
 

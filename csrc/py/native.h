@@ -2,7 +2,7 @@
 #ifndef USMPY_NATIVE_H
 #define USMPY_NATIVE_H
 
-#include "objects.h"
+#include "array.h"
 
 PyObject *usmpy_device_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
                                    PyObject *kwnames);
@@ -16,6 +16,34 @@ PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssi
 PyObject *usmpy_device_native_handle(PyObject *self, void *unused);
 PyObject *usmpy_context_native_handle(PyObject *self, void *unused);
 PyObject *usmpy_queue_native_handle(PyObject *self, void *unused);
+
+/* What an array over somebody's memory is to be. */
+typedef struct usmpy_claim {
+    void *address;
+    int ndim;
+    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM]; /* strides in elements */
+    usm_dtype dtype;
+    int kind; /* usm_kind; -1: as the driver says */
+    bool writable;
+    bool usm;        /* its producer says that it is unified shared memory, of whatever kind */
+    bool known;      /* memory of this kind of the queue's device: the driver was asked before */
+    PyObject *queue; /* Queue object, borrowed */
+    PyObject *owner; /* kept alive; borrowed; NULL for none */
+} usmpy_claim;
+
+/* Asks the driver about the memory, unless it is known: ValueError for what the claim cannot be. */
+usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim);
+
+/* A number of any size that an address has. 0, or -1 with TypeError or ValueError. */
+int usmpy_parse_address(PyObject *argument, void **address);
+/* A type string of NumPy's, such as "<f4", in this machine's order of bytes. 0, or -1 with BufferError. */
+int usmpy_parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dtype);
+/*
+ * One member of an interface's dict, borrowed; NULL without an exception where it is not there and need not
+ * be. 0, or -1 with BufferError.
+ */
+int usmpy_interface_member(PyObject *dict, const char *interface, const char *name, bool required,
+                           PyObject **out);
 
 /*
  * The array of an object with __sycl_usm_array_interface__: new reference; NULL with an exception, or without

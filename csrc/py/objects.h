@@ -47,6 +47,14 @@ PyObject *usmpy_cached_queue(usmpy_state *state, usm_device *device);
 PyObject *usmpy_host_queue(usmpy_state *state);
 PyObject *usmpy_default_queue(usmpy_state *state);
 
+/*
+ * The cached queue of the device that memory of that DLPack name is on: borrowed, where *held is NULL; else
+ * *held is what the caller must drop. `pointer` tells which device, where several have memory of that name
+ * (NULL: the first). NULL with BufferError where no backend has it.
+ */
+PyObject *usmpy_home_queue(usmpy_state *state, int32_t type, int32_t id, const void *pointer,
+                           PyObject **held);
+
 /* The device= and queue= of creation functions (either may be NULL or None): new reference to the queue. */
 PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue);
 

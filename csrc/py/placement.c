@@ -85,6 +85,49 @@ PyObject *usmpy_default_queue(usmpy_state *state)
     return queue == NULL ? NULL : publish(&state->default_queue, queue);
 }
 
+/*
+ * The device of memory with that name, found without the GIL. Managed and pinned memory have one name for all
+ * devices: only the pointer tells.
+ */
+static usm_device *device_of_memory(int32_t type, int32_t id, const void *pointer)
+{
+    usm_device *device;
+    Py_BEGIN_ALLOW_THREADS
+        device = usm_device_from_dlpack(type, id, pointer);
+    Py_END_ALLOW_THREADS
+    return device;
+}
+
+PyObject *usmpy_home_queue(usmpy_state *state, int32_t type, int32_t id, const void *pointer, PyObject **held)
+{
+    *held = NULL;
+    if (USM_LIKELY(type == kDLCPU)) {
+        return usmpy_host_queue(state); /* whatever the id says: a CPU has one */
+    }
+    bool keeps = type == kDLCUDA && id >= 0 && id < USMPY_CUDA_QUEUES;
+    if (keeps) {
+        PyObject *queue = __atomic_load_n(&state->cuda_queues[id], __ATOMIC_ACQUIRE);
+        if (USM_LIKELY(queue != NULL)) {
+            return queue;
+        }
+    }
+    usm_device *device = device_of_memory(type, id, pointer);
+    if (device == NULL) {
+        char text[48];
+        PyErr_Format(
+            PyExc_BufferError,
+            "the memory is on DLPack device type %s, id %d, and no backend of this process has such a device; "
+            "see usmpy.diagnose()",
+            usm_dldevice_text(type, text, sizeof text), (int)id);
+        return NULL;
+    }
+    if (keeps) {
+        return publish(&state->cuda_queues[id], usmpy_cached_queue(state, device));
+    }
+    *held = usmpy_cached_queue(state, device);
+    return *held;
+}
+
 PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *parameter)
 {
     if (Py_IS_TYPE(placement, state->queue_type)) {

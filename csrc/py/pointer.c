@@ -11,19 +11,6 @@
 
 #include <stdlib.h>
 
-/* What an array over somebody's memory is to be. */
-typedef struct claim {
-    void *address;
-    int ndim;
-    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
-    usm_dtype dtype;
-    int kind; /* usm_kind; -1: as the driver says */
-    bool writable;
-    bool usm;        /* its producer says that it is unified shared memory, of whatever kind */
-    PyObject *queue; /* Queue object, borrowed */
-    PyObject *owner; /* borrowed; NULL for none */
-} claim;
-
 static void release_owner(void *holder)
 {
     if (PyGILState_Check() && !usmpy_is_finalizing()) {
@@ -34,8 +21,7 @@ static void release_owner(void *holder)
     }
 }
 
-/* A number of the driver's, of any size that an address has. 0, or -1 with an exception. */
-static int parse_address(PyObject *argument, void **address)
+int usmpy_parse_address(PyObject *argument, void **address)
 {
     PyObject *number = PyNumber_Index(argument);
     if (number == NULL) {
@@ -54,7 +40,7 @@ static int parse_address(PyObject *argument, void **address)
 }
 
 /* strides= in elements, one for each axis; compact where it is NULL or None. 0 or -1. */
-static int parse_strides(PyObject *argument, claim *claim)
+static int parse_strides(PyObject *argument, usmpy_claim *claim)
 {
     if (!usmpy_given(argument)) {
         usm_layout_compact(claim->ndim, claim->shape, 'C', claim->strides);
@@ -74,7 +60,7 @@ static int parse_strides(PyObject *argument, claim *claim)
 }
 
 /* Bytes that the elements span, from *low to *high relative to the address. */
-static usm_status span(const claim *claim, int64_t *low, int64_t *high, usm_error *error)
+static usm_status span(const usmpy_claim *claim, int64_t *low, int64_t *high, usm_error *error)
 {
     const usm_dtype_info *info = &usm_dtype_table[claim->dtype];
     int64_t size;
@@ -111,7 +97,7 @@ static bool has_kind(const usm_device_info *info, usm_kind kind)
 }
 
 /* The driver knows the memory: it must be what was claimed, all of it, and in reach of the queue. */
-static usm_status check_known(claim *claim, const usm_pointer_info *info, int64_t low, int64_t high,
+static usm_status check_known(usmpy_claim *claim, const usm_pointer_info *info, int64_t low, int64_t high,
                               usm_place **place, usm_error *error)
 {
     const usm_queue *queue = usmpy_queue_of(claim->queue);
@@ -138,7 +124,7 @@ static usm_status check_known(claim *claim, const usm_pointer_info *info, int64_
 }
 
 /* Whose memory is it, and of which kind? *place is where it is. */
-static usm_status identify(claim *claim, int64_t low, int64_t high, usm_place **place, usm_error *error)
+static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_place **place, usm_error *error)
 {
     const usm_queue *queue = usmpy_queue_of(claim->queue);
     usm_pointer_info info = {.device = NULL};
@@ -171,7 +157,7 @@ static usm_status identify(claim *claim, int64_t low, int64_t high, usm_place **
 }
 
 /* Work that others have enqueued on the memory, in the same driver's queue, comes first. */
-static usm_status mark(const claim *claim, usm_alloc *alloc, usm_error *error)
+static usm_status mark(const usmpy_claim *claim, usm_alloc *alloc, usm_error *error)
 {
     usm_queue *queue = usmpy_queue_of(claim->queue);
     const usm_command command = {.kind = USM_COMMAND_MARKER};
@@ -180,14 +166,14 @@ static usm_status mark(const claim *claim, usm_alloc *alloc, usm_error *error)
     return usm_queue_is_shared(queue) ? usm_queue_submit(queue, &submission, NULL, error) : USM_OK;
 }
 
-static PyObject *make(usmpy_state *state, claim *claim)
+usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim)
 {
     int64_t low, high;
     usm_error error;
     usm_place *place = usmpy_queue_of(claim->queue)->place;
     void *holder = NULL;
     usm_status status = span(claim, &low, &high, &error);
-    if (status == USM_OK && high > low) {
+    if (status == USM_OK && high > low && !claim->known) {
         status = identify(claim, low, high, &place, &error);
     }
     if (status != USM_OK) {
@@ -202,7 +188,7 @@ static PyObject *make(usmpy_state *state, claim *claim)
         if (holder == NULL) {
             Py_DECREF(claim->owner);
             Py_DECREF(array);
-            return PyErr_NoMemory();
+            return (usmpy_array *)PyErr_NoMemory();
         }
     }
     status = usm_alloc_import(place, claim->kind >= 0 ? (usm_kind)claim->kind : USM_DEVICE,
@@ -212,7 +198,7 @@ static PyObject *make(usmpy_state *state, claim *claim)
         if (holder != NULL) {
             release_owner(holder);
         }
-    } else {
+    } else if (!claim->known) {
         status = mark(claim, array->alloc, &error);
     }
     if (status != USM_OK) {
@@ -228,7 +214,7 @@ static PyObject *make(usmpy_state *state, claim *claim)
     array->dtype = (uint8_t)claim->dtype;
     array->flags = claim->writable ? USMPY_WRITABLE : 0;
     usmpy_array_finish(array);
-    return (PyObject *)array;
+    return array;
 }
 
 PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -242,7 +228,7 @@ PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssi
                                                USMPY_queue, USMPY_usm_type, USMPY_owner, USMPY_readonly}};
     usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
     PyObject *out[8];
-    claim claim;
+    usmpy_claim claim;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
@@ -255,7 +241,7 @@ PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssi
     claim.dtype = usmpy_default_float(usmpy_queue_of(out[4])->device);
     claim.kind = -1;
     int readonly = usmpy_bool(out[7], 0, "from_pointer", "readonly");
-    if (readonly < 0 || parse_address(out[0], &claim.address) < 0 ||
+    if (readonly < 0 || usmpy_parse_address(out[0], &claim.address) < 0 ||
         (claim.ndim = usmpy_parse_shape(out[1], claim.shape, "shape")) < 0 ||
         (usmpy_given(out[2]) && usmpy_dtype_convert(state, out[2], &claim.dtype) < 0) ||
         (usmpy_given(out[5]) && (claim.kind = usmpy_kind(out[5], -1)) < 0) ||
@@ -263,29 +249,30 @@ PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssi
         return NULL;
     }
     claim.writable = readonly == 0;
-    claim.usm = false;
-    return make(state, &claim);
+    claim.usm = claim.known = false;
+    return (PyObject *)usmpy_array_of_claim(state, &claim);
 }
+
+#define SYCL "__sycl_usm_array_interface__"
 
 /* The members of the interface's dict that matter here. Borrowed from `dict`. */
 typedef struct sycl_interface {
     PyObject *data, *shape, *strides, *offset, *typestr, *object;
 } sycl_interface;
 
-/* One member; NULL without an exception where it is not there and need not be. */
-static int get_member(PyObject *dict, const char *name, bool required, PyObject **out)
+int usmpy_interface_member(PyObject *dict, const char *interface, const char *name, bool required,
+                           PyObject **out)
 {
     PyObject *key = PyUnicode_FromString(name);
     *out = key == NULL ? NULL : PyDict_GetItemWithError(dict, key);
     Py_XDECREF(key);
     if (*out == NULL && required && !PyErr_Occurred()) {
-        PyErr_Format(PyExc_BufferError, "__sycl_usm_array_interface__ has no '%s'", name);
+        PyErr_Format(PyExc_BufferError, "%s has no '%s'", interface, name);
     }
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* A type string of NumPy's, such as "<f4", in this machine's order of bytes. */
-static int parse_typestr(PyObject *typestr, usm_dtype *dtype)
+int usmpy_parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dtype)
 {
     const char *text = PyUnicode_Check(typestr) ? PyUnicode_AsUTF8(typestr) : "";
     if (text == NULL) {
@@ -307,9 +294,9 @@ static int parse_typestr(PyObject *typestr, usm_dtype *dtype)
     if (*dtype == USM_NO_DTYPE) {
         PyErr_Format(
             PyExc_BufferError,
-            "__sycl_usm_array_interface__ has the typestr %R; bool, integers, float16 to float64 and "
-            "complex numbers in native byte order can be taken",
-            typestr);
+            "%s has the typestr %R; bool, integers, float16 to float64 and complex numbers in native byte "
+            "order can be taken",
+            interface, typestr);
         return -1;
     }
     return 0;
@@ -323,11 +310,11 @@ static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
         return usmpy_queue_from(state, object, "syclobj");
     }
     if (!Py_IS_TYPE(object, state->context_type)) {
-        return PyErr_Format(
-            PyExc_BufferError,
-            "__sycl_usm_array_interface__ has a %s as 'syclobj'; a Queue, Device or Context of usmpy, or a filter "
-            "string, can be taken (Queue.from_native makes one of other libraries' queues)",
-            Py_TYPE(object)->tp_name);
+        return PyErr_Format(PyExc_BufferError,
+                            SYCL
+                            " has a %s as 'syclobj'; a Queue, Device or Context of usmpy, or a filter "
+                            "string, can be taken (Queue.from_native makes one of other libraries' queues)",
+                            Py_TYPE(object)->tp_name);
     }
     usm_context *context = ((usmpy_context *)object)->context;
     usm_place *place;
@@ -344,18 +331,17 @@ static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
 }
 
 /* Fills the claim but for the queue and the owner. 0 or -1. */
-static int parse_interface(const sycl_interface *interface, claim *claim)
+static int parse_interface(const sycl_interface *interface, usmpy_claim *claim)
 {
     Py_ssize_t offset = 0;
     PyObject *data = interface->data;
     if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {
-        PyErr_Format(PyExc_BufferError,
-                     "__sycl_usm_array_interface__ has %R as 'data'; (pointer, read-only) is needed", data);
+        PyErr_Format(PyExc_BufferError, SYCL " has %R as 'data'; (pointer, read-only) is needed", data);
         return -1;
     }
     int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
-    if (readonly < 0 || parse_address(PyTuple_GET_ITEM(data, 0), &claim->address) < 0 ||
-        parse_typestr(interface->typestr, &claim->dtype) < 0 ||
+    if (readonly < 0 || usmpy_parse_address(PyTuple_GET_ITEM(data, 0), &claim->address) < 0 ||
+        usmpy_parse_typestr(interface->typestr, SYCL, &claim->dtype) < 0 ||
         (claim->ndim = usmpy_parse_shape(interface->shape, claim->shape, "shape")) < 0 ||
         parse_strides(interface->strides, claim) < 0) {
         return -1;
@@ -368,21 +354,21 @@ static int parse_interface(const sycl_interface *interface, claim *claim)
     }
     int itemsize = usm_dtype_table[claim->dtype].itemsize;
     if (offset < -(PY_SSIZE_T_MAX / itemsize) || offset > PY_SSIZE_T_MAX / itemsize) {
-        PyErr_Format(PyExc_BufferError, "__sycl_usm_array_interface__ has an 'offset' of %zd elements",
-                     offset);
+        PyErr_Format(PyExc_BufferError, SYCL " has an 'offset' of %zd elements", offset);
         return -1;
     }
     claim->address = (void *)((uintptr_t)claim->address + (uintptr_t)(offset * itemsize));
     claim->writable = readonly == 0;
     claim->kind = -1;
     claim->usm = true;
+    claim->known = false;
     return 0;
 }
 
 PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object)
 {
     sycl_interface interface;
-    claim claim;
+    usmpy_claim claim;
     PyObject *dict = PyObject_GetAttr(object, state->sycl_interface);
     if (dict == NULL) {
         if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
@@ -392,21 +378,20 @@ PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object)
     }
     PyObject *array = NULL, *queue = NULL;
     if (!PyDict_Check(dict)) {
-        PyErr_Format(PyExc_BufferError, "__sycl_usm_array_interface__ is a %s; a dict is needed",
-                     Py_TYPE(dict)->tp_name);
-    } else if (get_member(dict, "data", true, &interface.data) == 0 &&
-               get_member(dict, "shape", true, &interface.shape) == 0 &&
-               get_member(dict, "strides", false, &interface.strides) == 0 &&
-               get_member(dict, "offset", false, &interface.offset) == 0 &&
-               get_member(dict, "typestr", true, &interface.typestr) == 0 &&
-               get_member(dict, "syclobj", true, &interface.object) == 0 &&
+        PyErr_Format(PyExc_BufferError, SYCL " is a %s; a dict is needed", Py_TYPE(dict)->tp_name);
+    } else if (usmpy_interface_member(dict, SYCL, "data", true, &interface.data) == 0 &&
+               usmpy_interface_member(dict, SYCL, "shape", true, &interface.shape) == 0 &&
+               usmpy_interface_member(dict, SYCL, "strides", false, &interface.strides) == 0 &&
+               usmpy_interface_member(dict, SYCL, "offset", false, &interface.offset) == 0 &&
+               usmpy_interface_member(dict, SYCL, "typestr", true, &interface.typestr) == 0 &&
+               usmpy_interface_member(dict, SYCL, "syclobj", true, &interface.object) == 0 &&
                parse_interface(&interface, &claim) == 0) {
         queue = queue_of_syclobj(state, interface.object);
     }
     if (queue != NULL) {
         claim.queue = queue;
         claim.owner = object;
-        array = make(state, &claim);
+        array = (PyObject *)usmpy_array_of_claim(state, &claim);
     }
     Py_XDECREF(queue);
     Py_DECREF(dict);

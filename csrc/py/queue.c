@@ -7,6 +7,7 @@
 #include "native.h"
 #include "objects.h"
 #include "queue_submit.h"
+#include "stream.h"
 #include "wait.h"
 
 #include <stddef.h>
@@ -242,6 +243,20 @@ static PyMethodDef queue_methods[] = {
      "of a wrong type, UsmError where it is no queue as far as the driver can tell\n"
      "(CL_INVALID_COMMAND_QUEUE), DeviceNotFound for one on a device that usmpy does not list,\n"
      "BackendUnavailable, MemoryError when memory runs out."},
+    {"from_stream", (PyCFunction)(void (*)(void))usmpy_queue_from_stream,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     "from_stream($type, stream)\n--\n\n"
+     "A queue that enqueues in a CUDA stream of another library, on the device that the stream is of.\n\n"
+     "stream: an object with __cuda_stream__ (cuda.core, PyTorch, CuPy), a stream of CuPy, PyTorch or\n"
+     "Numba, or an int: the address of a stream, 1 (the legacy default stream) or 2 (the calling\n"
+     "thread's). The object is kept alive as long as the stream is used here, and the stream is never\n"
+     "destroyed. Otherwise as from_native; a Queue comes back as it is.\n\n"
+     "Raises TypeError for anything else, ValueError for 0 and a stream of no device's primary context,\n"
+     "UsmError where it is no stream as far as the driver can tell, BackendUnavailable without CUDA."},
+    {"__cuda_stream__", usmpy_queue_cuda_stream, METH_NOARGS,
+     "__cuda_stream__($self)\n--\n\n"
+     "(0, the driver's stream as an int), by which other libraries enqueue here.\n\n"
+     "Raises TypeError where the queue is no CUDA stream."},
     USMPY_METHOD(
         "memcpy", usmpy_queue_memcpy,
         "memcpy($self, dst, src, nbytes=None, *, depends=())\n--\n\n"
@@ -307,11 +322,14 @@ static PyMethodDef queue_methods[] = {
         "earlier work counts.\n\n"
         "Raises the first error of asynchronous work since the last call, once; TimeoutError when the\n"
         "time runs out, ValueError for a negative timeout, TypeError for what is no number."),
-    USMPY_METHOD("wait_for", usmpy_queue_wait_for,
-                 "wait_for($self, other, /)\n--\n\n"
-                 "Make later work in this queue wait for what is in another so far. Does not block.\n\n"
-                 "other: a Queue or an Event. Its failures stay its own.\n\n"
-                 "Raises TypeError for anything else, MemoryError when memory runs out."),
+    USMPY_METHOD(
+        "wait_for", usmpy_queue_wait_for,
+        "wait_for($self, other, /)\n--\n\n"
+        "Make later work in this queue wait for what is in another so far. Does not block.\n\n"
+        "other: a Queue, an Event, or a CUDA stream: an object as from_stream takes it, or an int, of\n"
+        "which 1 and 2 are the default streams of this queue's device. Its failures stay its own.\n\n"
+        "Raises TypeError for anything else, ValueError for the stream 0, BufferError for a stream that\n"
+        "is being captured into a graph, MemoryError when memory runs out."),
     {"__reduce__", queue_reduce, METH_NOARGS,
      "__reduce__($self)\n--\n\n"
      "Pickled by device and properties; the cached queue of a device stays the cached one.\n\n"

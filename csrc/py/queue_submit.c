@@ -7,6 +7,7 @@
 #include "errors.h"
 #include "host_task.h"
 #include "keep.h"
+#include "stream.h"
 
 #include <string.h>
 
@@ -369,8 +370,22 @@ PyObject *usmpy_queue_wait_for(PyObject *self, PyObject *const *args, Py_ssize_t
             (usm_wait){((usmpy_event *)other)->event, false}; /* order, not data: its failure stays its own */
         n = 1;
     } else {
-        return PyErr_Format(PyExc_TypeError, "other is a %s; a Queue or an Event is allowed",
-                            Py_TYPE(other)->tp_name);
+        usmpy_stream stream;
+        int found = usmpy_stream_parse(state, other, &stream);
+        if (found == 0) {
+            PyErr_Format(
+                PyExc_TypeError,
+                "other is a %s; a Queue, an Event, a CUDA stream of any library or the address of one is "
+                "allowed",
+                Py_TYPE(other)->tp_name);
+        }
+        usm_queue *queue =
+            found > 0 ? usmpy_stream_queue(state, &stream, usmpy_queue_of(self)->device) : NULL;
+        if (queue == NULL) {
+            return NULL;
+        }
+        status = usm_queue_snapshot(queue, &waits, &n, &error);
+        usm_queue_release(queue);
     }
     if (status == USM_OK && n > 0) {
         const usm_command command = {.kind = USM_COMMAND_BARRIER};

@@ -71,7 +71,10 @@ static const usmpy_type_entry *read_slot(slot *slot, PyTypeObject *type, uint32_
                  __atomic_load_n(&slot->tag, __ATOMIC_RELAXED) == tag && tag != 0;
     room->api = __atomic_load_n(&slot->entry.api, __ATOMIC_RELAXED);
     room->route = __atomic_load_n(&slot->entry.route, __ATOMIC_RELAXED);
+    room->where = __atomic_load_n(&slot->entry.where, __ATOMIC_RELAXED);
     room->lazy = __atomic_load_n(&slot->entry.lazy, __ATOMIC_RELAXED);
+    room->cuda = __atomic_load_n(&slot->entry.cuda, __ATOMIC_RELAXED);
+    room->tells_stream = __atomic_load_n(&slot->entry.tells_stream, __ATOMIC_RELAXED);
     room->method = NULL;
     atomic_thread_fence(memory_order_acquire);
     bool whole = before % 2 == 0 && __atomic_load_n(&slot->sequence, __ATOMIC_RELAXED) == before;
@@ -90,7 +93,10 @@ static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag
     __atomic_store_n(&slot->tag, tag, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.api, entry->api, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.route, entry->route, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->entry.where, entry->where, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.lazy, entry->lazy, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->entry.cuda, entry->cuda, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->entry.tells_stream, entry->tells_stream, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->sequence, sequence + 2, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&cache->writers);
 }
@@ -162,8 +168,8 @@ static const DLPackExchangeAPI *usable_table(PyObject *capsule)
 
 static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
 {
-    PyObject *table, *method, *lazy;
-    *entry = (usmpy_type_entry){USMPY_ROUTE_NONE, false, NULL, NULL};
+    PyObject *table, *method, *other;
+    *entry = (usmpy_type_entry){.route = USMPY_ROUTE_NONE};
     Py_ssize_t table_at = find_in_mro(type, state->exchange_api, &table);
     Py_ssize_t method_at = table_at == -2 ? -2 : find_in_mro(type, state->dlpack, &method);
     if (method_at == -2) {
@@ -185,15 +191,22 @@ static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *ent
             entry->route = USMPY_ROUTE_TABLE;
         }
     }
+    bool compiled = method != NULL && !PyFunction_Check(method);
     Py_XDECREF(table);
     Py_XDECREF(method);
     if (entry->route == USMPY_ROUTE_TABLE) {
-        if (find_in_mro(type, state->names[USMPY_is_conj], &lazy) == -2) {
+        if (find_in_mro(type, state->names[USMPY_is_conj], &other) == -2) {
             return -1;
         }
-        entry->lazy = lazy != NULL;
-        Py_XDECREF(lazy);
+        entry->lazy = other != NULL;
+        Py_XDECREF(other);
     }
+    if (find_in_mro(type, state->names[USMPY___cuda_array_interface__], &other) == -2) {
+        return -1;
+    }
+    entry->cuda = other != NULL;
+    entry->tells_stream = entry->cuda && compiled && entry->route == USMPY_ROUTE_VERSIONED;
+    Py_XDECREF(other);
     return 0;
 }
 
@@ -227,11 +240,37 @@ const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type
     return room;
 }
 
+/* What is known of the type, to be written anew; false where nothing is. */
+static bool known_entry(usmpy_state *state, PyTypeObject *type, uint32_t *tag, usmpy_type_entry *entry)
+{
+    usmpy_type_entry room;
+    *tag = version_tag(type);
+    const usmpy_type_entry *known = read_slot(slot_of(state->type_cache, type), type, *tag, &room);
+    if (known != NULL) {
+        *entry = *known;
+    }
+    return known != NULL;
+}
+
 void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type)
 {
-    const usmpy_type_entry entry = {USMPY_ROUTE_LEGACY, false, NULL, NULL};
-    uint32_t tag = version_tag(type);
+    usmpy_type_entry entry = {.route = USMPY_ROUTE_NONE};
+    uint32_t tag;
+    known_entry(state, type, &tag, &entry);
     if (tag != 0) {
+        entry.route = USMPY_ROUTE_LEGACY;
+        entry.method = NULL;
+        entry.tells_stream = false;
+        write_slot(state->type_cache, type, tag, &entry);
+    }
+}
+
+void usmpy_type_is_where(usmpy_state *state, PyTypeObject *type, usmpy_where where)
+{
+    usmpy_type_entry entry;
+    uint32_t tag;
+    if (known_entry(state, type, &tag, &entry)) {
+        entry.where = where;
         write_slot(state->type_cache, type, tag, &entry);
     }
 }

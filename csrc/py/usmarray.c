@@ -404,8 +404,8 @@ static PyMethodDef array_methods[] = {
         "to_device", usmpy_array_to_device,
         "to_device($self, device, /, *, stream=None)\n--\n\n"
         "The same elements on another placement (array API standard 2024.12, to_device).\n\n"
-        "device: anything that Device.create_device takes. stream: None, or a Queue in which the copy\n"
-        "is to run. There is no copy where that placement can use the memory in place; the result is\n"
+        "device: anything that Device.create_device takes. stream: None, or a Queue or CUDA stream (as\n"
+        "Queue.wait_for takes it) in which the copy is to run. There is no copy where that placement can use the memory in place; the result is\n"
         "ordered after pending work either way.\n\n"
         "Raises TypeError for arguments of a wrong type, MemoryError when memory runs out, and what\n"
         "Device() raises."),
@@ -443,21 +443,25 @@ static PyMethodDef array_methods[] = {
         "lend", usmpy_array_lend,
         "lend($self, stream=None)\n--\n\n"
         "Context manager that lends the memory to somebody's kernel, and yields its pointer.\n\n"
-        "stream: where that kernel runs: a Queue, an Event that ends with it, or None for the host.\n"
-        "On entry it waits for pending work on the array, on exit later work on the array waits for\n"
-        "it.\n\n"
-        "Raises BufferError for a stream that the memory's backend does not have, TypeError for\n"
-        "anything else."),
+        "stream: where that kernel runs: a Queue, a CUDA stream (as Queue.wait_for takes it), an Event\n"
+        "that ends with it, or None for the host. On entry it waits for pending work on the array, on\n"
+        "exit later work on the array waits for it; a stream does so on the device.\n\n"
+        "Raises BufferError for a stream that the memory's backend does not have, ValueError for the\n"
+        "stream 0, TypeError for anything else."),
     USMPY_METHOD(
         "__dlpack__", usmpy_array_dlpack,
         "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
         "A DLPack capsule (array API standard 2024.12, __dlpack__; DLPack 1.3).\n\n"
-        "stream: the consumer's; for memory of the CPU None, or -1 for no wait. max_version: (major,\n"
-        "minor) that the consumer understands: 1 or more gives 'dltensor_versioned', anything less,\n"
-        "and None, 'dltensor'. dl_device: another true view of the memory, such as (1, 0). copy: True\n"
-        "always copies, False never does, None copies only if it must.\n\n"
-        "Raises BufferError for what cannot be exchanged as asked, TypeError for arguments of a wrong\n"
-        "type, MemoryError when memory runs out, and the error of work on the memory."),
+        "stream: the consumer's. For CUDA memory 1 (also None: the legacy default stream), 2 (the calling\n"
+        "thread's) or the address of a stream, whose later work waits for ours, on the device; -1 for no\n"
+        "order; of managed and pinned memory None gives finished data. For memory of the CPU None, or\n"
+        "-1 for no wait. max_version: (major, minor) that the consumer understands: 1 or more gives\n"
+        "'dltensor_versioned', anything less, and None, 'dltensor'. dl_device: another true view of the\n"
+        "memory, or (1, 0) for a copy on the host. copy: True always copies, False never does, None\n"
+        "copies only if it must.\n\n"
+        "Raises BufferError for what cannot be exchanged as asked, ValueError for a stream that cannot\n"
+        "be, such as 0, TypeError for arguments of a wrong type, MemoryError when memory runs out, and\n"
+        "the error of work on the memory."),
     {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS,
      "__dlpack_device__($self)\n--\n\n"
      "(device type, device id), of the view that most consumers understand (array API standard\n"

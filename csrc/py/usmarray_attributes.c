@@ -173,5 +173,11 @@ PyGetSetDef usmpy_array_getset[] = {
      NULL},
     {"data_ptr", get_data_ptr, NULL,
      "Address of the first element as an int; 0 where there is none. Does not wait for pending work.", NULL},
+    {"__cuda_array_interface__", usmpy_array_cuda_interface, NULL,
+     "A dict with pointer, shape, strides in bytes, type and stream (Numba, CUDA Array Interface, version 3).\n\n"
+     "The stream is None where no work on the memory is pending, else a CUDA stream that a consumer must\n"
+     "come after: that of this array's queue, which has then been made to wait for all of it. Raises\n"
+     "AttributeError where the memory is not CUDA's, and for a dtype that NumPy has no letter for.",
+     NULL},
     {0},
 };

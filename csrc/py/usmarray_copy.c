@@ -3,6 +3,7 @@
 #include "array.h"
 #include "deferred.h"
 #include "errors.h"
+#include "stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -157,7 +158,7 @@ PyObject *usmpy_array_astype(PyObject *self, PyObject *const *args, Py_ssize_t n
 }
 
 /* Later work in `queue` waits for what `after` has so far, and for work on the memory of `array`. 0 or -1. */
-static int order_behind(usmpy_state *state, PyObject *queue, PyObject *after, usmpy_array *array)
+static int order_behind(usmpy_state *state, usm_queue *queue, usm_queue *after, usmpy_array *array)
 {
     const usm_command command = {.kind = USM_COMMAND_BARRIER};
     const usm_access access = {array->alloc, USM_READ};
@@ -166,11 +167,11 @@ static int order_behind(usmpy_state *state, PyObject *queue, PyObject *after, us
     usm_error error;
     usm_status status = USM_OK;
     if (after != NULL) {
-        status = usm_queue_snapshot(usmpy_queue_of(after), &waits, &submission.n_waits, &error);
+        status = usm_queue_snapshot(after, &waits, &submission.n_waits, &error);
         submission.waits = waits;
     }
     if (status == USM_OK) {
-        status = usm_queue_submit(usmpy_queue_of(queue), &submission, NULL, &error);
+        status = usm_queue_submit(queue, &submission, NULL, &error);
     }
     for (size_t i = 0; i < submission.n_waits; i++) {
         usm_event_release(waits[i].event);
@@ -192,18 +193,27 @@ PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
-    if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->queue_type)) {
-        return PyErr_Format(PyExc_TypeError, "stream is a %s; a Queue or None is allowed here",
-                            Py_TYPE(out[1])->tp_name);
+    usmpy_stream stream;
+    int given = usmpy_given(out[1]) ? usmpy_stream_parse(state, out[1], &stream) : 0;
+    if (given < 0 || (given == 0 && usmpy_given(out[1]))) {
+        return given < 0
+                   ? NULL
+                   : PyErr_Format(PyExc_TypeError,
+                                  "stream is a %s; a Queue, a CUDA stream of any library, the address of one "
+                                  "or None is allowed",
+                                  Py_TYPE(out[1])->tp_name);
     }
     usmpy_deferred_poll();
-    PyObject *queue = usmpy_queue_from(state, out[0], "device");
+    PyObject *queue = usmpy_queue_from(state, out[0], "device"), *result;
     if (queue == NULL) {
         return NULL;
     }
     /* As if the copy were made in `stream`: behind what is in it so far, before what comes later. */
-    PyObject *stream = usmpy_given(out[1]) ? out[1] : NULL, *result;
-    if (stream != NULL && order_behind(state, queue, stream, array) < 0) {
+    usm_queue *after = given > 0 ? usmpy_stream_queue(state, &stream, usmpy_queue_of(queue)->device) : NULL;
+    if (given > 0 && (after == NULL || order_behind(state, usmpy_queue_of(queue), after, array) < 0)) {
+        if (after != NULL) {
+            usm_queue_release(after);
+        }
         Py_DECREF(queue);
         return NULL;
     }
@@ -216,8 +226,16 @@ PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_
         result = (PyObject *)usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
     }
     Py_DECREF(queue);
-    if (result != NULL && stream != NULL && order_behind(state, stream, NULL, (usmpy_array *)result) < 0) {
-        Py_CLEAR(result);
+    if (result != NULL && given > 0) {
+        int status = stream.queue != NULL
+                         ? order_behind(state, after, NULL, (usmpy_array *)result)
+                         : usmpy_stream_follow(state, after->device, stream.handle, (usmpy_array *)result);
+        if (status < 0) {
+            Py_CLEAR(result);
+        }
+    }
+    if (after != NULL) {
+        usm_queue_release(after);
     }
     return result;
 }

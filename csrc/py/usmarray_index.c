@@ -302,7 +302,7 @@ int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
             status = usmpy_array_copy_broadcast(state, dst, src, "the value");
             /* Whoever owns a foreign value may change it as soon as this returns. */
             if (status == 0 && !usmpy_is_array(state, value)) {
-                status = usmpy_wait_alloc(state, src->alloc, USM_READ_WRITE, INT64_MAX);
+                status = usmpy_give_back(state, value, src);
             }
             Py_DECREF(src);
         }
