@@ -113,8 +113,7 @@ void usm_backends_fork(usm_fork_phase phase)
     }
 }
 
-/* Of several devices with memory of one name, the one that this memory is of; where nobody can tell,
- * `device`. */
+/* Of several devices with memory of one name, the one that this memory is of; else `device`. */
 static usm_device *device_of(usm_device *device, const void *pointer)
 {
     usm_context *context;

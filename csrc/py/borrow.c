@@ -253,7 +253,8 @@ static PyType_Slot borrow_slots[] = {
      "Context manager: any library's array, or a buffer, as a USMArray for the length of the\n"
      "block.\n\n"
      "x: an object with the C exchange table of DLPack or __dlpack__ (DLPack 1.3), with\n"
-     "__cuda_array_interface__, or with the buffer protocol (PEP 3118). queue: a Queue; None is the cached queue of the memory's device.\n"
+     "__cuda_array_interface__, or with the buffer protocol (PEP 3118). queue: a Queue; None is the\n"
+     "cached queue of the memory's device.\n"
      "On entry the queue waits for the owner's work; on exit the owner's later work waits for\n"
      "ours, on the device where the owner has streams and on the host where it has none, so that\n"
      "it may change or free the memory right after. After the block the array cannot be used:\n"
@@ -344,7 +345,8 @@ static PyObject *lend_enter(PyObject *self, PyObject *unused)
     }
     int status;
     if (lend->foreign.handle != NULL) {
-        usm_device *device = usmpy_stream_device(state, &lend->foreign, access.alloc->place->device);
+        usm_device *device =
+            usmpy_stream_device(state, &lend->foreign, access.alloc->place->device, "stream");
         status = device == NULL ? -1
                                 : usmpy_stream_follow_alloc(state, device, lend->foreign.handle, access.alloc,
                                                             access.mode);
@@ -360,7 +362,7 @@ static PyObject *lend_enter(PyObject *self, PyObject *unused)
 static int end_in_stream(usmpy_state *state, const usmpy_lend *lend, const usm_access *access)
 {
     usm_error error;
-    usm_device *device = usmpy_stream_device(state, &lend->foreign, access->alloc->place->device);
+    usm_device *device = usmpy_stream_device(state, &lend->foreign, access->alloc->place->device, "stream");
     if (device == NULL) {
         return -1;
     }

@@ -65,6 +65,17 @@ typedef struct usmpy_origin {
 } usmpy_origin;
 
 /*
+ * The stream= of a call of x.__dlpack__, as a new int; NULL for memory without streams, whose producers must
+ * not be given any. Most types have all of their memory on the host, and are asked where it is once; a type
+ * that was seen with other memory is asked each time. 0 or -1.
+ */
+int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
+                        PyObject *queue_object, usmpy_origin *origin, PyObject **stream);
+/* Which stream the producer of a tensor from a table works in. 0 or -1. */
+int usmpy_ask_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry, const DLTensor *tensor,
+                    usmpy_origin *origin);
+
+/*
  * The array over the tensor's memory, on `queue_object` where the memory can be used there in place, else
  * (NULL, or elsewhere) on the cached queue of the device that it is on. Takes the tensor over, also when it
  * fails.

@@ -380,7 +380,7 @@ PyObject *usmpy_queue_wait_for(PyObject *self, PyObject *const *args, Py_ssize_t
                 Py_TYPE(other)->tp_name);
         }
         usm_queue *queue =
-            found > 0 ? usmpy_stream_queue(state, &stream, usmpy_queue_of(self)->device) : NULL;
+            found > 0 ? usmpy_stream_queue(state, &stream, usmpy_queue_of(self)->device, "other") : NULL;
         if (queue == NULL) {
             return NULL;
         }

@@ -78,8 +78,7 @@ static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
     return found;
 }
 
-/* Streams older than the protocol. CuPy's name is a common one, so something else of a stream must be there.
- */
+/* Streams older than the protocol. CuPy's name is a common one, so there must be more of a stream. */
 static int by_library(usmpy_state *state, PyObject *object, usmpy_stream *out)
 {
     PyObject *number = attribute(state, object, USMPY_cuda_stream);
@@ -99,8 +98,7 @@ static int by_library(usmpy_state *state, PyObject *object, usmpy_stream *out)
     return told_handle(object, number, out);
 }
 
-/* A device's number: object.device_id, object.device.index or object.device.device_id; -1 where it is none.
- */
+/* A device's number: object.device_id, object.device.index or object.device.device_id; -1 for none. */
 static int told_device(usmpy_state *state, PyObject *object)
 {
     static const usmpy_name names[] = {USMPY_device_id, USMPY_index};
@@ -120,7 +118,7 @@ static int told_device(usmpy_state *state, PyObject *object)
 
 int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
 {
-    *out = (usmpy_stream){NULL, NULL, -1};
+    *out = (usmpy_stream){.device = -1};
     if (Py_IS_TYPE(object, state->queue_type)) {
         out->queue = usmpy_queue_of(object);
         return 1;
@@ -137,6 +135,7 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
             return -1;
         }
         out->handle = (void *)(uintptr_t)value;
+        out->plain = true;
         return 1;
     }
     if (object == Py_None || PyLong_Check(object) || PyFloat_Check(object) || PyUnicode_Check(object) ||
@@ -159,7 +158,8 @@ static usm_status ask_driver(const usm_backend *backend, void *handle, usm_devic
     return status == USM_OK ? usm_device_adopt(backend, facts.device, out, error) : status;
 }
 
-usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise)
+usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,
+                                const char *parameter)
 {
     usm_device *device = NULL;
     usm_error error;
@@ -168,6 +168,13 @@ usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, 
         return stream->queue->device;
     }
     bool has_streams = otherwise != NULL && otherwise->backend->stream_inspect != NULL;
+    if (stream->plain && otherwise != NULL && !has_streams) {
+        return (usm_device *)PyErr_Format(
+            PyExc_TypeError,
+            "%s is an int, but backend %s has no streams; a Queue, an Event or a "
+            "stream object is allowed",
+            parameter, otherwise->backend->name);
+    }
     if (any && stream->device < 0 && has_streams) {
         return otherwise;
     }
@@ -190,14 +197,15 @@ usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, 
     return status == USM_OK ? device : usmpy_raise(state, status, &error);
 }
 
-usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise)
+usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,
+                              const char *parameter)
 {
     usm_queue *queue = NULL;
     usm_error error;
     if (stream->queue != NULL) {
         return usm_queue_retain(stream->queue);
     }
-    usm_device *device = usmpy_stream_device(state, stream, otherwise);
+    usm_device *device = usmpy_stream_device(state, stream, otherwise, parameter);
     if (device == NULL) {
         return NULL;
     }
@@ -267,7 +275,7 @@ PyObject *usmpy_queue_from_stream(PyObject *type, PyObject *const *args, Py_ssiz
     if (stream.queue != NULL) {
         return Py_NewRef(object);
     }
-    usm_device *device = usmpy_stream_device(state, &stream, NULL);
+    usm_device *device = usmpy_stream_device(state, &stream, NULL, "stream");
     usm_keep *keeps = NULL;
     usm_queue *queue;
     usm_error error;

@@ -9,6 +9,7 @@ typedef struct usmpy_stream {
     usm_queue *queue; /* borrowed; NULL for a driver's stream */
     void *handle;
     int device; /* the number that its library gives the device; -1: it does not tell */
+    bool plain; /* it was given as an int */
 } usmpy_stream;
 
 /*
@@ -21,14 +22,15 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out);
 
 /*
  * The device of a driver's stream: what the driver says of a handle, what its library says of 1 and 2, which
- * are streams of every device; else `otherwise`. NULL with an exception.
+ * are streams of every device; else `otherwise`. NULL with an exception: TypeError for an int where
+ * `otherwise` has no streams (`parameter` is what the message calls it).
  */
-usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise);
+usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,
+                                const char *parameter);
 
-/* The queue that stands for it, as of core/stream.h; for a Queue its own. A new count; NULL with an
- * exception. */
-USM_GIVES usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *stream,
-                                        usm_device *otherwise);
+/* The queue that stands for it (core/stream.h); for a Queue its own. A new count; NULL with an exception. */
+USM_GIVES usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,
+                                        const char *parameter);
 
 /*
  * Later work of the driver's stream waits for pending work on the array, on the device (usm_alloc_hand_over).

@@ -405,8 +405,8 @@ static PyMethodDef array_methods[] = {
         "to_device($self, device, /, *, stream=None)\n--\n\n"
         "The same elements on another placement (array API standard 2024.12, to_device).\n\n"
         "device: anything that Device.create_device takes. stream: None, or a Queue or CUDA stream (as\n"
-        "Queue.wait_for takes it) in which the copy is to run. There is no copy where that placement can use the memory in place; the result is\n"
-        "ordered after pending work either way.\n\n"
+        "Queue.wait_for takes it) in which the copy is to run. There is no copy where that placement\n"
+        "can use the memory in place; the result is ordered after pending work either way.\n\n"
         "Raises TypeError for arguments of a wrong type, MemoryError when memory runs out, and what\n"
         "Device() raises."),
     USMPY_METHOD(

@@ -209,7 +209,8 @@ PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_
         return NULL;
     }
     /* As if the copy were made in `stream`: behind what is in it so far, before what comes later. */
-    usm_queue *after = given > 0 ? usmpy_stream_queue(state, &stream, usmpy_queue_of(queue)->device) : NULL;
+    usm_queue *after =
+        given > 0 ? usmpy_stream_queue(state, &stream, usmpy_queue_of(queue)->device, "stream") : NULL;
     if (given > 0 && (after == NULL || order_behind(state, usmpy_queue_of(queue), after, array) < 0)) {
         if (after != NULL) {
             usm_queue_release(after);

@@ -97,7 +97,7 @@ BAD = (
     'array.usm_type == "managed"',
     "array.wait(timeout='1 s')",
     "queue.fill(bytearray(3), 1.5)",
-    "queue.wait_for(1)",
+    "queue.wait_for(1.5)",
     "usmpy.Program('', language='fortran')",
     "queue.submit(print, (), 1)",
     "class Mine(usmpy.USMArray): ...",

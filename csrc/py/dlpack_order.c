@@ -1,0 +1,151 @@
+/* The order between the streams of producers and our queues: what is asked and told, in and back. */
+#include "dlpack.h"
+#include "errors.h"
+#include "stream.h"
+#include "wait.h"
+
+/* x.__dlpack_device__(): 1; 0 where there is none; -1 with an exception. */
+static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
+{
+    PyObject *method = PyObject_GetAttr(x, state->dlpack_device);
+    if (method == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            return -1;
+        }
+        PyErr_Clear();
+        return 0;
+    }
+    PyObject *pair = PyObject_CallNoArgs(method);
+    Py_DECREF(method);
+    if (pair == NULL) {
+        return -1;
+    }
+    int status = -1;
+    if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 && PyLong_Check(PyTuple_GET_ITEM(pair, 0)) &&
+        PyLong_Check(PyTuple_GET_ITEM(pair, 1))) {
+        int overflow;
+        device->device_type = (DLDeviceType)PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(pair, 0), &overflow);
+        device->device_id = (int32_t)PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(pair, 1), &overflow);
+        status = 1;
+    } else {
+        PyErr_Format(PyExc_TypeError, "%s.__dlpack_device__() returned %R; a pair of ints is needed",
+                     Py_TYPE(x)->tp_name, pair);
+    }
+    Py_DECREF(pair);
+    return status;
+}
+
+int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
+                        PyObject *queue_object, usmpy_origin *origin, PyObject **stream)
+{
+    DLDevice device;
+    PyObject *held;
+    *stream = NULL;
+    int found = ask_device(state, x, &device);
+    if (found <= 0) {
+        return found;
+    }
+    PyObject *home = device.device_type == kDLCPU ? NULL
+                                                  : usmpy_home_queue(state, (int32_t)device.device_type,
+                                                                     (int32_t)device.device_id, NULL, &held);
+    if (home == NULL || usmpy_queue_of(home)->backend->stream_inspect == NULL) {
+        PyErr_Clear(); /* its tensor will be refused, with the reason */
+        if (entry->where == USMPY_WHERE_UNKNOWN) {
+            usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_HOST);
+        }
+        if (home != NULL) {
+            Py_XDECREF(held);
+        }
+        return 0;
+    }
+    if (entry->where != USMPY_WHERE_ASK) {
+        usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_ASK);
+    }
+    usm_queue *queue = usmpy_queue_of(home);
+    if (queue_object != NULL && usmpy_queue_of(queue_object)->device == queue->device) {
+        queue = usmpy_queue_of(queue_object);
+    }
+    *origin = (usmpy_origin){.stream = usm_queue_stream(queue), .device = queue->device};
+    Py_XDECREF(held);
+    /*
+     * In the producer's own stream it has nothing to enqueue, and the order between that and ours is made
+     * when it is needed: an event less, and ours does not become part of a graph that is being captured
+     * there.
+     */
+    if (entry->tells_stream && usmpy_cuda_interface_stream(state, x, &origin->stream) < 0) {
+        return -1;
+    }
+    *stream = PyLong_FromVoidPtr(origin->stream);
+    return *stream == NULL ? -1 : 0;
+}
+
+/* The stream that a table names for the device; the driver's NULL is the legacy default stream. 0 or -1. */
+static int table_stream(PyObject *x, const DLPackExchangeAPI *api, const usm_device *device, void **stream)
+{
+    *stream = NULL;
+    if (USM_UNLIKELY(api->current_work_stream((DLDeviceType)device->info.dlpack_type, device->info.dlpack_id,
+                                              stream) != 0)) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without saying why",
+                         Py_TYPE(x)->tp_name);
+        }
+        return -1;
+    }
+    *stream = *stream == NULL ? USM_STREAM_LEGACY : *stream;
+    return 0;
+}
+
+int usmpy_ask_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry, const DLTensor *tensor,
+                    usmpy_origin *origin)
+{
+    PyObject *held;
+    PyObject *home = usmpy_home_queue(state, (int32_t)tensor->device.device_type,
+                                      (int32_t)tensor->device.device_id, usm_dltensor_first(tensor), &held);
+    if (home == NULL) {
+        return -1;
+    }
+    usm_device *device = usmpy_queue_of(home)->device;
+    Py_XDECREF(held);
+    if (device->backend->stream_inspect == NULL) {
+        return 0;
+    }
+    origin->device = device;
+    return table_stream(x, entry->api, device, &origin->stream);
+}
+
+int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, void **stream)
+{
+    usmpy_type_entry room;
+    usmpy_stream told;
+    if (!usmpy_has_streams(array->alloc)) {
+        return 0;
+    }
+    const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(x), &room);
+    if (entry == NULL) {
+        return -1;
+    }
+    if (entry->route == USMPY_ROUTE_TABLE) {
+        return table_stream(x, entry->api, array->alloc->place->device, stream) < 0 ? -1 : 1;
+    }
+    int found = usmpy_cuda_interface_stream(state, x, stream);
+    if (found == 0 && PyObject_HasAttr(x, state->names[USMPY___cuda_stream__])) {
+        found = usmpy_stream_parse(state, x, &told);
+        *stream = told.handle;
+    }
+    return found;
+}
+
+int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array)
+{
+    void *stream;
+    if ((atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
+        return 0; /* made of Python's own numbers: nobody else has it */
+    }
+    int found = usmpy_owner_stream(state, x, array, &stream);
+    if (found < 0) {
+        return -1;
+    }
+    return found > 0 ? usmpy_stream_follow_alloc(state, array->alloc->place->device, stream, array->alloc,
+                                                 USM_READ_WRITE)
+                     : usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX);
+}
