@@ -5,16 +5,58 @@ USMPY_REQUIRE_GPU=1: a GPU or a library that is missing is a failure.
 
 from __future__ import annotations
 
+import faulthandler
+import gc
 import importlib
 import os
+import time
 
 import gpu_peers
 import pytest
 from gpu_driver import LATE, LATE_COPY_PARAMETERS, LATE_PARAMETERS, Driver
 
 import usmpy
+from usmpy import _core
 
 REQUIRED = os.environ.get("USMPY_REQUIRE_GPU") == "1"
+
+
+# A GPU is lent for minutes: whoever hangs with Python's lock held ends after so long, with all stacks.
+HANG_SECONDS = 100
+STDERR = os.dup(2)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logstart(nodeid):
+    if "tests/gpu/" in nodeid:
+        faulthandler.dump_traceback_later(HANG_SECONDS, exit=True, file=STDERR)
+
+
+_unsettled: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _settled(request, gpus):
+    """As in tests/conftest.py, with less patience: a test ends with as many core objects as it began with."""
+    for gpu in gpus:
+        _ = gpu.queue
+    usmpy.empty(0)
+    usmpy.Device("host:cpu:0").queue.wait()
+    gc.collect()
+    before = _core._live_counts()
+    yield
+    if getattr(request.node, "failed", False):
+        return  # its traceback holds its frames
+    request.node.funcargs.clear()
+    gc.collect()
+    deadline = time.monotonic() + (2 if len(_unsettled) < 10 else 0.1)
+    while (after := _core._live_counts()) != before and time.monotonic() < deadline:
+        time.sleep(0.005)
+        gc.collect()
+    if after != before:
+        _unsettled.append(request.node.name)
+        changed = {name: (before[name], n) for name, n in after.items() if n != before[name]}
+        pytest.fail(f"core objects that this test left behind, before and after: {changed}")
 
 
 def absent(reason: str):

@@ -78,12 +78,20 @@ if [ -d "$temporary/testing" ]; then
     cp "$temporary"/testing/usmpy/_core*.so usmpy/  # in place: the tests name the tree's own package
 fi
 
-# $1: name of the log; $2: seconds at most; the rest: arguments of pytest.
+# Workers survive a test that ends its process, and share the GPU well.
+workers() {
+    if "$python" -c 'import xdist' 2> "$logs/xdist.log"; then
+        echo "-n $1 --dist loadfile"
+    fi
+}
+
+# $1: name of the log; $2: seconds at most; $3: workers; the rest: arguments of pytest.
 run_pytest() {
-    local name=$1 limit=$2
-    shift 2
+    local name=$1 limit=$2 n=$3
+    shift 3
+    # shellcheck disable=SC2046
     timeout -k 10 "$limit" "$python" -m pytest -q -p no:cacheprovider --color=no --tb=short -rfE \
-        --junitxml="$logs/$name.xml" "$@" > "$logs/$name.log" 2>&1
+        --timeout=80 $(workers "$n") --junitxml="$logs/$name.xml" "$@" > "$logs/$name.log" 2>&1
     local code=$?
     grep -E "^(FAILED|ERROR) " "$logs/$name.log" | cut -c1-230 | head -40
     tail -n 1 "$logs/$name.log" | cut -c1-200
@@ -101,18 +109,18 @@ run_pytest() {
 if wanted tests; then
     step "tests/gpu"
     # The driver itself, by name: no driver in software takes its place.
-    USMPY_REQUIRE_GPU=1 USMPY_CUDA_LIBRARY=libcuda.so.1 run_pytest gpu 270 tests/gpu ${select:+-k "$select"}
+    USMPY_REQUIRE_GPU=1 USMPY_CUDA_LIBRARY=libcuda.so.1 run_pytest gpu 270 4 tests/gpu ${select:+-k "$select"}
 fi
 if wanted cts; then
     step "tests/cts on the GPU"
-    USMPY_CUDA_LIBRARY=libcuda.so.1 run_pytest cts 240 tests/cts \
+    USMPY_CUDA_LIBRARY=libcuda.so.1 run_pytest cts 240 8 tests/cts \
         -k "cuda${select:+ and ($select)}"
 fi
 if wanted opencl; then
     step "tests/cts on NVIDIA's OpenCL"
-    USMPY_TEST_OPENCL=NVIDIA run_pytest opencl-nvidia 200 tests/cts ${select:+-k "$select"}
+    USMPY_TEST_OPENCL=NVIDIA run_pytest opencl-nvidia 200 6 tests/cts ${select:+-k "$select"}
     step "tests/cts on PoCL"
-    run_pytest opencl-pocl 200 tests/cts -k "opencl-pocl${select:+ and ($select)}"
+    run_pytest opencl-pocl 200 6 tests/cts -k "opencl-pocl${select:+ and ($select)}"
 fi
 if wanted bench; then
     step "benchmarks"
