@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import os
 import pathlib
+import warnings
 from typing import Any
 
 import numpy as np
@@ -237,5 +238,6 @@ def import_numba_cuda():
 
 def import_all() -> None:
     for peer in PEERS.values():
-        with contextlib.suppress(ImportError):
+        with contextlib.suppress(ImportError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about things of their own
             import_numba_cuda() if peer is Numba else importlib.import_module(peer.module)
