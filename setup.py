@@ -9,6 +9,7 @@ USMPY_CFLAGS      more compiler options, such as -fsanitize=address
 USMPY_LDFLAGS     more linker options
 DLPACK_INCLUDE    the folder that holds dlpack/dlpack.h
 CUDA_INCLUDE      the folder that holds cuda.h; without that header the CUDA backend is left out
+LEVEL_ZERO_INCLUDE  the folder that holds level_zero/ze_api.h; without that header that backend is left out
 OPENCL_INCLUDE    the folder that holds CL/cl.h; without that header the OpenCL backend is left out
 """
 
@@ -113,6 +114,18 @@ def find_cuda():
     return None
 
 
+def find_level_zero():
+    """The folder of level_zero/ze_api.h: LEVEL_ZERO_INCLUDE alone where it is set, else the system's (Debian:
+    libze-dev). None where none has the interface of version 1.5 or later.
+    """
+    named = os.environ.get("LEVEL_ZERO_INCLUDE")
+    for folder in SYSTEM if named is None else [Path(named)]:
+        header = folder / "level_zero" / "ze_api.h"
+        if header.is_file() and "zeContextCreateEx" in header.read_text(errors="replace"):
+            return folder
+    return None
+
+
 def find_headers():
     """Include folders of the vendors' headers by backend; those that are left out have none.
 
@@ -138,6 +151,15 @@ def find_headers():
         print(
             "usmpy: backend cuda: left out, since cuda.h of CUDA 12.4 or later was not found; the package "
             "nvidia-cuda-runtime has it, and CUDA_INCLUDE names its folder"
+        )
+    level_zero = find_level_zero()
+    if level_zero is not None:
+        headers["level_zero"] = str(level_zero)
+        print(f"usmpy: backend level_zero: built, level_zero/ze_api.h from {level_zero}")
+    else:
+        print(
+            "usmpy: backend level_zero: left out, since level_zero/ze_api.h was not found; Debian's "
+            "libze-dev has it, and LEVEL_ZERO_INCLUDE names its folder"
         )
     return headers
 

@@ -29,6 +29,13 @@ extern const usm_backend usm_cuda_backend;
 #define CUDA_BACKEND NULL
 #endif
 
+#ifdef USM_LEVEL_ZERO
+extern const usm_backend usm_level_zero_backend;
+#define LEVEL_ZERO_BACKEND (&usm_level_zero_backend)
+#else
+#define LEVEL_ZERO_BACKEND NULL
+#endif
+
 /* The only list of backends. The order is that of preference among devices of one type. */
 typedef struct slot {
     usm_backend_report report;
@@ -38,7 +45,7 @@ typedef struct slot {
 
 static slot slots[USM_N_BACKENDS] = {
     {.report = {.name = "cuda", .backend = CUDA_BACKEND}},
-    {.report = {.name = "level_zero"}},
+    {.report = {.name = "level_zero", .backend = LEVEL_ZERO_BACKEND}},
     {.report = {.name = "opencl", .backend = OPENCL_BACKEND}},
     {.report = {.name = "host", .backend = HOST_BACKEND}},
 };

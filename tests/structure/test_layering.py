@@ -52,6 +52,15 @@ SEEN_BY_BACKENDS = {
         "signature.h": "the words of parameters",
         "worker.h": "threads of host tasks",
     },
+    "level_zero": {
+        "backend.h": "the seam",
+        "copy.h": "plans of strided copies that are enqueued later",
+        "heap.h": "allocation that tests can make fail",
+        "kernels.h": "the built-in kernels, and launches of them",
+        "launch.h": "kernels of users, their index space and arguments",
+        "library.h": "opens the loader",
+        "worker.h": "threads of host tasks",
+    },
     "fault": {
         "backend.h": "the seam",
         "fault.h": "which call is to fail",
@@ -64,11 +73,12 @@ BETWEEN_BACKENDS = {("fault", "host"): "fault stands in for the host backend, an
 FOREIGN = {
     "Python.h": {"py"},
     "structmember.h": {"py"},
-    "dlpack/dlpack.h": {"core", "host", "opencl", "cuda"},
+    "dlpack/dlpack.h": {"core", "host", "opencl", "level_zero", "cuda"},
     "cuda.h": {"cuda"},
     "nvrtc.h": {"cuda"},
     "CL/cl.h": {"opencl"},
     "CL/cl_ext.h": {"opencl"},
+    "level_zero/ze_api.h": {"level_zero"},
     "emmintrin.h": {"host"},
 }
 C_AND_POSIX = re.compile(
@@ -244,6 +254,12 @@ STATE = {
         "loader": "functions of the loader, found once",
         "intel": "functions of a driver that the loader does not list, found once",
     },
+    "backends/level_zero/event.c": {
+        "thread": "the thread that ends events: what wakes it, and queues that it looks at",
+        "started": "it runs",
+        "forked": "this is the child of a process that used the driver",
+    },
+    "backends/level_zero/library.c": {"usm_level_zero": "functions of the loader, found once"},
     "core/detach.c": {"detach_hook": "lets go of Python's lock", "attach_hook": "takes it again"},
     "core/library.c": {"folder": "where drivers of the Python environment are, set at import"},
     "core/backend.c": {"slots": "what each backend said when it was started"},

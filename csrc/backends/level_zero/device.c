@@ -1,0 +1,312 @@
+#include "level_zero.h"
+
+#include "../../core/heap.h"
+
+#include <dlpack/dlpack.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t mask_of(uint32_t bits)
+{
+    return bits == 0 || bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+}
+
+/* The first group of engines that computes, and one that copies and does nothing else. */
+static ze_result_t ask_groups(usm_level_zero_device *device)
+{
+    uint32_t n = 0;
+    ze_result_t result = usm_level_zero.zeDeviceGetCommandQueueGroupProperties(device->id, &n, NULL);
+    if (result != ZE_RESULT_SUCCESS || n == 0) {
+        return result;
+    }
+    ze_command_queue_group_properties_t *groups = calloc(n, sizeof *groups);
+    if (groups == NULL) {
+        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        groups[i].stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES;
+    }
+    result = usm_level_zero.zeDeviceGetCommandQueueGroupProperties(device->id, &n, groups);
+    for (uint32_t i = 0; result == ZE_RESULT_SUCCESS && i < n; i++) {
+        bool computes = (groups[i].flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) != 0;
+        bool copies = (groups[i].flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY) != 0;
+        usm_level_zero_group *group = computes ? &device->compute : &device->copy;
+        if ((computes || copies) && groups[i].numQueues > 0 && !group->exists) {
+            *group = (usm_level_zero_group){true, i, groups[i].maxMemoryFillPatternSize};
+        }
+    }
+    free(groups);
+    return result;
+}
+
+/* What drivers of Level Zero 1.2 and later count in a second, earlier ones in nanoseconds each. */
+static void ask_clock(usm_level_zero_device *device, const ze_device_properties_t *properties)
+{
+    ze_device_properties_t newer = {.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2};
+    device->ns_per_tick = (double)properties->timerResolution;
+    if (device->driver->version >= ZE_API_VERSION_1_2 &&
+        usm_level_zero.zeDeviceGetProperties(device->id, &newer) == ZE_RESULT_SUCCESS &&
+        newer.timerResolution > 0) {
+        device->ns_per_tick = 1e9 / (double)newer.timerResolution;
+    }
+    device->tick_mask = mask_of(properties->timestampValidBits);
+    device->kernel_mask = mask_of(properties->kernelTimestampValidBits) & device->tick_mask;
+}
+
+static void ask_memory(const usm_level_zero_device *device, usm_device_info *info)
+{
+    ze_device_memory_access_properties_t access = {.stype =
+                                                       ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES};
+    uint32_t n = 0;
+    usm_level_zero.zeDeviceGetMemoryAccessProperties(device->id, &access);
+    info->has_usm_device = access.deviceAllocCapabilities != 0;
+    info->has_usm_shared = access.sharedSingleDeviceAllocCapabilities != 0;
+    info->has_usm_host = access.hostAllocCapabilities != 0;
+    info->has_usm_system = access.sharedSystemAllocCapabilities != 0;
+    usm_level_zero.zeDeviceGetMemoryProperties(device->id, &n, NULL);
+    ze_device_memory_properties_t *all = calloc(n + 1, sizeof *all);
+    for (uint32_t i = 0; all != NULL && i < n; i++) {
+        all[i].stype = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES;
+    }
+    if (all != NULL && n > 0 &&
+        usm_level_zero.zeDeviceGetMemoryProperties(device->id, &n, all) == ZE_RESULT_SUCCESS) {
+        for (uint32_t i = 0; i < n; i++) {
+            info->global_mem_size += all[i].totalSize;
+        }
+    }
+    free(all);
+}
+
+static void ask_compute(usm_level_zero_device *device, usm_device_info *info)
+{
+    ze_device_compute_properties_t compute = {.stype = ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES};
+    ze_device_module_properties_t module = {.stype = ZE_STRUCTURE_TYPE_DEVICE_MODULE_PROPERTIES};
+    usm_level_zero.zeDeviceGetComputeProperties(device->id, &compute);
+    usm_level_zero.zeDeviceGetModuleProperties(device->id, &module);
+    info->max_work_group_size = compute.maxTotalGroupSize;
+    info->local_mem_size = compute.maxSharedLocalMemory;
+    for (uint32_t i = 0; i < compute.numSubGroupSizes && i < USM_MAX_SUB_GROUP_SIZES; i++) {
+        info->sub_group_sizes[i] = compute.subGroupSizes[i];
+    }
+    info->has_fp16 = (module.flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0;
+    info->has_fp64 = (module.flags & ZE_DEVICE_MODULE_FLAG_FP64) != 0;
+    device->groups_max[0] = compute.maxGroupCountX;
+    device->groups_max[1] = compute.maxGroupCountY;
+    device->groups_max[2] = compute.maxGroupCountZ;
+    device->spirv_version = module.spirvVersionSupported;
+}
+
+static usm_device_type type_of(ze_device_type_t type)
+{
+    return type == ZE_DEVICE_TYPE_GPU ? USM_GPU : type == ZE_DEVICE_TYPE_CPU ? USM_CPU : USM_ACCELERATOR;
+}
+
+static ze_result_t describe(usm_level_zero_device *device, usm_device_info *info, usm_device_type *type)
+{
+    enum { INTEL = 0x8086 };
+    ze_device_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES};
+    ze_result_t result = usm_level_zero.zeDeviceGetProperties(device->id, &properties);
+    if (result != ZE_RESULT_SUCCESS) {
+        return result;
+    }
+    *type = type_of(properties.type);
+    snprintf(info->name, sizeof info->name, "%.*s", ZE_MAX_DEVICE_NAME, properties.name);
+    if (properties.vendorId == INTEL) {
+        snprintf(info->vendor, sizeof info->vendor, "Intel(R) Corporation");
+    } else {
+        snprintf(info->vendor, sizeof info->vendor, "vendor 0x%04x", properties.vendorId);
+    }
+    snprintf(info->driver_version, sizeof info->driver_version, "%s", device->driver->text);
+    memcpy(info->uuid, properties.uuid.id, sizeof info->uuid);
+    uint32_t units = properties.numSlices * properties.numSubslicesPerSlice * properties.numEUsPerSubslice;
+    info->max_compute_units = units > 0 ? units : 1;
+    info->max_alloc_size = properties.maxMemAllocSize;
+    ask_clock(device, &properties);
+    ask_memory(device, info);
+    ask_compute(device, info);
+    info->host_reads_device = *type == USM_CPU;
+    info->dlpack_oneapi_id = -1;
+    info->dlpack_type = kDLOneAPI;
+    return ask_groups(device);
+}
+
+static ze_result_t list_parts(usm_level_zero_device *device)
+{
+    uint32_t n = 0;
+    ze_result_t result = usm_level_zero.zeDeviceGetSubDevices(device->id, &n, NULL);
+    if (result != ZE_RESULT_SUCCESS || n == 0) {
+        return ZE_RESULT_SUCCESS; /* devices of one piece */
+    }
+    device->parts = calloc(n, sizeof *device->parts);
+    if (device->parts == NULL) {
+        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    result = usm_level_zero.zeDeviceGetSubDevices(device->id, &n, device->parts);
+    device->n_parts = result == ZE_RESULT_SUCCESS ? n : 0;
+    return result;
+}
+
+static void free_device(usm_level_zero_device *device)
+{
+    if (device != NULL) {
+        free(device->parts);
+    }
+    free(device);
+}
+
+/* A device of the driver's with what it is like; NULL with the result otherwise. */
+static usm_level_zero_device *open_device(const usm_level_zero_driver *driver, ze_device_handle_t id,
+                                          usm_device_info *info, usm_device_type *type, ze_result_t *result)
+{
+    usm_level_zero_device *device = calloc(1, sizeof *device);
+    *result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    if (device != NULL) {
+        device->driver = driver;
+        device->id = id;
+        *result = describe(device, info, type);
+    }
+    if (*result == ZE_RESULT_SUCCESS) {
+        *result = list_parts(device);
+    }
+    if (*result != ZE_RESULT_SUCCESS) {
+        free_device(device);
+        return NULL;
+    }
+    return device;
+}
+
+static ze_result_t add_device(const usm_level_zero_driver *driver, ze_device_handle_t id, usm_device **list,
+                              size_t *n)
+{
+    usm_device_info info = {.max_compute_units = 0};
+    usm_device_type type = USM_GPU;
+    ze_result_t result;
+    usm_level_zero_device *native = open_device(driver, id, &info, &type, &result);
+    if (native == NULL || !native->compute.exists) {
+        free_device(native); /* without an engine that computes there is nothing to use it for */
+        return result;
+    }
+    usm_device *device = usm_device_new(&usm_level_zero_backend, type);
+    if (device == NULL) {
+        free_device(native);
+        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    device->info = info;
+    device->info.dlpack_id = (int32_t)*n; /* SYCL's ordinal: as the driver lists them */
+    device->native = native;
+    list[(*n)++] = device;
+    return ZE_RESULT_SUCCESS;
+}
+
+static usm_status add_devices(const usm_level_zero_driver *driver, usm_device ***list, size_t *n,
+                              usm_error *error)
+{
+    uint32_t count = 0;
+    ze_result_t result = usm_level_zero.zeDeviceGet(driver->id, &count, NULL);
+    if (result != ZE_RESULT_SUCCESS || count == 0) {
+        return USM_OK; /* the driver of a device that is not here */
+    }
+    ze_device_handle_t *ids = calloc(count, sizeof *ids);
+    usm_device **longer = ids == NULL ? NULL : realloc(*list, (*n + count) * sizeof *longer);
+    result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    if (longer != NULL) {
+        *list = longer;
+        result = usm_level_zero.zeDeviceGet(driver->id, &count, ids);
+    }
+    for (uint32_t i = 0; result == ZE_RESULT_SUCCESS && i < count; i++) {
+        result = add_device(driver, ids[i], *list, n);
+    }
+    free(ids);
+    return result == ZE_RESULT_SUCCESS ? USM_OK : usm_level_zero_failed(error, result, "zeDeviceGet");
+}
+
+/* Graphics processors first; among those of one type, as the drivers list them. */
+static usm_status best_first(usm_device ***devices, size_t n, usm_error *error)
+{
+    static const usm_device_type order[] = {USM_GPU, USM_ACCELERATOR, USM_CPU};
+    usm_device **sorted = malloc((n + 1) * sizeof *sorted);
+    size_t at = 0;
+    if (sorted == NULL) {
+        return usm_error_memory(error, n * sizeof *sorted, "a list of devices");
+    }
+    for (int t = 0; t < 3; t++) {
+        for (size_t i = 0; i < n; i++) {
+            if ((*devices)[i]->type == order[t]) {
+                sorted[at++] = (*devices)[i];
+            }
+        }
+    }
+    free(*devices);
+    *devices = sorted;
+    return USM_OK;
+}
+
+usm_status usm_level_zero_start(usm_device ***devices, size_t *n_devices, usm_error *error)
+{
+    usm_level_zero_driver **drivers;
+    size_t n_drivers;
+    *devices = NULL;
+    *n_devices = 0;
+    usm_status status = usm_level_zero_drivers(&drivers, &n_drivers, error);
+    for (size_t i = 0; status == USM_OK && i < n_drivers; i++) {
+        status = add_devices(drivers[i], devices, n_devices, error);
+    }
+    if (status == USM_OK && *n_devices == 0) {
+        char why[160];
+        usm_level_zero_explain(why, sizeof why);
+        status = usm_error_set(error, USM_UNAVAILABLE, "no Level Zero driver has a device%s%s", why,
+                               getenv("ZE_AFFINITY_MASK") != NULL ? "; ZE_AFFINITY_MASK may hide them" : "");
+    }
+    free(drivers); /* the drivers themselves are immortal, as their devices are */
+    if (status == USM_OK) {
+        status = best_first(devices, *n_devices, error);
+    }
+    if (status == USM_OK && !usm_level_zero_watcher_start()) {
+        status = usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u");
+    }
+    return status;
+}
+
+/*
+ * The driver's own pieces (tiles) are all that there is: parts of other sizes are refused. The whole device
+ * is one part of itself.
+ */
+usm_status usm_level_zero_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
+                                           usm_error *error)
+{
+    const usm_level_zero_device *native = usm_level_zero_device_of(parent);
+    bool whole = n == 1 && units == parent->info.max_compute_units;
+    if (!whole && native->n_parts == 0) {
+        return usm_error_set(
+            error, USM_VALUE, "units is %u; %s is one piece, so its only part has all %u compute units%s",
+            units, parent->info.name, parent->info.max_compute_units,
+            parent->parent == NULL ? " (ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE shows tiles as parts)" : "");
+    }
+    if (!whole && (n != native->n_parts || units != parent->info.max_compute_units / native->n_parts)) {
+        return usm_error_set(
+            error, USM_VALUE, "units is %u; %s can be cut into %u parts of %u compute units alone", units,
+            parent->info.name, native->n_parts, parent->info.max_compute_units / native->n_parts);
+    }
+    usm_status status = USM_OK;
+    size_t made = 0;
+    for (; status == USM_OK && made < n; made++) {
+        ze_device_handle_t id = whole ? native->id : native->parts[made];
+        usm_device_info info = {.max_compute_units = 0};
+        ze_result_t result;
+        usm_level_zero_device *part = open_device(native->driver, id, &info, &parts[made]->type, &result);
+        if (part == NULL) {
+            status = usm_level_zero_failed(error, result, "a sub-device");
+            break;
+        }
+        info.dlpack_id = parent->info.dlpack_id; /* SYCL's rule: that of the whole */
+        info.max_compute_units = units;
+        parts[made]->info = info;
+        parts[made]->native = part;
+    }
+    while (status != USM_OK && made > 0) {
+        free_device(parts[--made]->native);
+        parts[made]->native = NULL;
+    }
+    return status;
+}

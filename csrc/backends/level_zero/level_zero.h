@@ -1,0 +1,211 @@
+/* What the files of the Level Zero backend share. Headers of version 1.8 of the loader are enough. */
+#ifndef USM_LEVEL_ZERO_LEVEL_ZERO_H
+#define USM_LEVEL_ZERO_LEVEL_ZERO_H
+
+#include "../../core/backend.h"
+
+#include "../../core/kernels.h"
+#include "../../core/launch.h"
+#include "../../core/worker.h"
+
+#include <level_zero/ze_api.h>
+
+/* What came after that header, by the specification of version 1.10. */
+typedef struct usm_level_zero_init_drivers_desc {
+    uint32_t stype;
+    const void *pNext;
+    uint32_t flags; /* all bits: drivers of every type */
+} usm_level_zero_init_drivers_desc;
+
+enum {
+    USM_LEVEL_ZERO_INIT_DRIVERS_DESC = 0x00020021, /* stype of that */
+    USM_LEVEL_ZERO_IN_ORDER = 1 << 1,              /* a flag of command queues, from version 1.7 on */
+};
+
+typedef ze_result_t (*usm_level_zero_init_drivers_fn)(uint32_t *count, ze_driver_handle_t *drivers,
+                                                      usm_level_zero_init_drivers_desc *desc);
+typedef ze_result_t (*usm_level_zero_list_device_fn)(ze_command_list_handle_t list, ze_device_handle_t *out);
+typedef ze_result_t (*usm_level_zero_list_context_fn)(ze_command_list_handle_t list,
+                                                      ze_context_handle_t *out);
+typedef ze_result_t (*usm_level_zero_list_bool_fn)(ze_command_list_handle_t list, ze_bool_t *out);
+
+/* The loader's functions. */
+typedef struct usm_level_zero_api {
+#define USM_LEVEL_ZERO_FUNCTION(required, name) __typeof__(name) *name;
+#define USM_LEVEL_ZERO_NEWER(name, type) type name;
+#include "symbols.inc"
+#undef USM_LEVEL_ZERO_FUNCTION
+#undef USM_LEVEL_ZERO_NEWER
+} usm_level_zero_api;
+
+extern usm_level_zero_api usm_level_zero; /* filled at the start, constant from then on */
+
+typedef struct usm_level_zero_driver {
+    ze_driver_handle_t id;
+    ze_api_version_t version;
+    bool relaxed_limits; /* blocks above maxMemAllocSize can be asked for */
+    char text[64];       /* its own version */
+} usm_level_zero_driver;
+
+/* A group of a device's engines. */
+typedef struct usm_level_zero_group {
+    bool exists;
+    uint32_t ordinal;
+    size_t max_pattern; /* bytes of a fill's pattern */
+} usm_level_zero_group;
+
+/* usm_device.native of root devices and parts. */
+typedef struct usm_level_zero_device {
+    const usm_level_zero_driver *driver;
+    ze_device_handle_t id;
+    usm_level_zero_group compute, copy; /* copy: engines that do nothing else */
+    uint32_t groups_max[3];             /* of a launch */
+    uint32_t spirv_version;             /* 0: it takes none */
+    double ns_per_tick;                 /* of its clock */
+    uint64_t tick_mask, kernel_mask;    /* valid bits of that clock, and of what kernels note of it */
+    ze_device_handle_t *parts;          /* the driver's sub-devices */
+    uint32_t n_parts;
+} usm_level_zero_device;
+
+/* An event of the driver's, for one task after another. */
+typedef struct usm_level_zero_slot {
+    struct usm_level_zero_slot *next; /* in the list of free ones */
+    ze_event_handle_t id;
+    bool timed;
+} usm_level_zero_slot;
+
+typedef struct usm_level_zero_pool usm_level_zero_pool; /* pool.c: slots of one pool of the driver's */
+typedef struct usm_level_zero_kernel usm_level_zero_kernel;
+
+/* usm_context.native */
+typedef struct usm_level_zero_context {
+    ze_context_handle_t id;
+    const usm_level_zero_driver *driver;
+    pthread_mutex_t lock;         /* of the slots; a leaf but for the driver's own */
+    usm_level_zero_slot *free[2]; /* without and with times */
+    usm_level_zero_pool *pools;
+    _Atomic(usm_level_zero_kernel *) kernels; /* built-in ones; only added to, without a lock */
+} usm_level_zero_context;
+
+/* A list of commands that run at once, on one group of engines. */
+typedef struct usm_level_zero_list {
+    ze_command_list_handle_t id; /* NULL: not made yet */
+    bool in_order;               /* the driver keeps the order */
+} usm_level_zero_list;
+
+enum { USM_LEVEL_ZERO_COMPUTE, USM_LEVEL_ZERO_COPY, USM_LEVEL_ZERO_LISTS };
+
+/* usm_queue.native */
+typedef struct usm_level_zero_queue {
+    usm_worker worker;    /* threads of host tasks; first: it frees this block */
+    pthread_mutex_t lock; /* appending to the lists; a leaf but for the driver's own */
+    usm_level_zero_list lists[USM_LEVEL_ZERO_LISTS];
+    struct usm_queue *owner;
+    _Atomic bool ticking; /* in the watcher's list (event.c) */
+    _Atomic bool hurried; /* somebody waits to hear of the end of one of its events */
+    struct usm_level_zero_queue *next_ticking;
+} usm_level_zero_queue;
+
+typedef struct usm_level_zero_event {
+    usm_event event;
+    /* What the driver signals at the end; from the append to the end of this struct. NULL for host tasks. */
+    _Atomic(usm_level_zero_slot *) slot;
+    int list;             /* of the queue, where it was appended */
+    usm_command command;  /* of a task that was not appended in its submission */
+    usm_strided *strided; /* the plan of `command`; owned */
+    usm_launch *launch;   /* the same for a kernel */
+    void *temporary;      /* the driver's memory, until the end */
+    ze_result_t result;   /* as the driver had it at the end */
+    bool late;            /* appended after all its links had ended */
+    bool claimed;         /* queue lock: by the thread that ends it */
+    _Atomic bool hurried; /* somebody waits to hear of the end */
+    struct usm_level_zero_event *next_ended;
+    usm_work work; /* host tasks, and ends that must not come under a lock */
+} usm_level_zero_event;
+
+static inline usm_level_zero_queue *usm_level_zero_queue_of(const usm_queue *queue)
+{
+    return queue->native;
+}
+
+static inline usm_level_zero_device *usm_level_zero_device_of(const usm_device *device)
+{
+    return device->native;
+}
+
+static inline usm_level_zero_context *usm_level_zero_context_of(const usm_context *context)
+{
+    return context->native;
+}
+
+/* The specification's name of a result: "ZE_RESULT_ERROR_DEVICE_LOST". */
+const char *usm_level_zero_name(ze_result_t result);
+/* The status of a failed call, with function and result in the error. */
+usm_status usm_level_zero_failed(usm_error *error, ze_result_t result, const char *function);
+
+/* library.c: opens the loader. *drivers: immortal records, in a malloc'd array that is the caller's. */
+usm_status usm_level_zero_drivers(usm_level_zero_driver ***drivers, size_t *n, usm_error *error);
+/* library.c: why there is no device, as far as the system shows it; a sentence that begins with "; " or "".
+ */
+void usm_level_zero_explain(char *text, size_t size);
+
+/* pool.c: NULL, with the error filled, where the driver has no more. Any lock but a leaf. */
+usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, usm_error *error);
+/* Nothing waits for it any more. `lost`: the driver may still write to it, so it is not given out again. */
+void usm_level_zero_slot_put(usm_context *context, usm_level_zero_slot *slot, bool lost);
+void usm_level_zero_slots_free(usm_level_zero_context *context);
+
+/* queue.c: the list, made on first use. The queue's native lock held. NULL: the error is filled. */
+ze_command_list_handle_t usm_level_zero_list_get(usm_queue *queue, int list, usm_error *error);
+
+/* command.c: which list the command is for. */
+int usm_level_zero_list_for(const usm_queue *queue, const usm_command *command);
+/* command.c: gives the command to the driver behind `waits`, and sets the event's slot. Queue lock at most.
+ */
+usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command *command, uint32_t n_waits,
+                                 ze_event_handle_t *waits, usm_error *error);
+
+/* event.c: from now on the end of the driver's event is the end of ours. Any lock. */
+void usm_level_zero_watch(usm_level_zero_event *event);
+/* event.c: ends the event, which inherits a failure, on the thread. Any lock. */
+void usm_level_zero_end_soon(usm_level_zero_event *event);
+/* event.c: the queue ends; it has no events. */
+void usm_level_zero_forget_queue(usm_level_zero_queue *queue);
+/* event.c: starts the thread that ends events; once a process. False when the system has no thread. */
+bool usm_level_zero_watcher_start(void);
+/* True in the child of a process that had started the backend: no driver survives that. */
+bool usm_level_zero_forked(void);
+/* USM_FORKED, with what to do about it. */
+usm_status usm_level_zero_after_fork(usm_error *error);
+
+/* memory.c: the device of the context that the driver's device is, or is a part of. */
+usm_device *usm_level_zero_find_device(const usm_context *context, ze_device_handle_t id);
+
+/* Entries of the table, by file. */
+usm_status usm_level_zero_start(usm_device ***devices, size_t *n_devices, usm_error *error);
+usm_status usm_level_zero_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
+                                           usm_error *error);
+usm_status usm_level_zero_context_create(usm_context *context, usm_error *error);
+void usm_level_zero_context_destroy(usm_context *context);
+usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *device, usm_kind kind,
+                                          size_t nbytes, void **out, bool *zeroed, usm_error *error);
+void usm_level_zero_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
+                                size_t nbytes);
+usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
+                                       usm_error *error);
+usm_memory_connection usm_level_zero_memory_connection(const usm_place *a, const usm_place *b);
+usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error);
+void usm_level_zero_queue_destroy(usm_queue *queue);
+bool usm_level_zero_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,
+                                  int64_t *end_ns);
+usm_status usm_level_zero_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
+                                       usm_error *error);
+void usm_level_zero_queue_fork(usm_queue *queue, usm_fork_phase phase);
+void usm_level_zero_event_join(usm_event *event);
+void usm_level_zero_event_hurry(usm_event *event);
+void usm_level_zero_event_destroy(usm_event *event);
+void usm_level_zero_fork(usm_fork_phase phase);
+
+extern const usm_backend usm_level_zero_backend;
+
+#endif

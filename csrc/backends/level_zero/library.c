@@ -1,0 +1,212 @@
+/* The table of the Level Zero backend, the loader behind it, and the drivers that it has. */
+#include "level_zero.h"
+
+#include "../../core/library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+usm_level_zero_api usm_level_zero;
+
+static const usm_symbol symbols[] = {
+#define USM_LEVEL_ZERO_FUNCTION(required, name) {#name, offsetof(usm_level_zero_api, name), required},
+#define USM_LEVEL_ZERO_NEWER(name, type) {#name, offsetof(usm_level_zero_api, name), false},
+#include "symbols.inc"
+#undef USM_LEVEL_ZERO_FUNCTION
+#undef USM_LEVEL_ZERO_NEWER
+};
+#define N_SYMBOLS (sizeof symbols / sizeof symbols[0])
+
+static const char *const loaders[] = {"libze_loader.so.1", "libze_loader.so", NULL};
+
+/* Nodes of graphics processors that the system shows: how many, and one of those that this user may not open.
+ */
+static unsigned count_nodes(char *closed, size_t size)
+{
+    enum { FIRST = 128, LAST = 143 };
+    unsigned n = 0;
+    closed[0] = '\0';
+    for (int i = FIRST; i <= LAST; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "/dev/dri/renderD%d", i);
+        if (access(path, F_OK) != 0) {
+            continue;
+        }
+        n++;
+        if (closed[0] == '\0' && access(path, R_OK | W_OK) != 0) {
+            snprintf(closed, size, "%s", path);
+        }
+    }
+    return n;
+}
+
+void usm_level_zero_explain(char *text, size_t size)
+{
+    char closed[32];
+    unsigned n = count_nodes(closed, sizeof closed);
+    if (closed[0] != '\0') {
+        snprintf(text, size, "; this user may not open %s, which members of the group \"render\" may",
+                 closed);
+    } else if (n == 0) {
+        snprintf(text, size, "; the system shows no graphics processor in /dev/dri");
+    } else {
+        snprintf(text, size, "%s", "");
+    }
+}
+
+static usm_status no_driver(ze_result_t result, usm_error *error)
+{
+    char why[160];
+    usm_level_zero_explain(why, sizeof why);
+    if (result == ZE_RESULT_ERROR_UNINITIALIZED || result == ZE_RESULT_SUCCESS) {
+        return usm_error_set(error, USM_UNAVAILABLE,
+                             "the Level Zero loader finds no driver that starts%s (Debian and Ubuntu: "
+                             "libze-intel-gpu1 or intel-level-zero-gpu; docs/level-zero.md)",
+                             why);
+    }
+    return usm_error_driver(error, USM_DRIVER, "level_zero", (int)result, usm_level_zero_name(result),
+                            "zeInit failed with %s (0x%x)%s", usm_level_zero_name(result), (unsigned)result,
+                            why);
+}
+
+/*
+ * zeInitDrivers is zeInit and zeDriverGet in one, for drivers of every kind; drivers that are older than it
+ * may be left out there.
+ */
+static ze_result_t list_drivers(uint32_t *n, ze_driver_handle_t *ids)
+{
+    usm_level_zero_init_drivers_desc desc = {.stype = USM_LEVEL_ZERO_INIT_DRIVERS_DESC, .flags = UINT32_MAX};
+    if (usm_level_zero.zeInitDrivers != NULL &&
+        usm_level_zero.zeInitDrivers(n, ids, &desc) == ZE_RESULT_SUCCESS && *n > 0) {
+        return ZE_RESULT_SUCCESS;
+    }
+    ze_result_t result = usm_level_zero.zeInit(0);
+    return result == ZE_RESULT_SUCCESS ? usm_level_zero.zeDriverGet(n, ids) : result;
+}
+
+static bool has_extension(ze_driver_handle_t id, const char *name)
+{
+    uint32_t n = 0;
+    bool found = false;
+    if (usm_level_zero.zeDriverGetExtensionProperties(id, &n, NULL) != ZE_RESULT_SUCCESS || n == 0) {
+        return false;
+    }
+    ze_driver_extension_properties_t *all = calloc(n, sizeof *all);
+    if (all != NULL && usm_level_zero.zeDriverGetExtensionProperties(id, &n, all) == ZE_RESULT_SUCCESS) {
+        for (uint32_t i = 0; i < n && !found; i++) {
+            found = strcmp(all[i].name, name) == 0;
+        }
+    }
+    free(all);
+    return found;
+}
+
+/* Intel's own function gives the text that its packages are named by. */
+static void name_version(ze_driver_handle_t id, char *text, size_t size)
+{
+    typedef ze_result_t (*version_fn)(ze_driver_handle_t driver, char *text, size_t *size);
+    ze_driver_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES};
+    void *found = NULL;
+    if (usm_level_zero.zeDriverGetExtensionFunctionAddress != NULL &&
+        usm_level_zero.zeDriverGetExtensionFunctionAddress(id, "zeIntelGetDriverVersionString", &found) ==
+            ZE_RESULT_SUCCESS &&
+        found != NULL) {
+        version_fn version;
+        size_t length = 0;
+        char own[64] = "";
+        memcpy(&version, &found, sizeof version);
+        if (version(id, NULL, &length) == ZE_RESULT_SUCCESS && length < sizeof own) {
+            length = sizeof own;
+            if (version(id, own, &length) == ZE_RESULT_SUCCESS && own[0] != '\0') {
+                snprintf(text, size, "%s", own);
+                return;
+            }
+        }
+    }
+    usm_level_zero.zeDriverGetProperties(id, &properties);
+    snprintf(text, size, "%u.%u.%u", properties.driverVersion >> 24, properties.driverVersion >> 16 & 0xff,
+             properties.driverVersion & 0xffff);
+}
+
+static usm_level_zero_driver *new_driver(ze_driver_handle_t id)
+{
+    usm_level_zero_driver *driver = calloc(1, sizeof *driver);
+    if (driver != NULL) {
+        driver->id = id;
+        usm_level_zero.zeDriverGetApiVersion(id, &driver->version);
+        driver->relaxed_limits = has_extension(id, ZE_RELAXED_ALLOCATION_LIMITS_EXP_NAME);
+        name_version(id, driver->text, sizeof driver->text);
+    }
+    return driver;
+}
+
+usm_status usm_level_zero_drivers(usm_level_zero_driver ***drivers, size_t *n, usm_error *error)
+{
+    void *handle;
+    uint32_t count = 0;
+    *drivers = NULL;
+    *n = 0;
+    usm_status status = usm_library_open(loaders, symbols, N_SYMBOLS, &usm_level_zero, &handle, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    ze_result_t result = list_drivers(&count, NULL);
+    if (result != ZE_RESULT_SUCCESS || count == 0) {
+        return no_driver(result, error);
+    }
+    ze_driver_handle_t *ids = calloc(count, sizeof *ids);
+    *drivers = calloc(count, sizeof **drivers);
+    bool enough = ids != NULL && *drivers != NULL;
+    if (enough) {
+        result = list_drivers(&count, ids);
+    }
+    for (uint32_t i = 0; enough && result == ZE_RESULT_SUCCESS && i < count; i++) {
+        (*drivers)[i] = new_driver(ids[i]);
+        enough = (*drivers)[i] != NULL;
+        *n = i + 1;
+    }
+    free(ids);
+    if (enough && result == ZE_RESULT_SUCCESS) {
+        return USM_OK;
+    }
+    free(*drivers);
+    *drivers = NULL;
+    return enough ? usm_level_zero_failed(error, result, "zeDriverGet")
+                  : usm_error_memory(error, sizeof(usm_level_zero_driver), "a Level Zero driver");
+}
+
+static const char *const environment[] = {"ZE_AFFINITY_MASK",
+                                          "ZE_FLAT_DEVICE_HIERARCHY",
+                                          "ZE_ENABLE_ALT_DRIVERS",
+                                          "ZE_ENABLE_PCI_ID_DEVICE_ORDER",
+                                          "ZE_SHARED_FORCE_DEVICE_ALLOC",
+                                          "ZE_ENABLE_VALIDATION_LAYER",
+                                          "ZE_ENABLE_PARAMETER_VALIDATION",
+                                          "ZE_ENABLE_HANDLE_LIFETIME",
+                                          "ZE_ENABLE_TRACING_LAYER",
+                                          NULL};
+
+const usm_backend usm_level_zero_backend = {
+    .name = "level_zero",
+    .event_size = sizeof(usm_level_zero_event),
+    .environment = environment,
+    .start = usm_level_zero_start,
+    .device_partition = usm_level_zero_device_partition,
+    .context_create = usm_level_zero_context_create,
+    .context_destroy = usm_level_zero_context_destroy,
+    .memory_allocate = usm_level_zero_memory_allocate,
+    .memory_free = usm_level_zero_memory_free,
+    .memory_query = usm_level_zero_memory_query,
+    .memory_connection = usm_level_zero_memory_connection,
+    .queue_create = usm_level_zero_queue_create,
+    .queue_destroy = usm_level_zero_queue_destroy,
+    .queue_run_now = usm_level_zero_queue_run_now,
+    .queue_submit = usm_level_zero_queue_submit,
+    .event_join = usm_level_zero_event_join,
+    .event_hurry = usm_level_zero_event_hurry,
+    .event_destroy = usm_level_zero_event_destroy,
+    .queue_fork = usm_level_zero_queue_fork,
+    .fork = usm_level_zero_fork,
+};

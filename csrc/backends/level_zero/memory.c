@@ -1,0 +1,229 @@
+/* Contexts and unified shared memory. */
+#include "level_zero.h"
+
+#include "../../core/heap.h"
+
+#include <stdlib.h>
+
+static usm_status check_one_driver(const usm_context *context, usm_error *error)
+{
+    const usm_level_zero_driver *driver = usm_level_zero_device_of(context->devices[0])->driver;
+    for (size_t i = 1; i < context->n_devices; i++) {
+        if (usm_level_zero_device_of(context->devices[i])->driver != driver) {
+            return usm_error_set(
+                error, USM_VALUE,
+                "devices[%zu] and devices[0] are of different drivers; the devices of a context are of one",
+                i);
+        }
+    }
+    return USM_OK;
+}
+
+static ze_result_t new_context(const usm_context *context, const usm_level_zero_driver *driver,
+                               ze_context_handle_t *out)
+{
+    const ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
+    if (usm_level_zero.zeContextCreateEx == NULL) {
+        return usm_level_zero.zeContextCreate(driver->id, &desc, out);
+    }
+    ze_device_handle_t *ids = usm_calloc(context->n_devices, sizeof *ids);
+    if (ids == NULL) {
+        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    for (size_t i = 0; i < context->n_devices; i++) {
+        ids[i] = usm_level_zero_device_of(context->devices[i])->id;
+    }
+    ze_result_t result =
+        usm_level_zero.zeContextCreateEx(driver->id, &desc, (uint32_t)context->n_devices, ids, out);
+    free(ids);
+    return result;
+}
+
+usm_status usm_level_zero_context_create(usm_context *context, usm_error *error)
+{
+    const usm_level_zero_driver *driver = usm_level_zero_device_of(context->devices[0])->driver;
+    usm_status status =
+        usm_level_zero_forked() ? usm_level_zero_after_fork(error) : check_one_driver(context, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    usm_level_zero_context *native = usm_calloc(1, sizeof *native);
+    if (native == NULL) {
+        return usm_error_memory(error, sizeof *native, "a context");
+    }
+    native->driver = driver;
+    ze_result_t result = ZE_RESULT_SUCCESS;
+    if (context->foreign != NULL) {
+        native->id = context->foreign; /* Level Zero counts no users: the owner is kept alive by others */
+    } else {
+        result = new_context(context, driver, &native->id);
+    }
+    if (result != ZE_RESULT_SUCCESS) {
+        free(native);
+        return usm_level_zero_failed(error, result, "zeContextCreate");
+    }
+    pthread_mutex_init(&native->lock, NULL);
+    context->native = native;
+    return USM_OK;
+}
+
+void usm_level_zero_context_destroy(usm_context *context)
+{
+    usm_level_zero_context *native = usm_level_zero_context_of(context);
+    if (usm_level_zero_forked()) {
+        return; /* the parent's driver has all of it */
+    }
+    usm_level_zero_slots_free(native);
+    if (context->foreign == NULL) {
+        usm_level_zero.zeContextDestroy(native->id);
+    }
+    pthread_mutex_destroy(&native->lock);
+    free(native);
+}
+
+static ze_result_t allocate(const usm_level_zero_context *context, const usm_level_zero_device *device,
+                            usm_kind kind, size_t nbytes, const void *next, void **out)
+{
+    const ze_device_mem_alloc_desc_t there = {
+        .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
+        .pNext = next,
+    };
+    const ze_host_mem_alloc_desc_t here = {
+        .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC,
+        .pNext = kind == USM_HOST ? next : NULL,
+    };
+    size_t alignment = nbytes >= 4096 ? 256 : 64;
+    switch (kind) {
+        case USM_DEVICE:
+            return usm_level_zero.zeMemAllocDevice(context->id, &there, nbytes, alignment, device->id, out);
+        case USM_SHARED:
+            return usm_level_zero.zeMemAllocShared(context->id, &there, &here, nbytes, alignment, device->id,
+                                                   out);
+        default:
+            return usm_level_zero.zeMemAllocHost(context->id, &here, nbytes, alignment, out);
+    }
+}
+
+usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *device, usm_kind kind,
+                                          size_t nbytes, void **out, bool *zeroed, usm_error *error)
+{
+    static const ze_relaxed_allocation_limits_exp_desc_t relaxed = {
+        .stype = ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
+        .flags = ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE,
+    };
+    const usm_level_zero_device *native = usm_level_zero_device_of(device);
+    const bool exists[USM_KINDS] = {
+        [USM_DEVICE] = device->info.has_usm_device,
+        [USM_SHARED] = device->info.has_usm_shared,
+        [USM_HOST] = device->info.has_usm_host,
+    };
+    *zeroed = false;
+    *out = NULL;
+    if (usm_level_zero_forked()) {
+        return usm_level_zero_after_fork(error);
+    }
+    if (!exists[kind]) {
+        return usm_error_set(error, USM_VALUE, "%s has no %s memory, says its driver", device->info.name,
+                             usm_kind_name(kind));
+    }
+    bool above = nbytes > device->info.max_alloc_size;
+    ze_result_t result = allocate(usm_level_zero_context_of(context), native, kind, nbytes,
+                                  above && native->driver->relaxed_limits ? &relaxed : NULL, out);
+    if (result == ZE_RESULT_SUCCESS) {
+        return USM_OK;
+    }
+    return usm_error_driver(error, USM_MEMORY, "level_zero", (int)result, usm_level_zero_name(result),
+                            "cannot allocate %zu bytes of %s memory on %s: %s%s", nbytes, usm_kind_name(kind),
+                            device->info.name, usm_level_zero_name(result),
+                            above && !native->driver->relaxed_limits
+                                ? " (more than one block may have, and the driver has no relaxed limits)"
+                                : "");
+}
+
+void usm_level_zero_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
+                                size_t nbytes)
+{
+    (void)device;
+    (void)kind;
+    (void)nbytes;
+    if (!usm_level_zero_forked()) { /* else the parent's driver still has it */
+        usm_level_zero.zeMemFree(usm_level_zero_context_of(context)->id, pointer);
+    }
+}
+
+static bool is_or_has(const usm_level_zero_device *device, ze_device_handle_t id)
+{
+    bool found = device->id == id;
+    for (uint32_t i = 0; i < device->n_parts && !found; i++) {
+        found = device->parts[i] == id;
+    }
+    return found;
+}
+
+/* Host memory belongs to no device: the first of the context stands for it. */
+usm_device *usm_level_zero_find_device(const usm_context *context, ze_device_handle_t id)
+{
+    for (size_t i = 0; i < context->n_devices; i++) {
+        if (is_or_has(usm_level_zero_device_of(context->devices[i]), id)) {
+            return context->devices[i];
+        }
+    }
+    return context->devices[0];
+}
+
+usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
+                                       usm_error *error)
+{
+    const usm_level_zero_context *native = usm_level_zero_context_of(context);
+    ze_memory_allocation_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
+    ze_device_handle_t device = NULL;
+    *info = (usm_pointer_info){.device = NULL, .asked = true};
+    if (usm_level_zero_forked()) {
+        return usm_level_zero_after_fork(error);
+    }
+    if (pointer == NULL) {
+        return USM_OK;
+    }
+    ze_result_t result = usm_level_zero.zeMemGetAllocProperties(native->id, pointer, &properties, &device);
+    if (result != ZE_RESULT_SUCCESS) {
+        return usm_level_zero_failed(error, result, "zeMemGetAllocProperties");
+    }
+    switch (properties.type) {
+        case ZE_MEMORY_TYPE_HOST:
+            info->kind = USM_HOST;
+            break;
+        case ZE_MEMORY_TYPE_SHARED:
+            info->kind = USM_SHARED;
+            break;
+        case ZE_MEMORY_TYPE_DEVICE:
+            info->kind = USM_DEVICE;
+            break;
+        default: /* somebody else's, or memory of another context */
+            return USM_OK;
+    }
+    info->device = usm_level_zero_find_device(context, device);
+    if (usm_level_zero.zeMemGetAddressRange(native->id, pointer, &info->base, &info->size) !=
+        ZE_RESULT_SUCCESS) {
+        info->size = 0;
+    }
+    return USM_OK;
+}
+
+/* May commands of device b use memory of device a? */
+static bool reaches(const usm_device *b, const usm_device *a)
+{
+    ze_bool_t can = 0;
+    return usm_level_zero.zeDeviceCanAccessPeer(usm_level_zero_device_of(b)->id,
+                                                usm_level_zero_device_of(a)->id, &can) == ZE_RESULT_SUCCESS &&
+           can != 0;
+}
+
+usm_memory_connection usm_level_zero_memory_connection(const usm_place *a, const usm_place *b)
+{
+    if (a->context != b->context || usm_level_zero_forked()) {
+        return USM_CONNECTION_NONE; /* a pointer means nothing in another context (SYCL 2020, 4.8) */
+    }
+    bool same = usm_device_root(a->device) == usm_device_root(b->device);
+    bool processors = a->device->type == USM_CPU && b->device->type == USM_CPU;
+    return same || processors || reaches(b->device, a->device) ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
+}

@@ -1,0 +1,123 @@
+/*
+ * Events of the driver's, kept for one task after another: a loop of launches makes none. A slot is used
+ * again when the task that signals it is gone, and with it everything that waits for it: links hold counts.
+ */
+#include "level_zero.h"
+
+#include "../../core/heap.h"
+
+struct usm_level_zero_pool {
+    usm_level_zero_pool *next;
+    ze_event_pool_handle_t id;
+    bool timed;
+    uint32_t size, used; /* the first `used` slots have events */
+    usm_level_zero_slot slots[];
+};
+
+enum { FIRST_POOL = 32, LARGEST_POOL = 1024 };
+
+/* Context lock held. */
+static usm_level_zero_pool *new_pool(usm_context *context, bool timed, usm_error *error)
+{
+    usm_level_zero_context *native = usm_level_zero_context_of(context);
+    uint32_t size = FIRST_POOL;
+    for (usm_level_zero_pool *other = native->pools; other != NULL; other = other->next) {
+        size = other->timed == timed && size < LARGEST_POOL ? 2 * size : size;
+    }
+    usm_level_zero_pool *pool = usm_calloc(1, sizeof *pool + size * sizeof *pool->slots);
+    ze_device_handle_t *devices = usm_malloc(context->n_devices * sizeof *devices);
+    if (pool == NULL || devices == NULL) {
+        free(pool);
+        free(devices);
+        usm_error_memory(error, size * sizeof *pool->slots, "a pool of events");
+        return NULL;
+    }
+    for (size_t i = 0; i < context->n_devices; i++) {
+        devices[i] = usm_level_zero_device_of(context->devices[i])->id;
+    }
+    const ze_event_pool_desc_t desc = {
+        .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
+        .flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE | (timed ? ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP : 0),
+        .count = size,
+    };
+    ze_result_t result =
+        usm_level_zero.zeEventPoolCreate(native->id, &desc, (uint32_t)context->n_devices, devices, &pool->id);
+    free(devices);
+    if (result != ZE_RESULT_SUCCESS) {
+        free(pool);
+        usm_level_zero_failed(error, result, "zeEventPoolCreate");
+        return NULL;
+    }
+    pool->timed = timed;
+    pool->size = size;
+    pool->next = native->pools;
+    native->pools = pool;
+    return pool;
+}
+
+/* Context lock held. */
+static usm_level_zero_slot *new_slot(usm_context *context, bool timed, usm_error *error)
+{
+    usm_level_zero_pool *pool = usm_level_zero_context_of(context)->pools;
+    while (pool != NULL && (pool->timed != timed || pool->used == pool->size)) {
+        pool = pool->next;
+    }
+    pool = pool != NULL ? pool : new_pool(context, timed, error);
+    if (pool == NULL) {
+        return NULL;
+    }
+    usm_level_zero_slot *slot = &pool->slots[pool->used];
+    /* What a task has written is for the host to read once it has seen the end. */
+    const ze_event_desc_t desc = {
+        .stype = ZE_STRUCTURE_TYPE_EVENT_DESC,
+        .index = pool->used,
+        .signal = ZE_EVENT_SCOPE_FLAG_HOST,
+        .wait = ZE_EVENT_SCOPE_FLAG_HOST,
+    };
+    ze_result_t result = usm_level_zero.zeEventCreate(pool->id, &desc, &slot->id);
+    if (result != ZE_RESULT_SUCCESS) {
+        usm_level_zero_failed(error, result, "zeEventCreate");
+        return NULL;
+    }
+    slot->timed = timed;
+    pool->used++;
+    return slot;
+}
+
+usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, usm_error *error)
+{
+    usm_level_zero_context *native = usm_level_zero_context_of(context);
+    pthread_mutex_lock(&native->lock);
+    usm_level_zero_slot *slot = native->free[timed];
+    if (slot != NULL) {
+        native->free[timed] = slot->next;
+    } else {
+        slot = new_slot(context, timed, error);
+    }
+    pthread_mutex_unlock(&native->lock);
+    return slot;
+}
+
+void usm_level_zero_slot_put(usm_context *context, usm_level_zero_slot *slot, bool lost)
+{
+    usm_level_zero_context *native = usm_level_zero_context_of(context);
+    if (lost || usm_level_zero.zeEventHostReset(slot->id) != ZE_RESULT_SUCCESS) {
+        return; /* it goes with its pool */
+    }
+    pthread_mutex_lock(&native->lock);
+    slot->next = native->free[slot->timed];
+    native->free[slot->timed] = slot;
+    pthread_mutex_unlock(&native->lock);
+}
+
+void usm_level_zero_slots_free(usm_level_zero_context *context)
+{
+    for (usm_level_zero_pool *pool = context->pools, *next; pool != NULL; pool = next) {
+        next = pool->next;
+        for (uint32_t i = 0; i < pool->used; i++) {
+            usm_level_zero.zeEventDestroy(pool->slots[i].id);
+        }
+        usm_level_zero.zeEventPoolDestroy(pool->id);
+        free(pool);
+    }
+}
