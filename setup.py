@@ -96,13 +96,15 @@ def find_opencl():
 
 
 def find_cuda():
-    """The folder of cuda.h: CUDA_INCLUDE alone where it is set, else the package nvidia-cuda-runtime, the toolkit
-    or the system's. None where none has the driver interface of CUDA 12.4 or later.
+    """The folder of cuda.h: CUDA_INCLUDE alone where it is set, else the package nvidia-cuda-runtime, the
+    toolkit or the system's. None where none has the driver interface of CUDA 12.4 or later.
     """
     if "CUDA_INCLUDE" in os.environ:
         candidates = [Path(os.environ["CUDA_INCLUDE"])]
     else:
-        headers = (header for folder in package_folders("nvidia") for header in folder.glob("*/include/cuda.h"))
+        headers = (
+            header for folder in package_folders("nvidia") for header in folder.glob("*/include/cuda.h")
+        )
         toolkit = [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"]
         candidates = [*sorted(header.parent for header in headers), *toolkit, *SYSTEM]
     for folder in candidates:

@@ -107,8 +107,10 @@ static usm_status refuse(usm_error *error, const char *what)
     return usm_error_set(error, USM_BUFFER, "the queue's stream is being captured into a graph: %s", what);
 }
 
-/* What the task waits for must have ended, or be in the stream itself: a graph waits for nothing outside of
- * it. */
+/*
+ * What the task waits for must have ended, or be in the stream itself: a graph waits for nothing
+ * outside of it.
+ */
 static bool is_free(const usm_event *event, const usm_cuda_lane *lane)
 {
     for (size_t i = 0; i < event->n_links; i++) {

@@ -14,8 +14,10 @@ static bool overlaps(const usm_command *command)
     return dst < src + command->as.copy.nbytes && src < dst + command->as.copy.nbytes;
 }
 
-/* The driver's copies are wrong where both sides overlap: through a block that comes and goes in stream
- * order. */
+/*
+ * The driver's copies are wrong where both sides overlap: through a block that comes and goes
+ * in stream order.
+ */
 static CUresult copy_through(usm_cuda_event *event, CUstream stream, const usm_command *command)
 {
     usm_cuda_device *native = usm_cuda_device_of(event->event.queue->device);

@@ -121,8 +121,8 @@ static inline usm_cuda_queue *usm_cuda_queue_of(const usm_queue *queue)
 /* status.c. The driver's name of a code: "CUDA_ERROR_INVALID_VALUE". */
 const char *usm_cuda_name(CUresult code);
 /*
- * The status of a failed call, with function and code in the error; CUDA_ERROR_OUT_OF_MEMORY is USM_MEMORY. A
- * code that no call of a context survives is told so.
+ * The status of a failed call, with function and code in the error; CUDA_ERROR_OUT_OF_MEMORY is USM_MEMORY.
+ * A code that no call of a context survives is told so.
  */
 usm_status usm_cuda_failed(usm_error *error, CUresult code, const char *function);
 /* The same for a call in the device's context, which may be lost with it. */
@@ -170,7 +170,8 @@ static inline usm_status usm_cuda_enter(usm_device *device, usm_cuda_scope *scop
     return status;
 }
 
-/* Calls that a graph capture of this or another thread would not stand are none of its business until leave.
+/*
+ * Calls that a graph capture of this or another thread would not stand are none of its business until leave.
  */
 static inline void usm_cuda_relax(usm_cuda_scope *scope)
 {
@@ -285,8 +286,9 @@ usm_status usm_cuda_program_binary(usm_program *base, void **out, size_t *size, 
 usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error *error);
 void usm_cuda_kernel_destroy(usm_kernel *base);
 /*
- * Enqueues a user's kernel (launch.c), or a strided copy, sequence, or fill that the driver has no call for
- * (builtin.c). The device's context is current (usm_cuda_enter), the queue's lock may be held; does not wait.
+ * Enqueues a user's kernel (launch.c), or a strided copy, sequence, or fill that the driver has no
+ * call for (builtin.c). The device's context is current (usm_cuda_enter), the queue's lock may be
+ * held; does not wait.
  */
 usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_launch *launch,
                            usm_error *error);

@@ -1,4 +1,6 @@
-/* Devices: what the driver says of them, their primary contexts, and which of them reach each other's memory.
+/*
+ * Devices: what the driver says of them, their primary contexts, and which of them reach
+ * each other's memory.
  */
 #include "cuda_backend.h"
 

@@ -23,8 +23,8 @@ static uint64_t number_of(const usm_cuda_event *event)
 }
 
 /*
- * CUDA does not say which kernel was at fault: the oldest that had not ended is the one as a rule. Queue lock
- * held; NULL when memory ran out.
+ * CUDA does not say which kernel was at fault: the oldest that had not ended is the one as a rule. Queue
+ * lock held; NULL when memory ran out.
  */
 static char *blame(const usm_cuda_event *first)
 {

@@ -22,7 +22,9 @@ static const usm_symbol symbols[] = {
 };
 #define N_SYMBOLS (sizeof symbols / sizeof symbols[0])
 
-/* Drivers before CUDA 12.0 lack what is required, and are older than all processors that are still supported.
+/*
+ * Drivers before CUDA 12.0 lack what is required, and are older than all processors that
+ * are still supported.
  */
 #define OLDEST_DRIVER 12000
 

@@ -416,7 +416,9 @@ static usm_status submit(usm_cuda_event *event, const usm_command *command, usm_
     return known ? enqueue_now(event, command, staged, error) : submit_late(event, command, error);
 }
 
-/* The stream is known to others: it may be captured, and the default stream of a thread is that thread's own.
+/*
+ * The stream is known to others: it may be captured, and the default stream of a thread is
+ * that thread's own.
  */
 static usm_status submit_shared(usm_cuda_event *event, const usm_command *command, usm_error *error)
 {

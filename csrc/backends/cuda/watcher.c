@@ -1,7 +1,7 @@
 /*
  * The thread that ends tasks where nobody waits for them. About once a millisecond it looks after the queues
- * that have work in the driver; while somebody sleeps until a task ends, as often as threads can be woken. It
- * calls the driver for work that is pending, and not otherwise.
+ * that have work in the driver; while somebody sleeps until a task ends, as often as threads can be woken.
+ * It calls the driver for work that is pending, and not otherwise.
  */
 #include "cuda_backend.h"
 
@@ -9,11 +9,13 @@
 
 #define TICK_NS 1000000
 #define CLOSE_NS 20000
+#define LATE_NS 100000
 /* A queue that had no work for so many ticks is taken off the list: putting it there costs a lock. */
 #define IDLE_TICKS 20
 #define BATCH 32
 
 static _Atomic bool started, forked;
+static _Atomic int64_t pause_ns = TICK_NS; /* between two looks */
 
 static struct {
     pthread_mutex_t lock; /* a leaf */
@@ -54,7 +56,8 @@ void usm_cuda_watch(usm_cuda_queue *native)
 
 void usm_cuda_watch_closely(usm_cuda_queue *native)
 {
-    if (!atomic_exchange(&native->hurried, true)) {
+    bool known = atomic_exchange(&native->hurried, true);
+    if (!known || atomic_load_explicit(&pause_ns, memory_order_relaxed) > LATE_NS) {
         usm_cuda_watcher_wake();
     }
 }
@@ -170,11 +173,14 @@ static void *watch(void *unused)
         bool called = thread.closely;
         thread.closely = false;
         pthread_mutex_unlock(&thread.lock);
-        bool closely = look_after_all();
-        pause = !closely                      ? TICK_NS
-                : called                      ? CLOSE_NS
-                : pause + pause / 8 < TICK_NS ? pause + pause / 8
-                                              : TICK_NS;
+        if (!look_after_all()) {
+            pause = TICK_NS;
+        } else if (called) {
+            pause = CLOSE_NS;
+        } else {
+            pause = pause + pause / 8 < TICK_NS ? pause + pause / 8 : TICK_NS;
+        }
+        atomic_store_explicit(&pause_ns, pause, memory_order_relaxed);
     }
     return NULL;
 }
