@@ -134,8 +134,8 @@ static usm_device *device_of(usm_device *device, const void *pointer)
 }
 
 /*
- * Is this memory that the device shows as kDLOneAPI beside its own view? Only we do that, and its backend knows all of
- * its memory, so that the ids of others' devices of this type are not mistaken for it.
+ * Is this memory that the device shows as kDLOneAPI beside its own view? Only we do that, and its backend
+ * knows all of its memory, so that the ids of others' devices of this type are not mistaken for it.
  */
 static bool shows(usm_device *device, const void *pointer)
 {
