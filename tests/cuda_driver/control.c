@@ -228,6 +228,12 @@ SIM_EXPORT const char *cudasim_misuse(void)
     return sim.misuse;
 }
 
+/* Where the last kernel that failed did, or "". */
+SIM_EXPORT const char *cudasim_fault(void)
+{
+    return sim.fault;
+}
+
 /* Kernels that have run to their end. */
 SIM_EXPORT unsigned long long cudasim_launches(void)
 {

@@ -150,11 +150,22 @@ void sim_block_free(sim_block *block)
 void sim_blocks_of(sim_context *context, size_t *count, size_t *bytes)
 {
     for (size_t i = 0; i < n_blocks; i++) {
-        if (context == NULL || blocks[i]->context == context) {
+        if (!blocks[i]->of_module && (context == NULL || blocks[i]->context == context)) {
             *count += 1;
             *bytes += blocks[i]->size;
         }
     }
+}
+
+sim_block *sim_block_for_module(sim_context *context, size_t size)
+{
+    sim_block *block = block_new(&device_arena[context->device], size, CU_MEMORYTYPE_DEVICE, context->device);
+    if (block != NULL) {
+        block->context = context;
+        block->of_module = true;
+        sim.device[context->device].used += size;
+    }
+    return block;
 }
 
 /* Of the device's own or managed memory. */

@@ -181,6 +181,7 @@ typedef struct sim_block {
     CUmemorytype type;
     bool managed;
     bool freeing; /* cuMemFreeAsync was called */
+    bool of_module;
     int device;
     unsigned flags;
     sim_context *context;
@@ -214,6 +215,7 @@ typedef struct sim_state {
     bool held;
     uint64_t misuses, launches;
     char misuse[256];
+    char fault[200]; /* where the last kernel that failed did */
 } sim_state;
 
 extern sim_state sim;
@@ -274,6 +276,8 @@ sim_block *sim_block_at(uintptr_t address);
 /* Where the driver reaches `size` bytes at this address: of a block, or anything else of the process. */
 CUresult sim_place(uintptr_t address, size_t size, char **out, sim_block **block);
 void sim_block_free(sim_block *block);
+/* For a module's variables: no user's allocation. NULL: no memory. */
+sim_block *sim_block_for_module(sim_context *context, size_t size);
 void sim_blocks_of(sim_context *context, size_t *count, size_t *bytes);
 sim_pool *sim_pool_new(int device, CUmemLocationType location, CUmemAllocationType type);
 /* A list of blocks for kernels, sorted; valid until sim_map_drop. */
