@@ -18,6 +18,8 @@ of the thread: a thread runs one group at a time.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import NamedTuple
 
 from . import _portable_builtins as builtins
 from . import _portable_loops as loops
@@ -25,6 +27,19 @@ from ._entry import Kernel, Parameter, c_string, table
 from ._tokens import KERNEL, NO_NAMES, Function, Refused, Source, join
 
 __all__ = ["Refused", "for_messages", "translate"]
+
+
+
+class Target(NamedTuple):
+    """What the words of OpenCL C become, and what asks for the hidden parameter."""
+
+    half: Callable[[str], str]  # a number in half precision, without its suffix
+    local: str  # in front of a local variable
+    placed: frozenset[str]
+    kernel: str  # in front of a kernel, whose function is inline
+
+
+HOST = Target(lambda number: f"((_Float16){number}f)", "static __thread", builtins.ITEM, "")
 
 HALF = re.compile(r"(?:0[xX].*[pP].*|(?!0[xX]).*)[hH]\Z")
 _LOCAL = {"local", "__local"}
@@ -203,18 +218,19 @@ def check(source: Source) -> None:
                 raise source.refuse(i, f"{token.text}: the portable language has {why}")
 
 
-def rewrite_words(source: Source, functions: list[Function]) -> None:
+def rewrite_words(source: Source, functions: list[Function], target: Target) -> None:
     bodies = [(f.body, f.end) for f in functions if f.body >= 0]
     for i, token in enumerate(source.tokens):
         text = token.text
         if token.kind == "number" and HALF.match(text):
-            source.replace(i, f"((_Float16){text[:-1]}f)")
+            source.replace(i, target.half(text[:-1]))
         elif text in KERNEL:
-            source.replace(i, "")
+            source.replace(i, target.kernel)
         elif text in _LOCAL and any(first < i < last for first, last in bodies):
-            source.replace(i, "static __thread" if is_local_variable(source, i) else "")
+            source.replace(i, target.local if is_local_variable(source, i) else "")
         elif text in _SPACES:
-            source.replace(i, _SPACES[text])
+            beside = source.text[i - 1 : i] + source.text[i + 1 : i + 2]
+            source.replace(i, "" if "const" in beside else _SPACES[text])
         elif (behind := source.attribute(i)) != i:
             names = [source.text[j] for j in range(i + 3, behind - 2) if source.tokens[j].kind == "name"]
             if any(_HINTS.match(name) for name in names):
@@ -284,7 +300,9 @@ def rewrite_directives(source: Source) -> None:
             source.out[i] = f"#pragma GCC unroll {min(int(unroll[1]), 65534)}" if unroll[1] else ""
 
 
-def program(source: Source) -> tuple[str, list[tuple[Kernel, Function]], set[str]]:
+def program(
+    source: Source, target: Target = HOST
+) -> tuple[str, list[tuple[Kernel, Function]], set[str]]:
     """The user's part, in C, its kernels, and the functions that wait at barriers."""
     check(source)
     functions = source.functions()
@@ -293,7 +311,7 @@ def program(source: Source) -> tuple[str, list[tuple[Kernel, Function]], set[str
     for function in defined:
         uses.setdefault(function.name, set()).update(called(source, function))
     names = {function.name for function in functions if function.kernel}
-    placed = names | closure(uses, builtins.ITEM | names)
+    placed = names | closure(uses, target.placed | names)
     grouped = closure(uses, builtins.GROUPS)
     waiting = closure(uses, builtins.BARRIERS)
     structs = struct_names(source)
@@ -327,7 +345,7 @@ def program(source: Source) -> tuple[str, list[tuple[Kernel, Function]], set[str
             function.name not in with_memory,
         )
         kernels.append((kernel, function))
-    rewrite_words(source, functions)
+    rewrite_words(source, functions, target)
     rewrite_functions(source, functions, placed)
     rewrite_directives(source)
     return "".join(source.out), kernels, waiting

@@ -15,13 +15,13 @@ static const struct {
     const char *backends; /* that take it */
     bool text;
 } languages[] = {
-    {"portable", USM_LANGUAGE_PORTABLE, "host opencl", true},
+    {"portable", USM_LANGUAGE_PORTABLE, "host opencl cuda", true},
     {"opencl", USM_LANGUAGE_OPENCL, "opencl", true},
     {"cuda", USM_LANGUAGE_CUDA, "cuda", true},
     {"c", USM_LANGUAGE_LIBRARY, "host", true},
     {"spirv", USM_LANGUAGE_SPIRV, "opencl level_zero", false},
     {"ptx", USM_LANGUAGE_PTX, "cuda", true},
-    {"native", USM_LANGUAGE_NATIVE, "opencl", false},
+    {"native", USM_LANGUAGE_NATIVE, "opencl cuda", false},
 };
 
 #define LANGUAGES (int)(sizeof languages / sizeof *languages)
@@ -141,13 +141,25 @@ static int build_host(usmpy_state *state, usmpy_program *self, const char *langu
     return status;
 }
 
+/* On CUDA, source goes through usmpy/_cuda.py before the compiler sees it. */
+static bool is_translated(const usmpy_program *self, int language)
+{
+    return strcmp(usmpy_queue_of(self->queue)->backend->name, "cuda") == 0 &&
+           languages[language].language != USM_LANGUAGE_PTX;
+}
+
 /* What a driver's binary depends on. */
-static PyObject *cache_key(usmpy_program *self, const char *language, PyObject *source)
+static PyObject *cache_key(usmpy_program *self, int language, PyObject *source)
 {
     const usm_device *device = usmpy_queue_of(self->queue)->device;
-    return call("usmpy._cache", "key",
-                Py_BuildValue("(ssssOsO)", device->backend->name, device->info.name, device->info.vendor,
-                              device->info.driver_version, self->options, language, source));
+    PyObject *more = is_translated(self, language)
+                         ? call("usmpy._cuda", "identify", Py_BuildValue("(OO)", source, self->options))
+                         : PyBytes_FromString("");
+    return more == NULL ? NULL
+                        : call("usmpy._cache", "key",
+                               Py_BuildValue("(ssssOsON)", device->backend->name, device->info.name,
+                                             device->info.vendor, device->info.driver_version, self->options,
+                                             languages[language].name, source, more));
 }
 
 /*
@@ -293,6 +305,29 @@ static int store(usmpy_state *state, usmpy_program *self, PyObject *key)
     return done == NULL ? -1 : 0;
 }
 
+static int build_fresh(usmpy_state *state, usmpy_program *self, int language, const char *text,
+                       Py_ssize_t size, const char *options)
+{
+    const usm_program_source fresh = {
+        .language = languages[language].language, .data = text, .size = (size_t)size, .options = options};
+    return build(state, self, &fresh);
+}
+
+static int build_translated(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
+{
+    PyObject *pair = call("usmpy._cuda", "prepare",
+                          Py_BuildValue("(OsO)", source, languages[language].name, self->options));
+    const char *text, *options;
+    Py_ssize_t size;
+    if (pair == NULL || !PyArg_ParseTuple(pair, "s#s", &text, &size, &options)) {
+        Py_XDECREF(pair);
+        return -1;
+    }
+    int status = build_fresh(state, self, language, text, size, options);
+    Py_DECREF(pair);
+    return status;
+}
+
 static int build_text(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
 {
     Py_ssize_t size;
@@ -307,15 +342,15 @@ static int build_text(usmpy_state *state, usmpy_program *self, int language, PyO
                         "are ASCII");
         return -1;
     }
-    PyObject *key = cache_key(self, languages[language].name, source);
+    PyObject *key = cache_key(self, language, source);
     if (key == NULL) {
         return -1;
     }
     int taken = build_cached(state, self, key);
     if (taken == 0) {
-        const usm_program_source fresh = {
-            .language = languages[language].language, .data = text, .size = (size_t)size, .options = options};
-        taken = build(state, self, &fresh) < 0 || store(state, self, key) < 0 ? -1 : 1;
+        int built = is_translated(self, language) ? build_translated(state, self, language, source)
+                                                  : build_fresh(state, self, language, text, size, options);
+        taken = built < 0 || store(state, self, key) < 0 ? -1 : 1;
     }
     Py_DECREF(key);
     return taken < 0 ? -1 : 0;

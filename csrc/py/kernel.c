@@ -360,7 +360,9 @@ static int check_agreement(const usm_kernel *kernel, const words *words)
 {
     for (size_t i = 0; i < kernel->n_parameters; i++) {
         const usm_parameter *told = &kernel->parameters[i], *said = &words->parameters[i];
-        bool same = told->kind == USM_PARAMETER_UNKNOWN ||
+        bool same = (told->kind == USM_PARAMETER_UNKNOWN &&
+                     (told->size == 0 || (told->size == said->size && said->kind != USM_PARAMETER_LOCAL) ||
+                      (said->kind == USM_PARAMETER_UNKNOWN && said->size == 0))) ||
                     (told->kind == said->kind &&
                      (told->kind != USM_PARAMETER_VALUE || told->dtype == said->dtype ||
                       (told->dtype == USM_NO_DTYPE && (told->size == 0 || told->size == said->size))) &&

@@ -72,7 +72,9 @@ static bool points_to(usm_dtype parameter, usm_dtype array)
 
 static int take_array(const usm_parameter *parameter, usmpy_array *array, usm_argument *out, pending *pending)
 {
-    if (parameter->kind != USM_PARAMETER_POINTER && parameter->kind != USM_PARAMETER_UNKNOWN) {
+    if (parameter->kind != USM_PARAMETER_POINTER &&
+        (parameter->kind != USM_PARAMETER_UNKNOWN ||
+         (parameter->size != 0 && parameter->size != sizeof(void *)))) {
         PyErr_Format(PyExc_TypeError, "a USMArray was given for %s", type_of(parameter));
         return -1;
     }
@@ -141,9 +143,40 @@ static int check_exact(usmpy_state *state, PyObject *number, usm_dtype dtype, co
     return 0;
 }
 
+/* Of a parameter whose width alone is known: an integer that fits, signed or not. 0, or -1 with an exception.
+ */
+static int take_by_width(const usm_parameter *parameter, PyObject *number, usm_argument *out)
+{
+    unsigned bits = 8 * parameter->size;
+    int overflow;
+    long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    unsigned long long natural = (unsigned long long)value;
+    bool fits = overflow == 0 && (bits == 64 || (value >= -(1LL << (bits - 1)) && value < 1LL << bits));
+    if (value == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    if (overflow > 0 && bits == 64) {
+        natural = PyLong_AsUnsignedLongLong(number);
+        fits = !PyErr_Occurred();
+        PyErr_Clear();
+    }
+    if (!fits) {
+        PyErr_Format(PyExc_OverflowError, "%R does not fit into an integer of %u bits", number, bits);
+        return -1;
+    }
+    out->kind = USM_PARAMETER_VALUE;
+    out->size = parameter->size;
+    memcpy(out->as.value, &natural, sizeof natural);
+    return 0;
+}
+
 static int take_number(usmpy_state *state, const usm_parameter *parameter, PyObject *number,
                        usm_argument *out)
 {
+    if (parameter->kind == USM_PARAMETER_UNKNOWN && PyLong_Check(number) &&
+        (parameter->size == 1 || parameter->size == 2 || parameter->size == 4 || parameter->size == 8)) {
+        return take_by_width(parameter, number, out);
+    }
     if (parameter->kind == USM_PARAMETER_UNKNOWN) {
         PyErr_Format(PyExc_TypeError,
                      "a %s was given, and the program does not tell the parameter's type; a NumPy scalar, a "
@@ -252,7 +285,8 @@ static int take_foreign(usmpy_state *state, const usm_parameter *parameter, PyOb
 
 static int take_local(const usm_parameter *parameter, PyObject *object, usm_argument *out)
 {
-    if (parameter->kind != USM_PARAMETER_LOCAL && parameter->kind != USM_PARAMETER_UNKNOWN) {
+    if (parameter->kind != USM_PARAMETER_LOCAL &&
+        (parameter->kind != USM_PARAMETER_UNKNOWN || parameter->size != 0)) {
         PyErr_Format(PyExc_TypeError, "LocalMemory was given for %s", type_of(parameter));
         return -1;
     }
@@ -274,7 +308,9 @@ static int take(usmpy_state *state, const usm_parameter *parameter, PyObject *ob
     if (Py_IS_TYPE(object, state->local_type)) {
         return take_local(parameter, object, out);
     }
-    if (object == Py_None && parameter->kind == USM_PARAMETER_POINTER) {
+    if (object == Py_None &&
+        (parameter->kind == USM_PARAMETER_POINTER ||
+         (parameter->kind == USM_PARAMETER_UNKNOWN && parameter->size == sizeof(void *)))) {
         out->kind = USM_PARAMETER_POINTER;
         out->size = sizeof(void *);
         out->as.pointer = NULL;

@@ -1,0 +1,736 @@
+"""What stands before a portable program for CUDA: the built-in functions of OpenCL C, in CUDA C++.
+
+They are overloads and templates of a namespace around the user's: what a program defines itself hides them.
+"""
+
+from __future__ import annotations
+
+# For each kernel whose parameters the compiler sees: what they are, for csrc/backends/cuda/ptx.c.
+FACTS = """\
+template <class T> struct usm_number { enum : unsigned { code = 0 }; };
+#define USM_NUMBER(type, n) template <> struct usm_number<type> { enum : unsigned { code = n }; };
+USM_NUMBER(bool, 1)
+USM_NUMBER(char, 2)
+USM_NUMBER(signed char, 2)
+USM_NUMBER(short, 3)
+USM_NUMBER(int, 4)
+USM_NUMBER(long, 5)
+USM_NUMBER(long long, 5)
+USM_NUMBER(unsigned char, 6)
+USM_NUMBER(unsigned short, 7)
+USM_NUMBER(unsigned int, 8)
+USM_NUMBER(unsigned long, 9)
+USM_NUMBER(unsigned long long, 9)
+USM_NUMBER(float, 11)
+USM_NUMBER(double, 12)
+template <class T> struct usm_number<const T> : usm_number<T> {};
+template <class T> struct usm_number<volatile T> : usm_number<T> {};
+template <class T> struct usm_number<const volatile T> : usm_number<T> {};
+template <class T> struct usm_is_const { enum : unsigned { value = 0 }; };
+template <class T> struct usm_is_const<const T> { enum : unsigned { value = 1 }; };
+template <class T> struct usm_type {
+    static constexpr unsigned word(bool) { return 2 | usm_number<T>::code << 16; }
+};
+template <class T> struct usm_type<T *> {
+    static constexpr unsigned word(bool local)
+    {
+        return (local ? 3 : 1) | usm_is_const<T>::value << 8 | usm_number<T>::code << 16;
+    }
+};
+template <class T> struct usm_type<T *__restrict__> : usm_type<T *> {};
+template <int skip, unsigned long long local, class F> struct usm_list;
+template <unsigned long long local, class... A> struct usm_list<0, local, void(A...)> {
+    unsigned words[sizeof...(A) + 1];
+};
+template <int i, unsigned long long local> constexpr void usm_fill(unsigned *) {}
+template <int i, unsigned long long local, class T, class... A> constexpr void usm_fill(unsigned *words)
+{
+    words[i] = usm_type<T>::word(i < 64 && (local >> (i & 63) & 1));
+    usm_fill<i + 1, local, A...>(words);
+}
+template <unsigned long long local, class... A> constexpr usm_list<0, local, void(A...)> usm_words(void (*)(A...))
+{
+    usm_list<0, local, void(A...)> list = {};
+    usm_fill<0, local, A...>(list.words);
+    return list;
+}
+template <unsigned long long local, class I, class... A>
+constexpr usm_list<0, local, void(A...)> usm_words_behind(void (*)(I, A...))
+{
+    usm_list<0, local, void(A...)> list = {};
+    usm_fill<0, local, A...>(list.words);
+    return list;
+}
+"""
+
+_HEAD = """\
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef long ptrdiff_t, intptr_t;
+typedef unsigned long uintptr_t;
+typedef __int128 usm_int128;
+typedef unsigned __int128 usm_uint128;
+struct usm_item { size_t n0, n1, n2; };
+#define USM_F static inline
+"""
+
+_HALF = """\
+/* Half precision, rounded after each operation. */
+struct half {
+    ushort usm_bits;
+    half() = default;
+    explicit constexpr half(ushort bits, int) : usm_bits(bits) {}
+    template <class T> half(T x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(usm_bits) : "f"((float)x)); }
+    half(double x);
+    operator float() const
+    {
+        float x;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(usm_bits));
+        return x;
+    }
+    half &operator+=(float y) { return *this = (float)*this + y; }
+    half &operator-=(float y) { return *this = (float)*this - y; }
+    half &operator*=(float y) { return *this = (float)*this * y; }
+    half &operator/=(float y) { return *this = (float)*this / y; }
+    half &operator++() { return *this = (float)*this + 1; }
+    half &operator--() { return *this = (float)*this - 1; }
+};
+/* By way of a float whose last bit remembers what was cut off. */
+inline half::half(double x)
+{
+    float near = (float)x;
+    uint bits = __float_as_uint(near);
+    if ((double)near != x && x == x && (bits & 0x7fffffff) != 0x7f800000) {
+        bits = (((double)near > x) == (x > 0) ? bits - 1 : bits) | 1;
+    }
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(usm_bits) : "f"(__uint_as_float(bits)));
+}
+#define USM_HALF_OPERATOR(op) \\
+    USM_F half operator op(half x, half y) { return (float)x op (float)y; }
+USM_HALF_OPERATOR(+)
+USM_HALF_OPERATOR(-)
+USM_HALF_OPERATOR(*)
+USM_HALF_OPERATOR(/)
+USM_F half operator-(half x) { return half((ushort)(x.usm_bits ^ 0x8000), 0); }
+USM_F half operator+(half x) { return x; }
+template <> struct usm_number<half> { enum : unsigned { code = 10 }; };
+"""
+
+_TRAITS = """\
+template <bool b, class T = int> struct usm_if {};
+template <class T> struct usm_if<true, T> { typedef T type; };
+template <class T> struct usm_is_real { enum : bool { value = false }; };
+template <> struct usm_is_real<float> { enum : bool { value = true }; };
+template <> struct usm_is_real<double> { enum : bool { value = true }; };
+template <> struct usm_is_real<half> { enum : bool { value = true }; };
+template <class T> struct usm_to_real { typedef double type; };
+template <> struct usm_to_real<float> { typedef float type; };
+template <> struct usm_to_real<half> { typedef half type; };
+template <class A, class B> struct usm_pair_of { typedef decltype(true ? A() : B()) type; };
+template <class B> struct usm_pair_of<half, B> { typedef half type; };
+template <class A> struct usm_pair_of<A, half> { typedef half type; };
+template <> struct usm_pair_of<half, half> { typedef half type; };
+template <> struct usm_pair_of<half, float> { typedef float type; };
+template <> struct usm_pair_of<float, half> { typedef float type; };
+template <> struct usm_pair_of<half, double> { typedef double type; };
+template <> struct usm_pair_of<double, half> { typedef double type; };
+template <class A, class B = A, class C = A> struct usm_common {
+    typedef typename usm_pair_of<typename usm_pair_of<A, B>::type, C>::type type;
+};
+template <class A, class B = A, class C = A> using usm_real =
+    typename usm_to_real<typename usm_common<A, B, C>::type>::type;
+template <int bytes> struct usm_sized;
+template <> struct usm_sized<1> { typedef uchar bits; };
+template <> struct usm_sized<2> { typedef ushort bits; };
+template <> struct usm_sized<4> { typedef uint bits; };
+template <> struct usm_sized<8> { typedef ulong bits; };
+template <class T> using usm_bits_of = typename usm_sized<sizeof(T)>::bits;
+template <class T> struct usm_wide_of { typedef typename usm_if<((T)-1 < (T)1), long>::type type; };
+template <> struct usm_wide_of<uchar> { typedef long type; };
+template <> struct usm_wide_of<ushort> { typedef long type; };
+template <> struct usm_wide_of<uint> { typedef ulong type; };
+template <> struct usm_wide_of<bool> { typedef long type; };
+template <> struct usm_wide_of<long> { typedef usm_int128 type; };
+template <> struct usm_wide_of<ulong> { typedef usm_uint128 type; };
+template <> struct usm_wide_of<long long> { typedef usm_int128 type; };
+template <> struct usm_wide_of<unsigned long long> { typedef usm_uint128 type; };
+template <class T> using usm_wide = typename usm_wide_of<T>::type;
+template <class T> constexpr bool usm_signed() { return (T)-1 < (T)1; }
+template <class T> constexpr T usm_most()
+{
+    return (T)(usm_signed<T>() ? (~0ul >> 1) >> (64 - 8 * sizeof(T)) : ~0ul >> (64 - 8 * sizeof(T)));
+}
+template <class T> constexpr T usm_least() { return usm_signed<T>() ? (T)(-usm_most<T>() - 1) : (T)0; }
+"""
+
+_PLACES = """\
+USM_F size_t get_local_id(uint d) { return d == 0 ? threadIdx.x : d == 1 ? threadIdx.y : d == 2 ? threadIdx.z : 0; }
+USM_F size_t get_local_size(uint d) { return d == 0 ? blockDim.x : d == 1 ? blockDim.y : d == 2 ? blockDim.z : 1; }
+USM_F size_t get_enqueued_local_size(uint d) { return get_local_size(d); }
+USM_F size_t get_group_id(uint d) { return d == 0 ? blockIdx.x : d == 1 ? blockIdx.y : d == 2 ? blockIdx.z : 0; }
+USM_F size_t get_num_groups(uint d) { return d == 0 ? gridDim.x : d == 1 ? gridDim.y : d == 2 ? gridDim.z : 1; }
+USM_F size_t get_global_id(uint d) { return get_group_id(d) * get_local_size(d) + get_local_id(d); }
+USM_F size_t get_global_offset(uint) { return 0; }
+USM_F size_t get_local_linear_id()
+{
+    return (get_local_id(2) * get_local_size(1) + get_local_id(1)) * get_local_size(0) + get_local_id(0);
+}
+USM_F size_t usm_global_size(const usm_item &item, uint d)
+{
+    return d == 0 ? item.n0 : d == 1 ? item.n1 : d == 2 ? item.n2 : 1;
+}
+USM_F size_t usm_global_linear_id(const usm_item &item)
+{
+    return (get_global_id(2) * item.n1 + get_global_id(1)) * item.n0 + get_global_id(0);
+}
+USM_F uint usm_work_dim(const usm_item &item) { return item.n2 > 1 ? 3 : item.n1 > 1 ? 2 : 1; }
+#define get_global_size(d) usm_global_size(usm_item, d)
+#define get_global_linear_id() usm_global_linear_id(usm_item)
+#define get_work_dim() usm_work_dim(usm_item)
+USM_F void barrier(int) { __syncthreads(); }
+USM_F void barrier(int, int) { __syncthreads(); }
+USM_F void work_group_barrier(int) { __syncthreads(); }
+USM_F void work_group_barrier(int, int) { __syncthreads(); }
+USM_F void mem_fence(int) { __threadfence(); }
+USM_F void read_mem_fence(int) { __threadfence(); }
+USM_F void write_mem_fence(int) { __threadfence(); }
+USM_F void atomic_work_item_fence(int, int, int) { __threadfence(); }
+template <class T> USM_F void prefetch(const T *, size_t) {}
+struct usm_local_pointer {
+    char *at;
+    template <class T> operator T *() const { return (T *)at; }
+};
+"""
+
+
+def _reals() -> str:
+    """Mathematical functions: CUDA's, of float and double; half by way of float, integers as double."""
+    lines = []
+
+    def one(name: str, single: str, double: str) -> None:
+        lines.append(f"USM_F float {name}(float x) {{ return {single}; }}")
+        lines.append(f"USM_F double {name}(double x) {{ return {double}; }}")
+        lines.append(f"USM_F half {name}(half x) {{ return {name}((float)x); }}")
+        lines.append(
+            f"template <class T> USM_F typename usm_if<!usm_is_real<T>::value, double>::type {name}(T x) "
+            f"{{ return {name}((double)x); }}"
+        )
+
+    names = "acos acosh asin asinh atan atanh cos cosh sin sinh tan tanh cbrt exp exp2 exp10 expm1 log log10 log1p"
+    names += " log2 logb sqrt ceil erf erfc fabs floor lgamma rint round tgamma trunc sinpi cospi"
+    for name in names.split():
+        one(name, f"::{name}f(x)", f"::{name}(x)")
+    for name in "cos exp exp2 exp10 log log2 log10 sin sqrt tan".split():
+        for prefix in ("native_", "half_"):
+            one(prefix + name, f"::{name}f(x)", f"::{name}(x)")
+    for name in ("rsqrt", "native_rsqrt", "half_rsqrt"):
+        one(name, "1 / ::sqrtf(x)", "1 / ::sqrt(x)")
+    for name in ("native_recip", "half_recip"):
+        one(name, "1 / x", "1 / x")
+    one("degrees", "x * 57.295779513082320876798f", "x * 57.295779513082320876798")
+    one("radians", "x * 0.017453292519943295769f", "x * 0.017453292519943295769")
+    sign = "x > 0 ? 1 : x < 0 ? -1 : x == 0 ? x : 0"
+    one("sign", sign, sign)
+    for name in ("length", "fast_length"):
+        one(name, "::fabsf(x)", "::fabs(x)")
+    for name in ("normalize", "fast_normalize"):
+        one(name, "x > 0 ? 1 : x < 0 ? -1 : x", "x > 0 ? 1 : x < 0 ? -1 : x")
+    for name in ("acos", "asin", "atan"):
+        one(f"{name}pi", f"::{name}f(x) * 0.318309886183790671538f", f"::{name}(x) * 0.318309886183790671538")
+    one("tanpi", "::sinpif(x) / ::cospif(x)", "::sinpi(x) / ::cospi(x)")
+
+    def two(name: str, single: str, double: str) -> None:
+        lines.append(f"USM_F float usm_{name}(float x, float y) {{ return {single}; }}")
+        lines.append(f"USM_F double usm_{name}(double x, double y) {{ return {double}; }}")
+        lines.append(f"USM_F half usm_{name}(half x, half y) {{ return usm_{name}((float)x, (float)y); }}")
+        lines.append(
+            f"template <class A, class B> USM_F usm_real<A, B> {name}(A x, B y) "
+            f"{{ return usm_{name}((usm_real<A, B>)x, (usm_real<A, B>)y); }}"
+        )
+
+    for name in ("atan2", "copysign", "fdim", "fmod", "hypot", "nextafter", "pow", "remainder"):
+        two(name, f"::{name}f(x, y)", f"::{name}(x, y)")
+    for name in ("powr", "native_powr", "half_powr"):
+        two(name, "::powf(x, y)", "::pow(x, y)")
+    for name in ("native_divide", "half_divide"):
+        two(name, "x / y", "x / y")
+    two("fmax", *["x >= y || y != y ? x : y"] * 2)
+    two("fmin", *["x <= y || y != y ? x : y"] * 2)
+    for name, sign in (("maxmag", ">"), ("minmag", "<")):
+        text = (
+            f"::fabs(x) {sign} ::fabs(y) ? x : ::fabs(y) {sign} ::fabs(x) ? y : x {sign}= y || y != y ? x : y"
+        )
+        two(name, text, text)
+    two("step", *["y < x ? 0 : 1"] * 2)
+    two("dot", *["x * y"] * 2)
+    for name in ("distance", "fast_distance"):
+        two(name, "::fabsf(x - y)", "::fabs(x - y)")
+    two("atan2pi", "::atan2f(x, y) * 0.318309886183790671538f", "::atan2(x, y) * 0.318309886183790671538")
+
+    def three(name: str, single: str, double: str) -> None:
+        for c, text in (("float", single), ("double", double)):
+            lines.append(f"USM_F {c} usm_{name}({c} x, {c} y, {c} z) {{ {text} }}")
+        lines.append(
+            f"USM_F half usm_{name}(half x, half y, half z) "
+            f"{{ return usm_{name}((float)x, (float)y, (float)z); }}"
+        )
+        lines.append(
+            f"template <class A, class B, class C> USM_F usm_real<A, B, C> {name}(A x, B y, C z) "
+            f"{{ typedef usm_real<A, B, C> T; return usm_{name}((T)x, (T)y, (T)z); }}"
+        )
+
+    three("fma", "return ::fmaf(x, y, z);", "return ::fma(x, y, z);")
+    three("mad", *["return x * y + z;"] * 2)
+    three("mix", *["return x + (y - x) * z;"] * 2)
+    for c in ("float", "double"):
+        lines.append(
+            f"USM_F {c} usm_smoothstep({c} x, {c} y, {c} z) {{ {c} r = (z - x) / (y - x); "
+            "r = r < 0 ? 0 : r > 1 ? 1 : r; return r * r * (3 - 2 * r); }"
+        )
+    lines.append(
+        "template <class A, class B, class C> USM_F usm_real<A, B, C> smoothstep(A x, B y, C z) "
+        "{ typedef usm_real<A, B, C> T; return usm_smoothstep((T)x, (T)y, (T)z); }"
+    )
+    for name, test in (
+        ("isnan", "x != x"),
+        ("isfinite", "x - x == 0"),
+        ("isinf", "x == x && x - x != 0"),
+        ("signbit", "::copysign(1.0, (double)x) < 0"),
+    ):
+        lines.append(f"template <class T> USM_F int {name}(T x) {{ return {test}; }}")
+    lines.append("USM_F int isnormal(float x) { return isfinite(x) && ::fabsf(x) >= 0x1p-126f; }")
+    lines.append("USM_F int isnormal(double x) { return isfinite(x) && ::fabs(x) >= 0x1p-1022; }")
+    lines.append("USM_F int isnormal(half x) { return isfinite((float)x) && ::fabsf(x) >= 0x1p-14f; }")
+    for name, test in (
+        ("isequal", "x == y"),
+        ("isnotequal", "x != y"),
+        ("isgreater", "x > y"),
+        ("isgreaterequal", "x >= y"),
+        ("isless", "x < y"),
+        ("islessequal", "x <= y"),
+        ("islessgreater", "x < y || x > y"),
+        ("isordered", "x == x && y == y"),
+        ("isunordered", "x != x || y != y"),
+    ):
+        lines.append(f"template <class A, class B> USM_F int {name}(A x, B y) {{ return {test}; }}")
+    return "\n".join(lines) + "\n"
+
+
+_MIXED = """\
+#define USM_POWN(real, power) \\
+    USM_F real pown(real x, int n) { return ::power(x, (real)n); } \\
+    USM_F real rootn(real x, int n) \\
+    { \\
+        return x < 0 && (n & 1) ? -::power(-x, (real)1 / n) : ::power(x, (real)1 / n); \\
+    }
+USM_POWN(float, powf)
+USM_POWN(double, pow)
+USM_F half pown(half x, int n) { return pown((float)x, n); }
+USM_F half rootn(half x, int n) { return rootn((float)x, n); }
+USM_F float ldexp(float x, int n) { return ::ldexpf(x, n); }
+USM_F double ldexp(double x, int n) { return ::ldexp(x, n); }
+USM_F half ldexp(half x, int n) { return ::ldexpf(x, n); }
+USM_F int ilogb(double x) { return x != x ? 2147483647 : x == 0 ? -2147483647 - 1 : ::ilogb(x); }
+USM_F int ilogb(float x) { return ilogb((double)x); }
+USM_F int ilogb(half x) { return ilogb((double)(float)x); }
+USM_F float frexp(float x, int *p) { return ::frexpf(x, p); }
+USM_F double frexp(double x, int *p) { return ::frexp(x, p); }
+USM_F half frexp(half x, int *p) { return ::frexpf(x, p); }
+template <class T> USM_F T modf(T x, T *p)
+{
+    T whole = trunc(x), rest = x - whole == x - whole ? x - whole : x != x ? x : (T)0;
+    *p = whole;
+    return copysign(rest, x);
+}
+template <class T> USM_F T fract(T x, T *p)
+{
+    T whole = floor(x), rest = x - whole;
+    T most = sizeof(T) == 8 ? (T)0x1.fffffffffffffp-1 : sizeof(T) == 4 ? (T)0x1.fffffep-1 : (T)0x1.ffcp-1;
+    *p = whole;
+    return x != x ? x : x - x != 0 ? (T)0 : rest < most ? rest : most;
+}
+template <class T> USM_F T sincos(T x, T *p)
+{
+    *p = cos(x);
+    return sin(x);
+}
+template <class T> USM_F T lgamma_r(T x, int *sign)
+{
+    T low = floor(x);
+    *sign = x < 0 && low != x && fmod(low, (T)2) != 0 ? -1 : 1;
+    return lgamma(x);
+}
+USM_F float remquo(float x, float y, int *p) { return ::remquof(x, y, p); }
+USM_F double remquo(double x, double y, int *p) { return ::remquo(x, y, p); }
+USM_F float nan(uint bits) { return __uint_as_float(bits | 0x7fc00000); }
+USM_F double nan(ulong bits) { return __longlong_as_double(bits | 0x7ff8000000000000); }
+"""
+
+_INTEGERS = """\
+template <class T> USM_F int any(T x) { return x < 0; }
+template <class T> USM_F int all(T x) { return x < 0; }
+template <class A, class B> USM_F typename usm_common<A, B>::type max(A x, B y) { return x < y ? y : x; }
+template <class A, class B> USM_F typename usm_common<A, B>::type min(A x, B y) { return y < x ? y : x; }
+template <class A, class B, class C> USM_F typename usm_common<A, B, C>::type clamp(A x, B y, C z)
+{
+    return min(max(x, y), z);
+}
+template <class A, class B, class C> USM_F typename usm_common<A, B>::type select(A x, B y, C z)
+{
+    typedef typename usm_common<A, B>::type T;
+    return z ? (T)y : (T)x;
+}
+template <class T> USM_F T usm_from_bits(usm_bits_of<T> bits)
+{
+    T x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+template <class T> USM_F usm_bits_of<T> usm_to_bits(T x)
+{
+    usm_bits_of<T> bits;
+    memcpy(&bits, &x, sizeof x);
+    return bits;
+}
+template <class A, class B, class C> USM_F A bitselect(A x, B y, C z)
+{
+    usm_bits_of<A> a = usm_to_bits(x), b = usm_to_bits((A)y), c = usm_to_bits((A)z);
+    return usm_from_bits<A>((a & ~c) | (b & c));
+}
+template <class T> USM_F usm_bits_of<T> abs(T x)
+{
+    typedef usm_bits_of<T> U;
+    return x < 0 ? (U)(0 - (U)x) : (U)x;
+}
+template <class T, class B> USM_F usm_bits_of<T> abs_diff(T x, B b)
+{
+    typedef usm_bits_of<T> U;
+    T y = (T)b;
+    return x < y ? (U)((U)y - (U)x) : (U)((U)x - (U)y);
+}
+template <class T> USM_F T usm_clip(usm_int128 x)
+{
+    return x > (usm_int128)usm_most<T>() ? usm_most<T>() : x < (usm_int128)usm_least<T>() ? usm_least<T>() : (T)x;
+}
+template <class T, class B> USM_F T add_sat(T x, B y) { return usm_clip<T>((usm_int128)x + (T)y); }
+template <class T, class B> USM_F T sub_sat(T x, B y) { return usm_clip<T>((usm_int128)x - (T)y); }
+template <class T, class B> USM_F T hadd(T x, B b)
+{
+    T y = (T)b;
+    return (T)((x & y) + ((x ^ y) >> 1));
+}
+template <class T, class B> USM_F T rhadd(T x, B b)
+{
+    T y = (T)b;
+    return (T)((x | y) - ((x ^ y) >> 1));
+}
+template <class T, class B> USM_F T mul_hi(T x, B y)
+{
+    return (T)(((usm_wide<T>)x * (usm_wide<T>)(T)y) >> (8 * sizeof(T)));
+}
+template <class T, class B, class C> USM_F T mad_hi(T x, B y, C z)
+{
+    return (T)((usm_bits_of<T>)mul_hi(x, y) + (usm_bits_of<T>)(T)z);
+}
+template <class T, class B, class C> USM_F T mad_sat(T x, B b, C c)
+{
+    T y = (T)b, z = (T)c;
+    usm_wide<T> product = (usm_wide<T>)x * (usm_wide<T>)y, sum = product + (usm_wide<T>)z;
+    if (!usm_signed<T>() && sum < product) {
+        return usm_most<T>();
+    }
+    return sum > (usm_wide<T>)usm_most<T>()                         ? usm_most<T>()
+           : usm_signed<T>() && sum < (usm_wide<T>)usm_least<T>() ? usm_least<T>()
+                                                                    : (T)sum;
+}
+template <class T, class B> USM_F T rotate(T x, B b)
+{
+    typedef usm_bits_of<T> U;
+    int n = (int)b & (8 * (int)sizeof(T) - 1);
+    return (T)(U)((U)((U)x << n) | (U)((U)x >> (-n & (8 * (int)sizeof(T) - 1))));
+}
+template <class T> USM_F T clz(T x)
+{
+    return (T)(__clzll((long long)(ulong)(usm_bits_of<T>)x) - (64 - 8 * (int)sizeof(T)));
+}
+template <class T> USM_F T ctz(T x)
+{
+    return (T)(x ? __ffsll((long long)(ulong)(usm_bits_of<T>)x) - 1 : 8 * (int)sizeof(T));
+}
+template <class T> USM_F T popcount(T x) { return (T)__popcll((ulong)(usm_bits_of<T>)x); }
+template <class T, class B> USM_F T mul24(T x, B y) { return (T)(x * (T)y); }
+template <class T, class B, class C> USM_F T mad24(T x, B y, C z) { return (T)(x * (T)y + (T)z); }
+#define USM_UPSAMPLE(narrow, low, wide) \\
+    USM_F wide upsample(narrow x, low y) { return (wide)((ulong)x << 8 * sizeof(narrow) | y); }
+USM_UPSAMPLE(char, uchar, short)
+USM_UPSAMPLE(uchar, uchar, ushort)
+USM_UPSAMPLE(short, ushort, int)
+USM_UPSAMPLE(ushort, ushort, uint)
+USM_UPSAMPLE(int, uint, long)
+USM_UPSAMPLE(uint, uint, ulong)
+"""
+
+_CONVERSIONS = """\
+enum usm_rounding { usm_rtz, usm_rte, usm_rtp, usm_rtn };
+template <usm_rounding mode, class X> USM_F X usm_round(X x)
+{
+    return mode == usm_rtz ? trunc(x) : mode == usm_rte ? rint(x) : mode == usm_rtp ? ceil(x) : floor(x);
+}
+template <class T, usm_rounding mode, class X> USM_F T usm_convert(X x)
+{
+    if constexpr (usm_is_real<X>::value) {
+        return (T)usm_round<mode>(x);
+    } else {
+        return (T)x;
+    }
+}
+/* Bounds are powers of two, or one less, which becomes the power where the type cannot hold it. */
+template <class T, usm_rounding mode, class X> USM_F T usm_convert_sat(X x)
+{
+    if constexpr (usm_is_real<X>::value) {
+        typename usm_pair_of<X, float>::type y = usm_round<mode>(x);
+        decltype(y) beyond = (decltype(y))2 * (decltype(y))(usm_most<T>() / 2 + 1);
+        return y != y ? (T)0 : y >= beyond ? usm_most<T>() : y < (decltype(y))usm_least<T>() ? usm_least<T>() : (T)y;
+    } else {
+        return usm_clip<T>((usm_int128)x);
+    }
+}
+"""
+
+
+def _conversions() -> str:
+    types = {
+        "char": "char", "uchar": "uchar", "short": "short", "ushort": "ushort", "int": "int", "uint": "uint",
+        "long": "long", "ulong": "ulong", "float": "float", "double": "double", "half": "half",
+    }  # fmt: skip
+    lines = []
+    for name, c in types.items():
+        lines.append(
+            f"template <class X> USM_F {c} as_{name}(X x) "
+            f'{{ static_assert(sizeof x == sizeof({c}), "as_{name}: the argument has another size"); '
+            f"{c} y; memcpy(&y, &x, sizeof y); return y; }}"
+        )
+        lines.append(f"template <class X> USM_F {c} convert_{name}(X x) {{ return ({c})x; }}")
+        if name in ("float", "double", "half"):
+            lines.append(f"template <class X> USM_F {c} convert_{name}_rte(X x) {{ return ({c})x; }}")
+            continue
+        for mode in ("", "_rtz", "_rte", "_rtp", "_rtn"):
+            how = f"usm_{mode[1:] or 'rtz'}"
+            for sat in ("", "_sat"):
+                if mode or sat:
+                    lines.append(
+                        f"template <class X> USM_F {c} convert_{name}{sat}{mode}(X x) "
+                        f"{{ return usm_convert{sat}<{c}, {how}>(x); }}"
+                    )
+    lines.append("template <class P> USM_F float vload_half(size_t i, P p) { return (float)p[i]; }")
+    for mode in ("", "_rte"):
+        lines.append(
+            f"template <class X, class P> USM_F void vstore_half{mode}(X x, size_t i, P p) {{ p[i] = (half)x; }}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+_ATOMICS = """\
+typedef int atomic_int, atomic_flag;
+typedef uint atomic_uint;
+typedef long atomic_long, atomic_ptrdiff_t, atomic_intptr_t;
+typedef ulong atomic_ulong, atomic_size_t, atomic_uintptr_t;
+typedef float atomic_float;
+typedef double atomic_double;
+enum memory_order {
+    memory_order_relaxed,
+    memory_order_acquire,
+    memory_order_release,
+    memory_order_acq_rel,
+    memory_order_seq_cst
+};
+enum memory_scope {
+    memory_scope_work_item,
+    memory_scope_sub_group,
+    memory_scope_work_group,
+    memory_scope_device,
+    memory_scope_all_svm_devices,
+    memory_scope_all_devices
+};
+/* As CUDA's functions know them. */
+template <int bytes> struct usm_word;
+template <> struct usm_word<4> { typedef unsigned int type; };
+template <> struct usm_word<8> { typedef unsigned long long type; };
+template <class T> struct usm_whole { typedef typename usm_word<sizeof(T)>::type type; };
+template <> struct usm_whole<int> { typedef int type; };
+template <> struct usm_whole<long> { typedef long long type; };
+template <> struct usm_whole<long long> { typedef long long type; };
+template <class T> USM_F typename usm_word<sizeof(T)>::type usm_to_word(T x)
+{
+    return (typename usm_word<sizeof(T)>::type)usm_to_bits(x);
+}
+template <class T> USM_F T usm_from_word(typename usm_word<sizeof(T)>::type x)
+{
+    return usm_from_bits<T>((usm_bits_of<T>)x);
+}
+template <class T> USM_F T usm_swap(volatile T *p, T v)
+{
+    typedef typename usm_word<sizeof(T)>::type W;
+    return usm_from_word<T>(::atomicExch((W *)p, usm_to_word(v)));
+}
+template <class T> USM_F T usm_swap_if(volatile T *p, T c, T v)
+{
+    typedef typename usm_word<sizeof(T)>::type W;
+    return usm_from_word<T>(::atomicCAS((W *)p, usm_to_word(c), usm_to_word(v)));
+}
+template <class T, class F> USM_F T usm_update(volatile T *p, T v, F f)
+{
+    T old = *p, seen;
+    while (usm_to_bits(seen = usm_swap_if(p, old, f(old, v))) != usm_to_bits(old)) {
+        old = seen;
+    }
+    return old;
+}
+template <class T> USM_F T usm_add(volatile T *p, T v)
+{
+    if constexpr (usm_is_real<T>::value) {
+        return usm_update(p, v, [](T a, T b) { return a + b; });
+    } else {
+        typedef typename usm_word<sizeof(T)>::type W;
+        return (T)::atomicAdd((W *)p, (W)v);
+    }
+}
+template <class T> USM_F T usm_sub(volatile T *p, T v)
+{
+    if constexpr (usm_is_real<T>::value) {
+        return usm_update(p, v, [](T a, T b) { return a - b; });
+    } else {
+        typedef typename usm_word<sizeof(T)>::type W;
+        return (T)::atomicAdd((W *)p, (W)0 - (W)v);
+    }
+}
+#define USM_BITWISE(name, function) \\
+    template <class T> USM_F T usm_##name(volatile T *p, T v) \\
+    { \\
+        typedef typename usm_word<sizeof(T)>::type W; \\
+        return (T)::function((W *)p, (W)v); \\
+    }
+USM_BITWISE(and, atomicAnd)
+USM_BITWISE(or, atomicOr)
+USM_BITWISE(xor, atomicXor)
+#define USM_EXTREME(name, function, sign) \\
+    template <class T> USM_F T usm_##name(volatile T *p, T v) \\
+    { \\
+        if constexpr (usm_is_real<T>::value) { \\
+            return usm_update(p, v, [](T a, T b) { return b sign a ? b : a; }); \\
+        } else { \\
+            typedef typename usm_whole<T>::type W; \\
+            return (T)::function((W *)p, (W)v); \\
+        } \\
+    }
+USM_EXTREME(min, atomicMin, <)
+USM_EXTREME(max, atomicMax, >)
+/* Of OpenCL 2: ordered, unless that is not asked for. */
+struct usm_ordered {
+    bool fence;
+    usm_ordered(int order) : fence(order != memory_order_relaxed) { enter(); }
+    ~usm_ordered() { enter(); }
+    void enter() const
+    {
+        if (fence) {
+            __threadfence();
+        }
+    }
+};
+template <class T> USM_F void atomic_init(volatile T *p, T v) { *p = v; }
+template <class T, class V> USM_F void atomic_init(volatile T *p, V v) { *p = (T)v; }
+template <class T> USM_F T atomic_load_explicit(const volatile T *p, int order, int = 0)
+{
+    usm_ordered ordered(order);
+    return *p;
+}
+template <class T> USM_F T atomic_load(const volatile T *p) { return atomic_load_explicit(p, memory_order_seq_cst); }
+template <class T, class V> USM_F void atomic_store_explicit(volatile T *p, V v, int order, int = 0)
+{
+    usm_ordered ordered(order);
+    (void)usm_swap(p, (T)v);
+}
+template <class T, class V> USM_F void atomic_store(volatile T *p, V v)
+{
+    atomic_store_explicit(p, v, memory_order_seq_cst);
+}
+template <class T, class V> USM_F T atomic_exchange_explicit(volatile T *p, V v, int order, int = 0)
+{
+    usm_ordered ordered(order);
+    return usm_swap(p, (T)v);
+}
+template <class T, class V> USM_F T atomic_exchange(volatile T *p, V v)
+{
+    return atomic_exchange_explicit(p, v, memory_order_seq_cst);
+}
+#define USM_COMPARE(strength) \\
+    template <class T, class V> \\
+    USM_F bool atomic_compare_exchange_##strength##_explicit(volatile T *p, T *c, V v, int order, int = 0, int = 0) \\
+    { \\
+        usm_ordered ordered(order); \\
+        T wanted = *c, old = usm_swap_if(p, wanted, (T)v); \\
+        *c = old; \\
+        return usm_to_bits(old) == usm_to_bits(wanted); \\
+    } \\
+    template <class T, class V> USM_F bool atomic_compare_exchange_##strength(volatile T *p, T *c, V v) \\
+    { \\
+        return atomic_compare_exchange_##strength##_explicit(p, c, v, memory_order_seq_cst); \\
+    }
+USM_COMPARE(strong)
+USM_COMPARE(weak)
+#define USM_FETCH(name) \\
+    template <class T, class V> USM_F T atomic_fetch_##name##_explicit(volatile T *p, V v, int order, int = 0) \\
+    { \\
+        usm_ordered ordered(order); \\
+        return usm_##name(p, (T)v); \\
+    } \\
+    template <class T, class V> USM_F T atomic_fetch_##name(volatile T *p, V v) \\
+    { \\
+        return atomic_fetch_##name##_explicit(p, v, memory_order_seq_cst); \\
+    }
+USM_FETCH(add)
+USM_FETCH(sub)
+USM_FETCH(or)
+USM_FETCH(xor)
+USM_FETCH(and)
+USM_FETCH(min)
+USM_FETCH(max)
+USM_F bool atomic_flag_test_and_set(volatile int *p) { return atomic_exchange(p, 1); }
+USM_F bool atomic_flag_test_and_set_explicit(volatile int *p, int order, int = 0)
+{
+    return atomic_exchange_explicit(p, 1, order);
+}
+USM_F void atomic_flag_clear(volatile int *p) { atomic_store(p, 0); }
+USM_F void atomic_flag_clear_explicit(volatile int *p, int order, int = 0) { atomic_store_explicit(p, 0, order); }
+"""
+
+
+def _atomics() -> str:
+    """Those of OpenCL 1, under both of their names."""
+    lines = []
+    for prefix in ("atomic_", "atom_"):
+        for name in ("add", "sub", "and", "or", "xor", "min", "max"):
+            lines.append(
+                f"template <class T, class V> USM_F T {prefix}{name}(volatile T *p, V v) "
+                f"{{ return usm_{name}(p, (T)v); }}"
+            )
+        lines.append(f"template <class T> USM_F T {prefix}inc(volatile T *p) {{ return usm_add(p, (T)1); }}")
+        lines.append(f"template <class T> USM_F T {prefix}dec(volatile T *p) {{ return usm_sub(p, (T)1); }}")
+        lines.append(
+            f"template <class T, class V> USM_F T {prefix}xchg(volatile T *p, V v) {{ return usm_swap(p, (T)v); }}"
+        )
+        lines.append(
+            f"template <class T, class C, class V> USM_F T {prefix}cmpxchg(volatile T *p, C c, V v) "
+            "{ return usm_swap_if(p, (T)c, (T)v); }"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def text(names: set[str]) -> str:
+    """What a program needs that uses these names."""
+    parts = [_HEAD, FACTS, _HALF, _TRAITS, _PLACES, _reals(), _MIXED, _INTEGERS, _CONVERSIONS, _conversions()]
+    if any(name.startswith(("atom", "memory_")) for name in names):
+        parts += [_ATOMICS, _atomics()]
+    return "".join(parts)

@@ -1,0 +1,494 @@
+"""The preprocessor of C, for compilers that only take what is preprocessed: lines stay where they are.
+
+What comes out has line markers ('# 1 "file"'), the user's pragmas, and nothing else that begins with '#'.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ._tokens import TOKEN, Refused
+
+_JOINED, _INSIDE = "\x01", "\x02"  # a line's end that is none: behind a backslash; in a comment
+_COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)
+_DIRECTIVE = re.compile(r"[ \t\f\v]*#[ \t]*(\w*)(.*)", re.S)
+_DEEPEST = 200
+_NO_NAMES: frozenset[str] = frozenset()
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    line: int
+    hidden: frozenset[str]  # macros that it came out of
+
+
+class _Macro(NamedTuple):
+    parameters: list[str] | None  # None: it is used without arguments
+    variadic: bool
+    body: list[_Token]
+
+
+def _without_comments(text: str) -> str:
+    def blank(match: re.Match[str]) -> str:
+        found = match[0]
+        return found if found[0] in "\"'" else " " + _INSIDE * (found.count("\n") + found.count(_JOINED))
+
+    text = text.replace("\r\n", "\n").replace("\\\n", _JOINED)
+    return _COMMENT.sub(blank, text)
+
+
+def _tokens(text: str, line: int) -> list[_Token]:
+    found = []
+    for match in TOKEN.finditer(text):
+        assert match.lastgroup is not None
+        found.append(_Token(match.lastgroup, match[0], line, _NO_NAMES))
+        line += match[0].count("\n")
+    return found
+
+
+def _trim(tokens: list[_Token]) -> list[_Token]:
+    first, last = 0, len(tokens)
+    while first < last and tokens[first].kind == "blank":
+        first += 1
+    while last > first and tokens[last - 1].kind == "blank":
+        last -= 1
+    return tokens[first:last]
+
+
+class Preprocessor:
+    """Macros that are defined, folders that are searched, and the files that were read."""
+
+    def __init__(self, folders: Iterable[str] = ()) -> None:
+        self.folders = list(folders)
+        self.files: list[str] = []
+        self._macros: dict[str, _Macro] = {}
+        self._once: set[str] = set()
+        self._out: list[str] = []
+        self._file = ""
+        self._depth = 0
+
+    def define(self, text: str) -> None:
+        """As the option -D: NAME, NAME=VALUE, NAME(x)=VALUE."""
+        head, equals, value = text.partition("=")
+        self._define(f"{head} {value if equals else '1'}", 0)
+
+    def undefine(self, name: str) -> None:
+        self._macros.pop(name.strip(), None)
+
+    def run(self, text: str, name: str) -> str:
+        """The preprocessed text; Refused where it is wrong."""
+        self._out = []
+        self._process(text, name)
+        return "".join(self._out)
+
+    # Lines.
+
+    def _refuse(self, line: int, message: str, word: str = "") -> Refused:
+        return Refused(message, self._file, line, word)
+
+    def _mark(self, line: int) -> None:
+        quoted = self._file.replace("\\", "\\\\").replace('"', '\\"')
+        self._out.append(f'# {line} "{quoted}"\n')
+
+    def _process(self, text: str, name: str) -> None:
+        outer, self._file = self._file, name
+        self._mark(1)
+        # For each #if: are its lines wanted, was one of its branches, is the whole of it, where it is.
+        nested: list[list[bool | int]] = []
+        block: list[str] = []
+        line = start = 1
+
+        def flush() -> None:
+            if block:
+                self._out.append(self._text(self.expand(_tokens("".join(block), start))))
+                block.clear()
+
+        for joined in _without_comments(text + "\n").split("\n")[:-1]:
+            height = 1 + joined.count(_JOINED) + joined.count(_INSIDE)
+            logical = joined.replace(_JOINED, "").replace(_INSIDE, "")
+            directive = _DIRECTIVE.fullmatch(logical)
+            wanted = all(level[0] for level in nested)
+            if directive is None:
+                start = start if block else line
+                text = joined.replace(_JOINED, "").replace(_INSIDE, "\n") if wanted else ""
+                block.append(text + "\n" * (height - text.count("\n")))
+            else:
+                word, rest = directive[1], directive[2]
+                if self._condition(word, rest, line, nested, wanted):
+                    block.append("\n" * height) if block else self._out.append("\n" * height)
+                elif not wanted:
+                    if not block:
+                        start = line
+                    block.append("\n" * height)
+                else:
+                    flush()
+                    if not self._directive(word, rest, line, height):
+                        self._out.append("\n" * height)
+                if not block:
+                    start = line + height
+            line += height
+        flush()
+        if nested:
+            raise self._refuse(int(nested[-1][3]), "unterminated #if")
+        self._file = outer
+
+    def _condition(self, word: str, rest: str, line: int, nested: list[list[bool | int]], wanted: bool) -> bool:
+        """Whether this is about #if and its kin."""
+        if word in ("if", "ifdef", "ifndef"):
+            value = wanted and self._holds(word, rest, line)
+            nested.append([value, value, wanted, line])
+        elif word in ("elif", "elifdef", "elifndef", "else", "endif"):
+            if not nested:
+                raise self._refuse(line, f"#{word} without #if")
+            level = nested[-1]
+            if word == "endif":
+                nested.pop()
+            elif word == "else":
+                level[0] = bool(level[2]) and not level[1]
+                level[1] = True
+            else:
+                value = bool(level[2]) and not level[1] and self._holds(word[2:], rest, line)
+                level[0] = value
+                level[1] = level[1] or value
+        else:
+            return False
+        return True
+
+    def _holds(self, word: str, rest: str, line: int) -> bool:
+        if word in ("if", ""):
+            return self._evaluate(rest, line) != 0
+        name = rest.strip().split(" ")[0]
+        if not name:
+            raise self._refuse(line, f"#{word} without a name")
+        return (name in self._macros) == word.endswith("ifdef")
+
+    def _directive(self, word: str, rest: str, line: int, height: int) -> bool:
+        """Whether it wrote something, with its own lines' ends."""
+        if word == "define":
+            self._define(rest, line)
+        elif word == "undef":
+            self.undefine(rest)
+        elif word == "include":
+            self._include(rest, line)
+            self._mark(line + height)
+            return True
+        elif word == "error":
+            raise self._refuse(line, f"#error{rest}")
+        elif word == "line":
+            pieces = self._text(self.expand(_tokens(rest, line))).split(None, 1)
+            if not pieces or not pieces[0].isdigit():
+                raise self._refuse(line, "#line takes a number")
+            self._out.append(f"# {pieces[0]} {pieces[1] if len(pieces) > 1 else self._quoted()}\n")
+            return True
+        elif word == "" and rest[:1].isdigit():  # a marker of another preprocessor
+            self._out.append(f"# {rest.strip()}\n")
+            return True
+        elif word == "pragma" and rest.strip() == "once":
+            self._once.add(self._file)
+        elif word == "pragma":
+            self._out.append(f"#pragma{rest}" + "\n" * height)
+            return True
+        elif word not in ("", "warning", "ident", "sccs", "assert"):
+            raise self._refuse(line, f"#{word} is no directive", word)
+        return False
+
+    def _quoted(self) -> str:
+        return '"' + self._file.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+    # Macros.
+
+    def _define(self, rest: str, line: int) -> None:
+        match = re.match(r"\s*([^\W\d]\w*)(\(([^)]*)\))?", rest)
+        if match is None:
+            raise self._refuse(line, "#define takes a name")
+        parameters, variadic = None, False
+        if match[2] is not None:
+            parameters = [word.strip() for word in match[3].split(",") if word.strip()]
+            if parameters and parameters[-1].endswith("..."):
+                named = parameters.pop()[:-3].strip()
+                parameters.append(named or "__VA_ARGS__")
+                variadic = True
+        body = _trim(_tokens(rest[match.end() :], line))
+        self._macros[match[1]] = _Macro(parameters, variadic, body)
+
+    @staticmethod
+    def _text(tokens: list[_Token]) -> str:
+        return "".join(token.text for token in tokens)
+
+    def expand(self, tokens: list[_Token]) -> list[_Token]:
+        out: list[_Token] = []
+        waiting = tokens[::-1]
+        while waiting:
+            token = waiting.pop()
+            if token.kind != "name" or token.text in token.hidden:
+                out.append(token)
+                continue
+            if token.text == "__LINE__":
+                out.append(token._replace(kind="number", text=str(token.line)))
+                continue
+            if token.text == "__FILE__":
+                out.append(token._replace(kind="string", text=self._quoted()))
+                continue
+            macro = self._macros.get(token.text)
+            if macro is None:
+                out.append(token)
+                continue
+            hidden = token.hidden | {token.text}
+            if macro.parameters is None:
+                waiting += self._apart(self._substitute(macro, {}, {}, hidden, token.line))
+                continue
+            ahead = len(waiting)
+            while ahead and waiting[ahead - 1].kind == "blank":
+                ahead -= 1
+            if not ahead or waiting[ahead - 1].text != "(":
+                out.append(token)
+                continue
+            del waiting[ahead - 1 :]
+            given, newlines = self._arguments(macro, waiting, token)
+            expanded = {name: self.expand(argument) for name, argument in given.items()}
+            waiting += [_Token("blank", "\n", token.line, _NO_NAMES)] * newlines
+            waiting += self._apart(self._substitute(macro, given, expanded, hidden, token.line))
+        return out
+
+    @staticmethod
+    def _apart(tokens: list[_Token]) -> list[_Token]:
+        """The last one first, with blanks around: they must not grow together with what stands beside them."""
+        blank = _Token("blank", " ", 0, _NO_NAMES)
+        return [blank, *tokens[::-1], blank]
+
+    def _arguments(
+        self, macro: _Macro, waiting: list[_Token], name: _Token
+    ) -> tuple[dict[str, list[_Token]], int]:
+        """Behind the parenthesis; takes them from `waiting`."""
+        assert macro.parameters is not None
+        arguments: list[list[_Token]] = [[]]
+        depth, newlines = 1, 0
+        while waiting:
+            token = waiting.pop()
+            if token.text == "\n":
+                newlines += 1
+                token = token._replace(text=" ")
+            if token.text in ("(", "[", "{"):
+                depth += token.text == "("
+            elif token.text == ")":
+                depth -= 1
+                if not depth:
+                    break
+            full = macro.variadic and len(arguments) == len(macro.parameters)
+            if token.text == "," and depth == 1 and not full:
+                arguments.append([])
+            else:
+                arguments[-1].append(token)
+        if depth:
+            raise self._refuse(name.line, f"{name.text}: a parenthesis is not closed", name.text)
+        n = len(macro.parameters)
+        arguments = [_trim(argument) for argument in arguments]
+        if not n and arguments == [[]]:
+            arguments = []
+        if macro.variadic and len(arguments) == n - 1:
+            arguments.append([])
+        if len(arguments) != n:
+            raise self._refuse(name.line, f"{name.text} takes {n} arguments, {len(arguments)} were given", name.text)
+        return dict(zip(macro.parameters, arguments, strict=True)), newlines
+
+    def _substitute(
+        self,
+        macro: _Macro,
+        given: dict[str, list[_Token]],
+        expanded: dict[str, list[_Token]],
+        hidden: frozenset[str],
+        line: int,
+    ) -> list[_Token]:
+        body, out, i = macro.body, [], 0
+        while i < len(body):
+            token = body[i]
+            following = i + 1
+            while following < len(body) and body[following].kind == "blank":
+                following += 1
+            pasted = self._is_paste(body, following)
+            if token.text == "#" and macro.parameters is not None and following < len(body):
+                name = body[following].text
+                if name in given and not self._is_paste(body, i):
+                    text = " ".join(self._text(given[name]).split())
+                    text = text.replace("\\", "\\\\").replace('"', '\\"')
+                    out.append(_Token("string", f'"{text}"', line, _NO_NAMES))
+                    i = following + 1
+                    continue
+            if self._is_paste(body, i):
+                i = self._paste(body, i + 2, given, macro, out, line)
+                continue
+            if token.text in given:
+                out += given[token.text] if pasted else self._apart(expanded[token.text][::-1])
+                if pasted and not given[token.text]:
+                    out.append(_Token("blank", "", line, _NO_NAMES))  # nothing, to be pasted to
+            elif not (token.kind == "blank" and self._is_paste(body, i + 1)):
+                out.append(token)
+            i += 1
+        return [token._replace(line=line, hidden=token.hidden | hidden) for token in out]
+
+    @staticmethod
+    def _is_paste(body: list[_Token], i: int) -> bool:
+        return i + 1 < len(body) and body[i].text == "#" and body[i + 1].text == "#"
+
+    def _paste(
+        self,
+        body: list[_Token],
+        i: int,
+        given: dict[str, list[_Token]],
+        macro: _Macro,
+        out: list[_Token],
+        line: int,
+    ) -> int:
+        """What stands behind ## at i joins the last of `out`; where the rest begins."""
+        while i < len(body) and body[i].kind == "blank":
+            i += 1
+        if i == len(body):
+            raise self._refuse(line, "a macro ends in ##")
+        right = given.get(body[i].text, [body[i]]) if body[i].kind == "name" else [body[i]]
+        while out and out[-1].kind == "blank" and out[-1].text != "":
+            out.pop()
+        if out and out[-1].text == "," and macro.variadic and body[i].text == (macro.parameters or [""])[-1]:
+            if right:
+                out += right
+            else:
+                out.pop()
+            return i + 1
+        left = out.pop().text if out else ""
+        text = left + (right[0].text if right else "")
+        out += _tokens(text, line) if text else [_Token("blank", "", line, _NO_NAMES)]
+        out += right[1:]
+        return i + 1
+
+    # Files.
+
+    def _include(self, rest: str, line: int) -> None:
+        words = rest.strip()
+        if words[:1] not in ('"', "<"):
+            words = self._text(self.expand(_tokens(rest, line))).strip()
+        match = re.fullmatch(r'"([^"]+)"|<([^>]+)>', words)
+        if match is None:
+            raise self._refuse(line, "#include takes a file's name")
+        name = match[1] or match[2]
+        own = os.path.dirname(self._file) if os.path.isfile(self._file) else ""
+        folders = [own, *self.folders] if match[1] else self.folders
+        for folder in folders:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                break
+        else:
+            raise self._refuse(line, f"{name}: No such file", name)
+        if path in self._once:
+            return
+        if self._depth == _DEEPEST:
+            raise self._refuse(line, f"{name}: files include each other without an end", name)
+        if path not in self.files:
+            self.files.append(path)
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+        self._depth += 1
+        self._process(text, path)
+        self._depth -= 1
+
+    # Conditions.
+
+    def _evaluate(self, text: str, line: int) -> int:
+        def known(match: re.Match[str]) -> str:
+            return "1" if (match[1] or match[2]) in self._macros else "0"
+
+        text = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", known, text)
+        tokens = [token for token in self.expand(_tokens(text, line)) if token.kind != "blank"]
+        reader = _Expression([token.text for token in tokens])
+        try:
+            return reader.read()
+        except (ValueError, ZeroDivisionError, IndexError) as error:
+            raise self._refuse(line, f"#if{text}: {error or 'no expression'}") from None
+
+
+_PRECEDENCE = [
+    ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
+    ("*", "/", "%"),
+]  # fmt: skip
+
+
+class _Expression:
+    """Of an #if: integers of 64 bits."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        self.at = 0
+
+    def read(self) -> int:
+        value = self._choice()
+        if self.at < len(self.words):
+            raise ValueError(f"'{self.words[self.at]}' is not expected")
+        return value
+
+    def _next(self) -> str:
+        return self.words[self.at] if self.at < len(self.words) else ""
+
+    def _choice(self) -> int:
+        value = self._binary(0)
+        if self._next() == "?":
+            self.at += 1
+            yes = self._choice()
+            if self._next() != ":":
+                raise ValueError("':' is missing")
+            self.at += 1
+            no = self._choice()
+            return yes if value else no
+        return value
+
+    def _binary(self, level: int) -> int:
+        if level == len(_PRECEDENCE):
+            return self._unary()
+        left = self._binary(level + 1)
+        while self._next() in _PRECEDENCE[level]:
+            sign = self._next()
+            self.at += 1
+            right = self._binary(level + 1)
+            left = self._apply(sign, left, right)
+        return left
+
+    @staticmethod
+    def _apply(sign: str, a: int, b: int) -> int:
+        if sign in ("/", "%"):
+            if b == 0:
+                return 0  # of a branch that && or || leaves out
+            quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+            return quotient if sign == "/" else a - b * quotient
+        results = {
+            "||": lambda: int(bool(a or b)), "&&": lambda: int(bool(a and b)), "|": lambda: a | b,
+            "^": lambda: a ^ b, "&": lambda: a & b, "==": lambda: int(a == b), "!=": lambda: int(a != b),
+            "<": lambda: int(a < b), ">": lambda: int(a > b), "<=": lambda: int(a <= b),
+            ">=": lambda: int(a >= b), "<<": lambda: a << (b & 63), ">>": lambda: a >> (b & 63),
+            "+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b,
+        }  # fmt: skip
+        return results[sign]()
+
+    def _unary(self) -> int:
+        word = self._next()
+        self.at += 1
+        if word in ("!", "-", "+", "~"):
+            value = self._unary()
+            return {"!": int(not value), "-": -value, "+": value, "~": ~value}[word]
+        if word == "(":
+            value = self._choice()
+            if self._next() != ")":
+                raise ValueError("')' is missing")
+            self.at += 1
+            return value
+        if word[:1] == "'":
+            return ord(word[1:-1].encode().decode("unicode_escape"))
+        if word[:1].isdigit():
+            digits = word.rstrip("uUlL").replace("'", "")
+            octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
+            return int(digits, 8 if octal else 0)
+        if word == "true":
+            return 1
+        if word[:1].isalpha() or word[:1] == "_":
+            return 0  # a name that is no macro
+        raise ValueError(f"'{word}' is not expected" if word else "it ends early")
