@@ -29,8 +29,8 @@ NAME = "<source>"
 _TAIL = '\n#line 1 "<usmpy>"\n'
 _STANDARD = "--std=c++17"
 _FLAGS = [_STANDARD, "--device-as-default-execution-space", "--device-int128"]
-# Of C++, about C: numbers that lose digits in braces, and jumps past initial values.
-_FLAGS += ["--diag-suppress=2361,546"]
+# Of C++, about C: numbers that lose digits in braces, jumps past initial values; about unsigned T of ours.
+_FLAGS += ["--diag-suppress=2361,546,186"]
 _PLACED = frozenset({"get_global_size", "get_global_linear_id", "get_work_dim"})
 _FIT_GROUPS, _FIT_RANGE = 1, 2
 

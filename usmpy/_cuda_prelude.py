@@ -107,8 +107,20 @@ inline half::half(double x)
     }
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(usm_bits) : "f"(__uint_as_float(bits)));
 }
+template <class T> struct usm_to_float { typedef T type; };
+template <> struct usm_to_float<half> { typedef float type; };
+/* With integers it stays half, with wider numbers it becomes one of these. */
+#define USM_HALF_WITH(op, other, result) \\
+    USM_F result operator op(half x, other y) { return (float)x op (usm_to_float<result>::type)y; } \\
+    USM_F result operator op(other x, half y) { return (usm_to_float<result>::type)x op (float)y; }
 #define USM_HALF_OPERATOR(op) \\
-    USM_F half operator op(half x, half y) { return (float)x op (float)y; }
+    USM_F half operator op(half x, half y) { return (float)x op (float)y; } \\
+    USM_HALF_WITH(op, int, half) \\
+    USM_HALF_WITH(op, uint, half) \\
+    USM_HALF_WITH(op, long, half) \\
+    USM_HALF_WITH(op, ulong, half) \\
+    USM_HALF_WITH(op, float, float) \\
+    USM_HALF_WITH(op, double, double)
 USM_HALF_OPERATOR(+)
 USM_HALF_OPERATOR(-)
 USM_HALF_OPERATOR(*)
