@@ -1,9 +1,9 @@
 """Programs in source for CUDA: what NVIDIA's run-time compiler is given, and what a kept build is known by.
 
-A portable program is preprocessed and rewritten as for the host (_portable.py), and becomes a namespace inside one
-that has the functions of OpenCL C (_cuda_prelude.py). Its kernels are inline functions, behind each of which stands
-an entry: that takes local memory as offsets into the one block that a launch has, and where a kernel does not
-look at its work-groups, the range, beyond which it does nothing.
+A portable program is preprocessed and rewritten as for the host (_portable.py), and becomes a namespace
+inside one that has the functions of OpenCL C (_cuda_prelude.py). Its kernels are inline functions, behind
+each of which stands an entry: that takes local memory as offsets into the one block that a launch has, and
+where a kernel does not look at its work-groups, the range, beyond which it does nothing.
 
 Beside each entry stand two arrays that say what the parameters are (csrc/backends/cuda/ptx.c).
 """
@@ -18,30 +18,32 @@ import struct
 import sys
 
 from . import _portable
-from ._cuda_prelude import FACTS, text as prelude
+from ._cuda_prelude import FACTS
+from ._cuda_prelude import text as prelude
 from ._entry import Kernel, Parameter, c_string
 from ._preprocessor import Preprocessor
 from ._tokens import Refused, Source
 from .errors import BuildError
 
 NAME = "<source>"
-# In front of what we write behind the user's source of language 'cuda': csrc/backends/cuda/program.c cuts there.
+# In front of what we write behind a source of language 'cuda': csrc/backends/cuda/program.c cuts there.
 _TAIL = '\n#line 1 "<usmpy>"\n'
 _STANDARD = "--std=c++17"
 _FLAGS = [_STANDARD, "--device-as-default-execution-space", "--device-int128"]
-# Of C++, about C: numbers that lose digits in braces, jumps past initial values; about unsigned T of ours.
+# Of C++, about C: numbers that lose digits in braces, jumps past initial values. About our templates: x < 0.
 _FLAGS += ["--diag-suppress=2361,546,186"]
 _PLACED = frozenset({"get_global_size", "get_global_linear_id", "get_work_dim"})
 _FIT_GROUPS, _FIT_RANGE = 1, 2
 
 # Words of C++ that are names in C.
-_CPP = frozenset(
-    "alignas alignof and and_eq asm bitand bitor catch char8_t char16_t char32_t class compl concept const_cast"
-    " consteval constexpr constinit co_await co_return co_yield decltype delete dynamic_cast explicit export friend"
-    " mutable namespace new noexcept not not_eq nullptr operator or or_eq protected public reinterpret_cast requires"
-    " static_assert static_cast template this thread_local throw try typeid typename using virtual wchar_t xor xor_eq"
-    " signals threadIdx blockIdx blockDim gridDim warpSize".split()
-)
+_CPP_TEXT = """
+alignas alignof and and_eq asm bitand bitor catch char8_t char16_t char32_t class compl concept
+const_cast consteval constexpr constinit co_await co_return co_yield decltype delete dynamic_cast
+explicit export friend mutable namespace new noexcept not not_eq nullptr operator or or_eq protected
+public reinterpret_cast requires static_assert static_cast template this thread_local throw try typeid
+typename using virtual wchar_t xor xor_eq signals threadIdx blockIdx blockDim gridDim warpSize
+"""
+_CPP = frozenset(_CPP_TEXT.split())
 _OURS = "usm_c_"
 _WORDS = {
     "restrict": "__restrict__",
@@ -132,7 +134,9 @@ def _failure(message: str, log: str) -> BuildError:
 
 def _preprocess(source: str, options: _Options) -> str:
     preprocessor = Preprocessor(options.folders)
-    version = f"#define __OPENCL_VERSION__ {options.version}\n#define __OPENCL_C_VERSION__ {options.version}\n"
+    version = (
+        f"#define __OPENCL_VERSION__ {options.version}\n#define __OPENCL_C_VERSION__ {options.version}\n"
+    )
     preprocessor.run(_constants() + version, "<usmpy>")
     for option, value in options.defined:
         preprocessor.define(value) if option == "-D" else preprocessor.undefine(value)
@@ -142,7 +146,9 @@ def _preprocess(source: str, options: _Options) -> str:
 
 def _in_cpp(text: str) -> str:
     """Names that are words of C++ get others, words of C become C++'s; strings stay."""
-    pattern = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[^\W\d]\w*|\.?[0-9](?:[eEpP][+-]|[\w.])*""")
+    pattern = re.compile(
+        r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[^\W\d]\w*|\.?[0-9](?:[eEpP][+-]|[\w.])*"""
+    )
 
     def other(match: re.Match[str]) -> str:
         word = match[0]
@@ -160,7 +166,9 @@ def _compound_literals(source: Source) -> None:
         close = source.match[i]
         before = source.tokens[i - 1]
         behind = source.text[close + 1] if close + 1 < len(source.text) else ""
-        expression = before.text == "return" or (before.kind == "sign" and before.text not in (")", "]", ";", "}"))
+        expression = before.text == "return" or (
+            before.kind == "sign" and before.text not in (")", "]", ";", "}")
+        )
         if behind == "{" and expression and close > i + 1:
             source.replace(i, "")
             source.replace(close, "")
@@ -188,7 +196,9 @@ def _entry(kernel: Kernel, grouped: bool) -> str:
     bounds = sizes[0] * sizes[1] * sizes[2]
     head = f'extern "C" __global__ void {f"__launch_bounds__({bounds}) " if bounds else ""}{name}'
     if grouped:
-        body = "    const usm_item usm_all = {(size_t)gridDim.x * blockDim.x, (size_t)gridDim.y * blockDim.y,\n"
+        body = (
+            "    const usm_item usm_all = {(size_t)gridDim.x * blockDim.x, (size_t)gridDim.y * blockDim.y,\n"
+        )
         body += "                              (size_t)gridDim.z * blockDim.z};\n"
     else:
         parameters.append("const usm_item usm_all")
@@ -199,7 +209,8 @@ def _entry(kernel: Kernel, grouped: bool) -> str:
     names = " ".join([str(fit), *map(str, sizes), *(_shown(p.name) for p in kernel.parameters)])
     return (
         f"{head}({', '.join(parameters)})\n{{\n{body}}}\n"
-        f'extern "C" __device__ const auto usm_types_{name} = usm_words_behind<{local}ull>(&usm_user::{name});\n'
+        f'extern "C" __device__ const auto usm_types_{name} = '
+        f"usm_words_behind<{local}ull>(&usm_user::{name});\n"
         f'extern "C" __device__ const char usm_text_{name}[] = "{names}";\n'
     )
 
@@ -252,7 +263,9 @@ def _refused(error: Refused, source: str) -> BuildError:
 
 # Language 'cuda'.
 
-_NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)
+_NOT_CODE = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S
+)
 _ATTRIBUTE = re.compile(r"(?:__launch_bounds__|__attribute__|__cluster_dims__|__block_size__|alignas)\s*\(")
 
 
@@ -289,7 +302,9 @@ def kernels_of(source: str) -> dict[str, list[str]]:
     for match in re.finditer(r"\b__global__\b", text):
         before = text[: match.start()]
         depth = before.count("{") - before.count("}")
-        depth -= sum(1 for at in linkage if at < match.start() and before.count("{", at) > before.count("}", at))
+        depth -= sum(
+            1 for at in linkage if at < match.start() and before.count("{", at) > before.count("}", at)
+        )
         start = max(before.rfind(c) for c in ";{}") + 1
         if depth or "template" in before[start:] or "static" in before[start:]:
             continue
@@ -325,7 +340,9 @@ def _facts(source: str) -> str:
 def _header_folders() -> list[str]:
     """Of CUDA's own headers: the toolkit's, else the package's of this environment."""
     home = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
-    packages = [path for folder in sys.path for path in sorted(glob.glob(os.path.join(folder, "nvidia/*/include")))]
+    packages = [
+        path for folder in sys.path for path in sorted(glob.glob(os.path.join(folder, "nvidia/*/include")))
+    ]
     for folder in (os.path.join(home, "include"), *packages):
         if os.path.isfile(os.path.join(folder, "cuda_fp16.h")):
             return [folder]
@@ -333,7 +350,10 @@ def _header_folders() -> list[str]:
 
 
 def _cuda_source(source: str, options: _Options) -> tuple[str, list[str]]:
-    flags = [f"--define-macro={what}" if how == "-D" else f"--undefine-macro={what}" for how, what in options.defined]
+    flags = [
+        f"--define-macro={what}" if how == "-D" else f"--undefine-macro={what}"
+        for how, what in options.defined
+    ]
     flags += [f"--include-path={folder}" for folder in [*options.folders, *_header_folders()]]
     flags += [f"--pre-include={file}" for file in options.included]
     standard = any(re.match(r"-?-std", option) for option in options.others)
@@ -362,7 +382,7 @@ def _read(path: str) -> bytes:
 
 
 def identify(source: str, options: str) -> bytes:
-    """What the result depends on beside source and options: files that may be included, and this translator."""
+    """What the result depends on beside source and options: files that may be included, this translator."""
     parts = []
     for module in ("_cuda", "_cuda_prelude", "_portable", "_portable_constants", "_preprocessor", "_tokens"):
         try:

@@ -29,10 +29,10 @@ template <class T> struct usm_number<const volatile T> : usm_number<T> {};
 template <class T> struct usm_is_const { enum : unsigned { value = 0 }; };
 template <class T> struct usm_is_const<const T> { enum : unsigned { value = 1 }; };
 template <class T> struct usm_type {
-    static constexpr unsigned word(bool) { return 2 | usm_number<T>::code << 16; }
+    __device__ static constexpr unsigned word(bool) { return 2 | usm_number<T>::code << 16; }
 };
 template <class T> struct usm_type<T *> {
-    static constexpr unsigned word(bool local)
+    __device__ static constexpr unsigned word(bool local)
     {
         return (local ? 3 : 1) | usm_is_const<T>::value << 8 | usm_number<T>::code << 16;
     }
@@ -42,20 +42,22 @@ template <int skip, unsigned long long local, class F> struct usm_list;
 template <unsigned long long local, class... A> struct usm_list<0, local, void(A...)> {
     unsigned words[sizeof...(A) + 1];
 };
-template <int i, unsigned long long local> constexpr void usm_fill(unsigned *) {}
-template <int i, unsigned long long local, class T, class... A> constexpr void usm_fill(unsigned *words)
+template <int i, unsigned long long local> __device__ constexpr void usm_fill(unsigned *) {}
+template <int i, unsigned long long local, class T, class... A>
+__device__ constexpr void usm_fill(unsigned *words)
 {
     words[i] = usm_type<T>::word(i < 64 && (local >> (i & 63) & 1));
     usm_fill<i + 1, local, A...>(words);
 }
-template <unsigned long long local, class... A> constexpr usm_list<0, local, void(A...)> usm_words(void (*)(A...))
+template <unsigned long long local, class... A>
+__device__ constexpr usm_list<0, local, void(A...)> usm_words(void (*)(A...))
 {
     usm_list<0, local, void(A...)> list = {};
     usm_fill<0, local, A...>(list.words);
     return list;
 }
 template <unsigned long long local, class I, class... A>
-constexpr usm_list<0, local, void(A...)> usm_words_behind(void (*)(I, A...))
+__device__ constexpr usm_list<0, local, void(A...)> usm_words_behind(void (*)(I, A...))
 {
     usm_list<0, local, void(A...)> list = {};
     usm_fill<0, local, A...>(list.words);
@@ -178,11 +180,16 @@ template <class T> constexpr T usm_least() { return usm_signed<T>() ? (T)(-usm_m
 """
 
 _PLACES = """\
-USM_F size_t get_local_id(uint d) { return d == 0 ? threadIdx.x : d == 1 ? threadIdx.y : d == 2 ? threadIdx.z : 0; }
-USM_F size_t get_local_size(uint d) { return d == 0 ? blockDim.x : d == 1 ? blockDim.y : d == 2 ? blockDim.z : 1; }
+#define USM_PLACE(name, place, other) \\
+    USM_F size_t name(uint d) \\
+    { \\
+        return d == 0 ? place.x : d == 1 ? place.y : d == 2 ? place.z : other; \\
+    }
+USM_PLACE(get_local_id, threadIdx, 0)
+USM_PLACE(get_local_size, blockDim, 1)
 USM_F size_t get_enqueued_local_size(uint d) { return get_local_size(d); }
-USM_F size_t get_group_id(uint d) { return d == 0 ? blockIdx.x : d == 1 ? blockIdx.y : d == 2 ? blockIdx.z : 0; }
-USM_F size_t get_num_groups(uint d) { return d == 0 ? gridDim.x : d == 1 ? gridDim.y : d == 2 ? gridDim.z : 1; }
+USM_PLACE(get_group_id, blockIdx, 0)
+USM_PLACE(get_num_groups, gridDim, 1)
 USM_F size_t get_global_id(uint d) { return get_group_id(d) * get_local_size(d) + get_local_id(d); }
 USM_F size_t get_global_offset(uint) { return 0; }
 USM_F size_t get_local_linear_id()
@@ -230,11 +237,11 @@ def _reals() -> str:
             f"{{ return {name}((double)x); }}"
         )
 
-    names = "acos acosh asin asinh atan atanh cos cosh sin sinh tan tanh cbrt exp exp2 exp10 expm1 log log10 log1p"
-    names += " log2 logb sqrt ceil erf erfc fabs floor lgamma rint round tgamma trunc sinpi cospi"
+    names = "acos acosh asin asinh atan atanh cos cosh sin sinh tan tanh cbrt exp exp2 exp10 expm1 log log10"
+    names += " log1p log2 logb sqrt ceil erf erfc fabs floor lgamma rint round tgamma trunc sinpi cospi"
     for name in names.split():
         one(name, f"::{name}f(x)", f"::{name}(x)")
-    for name in "cos exp exp2 exp10 log log2 log10 sin sqrt tan".split():
+    for name in ["cos", "exp", "exp2", "exp10", "log", "log2", "log10", "sin", "sqrt", "tan"]:
         for prefix in ("native_", "half_"):
             one(prefix + name, f"::{name}f(x)", f"::{name}(x)")
     for name in ("rsqrt", "native_rsqrt", "half_rsqrt"):
@@ -424,7 +431,8 @@ template <class T, class B> USM_F usm_bits_of<T> abs_diff(T x, B b)
 }
 template <class T> USM_F T usm_clip(usm_int128 x)
 {
-    return x > (usm_int128)usm_most<T>() ? usm_most<T>() : x < (usm_int128)usm_least<T>() ? usm_least<T>() : (T)x;
+    usm_int128 most = usm_most<T>(), least = usm_least<T>();
+    return x > most ? usm_most<T>() : x < least ? usm_least<T>() : (T)x;
 }
 template <class T, class B> USM_F T add_sat(T x, B y) { return usm_clip<T>((usm_int128)x + (T)y); }
 template <class T, class B> USM_F T sub_sat(T x, B y) { return usm_clip<T>((usm_int128)x - (T)y); }
@@ -504,7 +512,8 @@ template <class T, usm_rounding mode, class X> USM_F T usm_convert_sat(X x)
     if constexpr (usm_is_real<X>::value) {
         typename usm_pair_of<X, float>::type y = usm_round<mode>(x);
         decltype(y) beyond = (decltype(y))2 * (decltype(y))(usm_most<T>() / 2 + 1);
-        return y != y ? (T)0 : y >= beyond ? usm_most<T>() : y < (decltype(y))usm_least<T>() ? usm_least<T>() : (T)y;
+        decltype(y) least = (decltype(y))usm_least<T>();
+        return y != y ? (T)0 : y >= beyond ? usm_most<T>() : y < least ? usm_least<T>() : (T)y;
     } else {
         return usm_clip<T>((usm_int128)x);
     }
@@ -539,7 +548,8 @@ def _conversions() -> str:
     lines.append("template <class P> USM_F float vload_half(size_t i, P p) { return (float)p[i]; }")
     for mode in ("", "_rte"):
         lines.append(
-            f"template <class X, class P> USM_F void vstore_half{mode}(X x, size_t i, P p) {{ p[i] = (half)x; }}"
+            f"template <class X, class P> USM_F void vstore_half{mode}(X x, size_t i, P p) "
+            "{ p[i] = (half)x; }"
         )
     return "\n".join(lines) + "\n"
 
@@ -658,7 +668,10 @@ template <class T> USM_F T atomic_load_explicit(const volatile T *p, int order, 
     usm_ordered ordered(order);
     return *p;
 }
-template <class T> USM_F T atomic_load(const volatile T *p) { return atomic_load_explicit(p, memory_order_seq_cst); }
+template <class T> USM_F T atomic_load(const volatile T *p)
+{
+    return atomic_load_explicit(p, memory_order_seq_cst);
+}
 template <class T, class V> USM_F void atomic_store_explicit(volatile T *p, V v, int order, int = 0)
 {
     usm_ordered ordered(order);
@@ -679,7 +692,8 @@ template <class T, class V> USM_F T atomic_exchange(volatile T *p, V v)
 }
 #define USM_COMPARE(strength) \\
     template <class T, class V> \\
-    USM_F bool atomic_compare_exchange_##strength##_explicit(volatile T *p, T *c, V v, int order, int = 0, int = 0) \\
+    USM_F bool atomic_compare_exchange_##strength##_explicit( \\
+        volatile T *p, T *c, V v, int order, int = 0, int = 0) \\
     { \\
         usm_ordered ordered(order); \\
         T wanted = *c, old = usm_swap_if(p, wanted, (T)v); \\
@@ -693,7 +707,8 @@ template <class T, class V> USM_F T atomic_exchange(volatile T *p, V v)
 USM_COMPARE(strong)
 USM_COMPARE(weak)
 #define USM_FETCH(name) \\
-    template <class T, class V> USM_F T atomic_fetch_##name##_explicit(volatile T *p, V v, int order, int = 0) \\
+    template <class T, class V> \\
+    USM_F T atomic_fetch_##name##_explicit(volatile T *p, V v, int order, int = 0) \\
     { \\
         usm_ordered ordered(order); \\
         return usm_##name(p, (T)v); \\
@@ -715,7 +730,10 @@ USM_F bool atomic_flag_test_and_set_explicit(volatile int *p, int order, int = 0
     return atomic_exchange_explicit(p, 1, order);
 }
 USM_F void atomic_flag_clear(volatile int *p) { atomic_store(p, 0); }
-USM_F void atomic_flag_clear_explicit(volatile int *p, int order, int = 0) { atomic_store_explicit(p, 0, order); }
+USM_F void atomic_flag_clear_explicit(volatile int *p, int order, int = 0)
+{
+    atomic_store_explicit(p, 0, order);
+}
 """
 
 
@@ -731,7 +749,8 @@ def _atomics() -> str:
         lines.append(f"template <class T> USM_F T {prefix}inc(volatile T *p) {{ return usm_add(p, (T)1); }}")
         lines.append(f"template <class T> USM_F T {prefix}dec(volatile T *p) {{ return usm_sub(p, (T)1); }}")
         lines.append(
-            f"template <class T, class V> USM_F T {prefix}xchg(volatile T *p, V v) {{ return usm_swap(p, (T)v); }}"
+            f"template <class T, class V> USM_F T {prefix}xchg(volatile T *p, V v) "
+            "{ return usm_swap(p, (T)v); }"
         )
         lines.append(
             f"template <class T, class C, class V> USM_F T {prefix}cmpxchg(volatile T *p, C c, V v) "

@@ -29,7 +29,6 @@ from ._tokens import KERNEL, NO_NAMES, Function, Refused, Source, join
 __all__ = ["Refused", "for_messages", "translate"]
 
 
-
 class Target(NamedTuple):
     """What the words of OpenCL C become, and what asks for the hidden parameter."""
 
@@ -300,9 +299,7 @@ def rewrite_directives(source: Source) -> None:
             source.out[i] = f"#pragma GCC unroll {min(int(unroll[1]), 65534)}" if unroll[1] else ""
 
 
-def program(
-    source: Source, target: Target = HOST
-) -> tuple[str, list[tuple[Kernel, Function]], set[str]]:
+def program(source: Source, target: Target = HOST) -> tuple[str, list[tuple[Kernel, Function]], set[str]]:
     """The user's part, in C, its kernels, and the functions that wait at barriers."""
     check(source)
     functions = source.functions()

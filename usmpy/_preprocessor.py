@@ -136,7 +136,9 @@ class Preprocessor:
             raise self._refuse(int(nested[-1][3]), "unterminated #if")
         self._file = outer
 
-    def _condition(self, word: str, rest: str, line: int, nested: list[list[bool | int]], wanted: bool) -> bool:
+    def _condition(
+        self, word: str, rest: str, line: int, nested: list[list[bool | int]], wanted: bool
+    ) -> bool:
         """Whether this is about #if and its kin."""
         if word in ("if", "ifdef", "ifndef"):
             value = wanted and self._holds(word, rest, line)
@@ -256,7 +258,7 @@ class Preprocessor:
 
     @staticmethod
     def _apart(tokens: list[_Token]) -> list[_Token]:
-        """The last one first, with blanks around: they must not grow together with what stands beside them."""
+        """The last one first, with blanks around: they must not grow together with their neighbours."""
         blank = _Token("blank", " ", 0, _NO_NAMES)
         return [blank, *tokens[::-1], blank]
 
@@ -292,7 +294,9 @@ class Preprocessor:
         if macro.variadic and len(arguments) == n - 1:
             arguments.append([])
         if len(arguments) != n:
-            raise self._refuse(name.line, f"{name.text} takes {n} arguments, {len(arguments)} were given", name.text)
+            raise self._refuse(
+                name.line, f"{name.text} takes {n} arguments, {len(arguments)} were given", name.text
+            )
         return dict(zip(macro.parameters, arguments, strict=True)), newlines
 
     def _substitute(

@@ -76,12 +76,40 @@ static void remove_comments(char *text)
     }
 }
 
+/*
+ * What usmpy/_cuda.py puts behind a source of language 'cuda', to learn of its parameters, may be what is
+ * wrong: it does not read C++ as a compiler does. Then the source is built without it, and the messages are
+ * about that.
+ */
+static usm_status compile(usm_cuda_program *native, const usm_program_source *source,
+                          usm_cuda_compiled *compiled, char **log, usm_error *error)
+{
+    static const char mark[] = "\n#line 1 \"<usmpy>\"\n";
+    usm_status status = usm_cuda_compile(native->device, source, compiled, log, error);
+    const char *tail = source->language == USM_LANGUAGE_CUDA ? strstr(source->data, mark) : NULL;
+    if (status != USM_BUILD || tail == NULL) {
+        return status;
+    }
+    usm_program_source alone = *source;
+    alone.size = (size_t)(tail - (const char *)source->data);
+    char *text = copy(source->data, alone.size);
+    if (text == NULL) {
+        return usm_error_memory(error, alone.size, "a program");
+    }
+    alone.data = text;
+    free(*log);
+    *log = NULL;
+    status = usm_cuda_compile(native->device, &alone, compiled, log, error);
+    free(text);
+    return status;
+}
+
 /* Machine code, or PTX where the driver takes no code of this compiler's. */
 static usm_status build_source(usm_cuda_program *native, const usm_program_source *source, char **log,
                                usm_error *error)
 {
     usm_cuda_compiled compiled;
-    usm_status status = usm_cuda_compile(native->device, source, &compiled, log, error);
+    usm_status status = compile(native, source, &compiled, log, error);
     if (status != USM_OK) {
         return status;
     }

@@ -418,8 +418,14 @@ static void read_facts(usm_kernel *kernel, const char *ptx, const char *symbol, 
                        size_t *n, char *text, size_t text_size)
 {
     unsigned char words[4 * MOST_PARAMETERS];
+    char name[256];
     size_t told =
         read_array(ptx, "usm_types_", symbol, words, sizeof words) / 4; /* one more than there are */
+    if (told == 0) { /* of C++ kernels, the source's name is what our text knows */
+        usm_cuda_shown_name(symbol, name, sizeof name);
+        told = read_array(ptx, "usm_types_", name, words, sizeof words) / 4;
+        symbol = name;
+    }
     size_t length = read_array(ptx, "usm_text_", symbol, (unsigned char *)text, text_size - 1);
     if (told == 0 || length == 0 || told - 1 > *n) {
         return;
