@@ -107,6 +107,69 @@ def test_a_kernel_that_was_short_is_not_taken_for_short_when_it_waits_for_others
     assert x.tolist() == [6] * 64
 
 
+COUNT = """kernel void one(global int *x, volatile global const int *flag)
+{
+    while (*flag == 0)
+        ;
+    x[0] += 1;
+}
+"""
+
+
+@pytest.mark.parametrize("in_order", [True, False], ids=["in order", "out of order"])
+def test_short_kernels_end_though_nobody_waits(device, in_order):
+    """Nobody is called back for what is over in a moment; a look now and then finds that it has ended."""
+    queue = usmpy.Queue(device, in_order=in_order)
+    x = usmpy.zeros(1, dtype="int32", usm_type="host", queue=queue)
+    flag = usmpy.ones(1, dtype="int32", usm_type="host", queue=queue)
+    kernel = usmpy.Program(COUNT, device=device, language="opencl")["one"]
+    one = usmpy.Range(1)
+    for _ in range(4):
+        kernel[one](x, flag).wait()
+    for n in (1, 7, 300):
+        events = [kernel[one](x, flag)]
+        for _ in range(n - 1):
+            events.append(kernel[one, events[-3:]](x, flag))
+        deadline = time.monotonic() + PATIENCE
+        while not all(event.done for event in events) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert [event.status for event in events] == ["complete"] * n
+    assert x.tolist() == [4 + 308]
+
+
+def test_a_short_kernel_that_takes_long_this_time_holds_up_no_other(device):
+    """In a queue that is out of order, where others end before it."""
+    queue = usmpy.Queue(device, in_order=False)
+    kernel = usmpy.Program(COUNT, device=device, language="opencl")["one"]
+    one = usmpy.Range(1)
+
+    def numbers(n):
+        return usmpy.full(1, n, dtype="int32", usm_type="host", queue=queue)
+
+    x, y, flag, go = numbers(0), numbers(0), numbers(0), numbers(1)
+    for _ in range(4):
+        kernel[one](x, go).wait()
+    word, count = (ctypes.c_int32.from_address(array.data_ptr) for array in (flag, y))
+    long = kernel[one](x, flag)
+    try:
+        behind = kernel[one, [long]](x, go)
+        beside = [kernel[one](y, go) for _ in range(100)]
+        deadline = time.monotonic() + 2  # with few processors, the driver may have no thread for these
+        while count.value < 100 and time.monotonic() < deadline:
+            time.sleep(0.001)
+        ran = count.value == 100
+        deadline = time.monotonic() + PATIENCE
+        while ran and not all(event.done for event in beside) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert all(event.done for event in beside) == ran
+        assert (long.done, behind.done) == (False, False)
+    finally:
+        word.value = 1
+    behind.wait()
+    queue.wait()
+    assert (long.status, x.item(), y.item()) == ("complete", 6, 100)
+
+
 def test_threads_that_wait_at_once_all_hear_of_the_end(device):
     """Some wait in the driver, some for another's look at the list of what has ended."""
     ended = []

@@ -56,7 +56,9 @@ static usm_event *take_spare(usm_queue *queue)
     if (event != NULL) {
         queue->spare = event->following;
         atomic_fetch_sub_explicit(&queue->n_spare, 1, memory_order_relaxed);
-        memset(event, 0, queue->backend->event_size);
+        /* All but the lists within it, which their numbers tell of. */
+        memset(event, 0, offsetof(usm_event, inline_accesses));
+        memset(event + 1, 0, queue->backend->event_size - sizeof *event);
     }
     return event;
 }

@@ -11,31 +11,77 @@
 
 #include <string.h>
 
-/*
- * depends= : events as explicit waits, in memory that the caller frees with PyMem_Free; *held keeps the
- * events alive (a new reference, or NULL). 0 or -1.
- */
-static int parse_depends(usmpy_state *state, PyObject *depends, PyObject **held, usm_wait **waits, size_t *n)
+#define INLINE_DEPENDS 8
+
+/* depends= as explicit waits. */
+typedef struct depends {
+    usm_wait *waits; /* of PyMem_Malloc where they are not `few` */
+    size_t n;
+    PyObject *held; /* the tuple whose events these are; NULL: each has a count of its own */
+    usm_wait few[INLINE_DEPENDS];
+} depends;
+
+static void free_depends(depends *self)
 {
-    *held = NULL;
-    *waits = NULL;
-    *n = 0;
-    if (!usmpy_given(depends) || (PyTuple_CheckExact(depends) && PyTuple_GET_SIZE(depends) == 0)) {
+    for (size_t i = 0; self->held == NULL && i < self->n; i++) {
+        usm_event_release(self->waits[i].event);
+    }
+    if (self->waits != self->few) {
+        PyMem_Free(self->waits);
+    }
+    Py_XDECREF(self->held);
+}
+
+/* Of most calls: a few events in a list, or one. False: nothing was taken. */
+static bool parse_few(usmpy_state *state, PyObject *object, depends *out)
+{
+    PyObject *const *items = &object;
+    Py_ssize_t n = 1;
+#ifndef Py_GIL_DISABLED /* elsewhere another thread may change the list meanwhile */
+    if (PyList_CheckExact(object)) {
+        items = ((PyListObject *)object)->ob_item;
+        n = PyList_GET_SIZE(object);
+    }
+#endif
+    if (n > INLINE_DEPENDS) {
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (!Py_IS_TYPE(items[i], state->event_type)) {
+            return false;
+        }
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        out->few[i] = (usm_wait){usm_event_retain(((usmpy_event *)items[i])->event), true};
+    }
+    out->n = (size_t)n;
+    return true;
+}
+
+/* The caller frees *out on success. 0 or -1. */
+static int parse_depends(usmpy_state *state, PyObject *object, depends *out)
+{
+    out->waits = out->few;
+    out->n = 0;
+    out->held = NULL;
+    if (!usmpy_given(object) || (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 0) ||
+        parse_few(state, object, out)) {
         return 0;
     }
     /* A tuple of our own: an iterator may make its events as it goes, and nobody else has them. */
-    bool one = Py_IS_TYPE(depends, state->event_type);
-    PyObject *items = one ? PyTuple_Pack(1, depends) : usmpy_tuple_of(depends);
+    PyObject *items = usmpy_tuple_of(object);
     if (items == NULL) {
         if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError, "depends is a %s; an Event or a sequence of Events is allowed",
-                         Py_TYPE(depends)->tp_name);
+                         Py_TYPE(object)->tp_name);
         }
         return -1;
     }
     Py_ssize_t count = PyTuple_GET_SIZE(items);
-    *waits = PyMem_New(usm_wait, count == 0 ? 1 : count);
-    if (*waits == NULL) {
+    if (count > INLINE_DEPENDS) {
+        out->waits = PyMem_New(usm_wait, count);
+    }
+    if (out->waits == NULL) {
         PyErr_NoMemory();
         goto failed;
     }
@@ -46,35 +92,35 @@ static int parse_depends(usmpy_state *state, PyObject *depends, PyObject **held,
                          Py_TYPE(item)->tp_name);
             goto failed;
         }
-        (*waits)[i] = (usm_wait){((usmpy_event *)item)->event, true};
+        out->waits[i] = (usm_wait){((usmpy_event *)item)->event, true};
     }
-    *n = (size_t)count;
-    *held = items;
+    out->n = (size_t)count;
+    out->held = items;
     return 0;
 failed:
-    PyMem_Free(*waits);
-    *waits = NULL;
+    if (out->waits != out->few) {
+        PyMem_Free(out->waits);
+    }
     Py_DECREF(items);
     return -1;
 }
 
 PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
-                       const usm_access *accesses, size_t n_accesses, PyObject *depends, usm_keep *keeps)
+                       const usm_access *accesses, size_t n_accesses, PyObject *events, usm_keep *keeps)
 {
     usm_submission submission = {
         .command = command, .accesses = accesses, .n_accesses = n_accesses, .keeps = keeps};
     usm_event *event;
     usm_error error;
-    usm_wait *waits;
-    PyObject *held;
-    if (parse_depends(state, depends, &held, &waits, &submission.n_waits) < 0) {
+    depends depends;
+    if (parse_depends(state, events, &depends) < 0) {
         usmpy_keep_drop(keeps);
         return NULL;
     }
-    submission.waits = waits;
+    submission.waits = depends.waits;
+    submission.n_waits = depends.n;
     usm_status status = usm_queue_submit(queue, &submission, &event, &error);
-    PyMem_Free(waits);
-    Py_XDECREF(held);
+    free_depends(&depends);
     usmpy_deferred_poll();
     if (status != USM_OK) {
         usmpy_keep_drop(keeps);

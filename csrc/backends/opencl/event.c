@@ -17,12 +17,16 @@ static _Atomic unsigned joiners; /* threads in usm_opencl_event_join: each looks
 #define SPIN_NS 20000
 
 /*
- * A callback costs a tenth of a launch, and often a change of threads. So tasks that are over in a moment, in
- * queues that are in order, have none: they are "quiet", and ended by whoever waits for one of them or, if
- * nobody does, by the thread, which looks after them about once a millisecond. What it then finds unended
- * gets a callback, and the rest of the queue is looked at when that has come.
+ * A callback costs a tenth of a launch, and often a change of threads. So tasks that are over in a moment
+ * have none: they are "quiet", and ended by whoever waits for one of them or, if nobody does, by the thread,
+ * which looks after them about once a millisecond. What it then finds unended in a queue that is in order
+ * gets a callback, and the rest of the queue is looked at when that has come. In other queues tasks end in
+ * any order: the thread goes on looking, and gives callbacks to those that it has found unended a few times.
  */
 #define TICK_NS 1000000
+#define PATIENCE 4
+/* So many that have not ended, and a look goes no further: most end in about the order of submission. */
+#define MOST_UNENDED 64
 
 static struct {
     pthread_mutex_t lock; /* a leaf, but that a queue's lock may be tried under it */
@@ -103,7 +107,8 @@ static void finish(usm_event *base)
     usm_opencl_event *event = (usm_opencl_event *)base;
     usm_error error;
     bool inherits = atomic_load_explicit(&base->cause, memory_order_acquire) != NULL;
-    if (event->status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && !inherits && !event->late) {
+    if (event->status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && !inherits && !event->late &&
+        !event->final) {
         if (!go_again(event, &error)) {
             fail(event, &error);
         }
@@ -129,35 +134,68 @@ static void end(usm_opencl_event *event)
     }
 }
 
-/*
- * Claims the quiet events that the driver has ended, oldest first, linked by next_seen. *next is the first
- * that it has not, if that is quiet. Queue lock held.
- */
-static usm_opencl_event *claim_ended(const usm_queue *queue, usm_opencl_event **next)
+/* True for who is to end it. */
+static bool claim(usm_opencl_event *event)
 {
-    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
-    usm_opencl_event *first = NULL, **last = &first;
-    *next = NULL;
-    for (usm_event *base = queue->first; base != NULL; base = base->following) {
+    if (atomic_exchange(&event->claimed, true)) {
+        return false;
+    }
+    if (atomic_load(&event->quiet)) {
+        atomic_fetch_sub_explicit(&usm_opencl_queue_of(event->event.queue)->n_quiet, 1, memory_order_relaxed);
+    }
+    return true;
+}
+
+/* What a look at the quiet events of a queue found. */
+typedef struct look {
+    usm_opencl_event *ended; /* by the driver, and claimed; oldest first, linked by next_seen */
+    usm_opencl_event *late;  /* to be given a callback, linked by next_late; one count each */
+    bool more;               /* there are others that have not ended */
+} look;
+
+static cl_int ask_status(usm_opencl_event *event)
+{
+    const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
+    cl_int status = CL_QUEUED;
+    cl_int code = api->clGetEventInfo(atomic_load_explicit(&event->id, memory_order_relaxed),
+                                      CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+    return code == CL_SUCCESS ? status : code;
+}
+
+/*
+ * Looks at quiet events, oldest first, until it has met `most` that have not ended; in a queue in order at
+ * the first. `complete` (may be NULL) is known to have succeeded. Queue lock held.
+ */
+static look look_at(const usm_queue *queue, usm_opencl_event *complete, unsigned most, bool ticking)
+{
+    look found = {NULL, NULL, false};
+    usm_opencl_event **last = &found.ended, **last_late = &found.late;
+    unsigned unended = 0;
+    for (usm_event *base = queue->first; base != NULL && unended < most; base = base->following) {
         usm_opencl_event *event = (usm_opencl_event *)base;
-        cl_int status = CL_QUEUED;
-        if (!atomic_load(&event->quiet) || atomic_load(&event->claimed)) {
+        bool waits = !queue->in_order && event != complete && atomic_load(&event->loud);
+        if (!atomic_load(&event->quiet) || atomic_load(&event->claimed) || waits) {
             continue;
         }
-        cl_int code = api->clGetEventInfo(atomic_load_explicit(&event->id, memory_order_relaxed),
-                                          CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
-        if (code == CL_SUCCESS && status > CL_COMPLETE) {
-            *next = event;
-            break;
+        cl_int status = event == complete ? CL_COMPLETE : ask_status(event);
+        if (status <= CL_COMPLETE) {
+            if (claim(event)) {
+                event->status = status;
+                *last = event;
+                last = &event->next_seen;
+            }
+            continue;
         }
-        if (!atomic_exchange(&event->claimed, true)) {
-            event->status = code == CL_SUCCESS ? status : code;
-            *last = event;
-            last = &event->next_seen;
+        unended = queue->in_order ? most : unended + 1;
+        found.more = true;
+        if (ticking && (atomic_fetch_add(&event->ticks, 1) + 1 >= PATIENCE || queue->in_order)) {
+            usm_event_retain(base);
+            *last_late = event;
+            last_late = &event->next_late;
         }
     }
-    *last = NULL;
-    return first;
+    *last = *last_late = NULL;
+    return found;
 }
 
 /* No lock. */
@@ -186,41 +224,33 @@ static void tick_soon(usm_opencl_queue *native)
     pthread_mutex_unlock(&thread.lock);
 }
 
-/* The callback of the event that is next: *next then has a count of its own, and hurries. Queue lock held. */
-static void await_next(usm_opencl_queue *native, usm_opencl_event *next)
+/* Callbacks for what is late. In a queue in order this is one event, which the others are left to. */
+static void hurry_late(usm_opencl_event *event)
 {
-    native->awaited = next != NULL;
-    if (next != NULL) {
-        usm_event_retain(&next->event);
+    while (event != NULL) {
+        usm_opencl_event *next = event->next_late;
+        usm_opencl_queue *native = usm_opencl_queue_of(event->event.queue);
+        usm_opencl_event_hurry(&event->event);
+        if (native->owner->in_order && !atomic_load(&event->loud)) { /* the driver refused */
+            pthread_mutex_lock(&native->owner->lock);
+            native->awaited = false;
+            tick_soon(native);
+            pthread_mutex_unlock(&native->owner->lock);
+        }
+        usm_event_release(&event->event);
+        event = next;
     }
-}
-
-static void hurry_next(usm_opencl_event *next)
-{
-    if (next == NULL) {
-        return;
-    }
-    usm_opencl_event_hurry(&next->event);
-    if (!atomic_load(&next->loud)) { /* the driver refused */
-        usm_opencl_queue *native = usm_opencl_queue_of(next->event.queue);
-        pthread_mutex_lock(&native->owner->lock);
-        native->awaited = false;
-        tick_soon(native);
-        pthread_mutex_unlock(&native->owner->lock);
-    }
-    usm_event_release(&next->event);
 }
 
 /* The callback that the queue's later events were left to has come. No lock; a count of the queue is held. */
 static void look_again(usm_queue *queue)
 {
-    usm_opencl_event *next = NULL;
     pthread_mutex_lock(&queue->lock);
-    usm_opencl_event *ended = claim_ended(queue, &next);
-    await_next(usm_opencl_queue_of(queue), next);
+    look found = look_at(queue, NULL, 1, true);
+    usm_opencl_queue_of(queue)->awaited = found.late != NULL;
     pthread_mutex_unlock(&queue->lock);
-    end_all(ended);
-    hurry_next(next);
+    end_all(found.ended);
+    hurry_late(found.late);
 }
 
 /* All whose callback has come, oldest first. Any thread, no lock. */
@@ -235,9 +265,10 @@ static void drain(void)
     }
     while (oldest != NULL) {
         usm_opencl_event *next = oldest->next_done;
-        usm_queue *queue = atomic_load(&oldest->loud) ? usm_queue_retain(oldest->event.queue) : NULL;
+        bool left_to = atomic_load(&oldest->loud) && oldest->event.queue->in_order;
+        usm_queue *queue = left_to ? usm_queue_retain(oldest->event.queue) : NULL;
         usm_opencl_learn(oldest);
-        if (!atomic_exchange(&oldest->claimed, true)) {
+        if (claim(oldest)) {
             end(oldest);
         }
         usm_event_release(&oldest->event); /* the callback's */
@@ -252,7 +283,7 @@ static void drain(void)
 /* Under the lock of the list, a queue's lock is only tried: submissions take them the other way round. */
 static void tick(void)
 {
-    usm_opencl_event *ended[16], *next[16];
+    look found[16];
     int n = 0;
     pthread_mutex_lock(&thread.lock);
     for (usm_opencl_queue **at = &thread.ticking; *at != NULL && n < 16;) {
@@ -261,17 +292,21 @@ static void tick(void)
             at = &native->next_ticking;
             continue;
         }
-        ended[n] = claim_ended(native->owner, &next[n]);
-        await_next(native, next[n]);
+        found[n] = look_at(native->owner, NULL, MOST_UNENDED, true);
+        native->awaited = native->owner->in_order && found[n].late != NULL;
+        native->ticking = found[n].more && !native->awaited;
+        if (native->ticking) {
+            at = &native->next_ticking;
+        } else {
+            *at = native->next_ticking;
+        }
         n++;
-        native->ticking = false;
-        *at = native->next_ticking;
         pthread_mutex_unlock(&native->owner->lock);
     }
     pthread_mutex_unlock(&thread.lock);
     for (int i = 0; i < n; i++) {
-        end_all(ended[i]);
-        hurry_next(next[i]);
+        end_all(found[i].ended);
+        hurry_late(found[i].late);
     }
 }
 
@@ -314,8 +349,10 @@ static void wake(void)
 
 void usm_opencl_watch_quietly(usm_opencl_event *event)
 {
+    usm_opencl_queue *native = usm_opencl_queue_of(event->event.queue);
+    atomic_fetch_add_explicit(&native->n_quiet, 1, memory_order_relaxed);
     atomic_store(&event->quiet, true);
-    tick_soon(usm_opencl_queue_of(event->event.queue));
+    tick_soon(native);
 }
 
 void usm_opencl_forget_queue(usm_opencl_queue *native)
@@ -357,13 +394,18 @@ static void CL_CALLBACK on_end(cl_event id, cl_int status, void *argument)
     }
 }
 
-static void end_quiet(usm_queue *queue)
+/* True where there was something to end. `complete`: as in look_at; it is ended in any case. */
+static bool end_quiet(usm_queue *queue, usm_opencl_event *complete, unsigned most)
 {
-    usm_opencl_event *next = NULL;
     pthread_mutex_lock(&queue->lock);
-    usm_opencl_event *ended = claim_ended(queue, &next);
+    look found = look_at(queue, complete, most, false);
     pthread_mutex_unlock(&queue->lock);
-    end_all(ended);
+    end_all(found.ended);
+    if (complete != NULL && claim(complete)) { /* behind many that have not ended */
+        complete->status = CL_COMPLETE;
+        end(complete);
+    }
+    return found.ended != NULL;
 }
 
 /*
@@ -379,8 +421,15 @@ void usm_opencl_event_join(usm_event *base)
     }
     const usm_opencl_api *api = usm_opencl_context_of(base->queue->context)->platform->api;
     if (atomic_load(&event->quiet)) {
-        api->clWaitForEvents(1, &id);
-        end_quiet(base->queue);
+        /* The driver is at work on the last ones: meanwhile the first ones are ended here. */
+        const usm_opencl_queue *native = usm_opencl_queue_of(base->queue);
+        while (atomic_load_explicit(&native->n_quiet, memory_order_relaxed) > 1 &&
+               end_quiet(base->queue, NULL, 1) && !usm_event_ended(base)) {
+        }
+        if (!usm_event_ended(base)) {
+            bool complete = api->clWaitForEvents(1, &id) == CL_SUCCESS;
+            end_quiet(base->queue, complete ? event : NULL, MOST_UNENDED);
+        }
         if (usm_event_ended(base)) {
             return;
         }
@@ -421,6 +470,11 @@ usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error)
 {
     const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
     cl_event id = atomic_load_explicit(&event->id, memory_order_relaxed);
+    if (event->enqueued_ns == 0 && event->kernel != NULL) {
+        /* How long it has been quiet is not known exactly, and matters for those that take long. */
+        unsigned ticks = atomic_load(&event->ticks);
+        event->enqueued_ns = usm_clock_ns() - (ticks > 1 ? ticks - 1 : 0) * (int64_t)TICK_NS;
+    }
     usm_event_retain(&event->event); /* the callback's: others may end the event before it comes */
     cl_int code = api->clSetEventCallback(id, CL_COMPLETE, on_end, event);
     if (code != CL_SUCCESS) {

@@ -108,6 +108,7 @@ typedef struct usm_opencl_queue {
     int64_t clock_ns; /* usm_clock_ns() - the device's clock */
     usm_opencl_habit habits[USM_OPENCL_HABITS];
     bool ticking, awaited; /* queue lock; see event.c: it is looked at soon, or when a callback comes */
+    _Atomic int n_quiet;   /* events that are quiet and that nobody has claimed */
     struct usm_queue *owner;
     struct usm_opencl_queue *next_ticking; /* event.c */
 } usm_opencl_queue;
@@ -122,6 +123,7 @@ typedef struct usm_opencl_event {
     usm_command copy;     /* what move() does where the command became a host task */
     cl_int status;        /* as the driver's callback had it */
     bool late;            /* enqueued after all its links had ended */
+    bool final;           /* what fails in its wait list fails it here too: it never goes again */
     bool quick;           /* over in a moment, with all that it waits for; set before id */
     int32_t cost_us;      /* about how long it takes with all that it waits for, where that is quick */
     _Atomic bool quiet;   /* enqueued without a callback */
@@ -132,7 +134,8 @@ typedef struct usm_opencl_event {
     size_t items;
     int64_t enqueued_ns, ended_ns; /* of launches and in profiling queues; of launches */
     cl_event refused; /* the driver's first event where the task went again: others may still wait for it */
-    struct usm_opencl_event *next_done, *next_seen;
+    _Atomic unsigned ticks; /* how often the thread found it unended while it was quiet */
+    struct usm_opencl_event *next_done, *next_seen, *next_late;
     usm_work work; /* host tasks */
 } usm_opencl_event;
 
@@ -241,7 +244,7 @@ bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command, in
 void usm_opencl_learn(const usm_opencl_event *event);
 /* event.c: from now on the end of the driver's event is the end of ours. */
 usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error);
-/* event.c: the same without a callback, for what is over in a moment in a queue in order. Queue lock. */
+/* event.c: the same without a callback, for what is over in a moment and is final. Queue lock. */
 void usm_opencl_watch_quietly(usm_opencl_event *event);
 /* event.c: the queue ends; it has no events. */
 void usm_opencl_forget_queue(usm_opencl_queue *queue);

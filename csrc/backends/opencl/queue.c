@@ -110,14 +110,16 @@ static cl_event driver_event(const usm_queue *queue, const usm_link *link)
 }
 
 /*
- * What the driver is to wait for: false where a link is beyond it. The order of an in-order queue is the
- * driver's own, so that its tasks name each other in no wait list, which costs time in every one of them: a
- * task behind one that the driver could not end may run on what that one left, and fails with it (finish).
+ * What the driver is to wait for: false where a link is beyond it. *final: see usm_opencl_event. The order of
+ * an in-order queue is the driver's own, so that its tasks name each other in no wait list, which costs time
+ * in every one of them: a task behind one that the driver could not end may run on what that one left, and
+ * fails with it (finish).
  */
-static bool collect(usm_event *event, cl_event *waits, cl_uint *n, bool *quick, int32_t *before_us)
+static bool collect(usm_event *event, cl_event *waits, cl_uint *n, bool *quick, bool *final,
+                    int32_t *before_us)
 {
     *n = 0;
-    *quick = true;
+    *quick = *final = true;
     *before_us = 0;
     for (size_t i = 0; i < event->n_links; i++) {
         const usm_link *link = &event->links[i];
@@ -134,9 +136,10 @@ static bool collect(usm_event *event, cl_event *waits, cl_uint *n, bool *quick, 
         const usm_opencl_event *earlier = (usm_opencl_event *)link->event;
         *quick = *quick && earlier->quick;
         *before_us = earlier->cost_us > *before_us ? earlier->cost_us : *before_us;
-        if (event->queue->in_order && link->event->queue == event->queue) {
-            continue;
+        if (event->queue->in_order && link->event->queue == event->queue && earlier->final) {
+            continue; /* one that may go again would do so behind this one */
         }
+        *final = *final && link->data && earlier->final;
         waits[(*n)++] = id;
     }
     return true;
@@ -153,7 +156,7 @@ static void enqueue_late(usm_event *base)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
     usm_error error;
-    event->late = true;
+    event->late = event->final = true;
     if (atomic_load_explicit(&base->cause, memory_order_acquire) != NULL) {
         usm_event_finish(base, NULL);
     } else if (usm_opencl_enqueue(event, &event->command, 0, NULL, &error) != USM_OK) {
@@ -208,13 +211,18 @@ static usm_status move(void *argument, usm_error *error)
 /* For an enqueue that comes later, or again. False when memory ran out. */
 static bool keep_command(usm_opencl_event *event, const usm_command *command, bool once)
 {
+    if (command->kind == USM_COMMAND_LAUNCH && once) { /* of the fields, enqueue() looks at this one */
+        event->command.kind = command->kind;
+        event->command.as.launch = command->as.launch;
+        return true;
+    }
     event->command = *command;
     if (command->kind == USM_COMMAND_STRIDED && !once) {
         event->strided = usm_strided_clone(command->as.strided);
         event->command.as.strided = event->strided;
         return event->strided != NULL;
     }
-    if (command->kind == USM_COMMAND_LAUNCH && !once) {
+    if (command->kind == USM_COMMAND_LAUNCH) {
         event->launch = usm_launch_clone(command->as.launch);
         event->command.as.launch = event->launch;
         return event->launch != NULL;
@@ -247,7 +255,7 @@ static usm_status enqueue(usm_opencl_event *event, const cl_event *waits, cl_uin
         status = usm_opencl_enqueue(event, &event->command, n, waits, error);
         if (status == USM_OK) {
             usm_opencl_platform_of(base->queue)->api->clFlush(usm_opencl_queue_of(base->queue)->id);
-            if (event->quick && n == 0 && base->queue->in_order && !base->profiled) {
+            if (event->quick && event->final && !base->profiled) {
                 usm_opencl_watch_quietly(event);
             } else {
                 status = usm_opencl_watch(event, error);
@@ -278,10 +286,11 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_
     (void)queue;
     event->work.run = run_host;
     int32_t before_us;
-    bool quick, known = collect(base, waits, &n, &quick, &before_us);
+    bool quick, final, known = collect(base, waits, &n, &quick, &final, &before_us);
+    event->final = known && final;
     event->quick =
         usm_opencl_is_quick(event, command, before_us) && known && quick && !usm_queue_is_shared(base->queue);
-    usm_status status = keep_command(event, command, known && n == 0)
+    usm_status status = keep_command(event, command, event->final)
                             ? enqueue(event, waits, n, known, error)
                             : usm_error_memory(error, sizeof(usm_strided), "a copy's plan");
     if (waits != few) {

@@ -56,7 +56,6 @@ static bool is_quick_alone(usm_opencl_event *event, const usm_command *command)
         case USM_COMMAND_LAUNCH: {
             event->kernel = command->as.launch->kernel;
             event->items = items_of(command->as.launch);
-            event->enqueued_ns = usm_clock_ns();
             const usm_opencl_habit *habit = habit_of(event->event.queue, event->kernel);
             return atomic_load_explicit(&habit->kernel, memory_order_relaxed) == event->kernel &&
                    event->items <= atomic_load_explicit(&habit->items, memory_order_relaxed) &&
