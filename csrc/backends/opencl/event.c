@@ -409,6 +409,24 @@ static bool end_quiet(usm_queue *queue, usm_opencl_event *complete, unsigned mos
 }
 
 /*
+ * Intel's runtime has threads that wait take part in the work, as guests of its own few; where several wait
+ * at once, they may all sleep on each other for good. So one at a time does; false for the others.
+ */
+static bool wait_in_driver(const usm_event *base, cl_event id, bool *complete)
+{
+    usm_opencl_context *context = usm_opencl_context_of(base->queue->context);
+    bool alone = context->memory == USM_OPENCL_INTEL_USM && base->queue->device->type == USM_CPU;
+    if (alone && atomic_exchange_explicit(&context->platform->joined, true, memory_order_acquire)) {
+        return false;
+    }
+    *complete = context->platform->api->clWaitForEvents(1, &id) == CL_SUCCESS;
+    if (alone) {
+        atomic_store_explicit(&context->platform->joined, false, memory_order_release);
+    }
+    return true;
+}
+
+/*
  * The driver's wait, where this thread may run the task itself; then the event is mostly on the list, put
  * there by this very thread. A callback that comes after the last look at the list wakes the other thread.
  */
@@ -419,15 +437,14 @@ void usm_opencl_event_join(usm_event *base)
     if (id == NULL || !event->quick || usm_opencl_forked()) {
         return;
     }
-    const usm_opencl_api *api = usm_opencl_context_of(base->queue->context)->platform->api;
+    bool complete = false;
     if (atomic_load(&event->quiet)) {
         /* The driver is at work on the last ones: meanwhile the first ones are ended here. */
         const usm_opencl_queue *native = usm_opencl_queue_of(base->queue);
         while (atomic_load_explicit(&native->n_quiet, memory_order_relaxed) > 1 &&
                end_quiet(base->queue, NULL, 1) && !usm_event_ended(base)) {
         }
-        if (!usm_event_ended(base)) {
-            bool complete = api->clWaitForEvents(1, &id) == CL_SUCCESS;
+        if (!usm_event_ended(base) && wait_in_driver(base, id, &complete)) {
             end_quiet(base->queue, complete ? event : NULL, MOST_UNENDED);
         }
         if (usm_event_ended(base)) {
@@ -436,9 +453,9 @@ void usm_opencl_event_join(usm_event *base)
     }
     atomic_fetch_add(&joiners, 1);
     atomic_store(&event->joined, true);
-    api->clWaitForEvents(1, &id);
+    bool waited = wait_in_driver(base, id, &complete);
     drain();
-    for (int64_t until = 0; !usm_event_ended(base);) {
+    for (int64_t until = 0; waited && !usm_event_ended(base);) {
         int64_t now = usm_clock_ns();
         until = until != 0 ? until : now + SPIN_NS;
         if (now >= until) {

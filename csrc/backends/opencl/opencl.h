@@ -30,8 +30,9 @@ typedef enum usm_opencl_memory {
 typedef struct usm_opencl_platform {
     const usm_opencl_api *api;
     cl_platform_id id;
-    unsigned version; /* 100 * major + minor */
-    bool unlisted;    /* the loader's functions work on it, but those that are given the platform itself */
+    unsigned version;    /* 100 * major + minor */
+    bool unlisted;       /* the loader's functions work on it, but those that are given the platform itself */
+    _Atomic bool joined; /* a thread waits in the driver, where that is for one alone: event.c */
     char name[64];
     /* cl_intel_unified_shared_memory; NULL where the platform lacks it. */
     clDeviceMemAllocINTEL_fn device_alloc;
