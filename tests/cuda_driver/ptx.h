@@ -192,7 +192,7 @@ typedef struct ptx_scope_symbol ptx_scope_symbol;
 
 typedef struct ptx_parser {
     const char *at;
-    unsigned line;
+    unsigned line, statement; /* where the parser is; where the statement began */
     ptx_token token;
     char word[512]; /* TOKEN_WORD; TOKEN_SIGN has one character */
     uint64_t number;
@@ -299,6 +299,7 @@ struct ptx_runner {
     ptx_fiber *fibers;
     uint32_t n_fibers;
     CUresult fault;
+    uint64_t fault_at; /* the address, where it is one's fault */
     uint32_t block[3];
 };
 

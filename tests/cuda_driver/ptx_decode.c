@@ -60,7 +60,7 @@ static ptx_ins *emit(ptx_parser *parser, ptx_op op, uint32_t d, uint32_t a, uint
     if (imm < INT32_MIN || imm > INT32_MAX) {
         ptx_fail(parser, "the offset %lld is too large", (long long)imm);
     }
-    function->lines[function->n] = parser->line;
+    function->lines[function->n] = parser->statement;
     function->code[function->n] = (ptx_ins){(uint16_t)op, 0, d, a, b, c, (int32_t)imm};
     return &function->code[function->n++];
 }
@@ -204,7 +204,7 @@ static void parse_operand(ptx_parser *parser, operand *out)
         out->kind = O_ADDRESS;
         out->slot = base.kind == O_SLOT ? base.slot : S_ZERO;
         out->name = base.kind == O_NAME ? base.name : NULL;
-        out->plus = base.kind == O_NUMBER ? (int64_t)base.number : 0;
+        out->plus = base.kind == O_NUMBER ? (int64_t)base.number : base.plus;
         if (ptx_accept(parser, "+")) {
             out->plus += ptx_integer(parser);
         } else if (ptx_is(parser, "-")) {
@@ -948,6 +948,7 @@ void ptx_decode(ptx_parser *parser)
 {
     statement s = {0};
     ptx_function *function = parser->function;
+    parser->statement = parser->line;
     uint32_t guard = 0, index;
     bool guarded = ptx_accept(parser, "@"), negated = guarded && ptx_accept(parser, "!");
     if (guarded) {

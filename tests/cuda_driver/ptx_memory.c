@@ -44,6 +44,7 @@ void *ptx_reach(ptx_runner *runner, ptx_fiber *fiber, uint64_t address, size_t s
     uint64_t offset = address & ~WINDOW_MASK;
     if ((address & (size - 1)) != 0) {
         runner->fault = CUDA_ERROR_MISALIGNED_ADDRESS;
+        runner->fault_at = address;
         return NULL;
     }
     switch (address & WINDOW_MASK) {
@@ -61,6 +62,7 @@ void *ptx_reach(ptx_runner *runner, ptx_fiber *fiber, uint64_t address, size_t s
     }
     if (at == NULL) {
         runner->fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+        runner->fault_at = address;
     }
     return at;
 }
