@@ -1,9 +1,11 @@
-"""Programs of the portable language on the host, and on the OpenCL devices that PyOpenCL finds."""
+"""Programs of the portable language on the host, on OpenCL devices that PyOpenCL finds, and on CUDA."""
 
 from __future__ import annotations
 
 import numpy as np
 from host_kernels import LOCAL, POINTER, Local, build
+
+import usmpy
 
 try:
     import pyopencl as cl
@@ -19,6 +21,12 @@ def find_devices():
     except cl.Error:  # no driver at all
         return []
     return [device for platform in platforms for device in platform.get_devices()]
+
+
+def drivers():
+    """Everything but the host, by name: what makes it."""
+    found = {d.platform.name.split("(")[0].strip().replace(" ", "-"): (Driver, d) for d in find_devices()}
+    return found | {device.filter_string: (Cuda, device) for device in usmpy.get_devices("cuda")[:1]}
 
 
 class Driver:
@@ -55,6 +63,31 @@ class Host:
             assert isinstance(value, np.ndarray) == (p.kind == POINTER) or not value.shape
             assert isinstance(value, Local) == (p.kind == LOCAL)
         function(size, *given, local=local, boxes=2)
+
+
+class Cuda:
+    """A CUDA device, through usmpy itself."""
+
+    def __init__(self, device):
+        self.device = device
+
+    def run(self, source, kernel, size, *given, local=None, options=""):
+        function = usmpy.Program(source, device=self.device, options=options)[kernel]
+        arrays, arguments = [], []
+        for value in given:
+            if isinstance(value, Local):
+                arguments.append(usmpy.LocalMemory(value.nbytes))
+            elif isinstance(value, np.ndarray) and value.ndim:
+                arrays.append((value, usmpy.asarray(value, device=self.device, copy=True)))
+                arguments.append(arrays[-1][1])
+            else:
+                arguments.append(value.tobytes() if isinstance(value, np.ndarray) else value)
+        space = usmpy.Range(*as_tuple(size))
+        if local is not None:
+            space = usmpy.NdRange(as_tuple(size), as_tuple(local))
+        self.device.queue.submit(function, arguments, space).wait()
+        for value, array in arrays:
+            value[...] = array.asnumpy()
 
 
 def as_tuple(size):

@@ -1,8 +1,8 @@
-"""Whole programs of the portable language do what NumPy says, on the host and on OpenCL drivers."""
+"""Whole programs of the portable language do what NumPy says, on the host and on drivers."""
 
 import numpy as np
 import pytest
-from dialect import Driver, Host, find_devices
+from dialect import Host, drivers, find_devices
 from programs import PROGRAMS
 
 pytestmark = [
@@ -29,11 +29,13 @@ def run(device, program):
     return [a for a in given if isinstance(a, np.ndarray) and a.ndim]
 
 
-@pytest.fixture(
-    scope="module", params=find_devices(), ids=lambda d: d.platform.name.split("(")[0].replace(" ", "-")
-)
+DRIVERS = drivers()
+
+
+@pytest.fixture(scope="module", params=DRIVERS)
 def driver(request):
-    return Driver(request.param)
+    make, device = DRIVERS[request.param]
+    return make(device)
 
 
 @pytest.mark.parametrize(
