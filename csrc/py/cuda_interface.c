@@ -55,17 +55,31 @@ static int get_stream(PyObject *dict, void **stream)
     return 1;
 }
 
-int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, void **stream)
+/* The stream, with its device, as get_stream. */
+static int find_origin(usmpy_state *state, PyObject *dict, usmpy_origin *origin)
+{
+    void *stream;
+    int found = get_stream(dict, &stream);
+    const usm_backend *backend = found > 0 ? usmpy_backend_named(state, "cuda") : NULL;
+    if (found <= 0 || backend == NULL) {
+        return found <= 0 ? found : -1;
+    }
+    usm_device *device = usmpy_device_of_handle(state, backend, stream);
+    if (device == NULL) {
+        return -1;
+    }
+    origin->stream = stream;
+    origin->device = device;
+    return 1;
+}
+
+int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, usmpy_origin *origin)
 {
     PyObject *dict = get_dict(state, object);
     if (dict == NULL) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    void *told;
-    int found = get_stream(dict, &told);
-    if (found > 0) {
-        *stream = told;
-    }
+    int found = find_origin(state, dict, origin);
     Py_DECREF(dict);
     return found;
 }
@@ -201,13 +215,13 @@ static PyObject *find_home(usmpy_state *state, usmpy_claim *claim)
 usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *object, PyObject *queue_object)
 {
     usmpy_claim claim;
-    void *stream = NULL;
+    usmpy_origin origin = {.stream = NULL};
     usmpy_array *array = NULL;
     PyObject *dict = get_dict(state, object);
     if (dict == NULL) {
         return NULL;
     }
-    if (parse(dict, &claim) == 0 && get_stream(dict, &stream) >= 0) {
+    if (parse(dict, &claim) == 0 && find_origin(state, dict, &origin) >= 0) {
         claim.known = true;
         claim.owner = object;
         claim.queue = find_home(state, &claim);
@@ -218,8 +232,8 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
     if (array == NULL) {
         return NULL;
     }
-    if (stream != NULL && array->alloc->size > 0) {
-        usm_alloc_follows(array->alloc, array->alloc->place->device, stream);
+    if (origin.stream != NULL && array->alloc->size > 0) {
+        usm_alloc_follows(array->alloc, origin.device, origin.stream);
     }
     if (queue_object != NULL && usmpy_queue_of(queue_object) != usmpy_queue_of(array->queue) &&
         usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {

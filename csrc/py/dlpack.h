@@ -90,7 +90,7 @@ usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_obje
  * table's, that of its __cuda_array_interface__, or its own __cuda_stream__. 1; 0 where it does not tell; -1
  * with an exception.
  */
-int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, void **stream);
+int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, usmpy_origin *origin);
 /*
  * From here on the owner of x may change or free the memory that was imported as `array`: its stream waits
  * for work of ours, on the device; where it tells of none, the host does. 0 or -1.
@@ -102,8 +102,9 @@ int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array);
  * none.
  */
 usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *object, PyObject *queue_object);
-/* The stream in it: 1; 0 where it has none or tells of none; -1 with an exception. */
-int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, void **stream);
+/* The stream in it: 1; 0 where it has none or tells of none, and *origin is as it was; -1 with an exception.
+ */
+int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, usmpy_origin *origin);
 
 /*
  * For asarray and operands: DLPack or buffers, where they lie; NULL without an exception for an object that

@@ -72,7 +72,7 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
      * when it is needed: an event less, and ours does not become part of a graph that is being captured
      * there.
      */
-    if (entry->tells_stream && usmpy_cuda_interface_stream(state, x, &origin->stream) < 0) {
+    if (entry->tells_stream && usmpy_cuda_interface_stream(state, x, origin) < 0) {
         return -1;
     }
     *stream = PyLong_FromVoidPtr(origin->stream);
@@ -113,7 +113,7 @@ int usmpy_ask_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *ent
     return table_stream(x, entry->api, device, &origin->stream);
 }
 
-int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, void **stream)
+int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, usmpy_origin *origin)
 {
     usmpy_type_entry room;
     usmpy_stream told;
@@ -125,27 +125,33 @@ int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array
         return -1;
     }
     if (entry->route == USMPY_ROUTE_TABLE) {
-        return table_stream(x, entry->api, array->alloc->place->device, stream) < 0 ? -1 : 1;
+        origin->device = array->alloc->place->device;
+        return table_stream(x, entry->api, origin->device, &origin->stream) < 0 ? -1 : 1;
     }
-    int found = usmpy_cuda_interface_stream(state, x, stream);
+    int found = usmpy_cuda_interface_stream(state, x, origin);
     if (found == 0 && PyObject_HasAttr(x, state->names[USMPY___cuda_stream__])) {
         found = usmpy_stream_parse(state, x, &told);
-        *stream = told.handle;
+        origin->stream = told.handle;
+        if (found > 0) {
+            origin->device =
+                usmpy_stream_device(state, &told, array->alloc->place->device, "the stream of x");
+            found = origin->device == NULL ? -1 : 1;
+        }
     }
     return found;
 }
 
 int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array)
 {
-    void *stream;
+    usmpy_origin owner;
     if ((atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
         return 0; /* made of Python's own numbers: nobody else has it */
     }
-    int found = usmpy_owner_stream(state, x, array, &stream);
+    int found = usmpy_owner_stream(state, x, array, &owner);
     if (found < 0) {
         return -1;
     }
-    return found > 0 ? usmpy_stream_follow_alloc(state, array->alloc->place->device, stream, array->alloc,
-                                                 USM_READ_WRITE)
-                     : usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX);
+    return found > 0
+               ? usmpy_stream_follow_alloc(state, owner.device, owner.stream, array->alloc, USM_READ_WRITE)
+               : usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX);
 }

@@ -150,19 +150,22 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
     return found;
 }
 
-/* What the driver says of the handle; it must be of this backend. */
-static usm_status ask_driver(const usm_backend *backend, void *handle, usm_device **out, usm_error *error)
+usm_device *usmpy_device_of_handle(usmpy_state *state, const usm_backend *backend, void *handle)
 {
     usm_native_facts facts = {.devices = NULL};
-    usm_status status = backend->native_inspect(USM_NATIVE_QUEUE, handle, &facts, error);
-    return status == USM_OK ? usm_device_adopt(backend, facts.device, out, error) : status;
+    usm_device *device = NULL;
+    usm_error error;
+    usm_status status = backend->native_inspect(USM_NATIVE_QUEUE, handle, &facts, &error);
+    if (status == USM_OK) {
+        status = usm_device_adopt(backend, facts.device, &device, &error);
+    }
+    return status == USM_OK ? device : usmpy_raise(state, status, &error);
 }
 
 usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,
                                 const char *parameter)
 {
     usm_device *device = NULL;
-    usm_error error;
     bool any = (uintptr_t)stream->handle <= (uintptr_t)USM_STREAM_PER_THREAD;
     if (stream->queue != NULL) {
         return stream->queue->device;
@@ -193,8 +196,7 @@ usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, 
         }
         return device;
     }
-    usm_status status = ask_driver(backend, stream->handle, &device, &error);
-    return status == USM_OK ? device : usmpy_raise(state, status, &error);
+    return usmpy_device_of_handle(state, backend, stream->handle);
 }
 
 usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,

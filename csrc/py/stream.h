@@ -28,6 +28,12 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out);
 usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,
                                 const char *parameter);
 
+/*
+ * The device that the driver says a handle is of; of 1 and 2, that of the context that is current. A
+ * library's current stream need not be of the device that its memory is on. NULL with an exception.
+ */
+usm_device *usmpy_device_of_handle(usmpy_state *state, const usm_backend *backend, void *handle);
+
 /* The queue that stands for it (core/stream.h); for a Queue its own. A new count; NULL with an exception. */
 USM_GIVES usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,
                                         const char *parameter);

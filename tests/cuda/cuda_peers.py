@@ -1,13 +1,14 @@
-"""Another library on the same CUDA driver: its streams, its memory, and arrays with every protocol there is.
+"""Another library on the same CUDA driver: its streams, its memory, and arrays with every protocol.
 
-Everything goes through the driver in software (tests/cuda_driver), by ctypes, in primary contexts, as CuPy and
-PyTorch do. ``Peer`` has a current stream, which its arrays are worked on in.
+Everything goes through the driver in software (tests/cuda_driver), by ctypes, in primary contexts, as CuPy
+and PyTorch do. ``Peer`` has a current stream, which its arrays are worked on in.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+from typing import ClassVar
 
 import cuda_drivers
 import producers
@@ -48,13 +49,19 @@ class Driver:
 
     @contextlib.contextmanager
     def on(self, device):
-        """The device's context is current."""
-        self.call("cuCtxPushCurrent_v2", _pointer(self.contexts[device]))
+        """The device's context is current; None: no context is."""
+        popped = _pointer()
+        if device is None:
+            self.call("cuCtxPopCurrent_v2", ctypes.byref(popped))
+        else:
+            self.call("cuCtxPushCurrent_v2", _pointer(self.contexts[device]))
         try:
             yield
         finally:
-            popped = _pointer()
-            self.call("cuCtxPopCurrent_v2", ctypes.byref(popped))
+            if device is None:
+                self.call("cuCtxPushCurrent_v2", popped)
+            else:
+                self.call("cuCtxPopCurrent_v2", ctypes.byref(popped))
 
     def current(self):
         out = _pointer()
@@ -245,7 +252,7 @@ class Interface(Array):
     """__cuda_array_interface__ alone, as Numba has it; `version` 2 tells no stream."""
 
     version = 3
-    changes: dict = {}
+    changes: ClassVar[dict] = {}
 
     @property
     def __cuda_array_interface__(self):
@@ -280,7 +287,7 @@ class Cupy(Dlpack, Interface):
 class Torch(Dlpack):
     """The exchange table, whose current_work_stream is the library's stream."""
 
-    peers: dict = {}
+    peers: ClassVar[dict] = {}
 
     def __init__(self, peer, *arguments):
         super().__init__(peer, *arguments)

@@ -1,4 +1,4 @@
-"""The order of work when arrays are handed over, on the device: as producer, as consumer, in every protocol."""
+"""The order of work when arrays are handed over, on the device, in every protocol."""
 
 from __future__ import annotations
 
