@@ -11,12 +11,15 @@ import importlib
 import os
 import time
 
+import gpu_mini
 import gpu_peers
 import pytest
 from gpu_driver import LATE, LATE_COPY_PARAMETERS, LATE_PARAMETERS, Driver
 
 import usmpy
 from usmpy import _core
+
+PEERS = {**gpu_peers.PEERS, "mini": gpu_mini.Mini}
 
 REQUIRED = os.environ.get("USMPY_REQUIRE_GPU") == "1"
 
@@ -106,7 +109,7 @@ def two_gpus(gpus) -> list[usmpy.Device]:
 
 @pytest.fixture(scope="session")
 def driver(device) -> Driver:
-    return Driver(0)
+    return gpu_mini.driver()
 
 
 @pytest.fixture(scope="session")
@@ -164,13 +167,13 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture
 def peer(request, device) -> gpu_peers.Peer:
-    made = gpu_peers.PEERS[request.param]
+    made = PEERS[request.param]
     module(made.module)
     return made()
 
 
 @pytest.fixture
 def stream_peer(request, device) -> gpu_peers.Peer:
-    made = gpu_peers.PEERS[request.param]
+    made = PEERS[request.param]
     module(made.module)
     return made()

@@ -163,6 +163,10 @@ class Driver:
         if code != SUCCESS:
             raise DriverError(name, code)
 
+    def call_entered(self, name: str, *arguments) -> None:
+        with self.entered():
+            self.call(name, *arguments)
+
     # Contexts.
 
     def current(self) -> int | None:
@@ -229,6 +233,15 @@ class Driver:
                 self.call("cuCtxSynchronize")
             else:
                 self.call("cuStreamSynchronize", ctypes.c_void_p(stream))
+
+    def follow(self, stream: int, other: int) -> None:
+        """What comes next in the stream waits for what is in the other one."""
+        event = ctypes.c_void_p()
+        with self.entered():
+            self.call("cuEventCreate", ctypes.byref(event), 2)
+            self.call("cuEventRecord", event, ctypes.c_void_p(other))
+            self.call("cuStreamWaitEvent", ctypes.c_void_p(stream), event, 0)
+            self.call("cuEventDestroy_v2", event)
 
     def begin_capture(self, stream: int, mode: int = 0) -> None:
         """Modes: 0 global, 1 thread-local, 2 relaxed."""

@@ -7,6 +7,7 @@ than the host takes for all of it.
 
 from __future__ import annotations
 
+import gpu_mini
 import numpy as np
 import pytest
 
@@ -42,6 +43,12 @@ class CuPyOwner:
     def overwrite(self, a):
         a.fill(-1)
 
+    def add_one(self, a):
+        a += 1
+
+    def values(self, a):
+        return a.get()
+
 
 class TorchOwner(CuPyOwner):
     def __init__(self, torch, pool):
@@ -59,11 +66,38 @@ class TorchOwner(CuPyOwner):
     def overwrite(self, a):
         a.fill_(-1)
 
+    def values(self, a):
+        return a.cpu().numpy()
 
-@pytest.fixture(params=["cupy async", "cupy pool", "torch"])
+
+class MiniOwner(CuPyOwner):
+    def __init__(self, module, pool):
+        self.mini = module.Mini()
+        self.stream = self.mini.stream()
+
+    def run(self, body):
+        with self.mini.on(self.stream):
+            body()
+        gpu_mini.driver().synchronize()
+
+    def array(self, value):
+        return self.mini.full(N, value)
+
+    def overwrite(self, a):
+        self.mini.fill(a, -1)
+
+    def add_one(self, a):
+        self.mini.add_one(a)
+
+    def values(self, a):
+        return self.mini.numpy(a)
+
+
+@pytest.fixture(params=["mini", "cupy async", "cupy pool", "torch"])
 def owner(request, device):
     library, _, pool = request.param.partition(" ")
-    made = {"cupy": CuPyOwner, "torch": TorchOwner}[library](request.getfixturevalue(library), pool)
+    module = gpu_mini if library == "mini" else request.getfixturevalue(library)
+    made = {"cupy": CuPyOwner, "torch": TorchOwner, "mini": MiniOwner}[library](module, pool)
     made.run(lambda: made.overwrite(made.array(0)))  # compiles
     return made
 
@@ -130,11 +164,10 @@ def test_what_we_write_is_there_for_the_owner(owner, late, device):
             a = owner.array(-5)
             with usmpy.borrow(a, queue) as x:
                 late[usmpy.Range(N)](x, N, float(i), LATE_NS)
-            a += 1  # in the owner's stream, behind our kernel
+            owner.add_one(a)  # in the owner's stream, behind our kernel
             arrays.append(a)
         for i, a in enumerate(arrays):
-            values = a.get() if hasattr(a, "get") else a.cpu().numpy()
-            if not (values == i + 1).all():
+            if not (owner.values(a) == i + 1).all():
                 wrong.append(i)
 
     owner.run(rounds)
