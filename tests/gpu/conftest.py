@@ -14,7 +14,7 @@ import time
 import gpu_mini
 import gpu_peers
 import pytest
-from gpu_driver import LATE, LATE_COPY_PARAMETERS, LATE_PARAMETERS, Driver
+from gpu_driver import LATE, LATE_COPY_PARAMETERS, LATE_PARAMETERS, SUCCESS, Driver
 
 import usmpy
 from usmpy import _core
@@ -36,6 +36,20 @@ def pytest_runtest_logstart(nodeid):
 
 
 _unsettled: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _context_is_well(gpus):
+    """A kernel that faults takes the process's context along: the tests behind it would all fail."""
+    yield
+    for mini in gpu_mini.SHARED:
+        with mini.entered():
+            code = mini.code("cuCtxSynchronize")
+        if code != SUCCESS:
+            os.write(STDERR, f"the context is lost: CUresult {code}\n".encode())
+            if "PYTEST_XDIST_WORKER" in os.environ:
+                os._exit(3)  # another worker goes on
+            pytest.exit(f"the context is lost: CUresult {code}")
 
 
 @pytest.fixture(autouse=True)

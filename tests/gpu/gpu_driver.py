@@ -10,6 +10,9 @@ import contextlib
 import ctypes
 import os
 
+LIBRARY = os.environ.get("USMPY_CUDA_LIBRARY", "libcuda.so.1")
+# The driver in software runs one warp after the other: kernels are small there.
+SOFTWARE = not os.path.basename(LIBRARY).startswith("libcuda.so")
 LEGACY, PER_THREAD = 1, 2
 SUCCESS, NOT_READY, STREAM_IMPLICIT = 0, 600, 906
 
@@ -140,7 +143,7 @@ class Driver:
     """One GPU's primary context, which stays retained as long as the process."""
 
     def __init__(self, ordinal: int = 0):
-        self.library = ctypes.CDLL(os.environ.get("USMPY_CUDA_LIBRARY", "libcuda.so.1"))
+        self.library = ctypes.CDLL(LIBRARY)
         self.call("cuInit", 0)
         device = ctypes.c_int()
         self.call("cuDeviceGet", ctypes.byref(device), ordinal)
@@ -243,19 +246,23 @@ class Driver:
             self.call("cuStreamWaitEvent", ctypes.c_void_p(stream), event, 0)
             self.call("cuEventDestroy_v2", event)
 
-    def begin_capture(self, stream: int, mode: int = 0) -> None:
-        """Modes: 0 global, 1 thread-local, 2 relaxed."""
-        with self.entered():
-            self.call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), mode)
-
-    def end_capture(self, stream: int) -> int:
-        """The number of nodes in the graph."""
+    @contextlib.contextmanager
+    def capture(self, stream: int, mode: int = 0):
+        """Modes: 0 global, 1 thread-local, 2 relaxed. The list has the number of nodes at the end."""
+        found: list[int] = []
         graph, n = ctypes.c_void_p(), ctypes.c_size_t()
-        with self.entered():
-            self.call("cuStreamEndCapture", ctypes.c_void_p(stream), ctypes.byref(graph))
-            self.call("cuGraphGetNodes", graph, None, ctypes.byref(n))
-            self.call("cuGraphDestroy", graph)
-        return n.value
+        self.call_entered("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), mode)
+        try:
+            yield found
+        finally:
+            with self.entered():
+                code = self.code("cuStreamEndCapture", ctypes.c_void_p(stream), ctypes.byref(graph))
+                if code == SUCCESS:
+                    self.call("cuGraphGetNodes", graph, None, ctypes.byref(n))
+                    self.call("cuGraphDestroy", graph)
+                    found.append(n.value)
+        if code != SUCCESS:
+            raise DriverError("cuStreamEndCapture", code)
 
     # Work.
 

@@ -9,10 +9,12 @@ import threading
 
 import numpy as np
 import pytest
-from gpu_driver import DriverError
+from gpu_driver import SOFTWARE, DriverError
 from kernel_sources import PORTABLE
 
 import usmpy
+
+N = 32 if SOFTWARE else 1024
 
 
 @pytest.fixture(params=["none", "primary", "another"])
@@ -38,8 +40,8 @@ def theirs(cupy):
 
 def entry_points(device, late, theirs):
     """Calls of every kind."""
-    x = usmpy.zeros(1024, dtype="float32", device=device)
-    y = usmpy.zeros(1024, dtype="float32", device=device)
+    x = usmpy.zeros(N, dtype="float32", device=device)
+    y = usmpy.zeros(N, dtype="float32", device=device)
     shared = usmpy.zeros(16, dtype="float32", usm_type="shared", device=device)
     program = usmpy.Program(PORTABLE, device=device)
     q = usmpy.Queue(device)
@@ -59,21 +61,21 @@ def entry_points(device, late, theirs):
         "copy": lambda: usmpy.flip(x).copy().wait(),
         "fill": lambda: x.queue.fill(x, 2.0).wait(),
         "memcpy": lambda: x.queue.memcpy(x, y).wait(),
-        "memcpy host": lambda: x.queue.memcpy(x, np.zeros(1024, "float32")).wait(),
+        "memcpy host": lambda: x.queue.memcpy(x, np.zeros(N, "float32")).wait(),
         "prefetch": lambda: shared.queue.prefetch(shared).wait(),
-        "launch": lambda: late[usmpy.Range(1024)](x, 1024, 1.0, 1000).wait(),
+        "launch": lambda: late[usmpy.Range(N)](x, N, 1.0, 1000).wait(),
         "launch elsewhere": lambda: late[usmpy.Range(16)](
             usmpy.zeros(16, dtype="float32", queue=q), 16, 1.0, 0
         ),
         "build": lambda: usmpy.Program(f"// {gc.get_count()}\n{PORTABLE}", device=device)["scale"],
-        "kernel": lambda: program.scale[usmpy.Range(1024)](x, y, 2.0).wait(),
+        "kernel": lambda: program.scale[usmpy.Range(N)](x, y, 2.0).wait(),
         "barrier": lambda: q.barrier().wait(),
         "wait for": lambda: q.wait_for(x.queue),
         "from_dlpack": lambda: usmpy.from_dlpack(theirs),
         "from_dlpack and use": lambda: usmpy.from_dlpack(theirs).copy().wait(),
         "export": lambda: x.__dlpack__(stream=1, max_version=(1, 0)),
         "pending export": lambda: (
-            late[usmpy.Range(1024)](x, 1024, 1.0, 5_000_000),
+            late[usmpy.Range(N)](x, N, 1.0, 5_000_000),
             x.__dlpack__(stream=pointer, max_version=(1, 0)),
         ),
         "interface": lambda: x.__cuda_array_interface__,
@@ -102,9 +104,9 @@ def test_new_threads_without_a_context(device, driver, late):
     seen = []
 
     def run():
-        x = usmpy.zeros(1024, dtype="float32", device=device)
-        late[usmpy.Range(1024)](x, 1024, 4.0, 0).wait()
-        seen.append((x.tolist() == [4.0] * 1024, driver.current()))
+        x = usmpy.zeros(N, dtype="float32", device=device)
+        late[usmpy.Range(N)](x, N, 4.0, 0).wait()
+        seen.append((x.tolist() == [4.0] * N, driver.current()))
 
     threads = [threading.Thread(target=run) for _ in range(8)]
     for thread in threads:

@@ -6,11 +6,11 @@ import gc
 
 import numpy as np
 import pytest
-from gpu_driver import LATE, LATE_PARAMETERS, Driver
+from gpu_driver import LATE, LATE_PARAMETERS, SOFTWARE, Driver
 
 import usmpy
 
-N = 1 << 16
+N = 64 if SOFTWARE else 1 << 16
 
 
 @pytest.fixture(scope="module")
