@@ -105,6 +105,22 @@ static usm_status ask_limits(usm_kernel *base, usm_cuda_kernel *native, usm_devi
     return USM_OK;
 }
 
+static void ask_layout(usm_cuda_kernel *native)
+{
+    size_t n = 0, offset, size, end = 0;
+    while (usm_cuda.cuFuncGetParamInfo != NULL &&
+           usm_cuda.cuFuncGetParamInfo(native->function, n, &offset, &size) == CUDA_SUCCESS) {
+        end = offset + size;
+        if (n == USM_CUDA_PACKED_PARAMETERS || end > USM_CUDA_PACKED_BYTES) {
+            return;
+        }
+        native->offsets[n] = (uint16_t)offset;
+        native->sizes[n++] = (uint16_t)size;
+    }
+    native->n_packed = (uint16_t)n;
+    native->packed_size = (uint16_t)end;
+}
+
 usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error *error)
 {
     usm_cuda_program *owner = base->program->native;
@@ -133,6 +149,7 @@ usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error 
                      : usm_cuda_failed(error, code, "cuModuleGetFunction");
         goto done;
     }
+    ask_layout(native);
     status = ask_limits(base, native, owner->device, error);
     if (status == USM_OK) {
         status = owner->ptx != NULL ? usm_cuda_ptx_parameters(base, owner->ptx, symbol, name, error)

@@ -117,6 +117,24 @@ static usm_status launch_failed(const usm_launch *launch, CUresult code, const u
                             reason.text);
 }
 
+/* Parameters of any size: numbers and pointers, mostly, without a call. */
+static void pack(const usm_cuda_kernel *native, void *const *parameters, size_t n, char *block)
+{
+    for (size_t i = 0; i < n; i++) {
+        char *to = block + native->offsets[i];
+        switch (native->sizes[i]) {
+            case 8:
+                memcpy(to, parameters[i], 8);
+                break;
+            case 4:
+                memcpy(to, parameters[i], 4);
+                break;
+            default:
+                memcpy(to, parameters[i], native->sizes[i]);
+        }
+    }
+}
+
 usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_launch *launch,
                            usm_error *error)
 {
@@ -145,7 +163,9 @@ usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_la
                 argument->size <= USM_INLINE_VALUE ? (void *)argument->as.value : (void *)argument->as.data;
         }
     }
-    parameters[passed] = (void *)launch->range.global; /* the last one, where fit is USM_FIT_RANGE */
+    if (kernel->fit == USM_FIT_RANGE) {
+        parameters[passed++] = (void *)launch->range.global;
+    }
     usm_status status = shape(launch, grid, block, error);
     if (USM_UNLIKELY(status != USM_OK)) {
         return status;
@@ -156,7 +176,18 @@ usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_la
             return status;
         }
     }
-    CUresult code = usm_cuda.cuLaunchKernel(native->function, grid[0], grid[1], grid[2], block[0], block[1],
-                                            block[2], (unsigned)shared, stream, parameters, NULL);
+    CUresult code;
+    if (USM_LIKELY(passed == native->n_packed && passed != 0)) {
+        _Alignas(16) char packed[USM_CUDA_PACKED_BYTES];
+        size_t size = native->packed_size;
+        void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                         CU_LAUNCH_PARAM_END};
+        pack(native, parameters, passed, packed);
+        code = usm_cuda.cuLaunchKernel(native->function, grid[0], grid[1], grid[2], block[0], block[1],
+                                       block[2], (unsigned)shared, stream, NULL, extra);
+    } else {
+        code = usm_cuda.cuLaunchKernel(native->function, grid[0], grid[1], grid[2], block[0], block[1],
+                                       block[2], (unsigned)shared, stream, parameters, NULL);
+    }
     return USM_LIKELY(code == CUDA_SUCCESS) ? USM_OK : launch_failed(launch, code, grid, block, error);
 }

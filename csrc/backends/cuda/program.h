@@ -29,6 +29,9 @@ typedef struct usm_cuda_program {
     char **symbols; /* of kernels, NULL-ended, one block from malloc; NULL: not known */
 } usm_cuda_program;
 
+#define USM_CUDA_PACKED_PARAMETERS 32
+#define USM_CUDA_PACKED_BYTES 512
+
 /* usm_kernel.native */
 typedef struct usm_cuda_kernel {
     CUfunction function;
@@ -37,6 +40,12 @@ typedef struct usm_cuda_kernel {
     uint32_t fixed_shared;    /* bytes of local memory that the code itself declares */
     uint32_t most_shared;     /* that one group may have on this device */
     _Atomic uint32_t granted; /* local memory beside the fixed one that the driver was told of */
+    /*
+     * Where each parameter lies in one block, as the driver tells: it takes a block in a tenth less time than
+     * one pointer for each. packed_size 0: it does not tell, or there are too many.
+     */
+    uint16_t packed_size, n_packed;
+    uint16_t offsets[USM_CUDA_PACKED_PARAMETERS], sizes[USM_CUDA_PACKED_PARAMETERS];
 } usm_cuda_kernel;
 
 /* ptx.c. Names of kernels in one malloc'd block, NULL-ended; NULL: no memory. */
