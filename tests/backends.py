@@ -11,6 +11,8 @@ import dataclasses
 import os
 from collections.abc import Callable
 
+import cuda_drivers
+
 import usmpy
 
 
@@ -48,16 +50,20 @@ def opencl(vendor: str) -> Callable[[], usmpy.Device]:
     return find
 
 
+def cuda(index: int) -> Callable[[], usmpy.Device]:
+    def find() -> usmpy.Device:
+        devices = usmpy.get_devices("cuda")
+        if len(devices) <= index:
+            raise Absent(cuda_drivers.missing() or "no CUDA device: see usmpy.diagnose()")
+        return devices[index]
+
+    return find
+
+
 # Tags: "host-accessible": the host reads all memory of the device; "host-task": host tasks run; "system-usm":
 # its commands use any memory of the host in place; "sub-device": a part of a device.
 EVERY_PROCESSOR = frozenset({"host-accessible", "host-task"})
 
-BACKENDS = [
-    Backend("host", host, EVERY_PROCESSOR | {"system-usm"}),
-    Backend("host-part", host_part, EVERY_PROCESSOR | {"system-usm", "sub-device"}),
-    Backend("opencl-intel", opencl("Intel"), EVERY_PROCESSOR | {"system-usm"}),
-    Backend("opencl-pocl", opencl("pthread"), EVERY_PROCESSOR),
-]
 
 # With USMPY_TEST_COARSE_SVM=1 all OpenCL devices have memory of kind "device" alone, which the host does not
 # read: what drivers of graphics cards without the USM extension have (.ci/run).
@@ -85,16 +91,28 @@ COARSE = {
     "test_order.py": "host tasks use the memory in place",
     "test_queue.py::test_prefetch_is_ordered_and_harmless": KINDS,
 }
+PARTS = "the driver makes no parts of the device"
+PARTLESS = {
+    "test_context.py::test_a_context_of_parts": PARTS,
+    "test_context.py::test_a_device_that_the_context_lacks": PARTS,
+    "test_device.py::test_a_part": PARTS,
+    "test_device.py::test_filter_string_of_a_part": PARTS,
+    "test_device.py::test_parts": PARTS,
+    "test_device.py::test_units_of": PARTS,
+}
+CUDA = PARTLESS | {test: reason for test, reason in COARSE.items() if reason == READS}
+
+BACKENDS = [
+    Backend("host", host, EVERY_PROCESSOR | {"system-usm"}),
+    Backend("host-part", host_part, EVERY_PROCESSOR | {"system-usm", "sub-device"}),
+    Backend("opencl-intel", opencl("Intel"), EVERY_PROCESSOR | {"system-usm"}),
+    Backend("opencl-pocl", opencl("pthread"), EVERY_PROCESSOR),
+    Backend("cuda" if cuda_drivers.has_real() else "cuda-software", cuda(0), frozenset({"host-task"}), CUDA),
+]
 if os.environ.get("USMPY_TEST_COARSE_SVM"):
     BACKENDS = [Backend("opencl-coarse", opencl("pthread"), frozenset(), COARSE)]
 # USMPY_TEST_OPENCL=NVIDIA: the device of that vendor alone.
 elif vendor := os.environ.get("USMPY_TEST_OPENCL"):
-    PARTS = "the driver makes no parts of the device"
-    PARTLESS = {"test_context.py::test_a_context_of_parts": PARTS, "test_device.py::test_a_part": PARTS}
-    PARTLESS |= {"test_context.py::test_a_device_that_the_context_lacks": PARTS}
-    PARTLESS |= {
-        f"test_device.py::test_{test}": PARTS for test in ("filter_string_of_a_part", "parts", "units_of")
-    }
     EMPTY = "NVIDIA's compiler makes a broken program of a kernel without parameters"
     OWN = {"test_launch.py::test_a_kernel_without_parameters": EMPTY} if vendor == "NVIDIA" else {}
     BACKENDS = [Backend("opencl-other", opencl(vendor), frozenset(), COARSE | PARTLESS | OWN)]
