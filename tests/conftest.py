@@ -9,6 +9,7 @@ import tempfile
 import time
 
 import cuda_drivers  # noqa: F401 (builds the driver in software)
+import level_zero_drivers  # noqa: F401 (the same)
 import opencl_drivers  # noqa: F401 (shows drivers to whoever looks for them)
 import pytest
 from backends import BACKENDS, Absent, Backend

@@ -1,0 +1,55 @@
+/* What modules, kernels and launches share. */
+#ifndef SIM_MODULE_H
+#define SIM_MODULE_H
+
+#include "driver.h"
+#include "opencl.h"
+#include "spirv.h"
+
+struct _ze_module_handle_t {
+    ze_context_handle_t context;
+    const sim_opencl *cl;
+    cl_program program;
+    unsigned char *spirv; /* what it was made from, also where that was a native binary's */
+    size_t spirv_size;
+    char **names; /* of kernels */
+    uint32_t n_names;
+    uint64_t hash;
+    _Atomic int kernels; /* alive */
+    _Atomic int count;   /* of references: the caller's, and its kernels' */
+};
+
+struct _ze_module_build_log_handle_t {
+    char *text;
+};
+
+typedef struct sim_argument {
+    sim_argument_kind kind;
+    bool set;
+    size_t size; /* of a value, or of local memory */
+    const void *pointer;
+    unsigned char *value; /* owned */
+} sim_argument;
+
+struct _ze_kernel_handle_t {
+    ze_module_handle_t module;
+    char *name;
+    cl_kernel id;
+    pthread_mutex_t lock; /* the arguments of `id`; a leaf */
+    uint32_t n_arguments;
+    sim_argument *arguments;
+    uint32_t group[3]; /* 0: not set */
+    uint32_t offset[3];
+    size_t required[3]; /* 0: none */
+    cl_ulong local_bytes, private_bytes;
+    ze_kernel_indirect_access_flags_t indirect;
+    _Atomic int count; /* of references: the caller's, and its launches' */
+};
+
+void sim_module_release(ze_module_handle_t module);
+void sim_kernel_release(ze_kernel_handle_t kernel);
+void sim_arguments_free(sim_argument *arguments, uint32_t n);
+/* NULL: no memory. */
+sim_argument *sim_arguments_copy(const sim_argument *arguments, uint32_t n);
+
+#endif

@@ -1,0 +1,58 @@
+"""Shows the software Level Zero driver (level_zero_driver/) to this process's Level Zero loader.
+
+The loader reads its variables when it is first used: conftest.py imports this module before anybody can
+do so. A machine without the loader, the headers or a compiler has no such driver: ``ABSENT`` says why.
+Whoever has set ZE_ENABLE_ALT_DRIVERS keeps it; USMPY_TEST_LEVEL_ZERO=system leaves the machine's own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+import pathlib
+
+from usmpy import level_zero_sim
+
+LIBRARY: pathlib.Path | None = None
+ABSENT = ""
+
+
+def _loader() -> str:
+    for name in ("libze_loader.so.1", "libze_loader.so"):
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        return name
+    return ""
+
+
+LOADER = _loader()
+
+
+def has_validation_layer() -> bool:
+    try:
+        ctypes.CDLL("libze_validation_layer.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def show() -> None:
+    global LIBRARY, ABSENT
+    if "ZE_ENABLE_ALT_DRIVERS" in os.environ or os.environ.get("USMPY_TEST_LEVEL_ZERO") == "system":
+        ABSENT = "the environment names other drivers"
+        return
+    if not LOADER:
+        ABSENT = "there is no libze_loader.so.1 (Debian's libze1)"
+        return
+    try:
+        LIBRARY = level_zero_sim.build()
+    except level_zero_sim.NotBuilt as error:
+        ABSENT = str(error)
+        return
+    os.environ.update(level_zero_sim.environment(LIBRARY))
+
+
+show()
