@@ -13,7 +13,8 @@ from usmpy import _cache, _core
 
 ADD = "kernel void add(global int *x, int n) {\n  x[get_global_id(0)] += n;\n}\n"
 OPENCL = usmpy.get_devices("opencl")
-DEVICES = [usmpy.Device("host:cpu:0"), *OPENCL]
+DRIVERS = [*OPENCL, *usmpy.get_devices("cuda")[:1]]
+DEVICES = [usmpy.Device("host:cpu:0"), *DRIVERS]
 KNOWN = pytest.mark.leaves_objects("queues of devices are cached")
 
 pytestmark = KNOWN
@@ -24,9 +25,9 @@ def name(device):
 
 
 every_device = pytest.mark.parametrize("device", DEVICES, ids=name)
-opencl = pytest.mark.parametrize(
-    "device", OPENCL or [pytest.param(None, marks=pytest.mark.skip(reason="no OpenCL device"))], ids=name
-)
+NONE = [pytest.param(None, marks=pytest.mark.skip(reason="no such device"))]
+opencl = pytest.mark.parametrize("device", OPENCL or NONE, ids=name)
+driver = pytest.mark.parametrize("device", DRIVERS or NONE, ids=name)
 
 
 def works(program):
@@ -122,7 +123,8 @@ def test_options_reach_the_compiler(device):
 
 @every_device
 def test_languages_of_other_backends(device):
-    for language in ("cuda", "ptx", "fortran", "opencl" if device.backend == "host" else "c"):
+    others = {"host": ("cuda", "ptx", "opencl"), "opencl": ("cuda", "ptx", "c"), "cuda": ("opencl", "c", "spirv")}
+    for language in ("fortran", *others[device.backend]):
         with pytest.raises(ValueError, match=f"'{language}'.*'portable'"):
             usmpy.Program(ADD, device=device, language=language)
     with pytest.raises(TypeError, match="language is a int"):
@@ -300,7 +302,7 @@ def test_a_damaged_spirv_module(device, change, match):
 # Binaries.
 
 
-@opencl
+@driver
 def test_a_binary_is_the_program_again(device):
     binary = usmpy.Program(ADD, device=device).binary
     assert isinstance(binary, bytes)
@@ -312,7 +314,7 @@ def test_a_binary_is_the_program_again(device):
         assert works(program)
 
 
-@opencl
+@driver
 def test_a_binary_that_is_cut_short_or_changed_never_reaches_the_driver(device):
     binary = usmpy.Program(ADD, device=device).binary
     middle = len(binary) // 2
@@ -322,7 +324,7 @@ def test_a_binary_that_is_cut_short_or_changed_never_reaches_the_driver(device):
             usmpy.Program(source, device=device, language="native")
 
 
-@opencl
+@driver
 def test_bytes_that_are_no_binary(device):
     gc.collect()
     before = _core._live_counts()
@@ -341,7 +343,7 @@ def test_programs_of_the_host_have_no_binary():
 # What is kept on disk.
 
 
-@opencl
+@driver
 def test_a_kept_build_has_its_parameters(device, monkeypatch):
     usmpy.Program(ADD, device=device)
     stored = []
@@ -353,7 +355,7 @@ def test_a_kept_build_has_its_parameters(device, monkeypatch):
     assert works(program)
 
 
-@opencl
+@driver
 @pytest.mark.parametrize("content", [b"", b"garbage", b"\0garbage", "half", "changed"])
 def test_a_kept_build_that_was_changed_is_built_anew(device, folder, content):
     usmpy.Program(ADD, device=device)
@@ -366,7 +368,7 @@ def test_a_kept_build_that_was_changed_is_built_anew(device, folder, content):
     assert works(usmpy.Program(ADD, device=device))
 
 
-@opencl
+@driver
 def test_a_kept_build_that_the_driver_refuses_is_built_anew(device, monkeypatch):
     monkeypatch.setattr(_cache, "load", lambda *_: b"add(int32* x, int32 n)\n\0no binary")
     assert works(usmpy.Program(ADD, device=device))
