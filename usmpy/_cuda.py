@@ -29,7 +29,8 @@ NAME = "<source>"
 # In front of what we write behind a source of language 'cuda': csrc/backends/cuda/program.c cuts there.
 _TAIL = '\n#line 1 "<usmpy>"\n'
 _STANDARD = "--std=c++17"
-_FLAGS = [_STANDARD, "--device-as-default-execution-space", "--device-int128"]
+# C++20 has initial values of members by name.
+_FLAGS = ["--std=c++20", "--device-as-default-execution-space", "--device-int128"]
 # Of C++, about C: numbers that lose digits in braces, jumps past initial values. About our templates: x < 0.
 _FLAGS += ["--diag-suppress=2361,546,186"]
 _PLACED = frozenset({"get_global_size", "get_global_linear_id", "get_work_dim"})
