@@ -65,52 +65,19 @@ PTX += "".join(
     for name, operation in (("add", "add"), ("multiply", "mul"))
 )
 
-# The same waiting kernel as one of usmpy's: it writes `value` to x[0 .. n) when `ns` have gone by.
+# Kernels of ours that take their time: late(x, n, value, ns) and late_copy(x, y, n, ns).
 LATE = """
 .version 7.0
 .target sm_70
 .address_size 64
-.visible .entry late(.param .u64 x, .param .u32 n, .param .f32 value, .param .u64 ns)
-{
-    .reg .u64 %start, %now, %ns, %x, %at;
-    .reg .u32 %i, %n, %size, %group;
-    .reg .f32 %value;
-    .reg .pred %more, %out;
-    ld.param.u64 %ns, [ns];
-    mov.u64 %start, %globaltimer;
-again:
-    mov.u64 %now, %globaltimer;
-    sub.u64 %now, %now, %start;
-    setp.lt.u64 %more, %now, %ns;
-    @%more bra again;
-    mov.u32 %i, %tid.x;
-    mov.u32 %size, %ntid.x;
-    mov.u32 %group, %ctaid.x;
-    mad.lo.u32 %i, %group, %size, %i;
-    ld.param.u32 %n, [n];
-    setp.ge.u32 %out, %i, %n;
-    @%out bra end;
-    ld.param.u64 %x, [x];
-    ld.param.f32 %value, [value];
-    mul.wide.u32 %at, %i, 4;
-    add.u64 %x, %x, %at;
-    st.global.f32 [%x], %value;
-end:
-    ret;
-}
-.visible .entry late_copy(.param .u64 x, .param .u64 y, .param .u32 n, .param .u64 ns)
+"""
+LATE_ENTRY = """
+.visible .entry NAME(PARAMETERS.param .u64 ns)
 {
     .reg .u64 %start, %now, %ns, %x, %y, %at;
     .reg .u32 %i, %n, %size, %group;
     .reg .f32 %value;
     .reg .pred %more, %out;
-    ld.param.u64 %ns, [ns];
-    mov.u64 %start, %globaltimer;
-again:
-    mov.u64 %now, %globaltimer;
-    sub.u64 %now, %now, %start;
-    setp.lt.u64 %more, %now, %ns;
-    @%more bra again;
     mov.u32 %i, %tid.x;
     mov.u32 %size, %ntid.x;
     mov.u32 %group, %ctaid.x;
@@ -118,17 +85,35 @@ again:
     ld.param.u32 %n, [n];
     setp.ge.u32 %out, %i, %n;
     @%out bra end;
+    ld.param.u64 %ns, [ns];
+    mov.u64 %start, %globaltimer;
+again:
+    mov.u64 %now, %globaltimer;
+    sub.u64 %now, %now, %start;
+    setp.lt.u64 %more, %now, %ns;
+    @%more bra again;
     ld.param.u64 %x, [x];
-    ld.param.u64 %y, [y];
     mul.wide.u32 %at, %i, 4;
     add.u64 %x, %x, %at;
-    add.u64 %y, %y, %at;
-    ld.volatile.global.f32 %value, [%x];
-    st.global.f32 [%y], %value;
-end:
+BODYend:
     ret;
 }
 """
+LATE_ENTRIES = {
+    "late": (
+        ".param .u64 x, .param .u32 n, .param .f32 value, ",
+        "    ld.param.f32 %value, [value];\n    st.global.f32 [%x], %value;\n",
+    ),
+    "late_copy": (
+        ".param .u64 x, .param .u64 y, .param .u32 n, ",
+        "    ld.param.u64 %y, [y];\n    add.u64 %y, %y, %at;\n"
+        "    ld.volatile.global.f32 %value, [%x];\n    st.global.f32 [%y], %value;\n",
+    ),
+}
+LATE += "".join(
+    LATE_ENTRY.replace("NAME", name).replace("PARAMETERS", parameters).replace("BODY", body)
+    for name, (parameters, body) in LATE_ENTRIES.items()
+)
 LATE_PARAMETERS = ["float32*", "int32", "float32", "uint64"]
 LATE_COPY_PARAMETERS = ["const float32*", "float32*", "int32", "uint64"]
 
@@ -199,7 +184,10 @@ class Driver:
     def create_context(self) -> int:
         """Not the primary one; current in no thread. `cuCtxDestroy_v2` ends it."""
         context = ctypes.c_void_p()
-        self.call("cuCtxCreate_v2", ctypes.byref(context), 0, self.device)
+        if hasattr(self.library, "cuCtxCreate_v2"):
+            self.call("cuCtxCreate_v2", ctypes.byref(context), 0, self.device)
+        else:
+            self.call("cuCtxCreate_v4", ctypes.byref(context), None, 0, self.device)
         self.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
         return context.value
 
