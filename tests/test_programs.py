@@ -4,6 +4,7 @@ import gc
 import itertools
 import os
 import struct
+import threading
 import weakref
 
 import pytest
@@ -30,10 +31,15 @@ opencl = pytest.mark.parametrize("device", OPENCL or NONE, ids=name)
 driver = pytest.mark.parametrize("device", DRIVERS or NONE, ids=name)
 
 
-def works(program):
-    x = usmpy.zeros(3, dtype="int32", device=program.device)
+def works(program, place=None):
+    x = usmpy.zeros(3, dtype="int32", device=place or program.device)
     program["add"][3](x, 5).wait()
     return x.tolist() == [5, 5, 5]
+
+
+def elsewhere(device):
+    """A queue in a context of its own, which knows no program yet."""
+    return usmpy.Queue(device, context=usmpy.Context(device))
 
 
 @pytest.fixture(autouse=True)
@@ -345,32 +351,131 @@ def test_programs_of_the_host_have_no_binary():
 
 @driver
 def test_a_kept_build_has_its_parameters(device, monkeypatch):
-    usmpy.Program(ADD, device=device)
+    usmpy.Program(ADD, device=elsewhere(device))
     stored = []
     monkeypatch.setattr(_cache, "store", lambda *args: stored.append(args))
-    program = usmpy.Program(ADD, device=device)
+    place = elsewhere(device)
+    program = usmpy.Program(ADD, device=place)
     assert stored == []  # it was not built
     assert program.add.parameters == ("int32*", "int32")
     assert program.add.parameter_names == ("x", "n")
-    assert works(program)
+    assert works(program, place)
 
 
 @driver
 @pytest.mark.parametrize("content", [b"", b"garbage", b"\0garbage", "half", "changed"])
 def test_a_kept_build_that_was_changed_is_built_anew(device, folder, content):
-    usmpy.Program(ADD, device=device)
-    for file in [f for f in folder.rglob("*") if f.is_file()]:
+    usmpy.Program(ADD, device=elsewhere(device))
+    files = [f for f in folder.rglob("*") if f.is_file()]
+    assert files
+    for file in files:
         data = file.read_bytes()
         middle = len(data) // 2
         bad = {"half": data[:middle], "changed": data[:middle] + b"?" + data[middle + 1 :]}
         os.chmod(file, 0o600)
         file.write_bytes(bad.get(content, content))
-    assert works(usmpy.Program(ADD, device=device))
+    place = elsewhere(device)
+    assert works(usmpy.Program(ADD, device=place), place)
 
 
 @driver
 def test_a_kept_build_that_the_driver_refuses_is_built_anew(device, monkeypatch):
     monkeypatch.setattr(_cache, "load", lambda *_: b"add(int32* x, int32 n)\n\0no binary")
-    assert works(usmpy.Program(ADD, device=device))
+    place = elsewhere(device)
+    assert works(usmpy.Program(ADD, device=place), place)
     monkeypatch.setattr(_cache, "load", lambda *_: b"no zero")
-    assert works(usmpy.Program(ADD, device=device))
+    place = elsewhere(device)
+    assert works(usmpy.Program(ADD, device=place), place)
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """How often a build asked the disk."""
+    asked, load = [], _cache.load
+    monkeypatch.setattr(_cache, "load", lambda *args: asked.append(args) or load(*args))
+    return asked
+
+
+@opencl
+def test_what_was_built_in_this_process_is_not_loaded_again(device, loads):
+    place = elsewhere(device)
+    first = usmpy.Program(ADD, device=place)
+    again = usmpy.Program(ADD, device=place)
+    assert again is not first
+    assert again.add is not first.add
+    assert again.add.program is again
+    assert works(first, place)
+    assert works(again, place)
+    del first, again
+    gc.collect()
+    assert works(usmpy.Program(ADD, device=place), place)  # also behind the last of them
+    assert len(loads) == 1
+    usmpy.Program(ADD, device=place, options="-D X=1")
+    usmpy.Program(ADD, device=place, language="opencl")
+    usmpy.Program(ADD + "\n", device=place)
+    usmpy.Program(ADD, device=elsewhere(device))
+    assert len(loads) == 5
+
+
+@opencl
+def test_a_context_keeps_only_some_programs_that_nobody_uses(device, loads):
+    place = elsewhere(device)
+    sources = [ADD + "\n" * i for i in range(34)]
+    for source in sources:
+        usmpy.Program(source, device=place)["add"]
+        gc.collect()
+    assert len(loads) == 34
+    usmpy.Program(sources[-1], device=place)
+    usmpy.Program(sources[2], device=place)
+    assert len(loads) == 34
+    usmpy.Program(sources[0], device=place)
+    assert len(loads) == 35
+
+
+@opencl
+def test_nothing_is_kept_in_the_process_where_nothing_is_to_be_kept(device, loads, monkeypatch):
+    place = elsewhere(device)
+    monkeypatch.setenv("USMPY_CACHE", "0")
+    usmpy.Program(ADD, device=place)
+    usmpy.Program(ADD, device=place)
+    assert len(loads) == 2
+
+
+@opencl
+def test_a_failed_build_is_not_kept(device, loads):
+    place = elsewhere(device)
+    for _ in range(2):
+        with pytest.raises(usmpy.errors.BuildError, match="nonsense"):
+            usmpy.Program("kernel void f(global int *x) { nonsense; }", device=place)
+    assert len(loads) == 2
+
+
+@opencl
+def test_threads_that_build_the_same_at_once(device):
+    place = elsewhere(device)
+    results = []
+
+    def build():
+        for i in range(20):
+            results.append(works(usmpy.Program(ADD + "\n" * (i % 3), device=place), place))
+
+    threads = [threading.Thread(target=build) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 80
+
+
+@opencl
+def test_a_child_of_a_fork_does_not_find_what_its_parent_built(device):
+    program = usmpy.Program(ADD, device=device)
+    child = os.fork()
+    if child == 0:
+        try:
+            usmpy.Program(ADD, device=device)
+        except RuntimeError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert works(program)

@@ -182,6 +182,7 @@ void usm_context_release(usm_context *context)
         free_place(place);
         place = next;
     }
+    usm_programs_free(context);
     context->backend->context_destroy(context);
     usm_keep_drop(context->keeps);
     free(context->devices);

@@ -35,6 +35,7 @@ typedef struct usm_context {
     _Atomic uint64_t departed;   /* changes whenever memory goes back to the driver or to its owner */
     /* Registry lock: what lives as long as this, and the list of all contexts. */
     usm_keep *keeps;
+    struct usm_program *programs; /* with keys; program.c */
     struct usm_context *previous, *next;
 } usm_context;
 

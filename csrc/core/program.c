@@ -5,18 +5,110 @@
 #include "live.h"
 #include "signature.h"
 #include "spirv.h"
+#include "sync.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+/* Programs without any count that a context keeps for those who build the same again. */
+#define MOST_IDLE 32
+
+/* All but the native part and the context's count. */
 static void free_program(usm_program *program)
 {
-    usm_context *context = program->context;
     free(program->kernels);
     free(program->signatures);
+    free(program->key);
     free(program);
-    usm_live_add(USM_LIVE_PROGRAM, -1);
-    usm_context_release(context);
+}
+
+static void destroy(usm_program *program)
+{
+    program->backend->program_destroy(program);
+    free_program(program);
+}
+
+/* Registry lock. */
+static void take_off_list(usm_program *program)
+{
+    usm_program **at = &program->context->programs;
+    while (*at != program) {
+        at = &(*at)->next_kept;
+    }
+    *at = program->next_kept;
+}
+
+static void put_on_list(usm_program *program)
+{
+    program->next_kept = program->context->programs;
+    program->context->programs = program;
+}
+
+/* Its last count is gone, and it rests. The one whose place it takes, for destruction, or NULL. */
+static usm_program *retire(usm_program *program)
+{
+    usm_program *oldest = NULL;
+    int n = 0;
+    usm_registry_lock();
+    take_off_list(program);
+    put_on_list(program);
+    program->idle = true;
+    for (usm_program *other = program; other != NULL; other = other->next_kept) {
+        if (other->idle) {
+            oldest = other;
+            n++;
+        }
+    }
+    if (n > MOST_IDLE) {
+        take_off_list(oldest);
+    }
+    usm_registry_unlock();
+    return n > MOST_IDLE ? oldest : NULL;
+}
+
+usm_program *usm_program_find(usm_place *place, const char *key)
+{
+    usm_program *found = NULL;
+    int process = (int)getpid();
+    usm_registry_lock();
+    for (usm_program *program = place->context->programs; program != NULL && found == NULL;
+         program = program->next_kept) {
+        if (program->place != place || program->process != process || strcmp(program->key, key) != 0) {
+            continue;
+        }
+        if (program->idle) {
+            program->idle = false;
+            usm_refcount_init(&program->refs, 1);
+            usm_context_retain(program->context);
+            usm_live_add(USM_LIVE_PROGRAM, 1);
+            found = program;
+        } else if (usm_refcount_up_unless_zero(&program->refs)) { /* else it is on its way to rest */
+            found = program;
+        }
+    }
+    usm_registry_unlock();
+    return found;
+}
+
+void usm_programs_free(usm_context *context)
+{
+    for (usm_program *program; (program = context->programs) != NULL;) {
+        context->programs = program->next_kept;
+        destroy(program);
+    }
+}
+
+void usm_program_keep(usm_program *program, const char *key)
+{
+    program->key = usm_malloc(strlen(key) + 1);
+    if (program->key != NULL) { /* without memory it is built again */
+        strcpy(program->key, key);
+        program->process = (int)getpid();
+        usm_registry_lock();
+        put_on_list(program);
+        usm_registry_unlock();
+    }
 }
 
 usm_status usm_program_create(usm_place *place, const usm_program_source *source, usm_program **out,
@@ -56,6 +148,8 @@ usm_status usm_program_create(usm_place *place, const usm_program_source *source
     }
     if (status != USM_OK) {
         free_program(program);
+        usm_live_add(USM_LIVE_PROGRAM, -1);
+        usm_context_release(place->context);
         return status;
     }
     *out = program;
@@ -70,10 +164,16 @@ usm_program *usm_program_retain(usm_program *program)
 
 void usm_program_release(usm_program *program)
 {
-    if (usm_refcount_down(&program->refs)) {
-        program->backend->program_destroy(program);
-        free_program(program);
+    if (!usm_refcount_down(&program->refs)) {
+        return;
     }
+    usm_context *context = program->context;
+    usm_live_add(USM_LIVE_PROGRAM, -1);
+    usm_program *gone = program->key != NULL ? retire(program) : program;
+    if (gone != NULL) {
+        destroy(gone);
+    }
+    usm_context_release(context);
 }
 
 usm_status usm_program_binary(usm_program *program, void **out, size_t *size, usm_error *error)

@@ -36,6 +36,11 @@ typedef struct usm_program {
     void *native;
     char *signatures; /* owned copy of the source's, or NULL */
     char **kernels;   /* names, NULL-ended, one block from malloc; NULL where the driver does not tell */
+    char *key;        /* of usm_program_keep; NULL: it goes with its last count */
+    int process;      /* that built it: the drivers of most do not survive a fork */
+    /* Registry lock, with a key: the context's list, and whether this is there without any count. */
+    struct usm_program *next_kept;
+    bool idle;
 } usm_program;
 
 typedef enum usm_parameter_kind {
@@ -91,6 +96,15 @@ typedef struct usm_kernel {
  */
 usm_status usm_program_create(usm_place *place, const usm_program_source *source, USM_GIVES usm_program **out,
                               USM_GIVES char **log, usm_error *error);
+/*
+ * From now on usm_program_find finds it, by the hash of all that it depends on, while it lives, and as one of
+ * the few that a context keeps behind their last count. Once a program, by who made it; no lock.
+ */
+void usm_program_keep(usm_program *program, const char *key);
+/* One that was built in this process for the place, or NULL. No lock. */
+USM_GIVES usm_program *usm_program_find(usm_place *place, const char *key);
+/* For core/context.c only: the context ends, and none of its programs lives. */
+void usm_programs_free(usm_context *context);
 USM_GIVES usm_program *usm_program_retain(USM_KEEPS usm_program *program);
 void usm_program_release(USM_TAKES usm_program *program);
 

@@ -328,6 +328,13 @@ static int build_translated(usmpy_state *state, usmpy_program *self, int languag
     return status;
 }
 
+/* The hash, for what is kept in the process; NULL where nothing is to be. */
+static const char *kept_under(PyObject *key)
+{
+    const char *wish = getenv("USMPY_CACHE");
+    return wish != NULL && strcmp(wish, "0") == 0 ? NULL : PyUnicode_AsUTF8(key);
+}
+
 static int build_text(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
 {
     Py_ssize_t size;
@@ -346,11 +353,20 @@ static int build_text(usmpy_state *state, usmpy_program *self, int language, PyO
     if (key == NULL) {
         return -1;
     }
+    const char *kept = kept_under(key);
+    self->program = kept == NULL ? NULL : usm_program_find(usmpy_queue_of(self->queue)->place, kept);
+    if (self->program != NULL) {
+        Py_DECREF(key);
+        return 0;
+    }
     int taken = build_cached(state, self, key);
     if (taken == 0) {
         int built = is_translated(self, language) ? build_translated(state, self, language, source)
                                                   : build_fresh(state, self, language, text, size, options);
         taken = built < 0 || store(state, self, key) < 0 ? -1 : 1;
+    }
+    if (taken > 0 && kept != NULL) {
+        usm_program_keep(self->program, kept);
     }
     Py_DECREF(key);
     return taken < 0 ? -1 : 0;
