@@ -67,6 +67,7 @@ def test_imported_memory_goes_without_a_later_call(queue, program):
 
 def test_a_thousand_small_arrays(queue, program):
     kept = usmpy.zeros(4, dtype="int32", queue=queue)
+    queue.wait()
     before = _core._live_counts()
     for i in range(1000):
         x = usmpy.full(4, i, dtype="int32", queue=queue)
