@@ -1,11 +1,16 @@
 #include "spirv.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     MAGIC = 0x07230203,
     HEADER = 5, /* words */
+    MOST_IDS = 1 << 22,
+    OP_NAME = 5,
+    OP_MEMBER_NAME = 6,
     OP_ENTRY_POINT = 15,
+    OP_EXECUTION_MODE = 16,
     OP_TYPE_BOOL = 20,
     OP_TYPE_INT = 21,
     OP_TYPE_FLOAT = 22,
@@ -17,6 +22,8 @@ enum {
     OP_PARAMETER = 55,
     OP_FUNCTION_END = 56,
     OP_DECORATE = 71,
+    OP_MEMBER_DECORATE = 72,
+    OP_GROUP_DECORATE = 74,
     KERNEL = 6,
     SPEC_ID = 1,
     LINKAGE = 41,
@@ -45,6 +52,48 @@ static bool next(const void *module, size_t size, size_t *at, instruction *out)
     return true;
 }
 
+/* Does the instruction speak of an identifier that others define? */
+static bool refers(const instruction *i, uint32_t *id)
+{
+    switch (i->op) {
+        case OP_NAME:
+        case OP_EXECUTION_MODE:
+        case OP_DECORATE:
+            *id = i->n > 1 ? i->words[1] : 0;
+            return true;
+        case OP_ENTRY_POINT:
+            *id = i->n > 2 ? i->words[2] : 0;
+            return true;
+        case OP_MEMBER_NAME:
+        case OP_MEMBER_DECORATE:
+        case OP_GROUP_DECORATE:
+            *id = 0;
+            return true;
+        default:
+            return false;
+    }
+}
+
+/* Are all identifiers that have a name, a decoration or an entry point those of an instruction? */
+static bool is_whole(const void *module, size_t size)
+{
+    uint32_t bound = ((const uint32_t *)module)[3], id, last = 0;
+    unsigned char *defined = bound < MOST_IDS ? calloc(bound + 1, 1) : NULL;
+    if (defined == NULL)
+        return false;
+    bool whole = true;
+    instruction i;
+    for (size_t at = 0; next(module, size, &at, &i); last = i.op)
+        for (uint32_t k = 1; k <= 2 && k < i.n && !refers(&i, &id); k++)
+            if (i.words[k] < bound)
+                defined[i.words[k]] = 1;
+    for (size_t at = 0; next(module, size, &at, &i);)
+        if (refers(&i, &id) && id != 0 && (id >= bound || !defined[id]))
+            whole = false;
+    free(defined);
+    return whole && last == OP_FUNCTION_END;
+}
+
 const char *sim_spirv_problem(const void *module, size_t size)
 {
     const uint32_t *words = module;
@@ -57,7 +106,8 @@ const char *sim_spirv_problem(const void *module, size_t size)
             return "the module of SPIR-V is cut short or damaged";
         at += length;
     }
-    return NULL;
+    return is_whole(module, size) ? NULL
+                                  : "the module of SPIR-V is cut short: parts that it names are missing";
 }
 
 /* The identifier of the kernel's function; 0: there is none. */

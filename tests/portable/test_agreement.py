@@ -235,7 +235,9 @@ def run_reals(driver, name, expressions, values):
     for device in (Host(), driver):
         out = np.zeros((len(expressions), size), REALS[name])
         integer = "int" if name == "float" else "long"
-        device.run(source, "f", size, a, b, c, out, np.int32(size), options=f"-DREAL -DT={name} -DI={integer}")
+        device.run(
+            source, "f", size, a, b, c, out, np.int32(size), options=f"-DREAL -DT={name} -DI={integer}"
+        )
         results.append(out)
     return results
 

@@ -198,7 +198,11 @@ def objects(tmp_path_factory):
     assert objdump is not None, "binutils has objdump"
     folder = tmp_path_factory.mktemp("objects")
     (package,) = importlib.util.find_spec("tvm_ffi").submodule_search_locations
-    paths = [sysconfig.get_path("include"), Path(package) / "include", cuda_drivers.header() or "/usr/include"]
+    paths = [
+        sysconfig.get_path("include"),
+        Path(package) / "include",
+        cuda_drivers.header() or "/usr/include",
+    ]
     flags = ["-std=c11", "-D_GNU_SOURCE", "-DUSM_TESTING", "-O0", "-fPIC", *(f"-I{path}" for path in paths)]
 
     def symbols(source):
