@@ -1,5 +1,4 @@
-/* Modules and kernels. The SPIR-V is kernels.spv, by the variable KERNELS (from kernels.cl, by kernels.sh).
- */
+/* Modules and kernels. The SPIR-V is the file named by the variable KERNELS: kernels.spv, of kernels.cl. */
 #include "program.h"
 
 #define LOG 65536
