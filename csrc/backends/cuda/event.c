@@ -100,8 +100,11 @@ static void read_times(usm_cuda_event *event)
     usm_event *base = &event->event;
     usm_cuda_queue *native = usm_cuda_queue_of(base->queue);
     float until_start = 0, length = 0;
+    usm_cuda_scope scope;
+    usm_error ignored;
+    usm_status entered = usm_cuda_enter(base->queue->device, &scope, &ignored);
     pthread_mutex_lock(&base->queue->lock);
-    bool told = native->base != NULL && usm_cuda.elapsed_time != NULL &&
+    bool told = entered == USM_OK && native->base != NULL && usm_cuda.elapsed_time != NULL &&
                 usm_cuda.elapsed_time(&until_start, native->base, event->start) == CUDA_SUCCESS &&
                 usm_cuda.elapsed_time(&length, event->start, event->end) == CUDA_SUCCESS;
     base->start_ns = told ? native->base_ns + (int64_t)((double)until_start * 1e6) : usm_clock_ns();
@@ -116,6 +119,11 @@ static void read_times(usm_cuda_event *event)
         event->start = old;
     }
     pthread_mutex_unlock(&base->queue->lock);
+    if (entered == USM_OK) {
+        usm_cuda_leave(&scope);
+    } else {
+        usm_error_clear(&ignored);
+    }
 }
 
 static void fail(usm_event *base, const usm_error *error)
