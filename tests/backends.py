@@ -100,14 +100,21 @@ PARTLESS = {
     "test_device.py::test_parts": PARTS,
     "test_device.py::test_units_of": PARTS,
 }
+NUMBERS = "numbers are streams of CUDA"
+CUDA_NAME = "cuda" if cuda_drivers.has_real() else "cuda-software"
 CUDA = PARTLESS | {test: reason for test, reason in COARSE.items() if reason == READS}
+CUDA |= {
+    "test_array.py::test_to_device_in_a_stream_is_behind_what_is_in_it": READS,
+    f"test_errors.py::test_bad_input[{CUDA_NAME}-0-stream]": NUMBERS,
+    f"test_errors.py::test_bad_input[{CUDA_NAME}-0-other]": NUMBERS,
+}
 
 BACKENDS = [
     Backend("host", host, EVERY_PROCESSOR | {"system-usm"}),
     Backend("host-part", host_part, EVERY_PROCESSOR | {"system-usm", "sub-device"}),
     Backend("opencl-intel", opencl("Intel"), EVERY_PROCESSOR | {"system-usm"}),
     Backend("opencl-pocl", opencl("pthread"), EVERY_PROCESSOR),
-    Backend("cuda" if cuda_drivers.has_real() else "cuda-software", cuda(0), frozenset({"host-task"}), CUDA),
+    Backend(CUDA_NAME, cuda(0), frozenset({"host-task"}), CUDA),
 ]
 if os.environ.get("USMPY_TEST_COARSE_SVM"):
     BACKENDS = [Backend("opencl-coarse", opencl("pthread"), frozenset(), COARSE)]

@@ -236,6 +236,7 @@ def test_the_drivers_own_view_may_be_asked_for_and_comes_back(device, queue):
     placed = usmpy.from_dlpack(Shown(), device=view)
     assert placed.queue is home
     placed[0] = 77
+    placed.wait()  # x knows nothing of it
     assert x.tolist() == [0, 77, 2, 3, 4, 5]
     moved = usmpy.from_dlpack(Shown(), device=queue)
     assert (moved.queue, moved.data_ptr) == (queue, x.data_ptr + 4)
