@@ -54,6 +54,15 @@ extern "C" __global__ void scale(const float *__restrict__ x, float *y, float a,
 """
 
 
+def test_a_name_of_local_memory_that_others_contain_is_not_theirs():
+    """`t` is in the text of every kernel."""
+    program = build(
+        SCALE + 'extern "C" __global__ void f(int *x) { extern __shared__ int t[]; x[0] = t[0]; }'
+    )
+    assert program.scale.parameter_names == ("x", "y", "a", "n")
+    assert program.f.parameters == ("int32*", "local void*")
+
+
 def test_parameters_come_from_the_source():
     kernel = build(SCALE).scale
     assert kernel.parameters == ("const float32*", "float32*", "float32", "int32")

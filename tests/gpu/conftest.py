@@ -52,6 +52,10 @@ def _context_is_well(gpus):
             pytest.exit(f"the context is lost: CUresult {code}")
 
 
+def grown(before: dict[str, int]) -> dict[str, tuple[int, int]]:
+    return {name: (before[name], n) for name, n in _core._live_counts().items() if n > before[name]}
+
+
 @pytest.fixture(autouse=True)
 def _settled(request, gpus):
     """As in tests/conftest.py, with less patience: a test ends with as many core objects as it began with."""
@@ -67,13 +71,13 @@ def _settled(request, gpus):
     request.node.funcargs.clear()
     gc.collect()
     deadline = time.monotonic() + (2 if len(_unsettled) < 10 else 0.1)
-    while (after := _core._live_counts()) != before and time.monotonic() < deadline:
+    # Fewer than before: what the traceback of a failed test held has gone.
+    while (more := grown(before)) and time.monotonic() < deadline:
         time.sleep(0.005)
         gc.collect()
-    if after != before:
+    if more:
         _unsettled.append(request.node.name)
-        changed = {name: (before[name], n) for name, n in after.items() if n != before[name]}
-        pytest.fail(f"core objects that this test left behind, before and after: {changed}")
+        pytest.fail(f"core objects that this test left behind, before and after: {more}")
 
 
 def absent(reason: str):

@@ -475,9 +475,12 @@ static bool uses_dynamic_shared(const char *ptx, const char *entry, char *name, 
             from--;
         }
         snprintf(name, size, "%.*s", (int)(bracket - from), from);
-        const char *used = name[0] != 0 ? strstr(body, name) : NULL;
-        if (used != NULL && used < end) {
-            return true;
+        size_t length = strlen(name);
+        const char *used = length != 0 ? strstr(body, name) : NULL;
+        for (; used != NULL && used < end; used = strstr(used + 1, name)) {
+            if (strchr(NAME, used[-1]) == NULL && (used[length] == 0 || strchr(NAME, used[length]) == NULL)) {
+                return true; /* the whole word, not a piece of another one */
+            }
         }
     }
     return false;
