@@ -177,7 +177,7 @@ def sources(headers):
 def dependencies():
     return sorted(
         str(path.relative_to(ROOT))
-        for pattern in ("*.h", "*.inc", "*.cl", "*.ptx", "embed.py")
+        for pattern in ("*.h", "*.inc", "*.cl", "*.ptx", "*.spv", "embed.py")
         for path in (ROOT / "csrc").rglob(pattern)
     )
 

@@ -25,6 +25,11 @@ const usm_kernel_source *usm_kernel_ptx_named(const char *name)
     return find(usm_kernel_ptx, name);
 }
 
+const usm_kernel_source *usm_kernel_spirv_named(const char *name)
+{
+    return find(usm_kernel_spirv, name);
+}
+
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -23,10 +23,13 @@ extern const usm_kernel_source usm_kernel_sources[]; /* ends with a NULL name */
 
 /* The same as PTX, for CUDA: modules, and the pieces that casts are put together from (kernels/README.md). */
 extern const usm_kernel_source usm_kernel_ptx[];
+/* The same as SPIR-V, for Level Zero: `text` is the module, aligned to its words. */
+extern const usm_kernel_source usm_kernel_spirv[];
 
 /* By name; NULL where there is none. */
 const usm_kernel_source *usm_kernel_source_named(const char *name);
 const usm_kernel_source *usm_kernel_ptx_named(const char *name);
+const usm_kernel_source *usm_kernel_spirv_named(const char *name);
 
 #define USM_KERNEL_AXES 8
 

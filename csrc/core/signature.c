@@ -214,3 +214,38 @@ done:
     free(parameters);
     return status;
 }
+
+/* The type names of OpenCL C, which are of one size everywhere. */
+static const struct {
+    const char *name;
+    usm_dtype dtype;
+} scalars[] = {
+    {"char", USM_INT8},        {"uchar", USM_UINT8},      {"unsigned char", USM_UINT8},
+    {"short", USM_INT16},      {"ushort", USM_UINT16},    {"unsigned short", USM_UINT16},
+    {"int", USM_INT32},        {"uint", USM_UINT32},      {"unsigned int", USM_UINT32},
+    {"long", USM_INT64},       {"ulong", USM_UINT64},     {"unsigned long", USM_UINT64},
+    {"half", USM_FLOAT16},     {"_Float16", USM_FLOAT16}, {"float", USM_FLOAT32},
+    {"double", USM_FLOAT64},   {"size_t", USM_UINT64},    {"bool", USM_BOOL},
+    {"signed char", USM_INT8}, {"ptrdiff_t", USM_INT64},  {"intptr_t", USM_INT64},
+    {"uintptr_t", USM_UINT64},
+};
+
+void usm_parameter_read_type(const char *name, size_t length, usm_parameter *out)
+{
+    out->dtype = USM_NO_DTYPE;
+    out->size = 0;
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
+        size_t n = strlen(scalars[i].name);
+        if (length < n || strncmp(name, scalars[i].name, n) != 0) {
+            continue;
+        }
+        unsigned itemsize = usm_dtype_table[scalars[i].dtype].itemsize;
+        if (length == n) {
+            out->dtype = (int16_t)scalars[i].dtype;
+            out->size = itemsize;
+        } else if (strspn(name + n, "0123456789") == length - n) {
+            unsigned width = (unsigned)atoi(name + n);
+            out->size = itemsize * (width == 3 ? 4 : width);
+        }
+    }
+}

@@ -27,4 +27,10 @@ USM_GIVES char *usm_signature_write(const usm_kernel *kernel);
  */
 usm_status usm_signature_apply(usm_kernel *kernel, const char *signatures, usm_error *error);
 
+/*
+ * A type's name in OpenCL C (not ended by a 0): the dtype and size of "float", of "float4" the size alone,
+ * and of a struct neither.
+ */
+void usm_parameter_read_type(const char *name, size_t length, usm_parameter *out);
+
 #endif

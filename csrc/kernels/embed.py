@@ -55,9 +55,24 @@ def table(texts, name):
     return parts
 
 
+def spirv_table():
+    """What make_spirv.py wrote, as words, and an array of usm_kernel_source over them."""
+    parts, rows = [], []
+    for path in sorted(FOLDER.glob("spirv/*.spv")):
+        data = path.read_bytes()
+        words = [f"{int.from_bytes(data[i : i + 4], 'little'):#x}" for i in range(0, len(data), 4)]
+        lines = "".join(f"    {', '.join(words[i : i + 12])},\n" for i in range(0, len(words), 12))
+        parts.append(f"static const unsigned spirv_{path.stem}[] = {{\n{lines}}};\n")
+        rows.append(f'    {{"{path.stem}", (const char *)spirv_{path.stem}, {len(data)}}},\n')
+    parts.append(
+        f"const usm_kernel_source usm_kernel_spirv[] = {{\n{''.join(rows)}    {{NULL, NULL, 0}},\n}};\n"
+    )
+    return parts
+
+
 def c_source():
     parts = ['/* Written by csrc/kernels/embed.py. */\n#include "core/kernels.h"\n']
-    parts += table(kernel_sources(), "sources") + table(ptx_texts(), "ptx")
+    parts += table(kernel_sources(), "sources") + table(ptx_texts(), "ptx") + spirv_table()
     return "\n".join(parts)
 
 

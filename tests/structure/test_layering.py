@@ -40,6 +40,7 @@ SEEN_BY_BACKENDS = {
         "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the loader and the drivers",
+        "signature.h": "names of types, as drivers tell them",
         "worker.h": "threads of host tasks",
     },
     "cuda": {
@@ -56,10 +57,12 @@ SEEN_BY_BACKENDS = {
     "level_zero": {
         "backend.h": "the seam",
         "copy.h": "plans of strided copies that are enqueued later",
+        "detach.h": "builds of kernels are long",
         "heap.h": "allocation that tests can make fail",
         "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the loader",
+        "signature.h": "names of types, as compilers write them into modules",
         "worker.h": "threads of host tasks",
     },
     "fault": {
@@ -228,6 +231,7 @@ def prefix_of(source):
 OTHER_NAMES = {
     "PyInit__core": "the name that CPython calls",
     "usm_cuda": "the driver's functions: it stands before the name in each call",
+    "usm_level_zero": "the loader's functions, likewise",
 }
 
 

@@ -91,6 +91,11 @@ static size_t shortest(const usm_command *command)
     return size;
 }
 
+bool usm_level_zero_fills_with_kernel(const usm_queue *queue, const usm_command *command)
+{
+    return shortest(command) > usm_level_zero_device_of(queue->device)->compute.max_pattern;
+}
+
 static ze_result_t append_fill(ze_command_list_handle_t list, const usm_command *command,
                                ze_event_handle_t signal, uint32_t n_waits, ze_event_handle_t *waits)
 {
@@ -150,6 +155,9 @@ static usm_status append(usm_level_zero_event *event, ze_command_list_handle_t l
             result = append_copy(event, list, command, signal, n_waits, waits);
             break;
         case USM_COMMAND_FILL:
+            if (usm_level_zero_fills_with_kernel(queue, command)) {
+                return usm_level_zero_launch_builtin(queue, list, command, signal, n_waits, waits, error);
+            }
             function = "filling";
             result = append_fill(list, command, signal, n_waits, waits);
             break;
@@ -159,8 +167,10 @@ static usm_status append(usm_level_zero_event *event, ze_command_list_handle_t l
             break;
         case USM_COMMAND_STRIDED:
         case USM_COMMAND_SEQUENCE:
+            return usm_level_zero_launch_builtin(queue, list, command, signal, n_waits, waits, error);
         case USM_COMMAND_LAUNCH:
-            return usm_error_set(error, USM_DRIVER, "kernels are not there yet");
+            return usm_level_zero_launch_kernel(queue, list, command->as.launch, signal, n_waits, waits,
+                                                error);
         default:
             function = "a point in the queue's order";
             result = append_point(queue, list, signal, n_waits, waits);

@@ -145,8 +145,7 @@ usm_status usm_level_zero_failed(usm_error *error, ze_result_t result, const cha
 
 /* library.c: opens the loader. *drivers: immortal records, in a malloc'd array that is the caller's. */
 usm_status usm_level_zero_drivers(usm_level_zero_driver ***drivers, size_t *n, usm_error *error);
-/* library.c: why there is no device, as far as the system shows it; a sentence that begins with "; " or "".
- */
+/* library.c: why there is no device, as far as the system shows it: "; this is so", or nothing. */
 void usm_level_zero_explain(char *text, size_t size);
 
 /* pool.c: NULL, with the error filled, where the driver has no more. Any lock but a leaf. */
@@ -160,8 +159,7 @@ ze_command_list_handle_t usm_level_zero_list_get(usm_queue *queue, int list, usm
 
 /* command.c: which list the command is for. */
 int usm_level_zero_list_for(const usm_queue *queue, const usm_command *command);
-/* command.c: gives the command to the driver behind `waits`, and sets the event's slot. Queue lock at most.
- */
+/* command.c: gives the command to the driver behind `waits`; sets the event's slot. Queue lock at most. */
 usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command *command, uint32_t n_waits,
                                  ze_event_handle_t *waits, usm_error *error);
 
@@ -177,6 +175,32 @@ bool usm_level_zero_watcher_start(void);
 bool usm_level_zero_forked(void);
 /* USM_FORKED, with what to do about it. */
 usm_status usm_level_zero_after_fork(usm_error *error);
+
+/* usm_program.native */
+typedef struct usm_level_zero_program {
+    ze_module_handle_t id;
+    void *spirv; /* the module that it was built from, of `size` bytes; NULL: from a binary */
+    size_t size;
+} usm_level_zero_program;
+
+/* command.c: the driver fills no pattern as long as this one. */
+bool usm_level_zero_fills_with_kernel(const usm_queue *queue, const usm_command *command);
+/* kernel.c: strided commands, sequences, fills. The queue's native lock held. */
+usm_status usm_level_zero_launch_builtin(const usm_queue *queue, ze_command_list_handle_t list,
+                                         const usm_command *command, ze_event_handle_t signal,
+                                         uint32_t n_waits, ze_event_handle_t *waits, usm_error *error);
+void usm_level_zero_kernels_free(usm_level_zero_context *context);
+/* launch.c: kernels of users. The queue's native lock held. */
+usm_status usm_level_zero_launch_kernel(const usm_queue *queue, ze_command_list_handle_t list,
+                                        const usm_launch *launch, ze_event_handle_t signal, uint32_t n_waits,
+                                        ze_event_handle_t *waits, usm_error *error);
+/* program.c: the log in a malloc'd text, or NULL; destroys it. NULL is allowed. */
+char *usm_level_zero_take_log(USM_TAKES ze_module_build_log_handle_t log);
+/* parameter.c: sets the kernel's n parameters by the module; NULL: nothing is known of them. */
+usm_status usm_level_zero_read_parameters(usm_kernel *kernel, const char *name, size_t n, const void *module,
+                                          size_t size, usm_error *error);
+/* parameter.c: bytes of a specialization constant by its number; 0: the module has none. */
+size_t usm_level_zero_constant_size(const void *module, size_t size, uint32_t number, bool *is_float);
 
 /* memory.c: the device of the context that the driver's device is, or is a part of. */
 usm_device *usm_level_zero_find_device(const usm_context *context, ze_device_handle_t id);
@@ -200,6 +224,16 @@ bool usm_level_zero_queue_run_now(usm_queue *queue, const usm_command *command, 
                                   int64_t *end_ns);
 usm_status usm_level_zero_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                        usm_error *error);
+usm_status usm_level_zero_queue_prepare(usm_queue *queue, const usm_command *command, usm_error *error);
+usm_status usm_level_zero_program_build(usm_program *program, const usm_program_source *source, char **log,
+                                        usm_error *error);
+void usm_level_zero_program_destroy(usm_program *program);
+usm_status usm_level_zero_program_binary(usm_program *program, void **out, size_t *size, usm_error *error);
+usm_status usm_level_zero_kernel_create(usm_kernel *kernel, const char *name, usm_error *error);
+void usm_level_zero_kernel_destroy(usm_kernel *kernel);
+void *usm_level_zero_native_handle(usm_native what, const void *object);
+usm_status usm_level_zero_native_inspect(usm_native what, void *handle, usm_native_facts *facts,
+                                         usm_error *error);
 void usm_level_zero_queue_fork(usm_queue *queue, usm_fork_phase phase);
 void usm_level_zero_event_join(usm_event *event);
 void usm_level_zero_event_hurry(usm_event *event);

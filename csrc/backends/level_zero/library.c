@@ -21,8 +21,7 @@ static const usm_symbol symbols[] = {
 
 static const char *const loaders[] = {"libze_loader.so.1", "libze_loader.so", NULL};
 
-/* Nodes of graphics processors that the system shows: how many, and one of those that this user may not open.
- */
+/* Nodes of graphics processors that the system shows: how many, and one that this user may not open. */
 static unsigned count_nodes(char *closed, size_t size)
 {
     enum { FIRST = 128, LAST = 143 };
@@ -194,6 +193,8 @@ const usm_backend usm_level_zero_backend = {
     .environment = environment,
     .start = usm_level_zero_start,
     .device_partition = usm_level_zero_device_partition,
+    .native_handle = usm_level_zero_native_handle,
+    .native_inspect = usm_level_zero_native_inspect,
     .context_create = usm_level_zero_context_create,
     .context_destroy = usm_level_zero_context_destroy,
     .memory_allocate = usm_level_zero_memory_allocate,
@@ -202,11 +203,17 @@ const usm_backend usm_level_zero_backend = {
     .memory_connection = usm_level_zero_memory_connection,
     .queue_create = usm_level_zero_queue_create,
     .queue_destroy = usm_level_zero_queue_destroy,
+    .queue_prepare = usm_level_zero_queue_prepare,
     .queue_run_now = usm_level_zero_queue_run_now,
     .queue_submit = usm_level_zero_queue_submit,
     .event_join = usm_level_zero_event_join,
     .event_hurry = usm_level_zero_event_hurry,
     .event_destroy = usm_level_zero_event_destroy,
+    .program_build = usm_level_zero_program_build,
+    .program_destroy = usm_level_zero_program_destroy,
+    .program_binary = usm_level_zero_program_binary,
+    .kernel_create = usm_level_zero_kernel_create,
+    .kernel_destroy = usm_level_zero_kernel_destroy,
     .queue_fork = usm_level_zero_queue_fork,
     .fork = usm_level_zero_fork,
 };

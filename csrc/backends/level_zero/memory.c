@@ -73,6 +73,7 @@ void usm_level_zero_context_destroy(usm_context *context)
     if (usm_level_zero_forked()) {
         return; /* the parent's driver has all of it */
     }
+    usm_level_zero_kernels_free(native);
     usm_level_zero_slots_free(native);
     if (context->foreign == NULL) {
         usm_level_zero.zeContextDestroy(native->id);

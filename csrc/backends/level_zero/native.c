@@ -1,0 +1,136 @@
+/* Contexts and lists of commands that other libraries made with the same driver. */
+#include "level_zero.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+void *usm_level_zero_native_handle(usm_native what, const void *object)
+{
+    switch (what) {
+        case USM_NATIVE_DEVICE:
+            return usm_level_zero_device_of(object)->id;
+        case USM_NATIVE_CONTEXT:
+            return usm_level_zero_context_of(object)->id;
+        default:
+            return usm_level_zero_queue_of(object)->lists[USM_LEVEL_ZERO_COMPUTE].id;
+    }
+}
+
+/* Can eight bytes be read there? Any number may come as a handle. */
+static bool is_readable(const void *pointer)
+{
+    unsigned char resident;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), address = (uintptr_t)pointer;
+    return address != 0 && address % sizeof(void *) == 0 &&
+           mincore((void *)(address - address % page), 1, &resident) == 0;
+}
+
+static usm_status refuse(const void *handle, const char *what, ze_result_t result, usm_error *error)
+{
+    return usm_error_driver(error, USM_DRIVER, "level_zero", (int)result, usm_level_zero_name(result),
+                            "%p is no %s of a Level Zero driver that usmpy has opened (%s); usmpy.diagnose() "
+                            "lists them",
+                            handle, what, usm_level_zero_name(result));
+}
+
+static const usm_backend_report *report(void)
+{
+    return usm_backend_start(usm_backend_index("level_zero", 10));
+}
+
+/* Of a device that a driver named: the device of ours, or NULL. */
+static const usm_level_zero_driver *driver_of(ze_device_handle_t id)
+{
+    const usm_backend_report *all = report();
+    for (size_t i = 0; i < all->n_devices; i++) {
+        const usm_level_zero_device *device = usm_level_zero_device_of(all->devices[i]);
+        bool found = device->id == id;
+        for (uint32_t k = 0; k < device->n_parts; k++) {
+            found = found || device->parts[k] == id;
+        }
+        if (found) {
+            return device->driver;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Level Zero tells no context's devices: it is taken for one of all devices of its driver. Which driver,
+ * where there are several, nothing tells either.
+ */
+static usm_status inspect_context(ze_context_handle_t id, usm_native_facts *facts, usm_error *error)
+{
+    const usm_backend_report *all = report();
+    if (all->n_devices == 0) {
+        return refuse(id, "ze_context_handle_t", ZE_RESULT_ERROR_UNINITIALIZED, error);
+    }
+    const usm_level_zero_driver *driver = usm_level_zero_device_of(all->devices[0])->driver;
+    ze_result_t result = usm_level_zero.zeContextGetStatus(id);
+    if (result != ZE_RESULT_SUCCESS) {
+        return refuse(id, "ze_context_handle_t", result, error);
+    }
+    facts->devices = malloc(all->n_devices * sizeof *facts->devices);
+    if (facts->devices == NULL) {
+        return usm_error_memory(error, all->n_devices * sizeof *facts->devices, "a list of devices");
+    }
+    for (size_t i = 0; i < all->n_devices; i++) {
+        const usm_level_zero_device *device = usm_level_zero_device_of(all->devices[i]);
+        if (device->driver == driver) {
+            facts->devices[facts->n_devices++] = device->id;
+        }
+    }
+    return USM_OK;
+}
+
+static usm_status inspect_queue(ze_command_list_handle_t id, usm_native_facts *facts, usm_error *error)
+{
+    ze_device_handle_t device = NULL;
+    ze_context_handle_t context = NULL;
+    ze_bool_t immediate = 0;
+    if (usm_level_zero.zeCommandListGetDeviceHandle == NULL ||
+        usm_level_zero.zeCommandListGetContextHandle == NULL ||
+        usm_level_zero.zeCommandListIsImmediate == NULL) {
+        return usm_error_driver(
+            error, USM_DRIVER, "level_zero", 0, "",
+            "this Level Zero loader does not tell what a list of commands is; version 1.15 or "
+            "later does");
+    }
+    ze_result_t result = usm_level_zero.zeCommandListGetDeviceHandle(id, &device);
+    if (result == ZE_RESULT_SUCCESS) {
+        result = usm_level_zero.zeCommandListGetContextHandle(id, &context);
+    }
+    if (result == ZE_RESULT_SUCCESS) {
+        result = usm_level_zero.zeCommandListIsImmediate(id, &immediate);
+    }
+    if (result != ZE_RESULT_SUCCESS || driver_of(device) == NULL) {
+        return refuse(id, "ze_command_list_handle_t",
+                      result != ZE_RESULT_SUCCESS ? result : ZE_RESULT_ERROR_INVALID_NULL_HANDLE, error);
+    }
+    if (!immediate) {
+        return usm_error_set(error, USM_VALUE,
+                             "%p is a list that is recorded and run later; immediate lists are taken",
+                             (void *)id);
+    }
+    facts->context = context;
+    facts->device = device;
+    /* Nothing tells whether the list keeps an order: ours is kept with events (command.c, order_shared). */
+    facts->options = (usm_queue_options){.in_order = true, .priority = USM_PRIORITY_NORMAL};
+    return USM_OK;
+}
+
+usm_status usm_level_zero_native_inspect(usm_native what, void *handle, usm_native_facts *facts,
+                                         usm_error *error)
+{
+    const char *kind = what == USM_NATIVE_CONTEXT ? "ze_context_handle_t" : "ze_command_list_handle_t";
+    if (usm_level_zero_forked()) {
+        return usm_level_zero_after_fork(error);
+    }
+    if (!is_readable(handle)) {
+        return refuse(handle, kind, ZE_RESULT_ERROR_INVALID_NULL_HANDLE, error);
+    }
+    return what == USM_NATIVE_CONTEXT ? inspect_context(handle, facts, error)
+                                      : inspect_queue(handle, facts, error);
+}

@@ -1,0 +1,234 @@
+"""The built-in kernels as SPIR-V, for Level Zero: what csrc/kernels/spirv holds.
+
+python csrc/kernels/make_spirv.py            writes the modules
+python csrc/kernels/make_spirv.py --check    exit status 1 where one is not what the sources give; 77 where
+                                             the compilers are not those that made them
+
+Needs clang and llvm-spirv of version 14 (Debian: clang-14, llvm-spirv-14): the same bytes every time.
+
+There is one module for all casts: the types are specialization constants, and the driver's compiler keeps
+the one pair that is asked for. The text of that kernel is made here, around the conversions of cast.cl.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import embed
+
+FOLDER = Path(__file__).resolve().parent
+RELEASE = "14"
+CLANG = ["clang-14", "-target", "spir64-unknown-unknown", "-x", "cl", "-cl-std=CL1.2", "-O1"]
+CLANG += ["-fno-vectorize", "-fno-slp-vectorize", "-fdiscard-value-names", "-Xclang", "-disable-llvm-passes"]
+CLANG += ["-Xclang", "-finclude-default-header", "-ffp-contract=off", "-emit-llvm", "-c"]
+TRANSLATE = ["llvm-spirv-14", "--spirv-max-version=1.1"]
+# {module: (source, options)}; with fp64 and, where that makes a difference, without.
+MODULES = {
+    "strided": ("strided", []),
+    "fill": ("fill", []),
+    "sequence": ("sequence", []),
+    "sequence_fp64": ("sequence", ["-DUSM_HAS_FP64"]),
+    "cast": ("cast", []),
+    "cast_fp64": ("cast", ["-DUSM_HAS_FP64"]),
+}
+
+# In the order of usm_dtype (csrc/core/dtype.h): the kind of number that each is read as.
+NUMBERS = {
+    "bool": "narrow",
+    "int8": "narrow",
+    "int16": "narrow",
+    "int32": "integer",
+    "int64": "integer",
+    "uint8": "narrow",
+    "uint16": "narrow",
+    "uint32": "natural",
+    "uint64": "natural",
+    "float16": "single",
+    "float32": "single",
+    "float64": "twofold",
+    "complex64": "single",
+    "complex128": "twofold",
+    "bfloat16": "single",
+}
+KINDS = {"narrow": "int", "integer": "long", "natural": "ulong", "single": "float", "twofold": "double"}
+WIDE = {"float64", "complex128", "twofold"}
+
+
+def guarded(name, lines):
+    """What needs fp64 is left out without it."""
+    return ["#ifdef USM_HAS_FP64", *lines, "#endif"] if name in WIDE else lines
+
+
+def expression(target, kind):
+    """A number of this kind, re and im, as the target; by the macros of cast.cl."""
+    if target == "bool":
+        return f"(usm_mem_bool)(USM_IS_{kind}(re) || USM_IS_{kind}(im))"
+    if target == "float16":
+        return f"USM_HALF_{kind}(re)"
+    if target == "bfloat16":
+        return f"USM_BFLOAT_{kind}(re)"
+    if "int" in target:
+        exact = kind in ("narrow", "integer", "natural")
+        return f"(usm_mem_{target})(re)" if exact else f"usm_saturate_{target}_{kind}(re)"
+    return f"(usm_mem_{target})(re)"
+
+
+def converters(target):
+    lines = []
+    for kind, type_ in KINDS.items():
+        own = []
+        if "int" in target and kind in ("single", "twofold"):
+            own += [f"#define usm_target usm_mem_{target}"]
+            own += [f"#define usm_saturate usm_saturate_{target}_{kind}"]
+            own += [f"USM_SATURATE({type_})", "#undef usm_target", "#undef usm_saturate"]
+        head = f"static usm_mem_{target} usm_{target}_of_{kind}({type_} re, {type_} im)"
+        if target.startswith("complex"):
+            own += [f"{head} {{ usm_mem_{target} r; r.re = re; r.im = im; return r; }}"]
+        else:
+            own += [f"{head} {{ return {expression(target, kind)}; }}"]
+        lines += guarded(kind, own)
+    return guarded(target, lines)
+
+
+def reader(source):
+    """An element of memory, aligned or not."""
+    return guarded(
+        source,
+        [
+            f"static usm_mem_{source} usm_read_{source}(global const char *from, uint unaligned)",
+            "{",
+            f"    usm_mem_{source} m;",
+            "    if (unaligned) {",
+            "        for (int i = 0; i < (int)sizeof m; i++) ((char *)&m)[i] = from[i];",
+            "    } else {",
+            f"        m = *(global const usm_mem_{source} *)from;",
+            "    }",
+            "    return m;",
+            "}",
+        ],
+    )
+
+
+def writer(target):
+    return guarded(
+        target,
+        [
+            f"static void usm_write_{target}(global char *to, usm_mem_{target} m, uint unaligned)",
+            "{",
+            "    if (unaligned) {",
+            "        for (int i = 0; i < (int)sizeof m; i++) to[i] = ((char *)&m)[i];",
+            "    } else {",
+            f"        *(global usm_mem_{target} *)to = m;",
+            "    }",
+            "}",
+        ],
+    )
+
+
+def element():
+    """One element: read as a number of the source's kind, converted, written."""
+    lines = ["static void usm_element(global char *to, global const char *from, usm_types types)", "{"]
+    for kind, type_ in KINDS.items():
+        lines += guarded(kind, [f"    {type_} re_{kind} = 0, im_{kind} = 0;"])
+    lines += ["    switch (types.src) {"]
+    for i, (source, kind) in enumerate(NUMBERS.items()):
+        lines += guarded(
+            source,
+            [
+                f"        case {i}: {{",
+                f"            usm_mem_{source} m = usm_read_{source}(from, types.unaligned);",
+                f"            re_{kind} = USM_RE_{source}(m);",
+                f"            im_{kind} = USM_IM_{source}(m);",
+                "            break;",
+                "        }",
+            ],
+        )
+    lines += ["    }", f"    switch (types.kind * {len(NUMBERS)} + types.dst) {{"]
+    for k, kind in enumerate(KINDS):
+        for i, target in enumerate(NUMBERS):
+            value = f"usm_{target}_of_{kind}(re_{kind}, im_{kind})"
+            case = [
+                f"        case {k * len(NUMBERS) + i}:",
+                f"            usm_write_{target}(to, {value}, types.unaligned);",
+                "            break;",
+            ]
+            lines += guarded(target if kind not in WIDE else kind, case)
+    return [*lines, "    }", "}"]
+
+
+# The numbers are those of usm_level_zero's kernel.c.
+KERNEL = """
+uint __attribute__((overloadable, const)) __spirv_SpecConstant(uint id, uint value);
+#define USM_TYPES                                                                                     \\
+    usm_types types = {__spirv_SpecConstant(0, 0), __spirv_SpecConstant(1, 0), __spirv_SpecConstant(2, 0), \\
+                       __spirv_SpecConstant(3, 1), __spirv_SpecConstant(4, 1), __spirv_SpecConstant(5, 0)};
+"""
+
+
+def cast_source():
+    """cast.cl without its one pair of types, and a kernel for all of them."""
+    text = embed.kernel_sources()["cast"]
+    head, middle = text.split("typedef USM_JOIN(usm_mem_, USM_SRC) usm_source;", 1)
+    middle = middle.split("usm_target;", 1)[1]
+    middle, _ = middle.split("/* The function usm_convert, by the target. */", 1)
+    lines = ["typedef struct usm_types { uint src, dst, kind, src_size, dst_size, unaligned; } usm_types;"]
+    for name in NUMBERS:
+        lines += [*converters(name), *reader(name), *writer(name)]
+    lines += element()
+    walk = text[text.index("#define USM_STRIDED_KERNEL") :].split("\n\n", 1)[0]
+    changes = {
+        "#define USM_STRIDED_KERNEL": "#define USM_WALK",
+        "long n0 =": "USM_TYPES long n0 =",
+        "STORE(to + i0 * (long)dst_size, LOAD(from + i0 * (long)src_size))": (
+            "STORE(to + i0 * (long)dst_size, from + i0 * (long)src_size, types)"
+        ),
+        "STORE(to + i0 * dst_step, LOAD(from + i0 * src_step))": (
+            "STORE(to + i0 * dst_step, from + i0 * src_step, types)"
+        ),
+    }
+    for old, new in changes.items():
+        assert walk.count(old) == 1, f"axes.h has another walk: {old}"
+        walk = walk.replace(old, new)
+    call = "USM_WALK(usm_cast, types.dst_size, types.src_size, , usm_element)"
+    return "\n".join([head, middle, *lines, KERNEL, walk, call, ""])
+
+
+def release(command):
+    try:
+        text = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
+    except OSError:
+        return ""
+    words = text.replace("LLVM version", "version").partition("version ")[2].split(".")
+    return words[0] if words else ""
+
+
+def make(name, folder):
+    source, options = MODULES[name]
+    text = cast_source() if source == "cast" else embed.kernel_sources()[source]
+    file, bitcode, module = (folder / f"{source}{suffix}" for suffix in (".cl", ".bc", ".spv"))
+    file.write_text(text, encoding="utf-8")
+    subprocess.run([*CLANG, *options, file.name, "-o", bitcode.name], check=True, cwd=folder)
+    subprocess.run([*TRANSLATE, bitcode.name, "-o", module.name], check=True, cwd=folder)
+    return module.read_bytes()
+
+
+def main(arguments):
+    if not release("clang-14") == release("llvm-spirv-14") == RELEASE:
+        print(f"clang-14 and llvm-spirv-14 are needed, of version {RELEASE}")
+        return 77
+    stale = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name in MODULES:
+            path, data = FOLDER / "spirv" / f"{name}.spv", make(name, Path(folder))
+            if "--check" not in arguments:
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(data)
+            elif not path.is_file() or path.read_bytes() != data:
+                print(f"{path.name} is not what the sources give; run csrc/kernels/make_spirv.py")
+                stale = 1
+    return stale
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
