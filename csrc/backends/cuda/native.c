@@ -73,8 +73,11 @@ static usm_status inspect_queue(void *handle, usm_native_facts *facts, usm_error
         }
         status = usm_cuda_retain_primary(device, error);
     } else { /* asked in some context: there may be none on this thread */
-        usm_cuda_scope scope;
-        status = usm_cuda_enter(usm_cuda_device_at(0), &scope, error);
+        usm_cuda_scope scope = {.pushed = false};
+        CUcontext current = NULL;
+        if (usm_cuda.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current == NULL) {
+            status = usm_cuda_enter(usm_cuda_device_at(0), &scope, error);
+        }
         if (status == USM_OK) {
             status = usm_cuda_stream_device(handle, &device, error);
             usm_cuda_leave(&scope);

@@ -16,9 +16,12 @@ static bool is_readable(const void *pointer)
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error)
 {
     CUcontext context = NULL;
-    CUresult code =
-        is_readable(stream) ? usm_cuda.cuStreamGetCtx(stream, &context) : CUDA_ERROR_INVALID_HANDLE;
+    CUresult code = CUDA_ERROR_INVALID_HANDLE;
     *out = NULL;
+    if (is_readable(stream)) { /* a capturing stream must not be asked: it is taken for one of this context */
+        code = usm_cuda_is_capturing(stream) ? usm_cuda.cuCtxGetCurrent(&context)
+                                             : usm_cuda.cuStreamGetCtx(stream, &context);
+    }
     if (code != CUDA_SUCCESS) {
         return usm_error_driver(error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
                                 "%p is no stream of CUDA, or one that was destroyed (%s)", (void *)stream,
