@@ -32,6 +32,8 @@ def pytest_configure(config):
     # What programs leave on disk is the tests' own, in this process and those that it starts.
     config.stash[CACHE] = tempfile.TemporaryDirectory(prefix="usmpy-cache-")
     os.environ["USMPY_CACHE_DIR"] = config.stash[CACHE].name
+    # Tests that name no device mean the host, also where there is a GPU, in hardware or software.
+    os.environ.setdefault("USMPY_DEVICE", "host")
     if not TESTING:
         raise pytest.UsageError(
             "the tests need a build with USMPY_TESTING=1 in the environment (README, second command)"
