@@ -178,6 +178,24 @@ static bool is_empty(const usmpy_claim *claim)
     return empty;
 }
 
+/* All elements lie in the allocation. */
+static usm_status check_bounds(const usmpy_claim *claim, const usm_pointer_info *info, usm_error *error)
+{
+    int64_t low, high;
+    uintptr_t address = (uintptr_t)claim->address, base = (uintptr_t)info->base;
+    if (info->size == 0 || !usm_layout_span(claim->ndim, claim->shape, claim->strides,
+                                            usm_dtype_table[claim->dtype].itemsize, &low, &high)) {
+        return USM_OK; /* the driver does not say; or it is refused with the reason */
+    }
+    if (address + (uintptr_t)low >= base && address + (uintptr_t)high <= base + info->size) {
+        return USM_OK;
+    }
+    return usm_error_set(error, USM_BUFFER,
+                         CUDA " has elements from byte %lld to byte %lld of an allocation of %zu bytes",
+                         (long long)(address - base) + (long long)low,
+                         (long long)(address - base) + (long long)high, info->size);
+}
+
 /* The queue of the device that the memory is on, and its kind there. New reference. */
 static PyObject *find_home(usmpy_state *state, usmpy_claim *claim)
 {
@@ -203,6 +221,9 @@ static PyObject *find_home(usmpy_state *state, usmpy_claim *claim)
             usm_error_set(&error, USM_BUFFER,
                           CUDA " has the pointer %p, which the %s driver does not know as memory of its own",
                           claim->address, home->backend->name);
+    }
+    if (status == USM_OK) {
+        status = check_bounds(claim, &info, &error);
     }
     if (status != USM_OK) {
         Py_DECREF(held);
@@ -266,11 +287,12 @@ static PyObject *stream_of(usmpy_state *state, usmpy_array *array)
 {
     usm_queue *queue = usmpy_queue_of(array->queue);
     usm_device *device = array->alloc->place->device;
-    if (usm_alloc_is_clean(array->alloc)) {
+    bool ended = (atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0;
+    if (usm_alloc_is_clean(array->alloc) && !ended) {
         Py_RETURN_NONE;
     }
     usm_alloc_settle(array->alloc);
-    if (!usm_alloc_is_busy(array->alloc)) { /* it may hold a failure, which is told */
+    if (ended || !usm_alloc_is_busy(array->alloc)) { /* it may hold a failure, or be over, which is told */
         usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
         return usmpy_wait_alloc(state, array->alloc, mode, INT64_MAX) < 0 ? NULL : Py_NewRef(Py_None);
     }
