@@ -148,7 +148,7 @@ usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_lane *lane, const us
             "nothing in it has run, so that there is no work to wait for until the graph is launched; "
             "order others behind that launch");
     }
-    if (command->kind == USM_COMMAND_COPY && usm_cuda_staging_of(base, command) != USM_CUDA_DIRECT) {
+    if (usm_cuda_staging_of(base, command) != USM_CUDA_DIRECT) {
         return refuse(
             error, "a copy from or to pageable memory cannot be a part of it; use memory of usm_type 'host'");
     }

@@ -68,15 +68,13 @@ static size_t shorten(const usm_command *command)
 }
 
 /* False where it is none of the driver's own fills. */
-static bool enqueue_fill(const usm_event *event, CUstream stream, const usm_command *command, CUresult *code)
+static bool enqueue_fill(CUstream stream, const usm_command *command, CUresult *code)
 {
     size_t size = shorten(command), n = command->as.fill.nbytes / size;
     CUdeviceptr dst = address(command->as.fill.dst);
     unsigned short two;
     unsigned four;
-    if (size > 4 || dst % size != 0 ||
-        (usm_cuda_device_of(event->queue->device)->has_pageable &&
-         !usm_cuda_knows(event, command->as.fill.dst))) {
+    if (size > 4 || dst % size != 0) {
         return false;
     }
     switch (size) {
@@ -127,7 +125,7 @@ usm_status usm_cuda_enqueue(usm_cuda_event *event, CUstream stream, const usm_co
             break;
         case USM_COMMAND_FILL:
             function = "cuMemsetD8Async";
-            if (!enqueue_fill(&event->event, stream, command, &code)) {
+            if (!enqueue_fill(stream, command, &code)) {
                 return usm_cuda_run_builtin(queue, stream, command, error);
             }
             break;

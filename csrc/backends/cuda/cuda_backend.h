@@ -247,10 +247,15 @@ void usm_cuda_lane_share(usm_cuda_lane *lane);
 usm_status usm_cuda_enqueue(usm_cuda_event *event, CUstream stream, const usm_command *command,
                             usm_error *error);
 /* staging.c: copies from or to pageable memory. */
-typedef enum usm_cuda_staging { USM_CUDA_DIRECT, USM_CUDA_FROM_DEVICE, USM_CUDA_FROM_HOST } usm_cuda_staging;
+typedef enum usm_cuda_staging {
+    USM_CUDA_DIRECT,
+    USM_CUDA_FROM_DEVICE,
+    USM_CUDA_FROM_HOST,
+    USM_CUDA_BETWEEN_HOST
+} usm_cuda_staging;
 usm_cuda_staging usm_cuda_staging_of(const usm_event *event, const usm_command *command);
 /* On a thread of the queue's worker. */
-usm_status usm_cuda_copy_on_host(usm_cuda_event *event, usm_error *error);
+usm_status usm_cuda_run_on_host(usm_cuda_event *event, usm_error *error);
 /* Small ones, in the driver. False: it is one for the worker. */
 bool usm_cuda_is_small(const usm_command *command);
 usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_lane *lane, const usm_command *command,

@@ -99,12 +99,11 @@ static void read_times(usm_cuda_event *event)
     enum { NEAR_MS = 500 };
     usm_event *base = &event->event;
     usm_cuda_queue *native = usm_cuda_queue_of(base->queue);
-    float until_start = 0, length = 0;
     usm_cuda_scope scope;
-    usm_error ignored;
-    usm_status entered = usm_cuda_enter(base->queue->device, &scope, &ignored);
+    float until_start = 0, length = 0;
+    bool entered = usm_cuda_enter(base->queue->device, &scope, NULL) == USM_OK;
     pthread_mutex_lock(&base->queue->lock);
-    bool told = entered == USM_OK && native->base != NULL && usm_cuda.elapsed_time != NULL &&
+    bool told = entered && native->base != NULL && usm_cuda.elapsed_time != NULL &&
                 usm_cuda.elapsed_time(&until_start, native->base, event->start) == CUDA_SUCCESS &&
                 usm_cuda.elapsed_time(&length, event->start, event->end) == CUDA_SUCCESS;
     base->start_ns = told ? native->base_ns + (int64_t)((double)until_start * 1e6) : usm_clock_ns();
@@ -119,10 +118,8 @@ static void read_times(usm_cuda_event *event)
         event->start = old;
     }
     pthread_mutex_unlock(&base->queue->lock);
-    if (entered == USM_OK) {
+    if (entered) {
         usm_cuda_leave(&scope);
-    } else {
-        usm_error_clear(&ignored);
     }
 }
 
@@ -248,6 +245,26 @@ void usm_cuda_event_hurry(usm_event *base)
     usm_cuda_watch_closely(usm_cuda_queue_of(base->queue));
 }
 
+static void free_native(usm_cuda_event *event)
+{
+    usm_device *device = event->event.queue->device;
+    usm_cuda_scope scope;
+    if ((event->block == 0 && event->start == NULL && event->end == NULL) || usm_cuda_forked() ||
+        usm_cuda_is_lost(device) || usm_cuda_enter(device, &scope, NULL) != USM_OK) {
+        return;
+    }
+    if (event->block != 0) {
+        (void)usm_cuda.cuMemFree(event->block);
+    }
+    if (event->start != NULL) {
+        (void)usm_cuda.cuEventDestroy(event->start);
+    }
+    if (event->end != NULL) {
+        (void)usm_cuda.cuEventDestroy(event->end);
+    }
+    usm_cuda_leave(&scope);
+}
+
 void usm_cuda_event_destroy(usm_event *base)
 {
     usm_cuda_event *event = event_of(base);
@@ -260,13 +277,5 @@ void usm_cuda_event_destroy(usm_event *base)
     if (event->landing != NULL && !usm_cuda_forked()) {
         usm_cuda_pinned_put(event->landing);
     }
-    if (event->block != 0 && !usm_cuda_forked() && !usm_cuda_is_lost(base->queue->device)) {
-        (void)usm_cuda.cuMemFree(event->block);
-    }
-    const CUevent timers[] = {event->start, event->end};
-    for (int i = 0; i < 2; i++) {
-        if (timers[i] != NULL && !usm_cuda_forked() && !usm_cuda_is_lost(base->queue->device)) {
-            (void)usm_cuda.cuEventDestroy(timers[i]);
-        }
-    }
+    free_native(event);
 }

@@ -101,8 +101,11 @@ void usm_cuda_queue_destroy(usm_queue *queue)
     for (unsigned i = 0; i < atomic_load(&native->n_lanes); i++) {
         usm_cuda_lane_close(&native->lanes[i]);
     }
-    if (native->base != NULL && !usm_cuda_forked() && !usm_cuda_is_lost(queue->device)) {
+    usm_cuda_scope scope;
+    if (native->base != NULL && !usm_cuda_forked() && !usm_cuda_is_lost(queue->device) &&
+        usm_cuda_enter(queue->device, &scope, NULL) == USM_OK) {
         (void)usm_cuda.cuEventDestroy(native->base);
+        usm_cuda_leave(&scope);
     }
     usm_worker_drop(&native->worker);
 }
@@ -324,8 +327,8 @@ static void run_on_host(usm_work *work)
     base->start_ns = base->profiled ? usm_clock_ns() : 0;
     if (atomic_load_explicit(&base->cause, memory_order_acquire) == NULL) {
         atomic_store_explicit(&base->state, USM_EVENT_RUNNING, memory_order_release);
-        if (event->command.kind == USM_COMMAND_COPY) {
-            status = usm_cuda_copy_on_host(event, &error);
+        if (event->command.kind != USM_COMMAND_HOST) {
+            status = usm_cuda_run_on_host(event, &error);
         } else {
             usm_event_set_current(base);
             status = event->command.as.host.run(event->command.as.host.argument, &error);
@@ -396,21 +399,15 @@ static usm_status submit_late(usm_cuda_event *event, const usm_command *command,
     return USM_OK;
 }
 
-static bool staging_is_one_way(const usm_event *event, const usm_command *command, usm_cuda_staging staging)
-{
-    return staging == USM_CUDA_FROM_DEVICE || usm_cuda_knows(event, command->as.copy.dst);
-}
-
 static usm_status submit(usm_cuda_event *event, const usm_command *command, usm_error *error)
 {
     usm_event *base = &event->event;
-    usm_cuda_staging staging =
-        command->kind == USM_COMMAND_COPY ? usm_cuda_staging_of(base, command) : USM_CUDA_DIRECT;
-    bool staged = staging != USM_CUDA_DIRECT;
-    bool known =
-        base->n_links == 0 || is_known(base, staged || usm_cuda_device_of(base->queue->device)->has_pageable,
-                                       staging == USM_CUDA_FROM_HOST);
-    if (staged && !(known && usm_cuda_is_small(command) && staging_is_one_way(base, command, staging))) {
+    usm_cuda_staging staging = usm_cuda_staging_of(base, command);
+    bool staged = staging != USM_CUDA_DIRECT, reads_now = staging == USM_CUDA_FROM_HOST;
+    bool known = base->n_links == 0 ||
+                 is_known(base, staged || usm_cuda_device_of(base->queue->device)->has_pageable, reads_now);
+    bool in_driver = staging != USM_CUDA_BETWEEN_HOST && known && usm_cuda_is_small(command);
+    if (staged && !in_driver) {
         return submit_to_host(event, command, error);
     }
     return known ? enqueue_now(event, command, staged, error) : submit_late(event, command, error);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FILL_PIECE ((size_t)16 << 10)
+
 bool usm_cuda_is_small(const usm_command *command)
 {
     return command->as.copy.nbytes <= USM_CUDA_PINNED_SMALL;
@@ -16,8 +18,17 @@ bool usm_cuda_is_small(const usm_command *command)
 
 usm_cuda_staging usm_cuda_staging_of(const usm_event *event, const usm_command *command)
 {
+    if (command->kind == USM_COMMAND_FILL) {
+        return usm_cuda_knows(event, command->as.fill.dst) ? USM_CUDA_DIRECT : USM_CUDA_BETWEEN_HOST;
+    }
+    if (command->kind != USM_COMMAND_COPY) {
+        return USM_CUDA_DIRECT;
+    }
     bool from = usm_cuda_knows(event, command->as.copy.src), to = usm_cuda_knows(event, command->as.copy.dst);
-    return from && to ? USM_CUDA_DIRECT : from ? USM_CUDA_FROM_DEVICE : USM_CUDA_FROM_HOST;
+    return !from && !to ? USM_CUDA_BETWEEN_HOST
+           : from && to ? USM_CUDA_DIRECT
+           : from       ? USM_CUDA_FROM_DEVICE
+                        : USM_CUDA_FROM_HOST;
 }
 
 static CUdeviceptr address(const void *pointer)
@@ -145,7 +156,7 @@ static void close_pipe(pipe_of_pieces *pipe)
 }
 
 /* All that the task waits for has ended, so that any stream will do. */
-usm_status usm_cuda_copy_on_host(usm_cuda_event *event, usm_error *error)
+static usm_status copy_on_host(usm_cuda_event *event, usm_error *error)
 {
     usm_device *device = event->event.queue->device;
     const usm_command *command = &event->command;
@@ -182,4 +193,26 @@ usm_status usm_cuda_copy_on_host(usm_cuda_event *event, usm_error *error)
     }
     usm_cuda_leave(&scope);
     return status;
+}
+
+static void fill_on_host(const usm_command *command)
+{
+    char *dst = command->as.fill.dst;
+    size_t size = command->as.fill.pattern_size, nbytes = command->as.fill.nbytes;
+    memcpy(dst, command->as.fill.pattern, size);
+    for (size_t done = size; done < nbytes;) { /* by doubling, in pieces that stay in the cache */
+        size_t piece = done < FILL_PIECE ? done : FILL_PIECE;
+        size_t more = piece < nbytes - done ? piece : nbytes - done;
+        memcpy(dst + done, dst, more);
+        done += more;
+    }
+}
+
+usm_status usm_cuda_run_on_host(usm_cuda_event *event, usm_error *error)
+{
+    if (event->command.kind == USM_COMMAND_FILL) {
+        fill_on_host(&event->command);
+        return USM_OK;
+    }
+    return copy_on_host(event, error);
 }
