@@ -79,12 +79,8 @@ LATE_ENTRY = """
     .reg .f32 %value;
     .reg .pred %more, %out;
     mov.u32 %i, %tid.x;
-    mov.u32 %size, %ntid.x;
-    mov.u32 %group, %ctaid.x;
-    mad.lo.u32 %i, %group, %size, %i;
-    ld.param.u32 %n, [n];
-    setp.ge.u32 %out, %i, %n;
-    @%out bra end;
+    setp.ne.u32 %out, %i, 0;
+    @%out bra over;
     ld.param.u64 %ns, [ns];
     mov.u64 %start, %globaltimer;
 again:
@@ -92,6 +88,14 @@ again:
     sub.u64 %now, %now, %start;
     setp.lt.u64 %more, %now, %ns;
     @%more bra again;
+over:
+    bar.sync 0;
+    mov.u32 %size, %ntid.x;
+    mov.u32 %group, %ctaid.x;
+    mad.lo.u32 %i, %group, %size, %i;
+    ld.param.u32 %n, [n];
+    setp.ge.u32 %out, %i, %n;
+    @%out bra end;
     ld.param.u64 %x, [x];
     mul.wide.u32 %at, %i, 4;
     add.u64 %x, %x, %at;

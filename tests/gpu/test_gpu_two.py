@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 
 import numpy as np
@@ -107,6 +108,17 @@ def test_copies_from_one_gpu_to_the_other(two_gpus, nbytes, kind):
     np.testing.assert_array_equal(z.asnumpy(), data)
 
 
+def test_memory_is_where_dlpack_says(two_gpus, drivers):
+    """Also after to_device(), which may leave it where it was."""
+    x = usmpy.arange(N, dtype="float32", device=two_gpus[0])
+    y = x.to_device(two_gpus[1])
+    assert y.tolist() == x.tolist()
+    for array in (x, y):
+        ordinal = ctypes.c_int()
+        drivers[0].call("cuPointerGetAttribute", ctypes.byref(ordinal), 9, ctypes.c_uint64(array.data_ptr))
+        assert tuple(array.__dlpack_device__()) == (2, ordinal.value)
+
+
 def test_a_copy_between_gpus_is_ordered_on_both_sides(two_gpus):
     kernels = [
         usmpy.Program(LATE, device=gpu, language="ptx")["late"].with_parameters(LATE_PARAMETERS)
@@ -114,8 +126,10 @@ def test_a_copy_between_gpus_is_ordered_on_both_sides(two_gpus):
     ]
     x = usmpy.zeros(N, dtype="float32", device=two_gpus[0])
     event = kernels[0][usmpy.Range(N)](x, N, 3.0, 300_000_000)
-    y = x.to_device(two_gpus[1])
+    y = usmpy.empty(N, dtype="float32", device=two_gpus[1])
+    copied = y.queue.memcpy(y, x)
     kernels[0][usmpy.Range(N)](x, N, 5.0, 0)  # behind the copy, which reads
+    assert not copied.done
     assert not event.done
     kernels[1][usmpy.Range(N)](y, N // 2, 7.0, 0)
     found = y.asnumpy()
