@@ -110,58 +110,62 @@ PyObject *usmpy_device_from_native(PyObject *type, PyObject *const *args, Py_ssi
     return status == USM_OK ? usmpy_device_wrap(state, device, NULL) : usmpy_raise(state, status, &error);
 }
 
-PyObject *usmpy_context_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
-                                    PyObject *kwnames)
+typedef struct adopted {
+    usm_context *context; /* one of the two, with a count */
+    usm_queue *queue;
+    usm_keep *keeps; /* of the owner: the caller's with a context, the queue's with a queue */
+} adopted;
+
+/* A context or a queue. 0, or -1 with an exception. */
+static int adopt(usmpy_state *state, usm_native what, PyObject *const *args, Py_ssize_t nargs,
+                 PyObject *kwnames, adopted *out)
 {
     static const usmpy_signature signature = {
         "from_native", 3, 2, 0, 2, {USMPY_backend, USMPY_handle, USMPY_owner}};
-    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
     request request;
-    usm_context *context;
-    usm_keep *keeps = NULL;
     usm_error error;
     usm_status status;
+    *out = (adopted){NULL, NULL, NULL};
     if (parse(state, &signature, args, nargs, kwnames, &request) < 0 ||
-        (request.owner != NULL && usmpy_keep_object(&keeps, request.owner) < 0)) {
-        return NULL;
+        (request.owner != NULL && usmpy_keep_object(&out->keeps, request.owner) < 0)) {
+        return -1;
     }
     Py_BEGIN_ALLOW_THREADS
-        status = usm_context_adopt(request.backend, request.handle, &context, &error);
+        status = what == USM_NATIVE_CONTEXT
+                     ? usm_context_adopt(request.backend, request.handle, &out->context, &error)
+                     : usm_queue_adopt(request.backend, request.handle, out->keeps, &out->queue, &error);
     Py_END_ALLOW_THREADS
     if (status != USM_OK) {
-        usmpy_keep_drop(keeps);
-        return usmpy_raise(state, status, &error);
+        usmpy_keep_drop(out->keeps);
+        usmpy_raise(state, status, &error);
+        return -1;
     }
-    if (keeps != NULL && !usm_context_keep(context, keeps, usmpy_keep_is_same)) {
-        usmpy_keep_drop(keeps);
+    return 0;
+}
+
+PyObject *usmpy_context_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames)
+{
+    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
+    adopted found;
+    if (adopt(state, USM_NATIVE_CONTEXT, args, nargs, kwnames, &found) < 0) {
+        return NULL;
     }
-    PyObject *self = usmpy_context_wrap(state, context);
-    usm_context_release(context);
+    if (found.keeps != NULL && !usm_context_keep(found.context, found.keeps, usmpy_keep_is_same)) {
+        usmpy_keep_drop(found.keeps);
+    }
+    PyObject *self = usmpy_context_wrap(state, found.context);
+    usm_context_release(found.context);
     return self;
 }
 
 PyObject *usmpy_queue_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {
-        "from_native", 3, 2, 0, 2, {USMPY_backend, USMPY_handle, USMPY_owner}};
     usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
-    request request;
-    usm_queue *queue;
-    usm_keep *keeps = NULL;
-    usm_error error;
-    usm_status status;
-    if (parse(state, &signature, args, nargs, kwnames, &request) < 0 ||
-        (request.owner != NULL && usmpy_keep_object(&keeps, request.owner) < 0)) {
-        return NULL;
-    }
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_queue_adopt(request.backend, request.handle, keeps, &queue, &error);
-    Py_END_ALLOW_THREADS
-    if (status != USM_OK) {
-        usmpy_keep_drop(keeps);
-        return usmpy_raise(state, status, &error);
-    }
-    return usmpy_queue_wrap(state, queue);
+    adopted found;
+    return adopt(state, USM_NATIVE_QUEUE, args, nargs, kwnames, &found) < 0
+               ? NULL
+               : usmpy_queue_wrap(state, found.queue);
 }
 
 static PyObject *handle_of(const usm_backend *backend, usm_native what, const void *object)

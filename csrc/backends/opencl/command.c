@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-/* Copies and fills that cost less than handing them to the driver. */
-#define RUN_NOW_BYTES ((size_t)32 << 10)
+/* Copies and fills that cost about what handing them to the driver does: a few microseconds. */
+#define RUN_NOW_BYTES ((size_t)128 << 10)
+/* What is repeated is read from the first cache. */
+#define FILL_BLOCK ((size_t)8 << 10)
 
 static void fill_now(const usm_command *command)
 {
@@ -15,8 +17,9 @@ static void fill_now(const usm_command *command)
         return;
     }
     memcpy(dst, command->as.fill.pattern, size);
-    for (size_t done = size; done < nbytes;) { /* by doubling */
-        size_t more = done < nbytes - done ? done : nbytes - done;
+    for (size_t done = size; done < nbytes;) { /* by doubling, up to a block */
+        size_t block = done < FILL_BLOCK ? done : FILL_BLOCK;
+        size_t more = block < nbytes - done ? block : nbytes - done;
         memcpy(dst + done, dst, more);
         done += more;
     }
