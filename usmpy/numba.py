@@ -1,4 +1,4 @@
-"""Kernels in Python, compiled by Numba for the host device.
+"""Kernels in Python, compiled by Numba for the host device and for CUDA devices.
 
     import usmpy
     from usmpy.numba import get_global_id, kernel
@@ -10,9 +10,9 @@
 
     event = add[usmpy.Range(10), [earlier]](a, b, c)
 
-The body is one work-item; the queue's threads run it, without Python's lock. It cannot raise: an exception
-ends its part of the index space, is printed, and the event ends as complete. Divisions follow NumPy (1 / 0 is
-inf), and indices are not checked.
+The body is one work-item; the queue's threads run it, without Python's lock, or the GPU does. It cannot
+raise: an exception ends its part of the index space, is printed (not on a GPU), and the event ends as complete.
+Divisions follow NumPy (1 / 0 is inf), and indices are not checked.
 """
 
 from __future__ import annotations
@@ -202,12 +202,22 @@ class _Source:
         self.parameters.append(f"{parameter} {name}")
 
 
+def _find_device(arguments: tuple[Any, ...]) -> _core.Device | None:
+    """The CUDA device of the first array; None: it is the host's."""
+    for argument in arguments:
+        if isinstance(argument, _core.USMArray):
+            device = argument.device
+            return device if device.backend == "cuda" else None
+    return None
+
+
 class Kernel:
     """A Python function as a kernel: kernel[range, depends](*args) returns the Event of the launch.
 
     range: a Range, an int or a sequence of ints; depends: an Event or a sequence of Events. The arguments are
-    contiguous USMArrays on one queue of the host device, which the body sees as arrays of their shape
-    (read-only where they are), and numbers: bool, int (as int64), float (as float64) and NumPy's scalars.
+    contiguous USMArrays on one queue of the host device or of a CUDA device, which the body sees as arrays of
+    their shape (read-only where they are), and numbers: bool, int (as int64), float (as float64) and NumPy's
+    scalars.
 
     The first call with a new set of types compiles: BuildError with all that Numba wrote, where it refuses.
     """
@@ -217,6 +227,7 @@ class Kernel:
             raise TypeError(f"function is a {type(function).__name__}; a Python function is allowed")
         self._function = function
         self._compiled: dict[Any, _core.Kernel] = {}
+        self._for_cuda: dict[Any, Any] = {}
         self._lock = threading.Lock()
         python = getattr(function, "py_func", function)
         self._name: str = getattr(python, "__name__", "kernel")
@@ -252,13 +263,38 @@ class Kernel:
             values.append(argument)
             if kind[0] == "array":
                 values += argument.shape
-        key = (len(space), *kinds)
+        key: tuple[Any, ...] = (len(space), *kinds)
+        device = _find_device(args)
+        if device is not None:
+            return self._launch_cuda(device, key, kinds, space, depends, args)
         kernel = self._compiled.get(key)
         if kernel is None:
             with self._lock:
                 kernel = self._compiled.get(key) or self._compile(kinds, len(space))
                 self._compiled[key] = kernel
         return kernel[math.prod(space), depends](*values, *space)
+
+    def _launch_cuda(
+        self,
+        device: _core.Device,
+        key: tuple[Any, ...],
+        kinds: list[tuple[Any, ...]],
+        space: tuple[int, ...],
+        depends: Any,
+        args: tuple[Any, ...],
+    ) -> Event:
+        from . import _numba_cuda
+
+        key = (device.filter_string, device.context, *key)
+        compiled = self._for_cuda.get(key)
+        if compiled is None:
+            functions = (get_global_id, get_global_size)
+            with self._lock:
+                compiled = self._for_cuda.get(key) or _numba_cuda.Compiled(
+                    self._function, self._name, kinds, len(space), device, functions
+                )
+                self._for_cuda[key] = compiled
+        return compiled.launch(space, depends, args)
 
     def _compile(self, kinds: list[tuple[Any, ...]], ndim: int) -> _core.Kernel:
         numba, names = _numba()

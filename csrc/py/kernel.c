@@ -366,7 +366,9 @@ static int check_agreement(const usm_kernel *kernel, const words *words)
                     (told->kind == said->kind &&
                      (told->kind != USM_PARAMETER_VALUE || told->dtype == said->dtype ||
                       (told->dtype == USM_NO_DTYPE && (told->size == 0 || told->size == said->size))) &&
-                     (told->kind != USM_PARAMETER_POINTER || told->read_only || !said->read_only));
+                     /* Of what a void pointer points to, nothing was told. */
+                     (told->kind != USM_PARAMETER_POINTER || told->read_only || !said->read_only ||
+                      told->dtype == USM_NO_DTYPE));
         if (!same) {
             char text[48];
             usm_parameter_write(told, text, sizeof text);
