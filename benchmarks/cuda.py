@@ -38,6 +38,8 @@ import usmpy
 from usmpy import _core
 
 HERE = pathlib.Path(__file__).resolve().parent
+# This file's folder is the first on the path, where its name hides the package `cuda` of the peers.
+sys.path[:] = [entry for entry in sys.path if pathlib.Path(entry).resolve() != HERE]
 SMALL, LARGE = 8 << 10, 256 << 20  # bytes
 ELEMENTS = 1024
 IN_FLIGHT = 400  # submissions that a driver takes without waiting for the GPU
@@ -241,18 +243,17 @@ class Bench:
 
 def add_torch(bench: Bench) -> None:
     torch = importlib.import_module("torch")
-    bench.modules.append(torch)
     bench.names |= {
         "torch": torch,
         "t": torch.zeros(ELEMENTS, device="cuda"),
         "torch_event": torch.cuda.Event(),
         "torch_stream": torch.cuda.Stream(),
     }
+    bench.modules.append(torch)
 
 
 def add_cupy(bench: Bench) -> None:
     cupy = importlib.import_module("cupy")
-    bench.modules.append(cupy)
     stream = cupy.cuda.Stream(non_blocking=True)
     kernel = cupy.RawKernel(TOUCH, "touch")
     c = cupy.zeros(ELEMENTS, dtype="float32")
@@ -267,6 +268,7 @@ def add_cupy(bench: Bench) -> None:
         "grid": (4,),
         "block": (256,),
     }
+    bench.modules.append(cupy)
 
 
 def add_cuda_core(bench: Bench) -> None:
@@ -275,7 +277,6 @@ def add_cuda_core(bench: Bench) -> None:
         getattr(core, "StridedMemoryView", None)
         or importlib.import_module("cuda.core.utils").StridedMemoryView
     )
-    bench.modules.append(core)
     device = core.Device(0)
     device.set_current()
     stream = device.create_stream()
@@ -292,14 +293,15 @@ def add_cuda_core(bench: Bench) -> None:
         "pointer": bench.raw.library.raw_x(bench.raw.handle),
         "n32": np.uint32(ELEMENTS),
     }
+    bench.modules.append(core)
 
 
 def add_peers(bench: Bench) -> None:
     for add in (add_torch, add_cupy, add_cuda_core):
         try:
             add(bench)
-        except ImportError as error:
-            print(f"left out: {error}", file=sys.stderr)
+        except Exception as error:  # not installed, or without CUDA
+            print(f"left out: {add.__name__.removeprefix('add_')}: {error}", file=sys.stderr)
 
 
 # -- rows --------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import ctypes
 import gc
 import threading
 
+import gpu_mini
 import numpy as np
 import pytest
 from gpu_driver import SOFTWARE, DriverError
@@ -31,11 +32,9 @@ def context(request, driver):
     yield None if request.param == "none" else driver.context.value
 
 
-@pytest.fixture(scope="module")
-def theirs(cupy):
-    made = cupy.arange(16, dtype="float32")
-    cupy.cuda.runtime.deviceSynchronize()
-    return made
+@pytest.fixture
+def theirs(device):
+    return gpu_mini.Mini().make(np.arange(16, dtype="float32"))
 
 
 def entry_points(device, late, theirs):

@@ -156,13 +156,13 @@ def test_a_device_that_is_not_there(device):
     assert tensor.deleted in (0, 1)
 
 
-def test_a_stream_of_another_context(device, driver):
+def test_a_stream_of_another_context(device, driver, late):
     try:
         context = driver.create_context()
     except DriverError as error:
         pytest.skip(f"the driver makes no more contexts: {error}")
     stream = driver.create_stream(context)
-    x = usmpy.zeros(10, device=device)
+    x = usmpy.zeros(32, dtype="float32", device=device)
     for use in (
         lambda: usmpy.Queue.from_stream(stream),
         lambda: usmpy.Queue.from_native("cuda", stream),
@@ -170,11 +170,12 @@ def test_a_stream_of_another_context(device, driver):
         lambda: x.__dlpack__(stream=stream, max_version=(1, 0)),
         lambda: x.lend(stream).__enter__(),
     ):
+        late[usmpy.Range(32)](x, 32, 5.0, 20_000_000)  # where nothing is pending no stream is looked at
         with pytest.raises((ValueError, BufferError, usmpy.UsmError), match="context"):
             use()
     with pytest.raises((ValueError, usmpy.UsmError), match="primary"):
         usmpy.Context.from_native("cuda", context)
-    assert x.tolist() == [0] * 10
+    assert x.tolist() == [5.0] * 32
     driver.call("cuStreamDestroy_v2", producers.ctypes.c_void_p(stream))
     driver.call("cuCtxDestroy_v2", producers.ctypes.c_void_p(context))
 

@@ -115,7 +115,9 @@ def test_memory_is_where_dlpack_says(two_gpus, drivers):
     assert y.tolist() == x.tolist()
     for array in (x, y):
         ordinal = ctypes.c_int()
-        drivers[0].call("cuPointerGetAttribute", ctypes.byref(ordinal), 9, ctypes.c_uint64(array.data_ptr))
+        drivers[0].call_entered(
+            "cuPointerGetAttribute", ctypes.byref(ordinal), 9, ctypes.c_uint64(array.data_ptr)
+        )
         assert tuple(array.__dlpack_device__()) == (2, ordinal.value)
 
 
@@ -172,5 +174,5 @@ def test_streams_of_the_other_gpu(two_gpus, cupy):
     assert q.device.filter_string == "cuda:gpu:1"
     assert usmpy.ones(5, queue=q).tolist() == [1.0] * 5
     x = usmpy.zeros(4, device=two_gpus[0])
-    with pytest.raises((ValueError, BufferError, usmpy.UsmError)):
-        x.__dlpack__(stream=stream.ptr, max_version=(1, 0))
+    with pytest.raises((ValueError, BufferError, usmpy.UsmError), match="cuda:gpu:1"):
+        x.lend(stream).__enter__()
