@@ -129,7 +129,7 @@ def test_options_reach_the_compiler(device):
 
 @every_device
 def test_languages_of_other_backends(device):
-    others = {"host": ("cuda", "ptx", "opencl"), "opencl": ("cuda", "ptx", "c"), "cuda": ("opencl", "c", "spirv")}
+    others = {"host": ("cuda", "ptx", "opencl"), "opencl": ("cuda", "ptx", "c"), "cuda": ("opencl", "c")}
     for language in ("fortran", *others[device.backend]):
         with pytest.raises(ValueError, match=f"'{language}'.*'portable'"):
             usmpy.Program(ADD, device=device, language=language)

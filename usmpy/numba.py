@@ -11,8 +11,8 @@
     event = add[usmpy.Range(10), [earlier]](a, b, c)
 
 The body is one work-item; the queue's threads run it, without Python's lock, or the GPU does. It cannot
-raise: an exception ends its part of the index space, is printed (not on a GPU), and the event ends as complete.
-Divisions follow NumPy (1 / 0 is inf), and indices are not checked.
+raise: an exception ends its part of the index space, is printed (not on a GPU), and the event ends as
+complete. Divisions follow NumPy (1 / 0 is inf), and indices are not checked.
 """
 
 from __future__ import annotations

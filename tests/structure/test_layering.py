@@ -249,6 +249,7 @@ def test_what_is_not_static_carries_the_prefix_of_its_layer(objects):
 
 # Everything that can change while the program runs, by file, each with its reason.
 STATE = {
+    "backends/cuda/builtin.c": {"tables": "kernels that were loaded, by device"},
     "backends/cuda/capture.c": {
         "dropped": "what graphs have let go of, on its way to the thread that gives it back",
         "ended": "stands for the past, as the lane of captured tasks",
@@ -259,6 +260,11 @@ STATE = {
     },
     "backends/cuda/library.c": {"usm_cuda": "functions of the driver, found once"},
     "backends/cuda/memory.c": {"lock": "of the next", "spare": "pinned memory that copies are done with"},
+    "backends/cuda/nvrtc.c": {
+        "nvrtc": "functions of the compiler, found once",
+        "opened": "they are",
+        "opening": "it is opened once",
+    },
     "backends/cuda/watcher.c": {
         "thread": "the thread that ends tasks: what wakes it, and queues that it looks after",
         "pause_ns": "how long it sleeps between its looks",
