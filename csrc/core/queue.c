@@ -481,7 +481,7 @@ static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_p
     usm_wait *waits;
     size_t count;
     usm_status status = snapshot(queue, &waits, &count, error);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = count; i-- > 0;) { /* the last first: behind it most of the others have ended */
         if (status == USM_OK && !usm_event_needs_current(waits[i].event)) {
             status = usm_event_wait_end(waits[i].event, deadline_ns, poll, argument, error);
         }

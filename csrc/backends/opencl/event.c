@@ -164,7 +164,8 @@ static cl_int ask_status(usm_opencl_event *event)
 
 /*
  * Looks at quiet events, oldest first, until it has met `most` that have not ended; in a queue in order at
- * the first. `complete` (may be NULL) is known to have succeeded. Queue lock held.
+ * the first. `complete` (may be NULL) is known to have succeeded; behind it, one ends the look. Queue lock
+ * held.
  */
 static look look_at(const usm_queue *queue, usm_opencl_event *complete, unsigned most, bool ticking)
 {
@@ -178,6 +179,9 @@ static look look_at(const usm_queue *queue, usm_opencl_event *complete, unsigned
             continue;
         }
         cl_int status = event == complete ? CL_COMPLETE : ask_status(event);
+        if (event == complete) { /* what it waited for lies before it */
+            most = unended + 1;
+        }
         if (status <= CL_COMPLETE) {
             if (claim(event)) {
                 event->status = status;
