@@ -18,13 +18,19 @@ const char *usm_kind_name(usm_kind kind)
 /* All contexts of the process, newest first (registry lock). */
 static usm_context *all_contexts;
 
-/* Registry lock held: who stands for the driver's object, with a count for the caller; or NULL. */
+/*
+ * Registry lock held: who stands for the driver's object, with a count for the caller; or NULL. Of several
+ * (CUDA has one for each device) the default one.
+ */
 static usm_context *find(const usm_backend *backend, void *handle)
 {
-    for (usm_context *context = all_contexts; context != NULL; context = context->next) {
-        if (context->backend == backend && backend->native_handle(USM_NATIVE_CONTEXT, context) == handle &&
-            usm_refcount_up_unless_zero(&context->refs)) {
-            return context;
+    for (int any = 0; any < 2; any++) {
+        for (usm_context *context = all_contexts; context != NULL; context = context->next) {
+            if (context->backend == backend && (any != 0 || context->is_default) &&
+                backend->native_handle(USM_NATIVE_CONTEXT, context) == handle &&
+                usm_refcount_up_unless_zero(&context->refs)) {
+                return context;
+            }
         }
     }
     return NULL;

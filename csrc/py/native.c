@@ -44,8 +44,15 @@ static const usm_backend *parse_backend(usmpy_state *state, PyObject *name, cons
     return report->backend;
 }
 
-/* handle= : an int, or an object whose int_ptr is one (PyOpenCL's). NULL with an exception. */
-static void *parse_handle(usmpy_state *state, PyObject *object, const char *function)
+/* Are the driver's devices numbers, of which 0 is one? All else is an address. */
+static bool has_device_zero(const usm_backend *backend)
+{
+    usm_device *device;
+    return usm_device_adopt(backend, NULL, &device, NULL) == USM_OK;
+}
+
+/* handle= : an int, or an object whose int_ptr is one (PyOpenCL's). 0 or -1 with an exception. */
+static int parse_handle(usmpy_state *state, PyObject *object, bool zero, const char *function, void **out)
 {
     PyObject *number = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
     if (number == NULL && !PyErr_Occurred()) {
@@ -61,19 +68,20 @@ static void *parse_handle(usmpy_state *state, PyObject *object, const char *func
                          Py_TYPE(object)->tp_name);
         }
         Py_XDECREF(number);
-        return NULL;
+        return -1;
     }
     unsigned long long value = PyLong_AsUnsignedLongLong(number);
-    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError)) {
+    bool fits = !PyErr_Occurred();
+    if (!fits && PyErr_ExceptionMatches(PyExc_OverflowError)) {
         PyErr_Clear();
-        value = 0;
     }
-    if (value == 0 && !PyErr_Occurred()) {
+    if (!PyErr_Occurred() && (!fits || (value == 0 && !zero))) {
         PyErr_Format(PyExc_ValueError, "%s(): handle is %S; the address of a driver's object is allowed",
                      function, number);
     }
     Py_DECREF(number);
-    return (void *)(uintptr_t)value;
+    *out = (void *)(uintptr_t)value;
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 typedef struct request {
@@ -82,7 +90,7 @@ typedef struct request {
     PyObject *owner; /* borrowed; NULL for none */
 } request;
 
-static int parse(usmpy_state *state, const usmpy_signature *signature, PyObject *const *args,
+static int parse(usmpy_state *state, const usmpy_signature *signature, usm_native what, PyObject *const *args,
                  Py_ssize_t nargs, PyObject *kwnames, request *request)
 {
     PyObject *out[3] = {NULL, NULL, NULL};
@@ -91,9 +99,12 @@ static int parse(usmpy_state *state, const usmpy_signature *signature, PyObject 
     }
     usmpy_deferred_poll();
     request->backend = parse_backend(state, out[0], signature->function);
-    request->handle = request->backend == NULL ? NULL : parse_handle(state, out[1], signature->function);
     request->owner = usmpy_given(out[2]) ? out[2] : NULL;
-    return request->handle == NULL ? -1 : 0;
+    if (request->backend == NULL) {
+        return -1;
+    }
+    bool zero = what == USM_NATIVE_DEVICE && has_device_zero(request->backend);
+    return parse_handle(state, out[1], zero, signature->function, &request->handle);
 }
 
 PyObject *usmpy_device_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -103,7 +114,7 @@ PyObject *usmpy_device_from_native(PyObject *type, PyObject *const *args, Py_ssi
     request request;
     usm_device *device;
     usm_error error;
-    if (parse(state, &signature, args, nargs, kwnames, &request) < 0) {
+    if (parse(state, &signature, USM_NATIVE_DEVICE, args, nargs, kwnames, &request) < 0) {
         return NULL;
     }
     usm_status status = usm_device_adopt(request.backend, request.handle, &device, &error);
@@ -126,7 +137,7 @@ static int adopt(usmpy_state *state, usm_native what, PyObject *const *args, Py_
     usm_error error;
     usm_status status;
     *out = (adopted){NULL, NULL, NULL};
-    if (parse(state, &signature, args, nargs, kwnames, &request) < 0 ||
+    if (parse(state, &signature, what, args, nargs, kwnames, &request) < 0 ||
         (request.owner != NULL && usmpy_keep_object(&out->keeps, request.owner) < 0)) {
         return -1;
     }

@@ -1,0 +1,118 @@
+"""Native handles of CUDA: ordinals, primary contexts, streams; ours for others and theirs for us."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+
+import pytest
+
+import usmpy
+
+N = 256
+
+
+@pytest.fixture
+def foreign_context(driver):
+    """A context that is no primary one."""
+    context = ctypes.c_void_p()
+    driver.call("cuCtxCreate_v4", ctypes.byref(context), None, 0, 0)
+    driver.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+    yield context
+    driver.call("cuCtxDestroy_v2", context)
+
+
+def test_devices_are_ordinals_and_0_is_one(device):
+    for index, each in enumerate(usmpy.get_devices("cuda")):
+        assert each.native_handle == index
+        assert usmpy.Device.from_native("cuda", index) == each
+    with pytest.raises(usmpy.DeviceNotFound):
+        usmpy.Device.from_native("cuda", 99)
+
+
+def test_the_context_is_the_primary_one(driver, device):
+    assert device.context.native_handle == driver.contexts[0]
+    assert usmpy.Context.from_native("cuda", driver.contexts[0]) == device.context
+    own = usmpy.Context([device])
+    assert own.native_handle == device.context.native_handle
+    assert usmpy.Context.from_native("cuda", own.native_handle) == device.context
+
+
+def test_a_context_of_somebodys_own_is_refused_by_name(foreign_context):
+    with pytest.raises(ValueError, match="primary"):
+        usmpy.Context.from_native("cuda", foreign_context.value)
+
+
+def test_a_stream_of_such_a_context_is_refused_by_name(driver, device, foreign_context):
+    stream = ctypes.c_void_p()
+    driver.call("cuCtxPushCurrent_v2", foreign_context)
+    driver.call("cuStreamCreate", ctypes.byref(stream), 1)
+    driver.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+    for make in (
+        lambda: usmpy.Queue.from_native("cuda", stream.value),
+        lambda: device.queue.wait_for(stream.value),
+    ):
+        with pytest.raises((ValueError, BufferError), match="primary"):
+            make()
+    driver.call("cuCtxPushCurrent_v2", foreign_context)
+    driver.call("cuStreamDestroy_v2", stream)
+    driver.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+
+
+def test_a_queue_over_a_stream_enqueues_in_it(driver, device):
+    stream = driver.stream()
+    queue = usmpy.Queue.from_native("cuda", stream)
+    assert (queue.native_handle, queue.context) == (stream, device.context)
+    assert queue.device.filter_string == device.filter_string
+    assert queue.in_order
+    x = usmpy.empty(N, dtype="uint8", queue=queue)
+    driver.late(stream, 0.2)
+    event = queue.fill(x, 7)
+    assert not event.done  # behind the other library's kernel
+    assert x.asnumpy().tolist() == [7] * N
+    del x, queue, event
+    driver.synchronize(stream)
+    driver.destroy_stream(stream)
+
+
+def test_queues_have_priorities_and_streams_of_their_own(device):
+    queues = [usmpy.Queue(device, priority=name) for name in ("low", "normal", "high")]
+    assert len({queue.native_handle for queue in queues}) == 3
+    for queue in queues:
+        assert usmpy.ones(5, queue=queue).tolist() == [1] * 5
+    assert usmpy.Queue.from_native("cuda", queues[2].native_handle).priority == "high"
+
+
+def test_the_default_stream_of_a_thread_takes_work_from_that_thread_alone(device):
+    queue = usmpy.Queue.from_native("cuda", 2)
+    x = usmpy.full(N, 3, dtype="int32", queue=queue)
+    assert x.tolist() == [3] * N
+    said = []
+
+    def elsewhere():
+        try:
+            queue.fill(x, 4)
+        except ValueError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert "another thread" in said[0]
+    gate = threading.Event()
+    waiting = usmpy.Queue(device).host_task(gate.wait)
+    with pytest.raises(ValueError, match="per-thread default stream"):
+        queue.barrier(depends=[waiting])
+    gate.set()
+    waiting.wait()
+    assert x.tolist() == [3] * N
+
+
+def test_what_is_none_is_refused(device):
+    for handle in (12345, 2**63 + 8):
+        with pytest.raises(usmpy.UsmError, match="no stream of CUDA"):
+            usmpy.Queue.from_native("cuda", handle)
+    with pytest.raises(ValueError, match="handle is 0"):
+        usmpy.Queue.from_native("cuda", 0)
+    with pytest.raises(ValueError, match="parts"):
+        device.create_sub_devices(1)
