@@ -53,6 +53,10 @@ def show() -> None:
         ABSENT = str(error)
         return
     os.environ.update(level_zero_sim.environment(LIBRARY))
+    # The tests build much, and run little; they cut devices into parts of one compute unit.
+    os.environ.setdefault("ZESIM_OPTIMIZE", "0")
+    os.environ.setdefault("ZESIM_UNITS", "1")
+    os.environ.setdefault("ZESIM_CACHE", str(LIBRARY.parent / "modules"))
 
 
 show()

@@ -72,9 +72,10 @@ typedef struct sim_setup {
     uint64_t memory_bytes, max_alloc_bytes;
     uint64_t jitter_ns;
     ze_device_type_t type;
-    bool peer;
+    bool peer, optimize;
     bool flat, combined; /* ZE_FLAT_DEVICE_HIERARCHY */
     const char *opencl;  /* NULL: not set */
+    const char *cache;   /* the same */
     bool without[SIM_N_FUNCTIONS];
 } sim_setup;
 

@@ -68,6 +68,8 @@ static char *translate(const char *flags)
     char *out = calloc(1, 2 * strlen(flags) + 64), *at = out;
     if (out == NULL)
         return NULL;
+    if (!sim_settings()->optimize)
+        at += sprintf(at, "-cl-opt-disable ");
     while (*flags != '\0') {
         size_t length = strcspn(flags, " ");
         if (length == 15 && memcmp(flags, "-ze-opt-disable", length) == 0)
@@ -118,6 +120,8 @@ static bool build(ze_module_handle_t module, const char *flags, ze_module_build_
         snprintf(text, 64, "OpenCL's build ended with code %d", (int)code);
     log_set(log, text != NULL ? text : "");
     free(text);
+    if (code == CL_SUCCESS && module->key != 0 && !module->kept)
+        sim_cache_store(cl, module->program, module->key);
     return code == CL_SUCCESS;
 }
 
@@ -148,6 +152,26 @@ static bool read_names(ze_module_handle_t module)
     return module->names != NULL;
 }
 
+/* By what OpenCL is given, and by OpenCL's driver. */
+static uint64_t key_of(ze_module_handle_t module, const ze_module_desc_t *desc)
+{
+    char version[256] = {0};
+    const ze_module_constants_t *constants = desc->pConstants;
+    uint64_t key = hash_of(module->spirv, module->spirv_size, HASH_START);
+    module->cl->clGetDeviceInfo(module->cl->device, CL_DRIVER_VERSION, sizeof(version) - 1, version, NULL);
+    key = hash_of(version, sizeof(version), key);
+    key = hash_of(&sim_settings()->optimize, sizeof(bool), key);
+    if (desc->pBuildFlags != NULL)
+        key = hash_of(desc->pBuildFlags, strlen(desc->pBuildFlags), key);
+    for (uint32_t i = 0; constants != NULL && i < constants->numConstants; i++) {
+        uint32_t id = constants->pConstantIds[i];
+        size_t size = sim_spirv_constant_size(module->spirv, module->spirv_size, id);
+        key = hash_of(&id, sizeof(id), key);
+        key = hash_of(constants->pConstantValues[i], size, key);
+    }
+    return key;
+}
+
 static ze_result_t from_spirv(ze_module_handle_t module, const ze_module_desc_t *desc,
                               ze_module_build_log_handle_t *log)
 {
@@ -162,6 +186,11 @@ static ze_result_t from_spirv(ze_module_handle_t module, const ze_module_desc_t 
     memcpy(module->spirv, desc->pInputModule, desc->inputSize);
     module->spirv_size = desc->inputSize;
     cl_int code;
+    module->key = key_of(module, desc);
+    module->program = sim_cache_load(module->cl, module->key);
+    module->kept = module->program != NULL;
+    if (module->kept)
+        return ZE_RESULT_SUCCESS;
     module->program =
         module->cl->clCreateProgramWithIL(module->cl->context, module->spirv, module->spirv_size, &code);
     if (code != CL_SUCCESS) {

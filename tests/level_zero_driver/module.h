@@ -15,6 +15,8 @@ struct _ze_module_handle_t {
     char **names; /* of kernels */
     uint32_t n_names;
     uint64_t hash;
+    uint64_t key;        /* of the cache: input, constants and options */
+    bool kept;           /* came from there */
     _Atomic int kernels; /* alive */
     _Atomic int count;   /* of references: the caller's, and its kernels' */
 };
@@ -45,6 +47,10 @@ struct _ze_kernel_handle_t {
     ze_kernel_indirect_access_flags_t indirect;
     _Atomic int count; /* of references: the caller's, and its launches' */
 };
+
+/* cache.c: NULL where this was not built before. */
+cl_program sim_cache_load(const sim_opencl *cl, uint64_t key);
+void sim_cache_store(const sim_opencl *cl, cl_program program, uint64_t key);
 
 void sim_module_release(ze_module_handle_t module);
 void sim_kernel_release(ze_kernel_handle_t kernel);

@@ -76,9 +76,11 @@ static void read_environment(void)
     setup.max_alloc_bytes = number("ZESIM_MAX_ALLOC_MIB", 1, 1 << 20, 2048) << 20;
     setup.jitter_ns = 1000 * number("ZESIM_JITTER_US", 0, 1000000, 0);
     setup.peer = number("ZESIM_PEER", 0, 1, 1) != 0;
+    setup.optimize = number("ZESIM_OPTIMIZE", 0, 1, 1) != 0;
     setup.type = device_type();
     setup.api_minor = api_minor();
     setup.opencl = getenv("ZESIM_OPENCL");
+    setup.cache = getenv("ZESIM_CACHE");
     const char *hierarchy = getenv("ZE_FLAT_DEVICE_HIERARCHY");
     setup.flat = hierarchy != NULL && strcmp(hierarchy, "FLAT") == 0;
     setup.combined = hierarchy != NULL && strcmp(hierarchy, "COMBINED") == 0;
