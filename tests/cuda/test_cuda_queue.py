@@ -1,0 +1,241 @@
+"""Queues over streams: what a submission enqueues, when tasks end, several streams, captures, two devices."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import numpy as np
+import pytest
+
+import usmpy
+from usmpy import _core
+
+N = 1000
+PATIENCE = 10
+OTHERS = ("cuEventRecord", "cuEventCreate", "cuStreamWaitEvent")
+
+
+@pytest.fixture
+def queue(device):
+    queue = usmpy.Queue(device)
+    yield queue
+    queue.wait()
+
+
+@pytest.fixture
+def x(queue):
+    x = usmpy.zeros(N, dtype="int32", queue=queue)
+    queue.wait()
+    return x
+
+
+def until(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_a_submission_whose_event_nobody_holds_is_the_enqueue_alone(driver, queue, x):
+    with driver.held():
+        for _ in range(3):
+            queue.fill(x, 1)
+        fills, others = driver.calls("cuMemsetD32Async"), sum(map(driver.calls, OTHERS))
+        for i in range(5):
+            queue.fill(x, i + 1)
+        fills, others = driver.calls("cuMemsetD32Async") - fills, sum(map(driver.calls, OTHERS)) - others
+    assert fills == 5
+    assert others <= 4  # the thread that looks after the queue may have come by
+
+
+def test_a_held_event_ends_before_later_work_does(driver, queue, x):
+    first = queue.fill(x, 1)
+    driver.late(queue.native_handle, 0.5)
+    second = queue.fill(x, 2)
+    first.wait()
+    assert not second.done
+    second.wait()
+
+
+def test_a_held_event_ends_before_later_work_of_ours(driver, device, queue, x):
+    slow = usmpy.Program(
+        "kernel void slow(global int *x, int n)"
+        "{ int s = 0; for (int i = 0; i < n; i++) s += x[i % 100] ^ i; x[0] = s; }",
+        device=device,
+    ).slow
+    first = queue.fill(x, 1)
+    second = slow[1](x, 10_000_000)
+    first.wait()
+    assert not second.done
+    second.wait()
+
+
+def test_tasks_end_where_nobody_waits(queue):
+    before = _core._live_counts()
+    x = usmpy.full(N, 1, dtype="int32", queue=queue)
+    y = x.copy()
+    del x, y
+    gc.collect()
+    until(lambda: _core._live_counts() == before)
+
+
+def test_done_becomes_true_by_itself(queue, x):
+    event = queue.fill(x, 1)
+    until(lambda: event.done)
+    assert event.status == "complete"
+
+
+def test_two_queues_are_in_order_on_the_device(driver, device, queue, x):
+    other = usmpy.Queue(device)
+    y = usmpy.zeros(N, dtype="int32", queue=other)
+    other.wait()
+    before = {name: driver.calls(name) for name in ("cuStreamSynchronize", "cuEventSynchronize")}
+    with driver.held():
+        queue.fill(x, 5)
+        event = other.memcpy(y, x)
+        assert not event.done
+        assert {name: driver.calls(name) for name in before} == before
+    assert y.asnumpy().tolist() == [5] * N
+
+
+def test_a_queue_out_of_order_has_several_streams(driver, device):
+    queue = usmpy.Queue(device, in_order=False)
+    before = driver.calls("cuStreamCreateWithPriority")
+    with driver.held():
+        arrays = [usmpy.zeros(N, dtype="int32", queue=queue) for _ in range(6)]
+        events = [queue.fill(x, i) for i, x in enumerate(arrays)]
+        made = driver.calls("cuStreamCreateWithPriority") - before
+        total = usmpy.concat(arrays)
+        behind = queue.barrier()
+        last = queue.fill(arrays[0], 9, depends=[behind])
+    assert 1 <= made <= 3
+    usmpy.Event.wait_all([*events, behind, last])
+    assert total.asnumpy().tolist() == [i for i in range(6) for _ in range(N)]
+    assert arrays[0].asnumpy().tolist() == [9] * N
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_host_tasks_come_between_work_of_the_device(driver, device, in_order):
+    queue = usmpy.Queue(device, in_order=in_order)
+    x = usmpy.zeros(N, dtype="int32", usm_type="shared", queue=queue)
+    seen = []
+    first = queue.fill(x, 3)
+    task = queue.host_task(lambda: seen.append(np.asarray(memoryview(x)).tolist()[0]), depends=[first])
+    last = queue.fill(x, 4, depends=[task])
+    last.wait()
+    assert seen == [3] or seen == [4]
+    assert x.tolist() == [4] * N
+
+
+@pytest.mark.parametrize("nbytes", [100, 100_000, 20_000_000])
+def test_pageable_memory_is_copied_without_waiting_for_earlier_work(driver, queue, nbytes):
+    x = usmpy.zeros(nbytes, dtype="uint8", queue=queue)
+    source = np.arange(nbytes, dtype="uint8")
+    target = np.zeros_like(source)
+    queue.wait()
+    with driver.held():
+        queue.fill(x, 1)
+        there = queue.memcpy(x, source)
+        back = queue.memcpy(target, x)
+        assert not there.done
+        assert not back.done
+    back.wait()
+    assert (target == source).all()
+
+
+@pytest.mark.parametrize("shift", [1, 4, 400])
+def test_a_copy_over_itself_is_memmove(queue, shift):
+    x = usmpy.asarray(np.arange(N, dtype="int32"), queue=queue)
+    queue.memcpy(x[shift:], x[:-shift]).wait()
+    assert x.tolist() == [*range(shift), *range(N - shift)]
+
+
+def test_the_current_context_is_left_alone(driver, device, queue, x):
+    if len(usmpy.get_devices("cuda")) < 2:
+        pytest.skip("one device")
+    with driver.on(1):
+        before = driver.current()
+        queue.fill(x, 2).wait()
+        usmpy.ones(5, queue=queue).asnumpy()
+        assert driver.current() == before
+
+
+def test_two_devices_reach_each_others_memory(device):
+    if len(usmpy.get_devices("cuda")) < 2:
+        pytest.skip("one device")
+    other = usmpy.Device("cuda:gpu:1")
+    assert usmpy.memory_connection(device, other) == usmpy.MemoryConnection.UNIFIED
+    x = usmpy.asarray(np.arange(N), device=device)
+    y = x.to_device(other)
+    assert y.asnumpy().tolist() == list(range(N))
+    assert usmpy.flip(y).to_device(device).asnumpy().tolist() == list(range(N))[::-1]
+    both = usmpy.Context([device, other])
+    assert both.native_handle == device.context.native_handle
+    z = usmpy.ones(N, queue=usmpy.Queue(other, context=both))
+    assert z.to_device(device).asnumpy().tolist() == [1] * N
+
+
+# -- captures ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def captured(driver, queue, x):
+    """Our queue's own stream, captured by somebody."""
+    stream = queue.native_handle
+    queue.wait()
+    driver.begin_capture(stream)
+    yield queue
+    assert driver.end_capture(stream) >= 0
+
+
+def test_work_in_a_captured_stream_does_not_run(captured, x):
+    event = captured.fill(x, 7)
+    event.wait()  # it ended: it is a part of the graph
+    other = usmpy.Queue(captured.device)
+    assert x.to_device(other).asnumpy().tolist() == [0] * N
+
+
+def test_what_cannot_be_captured_says_so(captured, x):
+    source = np.zeros(N, dtype="int32")
+    for call in (
+        lambda: captured.host_task(print),
+        lambda: captured.memcpy(x, source),
+        lambda: captured.wait(),
+    ):
+        with pytest.raises(BufferError, match="captured into a graph"):
+            call()
+
+
+def test_pending_work_of_others_cannot_be_waited_for(driver, device, captured, x):
+    other = usmpy.Queue(device)
+    y = usmpy.zeros(N, dtype="int32", queue=other)
+    with driver.held():
+        other.fill(y, 1)
+        with pytest.raises(BufferError, match="captured into a graph"):
+            captured.memcpy(x, y)
+    other.wait()
+    captured.memcpy(x, y)
+
+
+def test_memory_of_a_graph_lives_as_long_as_the_graph(driver, device, queue):
+    stream = queue.native_handle
+    before = _core._live_counts()["allocs"]
+    x = usmpy.zeros(N, dtype="int32", queue=queue)
+    queue.wait()
+    driver.begin_capture(stream)
+    queue.fill(x, 7)
+    del x
+    gc.collect()
+    time.sleep(0.05)
+    assert _core._live_counts()["allocs"] == before + 1
+    driver.end_capture(stream)  # which destroys the graph
+    until(lambda: _core._live_counts()["allocs"] == before)
+
+
+def test_arrays_are_made_while_a_stream_is_captured(driver, device, captured):
+    other = usmpy.Queue(device)
+    for usm_type in ("device", "shared", "host"):
+        x = usmpy.full(2_000_000, 3, dtype="int32", usm_type=usm_type, queue=other)
+        assert x.asnumpy()[-1] == 3
+        del x
