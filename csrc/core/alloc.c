@@ -10,6 +10,7 @@
 #include "sync.h"
 
 #include <stddef.h>
+#include <time.h>
 
 /* malloc, since calloc takes glibc's slow path: every field is set here or by begin() and its callers. */
 static usm_alloc *alloc_new(void)
@@ -25,6 +26,7 @@ static usm_alloc *alloc_new(void)
         alloc->hazards.writer = NULL;
         alloc->hazards.readers = NULL;
         alloc->hazards.n_readers = alloc->hazards.readers_capacity = 0;
+        atomic_init(&alloc->flags, 0);
         atomic_init(&alloc->hazards.pending, 0);
         atomic_init(&alloc->hazards.failure, NULL);
     }
@@ -37,7 +39,6 @@ static void begin(usm_alloc *alloc, usm_place *place, usm_kind kind)
 {
     usm_refcount_init(&alloc->refs, 1);
     alloc->kind = (uint8_t)kind;
-    atomic_store_explicit(&alloc->flags, 0, memory_order_relaxed);
     alloc->place = place;
     alloc->context = usm_context_retain(place->context);
     usm_live_add(USM_LIVE_ALLOC, 1);
@@ -83,6 +84,8 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
     if (size_class != USM_NOT_POOLED) {
         alloc = usm_pool_pop(place->pools[kind], size_class);
         if (alloc != NULL) {
+            /* What was lent to a stream and not used since is so still. */
+            atomic_fetch_and_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_relaxed);
             begin(alloc, place, kind);
             *out = alloc;
             return USM_OK;
@@ -136,12 +139,25 @@ usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size
 }
 
 /*
+ * In the pool, a block may stay lent to the default stream, which is always there: its next use comes behind.
+ * Only memory that the host does not touch before a task does.
+ */
+static bool stays_lent(const usm_alloc *alloc)
+{
+    return alloc->kind == USM_DEVICE && alloc->size_class != USM_NOT_POOLED &&
+           !alloc->place->device->info.host_reads_device &&
+           atomic_load_explicit(&((usm_alloc *)alloc)->stream, memory_order_relaxed) == USM_STREAM_LEGACY &&
+           usm_pool_has_room(alloc->place->pools[USM_DEVICE], alloc->size);
+}
+
+/*
  * Memory of our own that somebody was lent, who may still work on it: it lives on until that has ended. False
  * where it can go now.
  */
 static bool lives_on(usm_alloc *alloc)
 {
-    if ((atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) == 0) {
+    if ((atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) == 0 ||
+        stays_lent(alloc)) {
         return false;
     }
     usm_refcount_init(&alloc->refs, 1);
@@ -177,6 +193,7 @@ static void end(usm_alloc *alloc)
             usm_context_release(context); /* may free the pool, and the block with it */
             return;
         }
+        usm_alloc_finish_lent(alloc);
         usm_context_memory_departs(context);
         context->backend->memory_free(context, place->device, alloc->kind, alloc->pointer, alloc->size);
     }
@@ -224,6 +241,18 @@ void usm_alloc_follows(usm_alloc *alloc, usm_device *device, void *stream)
 static bool is_unordered(usm_alloc *alloc)
 {
     return (atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) != 0;
+}
+
+void usm_alloc_finish_lent(usm_alloc *alloc)
+{
+    const struct timespec pause = {.tv_nsec = 50000};
+    int64_t deadline_ns = usm_clock_ns() + INT64_C(10000000000);
+    while (is_unordered(alloc) && usm_clock_ns() < deadline_ns) {
+        usm_alloc_settle(alloc);
+        if (is_unordered(alloc)) {
+            nanosleep(&pause, NULL);
+        }
+    }
 }
 
 /* The stream is idle, or its work is a task of ours: what was counted for it goes. */
@@ -324,6 +353,10 @@ usm_status usm_alloc_hand_over(usm_alloc *alloc, usm_access_mode mode, usm_devic
 {
     usm_wait_list waits;
     usm_status status = USM_OK;
+    if (is_unordered(alloc) && atomic_load_explicit(&alloc->stream, memory_order_relaxed) == stream &&
+        atomic_load_explicit(&alloc->hazards.pending, memory_order_acquire) == 1) {
+        return USM_OK; /* whatever is pending is in that very stream */
+    }
     usm_alloc_settle(alloc);
     if (!usm_alloc_is_busy(alloc)) {
         return USM_OK;

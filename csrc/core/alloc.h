@@ -92,6 +92,12 @@ static inline usm_status usm_alloc_order(usm_alloc *alloc, struct usm_queue *que
                : usm_alloc_put_in_order(alloc, queue, error);
 }
 
+/*
+ * Before memory that was lent goes back to the driver, where no task of ours holds it: waits for the stream,
+ * ten seconds at most. At once for all other memory. No lock, no GIL where that may take long.
+ */
+void usm_alloc_finish_lent(usm_alloc *alloc);
+
 /* Ends what the driver has ended of the work on it: usm_alloc_is_busy is exact then. No lock. */
 void usm_alloc_settle(usm_alloc *alloc);
 /*

@@ -28,7 +28,11 @@ typedef struct legacy_export {
 
 static void let_go(usm_alloc *alloc, void *stream, void *block)
 {
-    if (USM_UNLIKELY(stream != NULL)) {
+    if (stream == USM_STREAM_LEGACY &&
+        (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
+        /* That stream is always there: it is asked when the memory is used again, if it ever is. */
+        (void)usm_alloc_lend(alloc, alloc->place->device, stream, NULL);
+    } else if (USM_UNLIKELY(stream != NULL)) {
         /* A failure means that the stream was destroyed: nothing here could wait for it. */
         (void)usm_alloc_outlast(alloc, USM_READ_WRITE, alloc->place->device, stream, NULL);
     }

@@ -31,7 +31,7 @@ usm_event *usm_event_current(void)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(USM_TESTING)
 #define MOST_SPARE 0
 #else
-#define MOST_SPARE 128
+#define MOST_SPARE 640
 #endif
 
 static void give_back(usm_queue *queue, usm_event *event)

@@ -15,7 +15,7 @@
 struct usm_pool {
     /* Written under the leaf stripe of the pool; last in, first out: warm in the cache. */
     _Atomic(usm_alloc *) free[CLASSES];
-    size_t spare;
+    size_t spare; /* written under the lock; a glance at it needs none */
 };
 
 usm_pool *usm_pool_create(void)
@@ -71,6 +71,11 @@ bool usm_pool_push(usm_pool *pool, usm_alloc *alloc)
     return room;
 }
 
+bool usm_pool_has_room(const usm_pool *pool, size_t nbytes)
+{
+    return __atomic_load_n(&pool->spare, __ATOMIC_RELAXED) + nbytes <= USM_POOL_LIMIT;
+}
+
 size_t usm_pool_spare(usm_pool *pool)
 {
     usm_leaf *leaf = usm_leaf_of(pool);
@@ -101,6 +106,7 @@ size_t usm_pool_trim(usm_pool *pool, usm_place *place, usm_kind kind)
     }
     while (all != NULL) {
         usm_alloc *next = all->link.next_free;
+        usm_alloc_finish_lent(all);
         place->context->backend->memory_free(place->context, place->device, kind, all->pointer, all->size);
         free(all->hazards.readers);
         free(all);

@@ -23,6 +23,8 @@ usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class);
 /* False when the pool is full: the caller frees the block. Any thread. */
 bool usm_pool_push(usm_pool *pool, usm_alloc *alloc);
 
+/* About: for a decision that may be wrong. */
+bool usm_pool_has_room(const usm_pool *pool, size_t nbytes);
 /* Bytes of spare blocks. */
 size_t usm_pool_spare(usm_pool *pool);
 /* Returns spare blocks to the driver; the bytes freed. */

@@ -29,6 +29,8 @@ typedef struct usmpy_type_entry {
     bool cuda; /* has __cuda_array_interface__ */
     /* ... and is compiled: asking it for the stream that it works in costs less than an event does. */
     bool tells_stream;
+    /* CuPy's: the calling thread's current stream, 0 for the legacy default one. NULL: there is no such. */
+    intptr_t (*current_stream)(void);
     const DLPackExchangeAPI *api;
     /*
      * The type's __dlpack__ where that can be called with the object as first argument; borrowed, and valid
@@ -71,6 +73,11 @@ typedef struct usmpy_origin {
  */
 int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
                         PyObject *queue_object, usmpy_origin *origin, PyObject **stream);
+/*
+ * What arrays of the type are worked on in, as a C function of the library's interface for Cython; NULL where
+ * there is none, or none that is known here.
+ */
+intptr_t (*usmpy_find_current_stream(PyTypeObject *type))(void);
 /* Which stream the producer of a tensor from a table works in. 0 or -1. */
 int usmpy_ask_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry, const DLTensor *tensor,
                     usmpy_origin *origin);

@@ -4,6 +4,8 @@
 #include "stream.h"
 #include "wait.h"
 
+#include <string.h>
+
 /* x.__dlpack_device__(): 1; 0 where there is none; -1 with an exception. */
 static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
 {
@@ -35,12 +37,59 @@ static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
     return status;
 }
 
+/*
+ * CuPy works in the thread's current stream, which its interface for Cython tells in a few nanoseconds
+ * (cupy_backends/cuda/stream.pxd; a capsule is named after the C type): its dictionary of
+ * __cuda_array_interface__ takes longer than all the rest of an exchange.
+ */
+intptr_t (*usmpy_find_current_stream(PyTypeObject *type))(void)
+{
+    intptr_t (*current)(void) = NULL;
+    PyObject *name = PyObject_GetAttrString((PyObject *)type, "__module__"), *functions = NULL;
+    PyObject *module = NULL, *wanted = NULL;
+    if (name != NULL && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "cupy") == 0) {
+        wanted = PyUnicode_FromString("cupy_backends.cuda.stream");
+        module = wanted == NULL ? NULL : PyImport_GetModule(wanted);
+        functions = module == NULL ? NULL : PyObject_GetAttrString(module, "__pyx_capi__");
+    }
+    if (functions != NULL && PyDict_Check(functions)) {
+        PyObject *capsule = PyDict_GetItemString(functions, "get_current_stream_ptr");
+        if (capsule != NULL && PyCapsule_IsValid(capsule, "intptr_t (void)")) {
+            void *pointer = PyCapsule_GetPointer(capsule, "intptr_t (void)");
+            memcpy(&current, &pointer, sizeof current);
+        }
+    }
+    PyErr_Clear();
+    Py_XDECREF(functions);
+    Py_XDECREF(module);
+    Py_XDECREF(wanted);
+    Py_XDECREF(name);
+    return current;
+}
+
+/* Of the one GPU: with several, whose stream it is has to be asked. */
+static bool ask_current_stream(const usmpy_type_entry *entry, usmpy_origin *origin)
+{
+    const usm_backend_report *cuda = usm_backend_start(usm_backend_index("cuda", 4));
+    if (cuda->n_devices != 1) {
+        return false;
+    }
+    void *stream = (void *)entry->current_stream(); /* noexcept */
+    *origin =
+        (usmpy_origin){.stream = stream == NULL ? USM_STREAM_LEGACY : stream, .device = cuda->devices[0]};
+    return stream != USM_STREAM_PER_THREAD;
+}
+
 int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
                         PyObject *queue_object, usmpy_origin *origin, PyObject **stream)
 {
     DLDevice device;
     PyObject *held;
     *stream = NULL;
+    if (entry->current_stream != NULL && ask_current_stream(entry, origin)) {
+        *stream = PyLong_FromVoidPtr(origin->stream);
+        return *stream == NULL ? -1 : 0;
+    }
     int found = ask_device(state, x, &device);
     if (found <= 0) {
         return found;

@@ -75,6 +75,7 @@ static const usmpy_type_entry *read_slot(slot *slot, PyTypeObject *type, uint32_
     room->lazy = __atomic_load_n(&slot->entry.lazy, __ATOMIC_RELAXED);
     room->cuda = __atomic_load_n(&slot->entry.cuda, __ATOMIC_RELAXED);
     room->tells_stream = __atomic_load_n(&slot->entry.tells_stream, __ATOMIC_RELAXED);
+    room->current_stream = __atomic_load_n(&slot->entry.current_stream, __ATOMIC_RELAXED);
     room->method = NULL;
     atomic_thread_fence(memory_order_acquire);
     bool whole = before % 2 == 0 && __atomic_load_n(&slot->sequence, __ATOMIC_RELAXED) == before;
@@ -97,6 +98,7 @@ static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag
     __atomic_store_n(&slot->entry.lazy, entry->lazy, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.cuda, entry->cuda, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.tells_stream, entry->tells_stream, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->entry.current_stream, entry->current_stream, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->sequence, sequence + 2, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&cache->writers);
 }
@@ -206,6 +208,9 @@ static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *ent
     }
     entry->cuda = other != NULL;
     entry->tells_stream = entry->cuda && compiled && entry->route == USMPY_ROUTE_VERSIONED;
+    if (entry->tells_stream) {
+        entry->current_stream = usmpy_find_current_stream(type);
+    }
     Py_XDECREF(other);
     return 0;
 }
@@ -261,6 +266,7 @@ void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type)
         entry.route = USMPY_ROUTE_LEGACY;
         entry.method = NULL;
         entry.tells_stream = false;
+        entry.current_stream = NULL;
         write_slot(state->type_cache, type, tag, &entry);
     }
 }

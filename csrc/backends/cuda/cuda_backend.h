@@ -80,7 +80,10 @@ typedef struct usm_cuda_queue {
     /* watcher.c */
     _Atomic bool hurried; /* somebody sleeps until a task ends */
     bool watched;         /* queue lock: it is in the list */
-    unsigned idle_ticks;  /* the watcher's */
+    /* The watcher's: looks without work, and while work was submitted; how much it was at the last one. */
+    unsigned idle_ticks, busy_ticks;
+    uint64_t seen;
+    _Atomic uint64_t reaped; /* what was submitted to the first lane when its tasks were ended last */
     struct usm_cuda_queue *next_watched;
 } usm_cuda_queue;
 
@@ -332,6 +335,11 @@ bool usm_cuda_queue_run_now(usm_queue *queue, const usm_command *command, int64_
 usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                  usm_error *error);
 void usm_cuda_queue_settle(usm_queue *queue);
+/*
+ * Now and then, the thread that submits without end ends what has ended: it has it all in its own cache. No
+ * lock.
+ */
+void usm_cuda_reap(usm_queue *queue);
 bool usm_cuda_event_in_driver(usm_event *event);
 usm_status usm_cuda_stream_inspect(usm_device *device, void *stream, usm_stream_facts *facts,
                                    usm_error *error);

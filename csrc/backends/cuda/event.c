@@ -186,6 +186,23 @@ bool usm_cuda_end_ended(usm_queue *queue, bool settle)
     return end_claimed(queue);
 }
 
+void usm_cuda_reap(usm_queue *queue)
+{
+    enum { MANY = 512 };
+    usm_cuda_queue *native = usm_cuda_queue_of(queue);
+    usm_cuda_lane *lane = &native->lanes[0];
+    uint64_t submitted = atomic_load_explicit(&lane->submitted, memory_order_relaxed);
+    uint64_t reaped = atomic_load_explicit(&native->reaped, memory_order_relaxed);
+    if (USM_LIKELY(submitted - reaped < MANY) ||
+        !atomic_compare_exchange_strong(&native->reaped, &reaped, submitted) || usm_cuda_forked() ||
+        usm_cuda_is_lost(queue->device)) {
+        return;
+    }
+    /* This fence is for the next time. */
+    usm_cuda_end_ended(queue, true);
+    usm_cuda_note(queue->device, usm_cuda_lane_fence(lane, submitted));
+}
+
 void usm_cuda_queue_settle(usm_queue *queue)
 {
     if (!usm_cuda_forked()) {

@@ -50,18 +50,23 @@ usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *
     return USM_OK;
 }
 
-/* Older drivers do not number streams: a handle that comes back for another stream is not noticed there. */
-static uint64_t make_id(const usm_device *device, CUstream stream)
+/* A handle that comes back for another stream is not noticed. */
+static uint64_t number_handle(const usm_device *device, CUstream stream)
 {
-    unsigned long long id = 0;
-    if (usm_cuda.cuStreamGetId != NULL && usm_cuda.cuStreamGetId(stream, &id) == CUDA_SUCCESS) {
-        return id;
-    }
     uint64_t bits = (uint64_t)(uintptr_t)stream ^ ((uint64_t)device->index << 48);
     if (stream == CU_STREAM_PER_THREAD) {
         bits ^= (uint64_t)(uintptr_t)pthread_self();
     }
     return bits * UINT64_C(0x9e3779b97f4a7c15) | UINT64_C(1) << 63;
+}
+
+/* The driver's own number, which a capture does not stand being asked for, and older drivers do not give. */
+static uint64_t make_id(const usm_device *device, CUstream stream)
+{
+    unsigned long long id = 0;
+    return usm_cuda.cuStreamGetId != NULL && usm_cuda.cuStreamGetId(stream, &id) == CUDA_SUCCESS
+               ? id
+               : number_handle(device, stream);
 }
 
 usm_status usm_cuda_stream_inspect(usm_device *device, void *handle, usm_stream_facts *facts,
@@ -88,9 +93,10 @@ usm_status usm_cuda_stream_inspect(usm_device *device, void *handle, usm_stream_
             usm_device_text(own, other, sizeof other), usm_device_text(device, text, sizeof text));
     }
     if (status == USM_OK) {
+        bool capturing = usm_cuda_is_capturing(stream);
         *facts = (usm_stream_facts){
-            .id = make_id(device, stream),
-            .capturing = usm_cuda_is_capturing(stream),
+            .id = capturing ? number_handle(device, stream) : make_id(device, stream),
+            .capturing = capturing,
             .options = {.in_order = true, .priority = USM_PRIORITY_NORMAL},
         };
         if (!facts->capturing) { /* a capturing stream must not be asked */

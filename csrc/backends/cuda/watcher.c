@@ -13,6 +13,11 @@
 /* A queue that had no work for so many ticks is taken off the list: putting it there costs a lock. */
 #define IDLE_TICKS 20
 #define BATCH 32
+/*
+ * A queue that work is being submitted to, and that nobody waits for, is left alone for so many looks: what
+ * another core ends has to travel back to the one that submits, which costs that one more than all the rest.
+ */
+#define BUSY_TICKS 8
 
 static _Atomic bool started, forked;
 static _Atomic int64_t pause_ns = TICK_NS; /* between two looks */
@@ -92,10 +97,28 @@ void usm_cuda_unwatch(usm_cuda_queue *native)
     }
 }
 
+static bool is_being_filled(usm_cuda_queue *native)
+{
+    uint64_t submitted = 0;
+    for (unsigned i = 0; i < atomic_load_explicit(&native->n_lanes, memory_order_acquire); i++) {
+        submitted += atomic_load_explicit(&native->lanes[i].submitted, memory_order_relaxed);
+    }
+    bool filled = submitted != native->seen && ++native->busy_ticks < BUSY_TICKS;
+    native->seen = submitted;
+    if (!filled) {
+        native->busy_ticks = 0;
+    }
+    return filled;
+}
+
 /* True where somebody sleeps until a task of the queue ends. */
 static bool look_after(usm_queue *queue)
 {
     usm_cuda_queue *native = usm_cuda_queue_of(queue);
+    if (!atomic_load(&native->hurried) && is_being_filled(native)) {
+        native->idle_ticks = 0;
+        return false;
+    }
     bool pending = usm_cuda_end_ended(queue, true);
     if (pending) {
         /* What has no fence gets one, so that a queue that is never empty comes to an end of something. */
@@ -178,7 +201,8 @@ static void *watch(void *unused)
         } else if (called) {
             pause = CLOSE_NS;
         } else {
-            pause = pause + pause / 8 < TICK_NS ? pause + pause / 8 : TICK_NS;
+            /* Late by about a sixtieth of what was waited for. */
+            pause = pause + pause / 64 < TICK_NS ? pause + pause / 64 : TICK_NS;
         }
         atomic_store_explicit(&pause_ns, pause, memory_order_relaxed);
     }
