@@ -76,7 +76,7 @@ def library() -> pathlib.Path:
     ]
     flags += ["-Wall", "-Wextra", "-Werror", f"-I{include}"]
     digest = hashlib.sha256(repr((compiler(), flags, (include / "cuda.h").stat().st_size)).encode())
-    for path in sorted(SOURCES.iterdir()):
+    for path in sorted(path for pattern in ("*.c", "*.h", "*.inc") for path in SOURCES.glob(pattern)):
         digest.update(path.name.encode() + path.read_bytes())
     folder = pathlib.Path(tempfile.gettempdir()) / f"usmpy-cuda-driver-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -405,6 +405,8 @@ static void decode_plain(ptx_parser *parser, const statement *s)
         snprintf(name, sizeof name, "test_%s", s->parts[1]);
     } else if (has(s, "NaN")) {
         strcat(name, "nan");
+    } else if (has(s, "shiftamt")) {
+        strcat(name, "shift");
     }
     int op = find_op(name, type);
     if (op < 0) {

@@ -161,16 +161,18 @@ static u32 logic(u32 a, u32 b, u32 c, int table)
     return result;
 }
 
-/* imm: 1 64 bits, 2 subtracts, 4 takes the carry, 8 leaves one. */
+/*
+ * imm: 1 64 bits, 2 subtracts, 4 takes the carry, 8 leaves one. As in the hardware, a difference is a sum with the
+ * complement: it leaves a carry where nothing was borrowed, and NVRTC's code relies on that.
+ */
 static u64 carry(ptx_fiber *fiber, u64 a, u64 b, int imm)
 {
-    u64 mask = imm & 1 ? UINT64_MAX : UINT32_MAX, in = imm & 4 && fiber->carry;
-    unsigned __int128 sum;
+    u64 mask = imm & 1 ? UINT64_MAX : UINT32_MAX, in = imm & 4 ? fiber->carry : (imm & 2) != 0;
     a &= mask;
-    b &= mask;
-    sum = imm & 2 ? (unsigned __int128)a - b - in : (unsigned __int128)a + b + in;
+    b = (imm & 2 ? ~b : b) & mask;
+    unsigned __int128 sum = (unsigned __int128)a + b + in;
     if (imm & 8) {
-        fiber->carry = imm & 2 ? (unsigned __int128)b + in > a : sum > mask;
+        fiber->carry = sum > mask;
     }
     return (u64)sum & mask;
 }
