@@ -1,5 +1,4 @@
-/* Copies and fills. What is pageable memory of the host is copied as the driver copies it: see submit_copy.
- */
+/* Copies and fills. Pageable memory of the host is copied as the driver copies it: see submit_copy. */
 #include "sim.h"
 
 /* Pageable memory up to this many bytes is read before the call returns; more, and the call waits. */

@@ -1,5 +1,4 @@
-/* Launches: blocks one after the other, on up to two threads; the threads of a block, until all have ended.
- */
+/* Launches: blocks one after the other, on up to two threads, and the threads of each. */
 #include "ptx.h"
 
 #include <fenv.h>
@@ -159,8 +158,8 @@ static void describe(const ptx_runner *runner, launch_job *job)
             const ptx_frame *frame = &fiber->frames[fiber->depth];
             const uint64_t *tid = fiber->slots + S_TID_X;
             snprintf(job->text, sizeof job->text,
-                     "code %d at address %#llx in %s, line %u, block %u %u %u, thread %u %u %u", runner->fault,
-                     (unsigned long long)runner->fault_at, frame->function->name,
+                     "code %d at address %#llx in %s, line %u, block %u %u %u, thread %u %u %u",
+                     runner->fault, (unsigned long long)runner->fault_at, frame->function->name,
                      frame->function->lines[frame->pc], runner->block[0], runner->block[1], runner->block[2],
                      (unsigned)tid[0], (unsigned)tid[1], (unsigned)tid[2]);
         }

@@ -129,8 +129,7 @@ static sim_module *module_of(CUmodule handle)
     return sim_find(SIM_MODULE, handle);
 }
 
-/* Waits for the context's work, which may be the module's. Graphs keep handles only: launching one then
- * fails. */
+/* Waits for the context's work, which may be the module's. */
 CUresult cuModuleUnload(CUmodule handle)
 {
     SIM_ENTER_CURRENT(cuModuleUnload, context);

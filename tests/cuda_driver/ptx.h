@@ -241,6 +241,9 @@ ptx_type ptx_type_of(const char *name);
 uint32_t ptx_size_of(ptx_type type);
 int ptx_function_index(const ptx_module *module, const char *name);
 
+/* ptx_link.c */
+void ptx_link(ptx_module *module);
+
 /* ptx_decode.c */
 void ptx_decode(ptx_parser *parser);
 /* Labels become distances. */

@@ -1,5 +1,4 @@
-/* Streams: an operation at a time, each stream on a thread of its own, in the order of the default streams.
- */
+/* Streams: each on a thread of its own, an operation at a time, in the order of the default streams. */
 #include "sim.h"
 
 #include <time.h>
