@@ -126,6 +126,9 @@ static usm_status load(const builtin_name *name, CUfunction *out, usm_error *err
                                 usm_cuda_name(code), code, log);
     }
     code = usm_cuda.cuModuleGetFunction(out, module, name->function);
+    if (code == CUDA_SUCCESS) {
+        code = usm_cuda_load_function(*out);
+    }
     return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed(error, code, "cuModuleGetFunction");
 }
 
@@ -202,10 +205,9 @@ static int number_of(const usm_command *command, usm_kernel_plan *plan)
     }
 }
 
-/* Of what the driver can fill, the queue decides: what it does not ask for is not loaded. */
 static bool driver_fills(const usm_command *command)
 {
-    size_t size = command->as.fill.pattern_size;
+    size_t size = usm_cuda_shorten(command);
     return size <= 4 && (uintptr_t)command->as.fill.dst % size == 0;
 }
 

@@ -54,8 +54,7 @@ static CUresult enqueue_copy(usm_cuda_event *event, CUstream stream, const usm_c
                                         command->as.copy.nbytes, stream);
 }
 
-/* The shortest pattern of 1, 2 or 4 bytes that the given one repeats; else its own size. */
-static size_t shorten(const usm_command *command)
+size_t usm_cuda_shorten(const usm_command *command)
 {
     size_t size = command->as.fill.pattern_size;
     const unsigned char *pattern = command->as.fill.pattern;
@@ -70,7 +69,7 @@ static size_t shorten(const usm_command *command)
 /* False where it is none of the driver's own fills. */
 static bool enqueue_fill(CUstream stream, const usm_command *command, CUresult *code)
 {
-    size_t size = shorten(command), n = command->as.fill.nbytes / size;
+    size_t size = usm_cuda_shorten(command), n = command->as.fill.nbytes / size;
     CUdeviceptr dst = address(command->as.fill.dst);
     unsigned short two;
     unsigned four;

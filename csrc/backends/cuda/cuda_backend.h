@@ -300,8 +300,15 @@ void usm_cuda_kernel_destroy(usm_kernel *base);
  */
 usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_launch *launch,
                            usm_error *error);
+/* command.c: the shortest pattern that a fill's own one repeats; its own size where it is none of 4 bytes. */
+size_t usm_cuda_shorten(const usm_command *command);
 usm_status usm_cuda_run_builtin(const usm_queue *queue, CUstream stream, const usm_command *command,
                                 usm_error *error);
+/*
+ * kernel.c. Drivers load functions at their first launch, which then waits for work on the device, and fails
+ * in a graph capture: here it is done before.
+ */
+CUresult usm_cuda_load_function(CUfunction function);
 /* builtin.c: loads the modules that the command needs, with no lock held; may take long the first time. */
 usm_status usm_cuda_prepare(usm_queue *queue, const usm_command *command, usm_error *error);
 

@@ -121,6 +121,14 @@ static void ask_layout(usm_cuda_kernel *native)
     native->packed_size = (uint16_t)end;
 }
 
+CUresult usm_cuda_load_function(CUfunction function)
+{
+    int items;
+    return usm_cuda.cuFuncLoad != NULL
+               ? usm_cuda.cuFuncLoad(function)
+               : usm_cuda.cuFuncGetAttribute(&items, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function);
+}
+
 usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error *error)
 {
     usm_cuda_program *owner = base->program->native;
@@ -142,6 +150,7 @@ usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error 
         goto done;
     }
     CUresult code = usm_cuda.cuModuleGetFunction(&native->function, owner->module, symbol);
+    code = code == CUDA_SUCCESS ? usm_cuda_load_function(native->function) : code;
     if (code != CUDA_SUCCESS) {
         status = code == CUDA_ERROR_NOT_FOUND
                      ? usm_error_driver(error, USM_INDEX, "cuda", code, usm_cuda_name(code),
