@@ -150,6 +150,7 @@ static usm_status get(usm_device *device, int number, CUfunction *out, usm_error
     if (status != USM_OK) {
         return status;
     }
+    usm_cuda_relax(&scope);
     void *held = usm_detach();
     status = load(&name, out, error);
     usm_attach(held);

@@ -144,6 +144,7 @@ usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error 
     if (status != USM_OK) {
         return status;
     }
+    usm_cuda_relax(&scope);
     usm_cuda_kernel *native = usm_calloc(1, sizeof *native);
     if (native == NULL) {
         status = usm_error_memory(error, sizeof *native, "a kernel");

@@ -235,6 +235,7 @@ usm_status usm_cuda_program_build(usm_program *base, const usm_program_source *s
         free_native(native);
         return status;
     }
+    usm_cuda_relax(&scope);
     switch (source->language) {
         case USM_LANGUAGE_PTX:
             status = build_ptx(native, source, log, error);
@@ -268,6 +269,7 @@ void usm_cuda_program_destroy(usm_program *base)
     /* A module whose context is lost is gone already. */
     if (!usm_cuda_forked() && atomic_load(&usm_cuda_device_of(native->device)->lost) == 0 &&
         usm_cuda_enter(native->device, &scope, NULL) == USM_OK) {
+        usm_cuda_relax(&scope);
         (void)usm_cuda.cuModuleUnload(native->module);
         usm_cuda_leave(&scope);
     }
