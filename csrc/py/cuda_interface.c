@@ -28,11 +28,14 @@ static PyObject *get_dict(usmpy_state *state, PyObject *object)
 }
 
 /* The member `stream`, which only version 3 has. 1; 0 for None and older versions; -1 with an exception. */
-static int get_stream(PyObject *dict, void **stream)
+static int get_stream(usmpy_state *state, PyObject *dict, void **stream)
 {
-    PyObject *version, *value;
-    if (usmpy_interface_member(dict, CUDA, "version", true, &version) < 0 ||
-        usmpy_interface_member(dict, CUDA, "stream", false, &value) < 0) {
+    PyObject *version = PyDict_GetItemWithError(dict, state->names[USMPY_version]);
+    PyObject *value = PyErr_Occurred() ? NULL : PyDict_GetItemWithError(dict, state->names[USMPY_stream]);
+    if (version == NULL && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_BufferError, CUDA " has no 'version'");
+    }
+    if (PyErr_Occurred()) {
         return -1;
     }
     long number = PyLong_Check(version) ? PyLong_AsLong(version) : -1;
@@ -59,10 +62,15 @@ static int get_stream(PyObject *dict, void **stream)
 static int find_origin(usmpy_state *state, PyObject *dict, usmpy_origin *origin)
 {
     void *stream;
-    int found = get_stream(dict, &stream);
-    const usm_backend *backend = found > 0 ? usmpy_backend_named(state, "cuda") : NULL;
-    if (found <= 0 || backend == NULL) {
-        return found <= 0 ? found : -1;
+    int found = get_stream(state, dict, &stream);
+    if (found <= 0) {
+        return found;
+    }
+    PyObject *known = __atomic_load_n(&state->cuda_queues[0], __ATOMIC_ACQUIRE); /* then it was started */
+    const usm_backend *backend =
+        known != NULL ? usmpy_queue_of(known)->backend : usmpy_backend_named(state, "cuda");
+    if (backend == NULL) {
+        return -1;
     }
     usm_device *device = usmpy_device_of_handle(state, backend, stream);
     if (device == NULL) {

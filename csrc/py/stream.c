@@ -155,6 +155,11 @@ usm_device *usmpy_device_of_handle(usmpy_state *state, const usm_backend *backen
     usm_native_facts facts = {.devices = NULL};
     usm_device *device = NULL;
     usm_error error;
+    const usm_backend_report *report =
+        usm_backend_start(usm_backend_index(backend->name, strlen(backend->name)));
+    if (report->n_devices == 1) { /* the first use of the stream asks whether it is one */
+        return report->devices[0];
+    }
     usm_status status = backend->native_inspect(USM_NATIVE_QUEUE, handle, &facts, &error);
     if (status == USM_OK) {
         status = usm_device_adopt(backend, facts.device, &device, &error);

@@ -29,8 +29,9 @@ usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, 
                                 const char *parameter);
 
 /*
- * The device that the driver says a handle is of; of 1 and 2, that of the context that is current. A
- * library's current stream need not be of the device that its memory is on. NULL with an exception.
+ * The device that the driver says a handle is of, where there are several; of 1 and 2, that of the context
+ * that is current. A library's current stream need not be of the device that its memory is on. NULL with an
+ * exception.
  */
 usm_device *usmpy_device_of_handle(usmpy_state *state, const usm_backend *backend, void *handle);
 
