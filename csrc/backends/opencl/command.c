@@ -16,8 +16,19 @@ static void fill_now(const usm_command *command)
         memset(dst, command->as.fill.pattern[0], nbytes);
         return;
     }
-    memcpy(dst, command->as.fill.pattern, size);
-    for (size_t done = size; done < nbytes;) { /* by doubling, up to a block */
+    unsigned char unit[USM_MAX_PATTERN]; /* whole patterns: their sizes are powers of two */
+    for (size_t i = 0; i < sizeof unit; i++) {
+        unit[i] = command->as.fill.pattern[i & (size - 1)];
+    }
+    size_t done = 0;
+    for (; done < 16 * sizeof unit && nbytes - done >= sizeof unit; done += sizeof unit) {
+        memcpy(dst + done, unit, sizeof unit);
+    }
+    if (nbytes < 16 * sizeof unit) {
+        memcpy(dst + done, unit, nbytes - done);
+        return;
+    }
+    while (done < nbytes) { /* by doubling, up to a block */
         size_t block = done < FILL_BLOCK ? done : FILL_BLOCK;
         size_t more = block < nbytes - done ? block : nbytes - done;
         memcpy(dst + done, dst, more);
