@@ -371,7 +371,7 @@ def prepare(source: str, language: str, options: str) -> tuple[str, str]:
     return text, "\n".join(flag.replace("\n", " ") for flag in flags)
 
 
-# What a kept build is known by.
+# What a kept build is known by (_cuda_key.py).
 
 
 def _read(path: str) -> bytes:
@@ -382,21 +382,7 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def identify(source: str, options: str) -> bytes:
-    """What the result depends on beside source and options: files that may be included, this translator."""
-    parts = []
-    for module in ("_cuda", "_cuda_prelude", "_portable", "_portable_constants", "_preprocessor", "_tokens"):
-        try:
-            status = os.stat(os.path.join(os.path.dirname(__file__), module + ".py"))
-            parts.append(f"{status.st_mtime_ns},{status.st_size}".encode())
-        except OSError:
-            continue
-    if "include" in source or "include" in options:
-        parts += _included(source, options)
-    return b"\0".join(parts)
-
-
-def _included(source: str, options: str) -> list[bytes]:
+def included(source: str, options: str) -> list[bytes]:
     """The contents of all files that the source may include, whatever its conditions say."""
     read = _Options(options)
     folders = [*read.folders, *_header_folders()]

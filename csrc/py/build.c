@@ -153,7 +153,7 @@ static PyObject *cache_key(usmpy_program *self, int language, PyObject *source)
 {
     const usm_device *device = usmpy_queue_of(self->queue)->device;
     PyObject *more = is_translated(self, language)
-                         ? call("usmpy._cuda", "identify", Py_BuildValue("(OO)", source, self->options))
+                         ? call("usmpy._cuda_key", "identify", Py_BuildValue("(OO)", source, self->options))
                          : PyBytes_FromString("");
     return more == NULL ? NULL
                         : call("usmpy._cache", "key",

@@ -1,0 +1,24 @@
+"""What a build of source for CUDA is known by; what builds it is in _cuda.py, and takes longer to import."""
+
+from __future__ import annotations
+
+import os
+
+_MODULES = ["_cuda", "_cuda_prelude", "_portable", "_portable_builtins", "_portable_constants"]
+_MODULES += ["_preprocessor", "_tokens"]
+
+
+def identify(source: str, options: str) -> bytes:
+    """What the result depends on beside source and options: files that may be included, this translator."""
+    parts = []
+    for module in _MODULES:
+        try:
+            status = os.stat(os.path.join(os.path.dirname(__file__), module + ".py"))
+        except OSError:
+            continue
+        parts.append(f"{status.st_mtime_ns},{status.st_size}".encode())
+    if "include" in source.replace("\\\n", "") or "include" in options:
+        from ._cuda import included
+
+        parts += included(source, options)
+    return b"\0".join(parts)
