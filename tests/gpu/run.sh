@@ -139,6 +139,9 @@ if wanted cts; then
     step "tests/cts on the GPU"
     USMPY_CUDA_LIBRARY=libcuda.so.1 run_pytest cts 240 8 tests/cts \
         -k "cuda${select:+ and ($select)}"
+    step "programs on the GPU"
+    USMPY_CUDA_LIBRARY=libcuda.so.1 run_pytest programs 150 8 tests/test_cuda_programs.py tests/test_cuda_kernels.py \
+        tests/test_programs.py tests/portable -k "cuda${select:+ and ($select)}"
 fi
 if wanted opencl; then
     step "tests/cts on NVIDIA's OpenCL"
