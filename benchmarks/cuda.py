@@ -287,6 +287,7 @@ def add_cuda_core(bench: Bench) -> None:
         "core_device": device,
         "core_stream": stream,
         "core_pointer": int(stream.handle),
+        "core_view": view.from_any_interface(usmpy.zeros(ELEMENTS, device=bench.device), stream_ptr=-1),
         "core_kernel": program.compile("cubin").get_kernel("touch"),
         "core_config": core.LaunchConfig(grid=4, block=256),
         "core_launch": core.launch,
@@ -345,7 +346,13 @@ def exchange_rows(bench: Bench) -> None:
     bench.row(
         "torch.from_dlpack(usmpy)",
         "torch.from_dlpack(u)",
-        {"of cupy": "torch.from_dlpack(c)", "of torch": "torch.from_dlpack(t)"},
+        {
+            "of cupy": "torch.from_dlpack(c)",
+            "of torch": "torch.from_dlpack(t)",
+            # What PyTorch spends on it, whoever the producer is.
+            "torch.cuda.current_stream": "torch.cuda.current_stream('cuda:0').cuda_stream",
+            "of cuda.core": "torch.from_dlpack(core_view)",
+        },
         "of cupy",
         0.6,
     )

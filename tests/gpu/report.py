@@ -54,30 +54,43 @@ def figures(path: pathlib.Path) -> None:
         print(f"{row['name']:44} {show(row['ours']):>9} {ratio:>5} {limit:8} {verdict(row):7} {peers}")
 
 
-def counts(path: pathlib.Path) -> dict[str, int] | None:
-    """Passed, failed, skipped; and the seconds."""
-    if not path.is_file():
+def suites(logs: pathlib.Path, name: str) -> list[ElementTree.Element]:
+    """What each file of a suite said of itself."""
+    roots = [ElementTree.parse(path).getroot() for path in sorted(logs.glob(f"{name}-test_*.xml"))]
+    found = [root if root.tag == "testsuite" else root.find("testsuite") for root in roots]
+    return [suite for suite in found if suite is not None]
+
+
+def counts(logs: pathlib.Path, name: str) -> dict[str, int] | None:
+    """Passed, failed, skipped; and the seconds. A file whose process ended early counts as one failure."""
+    found = suites(logs, name)
+    if not found:
         return None
-    suite = ElementTree.parse(path).getroot()
-    suite = suite if suite.tag == "testsuite" else suite.find("testsuite")
     total, failures, errors, skipped = (
-        int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")
+        sum(int(suite.get(key, 0)) for suite in found) for key in ("tests", "failures", "errors", "skipped")
     )
+    early = len(list(logs.glob(f"{name}-test_*.code"))) - len(found)
     return {
         "passed": total - failures - errors - skipped,
-        "failed": failures + errors,
+        "failed": failures + errors + early,
         "skipped": skipped,
-        "seconds": round(float(suite.get("time", 0))),
+        "seconds": round(sum(float(suite.get("time", 0)) for suite in found)),
     }
 
 
-def reasons(path: pathlib.Path) -> list[str]:
+def reasons(logs: pathlib.Path, name: str) -> list[str]:
     """Why tests were skipped, and how many for each reason."""
     found: dict[str, int] = {}
-    for skipped in ElementTree.parse(path).getroot().iter("skipped"):
-        text = (skipped.get("message") or "").strip()
-        found[text] = found.get(text, 0) + 1
+    for suite in suites(logs, name):
+        for skipped in suite.iter("skipped"):
+            text = (skipped.get("message") or "").strip()
+            found[text] = found.get(text, 0) + 1
     return [f"{n} × {text}" for text, n in sorted(found.items(), key=lambda item: -item[1])]
+
+
+def count(logs: pathlib.Path, name: pathlib.Path) -> None:
+    found = counts(logs, str(name)) or {}
+    print(", ".join(f"{n} {what}" for what, n in found.items()) or "no tests")
 
 
 def version(package: str) -> str | None:
@@ -96,7 +109,7 @@ def gpus() -> list[str]:
 
 
 def write(logs: pathlib.Path, target: pathlib.Path) -> None:
-    found = gpus()
+    present = gpus()
     project = (pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     usmpy = re.search(r'^version = "(.*)"$', project, re.M)[1]
     lines = [
@@ -107,7 +120,7 @@ def write(logs: pathlib.Path, target: pathlib.Path) -> None:
         "| | |",
         "| --- | --- |",
         f"| date | {datetime.date.today().isoformat()} |",
-        f"| GPU | {'; '.join(sorted(set(found)))}{f' ({len(found)} of them)' if len(found) > 1 else ''} |",
+        f"| GPU | {len(present)} × {'; '.join(sorted(set(present)))} |",
         f"| usmpy | {usmpy} |",
         f"| Python | {platform.python_version()}, {platform.system()} {platform.release()} |",
         f"| libraries | {', '.join(f'{name} {version(name)}' for name in PACKAGES if version(name))} |",
@@ -119,11 +132,10 @@ def write(logs: pathlib.Path, target: pathlib.Path) -> None:
     ]
     skips: list[str] = []
     for name, title in SUITES.items():
-        path = logs / f"{name}.xml"
-        count = counts(path)
-        if count is not None:
-            lines.append(f"| {title} | " + " | ".join(str(value) for value in count.values()) + " |")
-            skips += [f"- {title.split(':')[0]}: {reason}" for reason in reasons(path)]
+        found = counts(logs, name)
+        if found is not None:
+            lines.append(f"| {title} | " + " | ".join(str(value) for value in found.values()) + " |")
+            skips += [f"- {title.split(':')[0]}: {reason}" for reason in reasons(logs, name)]
     if skips:
         lines += ["", "Skipped, and why:", "", *skips]
     markdown = logs / "bench.md"
@@ -146,7 +158,7 @@ def write(logs: pathlib.Path, target: pathlib.Path) -> None:
 
 def main() -> None:
     command, *paths = sys.argv[1:]
-    {"figures": figures, "write": write}[command](*map(pathlib.Path, paths))
+    {"figures": figures, "count": count, "write": write}[command](*map(pathlib.Path, paths))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@
 #
 # Called from the repository's root. Needs python3 with a C compiler, cuda.h (CUDA_HOME), pytest, and the libraries
 # that the tests exchange arrays with; packages that are missing may lie in .whl/ as wheels. No network. Logs go to
-# $OUT where that is set, else to build/gpu.
+# build/gpu, and the larger ones to $OUT, too, where that is set.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -32,7 +32,7 @@ wanted() { [[ " $parts " == *" $1 "* ]]; }
 
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
-logs=${OUT:-$PWD/build/gpu}
+logs=$PWD/build/gpu
 mkdir -p "$logs"
 export CUDA_HOME=${CUDA_HOME:-/usr/local/cuda}
 export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONUTF8=1
@@ -102,42 +102,56 @@ if [ -d "$temporary/testing" ]; then
     cp "$temporary"/testing/usmpy/_core*.so usmpy/  # in place: the tests name the tree's own package
 fi
 
-# Workers survive a test that ends its process, and share the GPU well.
-workers() {
-    if "$python" -c 'import xdist' 2> "$logs/xdist.log"; then
-        echo "-n $1 --dist loadfile"
-    fi
-}
-
-# $1: name of the log; $2: seconds at most; $3: workers; the rest: arguments of pytest.
-run_pytest() {
-    local name=$1 limit=$2 n=$3
+# One file of tests in a process of its own, so that a crash or a hang costs that file alone.
+# $1: file; $2: name of the suite; $3: seconds at most; the rest: arguments of pytest.
+one_file() {
+    local file=$1 name=$2 limit=$3 base
     shift 3
-    # shellcheck disable=SC2046
-    timeout -k 10 "$limit" "$python" -m pytest -q -p no:cacheprovider -p no:benchmark --color=no --tb=short -rfE \
-        --timeout=80 $(workers "$n") --junitxml="$logs/$name.xml" "$@" > "$logs/$name.log" 2>&1
+    base=$logs/$name-$(basename "$file" .py)
+    timeout -k 10 "$limit" "$python" -m pytest -q -p no:cacheprovider -p no:benchmark -p no:xdist --color=no \
+        --tb=short -rfE --timeout=80 --junitxml="$base.xml" "$file" "$@" > "$base.log" 2>&1
     local code=$?
-    grep -E "^(FAILED|ERROR) " "$logs/$name.log" | cut -c1-230 | head -40
-    tail -n 1 "$logs/$name.log" | cut -c1-200
-    if [ "$code" -ne 0 ]; then
-        failed=1
-        [ "$code" -lt 124 ] || tail -n 25 "$logs/$name.log" | cut -c1-160
-    fi
+    [ "$code" -eq 5 ] && code=0 # the selection has none of this file
+    echo "$code" > "$base.code"
+}
+export -f one_file
+export logs python
+
+# $1: name of the suite; $2: seconds at most; $3: processes; $4: folder; the rest: arguments of pytest.
+run_suite() {
+    local name=$1 limit=$2 n=$3 folder=$4 crashed="" base
+    shift 4
+    rm -f "$logs/$name"-*
+    find "$folder" -maxdepth 1 -name 'test_*.py' -printf '%s %p\n' | sort -rn | cut -d ' ' -f 2 \
+        | xargs -P "$n" -I '{}' bash -c 'one_file "$@"' _ '{}' "$name" "$limit" "$@"
+    grep -hE "^(FAILED|ERROR) " "$logs/$name"-*.log | cut -c1-200 | head -40
+    for base in "$logs/$name"-*.code; do
+        case $(cat "$base") in
+            0 | 1) ;;
+            *) crashed="$crashed ${base%.code}" ;;
+        esac
+    done
+    for base in $crashed; do
+        echo "-- $(basename "$base") ended with $(cat "$base.code"):"
+        grep -vE "^SKIPPED" "$base.log" | tail -n 14 | cut -c1-150
+    done
     # The first failures in full, as far as a few thousand characters go.
-    if [ "$code" -eq 1 ]; then
-        awk '/^=+ FAILURES|^=+ ERRORS/ { on = 1 } /^=+ short test summary/ { on = 0 } on' "$logs/$name.log" \
-            | cut -c1-170 | head -n 110
-    fi
+    for base in "$logs/$name"-*.log; do
+        awk '/^=+ (FAILURES|ERRORS)/ { on = 1 } /^=+ (short test summary|warnings)/ { on = 0 } on' "$base"
+    done | cut -c1-170 | head -n 90
+    "$python" tests/gpu/report.py count "$logs" "$name"
+    grep -qvx 0 "$logs/$name"-*.code && failed=1
+    cat "$logs/$name"-*.log > "$logs/$name.log"
 }
 
 if wanted tests; then
     step "tests/gpu"
     # The driver itself, by name: no driver in software takes its place.
-    USMPY_REQUIRE_GPU=1 USMPY_CUDA_LIBRARY=libcuda.so.1 run_pytest gpu 270 4 tests/gpu ${select:+-k "$select"}
+    USMPY_REQUIRE_GPU=1 USMPY_CUDA_LIBRARY=libcuda.so.1 run_suite gpu 200 5 tests/gpu ${select:+-k "$select"}
 fi
 if wanted cts; then
     step "tests/cts on the GPU"
-    USMPY_CUDA_LIBRARY=libcuda.so.1 run_pytest cts 240 8 tests/cts \
+    USMPY_CUDA_LIBRARY=libcuda.so.1 run_suite cts 200 10 tests/cts \
         -k "cuda${select:+ and ($select)}"
     step "programs on the GPU"
     USMPY_CUDA_LIBRARY=libcuda.so.1 run_pytest programs 150 8 tests/test_cuda_programs.py tests/test_cuda_kernels.py \
@@ -145,9 +159,9 @@ if wanted cts; then
 fi
 if wanted opencl; then
     step "tests/cts on NVIDIA's OpenCL"
-    USMPY_TEST_OPENCL=NVIDIA run_pytest opencl-nvidia 200 6 tests/cts ${select:+-k "$select"}
+    USMPY_TEST_OPENCL=NVIDIA run_suite opencl-nvidia 200 8 tests/cts ${select:+-k "$select"}
     step "tests/cts on PoCL"
-    run_pytest opencl-pocl 200 6 tests/cts -k "opencl-pocl${select:+ and ($select)}"
+    run_suite opencl-pocl 200 8 tests/cts -k "opencl-pocl${select:+ and ($select)}"
 fi
 if wanted bench; then
     step "benchmarks"
@@ -161,7 +175,13 @@ if wanted report; then
     step "report"
     PYTHONPATH=$temporary/release${PYTHONPATH:+:$PYTHONPATH} \
         "$python" tests/gpu/report.py write "$logs" docs/gpu-report.md || failed=1
-    [ "$logs" = "$PWD/build/gpu" ] || cp docs/gpu-report.md "$logs/"
+fi
+# A few files are all that comes back.
+if [ -n "${OUT:-}" ]; then
+    tail -n 300 "$logs"/build-*.log "$logs"/pip.log "$logs"/compiler.log "$logs"/bench.log > "$OUT/other.log" 2> /dev/null
+    for file in "$logs"/{gpu,cts,opencl-nvidia,opencl-pocl}.log "$logs"/bench.{json,md} docs/gpu-report.md; do
+        [ -f "$file" ] && cp "$file" "$OUT/"
+    done
 fi
 step "done, status $failed"
 exit "$failed"
