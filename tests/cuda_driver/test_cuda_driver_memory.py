@@ -12,6 +12,7 @@ from cuda_calls import INVALID_HANDLE, INVALID_VALUE, OUT_OF_MEMORY, pointer, si
 # Memory.
 
 
+@pytest.mark.not_sanitized("ends a process by a signal, which sanitizers take")
 def test_memory_of_the_device_is_not_the_hosts(driver, script):
     memory = driver.put(np.arange(100, dtype="int32"))
     assert driver.get(memory, 100, "int32").tolist() == list(range(100))
