@@ -22,6 +22,7 @@ instrumented, and reports everything that the GIL protects. The core, where the 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import pathlib
 import re
@@ -107,12 +108,22 @@ def build(tree, cc):
         sys.exit(done.stdout)
 
 
+def nvidia_libraries():
+    """Folders of libraries that open others beside them: the sanitizers' dlopen does not look there."""
+    spec = importlib.util.find_spec("nvidia")
+    places = spec.submodule_search_locations or () if spec else ()
+    return [str(folder) for place in places for folder in pathlib.Path(place).glob("*/lib")]
+
+
 def test_environment(tree, folder, cc, pymalloc, leaks):
     # libstdc++ comes early, so that the interceptors find its exceptions, which other libraries throw.
     preload = [find_library(cc, name) for name in ("libasan.so", "libubsan.so", "libstdc++.so.6")]
     return {
         **os.environ,
         "LD_PRELOAD": " ".join(preload),
+        "LD_LIBRARY_PATH": os.pathsep.join(
+            [*filter(None, [os.environ.get("LD_LIBRARY_PATH")]), *nvidia_libraries()]
+        ),
         "PYTHONPATH": os.pathsep.join([str(tree), str(tree / "tests")]),
         # One block an object, so that the sanitizers see the ends of each.
         **({} if pymalloc else {"PYTHONMALLOC": "malloc"}),

@@ -110,6 +110,7 @@ def test_times_of_events(driver):
 
     assert time_of(*events[:2]) == INVALID_HANDLE  # never recorded
     driver.call("cuEventRecord", events[0], stream)
+    driver.call("cuEventSynchronize", events[0])
     open_it = gate(driver, stream)
     driver.call("cuEventRecord", events[1], stream)
     driver.call("cuEventRecord", events[2], stream)
