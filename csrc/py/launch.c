@@ -143,8 +143,7 @@ static int check_exact(usmpy_state *state, PyObject *number, usm_dtype dtype, co
     return 0;
 }
 
-/* Of a parameter whose width alone is known: an integer that fits, signed or not. 0, or -1 with an exception.
- */
+/* Of a parameter whose width alone is known: an integer that fits, signed or not. 0, or -1. */
 static int take_by_width(const usm_parameter *parameter, PyObject *number, usm_argument *out)
 {
     unsigned bits = 8 * parameter->size;
