@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 
 import numpy as np
@@ -126,6 +127,27 @@ def test_host_tasks_come_between_work_of_the_device(driver, device, in_order):
     last.wait()
     assert seen == [3] or seen == [4]
     assert x.tolist() == [4] * N
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_what_waited_for_the_host_is_enqueued_together(driver, device, in_order):
+    queue = usmpy.Queue(device, in_order=in_order)
+    x = usmpy.zeros(N, dtype="int32", queue=queue)
+    queue.wait()
+    gate = threading.Event()
+    task = queue.host_task(gate.wait)
+    before = driver.calls("cuMemsetD32Async")
+    events = [queue.fill(x, i + 1, depends=[task]) for i in range(30)]
+    y = x.copy()
+    assert driver.calls("cuMemsetD32Async") == before
+    with driver.held():
+        gate.set()
+        until(lambda: driver.calls("cuMemsetD32Async") == before + 30)
+        assert not events[0].done
+    usmpy.Event.wait_all(events)
+    assert y.asnumpy().tolist() == [30] * N
+    del events, y, x
+    queue.wait()
 
 
 @pytest.mark.parametrize("nbytes", [100, 100_000, 20_000_000])

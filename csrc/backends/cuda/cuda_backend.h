@@ -97,6 +97,9 @@ typedef struct usm_cuda_event {
     _Atomic uint64_t number;
     usm_cuda_lane *lane;
     bool claimed;             /* queue lock: a thread is ending it */
+    bool late;                /* queue lock: it is not in the driver yet, and waits for its links */
+    bool early;               /* it was late, and was enqueued before they had ended: set before `number` */
+    _Atomic int ends;         /* of an early one: links and driver, who both must have ended */
     CUevent start, end;       /* of profiling queues */
     usm_kernel *kernel;       /* of a launch: one count, for messages and so that its module stays */
     usm_command command;      /* of a task that is enqueued later, or runs on the host */
@@ -278,6 +281,8 @@ void usm_cuda_captures_drain(void);
  * yet. No lock.
  */
 bool usm_cuda_end_ended(usm_queue *queue, bool settle);
+/* An early task's links have ended, or the driver has ended it: the second call is its end. No lock. */
+void usm_cuda_end_early(usm_cuda_event *event);
 
 /* watcher.c: the thread that looks after queues with work in the driver. */
 bool usm_cuda_watcher_start(void);

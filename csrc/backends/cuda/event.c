@@ -156,6 +156,13 @@ static void finish(usm_event *base)
     }
 }
 
+void usm_cuda_end_early(usm_cuda_event *event)
+{
+    if (atomic_fetch_add_explicit(&event->ends, 1, memory_order_acq_rel) == 1) {
+        finish(&event->event);
+    }
+}
+
 static bool end_claimed(usm_queue *queue)
 {
     bool pending;
@@ -165,7 +172,9 @@ static bool end_claimed(usm_queue *queue)
     while (event != NULL) {
         usm_cuda_event *next = event->next_claimed;
         /* Other queues' tasks that it waited for have ended too, but may not have been seen to. */
-        if (usm_event_arm(&event->event, finish)) {
+        if (event->early) {
+            usm_cuda_end_early(event);
+        } else if (usm_event_arm(&event->event, finish)) {
             finish(&event->event);
         }
         event = next;

@@ -279,6 +279,36 @@ static void fail(usm_event *event, usm_error *error)
     usm_event_finish(event, failure != NULL ? failure : usm_failure_no_memory());
 }
 
+/*
+ * The task is in the driver: those behind it that wait for nothing else outside of it need not wait for its
+ * end. Queue lock held.
+ */
+static void enqueue_followers(usm_cuda_event *event)
+{
+    usm_error error;
+    bool pageable = usm_cuda_device_of(event->event.queue->device)->has_pageable;
+    for (usm_event *base = event->event.following; base != NULL; base = base->following) {
+        usm_cuda_event *next = (usm_cuda_event *)base;
+        if (!next->late) {
+            continue;
+        }
+        if (is_known(base, pageable, false)) {
+            next->late = false;
+            next->early = true;
+            if (enqueue_now(next, &next->command, false, &error) == USM_OK) {
+                continue;
+            }
+            usm_error_clear(&error);
+            next->late = true; /* it is tried again when its links have ended */
+            next->early = false;
+        }
+        if (event->event.queue->in_order) {
+            return;
+        }
+    }
+}
+
+/* Queue lock held. */
 static usm_status enqueue_late_now(usm_cuda_event *event, usm_error *error)
 {
     usm_queue *queue = event->event.queue;
@@ -290,17 +320,20 @@ static usm_status enqueue_late_now(usm_cuda_event *event, usm_error *error)
     if (status != USM_OK) {
         return status;
     }
-    pthread_mutex_lock(&queue->lock);
     const usm_cuda_lane *lane = &usm_cuda_queue_of(queue)->lanes[0];
-    if (atomic_load_explicit(&lane->eager, memory_order_relaxed) && usm_cuda_is_capturing(lane->stream)) {
+    bool eager = atomic_load_explicit(&lane->eager, memory_order_relaxed);
+    if (eager && usm_cuda_is_capturing(lane->stream)) {
         status = usm_error_set(
             error, USM_BUFFER,
             "this work waited for the host, and the queue's stream was being captured into a graph "
             "when it could begin");
     } else {
+        event->late = false;
         status = enqueue_now(event, &event->command, false, error);
+        if (status == USM_OK && !eager) {
+            enqueue_followers(event);
+        }
     }
-    pthread_mutex_unlock(&queue->lock);
     usm_cuda_leave(&scope);
     return status;
 }
@@ -308,13 +341,27 @@ static usm_status enqueue_late_now(usm_cuda_event *event, usm_error *error)
 /* All links have ended. No lock held. */
 static void enqueue_late(usm_event *base)
 {
+    usm_cuda_event *event = (usm_cuda_event *)base;
+    usm_queue *queue =
+        usm_queue_retain(base->queue); /* from a successful enqueue on, the event may be gone */
+    usm_status status = USM_OK;
     usm_error error;
     error.failure = NULL;
-    if (atomic_load_explicit(&base->cause, memory_order_acquire) != NULL) {
-        usm_event_finish(base, NULL);
-    } else if (enqueue_late_now((usm_cuda_event *)base, &error) != USM_OK) {
-        fail(base, &error); /* from a successful enqueue on, the event may be gone */
+    pthread_mutex_lock(&queue->lock);
+    bool early = event->early;
+    bool runs = !early && atomic_load_explicit(&base->cause, memory_order_acquire) == NULL;
+    if (runs) {
+        status = enqueue_late_now(event, &error);
     }
+    pthread_mutex_unlock(&queue->lock);
+    if (early) {
+        usm_cuda_end_early(event);
+    } else if (!runs) {
+        usm_event_finish(base, NULL);
+    } else if (status != USM_OK) {
+        fail(base, &error);
+    }
+    usm_queue_release(queue);
 }
 
 static void run_on_host(usm_work *work)
@@ -382,7 +429,9 @@ static usm_status submit_late(usm_cuda_event *event, const usm_command *command,
     if (!enough) {
         return usm_error_memory(error, sizeof(usm_strided), "a task that is enqueued later");
     }
+    event->late = true;
     if (usm_event_arm(&event->event, enqueue_late)) {
+        event->late = false;
         /* Everything has ended meanwhile; the queue's lock, which enqueue_late takes, is held here. */
         if (atomic_load_explicit(&event->event.cause, memory_order_acquire) == NULL) {
             return enqueue_now(event, &event->command, false, error);
