@@ -197,6 +197,10 @@ usm_status usm_cuda_push(CUcontext context, usm_error *error)
         return usm_cuda_after_fork(error);
     }
     CUresult code = usm_cuda.cuCtxPushCurrent(context);
+    usm_device *device = code == CUDA_SUCCESS ? NULL : usm_cuda_device_of_context(context);
+    if (device != NULL) {
+        usm_cuda_note(device, code);
+    }
     return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed(error, code, "cuCtxPushCurrent");
 }
 

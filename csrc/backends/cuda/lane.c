@@ -219,16 +219,18 @@ static bool is_idle(const usm_cuda_lane *lane)
 /* Somebody else's capture stands these questions in the relaxed mode alone. */
 static bool look(usm_cuda_lane *lane, usm_cuda_scope *scope)
 {
-    if (is_idle(lane) || usm_cuda_enter(lane->device, scope, NULL) != USM_OK) {
+    if (is_idle(lane)) {
+        return false;
+    }
+    if (usm_cuda_is_lost(lane->device) || usm_cuda_enter(lane->device, scope, NULL) != USM_OK) {
+        if (usm_cuda_is_lost(lane->device)) { /* also where entering was the call that told */
+            all_ended(lane);
+        }
         return false;
     }
     usm_cuda_relax(scope);
     pthread_mutex_lock(&lane->lock);
-    if (usm_cuda_is_lost(lane->device)) {
-        all_ended(lane);
-    } else {
-        poll_fences(lane);
-    }
+    poll_fences(lane);
     return true;
 }
 
@@ -253,8 +255,14 @@ void usm_cuda_lane_settle(usm_cuda_lane *lane)
         return;
     }
     uint64_t number = atomic_load_explicit(&lane->submitted, memory_order_acquire);
-    if (!usm_cuda_lane_ended(lane, number) && !atomic_load(&lane->eager) &&
-        atomic_load_explicit(&lane->fenced, memory_order_relaxed) < number) {
+    bool open = !usm_cuda_lane_ended(lane, number) &&
+                atomic_load_explicit(&lane->fenced, memory_order_relaxed) < number;
+    if (open && atomic_load(&lane->eager)) {
+        /* The fence that it should have was refused, since somebody captured. */
+        if (lane->stream != CU_STREAM_PER_THREAD && !usm_cuda_is_capturing(lane->stream)) {
+            (void)record(lane);
+        }
+    } else if (open) {
         CUresult code = usm_cuda.cuStreamQuery(lane->stream);
         if (!is_no_answer(code)) {
             take_answer(lane, code, number);
