@@ -15,13 +15,13 @@ static const struct {
     const char *backends; /* that take it */
     bool text;
 } languages[] = {
-    {"portable", USM_LANGUAGE_PORTABLE, "host opencl cuda", true},
-    {"opencl", USM_LANGUAGE_OPENCL, "opencl", true},
+    {"portable", USM_LANGUAGE_PORTABLE, "host opencl level_zero cuda", true},
+    {"opencl", USM_LANGUAGE_OPENCL, "opencl level_zero", true},
     {"cuda", USM_LANGUAGE_CUDA, "cuda", true},
     {"c", USM_LANGUAGE_LIBRARY, "host", true},
     {"spirv", USM_LANGUAGE_SPIRV, "opencl level_zero", false},
     {"ptx", USM_LANGUAGE_PTX, "cuda", true},
-    {"native", USM_LANGUAGE_NATIVE, "opencl cuda", false},
+    {"native", USM_LANGUAGE_NATIVE, "opencl level_zero cuda", false},
 };
 
 #define LANGUAGES (int)(sizeof languages / sizeof *languages)
@@ -141,20 +141,27 @@ static int build_host(usmpy_state *state, usmpy_program *self, const char *langu
     return status;
 }
 
-/* On CUDA, source goes through usmpy/_cuda.py before the compiler sees it. */
-static bool is_translated(const usmpy_program *self, int language)
+static bool is_for(const usmpy_program *self, const char *backend)
 {
-    return strcmp(usmpy_queue_of(self->queue)->backend->name, "cuda") == 0 &&
-           languages[language].language != USM_LANGUAGE_PTX;
+    return strcmp(usmpy_queue_of(self->queue)->backend->name, backend) == 0;
+}
+
+/* Where source goes through something of ours before the driver sees it: what tells what that is; else NULL.
+ */
+static const char *translator(const usmpy_program *self, int language)
+{
+    return is_for(self, "cuda") && languages[language].language != USM_LANGUAGE_PTX ? "usmpy._cuda_key"
+           : is_for(self, "level_zero")                                             ? "usmpy._spirv"
+                                                                                    : NULL;
 }
 
 /* What a driver's binary depends on. */
 static PyObject *cache_key(usmpy_program *self, int language, PyObject *source)
 {
     const usm_device *device = usmpy_queue_of(self->queue)->device;
-    PyObject *more = is_translated(self, language)
-                         ? call("usmpy._cuda_key", "identify", Py_BuildValue("(OO)", source, self->options))
-                         : PyBytes_FromString("");
+    const char *through = translator(self, language);
+    PyObject *more = through != NULL ? call(through, "identify", Py_BuildValue("(OO)", source, self->options))
+                                     : PyBytes_FromString("");
     return more == NULL ? NULL
                         : call("usmpy._cache", "key",
                                Py_BuildValue("(ssssOsON)", device->backend->name, device->info.name,
@@ -328,6 +335,27 @@ static int build_translated(usmpy_state *state, usmpy_program *self, int languag
     return status;
 }
 
+/* Drivers of Level Zero take SPIR-V alone. */
+static int build_module(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
+{
+    const usm_device_info *info = &usmpy_queue_of(self->queue)->device->info;
+    PyObject *module =
+        call("usmpy._spirv", "prepare",
+             Py_BuildValue("(OsOOO)", source, languages[language].name, self->options,
+                           info->has_fp16 ? Py_True : Py_False, info->has_fp64 ? Py_True : Py_False));
+    char *data;
+    Py_ssize_t size;
+    if (module == NULL || PyBytes_AsStringAndSize(module, &data, &size) < 0) {
+        Py_XDECREF(module);
+        return -1;
+    }
+    const usm_program_source spirv = {
+        .language = USM_LANGUAGE_SPIRV, .data = data, .size = (size_t)size, .options = ""};
+    int status = build(state, self, &spirv);
+    Py_DECREF(module);
+    return status;
+}
+
 /* The hash, for what is kept in the process; NULL where nothing is to be. */
 static const char *kept_under(PyObject *key)
 {
@@ -361,8 +389,10 @@ static int build_text(usmpy_state *state, usmpy_program *self, int language, PyO
     }
     int taken = build_cached(state, self, key);
     if (taken == 0) {
-        int built = is_translated(self, language) ? build_translated(state, self, language, source)
-                                                  : build_fresh(state, self, language, text, size, options);
+        int built = is_for(self, "level_zero") ? build_module(state, self, language, source)
+                    : translator(self, language) != NULL
+                        ? build_translated(state, self, language, source)
+                        : build_fresh(state, self, language, text, size, options);
         taken = built < 0 || store(state, self, key) < 0 ? -1 : 1;
     }
     if (taken > 0 && kept != NULL) {
