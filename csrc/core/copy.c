@@ -200,13 +200,23 @@ bool usm_place_reaches(const usm_place *place, const usm_alloc *alloc)
            (place->context == alloc->context && alloc->kind != USM_DEVICE);
 }
 
-/* Drivers copy whole blocks from and to any memory of the process. */
+/*
+ * Drivers copy whole blocks from any memory of the process that the host reads, and to it, but for memory of
+ * their own in another context: that is not theirs to write in this one (Level Zero,
+ * zeCommandListAppendMemoryCopy).
+ */
+static bool driver_writes(const usm_place *place, const usm_alloc *alloc)
+{
+    return usm_alloc_host_reads(alloc) &&
+           (alloc->context == place->context || alloc->context->backend != place->context->backend);
+}
+
 static bool driver_copies(const usm_place *place, const usm_view *dst, const usm_view *src)
 {
     usm_plan plan;
     usm_copy_plan(&plan, dst, src);
     return is_contiguous(&plan) &&
-           (usm_place_reaches(place, dst->alloc) || usm_alloc_host_reads(dst->alloc)) &&
+           (usm_place_reaches(place, dst->alloc) || driver_writes(place, dst->alloc)) &&
            (usm_place_reaches(place, src->alloc) || usm_alloc_host_reads(src->alloc));
 }
 
@@ -291,7 +301,7 @@ static usm_status submit_to_afar(usm_queue *queue, const usm_view *dst, const us
     usm_queue *own;
     usm_view third;
     int64_t strides[USM_MAX_NDIM];
-    if (is_host_block(dst)) {
+    if (is_host_block(dst) && driver_writes(queue->place, dst->alloc)) {
         usm_status status = make_third(queue->place, USM_DEVICE, dst, dst->dtype, strides, &third, error);
         return status != USM_OK ? status : submit_through(queue, queue, dst, &third, src, out, error);
     }

@@ -69,12 +69,34 @@ static ze_result_t append_overlapping(usm_level_zero_event *event, ze_command_li
                : result;
 }
 
+/* Where the source is of another context of ours, that has to be said; NULL elsewhere. */
+static ze_context_handle_t context_of_source(const usm_level_zero_event *event, const usm_command *command)
+{
+    const usm_event *base = &event->event;
+    const char *src = command->as.copy.src;
+    for (size_t i = 0; i < base->n_accesses; i++) {
+        const usm_alloc *alloc = base->accesses[i].alloc;
+        const char *block = alloc->pointer;
+        if (alloc->context != base->queue->context && alloc->context->backend == base->queue->backend &&
+            src >= block && src < block + alloc->size) {
+            return usm_level_zero_context_of(alloc->context)->id;
+        }
+    }
+    return NULL;
+}
+
 static ze_result_t append_copy(usm_level_zero_event *event, ze_command_list_handle_t list,
                                const usm_command *command, ze_event_handle_t signal, uint32_t n_waits,
                                ze_event_handle_t *waits)
 {
     if (overlaps(command)) {
         return append_overlapping(event, list, command, signal, n_waits, waits);
+    }
+    ze_context_handle_t other = context_of_source(event, command);
+    if (other != NULL) {
+        return usm_level_zero.zeCommandListAppendMemoryCopyFromContext(
+            list, command->as.copy.dst, other, command->as.copy.src, command->as.copy.nbytes, signal, n_waits,
+            waits);
     }
     return usm_level_zero.zeCommandListAppendMemoryCopy(list, command->as.copy.dst, command->as.copy.src,
                                                         command->as.copy.nbytes, signal, n_waits, waits);
