@@ -1,7 +1,8 @@
 """OpenCL C to SPIR-V, for Level Zero, whose drivers take nothing else.
 
-Intel's own compiler (libocloc, part of their OpenCL driver) comes first; else a clang, with the llvm-spirv of its
-release where it has no SPIR-V of its own. What is built is kept on disk by what calls this (csrc/py/build.c).
+Intel's own compiler (libocloc, part of their OpenCL driver) comes first; else a clang, with the llvm-spirv of
+its release where it has no SPIR-V of its own. What is built is kept on disk by csrc/py/build.c, which calls
+this.
 """
 
 from __future__ import annotations
@@ -98,9 +99,10 @@ def _find_ocloc() -> ctypes.CDLL | None:
 def _missing(tried: list[str]) -> BackendUnavailable:
     found = f"; not enough: {', '.join(tried)}" if tried else ""
     return BackendUnavailable(
-        "source for Level Zero needs a compiler from OpenCL C to SPIR-V, and there is none: Intel's libocloc "
-        "(Debian and Ubuntu: intel-opencl-icd or intel-ocloc), or clang with the llvm-spirv of its release (clang-14 "
-        f"and llvm-spirv-14, or newer){found}. language='spirv' takes what another machine has compiled",
+        "source for Level Zero needs a compiler from OpenCL C to SPIR-V, and there is none: Intel's "
+        "libocloc (Debian and Ubuntu: intel-opencl-icd or intel-ocloc), or clang with the llvm-spirv of its "
+        f"release (clang-14 and llvm-spirv-14, or newer){found}. language='spirv' takes what another machine "
+        "has compiled",
         backend="level_zero",
     )
 
@@ -111,7 +113,7 @@ def _failure(log: str) -> BuildError:
     return BuildError(f"the program does not build: {said}", backend="level_zero", log=log)
 
 
-def _options(text: str, language: str, lacking: list[str]) -> list[str]:
+def _options(text: str, language: str) -> list[str]:
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -225,10 +227,10 @@ def _mapped(library: ctypes.CDLL) -> str:
 
 
 def prepare(source: str, language: str, options: str, fp16: bool, fp64: bool) -> bytes:
-    """The module. BuildError where the source is at fault, BackendUnavailable where nothing can compile it."""
+    """The module. BuildError where the source is at fault, BackendUnavailable where nothing compiles it."""
     source = source.removeprefix("\ufeff")
     lacking = [name for name, has in (("fp16", fp16), ("fp64", fp64)) if not has]
-    words = _options(options, language, lacking)
+    words = _options(options, language)
     if (library := _find_ocloc()) is not None:
         return _with_ocloc(library, source, words, lacking)
     tools, tried = _find_clang()

@@ -6,8 +6,9 @@ python csrc/kernels/make_spirv.py --check    exit status 1 where one is not what
 
 Needs clang and llvm-spirv of version 14 (Debian: clang-14, llvm-spirv-14): the same bytes every time.
 
-There is one module for all casts: the types are specialization constants, and the driver's compiler keeps
-the one pair that is asked for. The text of that kernel is made here, around the conversions of cast.cl.
+Casts have one module for each kind of number that a source is read as; the types are specialization
+constants, and the driver's compiler keeps the one pair that is asked for. The text of these kernels is made
+here, around the conversions of cast.cl.
 """
 
 import subprocess
@@ -29,8 +30,6 @@ MODULES = {
     "fill": ("fill", []),
     "sequence": ("sequence", []),
     "sequence_fp64": ("sequence", ["-DUSM_HAS_FP64"]),
-    "cast": ("cast", []),
-    "cast_fp64": ("cast", ["-DUSM_HAS_FP64"]),
 }
 
 # In the order of usm_dtype (csrc/core/dtype.h): the kind of number that each is read as.
@@ -53,6 +52,9 @@ NUMBERS = {
 }
 KINDS = {"narrow": "int", "integer": "long", "natural": "ulong", "single": "float", "twofold": "double"}
 WIDE = {"float64", "complex128", "twofold"}
+for kind in KINDS:
+    MODULES |= {f"cast_{kind}": (f"cast_{kind}", [])} if kind not in WIDE else {}
+    MODULES[f"cast_{kind}_fp64"] = (f"cast_{kind}", ["-DUSM_HAS_FP64"])
 
 
 def guarded(name, lines):
@@ -74,20 +76,18 @@ def expression(target, kind):
     return f"(usm_mem_{target})(re)"
 
 
-def converters(target):
+def converter(target, kind):
+    type_ = KINDS[kind]
     lines = []
-    for kind, type_ in KINDS.items():
-        own = []
-        if "int" in target and kind in ("single", "twofold"):
-            own += [f"#define usm_target usm_mem_{target}"]
-            own += [f"#define usm_saturate usm_saturate_{target}_{kind}"]
-            own += [f"USM_SATURATE({type_})", "#undef usm_target", "#undef usm_saturate"]
-        head = f"static usm_mem_{target} usm_{target}_of_{kind}({type_} re, {type_} im)"
-        if target.startswith("complex"):
-            own += [f"{head} {{ usm_mem_{target} r; r.re = re; r.im = im; return r; }}"]
-        else:
-            own += [f"{head} {{ return {expression(target, kind)}; }}"]
-        lines += guarded(kind, own)
+    if "int" in target and kind in ("single", "twofold"):
+        lines += [f"#define usm_target usm_mem_{target}"]
+        lines += [f"#define usm_saturate usm_saturate_{target}_{kind}"]
+        lines += [f"USM_SATURATE({type_})", "#undef usm_target", "#undef usm_saturate"]
+    head = f"static usm_mem_{target} usm_{target}_of_{kind}({type_} re, {type_} im)"
+    if target.startswith("complex"):
+        lines += [f"{head} {{ usm_mem_{target} r; r.re = re; r.im = im; return r; }}"]
+    else:
+        lines += [f"{head} {{ return {expression(target, kind)}; }}"]
     return guarded(target, lines)
 
 
@@ -126,56 +126,51 @@ def writer(target):
     )
 
 
-def element():
+def element(kind):
     """One element: read as a number of the source's kind, converted, written."""
+    type_ = KINDS[kind]
     lines = ["static void usm_element(global char *to, global const char *from, usm_types types)", "{"]
-    for kind, type_ in KINDS.items():
-        lines += guarded(kind, [f"    {type_} re_{kind} = 0, im_{kind} = 0;"])
-    lines += ["    switch (types.src) {"]
-    for i, (source, kind) in enumerate(NUMBERS.items()):
-        lines += guarded(
-            source,
-            [
-                f"        case {i}: {{",
-                f"            usm_mem_{source} m = usm_read_{source}(from, types.unaligned);",
-                f"            re_{kind} = USM_RE_{source}(m);",
-                f"            im_{kind} = USM_IM_{source}(m);",
-                "            break;",
-                "        }",
-            ],
-        )
-    lines += ["    }", f"    switch (types.kind * {len(NUMBERS)} + types.dst) {{"]
-    for k, kind in enumerate(KINDS):
-        for i, target in enumerate(NUMBERS):
-            value = f"usm_{target}_of_{kind}(re_{kind}, im_{kind})"
-            case = [
-                f"        case {k * len(NUMBERS) + i}:",
-                f"            usm_write_{target}(to, {value}, types.unaligned);",
-                "            break;",
-            ]
-            lines += guarded(target if kind not in WIDE else kind, case)
+    lines += [f"    {type_} re = 0, im = 0;", "    switch (types.src) {"]
+    for i, (source, own) in enumerate(NUMBERS.items()):
+        case = [
+            f"        case {i}: {{",
+            f"            usm_mem_{source} m = usm_read_{source}(from, types.unaligned);",
+            f"            re = USM_RE_{source}(m);",
+            f"            im = USM_IM_{source}(m);",
+            "            break;",
+            "        }",
+        ]
+        lines += guarded(source, case) if own == kind else []
+    lines += ["    }", "    switch (types.dst) {"]
+    for i, target in enumerate(NUMBERS):
+        case = [
+            f"        case {i}:",
+            f"            usm_write_{target}(to, usm_{target}_of_{kind}(re, im), types.unaligned);",
+            "            break;",
+        ]
+        lines += guarded(target, case)
     return [*lines, "    }", "}"]
 
 
 # The numbers are those of usm_level_zero's kernel.c.
 KERNEL = """
 uint __attribute__((overloadable, const)) __spirv_SpecConstant(uint id, uint value);
-#define USM_TYPES                                                                                     \\
-    usm_types types = {__spirv_SpecConstant(0, 0), __spirv_SpecConstant(1, 0), __spirv_SpecConstant(2, 0), \\
-                       __spirv_SpecConstant(3, 1), __spirv_SpecConstant(4, 1), __spirv_SpecConstant(5, 0)};
+#define USM_TYPES                                                                     \\
+    usm_types types = {__spirv_SpecConstant(0, 0), __spirv_SpecConstant(1, 0), \\
+                       __spirv_SpecConstant(2, 1), __spirv_SpecConstant(3, 1), __spirv_SpecConstant(4, 0)};
 """
 
 
-def cast_source():
-    """cast.cl without its one pair of types, and a kernel for all of them."""
+def cast_source(kind):
+    """cast.cl without its one pair of types, and a kernel for all sources of a kind."""
     text = embed.kernel_sources()["cast"]
     head, middle = text.split("typedef USM_JOIN(usm_mem_, USM_SRC) usm_source;", 1)
     middle = middle.split("usm_target;", 1)[1]
     middle, _ = middle.split("/* The function usm_convert, by the target. */", 1)
-    lines = ["typedef struct usm_types { uint src, dst, kind, src_size, dst_size, unaligned; } usm_types;"]
-    for name in NUMBERS:
-        lines += [*converters(name), *reader(name), *writer(name)]
-    lines += element()
+    lines = ["typedef struct usm_types { uint src, dst, src_size, dst_size, unaligned; } usm_types;"]
+    for name, own in NUMBERS.items():
+        lines += [*converter(name, kind), *writer(name), *(reader(name) if own == kind else [])]
+    lines += element(kind)
     walk = text[text.index("#define USM_STRIDED_KERNEL") :].split("\n\n", 1)[0]
     changes = {
         "#define USM_STRIDED_KERNEL": "#define USM_WALK",
@@ -205,7 +200,8 @@ def release(command):
 
 def make(name, folder):
     source, options = MODULES[name]
-    text = cast_source() if source == "cast" else embed.kernel_sources()[source]
+    cast = source.startswith("cast_")
+    text = cast_source(source[len("cast_") :]) if cast else embed.kernel_sources()[source]
     file, bitcode, module = (folder / f"{source}{suffix}" for suffix in (".cl", ".bc", ".spv"))
     file.write_text(text, encoding="utf-8")
     subprocess.run([*CLANG, *options, file.name, "-o", bitcode.name], check=True, cwd=folder)

@@ -22,7 +22,7 @@ struct usm_level_zero_kernel {
 };
 
 /* Specialization constants of csrc/kernels/make_spirv.py's cast. */
-enum { CAST_SRC, CAST_DST, CAST_KIND, CAST_SRC_SIZE, CAST_DST_SIZE, CAST_UNALIGNED, CAST_CONSTANTS };
+enum { CAST_SRC, CAST_DST, CAST_SRC_SIZE, CAST_DST_SIZE, CAST_UNALIGNED, CAST_CONSTANTS };
 
 typedef struct name {
     char file[24], function[32];
@@ -79,10 +79,14 @@ static usm_status build_failed(ze_module_build_log_handle_t log, const name *nam
 static usm_status build(const usm_queue *queue, const name *name, usm_level_zero_kernel *kernel,
                         usm_error *error)
 {
-    static const uint32_t ids[CAST_CONSTANTS] = {CAST_SRC,      CAST_DST,      CAST_KIND,
-                                                 CAST_SRC_SIZE, CAST_DST_SIZE, CAST_UNALIGNED};
+    static const uint32_t ids[CAST_CONSTANTS] = {CAST_SRC, CAST_DST, CAST_SRC_SIZE, CAST_DST_SIZE,
+                                                 CAST_UNALIGNED};
     const usm_kernel_source *source = usm_kernel_spirv_named(name->file);
     const void *values[CAST_CONSTANTS];
+    if (source == NULL) { /* of fp64 alone */
+        return usm_error_set(error, USM_VALUE, "%s does not compute with 64 bits of floating point",
+                             queue->device->info.name);
+    }
     for (int i = 0; i < CAST_CONSTANTS; i++) {
         values[i] = &name->constants[i];
     }
@@ -151,22 +155,21 @@ static usm_kernel_device kernel_device(const usm_queue *queue)
     };
 }
 
-/* As make_spirv.py has them: integers that an int holds, that a long holds, other ones, float, double. */
-static uint32_t number_kind(usm_dtype dtype)
+/* The kinds of numbers of make_spirv.py: integers that an int holds, that a long holds, other ones, reals. */
+static const char *number_kind(usm_dtype dtype)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
-    enum { NARROW, INTEGER, NATURAL, SINGLE, TWOFOLD };
     switch (info->kind) {
         case USM_KIND_BOOL:
-            return NARROW;
+            return "narrow";
         case USM_KIND_INT:
-            return info->bits <= 16 ? NARROW : INTEGER;
+            return info->bits <= 16 ? "narrow" : "integer";
         case USM_KIND_UINT:
-            return info->bits <= 16 ? NARROW : NATURAL;
+            return info->bits <= 16 ? "narrow" : "natural";
         case USM_KIND_COMPLEX:
-            return info->bits == 128 ? TWOFOLD : SINGLE;
+            return info->bits == 128 ? "twofold" : "single";
         default:
-            return info->bits == 64 ? TWOFOLD : SINGLE;
+            return info->bits == 64 ? "twofold" : "single";
     }
 }
 
@@ -192,12 +195,11 @@ static void name_strided(const usm_queue *queue, const usm_strided *strided, con
         out->key = key_of(KEY_STRIDED, (uint32_t)plan->size, 0, 0);
         return;
     }
-    snprintf(out->file, sizeof out->file, "cast%s", with_fp64(queue));
+    snprintf(out->file, sizeof out->file, "cast_%s%s", number_kind(src), with_fp64(queue));
     snprintf(out->function, sizeof out->function, "usm_cast");
     out->is_cast = true;
     out->constants[CAST_SRC] = src;
     out->constants[CAST_DST] = dst;
-    out->constants[CAST_KIND] = number_kind(src);
     out->constants[CAST_SRC_SIZE] = usm_dtype_table[src].itemsize;
     out->constants[CAST_DST_SIZE] = usm_dtype_table[dst].itemsize;
     out->constants[CAST_UNALIGNED] = plan->unaligned;
