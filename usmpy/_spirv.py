@@ -65,7 +65,7 @@ def _translator_for(clang: str, release: int) -> str | None:
 
 def _find_clang() -> tuple[_Clang | None, list[str]]:
     """The first that can do it, and what was tried."""
-    tried = []
+    tried: list[str] = []
     named = os.environ.get("USMPY_CLANG")
     for name in [named] if named else ["clang", *(f"clang-{release}" for release in _RELEASES)]:
         path = _which(name)

@@ -146,8 +146,7 @@ static bool is_for(const usmpy_program *self, const char *backend)
     return strcmp(usmpy_queue_of(self->queue)->backend->name, backend) == 0;
 }
 
-/* Where source goes through something of ours before the driver sees it: what tells what that is; else NULL.
- */
+/* Where source goes through something of ours first, what identifies that; else NULL. */
 static const char *translator(const usmpy_program *self, int language)
 {
     return is_for(self, "cuda") && languages[language].language != USM_LANGUAGE_PTX ? "usmpy._cuda_key"
