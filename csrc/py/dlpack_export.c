@@ -134,15 +134,11 @@ static bool shows_as(const usmpy_array *array, long type, long id)
 }
 
 /*
- * The device asked for; 0, or -1 with TypeError or BufferError. *to_host: the memory cannot be seen there,
- * but a copy of it can, and `copy` (-1: None) allows one.
+ * The device asked for, where *device is the first view; 0, or -1 with TypeError or BufferError. *to_host:
+ * the memory cannot be seen there, but a copy of it can, and `copy` (-1: None) allows one.
  */
 static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDevice *device, bool *to_host)
 {
-    *device = usmpy_dlpack_device(array);
-    if (!usmpy_given(dl_device)) {
-        return 0;
-    }
     PyObject *type_object = NULL, *id_object = NULL;
     if (PyTuple_Check(dl_device) && PyTuple_GET_SIZE(dl_device) == 2) {
         type_object = PyTuple_GET_ITEM(dl_device, 0);
@@ -253,9 +249,12 @@ static bool quick_keywords(usmpy_state *state, PyObject *const *args, PyObject *
 }
 
 /* Makes the memory ready as the consumer asked. *handle: NULL where its stream is not known. 0 or -1. */
-static int prepare(usmpy_state *state, usmpy_array *array, const DLDevice *device, PyObject *stream,
-                   void **handle)
+static inline int prepare(usmpy_state *state, usmpy_array *array, const DLDevice *device, PyObject *stream,
+                          void **handle)
 {
+    if (USM_LIKELY(device->device_type == kDLCPU && !usmpy_given(stream))) {
+        return usmpy_finish_for_export(state, array);
+    }
     bool streams =
         device->device_type != kDLCPU && device->device_type != kDLOneAPI && usmpy_has_streams(array->alloc);
     order order = streams ? order_of_stream(stream, device, handle) : order_without_streams(stream);
@@ -302,8 +301,11 @@ PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n
     }
     int versioned = wants_version(out[0]);
     int copy = versioned < 0 ? -2 : usmpy_given(out[3]) ? usmpy_bool(out[3], 0, "__dlpack__", "copy") : -1;
-    if (copy == -2 || (copy == -1 && usmpy_given(out[3])) ||
-        wanted_device(array, out[2], copy, &device, &to_host) < 0) {
+    if (copy == -2 || (copy == -1 && usmpy_given(out[3]))) {
+        return NULL;
+    }
+    device = usmpy_dlpack_device(array);
+    if (usmpy_given(out[2]) && wanted_device(array, out[2], copy, &device, &to_host) < 0) {
         return NULL;
     }
     if (USM_UNLIKELY(copy == 1 || to_host)) {
