@@ -109,8 +109,7 @@ int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array);
  * none.
  */
 usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *object, PyObject *queue_object);
-/* The stream in it: 1; 0 where it has none or tells of none, and *origin is as it was; -1 with an exception.
- */
+/* The stream in it: 1; 0 where there is none or it is not told, *origin as it was; -1 with an exception. */
 int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, usmpy_origin *origin);
 
 /*

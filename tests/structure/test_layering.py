@@ -271,7 +271,10 @@ STATE = {
         "started": "the thread runs",
         "forked": "this is the child of a process that used the driver",
     },
-    "backends/fault/fault.c": {"faults": "which call is to fail, in builds for tests"},
+    "backends/fault/fault.c": {
+        "faults": "which call is to fail, in builds for tests",
+        "again.0": "memory was refused in this thread: the second try is too",
+    },
     "backends/host/device.c": {
         "processors": "those that the process may use, found once",
     },
