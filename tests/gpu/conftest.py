@@ -179,7 +179,7 @@ def core(gpus):
 def pytest_generate_tests(metafunc):
     for fixture in ("peer", "stream_peer"):
         if fixture in metafunc.fixturenames:
-            names = [name for name, peer in gpu_peers.PEERS.items() if fixture == "peer" or peer.has_streams]
+            names = [name for name, peer in PEERS.items() if fixture == "peer" or peer.has_streams]
             metafunc.parametrize(fixture, names, indirect=True)
 
 

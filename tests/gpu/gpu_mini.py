@@ -63,6 +63,13 @@ class Array:
     def __dlpack_device__(self):
         return CUDA
 
+    @property
+    def __cuda_array_interface__(self):
+        dtype = np.dtype(self.dtype)
+        strides = None if self.strides is None else tuple(step * dtype.itemsize for step in self.strides)
+        facts = {"shape": self.shape, "typestr": dtype.str, "strides": strides, "version": 3}
+        return {**facts, "data": (self.pointer, False), "stream": Mini.current}
+
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         consumer = LEGACY if stream is None else stream
         if consumer not in (-1, Mini.current):
@@ -84,10 +91,11 @@ class Mini(Peer):
     has_streams = True
     dtypes = ("int32", "float32", "float64", "complex64", "bool")
     current = LEGACY  # the stream that its work goes into
+    owner: object = None  # of that stream, which lives as long as its memory
 
     def make(self, a):
         a = np.ascontiguousarray(a)
-        memory = Memory(a.nbytes, Mini.current, None)
+        memory = Memory(a.nbytes, Mini.current, Mini.owner)
         driver().synchronize()
         if a.nbytes:
             driver().call_entered(
@@ -97,7 +105,7 @@ class Mini(Peer):
 
     def full(self, n: int, value: float) -> Array:
         """Float32, filled in the current stream."""
-        memory = Memory(4 * n, Mini.current, None)
+        memory = Memory(4 * n, Mini.current, Mini.owner)
         made = Array(memory, memory.pointer.value, (n,), "float32")
         self.fill(made, value)
         return made
@@ -144,8 +152,9 @@ class Mini(Peer):
 
     @contextlib.contextmanager
     def on(self, stream):
-        before, Mini.current = Mini.current, stream.pointer
+        before = Mini.current, Mini.owner
+        Mini.current, Mini.owner = stream.pointer, stream
         try:
             yield
         finally:
-            Mini.current = before
+            Mini.current, Mini.owner = before

@@ -11,6 +11,7 @@ from gpu_driver import LEGACY, PER_THREAD, SOFTWARE
 import usmpy
 
 N = 32 if SOFTWARE else 1024
+MANY = 256 if SOFTWARE else 1 << 20
 LONG = 1.0  # seconds that a kernel holds its stream up; whoever waited would find it idle
 LONG_NS = int(LONG * 1e9)
 
@@ -178,16 +179,16 @@ def test_the_end_of_an_export_is_ordered(stream_peer, device, driver):
     """The consumer's last kernel is still to come when both sides let go of the memory."""
     stream = stream_peer.stream()
     pointer = stream_peer.pointer(stream)
-    x = floats(device, n=1 << 20)
+    x = floats(device, n=MANY)
     address = x.data_ptr
     with stream_peer.on(stream):
         theirs = stream_peer.take(x)
         driver.delay(pointer, LONG / 2)
-        driver.add(pointer, address, 1 << 20, 1)
+        driver.add(pointer, address, MANY, 1)
         del theirs
     del x
     gc.collect()
-    others = [usmpy.zeros(1 << 20, dtype="float32", device=device) for _ in range(3)]
+    others = [usmpy.zeros(MANY, dtype="float32", device=device) for _ in range(3)]
     assert not driver.idle(pointer), "somebody waited on the host"
     driver.synchronize()
     for y in others:
@@ -197,7 +198,7 @@ def test_the_end_of_an_export_is_ordered(stream_peer, device, driver):
 def test_the_end_of_an_import_is_ordered(stream_peer, device, driver, late):
     """The producer takes its memory back, into its pool, while our kernel that writes it is still to come."""
     stream = stream_peer.stream()
-    n = 1 << 18
+    n = MANY
     with stream_peer.on(stream):
         theirs = stream_peer.make(np.zeros(n, "float32"))
         x = usmpy.from_dlpack(theirs)
