@@ -134,8 +134,9 @@ static usm_device *device_of(usm_device *device, const void *pointer)
 }
 
 /*
- * Is this memory that the device shows as kDLOneAPI beside its own view? Only we do that, and its backend
- * knows all of its memory, so that the ids of others' devices of this type are not mistaken for it.
+ * Is this memory that the device shows as kDLOneAPI? Level Zero and OpenCL count their devices each by
+ * themselves, and CUDA's have that view beside their own, which only we give them: their drivers know whose
+ * memory it is.
  */
 static bool shows(usm_device *device, const void *pointer)
 {
@@ -149,7 +150,7 @@ static bool shows(usm_device *device, const void *pointer)
 
 usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer)
 {
-    usm_device *alias = NULL;
+    usm_device *first = NULL, *alias = NULL;
     for (int i = 0; i < USM_N_BACKENDS; i++) {
         if (slots[i].report.backend == NULL) {
             continue;
@@ -158,7 +159,11 @@ usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer
         for (size_t k = 0; k < report->n_devices; k++) {
             const usm_device_info *info = &report->devices[k]->info;
             if (info->dlpack_type == type && info->dlpack_id == id) {
-                return report->devices[k];
+                if (type != kDLOneAPI ||
+                    (first != NULL && shows(report->devices[k], pointer) && !shows(first, pointer))) {
+                    return report->devices[k];
+                }
+                first = first == NULL ? report->devices[k] : first;
             }
             if (info->dlpack_oneapi_id == id && type == kDLOneAPI) {
                 if (shows(report->devices[k], pointer)) {
@@ -172,5 +177,5 @@ usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer
             }
         }
     }
-    return alias;
+    return first != NULL ? first : alias;
 }
