@@ -21,6 +21,29 @@ static usmpy_array *host_copy(usmpy_state *state, usmpy_array *array, char order
 }
 
 /*
+ * Waits for a copy in host memory. Inside a task the wait passes over what waits for the task itself: a copy
+ * of its own array is such work, and would be read before it is made.
+ */
+static int wait_for_copy(usmpy_state *state, usmpy_array *copy)
+{
+    usm_error error;
+    if (usmpy_wait_alloc(state, copy->alloc, USM_READ, INT64_MAX) < 0) {
+        return -1;
+    }
+    if (usm_event_current() == NULL || !usm_alloc_is_busy(copy->alloc)) {
+        return 0;
+    }
+    usmpy_raise(
+        state,
+        usm_error_set(&error, USM_DEADLOCK,
+                      "inside this task the array is read through a copy, which is made after the task; "
+                      "arrays of other queues that the task does not use can be read, and in place memory "
+                      "of usm_type shared or host (tolist(), numpy.from_dlpack())"),
+        &error);
+    return -1;
+}
+
+/*
  * An array with the same elements that the host can read, after all work on it: itself where that is so
  * already. New reference.
  */
@@ -34,7 +57,9 @@ static usmpy_array *readable(usmpy_state *state, usmpy_array *array)
         }
     }
     usmpy_deferred_poll();
-    if (usmpy_wait_alloc(state, source->alloc, USM_READ, INT64_MAX) < 0) {
+    int done = source == array ? usmpy_wait_alloc(state, source->alloc, USM_READ, INT64_MAX)
+                               : wait_for_copy(state, source);
+    if (done < 0) {
         Py_CLEAR(source);
     }
     return source;
@@ -158,6 +183,9 @@ PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused)
     usmpy_deferred_poll();
     /* The copy's memory becomes NumPy's: one copy in all, wherever the elements are. */
     usmpy_array *copy = host_copy(state, array, 'K');
+    if (copy != NULL && usm_event_current() != NULL && wait_for_copy(state, copy) < 0) {
+        Py_CLEAR(copy);
+    }
     PyObject *function = copy == NULL ? NULL : usmpy_import("usmpy._numpy", "adopt");
     PyObject *result = function == NULL ? NULL : PyObject_CallOneArg(function, (PyObject *)copy);
     Py_XDECREF(function);

@@ -60,7 +60,7 @@ def test_an_array_of_a_task_is_seen_written(queue):
     gate, _ = held(queue)
 
     def task(x):
-        np.from_dlpack(x)[...] = 5
+        np.from_dlpack(x, device="cpu")[...] = 5
 
     queue.host_task(task, array)
     gate.set()
@@ -75,7 +75,7 @@ def test_a_task_of_another_queue_is_ordered_by_its_arrays(device, queue):
 
     def slow(x):
         gate.wait(PATIENCE)
-        np.from_dlpack(x)[...] = 1
+        np.from_dlpack(x, device="cpu")[...] = 1
 
     queue.host_task(slow, array)
     after = other.host_task(lambda x: seen.append(x.tolist()), array)
@@ -196,7 +196,7 @@ def test_a_tasks_own_array_can_be_used_inside_it(queue):
 
     def task(x):
         seen.append(x.tolist())
-        np.from_dlpack(x)[0] = 7
+        np.from_dlpack(x, device="cpu")[0] = 7
         memoryview(x)[1] = 8
         seen.append(x.tolist())
         seen.append(x[0].item())
@@ -207,7 +207,7 @@ def test_a_tasks_own_array_can_be_used_inside_it(queue):
 
 
 def test_work_that_a_task_submits_on_its_own_arrays_runs_after_it(queue):
-    array = usmpy.zeros(4, dtype="int8", queue=queue)
+    array = usmpy.zeros(4, dtype="int8", queue=queue, usm_type="shared")
     seen = []
 
     def task(x):
@@ -217,6 +217,30 @@ def test_work_that_a_task_submits_on_its_own_arrays_runs_after_it(queue):
     queue.host_task(task, array).wait(PATIENCE)
     assert seen == [[0] * 4]
     assert array.tolist() == [7, 0, 0, 0]
+
+
+def test_a_copy_of_a_tasks_own_array_is_an_error_and_not_read_before_it_is_made(device, queue, backend):
+    array = usmpy.full(4, 3, dtype="int8", queue=queue)
+    neighbour = usmpy.full(4, 4, dtype="int8", queue=queue)
+    other = usmpy.full(4, 5, dtype="int8", queue=usmpy.Queue(device))
+    seen = []
+
+    def task(x):
+        for late in (x, neighbour):  # the queue is in order
+            with pytest.raises(usmpy.UsmError, match="made after the task"):
+                late.asnumpy()
+        if "host-accessible" in backend.tags:
+            seen.append(x.tolist())
+        else:
+            with pytest.raises(usmpy.UsmError, match="made after the task"):
+                x.tolist()
+            with pytest.raises(usmpy.UsmError, match="made after the task"):
+                x[0].item()
+            seen.append([3] * 4)
+        seen.append(other.asnumpy().tolist())
+
+    queue.host_task(task, array).wait(PATIENCE)
+    assert seen == [[3] * 4, [5] * 4]
 
 
 def test_waiting_for_ones_own_event_is_an_error_and_no_hang(queue):

@@ -120,7 +120,7 @@ def test_random_programs_do_what_a_sequential_machine_does(device, seed):
     events = []
 
     def add(x, amount):
-        view = np.from_dlpack(x)  # waits inside a task, but never for the task itself
+        view = np.from_dlpack(x, device="cpu")  # waits inside a task, but never for the task itself
         view += amount
 
     for _ in range(120):
