@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable
 
 import cuda_drivers
+import level_zero_drivers
 
 import usmpy
 
@@ -58,6 +59,13 @@ def cuda(index: int) -> Callable[[], usmpy.Device]:
         return devices[index]
 
     return find
+
+
+def level_zero() -> usmpy.Device:
+    try:
+        return usmpy.get_devices("level_zero")[0]
+    except IndexError:
+        raise Absent(f"no Level Zero device: {level_zero_drivers.ABSENT or 'see usmpy.diagnose()'}") from None
 
 
 # Tags: "host-accessible": the host reads all memory of the device; "host-task": host tasks run; "system-usm":
@@ -109,11 +117,18 @@ CUDA |= {
     f"test_errors.py::test_bad_input[{CUDA_NAME}-0-other]": NUMBERS,
 }
 
+# The software driver alone, on which the host never reads memory of kind "device".
+LEVEL_ZERO = {
+    "test_array.py::test_read_only_arrays": READS,
+    "test_array.py::test_to_device_in_a_stream_is_behind_what_is_in_it": READS,
+}
+
 BACKENDS = [
     Backend("host", host, EVERY_PROCESSOR | {"system-usm"}),
     Backend("host-part", host_part, EVERY_PROCESSOR | {"system-usm", "sub-device"}),
     Backend("opencl-intel", opencl("Intel"), EVERY_PROCESSOR | {"system-usm"}),
     Backend("opencl-pocl", opencl("pthread"), EVERY_PROCESSOR),
+    Backend("level-zero-sim", level_zero, frozenset({"host-task"}), LEVEL_ZERO),
     Backend(CUDA_NAME, cuda(0), frozenset({"host-task"}), CUDA),
 ]
 if os.environ.get("USMPY_TEST_COARSE_SVM"):

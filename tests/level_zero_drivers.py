@@ -2,7 +2,8 @@
 
 The loader reads its variables when it is first used: conftest.py imports this module before anybody can
 do so. A machine without the loader, the headers or a compiler has no such driver: ``ABSENT`` says why.
-Whoever has set ZE_ENABLE_ALT_DRIVERS keeps it; USMPY_TEST_LEVEL_ZERO=system leaves the machine's own.
+Whoever has set ZE_ENABLE_ALT_DRIVERS keeps it; USMPY_TEST_LEVEL_ZERO=system leaves the machine's own, and
+``layers`` puts the loader's validation layer between.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def show() -> None:
     except level_zero_sim.NotBuilt as error:
         ABSENT = str(error)
         return
-    os.environ.update(level_zero_sim.environment(LIBRARY))
+    # USMPY_TEST_LEVEL_ZERO=layers: every call is looked at by the loader's validation layer.
+    layers = os.environ.get("USMPY_TEST_LEVEL_ZERO") == "layers"
+    os.environ.update(level_zero_sim.environment(LIBRARY, layers=layers))
     # The tests build much, and run little; they cut devices into parts of one compute unit.
     os.environ.setdefault("ZESIM_OPTIMIZE", "0")
     os.environ.setdefault("ZESIM_UNITS", "1")
