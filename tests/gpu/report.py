@@ -69,7 +69,7 @@ def counts(logs: pathlib.Path, name: str) -> dict[str, int] | None:
     total, failures, errors, skipped = (
         sum(int(suite.get(key, 0)) for suite in found) for key in ("tests", "failures", "errors", "skipped")
     )
-    early = len(list(logs.glob(f"{name}-test_*.code"))) - len(found)
+    early = len(list(logs.glob(f"{name}-test_*.log"))) - len(found)
     return {
         "passed": total - failures - errors - skipped,
         "failed": failures + errors + early,

@@ -31,9 +31,19 @@ done
 wanted() { [[ " $parts " == *" $1 "* ]]; }
 
 temporary=$(mktemp -d)
-trap 'rm -rf "$temporary"' EXIT
 logs=$PWD/build/gpu
 mkdir -p "$logs"
+# A few files are all that comes back, also of a run that is cut short.
+finish() {
+    rm -rf "$temporary"
+    if [ -n "${OUT:-}" ]; then
+        tail -n 300 "$logs"/build-*.log "$logs"/pip.log "$logs"/compiler.log "$logs"/bench.log > "$OUT/other.log" 2> /dev/null
+        for file in "$logs"/{gpu,cts,opencl-nvidia,opencl-pocl}.log "$logs"/bench.{json,md} docs/gpu-report.md; do
+            [ -f "$file" ] && cp "$file" "$OUT/"
+        done
+    fi
+}
+trap finish EXIT
 export CUDA_HOME=${CUDA_HOME:-/usr/local/cuda}
 export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONUTF8=1
 failed=0
@@ -175,13 +185,6 @@ if wanted report; then
     step "report"
     PYTHONPATH=$temporary/release${PYTHONPATH:+:$PYTHONPATH} \
         "$python" tests/gpu/report.py write "$logs" docs/gpu-report.md || failed=1
-fi
-# A few files are all that comes back.
-if [ -n "${OUT:-}" ]; then
-    tail -n 300 "$logs"/build-*.log "$logs"/pip.log "$logs"/compiler.log "$logs"/bench.log > "$OUT/other.log" 2> /dev/null
-    for file in "$logs"/{gpu,cts,opencl-nvidia,opencl-pocl}.log "$logs"/bench.{json,md} docs/gpu-report.md; do
-        [ -f "$file" ] && cp "$file" "$OUT/"
-    done
 fi
 step "done, status $failed"
 exit "$failed"
