@@ -11,57 +11,9 @@ static PyObject *reading_queue(usmpy_state *state, usmpy_array *array)
     return usmpy_queue_of(array->queue)->device->info.has_usm_host ? array->queue : usmpy_host_queue(state);
 }
 
-/*
- * For a task of the host that reads its own array: a copy behind the task would never come, so it goes
- * through a queue of its own, and the memory is taken as nobody's, once all work but the task's has
- * ended. New reference.
- */
-static usmpy_array *copy_in_task(usmpy_state *state, usmpy_array *array)
-{
-    const usm_queue_options options = {.in_order = true, .priority = USM_PRIORITY_NORMAL};
-    usm_alloc *own = array->alloc, *shadow;
-    usmpy_array *copy = NULL;
-    usm_queue *queue;
-    usm_error error;
-    if (usmpy_wait_alloc(state, own, USM_READ, INT64_MAX) < 0) {
-        return NULL;
-    }
-    usm_status status = usm_queue_create(usmpy_queue_of(array->queue)->place, &options, &queue, &error);
-    if (status != USM_OK) {
-        return (usmpy_array *)usmpy_raise(state, status, &error);
-    }
-    PyObject *queue_object = usmpy_queue_wrap(state, queue);
-    if (queue_object == NULL) {
-        return NULL;
-    }
-    status = usm_alloc_import(own->place, (usm_kind)own->kind, own->pointer, own->size, NULL, NULL, &shadow,
-                              &error);
-    if (status != USM_OK) {
-        usmpy_raise(state, status, &error);
-    } else {
-        copy = usmpy_array_empty(state, queue_object, USM_HOST, (usm_dtype)array->dtype, array->ndim,
-                                 usmpy_shape(array), 'C', false);
-        if (copy != NULL) {
-            const usm_view to = usmpy_view(copy);
-            usm_view from = usmpy_view(array);
-            from.alloc = shadow;
-            if (usmpy_submit_copy(state, queue_object, &to, &from) < 0) {
-                Py_CLEAR(copy);
-            }
-        }
-        usm_alloc_release(shadow);
-    }
-    Py_DECREF(queue_object);
-    return copy;
-}
-
 /* A copy in host memory; new reference. */
 static usmpy_array *host_copy(usmpy_state *state, usmpy_array *array, char order)
 {
-    if (usm_event_current() != NULL && array->size > 0 && !usm_alloc_host_reads(array->alloc) &&
-        usmpy_queue_of(array->queue)->device->info.has_usm_host) {
-        return copy_in_task(state, array);
-    }
     PyObject *queue = reading_queue(state, array);
     return queue == NULL
                ? NULL
@@ -295,9 +247,8 @@ PyObject *usmpy_array_index(PyObject *self)
         return PyErr_Format(PyExc_TypeError, "only an integer array can be an index; this one has dtype %s",
                             usm_dtype_table[((usmpy_array *)self)->dtype].name);
     }
-    /*
-     * TypeError, and for one element in a dimension too: bytes(x) and its like then take the buffer instead.
-     */
+    /* TypeError, and for one element in a dimension too: bytes(x) and its like then take
+     * the buffer instead. */
     if (((usmpy_array *)self)->ndim != 0) {
         return PyErr_Format(PyExc_TypeError, "only an array of 0 dimensions can be an index; this one has %d",
                             ((usmpy_array *)self)->ndim);
