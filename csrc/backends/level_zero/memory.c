@@ -133,9 +133,12 @@ usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *devi
     if (result == ZE_RESULT_SUCCESS) {
         return USM_OK;
     }
-    return usm_error_driver(error, USM_MEMORY, "level_zero", (int)result, usm_level_zero_name(result),
-                            "cannot allocate %zu bytes of %s memory on %s: %s%s", nbytes, usm_kind_name(kind),
-                            device->info.name, usm_level_zero_name(result),
+    bool too_much = result == ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY ||
+                    result == ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY ||
+                    result == ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
+    return usm_error_driver(error, too_much ? USM_MEMORY : USM_DRIVER, "level_zero", (int)result,
+                            usm_level_zero_name(result), "cannot allocate %zu bytes of %s memory on %s: %s%s",
+                            nbytes, usm_kind_name(kind), device->info.name, usm_level_zero_name(result),
                             above && !native->driver->relaxed_limits
                                 ? " (more than one block may have, and the driver has no relaxed limits)"
                                 : "");
