@@ -230,6 +230,9 @@ usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command 
         status = append(event, list, command, slot->id, n_waits, n_waits > 0 ? waits : NULL, error);
     }
     pthread_mutex_unlock(&native->lock);
+    if (status == USM_OK && command->kind == USM_COMMAND_LAUNCH) {
+        event->kernel = usm_kernel_retain(command->as.launch->kernel);
+    }
     if (status != USM_OK) {
         usm_level_zero_slot_put(queue->context, slot, false);
         return status;

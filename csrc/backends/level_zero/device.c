@@ -121,9 +121,12 @@ static ze_result_t describe(usm_level_zero_device *device, usm_device_info *info
     memcpy(info->uuid, properties.uuid.id, sizeof info->uuid);
     uint32_t units = properties.numSlices * properties.numSubslicesPerSlice * properties.numEUsPerSubslice;
     info->max_compute_units = units > 0 ? units : 1;
-    info->max_alloc_size = properties.maxMemAllocSize;
+    device->max_block = properties.maxMemAllocSize;
     ask_clock(device, &properties);
     ask_memory(device, info);
+    info->max_alloc_size = device->driver->relaxed_limits && info->global_mem_size > device->max_block
+                               ? info->global_mem_size
+                               : device->max_block;
     ask_compute(device, info);
     info->host_reads_device = *type == USM_CPU;
     info->dlpack_oneapi_id = -1;

@@ -72,8 +72,13 @@ static void read_times(usm_level_zero_event *event)
     }
 }
 
-static void free_temporary(usm_level_zero_event *event)
+/* What the driver needed until the end. */
+static void let_go(usm_level_zero_event *event)
 {
+    if (event->kernel != NULL) {
+        usm_kernel_release(event->kernel);
+        event->kernel = NULL;
+    }
     if (event->temporary != NULL) {
         usm_level_zero.zeMemFree(usm_level_zero_context_of(event->event.queue->context)->id,
                                  event->temporary);
@@ -86,7 +91,7 @@ static void finish(usm_event *base)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
     usm_error error;
-    free_temporary(event);
+    let_go(event);
     bool inherits = atomic_load_explicit(&base->cause, memory_order_acquire) != NULL;
     if (event->result == ZE_RESULT_SUCCESS || inherits) {
         if (base->profiled && event->result == ZE_RESULT_SUCCESS) {
@@ -369,7 +374,7 @@ void usm_level_zero_event_destroy(usm_event *base)
     if (usm_level_zero_forked()) {
         return;
     }
-    free_temporary(event); /* of a task that was refused half-way */
+    let_go(event); /* of a task that was refused half-way */
     if (slot != NULL) {
         usm_level_zero_slot_put(base->queue->context, slot, event->result != ZE_RESULT_SUCCESS);
     }

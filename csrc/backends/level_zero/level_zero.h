@@ -60,6 +60,7 @@ typedef struct usm_level_zero_device {
     ze_device_handle_t id;
     usm_level_zero_group compute, copy; /* copy: engines that do nothing else */
     uint32_t groups_max[3];             /* of a launch */
+    uint64_t max_block;                 /* above it, memory asks for relaxed limits */
     uint32_t spirv_version;             /* 0: it takes none */
     double ns_per_tick;                 /* of its clock */
     uint64_t tick_mask, kernel_mask;    /* valid bits of that clock, and of what kernels note of it */
@@ -115,6 +116,7 @@ typedef struct usm_level_zero_event {
     usm_strided *strided; /* the plan of `command`; owned */
     usm_launch *launch;   /* the same for a kernel */
     void *temporary;      /* the driver's memory, until the end */
+    usm_kernel *kernel;   /* one count, until the end: the driver's must not go while it runs */
     ze_result_t result;   /* as the driver had it at the end */
     bool late;            /* appended after all its links had ended */
     bool claimed;         /* queue lock: by the thread that ends it */

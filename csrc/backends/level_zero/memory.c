@@ -127,7 +127,7 @@ usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *devi
         return usm_error_set(error, USM_VALUE, "%s has no %s memory, says its driver", device->info.name,
                              usm_kind_name(kind));
     }
-    bool above = nbytes > device->info.max_alloc_size;
+    bool above = nbytes > native->max_block;
     ze_result_t result = allocate(usm_level_zero_context_of(context), native, kind, nbytes,
                                   above && native->driver->relaxed_limits ? &relaxed : NULL, out);
     if (result == ZE_RESULT_SUCCESS) {
