@@ -9,7 +9,7 @@ import tempfile
 import time
 
 import cuda_drivers  # noqa: F401 (builds the driver in software)
-import level_zero_drivers  # noqa: F401 (the same)
+import level_zero_drivers  # (the same)
 import opencl_drivers  # noqa: F401 (shows drivers to whoever looks for them)
 import pytest
 from backends import BACKENDS, Absent, Backend
@@ -142,6 +142,7 @@ def _settled(request):
         request.getfixturevalue("device")
     before = live_counts()
     yield
+    assert not level_zero_drivers.misuse(), "rules of Level Zero that this test broke"
     if getattr(request.node, "failed", False):
         request.config.stash[FAILED] = True  # its traceback holds its frames, until some later test
         return

@@ -17,6 +17,7 @@ from usmpy import level_zero_sim
 
 LIBRARY: pathlib.Path | None = None
 ABSENT = ""
+_misuse = None
 
 
 def _loader() -> str:
@@ -38,6 +39,19 @@ def has_validation_layer() -> bool:
     except OSError:
         return False
     return True
+
+
+def misuse() -> str:
+    """What the process has done against the rules of Level Zero since this was last asked."""
+    if LIBRARY is None:
+        return ""
+    global _misuse
+    if _misuse is None:
+        _misuse = ctypes.CDLL(str(LIBRARY)).zesimMisuse
+        _misuse.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+        _misuse.restype = ctypes.c_uint32
+    text = ctypes.create_string_buffer(4096)
+    return text.value.decode() if _misuse(text, len(text)) else ""
 
 
 def show() -> None:
