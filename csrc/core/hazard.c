@@ -1,6 +1,7 @@
 #include "hazard.h"
 
 #include "heap.h"
+#include "queue.h"
 #include "sync.h"
 
 #include <string.h>
@@ -116,6 +117,21 @@ static void count_pending(usm_alloc *alloc)
                           memory_order_release);
 }
 
+/*
+ * A reader that ends before `event` in any case, since both are of one queue in order: who waits for the
+ * later one has waited for it. So the list is as long as queues are many, and not as tasks are. NULL: there
+ * is none.
+ */
+static usm_event **earlier_reader(const usm_hazards *hazards, const usm_event *event)
+{
+    for (uint32_t i = 0; event->queue->in_order && i < hazards->n_readers; i++) {
+        if (hazards->readers[i]->queue == event->queue) {
+            return &hazards->readers[i];
+        }
+    }
+    return NULL;
+}
+
 void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, usm_event *event)
 {
     usm_hazards *hazards = &alloc->hazards;
@@ -133,7 +149,13 @@ void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, usm_event *event)
         }
         hazards->n_readers = 0;
     } else {
-        hazards->readers[hazards->n_readers++] = usm_event_retain(event);
+        usm_event **earlier = earlier_reader(hazards, event);
+        if (earlier != NULL) { /* not its last count either */
+            usm_event_release(*earlier);
+            *earlier = usm_event_retain(event);
+        } else {
+            hazards->readers[hazards->n_readers++] = usm_event_retain(event);
+        }
     }
     count_pending(alloc);
 }
