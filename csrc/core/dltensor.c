@@ -33,8 +33,15 @@ static void let_go(usm_alloc *alloc, void *stream, void *block)
         /* That stream is always there: it is asked when the memory is used again, if it ever is. */
         (void)usm_alloc_lend(alloc, alloc->place->device, stream, NULL);
     } else if (USM_UNLIKELY(stream != NULL)) {
-        /* A failure means that the stream was destroyed: nothing here could wait for it. */
-        (void)usm_alloc_outlast(alloc, USM_READ_WRITE, alloc->place->device, stream, NULL);
+        /*
+         * The stream may be gone by now, and drivers crash where they are given such a handle: the block is
+         * held until all has ended that is in the device at this moment.
+         */
+        usm_device *device = alloc->place->device;
+        if (stream == USM_STREAM_PER_THREAD ||
+            usm_alloc_outlast(alloc, USM_READ_WRITE, device, USM_STREAM_ALL, NULL) != USM_OK) {
+            (void)usm_alloc_outlast(alloc, USM_READ_WRITE, device, stream, NULL);
+        }
     }
     free(block);
     usm_live_add(USM_LIVE_EXPORT, -1);

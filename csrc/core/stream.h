@@ -13,6 +13,11 @@
 
 #define USM_STREAM_LEGACY ((void *)1)
 #define USM_STREAM_PER_THREAD ((void *)2)
+/*
+ * All streams of the device together, for what outlives the streams it was lent to: a destroyed stream cannot
+ * be asked for anything. No word of DLPack's; a driver may not have it (USM_VALUE of stream_inspect).
+ */
+#define USM_STREAM_ALL ((void *)3)
 
 /* What a driver says of a stream at this moment. */
 typedef struct usm_stream_facts {

@@ -263,6 +263,9 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
     }
     if (origin.stream != NULL && array->alloc->size > 0) {
         usm_alloc_follows(array->alloc, origin.device, origin.stream);
+        if (origin.stream != USM_STREAM_LEGACY) { /* it may not live until the first use */
+            (void)usm_alloc_order(array->alloc, usmpy_queue_of(array->queue), NULL);
+        }
     }
     if (queue_object != NULL && usmpy_queue_of(queue_object) != usmpy_queue_of(array->queue) &&
         usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {

@@ -94,7 +94,9 @@ def test_a_borrow_without_work_enqueues_nothing(peer, driver, queue, cls):
     before = [driver.calls(name) for name in names]
     with usmpy.borrow(theirs, queue):
         pass
-    assert [driver.calls(name) for name in names] == before
+    # A stream that no table told may be gone by the first use: what is pending there is an event at once.
+    now = int(cls is not cuda_peers.Torch)
+    assert [driver.calls(name) for name in names] == [before[0] + now, *before[1:]]
 
 
 def test_after_the_end_the_array_is_over(peer, queue):

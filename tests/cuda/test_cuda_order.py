@@ -53,14 +53,27 @@ def test_the_host_sees_what_the_producer_wrote(peer, cls):
     assert usmpy.from_dlpack(theirs).asnumpy().tolist() == [7] * N
 
 
-@pytest.mark.parametrize("cls", [cuda_peers.Torch, cuda_peers.Cupy])
-def test_an_import_enqueues_nothing(peer, driver, cls):
-    theirs = peer.array(N, 7, cls=cls, late=LATE)
+def test_an_import_enqueues_nothing(peer, driver):
+    theirs = peer.array(N, 7, cls=cuda_peers.Torch, late=LATE)
     before = counted(driver, (*ENQUEUES, *WAITS))
     x = usmpy.from_dlpack(theirs)
     del x
     assert counted(driver, (*ENQUEUES, *WAITS)) == before
     assert theirs.tensors[-1].deleted == 1
+
+
+def test_an_import_from_a_stream_that_may_not_last_records_what_is_pending(peer, driver, queue):
+    """No table told of the stream, so it may be destroyed before the array is used."""
+    theirs = peer.array(N, 7, cls=cuda_peers.Cupy, late=LATE)
+    names = ("cuEventRecord", "cuStreamWaitEvent", *WAITS)
+    before = [driver.calls(name) for name in names]
+    x = usmpy.from_dlpack(theirs)
+    assert [driver.calls(name) for name in names] == [before[0] + 1, *before[1:]]
+    driver.synchronize(theirs.stream)
+    driver.destroy_stream(theirs.stream)
+    peer.streams.clear()
+    queue.fill(x, 3).wait()
+    assert x.asnumpy().tolist() == [3] * N
 
 
 @pytest.mark.parametrize("cls", [cuda_peers.Torch, cuda_peers.Cupy])

@@ -127,12 +127,13 @@ one_file() {
 export -f one_file
 export logs python
 
-# $1: name of the suite; $2: seconds at most; $3: processes; $4: folder; the rest: arguments of pytest.
+# $1: name of the suite; $2: seconds at most; $3: processes; $4: folders and files; the rest: arguments of pytest.
 run_suite() {
     local name=$1 limit=$2 n=$3 folder=$4 crashed="" base
     shift 4
     rm -f "$logs/$name"-*
-    find "$folder" -maxdepth 1 -name 'test_*.py' -printf '%s %p\n' | sort -rn | cut -d ' ' -f 2 \
+    # shellcheck disable=SC2086
+    find $folder -maxdepth 1 -name 'test_*.py' -printf '%s %p\n' | sort -rn | cut -d ' ' -f 2 \
         | xargs -P "$n" -I '{}' bash -c 'one_file "$@"' _ '{}' "$name" "$limit" "$@"
     grep -hE "^(FAILED|ERROR) " "$logs/$name"-*.log | cut -c1-200 | head -40
     for base in "$logs/$name"-*.code; do
@@ -164,8 +165,9 @@ if wanted cts; then
     USMPY_CUDA_LIBRARY=libcuda.so.1 run_suite cts 200 10 tests/cts \
         -k "cuda${select:+ and ($select)}"
     step "programs on the GPU"
-    USMPY_CUDA_LIBRARY=libcuda.so.1 run_pytest programs 150 8 tests/test_cuda_programs.py tests/test_cuda_kernels.py \
-        tests/test_programs.py tests/portable -k "cuda${select:+ and ($select)}"
+    USMPY_CUDA_LIBRARY=libcuda.so.1 run_suite programs 150 8 \
+        "tests/test_cuda_programs.py tests/test_cuda_kernels.py tests/test_programs.py tests/portable" \
+        -k "cuda${select:+ and ($select)}"
 fi
 if wanted opencl; then
     step "tests/cts on NVIDIA's OpenCL"

@@ -150,8 +150,8 @@ def test_our_array_is_let_go_within_a_capture(capture, device):
 
 def test_an_array_with_pending_work_is_refused_by_name_in_a_capture(capture, device, late):
     x = ready(device, 3.0)
-    event = late[usmpy.Range(N)](x, N, 5.0, 300_000_000)
-    with capture.capturing():
+    with capture.capturing():  # PyTorch waits for the device as it begins one
+        event = late[usmpy.Range(N)](x, N, 5.0, 300_000_000)
         with pytest.raises((BufferError, usmpy.UsmError), match="captur"):
             x.__dlpack__(stream=capture.pointer, max_version=(1, 0))
         assert not event.done

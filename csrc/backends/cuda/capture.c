@@ -26,6 +26,9 @@ static _Atomic(usm_cuda_captured *) dropped;
 bool usm_cuda_is_capturing(CUstream stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (stream == (CUstream)USM_STREAM_ALL) {
+        return false;
+    }
     CUresult code = usm_cuda.cuStreamIsCapturing(stream, &status);
     return code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }

@@ -10,6 +10,10 @@
 
 #include <cuda.h>
 
+#if CUDA_VERSION < 12050
+CUresult cuCtxRecordEvent(CUcontext context, CUevent event); /* of later drivers: only its type is used */
+#endif
+
 /* Functions of libcuda. Optional ones are NULL where the driver is older than they are. */
 typedef struct usm_cuda_api {
 #define USM_CUDA_FUNCTION(required, name) __typeof__(name) *name;

@@ -106,7 +106,12 @@ static CUresult record(usm_cuda_lane *lane)
     }
     code = CUDA_ERROR_INVALID_CONTEXT;
     if (usm_cuda_enter(lane->device, &scope, NULL) == USM_OK) {
-        code = usm_cuda.cuEventRecord(fence->id, lane->stream);
+        code =
+            lane->stream == (CUstream)USM_STREAM_ALL
+                ? usm_cuda.cuCtxRecordEvent(
+                      atomic_load_explicit(&usm_cuda_device_of(lane->device)->context, memory_order_acquire),
+                      fence->id)
+                : usm_cuda.cuEventRecord(fence->id, lane->stream);
         usm_cuda_leave(&scope);
     }
     if (code != CUDA_SUCCESS) {

@@ -40,6 +40,7 @@ static void adopt(usm_queue *queue, usm_cuda_queue *native)
     native->per_thread = queue->foreign == USM_STREAM_PER_THREAD;
     native->thread = pthread_self();
     if (queue->foreign != USM_STREAM_PER_THREAD && queue->foreign != USM_STREAM_LEGACY &&
+        queue->foreign != USM_STREAM_ALL &&
         usm_cuda.cuStreamGetPriority(queue->foreign, &priority) == CUDA_SUCCESS &&
         usm_cuda.cuCtxGetStreamPriorityRange(&least, &greatest) == CUDA_SUCCESS && priority < 0 &&
         greatest < 0) {
@@ -147,6 +148,9 @@ static bool is_known(const usm_event *event, bool host, bool reads_now)
 static CUresult follow_links(const usm_event *event, const usm_cuda_lane *lane)
 {
     CUresult code = CUDA_SUCCESS;
+    if (lane->stream == (CUstream)USM_STREAM_ALL) {
+        return code; /* they are among what is looked at, or end it later (usm_event_arm) */
+    }
     for (size_t i = 0; i < event->n_links && code == CUDA_SUCCESS; i++) {
         const usm_cuda_event *other = (usm_cuda_event *)event->links[i].event;
         if (event->links[i].event->queue->backend != event->queue->backend) {

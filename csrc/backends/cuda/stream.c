@@ -79,6 +79,13 @@ usm_status usm_cuda_stream_inspect(usm_device *device, void *handle, usm_stream_
     if (usm_cuda_forked()) {
         return usm_cuda_after_fork(error);
     }
+    if (handle == USM_STREAM_ALL) {
+        *facts = (usm_stream_facts){.options = {.in_order = true, .priority = USM_PRIORITY_NORMAL}};
+        return usm_cuda.cuCtxRecordEvent != NULL && !usm_cuda_is_lost(device)
+                   ? USM_OK
+                   : usm_error_set(error, USM_VALUE,
+                                   "this driver cannot name all streams of a device at once");
+    }
     usm_status status = usm_cuda_enter(device, &scope, error);
     if (status != USM_OK) {
         return status;

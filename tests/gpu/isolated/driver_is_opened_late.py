@@ -4,7 +4,8 @@ import os
 
 import usmpy
 
-NAME = os.path.basename(os.environ.get("USMPY_CUDA_LIBRARY", "libcuda.so"))
+# Without the version: maps show the file behind the links.
+NAME = os.path.basename(os.environ.get("USMPY_CUDA_LIBRARY", "libcuda.so")).partition(".so")[0] + ".so"
 
 usmpy.zeros(3, device="host").tolist()
 with open("/proc/self/maps", encoding="utf-8") as maps:

@@ -2,8 +2,11 @@
 
 import os
 import sys
+import warnings
 
 import usmpy
+
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of every fork beside threads
 
 device = usmpy.get_devices("cuda")[0]
 x = usmpy.arange(10, device=device)
