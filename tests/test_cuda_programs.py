@@ -1,6 +1,7 @@
 """Programs for CUDA: CUDA C++, PTX, machine code, and what portable programs become there."""
 
 import ctypes
+import locale
 import os
 import struct
 import subprocess
@@ -556,3 +557,9 @@ def test_the_built_in_kernels_are_what_their_sources_make():
     if "is not installed" in done.stderr:
         pytest.skip("libnvrtc of the version that made them is not installed")
     assert done.returncode == 0, done.stderr
+
+
+def test_the_compiler_leaves_the_locale_of_the_thread_alone():
+    before = locale.nl_langinfo(locale.CODESET)
+    build('extern "C" __global__ void own(int *x) { x[0] = 77; }')
+    assert locale.nl_langinfo(locale.CODESET) == before

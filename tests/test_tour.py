@@ -22,7 +22,7 @@ pytestmark = pytest.mark.not_sanitized("it runs a program of its own")
 def run(*arguments):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, ROOT / "docs" / "examples" / "tour.py", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", timeout=120)
 
 
 def reference_blur(pixels, radius=9):

@@ -136,21 +136,33 @@ static usm_device *device_of(usm_device *device, const void *pointer)
 /*
  * Is this memory that the device shows as kDLOneAPI? Level Zero and OpenCL count their devices each by
  * themselves, and CUDA's have that view beside their own, which only we give them: their drivers know whose
- * memory it is.
+ * memory it is, but OpenCL's of SVM.
  */
-static bool shows(usm_device *device, const void *pointer)
+typedef enum answer { NO, UNKNOWN, YES } answer;
+
+static answer shows(usm_device *device, const void *pointer)
 {
     usm_pointer_info info = {.device = NULL};
     usm_registry_lock();
     usm_context *context = device->context;
     usm_registry_unlock();
-    return pointer != NULL && context != NULL && device->backend->memory_query != NULL &&
-           device->backend->memory_query(context, pointer, &info, NULL) == USM_OK && info.device == device;
+    if (pointer == NULL) {
+        return UNKNOWN;
+    }
+    if (context == NULL) { /* nothing of it was ever used */
+        return NO;
+    }
+    if (device->backend->memory_query == NULL ||
+        device->backend->memory_query(context, pointer, &info, NULL) != USM_OK) {
+        return UNKNOWN;
+    }
+    return info.device == device ? YES : info.asked ? NO : UNKNOWN;
 }
 
 usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer)
 {
-    usm_device *first = NULL, *alias = NULL;
+    usm_device *best = NULL;
+    int best_rank = -2;
     for (int i = 0; i < USM_N_BACKENDS; i++) {
         if (slots[i].report.backend == NULL) {
             continue;
@@ -158,18 +170,18 @@ usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer
         const usm_backend_report *report = usm_backend_start(i);
         for (size_t k = 0; k < report->n_devices; k++) {
             const usm_device_info *info = &report->devices[k]->info;
-            if (info->dlpack_type == type && info->dlpack_id == id) {
-                if (type != kDLOneAPI ||
-                    (first != NULL && shows(report->devices[k], pointer) && !shows(first, pointer))) {
-                    return report->devices[k];
-                }
-                first = first == NULL ? report->devices[k] : first;
+            bool named = info->dlpack_type == type && info->dlpack_id == id;
+            if (named && type != kDLOneAPI) {
+                return report->devices[k];
             }
-            if (info->dlpack_oneapi_id == id && type == kDLOneAPI) {
-                if (shows(report->devices[k], pointer)) {
-                    return report->devices[k];
+            if (type == kDLOneAPI && (named || info->dlpack_oneapi_id == id)) {
+                answer answer = shows(report->devices[k], pointer);
+                int rank = answer == YES || named ? (int)answer : -1;
+                if (rank > best_rank) {
+                    best = report->devices[k];
+                    best_rank = rank;
                 }
-                alias = alias == NULL ? report->devices[k] : alias;
+                continue;
             }
             if (id == 0 && type != 0 &&
                 (info->dlpack_shared_type == type || info->dlpack_host_type == type)) {
@@ -177,5 +189,5 @@ usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer
             }
         }
     }
-    return first != NULL ? first : alias;
+    return best;
 }

@@ -165,6 +165,13 @@ typedef struct usm_backend {
      * streams that others could name.
      */
     usm_status (*stream_inspect)(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error);
+    /*
+     * A number that is another one, as far as can be told, once the stream was destroyed: found out without
+     * the driver, which crashes where it is asked about such a stream. `alive`: it was not; then 0 where it
+     * is being captured. 0 as well where there is no stream. Any thread, no lock. NULL exactly where
+     * stream_inspect is.
+     */
+    uint64_t (*stream_print)(usm_device *device, void *stream, bool alive);
 
     /*
      * Takes part in a task that is over in a moment, or waits for it in the driver, which may be faster than

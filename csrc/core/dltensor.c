@@ -15,7 +15,8 @@
 typedef struct versioned_export {
     DLManagedTensorVersioned managed;
     usm_alloc *alloc;
-    void *stream; /* the consumer's; NULL: none, or none that was told */
+    void *stream;   /* the consumer's; NULL: none, or none that was told */
+    uint64_t print; /* of it, while it was there */
     int64_t dims[];
 } versioned_export;
 
@@ -23,10 +24,11 @@ typedef struct legacy_export {
     DLManagedTensor managed;
     usm_alloc *alloc;
     void *stream;
+    uint64_t print;
     int64_t dims[];
 } legacy_export;
 
-static void let_go(usm_alloc *alloc, void *stream, void *block)
+static void let_go(usm_alloc *alloc, void *stream, uint64_t print, void *block)
 {
     if (stream == USM_STREAM_LEGACY &&
         (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
@@ -34,12 +36,13 @@ static void let_go(usm_alloc *alloc, void *stream, void *block)
         (void)usm_alloc_lend(alloc, alloc->place->device, stream, NULL);
     } else if (USM_UNLIKELY(stream != NULL)) {
         /*
-         * The stream may be gone by now, and drivers crash where they are given such a handle: the block is
-         * held until all has ended that is in the device at this moment.
+         * The stream may be gone by now: then the block is held until all has ended that is in the device at
+         * this moment.
          */
         usm_device *device = alloc->place->device;
-        if (stream == USM_STREAM_PER_THREAD ||
-            usm_alloc_outlast(alloc, USM_READ_WRITE, device, USM_STREAM_ALL, NULL) != USM_OK) {
+        bool alive = stream == USM_STREAM_LEGACY || stream == USM_STREAM_PER_THREAD ||
+                     device->backend->stream_print(device, stream, false) == print;
+        if (alive || usm_alloc_outlast(alloc, USM_READ_WRITE, device, USM_STREAM_ALL, NULL) != USM_OK) {
             (void)usm_alloc_outlast(alloc, USM_READ_WRITE, device, stream, NULL);
         }
     }
@@ -51,13 +54,27 @@ static void let_go(usm_alloc *alloc, void *stream, void *block)
 static void delete_versioned(DLManagedTensorVersioned *self)
 {
     versioned_export *export = (versioned_export *)self;
-    let_go(export->alloc, export->stream, export);
+    let_go(export->alloc, export->stream, export->print, export);
 }
 
 static void delete_legacy(DLManagedTensor *self)
 {
     legacy_export *export = (legacy_export *)self;
-    let_go(export->alloc, export->stream, export);
+    let_go(export->alloc, export->stream, export->print, export);
+}
+
+/* In a stream that is being captured nothing runs: the end of the export has nothing to wait for there. */
+static uint64_t print_of(const usm_alloc *alloc, void **stream)
+{
+    usm_device *device = alloc->place->device;
+    if (*stream == NULL || *stream == USM_STREAM_LEGACY || *stream == USM_STREAM_PER_THREAD) {
+        return 0;
+    }
+    uint64_t print = device->backend->stream_print(device, *stream, true);
+    if (print == 0) {
+        *stream = NULL;
+    }
+    return print;
 }
 
 static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice device)
@@ -88,6 +105,7 @@ DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice de
     export->managed.deleter = delete_versioned;
     export->managed.flags = flags;
     export->alloc = view->alloc;
+    export->print = print_of(view->alloc, &stream);
     export->stream = stream;
     fill(&export->managed.dl_tensor, export->dims, view, device);
     return &export->managed;
@@ -102,6 +120,7 @@ DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device, void *
     export->managed.manager_ctx = export;
     export->managed.deleter = delete_legacy;
     export->alloc = view->alloc;
+    export->print = print_of(view->alloc, &stream);
     export->stream = stream;
     fill(&export->managed.dl_tensor, export->dims, view, device);
     return &export->managed;

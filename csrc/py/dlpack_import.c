@@ -533,6 +533,15 @@ static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *
     return result;
 }
 
+/* Two drivers may call a device by the same pair (kDLOneAPI): then that of the memory is meant. */
+static bool is_named(const usmpy_array *array, PyObject *pair)
+{
+    const usm_device_info *info = &usm_device_root(array->alloc->place->device)->info;
+    return PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 &&
+           PyLong_AsLong(PyTuple_GET_ITEM(pair, 0)) == info->dlpack_type &&
+           PyLong_AsLong(PyTuple_GET_ITEM(pair, 1)) == info->dlpack_id;
+}
+
 static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"from_dlpack", 3, 1, 1, 1, {USMPY_x, USMPY_device, USMPY_copy}};
@@ -570,6 +579,9 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
     } else {
         usmpy_array *base = (usmpy_array *)x;
         array = usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
+    }
+    if (array != NULL && queue != NULL && foreign && is_named(array, out[1])) {
+        Py_SETREF(queue, Py_NewRef(array->queue));
     }
     PyObject *result = array == NULL ? NULL : place_result(state, array, queue, copy, x);
     Py_XDECREF(queue);

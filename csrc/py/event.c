@@ -67,8 +67,12 @@ static PyObject *get_status(PyObject *self, void *unused)
 static PyObject *get_done(PyObject *self, void *unused)
 {
     (void)unused;
+    usm_event *event = core(self);
     usmpy_deferred_poll();
-    return PyBool_FromLong(usm_event_ended(core(self)));
+    if (!usm_event_ended(event) && event->queue->backend->queue_settle != NULL) {
+        event->queue->backend->queue_settle(event->queue); /* what the driver knows already */
+    }
+    return PyBool_FromLong(usm_event_ended(event));
 }
 
 /* Times exist once the work has come so far; asking for the end waits for it. */

@@ -86,7 +86,7 @@ FOREIGN = {
     "emmintrin.h": {"host"},
 }
 C_AND_POSIX = re.compile(
-    r"(dlfcn|errno|fcntl|glob|limits|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
+    r"(dlfcn|errno|fcntl|glob|limits|locale|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
     r"|sys/mman|sys/resource|sys/utsname|time|unistd)\.h"
 )
 
@@ -265,6 +265,7 @@ STATE = {
         "opened": "they are",
         "opening": "it is opened once",
     },
+    "backends/cuda/stream.c": {"second_word_is_zero": "how handles of living streams look"},
     "backends/cuda/watcher.c": {
         "thread": "the thread that ends tasks: what wakes it, and queues that it looks after",
         "pause_ns": "how long it sleeps between its looks",

@@ -80,7 +80,10 @@ def test_comments_do_not_end_in_a_line_of_one_word():
     assert badly_wrapped("int a;\n    /* A long line that was\n     * wrapped. */\nint b;\n")
     assert badly_wrapped("/* A long line that was wrapped.\n */\n")
     assert not badly_wrapped("/* One line. */\n/* Two lines, and\n * the second. */\n/*\n * A block.\n */\n")
-    found = {name: badly_wrapped((ROOT / name).read_text()) for name in tracked("*.c", "*.h", "*.inc")}
+    found = {
+        name: badly_wrapped((ROOT / name).read_text(encoding="utf-8"))
+        for name in tracked("*.c", "*.h", "*.inc")
+    }
     assert not {name: comments for name, comments in found.items() if comments}
 
 
@@ -93,7 +96,7 @@ def test_the_tree_mentions_no_path_of_a_machine():
     found = []
     for name in tracked():
         try:
-            text = (ROOT / name).read_text()
+            text = (ROOT / name).read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
         found += [f"{name}: {match[0]}" for match in MACHINE.finditer(text)]
@@ -103,7 +106,7 @@ def test_the_tree_mentions_no_path_of_a_machine():
 def test_text_ends_in_a_newline_and_has_neither_tabs_nor_blanks_at_line_ends():
     wrong = []
     for name in tracked("*.py", "*.pyi", "*.c", "*.h", "*.inc", "*.cl", "*.md", "*.toml"):
-        text = (ROOT / name).read_text()
+        text = (ROOT / name).read_text(encoding="utf-8")
         if text and not text.endswith("\n"):
             wrong.append(f"{name}: no newline at its end")
         if "\r" in text or "\t" in text or re.search(r"[ \t]$", text, re.M):

@@ -153,6 +153,7 @@ const usm_backend usm_cuda_backend = {
     .queue_settle = usm_cuda_queue_settle,
     .event_in_driver = usm_cuda_event_in_driver,
     .stream_inspect = usm_cuda_stream_inspect,
+    .stream_print = usm_cuda_stream_print,
     .event_join = usm_cuda_event_join,
     .event_hurry = usm_cuda_event_hurry,
     .event_is_running = usm_cuda_event_is_running,

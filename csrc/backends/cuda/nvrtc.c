@@ -7,6 +7,7 @@
 #include "../../core/heap.h"
 #include "../../core/library.h"
 
+#include <locale.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,7 +265,10 @@ usm_status usm_cuda_compile(const usm_device *device, const usm_program_source *
         status = nvrtc_failed(error, code, "nvrtcCreateProgram");
         goto done;
     }
+    /* The library leaves its own locale behind on the thread: Python would open text files as ASCII. */
+    locale_t before = uselocale((locale_t)0);
     code = nvrtc.nvrtcCompileProgram(program, n, options);
+    uselocale(before);
     if (code == NVRTC_COMPILATION || code == NVRTC_INVALID_OPTION) {
         const char *name = nvrtc.nvrtcGetErrorString(code);
         *log = read_log(program);

@@ -13,12 +13,33 @@ static bool is_readable(const void *pointer)
     return address % sizeof(void *) == 0 && mincore((void *)(address - address % page), 1, &resident) == 0;
 }
 
+/*
+ * Drivers crash with the handle of a stream that was destroyed. It is the address of a small block of
+ * malloc's, whose second word is 0 while the stream lives, as far as our own streams show, and malloc's own
+ * mark once it was freed and not used again.
+ */
+static _Atomic int second_word_is_zero = -1; /* not known yet */
+
+void usm_cuda_stream_learn(CUstream own)
+{
+    if (atomic_load_explicit(&second_word_is_zero, memory_order_relaxed) != 0 && is_readable(own)) {
+        atomic_store_explicit(&second_word_is_zero, ((const volatile uint64_t *)own)[1] == 0,
+                              memory_order_relaxed);
+    }
+}
+
+static bool looks_alive(CUstream stream)
+{
+    return is_readable(stream) && (atomic_load_explicit(&second_word_is_zero, memory_order_relaxed) != 1 ||
+                                   ((const volatile uint64_t *)stream)[1] == 0);
+}
+
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error)
 {
     CUcontext context = NULL;
     CUresult code = CUDA_ERROR_INVALID_HANDLE;
     *out = NULL;
-    if (is_readable(stream)) { /* a capturing stream must not be asked: it is taken for one of this context */
+    if (looks_alive(stream)) { /* a capturing stream must not be asked: it is taken for one of this context */
         code = usm_cuda_is_capturing(stream) ? usm_cuda.cuCtxGetCurrent(&context)
                                              : usm_cuda.cuStreamGetCtx(stream, &context);
     }
@@ -67,6 +88,25 @@ static uint64_t make_id(const usm_device *device, CUstream stream)
     return usm_cuda.cuStreamGetId != NULL && usm_cuda.cuStreamGetId(stream, &id) == CUDA_SUCCESS
                ? id
                : number_handle(device, stream);
+}
+
+/*
+ * A stream's handle is the address of the driver's own record of it. Its first words are constant while it
+ * lives, and malloc's once it was freed.
+ */
+uint64_t usm_cuda_stream_print(usm_device *device, void *handle, bool alive)
+{
+    usm_cuda_scope scope;
+    bool capturing = false;
+    if (usm_cuda_forked() || usm_cuda_is_lost(device) || !is_readable(handle)) {
+        return 0;
+    }
+    if (alive && usm_cuda_enter(device, &scope, NULL) == USM_OK) {
+        capturing = usm_cuda_is_capturing(handle);
+        usm_cuda_leave(&scope);
+    }
+    const volatile uint64_t *words = handle;
+    return capturing ? 0 : (words[0] ^ words[1]) | 1;
 }
 
 usm_status usm_cuda_stream_inspect(usm_device *device, void *handle, usm_stream_facts *facts,
