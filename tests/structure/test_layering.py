@@ -265,7 +265,6 @@ STATE = {
         "opened": "they are",
         "opening": "it is opened once",
     },
-    "backends/cuda/stream.c": {"second_word_is_zero": "how handles of living streams look"},
     "backends/cuda/watcher.c": {
         "thread": "the thread that ends tasks: what wakes it, and queues that it looks after",
         "pause_ns": "how long it sleeps between its looks",

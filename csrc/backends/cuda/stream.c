@@ -14,24 +14,13 @@ static bool is_readable(const void *pointer)
 }
 
 /*
- * Drivers crash with the handle of a stream that was destroyed. It is the address of a small block of
- * malloc's, whose second word is 0 while the stream lives, as far as our own streams show, and malloc's own
- * mark once it was freed and not used again.
+ * Drivers crash with the handle of a stream that was destroyed. It is the address of a block of malloc's that
+ * begins with another address while the stream lives, and with a word of malloc's own once it was freed. One
+ * that was used again since cannot be told.
  */
-static _Atomic int second_word_is_zero = -1; /* not known yet */
-
-void usm_cuda_stream_learn(CUstream own)
-{
-    if (atomic_load_explicit(&second_word_is_zero, memory_order_relaxed) != 0 && is_readable(own)) {
-        atomic_store_explicit(&second_word_is_zero, ((const volatile uint64_t *)own)[1] == 0,
-                              memory_order_relaxed);
-    }
-}
-
 static bool looks_alive(CUstream stream)
 {
-    return is_readable(stream) && (atomic_load_explicit(&second_word_is_zero, memory_order_relaxed) != 1 ||
-                                   ((const volatile uint64_t *)stream)[1] == 0);
+    return is_readable(stream) && is_readable(*(void *const volatile *)stream);
 }
 
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error)
