@@ -198,7 +198,7 @@ q.wait()
 driver.destroy_stream(stream)
 said = []
 for use in (lambda: usmpy.Queue.from_stream(stream), lambda: x.__dlpack__(stream=stream, max_version=(1, 0)),
-            lambda: usmpy.flip(y).copy().wait(), lambda: device.queue.wait_for(stream)):
+            lambda: device.queue.wait_for(stream)):
     try:
         use()
     except (ValueError, BufferError, usmpy.UsmError) as error:

@@ -265,6 +265,7 @@ STATE = {
         "opened": "they are",
         "opening": "it is opened once",
     },
+    "backends/cuda/stream.c": {"begins_with_address": "how handles of living streams look"},
     "backends/cuda/watcher.c": {
         "thread": "the thread that ends tasks: what wakes it, and queues that it looks after",
         "pause_ns": "how long it sleeps between its looks",

@@ -323,6 +323,8 @@ usm_status usm_cuda_prepare(usm_queue *queue, const usm_command *command, usm_er
 
 /* stream.c: the device whose primary context the stream is of, by name where there is none. */
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error);
+/* stream.c: how handles of living streams look, by one of ours. */
+void usm_cuda_stream_learn(CUstream own);
 
 /* True in the child of a process that had started the backend: the driver does not survive that. */
 bool usm_cuda_forked(void);

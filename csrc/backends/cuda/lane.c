@@ -67,6 +67,9 @@ usm_status usm_cuda_lane_open(usm_queue *queue, usm_cuda_lane *lane, CUstream fo
                                                              : 0;
         code = usm_cuda.cuStreamCreateWithPriority(&lane->stream, CU_STREAM_NON_BLOCKING, priority);
     }
+    if (code == CUDA_SUCCESS && foreign == NULL) {
+        usm_cuda_stream_learn(lane->stream);
+    }
     if (code != CUDA_SUCCESS) {
         lane->stream = NULL;
         return usm_cuda_failed_on(queue->device, error, code, "cuStreamCreateWithPriority");

@@ -78,6 +78,9 @@ static CUresult allocate_device(usm_cuda_device *native, size_t nbytes, CUdevice
         (void)usm_cuda.cuMemPoolTrimTo(native->pool, 0);
         code = usm_cuda.cuMemAllocFromPoolAsync(out, nbytes, native->pool, native->allocations);
     }
+    if (code != CUDA_SUCCESS) { /* the pool keeps what it got on the way */
+        (void)usm_cuda.cuMemPoolTrimTo(native->pool, 0);
+    }
     if (code == CUDA_SUCCESS) {
         code = usm_cuda.cuStreamSynchronize(native->allocations);
     }

@@ -14,13 +14,22 @@ static bool is_readable(const void *pointer)
 }
 
 /*
- * Drivers crash with the handle of a stream that was destroyed. It is the address of a block of malloc's that
- * begins with another address while the stream lives, and with a word of malloc's own once it was freed. One
- * that was used again since cannot be told.
+ * Drivers crash with the handle of a stream that was destroyed. NVIDIA's is the address of a block of
+ * malloc's that begins with another address while the stream lives, as our own streams show, and with a word
+ * of malloc's once it was freed. One that was used again since cannot be told.
  */
+static _Atomic bool begins_with_address;
+
+void usm_cuda_stream_learn(CUstream own)
+{
+    atomic_store_explicit(&begins_with_address, is_readable(own) && is_readable(*(void *const volatile *)own),
+                          memory_order_relaxed);
+}
+
 static bool looks_alive(CUstream stream)
 {
-    return is_readable(stream) && is_readable(*(void *const volatile *)stream);
+    return is_readable(stream) && (!atomic_load_explicit(&begins_with_address, memory_order_relaxed) ||
+                                   is_readable(*(void *const volatile *)stream));
 }
 
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error)
