@@ -411,7 +411,10 @@ static void threads_end_with_their_queue(void)
         gate_open(&held);
         expect_end(a, USM_EVENT_COMPLETE);
         if (round % 2 == 0) {
-            sleep_ms(2); /* both threads are idle by now */
+            usm_error error;
+            /* The gate is this round's alone; and both threads are idle by then. */
+            CHECK_OK(usm_event_wait_end(b, INT64_MAX, NULL, NULL, &error));
+            sleep_ms(2);
             _Atomic int ran = 0;
             usm_event *last = submit_task(queue, task_count, &ran);
             usm_event_release(b);

@@ -96,7 +96,7 @@ uint64_t usm_cuda_stream_print(usm_device *device, void *handle, bool alive)
 {
     usm_cuda_scope scope;
     bool capturing = false;
-    if (usm_cuda_forked() || usm_cuda_is_lost(device) || !is_readable(handle)) {
+    if (usm_cuda_forked() || usm_cuda_is_lost(device) || !looks_alive(handle)) {
         return 0;
     }
     if (alive && usm_cuda_enter(device, &scope, NULL) == USM_OK) {
