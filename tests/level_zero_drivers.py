@@ -62,6 +62,9 @@ def show() -> None:
     if not LOADER:
         ABSENT = "there is no libze_loader.so.1 (Debian's libze1)"
         return
+    if "ZESIM_OPENCL" not in os.environ and level_zero_sim.opencl() is None:
+        ABSENT = "its kernels run through Intel's OpenCL runtime (intel-opencl-rt), which is not installed"
+        return
     try:
         LIBRARY = level_zero_sim.build()
     except level_zero_sim.NotBuilt as error:
