@@ -122,8 +122,7 @@ def test_times_of_a_launch(device, program, in_order):
     for event in (first, second):
         assert event.submit_time_ns <= event.start_time_ns <= event.end_time_ns
     assert first.end_time_ns > first.start_time_ns
-    # CUDA's times are moved to our clock in pieces, each about as exact as a call to the driver is short.
-    assert first.end_time_ns <= second.end_time_ns + 1_000_000
+    assert first.end_time_ns <= second.end_time_ns
 
 
 # Index spaces.

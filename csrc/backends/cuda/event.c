@@ -107,7 +107,12 @@ static void read_times(usm_cuda_event *event)
                 usm_cuda.elapsed_time(&until_start, native->base, event->start) == CUDA_SUCCESS &&
                 usm_cuda.elapsed_time(&length, event->start, event->end) == CUDA_SUCCESS;
     base->start_ns = told ? native->base_ns + (int64_t)((double)until_start * 1e6) : usm_clock_ns();
-    if (base->start_ns < base->submit_ns) { /* the clocks agree to some microseconds */
+    if (base->start_ns < base->submit_ns) {
+        /*
+         * Nothing begins before it was submitted: the base was taken for earlier than it was. It is set right
+         * for the tasks behind this one too, so that their times keep their order.
+         */
+        native->base_ns += base->submit_ns - base->start_ns;
         base->start_ns = base->submit_ns;
     }
     base->end_ns = base->start_ns + (told ? (int64_t)((double)length * 1e6) : 0);
