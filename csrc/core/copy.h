@@ -35,9 +35,6 @@ usm_status usm_copy_submit(usm_queue *queue, const usm_view *dst, const usm_view
 usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *value,
                            USM_GIVES usm_event **out, usm_error *error);
 
-/* Commands of this place may use the memory as it is (docs/design.md, "Memory"). */
-bool usm_place_reaches(const usm_place *place, const usm_alloc *alloc);
-
 /* Room for the largest plan, on the stack. */
 typedef struct usm_plan {
     usm_strided strided;

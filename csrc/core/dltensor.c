@@ -37,14 +37,12 @@ static void let_go(usm_alloc *alloc, void *stream, uint64_t print, void *block)
     } else if (USM_UNLIKELY(stream != NULL)) {
         /*
          * The stream may be gone by now: then the block is held until all has ended that is in the device at
-         * this moment.
+         * this moment, where the driver can tell that.
          */
         usm_device *device = alloc->place->device;
         bool alive = stream == USM_STREAM_LEGACY || stream == USM_STREAM_PER_THREAD ||
                      device->backend->stream_print(device, stream, false) == print;
-        if (alive || usm_alloc_outlast(alloc, USM_READ_WRITE, device, USM_STREAM_ALL, NULL) != USM_OK) {
-            (void)usm_alloc_outlast(alloc, USM_READ_WRITE, device, stream, NULL);
-        }
+        (void)usm_alloc_outlast(alloc, USM_READ_WRITE, device, alive ? stream : USM_STREAM_ALL, NULL);
     }
     free(block);
     usm_live_add(USM_LIVE_EXPORT, -1);
