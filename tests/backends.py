@@ -28,6 +28,7 @@ class Backend:
     tags: frozenset[str] = frozenset()
     unsupported: dict[str, str] = dataclasses.field(default_factory=dict)
     xfail: dict[str, str] = dataclasses.field(default_factory=dict)
+    files: frozenset[str] | None = None  # of tests/cts, without ending; None: every test that has a backend
 
 
 def host() -> usmpy.Device:
@@ -61,11 +62,26 @@ def cuda(index: int) -> Callable[[], usmpy.Device]:
     return find
 
 
-def level_zero() -> usmpy.Device:
-    try:
-        return usmpy.get_devices("level_zero")[0]
-    except IndexError:
-        raise Absent(f"no Level Zero device: {level_zero_drivers.ABSENT or 'see usmpy.diagnose()'}") from None
+def level_zero(index: int) -> Callable[[], usmpy.Device]:
+    def find() -> usmpy.Device:
+        devices = usmpy.get_devices("level_zero")
+        if len(devices) <= index:
+            raise Absent(f"no Level Zero device: {level_zero_drivers.ABSENT or 'see usmpy.diagnose()'}")
+        return devices[index]
+
+    return find
+
+
+def level_zero_part() -> usmpy.Device:
+    """The second tile of the first card."""
+    card = level_zero(0)()
+    units = card.max_compute_units // 2
+    parts = card.create_sub_devices(units) if level_zero_drivers.LIBRARY is not None else []
+    if len(parts) != 2:
+        raise Absent(
+            "the driver is not ours, whose cards have two tiles (ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE)"
+        )
+    return parts[1]
 
 
 # Tags: "host-accessible": the host reads all memory of the device; "host-task": host tasks run; "system-usm":
@@ -123,12 +139,43 @@ LEVEL_ZERO = {
     "test_array.py::test_to_device_in_a_stream_is_behind_what_is_in_it": READS,
 }
 
+# Where it matters which device of a driver it is. The other files test what is the same code for all of them
+# (types, indexing, shapes, values, arguments), and the whole suite three times would be a minute more.
+# USMPY_TEST_ALL_FILES=1 runs all.
+PLACEMENT = frozenset(
+    {
+        "test_context",
+        "test_copy",
+        "test_device",
+        "test_dlpack_export",
+        "test_exchange_table",
+        "test_host_task",
+        "test_launch",
+        "test_launch_lifetime",
+        "test_launch_order",
+        "test_memory",
+        "test_order",
+        "test_placement",
+        "test_queue",
+    }
+)
+if os.environ.get("USMPY_TEST_ALL_FILES"):
+    PLACEMENT = None
+
 BACKENDS = [
     Backend("host", host, EVERY_PROCESSOR | {"system-usm"}),
     Backend("host-part", host_part, EVERY_PROCESSOR | {"system-usm", "sub-device"}),
     Backend("opencl-intel", opencl("Intel"), EVERY_PROCESSOR | {"system-usm"}),
     Backend("opencl-pocl", opencl("pthread"), EVERY_PROCESSOR),
-    Backend("level-zero-sim", level_zero, frozenset({"host-task"}), LEVEL_ZERO),
+    Backend("level-zero-sim", level_zero(0), frozenset({"host-task"}), LEVEL_ZERO),
+    Backend(
+        "level-zero-sim-part",
+        level_zero_part,
+        frozenset({"host-task", "sub-device"}),
+        LEVEL_ZERO,
+        files=PLACEMENT,
+    ),
+    Backend("level-zero-sim-second", level_zero(1), frozenset({"host-task"}), LEVEL_ZERO, files=PLACEMENT),
     Backend(CUDA_NAME, cuda(0), frozenset({"host-task"}), CUDA),
 ]
 if os.environ.get("USMPY_TEST_COARSE_SVM"):

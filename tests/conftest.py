@@ -43,8 +43,10 @@ def pytest_configure(config):
 
 def pytest_generate_tests(metafunc):
     if "backend" in metafunc.fixturenames:
+        file = metafunc.module.__name__.rpartition(".")[2]
+        chosen = [backend for backend in BACKENDS if backend.files is None or file in backend.files]
         metafunc.parametrize(
-            "backend", BACKENDS, ids=lambda backend: backend.name, indirect=True, scope="session"
+            "backend", chosen, ids=lambda backend: backend.name, indirect=True, scope="session"
         )
 
 

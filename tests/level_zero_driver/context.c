@@ -22,8 +22,8 @@ ze_result_t sim_context_lost(ze_context_handle_t context)
 
 static ze_result_t create(uint32_t n, const ze_device_handle_t *devices, ze_context_handle_t *out)
 {
-    ze_device_handle_t all;
-    uint32_t n_all = sim_devices(&all);
+    ze_device_handle_t *all;
+    uint32_t n_all = sim_shown(&all);
     ze_context_handle_t context = calloc(1, sizeof(*context));
     ze_device_handle_t *list = calloc((n > 0 ? n : n_all) + 1, sizeof(ze_device_handle_t));
     if (context == NULL || list == NULL) {
@@ -34,7 +34,7 @@ static ze_result_t create(uint32_t n, const ze_device_handle_t *devices, ze_cont
     context->devices = list;
     context->n_devices = n > 0 ? n : n_all;
     for (uint32_t i = 0; i < context->n_devices; i++)
-        list[i] = n > 0 ? devices[i] : &all[i];
+        list[i] = n > 0 ? devices[i] : all[i];
     sim_born(SIM_CONTEXT);
     *out = context;
     return ZE_RESULT_SUCCESS;

@@ -2,7 +2,6 @@
 #include "driver.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,30 +9,6 @@
 #define VERSION 0x01000000 /* of the driver */
 
 struct _ze_driver_handle_t sim_driver;
-
-static struct _ze_device_handle_t *roots;
-static uint32_t n_roots;
-
-void sim_devices_setup(const sim_setup *setup)
-{
-    roots = calloc(setup->devices + 1, sizeof(*roots));
-    n_roots = roots == NULL ? 0 : setup->devices;
-    for (uint32_t i = 0; i < n_roots; i++) {
-        roots[i].index = i;
-        roots[i].root = &roots[i];
-        roots[i].parts = calloc(setup->sub_devices + 1, sizeof(*roots));
-        roots[i].n_parts = roots[i].parts == NULL ? 0 : setup->sub_devices;
-        for (uint32_t k = 0; k < roots[i].n_parts; k++)
-            roots[i].parts[k] = (struct _ze_device_handle_t){.index = k, .root = &roots[i]};
-    }
-}
-
-uint32_t sim_devices(ze_device_handle_t *out)
-{
-    sim_settings();
-    *out = roots;
-    return n_roots;
-}
 
 bool sim_peers(ze_device_handle_t a, ze_device_handle_t b)
 {
@@ -187,12 +162,10 @@ ze_result_t ZE_APICALL zeDeviceGet(ze_driver_handle_t driver, uint32_t *count, z
 {
     (void)driver;
     SIM_ENTER(zeDeviceGet);
-    const sim_setup *setup = sim_settings();
-    bool flat = (setup->flat || setup->combined) && setup->sub_devices > 0;
-    uint32_t each = flat ? setup->sub_devices : 1;
-    if (counted(count, n_roots * each, devices))
-        for (uint32_t i = 0; i < *count; i++)
-            devices[i] = flat ? &roots[i / each].parts[i % each] : &roots[i];
+    ze_device_handle_t *shown;
+    uint32_t n = sim_shown(&shown);
+    if (counted(count, n, devices))
+        memcpy(devices, shown, *count * sizeof(*devices));
     return ZE_RESULT_SUCCESS;
 }
 
@@ -209,7 +182,7 @@ ze_result_t ZE_APICALL zeDeviceGetSubDevices(ze_device_handle_t device, uint32_t
 ze_result_t ZE_APICALL zeDeviceGetRootDevice(ze_device_handle_t device, ze_device_handle_t *root)
 {
     SIM_ENTER(zeDeviceGetRootDevice);
-    *root = sim_is_part(device) && !sim_settings()->flat ? device->root : NULL;
+    *root = sim_is_sub_device(device) ? device->root : NULL;
     return ZE_RESULT_SUCCESS;
 }
 
@@ -242,7 +215,7 @@ ze_result_t ZE_APICALL zeDeviceGetProperties(ze_device_handle_t device, ze_devic
         .timestampValidBits = 64,
         .kernelTimestampValidBits = setup->timestamp_bits,
     };
-    if (part && !setup->flat)
+    if (sim_is_sub_device(device))
         properties->flags |= ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE;
     if (setup->type == ZE_DEVICE_TYPE_CPU)
         properties->flags |= ZE_DEVICE_PROPERTY_FLAG_INTEGRATED;
@@ -319,11 +292,13 @@ ze_result_t ZE_APICALL zeDeviceGetMemoryProperties(ze_device_handle_t device, ui
     SIM_ENTER(zeDeviceGetMemoryProperties);
     if (counted(count, 1, properties)) {
         const sim_setup *setup = sim_settings();
-        uint32_t shares = sim_is_part(device) ? device->root->n_parts : 1;
         properties->flags = 0;
         properties->maxClockRate = 1600;
         properties->maxBusWidth = 64;
-        properties->totalSize = setup->memory_bytes / shares;
+        uint64_t tile = setup->memory_bytes / (setup->sub_devices > 0 ? setup->sub_devices : 1);
+        bool whole = !sim_is_part(device) && device->n_parts == 0;
+        properties->totalSize =
+            whole ? setup->memory_bytes : tile * (sim_is_part(device) ? 1 : device->n_parts);
         memset(properties->name, 0, sizeof(properties->name));
         memcpy(properties->name, "software", 8);
     }
@@ -427,10 +402,10 @@ ze_result_t ZE_APICALL zeDevicePciGetPropertiesExt(ze_device_handle_t device,
 SIM_EXPORT int zesimLose(uint32_t device, uint32_t code);
 int zesimLose(uint32_t device, uint32_t code)
 {
-    sim_settings();
-    if (device >= n_roots)
+    ze_device_handle_t cards;
+    if (device >= sim_cards(&cards))
         return -1;
-    atomic_store(&roots[device].lost, code);
+    atomic_store(&cards[device].lost, code);
     sim_tell();
     return 0;
 }

@@ -90,7 +90,7 @@ struct _ze_driver_handle_t {
 };
 
 struct _ze_device_handle_t {
-    uint32_t index; /* of root devices; of parts within theirs */
+    uint32_t index; /* of cards; of tiles within theirs */
     ze_device_handle_t root, parts;
     uint32_t n_parts;
     _Atomic uint32_t lost; /* of root devices: the code that all work on it ends in */
@@ -99,9 +99,14 @@ struct _ze_device_handle_t {
 
 extern struct _ze_driver_handle_t sim_driver;
 
-/* Called by sim_settings(), once. */
+/* hierarchy.c. Called by sim_settings(), once. */
 void sim_devices_setup(const sim_setup *setup);
-uint32_t sim_devices(ze_device_handle_t *roots);
+/* All cards, an array of them, also those that a mask hides; how many. */
+uint32_t sim_cards(ze_device_handle_t *cards);
+/* What zeDeviceGet() lists; how many. */
+uint32_t sim_shown(ze_device_handle_t **devices);
+/* Does the driver say that it is a part of another device? */
+bool sim_is_sub_device(ze_device_handle_t device);
 static inline ze_result_t sim_lost(ze_device_handle_t device)
 {
     return (ze_result_t)atomic_load(&device->root->lost);

@@ -1,0 +1,60 @@
+"""Programs in Python, each in a process of its own in front of software Level Zero devices of its own."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import level_zero_drivers
+import pytest
+
+TREE = pathlib.Path(__file__).resolve().parents[1]
+
+needs_driver = [
+    pytest.mark.skipif(level_zero_drivers.LIBRARY is None, reason=level_zero_drivers.ABSENT or "built"),
+    pytest.mark.not_sanitized("it starts interpreters"),
+]
+
+# What a program begins with: `calls`, `made` and `live` are the driver's counters, `broken` what it says of
+# rules that were not kept.
+HEAD = """
+import ctypes, os
+import usmpy
+_driver = ctypes.CDLL(os.environ["ZE_ENABLE_ALT_DRIVERS"].split(",")[0])
+for _name in ("zesimCalls", "zesimMade", "zesimLive"):
+    getattr(_driver, _name).restype = ctypes.c_int64
+def calls(function): return _driver.zesimCalls(function.encode())
+def made(kind): return _driver.zesimMade(kind.encode())
+def live(kind): return _driver.zesimLive(kind.encode())
+def broken():
+    text = ctypes.create_string_buffer(4096)
+    return text.value.decode() if _driver.zesimMisuse(text, 4096) else ""
+"""
+
+
+def environment(**variables: str | None) -> dict[str, str]:
+    """This process's, with the variables; None takes one away."""
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TREE), os.environ.get("PYTHONPATH", "")])}
+    for name in ("USMPY_DEVICE", "ONEAPI_DEVICE_SELECTOR", "ZE_AFFINITY_MASK", "ZE_FLAT_DEVICE_HIERARCHY"):
+        own.pop(name, None)
+    own.update({name: value for name, value in variables.items() if value is not None})
+    for name in (name for name, value in variables.items() if value is None):
+        own.pop(name, None)
+    return own
+
+
+def run(program: str, **variables: str | None) -> str:
+    """What the program printed; it must end well, and have kept the rules of Level Zero."""
+    text = HEAD + textwrap.dedent(program) + "\nassert not broken(), broken()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
