@@ -131,6 +131,13 @@ typedef struct usm_backend {
     usm_status (*queue_prepare)(usm_queue *queue, const usm_command *command, usm_error *error);
 
     /*
+     * Asked of queues that are foreign, before anything is recorded: can work that waits for these events be
+     * taken from this thread? What is refused here leaves no trace for later work to wait for. The queue and
+     * hazard locks are held. NULL: always.
+     */
+    usm_status (*queue_admit)(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error);
+
+    /*
      * Runs a command at once if that is cheaper than handing it over: true when it is done, with the times
      * filled if the queue is profiling. The queue and hazard locks are held, nothing has to be waited for: it
      * must end within tens of microseconds, must not run foreign code, and cannot fail. Never true for a

@@ -369,6 +369,9 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
     pthread_mutex_lock(&queue->lock);
     usm_hazard_lock(mask);
     usm_status status = collect(queue, submission, &waits, &cause, error);
+    if (USM_UNLIKELY(queue->foreign != NULL) && status == USM_OK && queue->backend->queue_admit != NULL) {
+        status = queue->backend->queue_admit(queue, waits.items, waits.n, error);
+    }
     bool now = status == USM_OK && waits.n == 0 && cause == NULL;
     if (now && out == NULL && run_now(queue, submission, &start_ns, &end_ns)) {
         outcome = DONE;

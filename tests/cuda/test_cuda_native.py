@@ -100,10 +100,13 @@ def test_the_default_stream_of_a_thread_takes_work_from_that_thread_alone(device
     thread.join()
     assert "another thread" in said[0]
     gate = threading.Event()
-    waiting = usmpy.Queue(device).host_task(gate.wait)
-    with pytest.raises(ValueError, match="per-thread default stream"):
-        queue.barrier(depends=[waiting])
-    gate.set()
+    waiting = usmpy.Queue(device).host_task(gate.wait, 60)
+    try:
+        with pytest.raises(ValueError, match="per-thread default stream"):
+            queue.barrier(depends=[waiting])
+        assert x.tolist() == [3] * N, "what was refused is not in the way"
+    finally:
+        gate.set()
     waiting.wait()
     assert x.tolist() == [3] * N
 

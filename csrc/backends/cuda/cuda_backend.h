@@ -350,6 +350,7 @@ usm_memory_connection usm_cuda_memory_connection(const usm_place *a, const usm_p
 usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error);
 void usm_cuda_queue_destroy(usm_queue *queue);
 bool usm_cuda_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
+usm_status usm_cuda_queue_admit(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error);
 usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                  usm_error *error);
 void usm_cuda_queue_settle(usm_queue *queue);

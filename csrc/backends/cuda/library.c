@@ -148,6 +148,7 @@ const usm_backend usm_cuda_backend = {
     .queue_create = usm_cuda_queue_create,
     .queue_destroy = usm_cuda_queue_destroy,
     .queue_prepare = usm_cuda_prepare,
+    .queue_admit = usm_cuda_queue_admit,
     .queue_run_now = usm_cuda_queue_run_now,
     .queue_submit = usm_cuda_queue_submit,
     .queue_settle = usm_cuda_queue_settle,

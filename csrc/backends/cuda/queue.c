@@ -410,16 +410,21 @@ static usm_status submit_to_host(usm_cuda_event *event, const usm_command *comma
     return status;
 }
 
+static usm_status waits_for_host(usm_error *error)
+{
+    return usm_error_set(
+        error, USM_VALUE,
+        "the work waits for the host, and the per-thread default stream takes work from its own thread "
+        "alone: wait for it first, or use another queue");
+}
+
 /* For an enqueue that comes later. */
 static usm_status submit_late(usm_cuda_event *event, const usm_command *command, usm_error *error)
 {
     bool enough = true;
     event->command = *command;
     if (usm_cuda_queue_of(event->event.queue)->per_thread) {
-        return usm_error_set(
-            error, USM_VALUE,
-            "the work waits for the host, and the per-thread default stream takes work from its own "
-            "thread alone: wait for it first, or use another queue");
+        return waits_for_host(error);
     }
     if (command->kind == USM_COMMAND_STRIDED) {
         event->strided = usm_strided_clone(command->as.strided);
@@ -466,18 +471,32 @@ static usm_status submit(usm_cuda_event *event, const usm_command *command, usm_
     return known ? enqueue_now(event, command, staged, error) : submit_late(event, command, error);
 }
 
-/*
- * The stream is known to others: it may be captured, and the default stream of a thread is
- * that thread's own.
- */
-static usm_status submit_shared(usm_cuda_event *event, const usm_command *command, usm_error *error)
+/* The default stream of a thread is that thread's own: nobody else can enqueue there, now or later. */
+usm_status usm_cuda_queue_admit(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error)
 {
-    usm_cuda_queue *native = usm_cuda_queue_of(event->event.queue);
-    if (native->per_thread && !pthread_equal(native->thread, pthread_self())) {
+    const usm_cuda_queue *native = usm_cuda_queue_of(queue);
+    if (!native->per_thread) {
+        return USM_OK;
+    }
+    if (!pthread_equal(native->thread, pthread_self())) {
         return usm_error_set(
             error, USM_VALUE,
             "this queue is the default stream of another thread, which alone can enqueue there");
     }
+    for (size_t i = 0; i < n_waits; i++) {
+        const usm_event *event = waits[i].event;
+        bool known = event->queue->backend == queue->backend && number_of(event) != 0;
+        if (!known && !usm_event_ended(event)) {
+            return waits_for_host(error);
+        }
+    }
+    return USM_OK;
+}
+
+/* The stream is known to others: it may be captured. */
+static usm_status submit_shared(usm_cuda_event *event, const usm_command *command, usm_error *error)
+{
+    usm_cuda_queue *native = usm_cuda_queue_of(event->event.queue);
     return usm_cuda_is_capturing(native->lanes[0].stream)
                ? usm_cuda_capture(event, &native->lanes[0], command, error)
                : submit(event, command, error);
