@@ -58,6 +58,9 @@ typedef struct usm_native_facts {
 typedef struct usm_backend {
     const char *name; /* of filter strings and messages; static */
 
+    /* In which form it takes the built-in kernels (builtin.c): source, SPIR-V, PTX, or the host's own. */
+    usm_language builtin_language;
+
     /* Bytes of an event of this backend; its first member is usm_event. The core allocates and zeroes it. */
     size_t event_size;
 

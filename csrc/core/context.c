@@ -1,6 +1,7 @@
 #include "context.h"
 
 #include "backend.h"
+#include "builtin.h"
 #include "heap.h"
 #include "live.h"
 #include "pool.h"
@@ -168,6 +169,7 @@ static void free_place(usm_place *place)
         usm_pool_destroy(place->pools[kind], place, kind);
     }
     usm_streams_free(place);
+    usm_builtins_free(place);
     free(place);
 }
 

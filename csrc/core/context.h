@@ -13,6 +13,9 @@ typedef enum usm_kind { USM_DEVICE, USM_SHARED, USM_HOST, USM_KINDS } usm_kind;
 
 const char *usm_kind_name(usm_kind kind);
 
+typedef struct usm_builtin_kernel usm_builtin_kernel;
+#define USM_BUILTIN_BUCKETS 16
+
 /* What belongs to one (context, device) pair. Entries are only added while the context lives. */
 typedef struct usm_place {
     struct usm_place *next;
@@ -21,6 +24,7 @@ typedef struct usm_place {
     struct usm_queue *queue; /* the cached queue, without a count; NULL until made (registry lock) */
     struct usm_pool *pools[USM_KINDS];
     struct usm_stream *streams; /* of other libraries, newest first (leaf stripe of the place) */
+    _Atomic(usm_builtin_kernel *) builtins[USM_BUILTIN_BUCKETS]; /* builtin.c; entries are only added */
 } usm_place;
 
 typedef struct usm_context {

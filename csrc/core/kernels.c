@@ -212,6 +212,11 @@ void usm_kernel_plan_launch(const usm_kernel_plan *plan, int64_t index, const us
     share(n, transposes, device, &launch->range);
 }
 
+void usm_kernel_range_over(const int64_t n[3], const usm_kernel_device *device, usm_kernel_range *range)
+{
+    share(n, false, device, range);
+}
+
 void usm_kernel_range_of(int64_t n, const usm_kernel_device *device, usm_kernel_range *range)
 {
     const int64_t along[3] = {n, 1, 1};

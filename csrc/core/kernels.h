@@ -78,6 +78,9 @@ typedef struct usm_kernel_launch {
 void usm_kernel_plan_launch(const usm_kernel_plan *plan, int64_t index, const usm_kernel_device *device,
                             usm_kernel_launch *launch);
 
+/* For n[i] elements along dimension i, each above 0. */
+void usm_kernel_range_over(const int64_t n[3], const usm_kernel_device *device, usm_kernel_range *range);
+
 /* For n elements along one axis: fills and sequences. n is above 0. */
 void usm_kernel_range_of(int64_t n, const usm_kernel_device *device, usm_kernel_range *range);
 

@@ -33,6 +33,7 @@ typedef struct usm_launch {
     usm_range range;
     size_t n_arguments;
     const usm_argument *arguments;
+    size_t cost; /* of a built-in kernel, bytes that it moves; 0: a user's, of which nothing is known */
 } usm_launch;
 
 /* One block with all values, and a count of the kernel; NULL when memory ran out. */

@@ -111,8 +111,8 @@ void usm_program_keep(usm_program *program, const char *key)
     }
 }
 
-usm_status usm_program_create(usm_place *place, const usm_program_source *source, usm_program **out,
-                              char **log, usm_error *error)
+static usm_status create(usm_place *place, const usm_program_source *source, bool own, usm_program **out,
+                         char **log, usm_error *error)
 {
     const usm_backend *backend = place->context->backend;
     *log = NULL;
@@ -134,6 +134,7 @@ usm_status usm_program_create(usm_place *place, const usm_program_source *source
     program->backend = backend;
     program->context = usm_context_retain(place->context);
     program->place = place;
+    program->own = own;
     usm_live_add(USM_LIVE_PROGRAM, 1);
     usm_status status = USM_OK;
     if (source->signatures != NULL) {
@@ -152,8 +153,24 @@ usm_status usm_program_create(usm_place *place, const usm_program_source *source
         usm_context_release(place->context);
         return status;
     }
+    if (own) {
+        usm_live_add(USM_LIVE_PROGRAM, -1);
+        usm_context_release(place->context);
+    }
     *out = program;
     return USM_OK;
+}
+
+usm_status usm_program_create(usm_place *place, const usm_program_source *source, usm_program **out,
+                              char **log, usm_error *error)
+{
+    return create(place, source, false, out, log, error);
+}
+
+usm_status usm_program_create_own(usm_place *place, const usm_program_source *source, usm_program **out,
+                                  char **log, usm_error *error)
+{
+    return create(place, source, true, out, log, error);
 }
 
 usm_program *usm_program_retain(usm_program *program)
@@ -168,6 +185,10 @@ void usm_program_release(usm_program *program)
         return;
     }
     usm_context *context = program->context;
+    if (program->own) {
+        destroy(program);
+        return;
+    }
     usm_live_add(USM_LIVE_PROGRAM, -1);
     usm_program *gone = program->key != NULL ? retire(program) : program;
     if (gone != NULL) {
@@ -206,7 +227,7 @@ usm_status usm_kernel_create(usm_program *program, const char *name, usm_kernel 
         usm_program_release(program);
         return status;
     }
-    usm_live_add(USM_LIVE_KERNEL, 1);
+    usm_live_add(USM_LIVE_KERNEL, program->own ? 0 : 1);
     *out = kernel;
     return USM_OK;
 }
@@ -226,7 +247,7 @@ void usm_kernel_release(usm_kernel *kernel)
     program->backend->kernel_destroy(kernel);
     free(kernel->parameters);
     free(kernel);
-    usm_live_add(USM_LIVE_KERNEL, -1);
+    usm_live_add(USM_LIVE_KERNEL, program->own ? 0 : -1);
     usm_program_release(program);
 }
 

@@ -16,6 +16,7 @@ typedef enum usm_language {
     USM_LANGUAGE_NATIVE,  /* the driver's own binary: what program_binary gives */
     USM_LANGUAGE_LIBRARY, /* host: the path of a shared object that exports usmpy_kernels (host/entry.h) */
     USM_LANGUAGE_POINTER, /* host: data is a usm_pointer_source */
+    USM_LANGUAGE_BUILTIN, /* host: the built-in kernels, which are in the extension; no data */
 } usm_language;
 
 typedef struct usm_program_source {
@@ -41,6 +42,7 @@ typedef struct usm_program {
     /* Registry lock, with a key: the context's list, and whether this is there without any count. */
     struct usm_program *next_kept;
     bool idle;
+    bool own; /* the library's own: no longer than the context, of which it holds no count */
 } usm_program;
 
 typedef enum usm_parameter_kind {
@@ -96,6 +98,9 @@ typedef struct usm_kernel {
  */
 usm_status usm_program_create(usm_place *place, const usm_program_source *source, USM_GIVES usm_program **out,
                               USM_GIVES char **log, usm_error *error);
+/* The same for built-in kernels, which go before their context does. They are not counted as live. */
+usm_status usm_program_create_own(usm_place *place, const usm_program_source *source,
+                                  USM_GIVES usm_program **out, USM_GIVES char **log, usm_error *error);
 /*
  * From now on usm_program_find finds it, by the hash of all that it depends on, while it lives, and as one of
  * the few that a context keeps behind their last count. Once a program, by who made it; no lock.

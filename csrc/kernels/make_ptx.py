@@ -27,6 +27,7 @@ OPTIONS = [
     "--disable-warnings",
 ]
 FOLDER = Path(__file__).resolve().parent / "ptx"
+MODULES = ("strided", "fill", "sequence", "take", "triangle")
 
 PRELUDE = """
 typedef unsigned char uchar;
@@ -166,7 +167,7 @@ def element(nvrtc, dst, src):
 
 def make(nvrtc):
     """{name of the file: text}"""
-    files = {name: compile(nvrtc, without_spaces(name)) for name in ("strided", "fill", "sequence")}
+    files = {name: compile(nvrtc, without_spaces(name)) for name in MODULES}
     axes = "\n".join(embed.expand(embed.FOLDER / "axes.h", set())) + "\n"
     head, walk = split_head(compile(nvrtc, re.sub(r"\bglobal\b ?", "", axes) + WALK, "-rdc=true"))
     files["head"] = head

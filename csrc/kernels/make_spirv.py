@@ -30,6 +30,8 @@ MODULES = {
     "fill": ("fill", []),
     "sequence": ("sequence", []),
     "sequence_fp64": ("sequence", ["-DUSM_HAS_FP64"]),
+    "take": ("take", []),
+    "triangle": ("triangle", []),
 }
 
 # In the order of usm_dtype (csrc/core/dtype.h): the kind of number that each is read as.

@@ -7,7 +7,8 @@
 #ifndef USM_KERNELS_RANGE_H
 #define USM_KERNELS_RANGE_H
 
-#ifdef USM_SERIAL
+#ifdef USM_FROM /* the host shares out the range itself */
+#elif defined(USM_SERIAL)
 #define USM_PIECE(n, dimension) \
     (((n) + (long)get_global_size(dimension) - 1) / (long)get_global_size(dimension))
 #define USM_FROM(n, dimension) ((long)get_global_id(dimension) * USM_PIECE(n, dimension))

@@ -471,7 +471,7 @@ static PyObject *submit(usmpy_state *state, usmpy_kernel *self, const usm_range 
         (self->owner != NULL && usmpy_keep_object(&keeps, self->owner) < 0)) {
         return NULL;
     }
-    const usm_launch launch = {kernel, range, (size_t)n, pending->arguments};
+    const usm_launch launch = {kernel, range, (size_t)n, pending->arguments, 0};
     usm_command command;
     command.kind = USM_COMMAND_LAUNCH;
     command.as.launch = &launch;

@@ -276,6 +276,7 @@ STATE = {
         "faults": "which call is to fail, in builds for tests",
         "again.0": "memory was refused in this thread: the second try is too",
     },
+    "backends/host/builtin.c": {"part": "of each thread: what it does of a kernel"},
     "backends/host/device.c": {
         "processors": "those that the process may use, found once",
     },

@@ -133,6 +133,7 @@ static const char *const environment[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_O
 
 const usm_backend usm_cuda_backend = {
     .name = "cuda",
+    .builtin_language = USM_LANGUAGE_PTX,
     .event_size = sizeof(usm_cuda_event),
     .environment = environment,
     .start = usm_cuda_start,

@@ -129,11 +129,12 @@ size_t usm_host_command_cost(const usm_command *command)
         }
         case USM_COMMAND_SEQUENCE:
             return 8 * (size_t)command->as.sequence.count;
+        case USM_COMMAND_LAUNCH:
+            return command->as.launch->cost;
         case USM_COMMAND_BARRIER:
         case USM_COMMAND_MARKER:
         case USM_COMMAND_PREFETCH:
         case USM_COMMAND_HOST:
-        case USM_COMMAND_LAUNCH:
             break;
     }
     return 0;

@@ -58,6 +58,7 @@ usm_status usm_host_program_build(usm_program *base, const usm_program_source *s
 void usm_host_program_destroy(usm_program *base);
 usm_status usm_host_kernel_create(usm_kernel *kernel, const char *name, usm_error *error);
 void usm_host_kernel_destroy(usm_kernel *kernel);
+extern const struct usmpy_kernels usm_host_builtins; /* builtin.c */
 /* Runs it with up to `width` threads, the caller among them. */
 usm_status usm_host_launch(const usm_launch *launch, unsigned width, usm_error *error);
 

@@ -11,6 +11,7 @@ static void host_fork(usm_fork_phase phase)
 extern const usm_backend usm_host_backend;
 const usm_backend usm_host_backend = {
     .name = "host",
+    .builtin_language = USM_LANGUAGE_BUILTIN,
     .event_size = sizeof(usm_host_task),
     .environment = environment,
     .start = usm_host_start,

@@ -55,6 +55,11 @@ usm_status usm_host_program_build(usm_program *base, const usm_program_source *s
         case USM_LANGUAGE_LIBRARY:
             status = open_library(base, native, source->data, error);
             break;
+        case USM_LANGUAGE_BUILTIN:
+            native->kernels = &usm_host_builtins;
+            base->any_place = true;
+            status = USM_OK;
+            break;
         case USM_LANGUAGE_POINTER:
             status = usm_host_pointer_create(source->data, &native->pointer, error);
             base->any_place = true;
@@ -173,6 +178,8 @@ static void run_piece(void *context, unsigned number)
     }
 }
 
+/* Below this many bytes a second thread costs more than it saves. */
+#define PARALLEL_BYTES ((size_t)1 << 20)
 /* Several pieces a thread, so that a busy processor does not hold up the others. */
 #define PIECES_A_THREAD 8
 /* Work-items along the first dimension that are worth a loop of their own. */
@@ -255,6 +262,9 @@ usm_status usm_host_launch(const usm_launch *launch, unsigned width, usm_error *
                                                             : usm_argument_value(argument);
     }
     run.values = values;
+    if (launch->cost != 0 && launch->cost < PARALLEL_BYTES) {
+        width = 1;
+    }
     cut(&run, width, run.pointer == NULL && (run.entry->flags & USMPY_KERNEL_GROUPS) != 0);
     usm_host_parallel(width, (unsigned)(run.pieces[0] * run.pieces[1] * run.pieces[2]), run_piece, &run);
     if (values != few) {

@@ -81,7 +81,9 @@ void usm_host_queue_destroy(usm_queue *queue)
 
 bool usm_host_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns)
 {
-    if (command->kind == USM_COMMAND_HOST || command->kind == USM_COMMAND_LAUNCH ||
+    /* Kernels of users are foreign code, of which nothing is known. */
+    if (command->kind == USM_COMMAND_HOST ||
+        (command->kind == USM_COMMAND_LAUNCH && command->as.launch->cost == 0) ||
         usm_host_command_cost(command) > RUN_NOW_BYTES) {
         return false;
     }

@@ -189,6 +189,7 @@ static const char *const environment[] = {"ZE_AFFINITY_MASK",
 
 const usm_backend usm_level_zero_backend = {
     .name = "level_zero",
+    .builtin_language = USM_LANGUAGE_SPIRV,
     .event_size = sizeof(usm_level_zero_event),
     .environment = environment,
     .start = usm_level_zero_start,

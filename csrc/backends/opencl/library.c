@@ -155,6 +155,7 @@ static const char *const environment[] = {"OCL_ICD_FILENAMES", "OCL_ICD_VENDORS"
 
 const usm_backend usm_opencl_backend = {
     .name = "opencl",
+    .builtin_language = USM_LANGUAGE_OPENCL,
     .event_size = sizeof(usm_opencl_event),
     .environment = environment,
     .start = usm_opencl_start,
