@@ -197,6 +197,7 @@ static void fault_fork(usm_fork_phase phase)
 extern const usm_backend usm_fault_backend;
 const usm_backend usm_fault_backend = {
     .name = "host",
+    .builtin_language = USM_LANGUAGE_BUILTIN,
     .event_size = sizeof(usm_host_task),
     .environment = NULL,
     .start = start,
