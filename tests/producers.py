@@ -215,6 +215,7 @@ class Tensor:
 
     def give(self) -> int:
         """The address, on its way to a new owner."""
+        assert not self.deletions, "a tensor that its owner has deleted is handed out again"
         address = ctypes.addressof(self.managed)
         _live[address] = self
         return address
