@@ -7,8 +7,8 @@ import gc
 import itertools
 
 import numpy as np
-import pytest
 import producers
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
