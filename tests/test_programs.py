@@ -1,20 +1,21 @@
 """Programs: languages, messages of compilers, kernels by name, SPIR-V, binaries, what is kept of builds."""
 
 import gc
-import itertools
 import os
 import struct
 import threading
 import weakref
 
 import pytest
+import spirv_modules
 
 import usmpy
 from usmpy import _cache, _core
 
 ADD = "kernel void add(global int *x, int n) {\n  x[get_global_id(0)] += n;\n}\n"
 OPENCL = usmpy.get_devices("opencl")
-DRIVERS = [*OPENCL, *usmpy.get_devices("cuda")[:1]]
+LEVEL_ZERO = usmpy.get_devices("level_zero")[:1]
+DRIVERS = [*OPENCL, *LEVEL_ZERO, *usmpy.get_devices("cuda")[:1]]
 DEVICES = [usmpy.Device("host:cpu:0"), *DRIVERS]
 KNOWN = pytest.mark.leaves_objects("queues of devices are cached")
 
@@ -28,6 +29,7 @@ def name(device):
 every_device = pytest.mark.parametrize("device", DEVICES, ids=name)
 NONE = [pytest.param(None, marks=pytest.mark.skip(reason="no such device"))]
 opencl = pytest.mark.parametrize("device", OPENCL or NONE, ids=name)
+takes_spirv = pytest.mark.parametrize("device", [*OPENCL, *LEVEL_ZERO] or NONE, ids=name)
 driver = pytest.mark.parametrize("device", DRIVERS or NONE, ids=name)
 
 
@@ -129,7 +131,12 @@ def test_options_reach_the_compiler(device):
 
 @every_device
 def test_languages_of_other_backends(device):
-    others = {"host": ("cuda", "ptx", "opencl"), "opencl": ("cuda", "ptx", "c"), "cuda": ("opencl", "c")}
+    others = {
+        "host": ("cuda", "ptx", "opencl"),
+        "opencl": ("cuda", "ptx", "c"),
+        "level_zero": ("cuda", "ptx", "c"),
+        "cuda": ("opencl", "c"),
+    }
     for language in ("fortran", *others[device.backend]):
         with pytest.raises(ValueError, match=f"'{language}'.*'portable'"):
             usmpy.Program(ADD, device=device, language=language)
@@ -205,78 +212,34 @@ def test_words_of_a_pointer_keep_their_names():
 # SPIR-V.
 
 
-def instruction(opcode, *operands):
-    words = list(itertools.chain.from_iterable(o if isinstance(o, list) else [o] for o in operands))
-    return [len(words) + 1 << 16 | opcode, *words]
-
-
-def text(string):
-    data = string.encode() + b"\0"
-    data += b"\0" * (-len(data) % 4)
-    return list(struct.unpack(f"<{len(data) // 4}I", data))
-
-
-def spirv_add():
-    """kernel void add(global int *x, int n): x[get_global_id(0)] += n, in 64-bit physical addresses."""
-    void, uint, ulong, vector, pointer, of_input, function, identifier, main, x, n, label = range(1, 13)
-    ids, i, place, old, new = range(13, 18)
-    header = [0x07230203, 0x00010000, 0, 18, 0]
-    body = [
-        *instruction(17, 4),  # OpCapability Addresses
-        *instruction(17, 6),  # Kernel
-        *instruction(17, 11),  # Int64
-        *instruction(14, 2, 2),  # OpMemoryModel Physical64 OpenCL
-        *instruction(15, 6, main, text("add"), identifier),  # OpEntryPoint Kernel
-        *instruction(71, identifier, 11, 28),  # OpDecorate BuiltIn GlobalInvocationId
-        *instruction(71, identifier, 22),  # Constant
-        *instruction(71, identifier, 41, text("__spirv_BuiltInGlobalInvocationId"), 1),  # Import
-        *instruction(19, void),
-        *instruction(21, uint, 32, 0),
-        *instruction(21, ulong, 64, 0),
-        *instruction(23, vector, ulong, 3),
-        *instruction(32, pointer, 5, uint),  # CrossWorkgroup
-        *instruction(32, of_input, 1, vector),  # Input
-        *instruction(33, function, void, pointer, uint),
-        *instruction(59, of_input, identifier, 1),  # OpVariable
-        *instruction(54, void, main, 0, function),  # OpFunction
-        *instruction(55, pointer, x),
-        *instruction(55, uint, n),
-        *instruction(248, label),
-        *instruction(61, vector, ids, identifier, 2, 32),  # OpLoad Aligned
-        *instruction(81, ulong, i, ids, 0),  # OpCompositeExtract
-        *instruction(70, pointer, place, x, i),  # OpInBoundsPtrAccessChain
-        *instruction(61, uint, old, place, 2, 4),
-        *instruction(128, uint, new, old, n),  # OpIAdd
-        *instruction(62, place, new, 2, 4),  # OpStore
-        *instruction(253),
-        *instruction(56),
-    ]
-    # Linkage, for the decoration Import.
-    return struct.pack(f"<{len(header) + 2 + len(body)}I", *header, *instruction(17, 5), *body)
-
-
-@opencl
+@takes_spirv
 def test_a_spirv_module_runs_or_the_device_says_that_it_takes_none(device):
     gc.collect()
     before = _core._live_counts()
     try:
-        program = usmpy.Program(spirv_add(), device=device, language="spirv")
+        program = usmpy.Program(spirv_modules.add(), device=device, language="spirv")
     except usmpy.BuildError as error:
         assert "takes no SPIR-V" in str(error)  # noqa: PT017
         assert _core._live_counts() == before
         return
     assert program.kernel_names == ["add"]
-    kernel = program.add
-    if kernel.parameters != ("int32*", "int32"):  # the driver does not tell
-        kernel = kernel.with_parameters(["int32*", "int32"])
+    # The module tells kinds and sizes; of integers it does not tell the sign, which words may add.
+    assert program.add.parameters == ("void*", "unknown[4]")
     x = usmpy.zeros(3, dtype="int32", device=device)
-    kernel[3](x, 5).wait()
+    program.add[3](x, 5).wait()
     assert x.tolist() == [5, 5, 5]
+    kernel = program.add.with_parameters(["int32*", "int32"])
+    kernel[3](x, -7).wait()
+    assert x.tolist() == [-2, -2, -2]
+    with pytest.raises(TypeError, match="argument"):
+        program.add[3](x)
+    with pytest.raises(OverflowError):
+        program.add[3](x, 1 << 32)
 
 
-@opencl
+@takes_spirv
 def test_a_spirv_module_that_is_cut_short_never_reaches_the_driver(device):
-    module = spirv_add()
+    module = spirv_modules.add()
     gc.collect()
     before = _core._live_counts()
     for size in range(0, len(module)):
@@ -286,7 +249,7 @@ def test_a_spirv_module_that_is_cut_short_never_reaches_the_driver(device):
     assert _core._live_counts() == before
 
 
-@opencl
+@takes_spirv
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -299,7 +262,7 @@ def test_a_spirv_module_that_is_cut_short_never_reaches_the_driver(device):
     ],
 )
 def test_a_damaged_spirv_module(device, change, match):
-    data = spirv_add()
+    data = spirv_modules.add()
     words = change(struct.unpack(f"<{len(data) // 4}I", data))
     with pytest.raises(usmpy.BuildError, match=match):
         usmpy.Program(struct.pack(f"<{len(words)}I", *words), device=device, language="spirv")

@@ -36,7 +36,8 @@ typedef enum usm_memory_connection {
 typedef struct usm_pointer_info {
     /* One of the context; NULL: the driver does not know the pointer. No driver tells of SVM. */
     usm_device *device;
-    bool asked; /* the driver knows all of its memory but SVM */
+    bool asked;    /* the driver knows all of its memory but SVM */
+    bool complete; /* and it has no SVM: what it does not know is no memory of the context */
     usm_kind kind;
     void *base; /* the whole allocation; size 0 where the driver does not say */
     size_t size;

@@ -19,6 +19,7 @@ static void free_program(usm_program *program)
 {
     free(program->kernels);
     free(program->signatures);
+    free(program->spirv);
     free(program->key);
     free(program);
 }
@@ -111,6 +112,27 @@ void usm_program_keep(usm_program *program, const char *key)
     }
 }
 
+/* What tells later what the kernels take. */
+static usm_status keep_facts(usm_program *program, const usm_program_source *source, usm_error *error)
+{
+    if (source->signatures != NULL) {
+        program->signatures = usm_malloc(strlen(source->signatures) + 1);
+        if (program->signatures == NULL) {
+            return usm_error_memory(error, strlen(source->signatures) + 1, "signatures");
+        }
+        strcpy(program->signatures, source->signatures);
+    }
+    if (source->language == USM_LANGUAGE_SPIRV) {
+        program->spirv = usm_malloc(source->size);
+        if (program->spirv == NULL) {
+            return usm_error_memory(error, source->size, "a SPIR-V module");
+        }
+        memcpy(program->spirv, source->data, source->size);
+        program->spirv_size = source->size;
+    }
+    return USM_OK;
+}
+
 static usm_status create(usm_place *place, const usm_program_source *source, bool own, usm_program **out,
                          char **log, usm_error *error)
 {
@@ -136,15 +158,8 @@ static usm_status create(usm_place *place, const usm_program_source *source, boo
     program->place = place;
     program->own = own;
     usm_live_add(USM_LIVE_PROGRAM, 1);
-    usm_status status = USM_OK;
-    if (source->signatures != NULL) {
-        program->signatures = usm_malloc(strlen(source->signatures) + 1);
-        status = program->signatures == NULL ? usm_error_memory(error, 64, "signatures") : USM_OK;
-    }
+    usm_status status = keep_facts(program, source, error);
     if (status == USM_OK) {
-        if (source->signatures != NULL) {
-            strcpy(program->signatures, source->signatures);
-        }
         status = backend->program_build(program, source, log, error);
     }
     if (status != USM_OK) {

@@ -36,9 +36,11 @@ typedef struct usm_program {
     bool any_place; /* it runs on every device and context of the backend: a function in memory */
     void *native;
     char *signatures; /* owned copy of the source's, or NULL */
-    char **kernels;   /* names, NULL-ended, one block from malloc; NULL where the driver does not tell */
-    char *key;        /* of usm_program_keep; NULL: it goes with its last count */
-    int process;      /* that built it: the drivers of most do not survive a fork */
+    void *spirv;      /* the same of the module, which tells what kernels take (spirv.h) */
+    size_t spirv_size;
+    char **kernels; /* names, NULL-ended, one block from malloc; NULL where the driver does not tell */
+    char *key;      /* of usm_program_keep; NULL: it goes with its last count */
+    int process;    /* that built it: the drivers of most do not survive a fork */
     /* Registry lock, with a key: the context's list, and whether this is there without any count. */
     struct usm_program *next_kept;
     bool idle;

@@ -122,6 +122,8 @@ PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object);
 
 /* The DLPack device that the array shows first. */
 DLDevice usmpy_dlpack_device(usmpy_array *array);
+/* Can the memory be shown as that of the device? 0, or -1 with BufferError. */
+int usmpy_check_context(const usmpy_array *array, const DLDevice *device);
 /* Makes the memory ready for a consumer without a stream. 0 or -1. */
 int usmpy_finish_for_export(usmpy_state *state, usmpy_array *array);
 /* The queue whose stream our table names for the device, borrowed; NULL with BufferError for no device. */

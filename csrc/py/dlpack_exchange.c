@@ -42,6 +42,9 @@ usm_queue *usmpy_current_queue(usmpy_state *state, DLDevice device)
 static int prepare(usmpy_array *array, DLDevice device, usm_queue **queue)
 {
     *queue = NULL;
+    if (usmpy_check_context(array, &device) < 0) {
+        return -1;
+    }
     if (USM_LIKELY(device.device_type == kDLCPU || !usmpy_has_streams(array->alloc))) {
         return usmpy_finish_for_export(array->state, array);
     }

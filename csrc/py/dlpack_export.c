@@ -49,6 +49,20 @@ int usmpy_finish_for_export(usmpy_state *state, usmpy_array *array)
     return usmpy_wait_alloc(state, array->alloc, mode, INT64_MAX);
 }
 
+/* kDLOneAPI names a device: consumers take the memory for that of its default context. */
+int usmpy_check_context(const usmpy_array *array, const DLDevice *device)
+{
+    if (USM_LIKELY(device->device_type != kDLOneAPI) || array->alloc->context->is_default) {
+        return 0;
+    }
+    PyErr_SetString(
+        PyExc_BufferError,
+        "the array's memory is of a context that is not its device's default context, which DLPack's "
+        "kDLOneAPI cannot say; copy it with to_device(device), or hand over data_ptr and "
+        "context.native_handle");
+    return -1;
+}
+
 static void versioned_capsule_destructor(PyObject *capsule)
 {
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) { /* not renamed: nobody took it */
@@ -254,6 +268,9 @@ static inline int prepare(usmpy_state *state, usmpy_array *array, const DLDevice
 {
     if (USM_LIKELY(device->device_type == kDLCPU && !usmpy_given(stream))) {
         return usmpy_finish_for_export(state, array);
+    }
+    if (usmpy_check_context(array, device) < 0) {
+        return -1;
     }
     bool streams =
         device->device_type != kDLCPU && device->device_type != kDLOneAPI && usmpy_has_streams(array->alloc);

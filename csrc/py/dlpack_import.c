@@ -58,32 +58,34 @@ static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_
                           usm_kind *kind, usm_error *error)
 {
     usm_pointer_info info = {.device = NULL};
-    bool knows = queue->backend->stream_inspect != NULL;
     const char *data = usm_dltensor_first(tensor);
     *kind = kind_of_type((int32_t)tensor->device.device_type);
     if (queue->backend->memory_query == NULL || low == high) {
         return USM_OK;
     }
     usm_status status = queue->backend->memory_query(queue->context, data, &info, error);
-    if (status != USM_OK) {
-        if (!knows) {
-            usm_error_clear(error);
-            return USM_OK;
-        }
+    if (status != USM_OK && info.complete) {
         return status;
+    }
+    if (status != USM_OK) {
+        usm_error_clear(error);
+        return USM_OK;
     }
     if (info.device != NULL) {
         *kind = info.kind;
     }
-    if (!knows) {
+    if (!info.complete) {
         return USM_OK;
     }
     if (info.device == NULL) {
         return usm_error_set(
             error, USM_BUFFER,
-            "the tensor's memory is at %p, which the %s driver does not know as memory of its "
-            "own",
-            (const void *)data, queue->backend->name);
+            "the tensor's memory is at %p, which the %s driver does not know as memory of its own%s",
+            (const void *)data, queue->backend->name,
+            tensor->device.device_type == kDLOneAPI
+                ? " in the device's default context, which kDLOneAPI means; memory of another context is "
+                  "used in that one (Context.from_native, USMArray.from_pointer)"
+                : "");
     }
     uintptr_t first = (uintptr_t)data, base = (uintptr_t)info.base;
     if (info.size > 0 && (first + (uintptr_t)low < base || first + (uintptr_t)high > base + info.size)) {

@@ -140,6 +140,13 @@ static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_pl
     if (info.device != NULL) {
         return check_known(claim, &info, low, high, place, error);
     }
+    if (info.complete && !queue->device->info.has_usm_system) {
+        return usm_error_set(
+            error, USM_VALUE,
+            "the driver does not know %p as memory of the queue's context; memory of another "
+            "context is used in that one (Context.from_native)",
+            claim->address);
+    }
     if (claim->usm && !info.asked) {
         claim->kind = queue->device->info.has_usm_shared ? USM_SHARED : USM_DEVICE;
     }

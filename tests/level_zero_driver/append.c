@@ -139,7 +139,7 @@ ze_result_t ZE_APICALL zeCommandListAppendMemoryFill(list_handle list, void *to,
                                                      uint32_t n_waits, event_handle *waits)
 {
     SIM_ENTER(zeCommandListAppendMemoryFill);
-    size_t most = list->ordinal == SIM_COPY_GROUP ? SIM_FILL_COPY : SIM_FILL_COMPUTE;
+    size_t most = sim_fill_most(list->ordinal);
     if (width == 0 || (width & (width - 1)) != 0 || width > most)
         return sim_fail(ZE_RESULT_ERROR_INVALID_SIZE, "a pattern of %zu bytes", width);
     if (size % width != 0)

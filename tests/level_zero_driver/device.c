@@ -40,6 +40,12 @@ uint32_t sim_n_groups(void)
     return sim_settings()->copy_engines > 0 ? 2 : 1;
 }
 
+size_t sim_fill_most(uint32_t group)
+{
+    size_t most = sim_settings()->fill_bytes;
+    return group == SIM_COPY_GROUP && most > SIM_FILL_COPY ? SIM_FILL_COPY : most;
+}
+
 /* --- driver ------------------------------------------------------------------------------------------- */
 
 static bool wanted(ze_init_flags_t flags)
@@ -130,10 +136,11 @@ ze_result_t ZE_APICALL zeDriverGetExtensionProperties(ze_driver_handle_t driver,
     };
     (void)driver;
     SIM_ENTER(zeDriverGetExtensionProperties);
-    if (counted(count, sizeof(names) / sizeof(names[0]), extensions))
+    uint32_t skipped = sim_settings()->relaxed ? 0 : 1; /* the first */
+    if (counted(count, sizeof(names) / sizeof(names[0]) - skipped, extensions))
         for (uint32_t i = 0; i < *count; i++) {
             memset(&extensions[i], 0, sizeof(extensions[i]));
-            snprintf(extensions[i].name, sizeof(extensions[i].name), "%s", names[i]);
+            snprintf(extensions[i].name, sizeof(extensions[i].name), "%s", names[i + skipped]);
             extensions[i].version = ZE_MAKE_VERSION(1, 0);
         }
     return ZE_RESULT_SUCCESS;
@@ -280,7 +287,7 @@ ze_result_t ZE_APICALL zeDeviceGetCommandQueueGroupProperties(ze_device_handle_t
         if (!copies)
             groups[i].flags |= ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE |
                                ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS;
-        groups[i].maxMemoryFillPatternSize = copies ? SIM_FILL_COPY : SIM_FILL_COMPUTE;
+        groups[i].maxMemoryFillPatternSize = sim_fill_most(i);
         groups[i].numQueues = copies ? sim_settings()->copy_engines : 4;
     }
     return ZE_RESULT_SUCCESS;

@@ -68,11 +68,11 @@ void sim_count_setup(void);
 /* --- setup.c: the environment, read at the first zeInit() ------------------------------------------- */
 
 typedef struct sim_setup {
-    uint32_t devices, sub_devices, units, copy_engines, overlap, timestamp_bits, api_minor;
+    uint32_t devices, sub_devices, units, copy_engines, overlap, timestamp_bits, api_minor, fill_bytes;
     uint64_t memory_bytes, max_alloc_bytes;
     uint64_t jitter_ns;
     ze_device_type_t type;
-    bool peer, optimize;
+    bool peer, optimize, relaxed;
     bool flat, combined; /* ZE_FLAT_DEVICE_HIERARCHY */
     const char *opencl;  /* NULL: not set */
     const char *cache;   /* the same */
@@ -126,6 +126,8 @@ uint64_t sim_kernel_ticks(uint64_t ns);
 #define SIM_FILL_COMPUTE 128
 #define SIM_FILL_COPY 16
 uint32_t sim_n_groups(void);
+/* Bytes of a fill's pattern in a list of the group. */
+size_t sim_fill_most(uint32_t group);
 
 /* --- context.c --------------------------------------------------------------------------------------- */
 

@@ -41,6 +41,7 @@ SEEN_BY_BACKENDS = {
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the loader and the drivers",
         "signature.h": "names of types, as drivers tell them",
+        "spirv.h": "what kernels of a module take",
         "worker.h": "threads of host tasks",
     },
     "cuda": {
@@ -62,7 +63,7 @@ SEEN_BY_BACKENDS = {
         "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the loader",
-        "signature.h": "names of types, as compilers write them into modules",
+        "spirv.h": "what kernels of a module take, and its specialization constants",
         "worker.h": "threads of host tasks",
     },
     "fault": {

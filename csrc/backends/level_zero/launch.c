@@ -2,6 +2,7 @@
 #include "level_zero.h"
 
 #include "../../core/heap.h"
+#include "../../core/spirv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +22,13 @@ typedef struct kernel {
 static usm_status describe(usm_kernel *base, const char *name, const ze_kernel_properties_t *properties,
                            usm_error *error)
 {
-    const usm_level_zero_program *program = base->program->native;
-    base->max_local = base->program->place->device->info.max_work_group_size;
+    const usm_program *program = base->program;
+    base->max_local = program->place->device->info.max_work_group_size;
     base->required_local[0] = properties->requiredGroupSizeX;
     base->required_local[1] = properties->requiredGroupSizeY;
     base->required_local[2] = properties->requiredGroupSizeZ;
-    return usm_level_zero_read_parameters(base, name, properties->numKernelArgs, program->spirv,
-                                          program->size, error);
+    return usm_spirv_read_parameters(base, name, properties->numKernelArgs, program->spirv,
+                                     program->spirv_size, error);
 }
 
 usm_status usm_level_zero_kernel_create(usm_kernel *base, const char *name, usm_error *error)

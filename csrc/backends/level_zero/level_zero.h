@@ -181,8 +181,6 @@ usm_status usm_level_zero_after_fork(usm_error *error);
 /* usm_program.native */
 typedef struct usm_level_zero_program {
     ze_module_handle_t id;
-    void *spirv; /* the module that it was built from, of `size` bytes; NULL: from a binary */
-    size_t size;
 } usm_level_zero_program;
 
 /* command.c: the driver fills no pattern as long as this one. */
@@ -198,12 +196,6 @@ usm_status usm_level_zero_launch_kernel(const usm_queue *queue, ze_command_list_
                                         ze_event_handle_t *waits, usm_error *error);
 /* program.c: the log in a malloc'd text, or NULL; destroys it. NULL is allowed. */
 char *usm_level_zero_take_log(USM_TAKES ze_module_build_log_handle_t log);
-/* parameter.c: sets the kernel's n parameters by the module; NULL: nothing is known of them. */
-usm_status usm_level_zero_read_parameters(usm_kernel *kernel, const char *name, size_t n, const void *module,
-                                          size_t size, usm_error *error);
-/* parameter.c: bytes of a specialization constant by its number; 0: the module has none. */
-size_t usm_level_zero_constant_size(const void *module, size_t size, uint32_t number, bool *is_float);
-
 /* memory.c: the device of the context that the driver's device is, or is a part of. */
 usm_device *usm_level_zero_find_device(const usm_context *context, ze_device_handle_t id);
 

@@ -2,6 +2,7 @@
 #include "level_zero.h"
 
 #include "../../core/heap.h"
+#include "../../core/spirv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -79,7 +80,7 @@ static usm_status add_constant(constants *out, const usm_program_source *source,
         return usm_error_set(error, USM_VALUE,
                              "the option is '" OPTION " %s'; '" OPTION " ID=VALUE' is allowed", own);
     }
-    size_t size = usm_level_zero_constant_size(source->data, source->size, (uint32_t)id, &is_float);
+    size_t size = usm_spirv_constant_size(source->data, source->size, (uint32_t)id, &is_float);
     if (size == 0) {
         return usm_error_driver(error, USM_BUILD, "level_zero", 0, "",
                                 "the module has no specialization constant %lu", id);
@@ -220,21 +221,11 @@ usm_status usm_level_zero_program_build(usm_program *base, const usm_program_sou
     }
     constants constants;
     usm_status status = read_options(source, &constants, error);
-    if (status == USM_OK && source->language == USM_LANGUAGE_SPIRV) { /* parameters are read from it later */
-        native->size = source->size;
-        native->spirv = usm_malloc(source->size);
-        if (native->spirv == NULL) {
-            status = usm_error_memory(error, source->size, "a program");
-        } else {
-            memcpy(native->spirv, source->data, source->size);
-        }
-    }
     if (status == USM_OK) {
         status = build(base, source, &constants, native, log, error);
     }
     free_constants(&constants);
     if (status != USM_OK) {
-        free(native->spirv);
         free(native);
         return status;
     }
@@ -249,7 +240,6 @@ void usm_level_zero_program_destroy(usm_program *base)
     if (!usm_level_zero_forked()) {
         usm_level_zero.zeModuleDestroy(native->id);
     }
-    free(native->spirv);
     free(native);
 }
 

@@ -3,6 +3,7 @@
 
 #include "../../core/heap.h"
 #include "../../core/signature.h"
+#include "../../core/spirv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,10 @@ static usm_status ask_parameters(usm_kernel *base, const usm_opencl_api *api, cl
     cl_int code = api->clGetKernelInfo(id, CL_KERNEL_NUM_ARGS, sizeof n, &n, NULL);
     if (code != CL_SUCCESS) {
         return usm_opencl_failed(error, code, "clGetKernelInfo");
+    }
+    if (base->program->spirv != NULL) { /* of modules, drivers tell less than they say themselves */
+        return usm_spirv_read_parameters(base, name, n, base->program->spirv, base->program->spirv_size,
+                                         error);
     }
     usm_parameter *parameters = usm_calloc(n + 1, sizeof *parameters);
     told *texts = usm_calloc(n + 1, sizeof *texts);

@@ -1,13 +1,13 @@
 /*
- * What a module of SPIR-V tells of its kernels: Level Zero tells no more than how many parameters there are.
- * The types are in the module, but for the sign of integers; compilers of OpenCL C may have left the source's
- * own words beside them. The module was checked (core/spirv.h): its instructions are whole, what they mean
+ * What a module of SPIR-V tells of its kernels: drivers tell no more than how many parameters there are. The
+ * types are in the module, but for the sign of integers; compilers of OpenCL C may have left the source's own
+ * words beside them. The module was checked (usm_spirv_check): its instructions are whole, what they mean
  * need not be.
  */
-#include "level_zero.h"
+#include "spirv.h"
 
-#include "../../core/heap.h"
-#include "../../core/signature.h"
+#include "heap.h"
+#include "signature.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -307,8 +307,8 @@ static size_t count_parameters(const module *module, size_t function)
     return n;
 }
 
-usm_status usm_level_zero_read_parameters(usm_kernel *kernel, const char *name, size_t n, const void *bytes,
-                                          size_t size, usm_error *error)
+usm_status usm_spirv_read_parameters(usm_kernel *kernel, const char *name, size_t n, const void *bytes,
+                                     size_t size, usm_error *error)
 {
     module module = {.facts = NULL};
     usm_parameter *parameters = usm_calloc(n + 1, sizeof *parameters);
@@ -340,8 +340,7 @@ done:
     return status;
 }
 
-/* Bytes of the specialization constant; 0: there is none of that number. */
-size_t usm_level_zero_constant_size(const void *bytes, size_t size, uint32_t number, bool *is_float)
+size_t usm_spirv_constant_size(const void *bytes, size_t size, uint32_t number, bool *is_float)
 {
     module module;
     size_t found = 0;
