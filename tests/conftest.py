@@ -133,18 +133,25 @@ def _caches() -> None:
     usmpy.Device("host:cpu:0").queue.wait()
 
 
+def _check_level_zero() -> None:
+    assert not level_zero_drivers.misuse(), "rules of Level Zero that this test broke"
+    assert not level_zero_drivers.reports(), "reports of Level Zero's validation layer"
+
+
 @pytest.fixture(autouse=True)
 def _settled(request):
     """Every test ends with as many core objects as it began with."""
+    level_zero_drivers.reports()
     if request.node.get_closest_marker("leaves_objects"):
         yield
+        _check_level_zero()
         return
     _caches()
     if "device" in request.fixturenames:
         request.getfixturevalue("device")
     before = live_counts()
     yield
-    assert not level_zero_drivers.misuse(), "rules of Level Zero that this test broke"
+    _check_level_zero()
     if getattr(request.node, "failed", False):
         request.config.stash[FAILED] = True  # its traceback holds its frames, until some later test
         return

@@ -9,15 +9,18 @@ Whoever has set ZE_ENABLE_ALT_DRIVERS keeps it; USMPY_TEST_LEVEL_ZERO=system lea
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
 import pathlib
+import shlex
+import subprocess
 
 from usmpy import level_zero_sim
 
 LIBRARY: pathlib.Path | None = None
 ABSENT = ""
+REPORTS = pathlib.Path(__file__).parent / "level_zero_programs" / "reports.c"
 _misuse = None
+_reports = None
 
 
 def _loader() -> str:
@@ -41,17 +44,53 @@ def has_validation_layer() -> bool:
     return True
 
 
+def _texts(library: ctypes.CDLL, function: str):
+    """A function that fills a text, and says of how many lines."""
+    take = library[function]
+    take.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    take.restype = ctypes.c_uint32
+
+    def texts() -> str:
+        text = ctypes.create_string_buffer(4096)
+        return text.value.decode() if take(text, len(text)) else ""
+
+    return texts
+
+
 def misuse() -> str:
     """What the process has done against the rules of Level Zero since this was last asked."""
+    global _misuse
     if LIBRARY is None:
         return ""
-    global _misuse
     if _misuse is None:
-        _misuse = ctypes.CDLL(str(LIBRARY)).zesimMisuse
-        _misuse.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
-        _misuse.restype = ctypes.c_uint32
-    text = ctypes.create_string_buffer(4096)
-    return text.value.decode() if _misuse(text, len(text)) else ""
+        _misuse = _texts(ctypes.CDLL(str(LIBRARY)), "zesimMisuse")
+    return _misuse()
+
+
+def reports() -> str:
+    """What the validation layer, where it is on, has said since this was last asked."""
+    global _reports
+    if LIBRARY is None or os.environ.get("USMPY_TEST_LEVEL_ZERO") != "layers":
+        return ""
+    if _reports is None:
+        library = _watcher()
+        if library.reportsStart(LOADER.encode()) < 50:
+            raise RuntimeError("the loader does not tell how calls end (ZE_ENABLE_TRACING_LAYER)")
+        _reports = _texts(library, "reportsTake")
+    return _reports()
+
+
+def _watcher() -> ctypes.CDLL:
+    built = LIBRARY.with_name(f"reports-{os.getpid()}.so")
+    compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
+    command = [*compiler, "-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", str(REPORTS)]
+    if "LEVEL_ZERO_INCLUDE" in os.environ:
+        command.append(f"-I{os.environ['LEVEL_ZERO_INCLUDE']}")
+    subprocess.run([*command, "-o", built, "-ldl"], check=True)
+    try:
+        return ctypes.CDLL(str(built))
+    finally:
+        built.unlink()
 
 
 def show() -> None:
@@ -73,6 +112,8 @@ def show() -> None:
     # USMPY_TEST_LEVEL_ZERO=layers: every call is looked at by the loader's validation layer.
     layers = os.environ.get("USMPY_TEST_LEVEL_ZERO") == "layers"
     os.environ.update(level_zero_sim.environment(LIBRARY, layers=layers))
+    if layers:  # it shows what the validation layer says: reports()
+        os.environ["ZE_ENABLE_TRACING_LAYER"] = "1"
     # The tests build much, and run little; they cut devices into parts of one compute unit.
     os.environ.setdefault("ZESIM_OPTIMIZE", "0")
     os.environ.setdefault("ZESIM_UNITS", "1")

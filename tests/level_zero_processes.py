@@ -23,15 +23,16 @@ needs_driver = [
 HEAD = """
 import ctypes, os
 import usmpy
-_driver = ctypes.CDLL(os.environ["ZE_ENABLE_ALT_DRIVERS"].split(",")[0])
-for _name in ("zesimCalls", "zesimMade", "zesimLive"):
-    getattr(_driver, _name).restype = ctypes.c_int64
-def calls(function): return _driver.zesimCalls(function.encode())
-def made(kind): return _driver.zesimMade(kind.encode())
-def live(kind): return _driver.zesimLive(kind.encode())
+def _ask(function, *arguments):
+    found = ctypes.CDLL(os.environ["ZE_ENABLE_ALT_DRIVERS"].split(",")[0])[function]
+    found.restype = ctypes.c_int64
+    return found(*arguments)
+def calls(function): return _ask("zesimCalls", function.encode())
+def made(kind): return _ask("zesimMade", kind.encode())
+def live(kind): return _ask("zesimLive", kind.encode())
 def broken():
     text = ctypes.create_string_buffer(4096)
-    return text.value.decode() if _driver.zesimMisuse(text, 4096) else ""
+    return text.value.decode() if _ask("zesimMisuse", text, 4096) else ""
 """
 
 
@@ -46,12 +47,12 @@ def environment(**variables: str | None) -> dict[str, str]:
     return own
 
 
-def run(program: str, **variables: str | None) -> str:
+def run(program: str, *, preload: str | None = None, **variables: str | None) -> str:
     """What the program printed; it must end well, and have kept the rules of Level Zero."""
     text = HEAD + textwrap.dedent(program) + "\nassert not broken(), broken()\n"
     done = subprocess.run(
         [sys.executable, "-c", text],
-        env=environment(**variables),
+        env={**environment(**variables), **({"LD_PRELOAD": preload} if preload else {})},
         capture_output=True,
         text=True,
         timeout=120,

@@ -1,7 +1,7 @@
 /*
- * What the loader's validation layer says of a process: it makes no lines of its own, but lets the call end in a
- * code that a driver has no reason for. The loader's tracing layer, which comes before it, sees all ends of calls.
- * A shared object for tests; ZE_ENABLE_TRACING_LAYER=1 must be set.
+ * What the loader's validation layer says of a process: it makes no lines of its own, but lets the call end
+ * in a code that a driver has no reason for. The loader's tracing layer, which comes before it, sees all ends
+ * of calls. A shared object for tests; ZE_ENABLE_TRACING_LAYER=1 must be set.
  */
 #include <level_zero/layers/zel_tracing_api.h>
 #include <level_zero/layers/zel_tracing_register_cb.h>
@@ -18,8 +18,8 @@ static char text[4096];
 static unsigned n_reports, n_calls;
 
 /*
- * Codes of parameter validation and of handle lifetimes. The layer of version 1.8 does not know lists in order,
- * which came later, and refuses them itself: the backend asks, and goes without.
+ * Codes of parameter validation and of handle lifetimes. The layer of version 1.8 does not know lists in
+ * order, which came later, and refuses them itself: the backend asks, and goes without.
  */
 static bool is_report(const char *function, ze_result_t result)
 {
@@ -48,11 +48,11 @@ static void ended(const char *function, ze_result_t result)
     pthread_mutex_unlock(&lock);
 }
 
-#define USM_LEVEL_ZERO_FUNCTION(required, name)                                                       \
-    static void on_##name(void *parameters, ze_result_t result, void *tracer, void **instance)        \
-    {                                                                                                 \
-        (void)parameters, (void)tracer, (void)instance;                                               \
-        ended(#name, result);                                                                         \
+#define USM_LEVEL_ZERO_FUNCTION(required, name)                                                \
+    static void on_##name(void *parameters, ze_result_t result, void *tracer, void **instance) \
+    {                                                                                          \
+        (void)parameters, (void)tracer, (void)instance;                                        \
+        ended(#name, result);                                                                  \
     }
 #define USM_LEVEL_ZERO_NEWER(name, type)
 #include "../../csrc/backends/level_zero/symbols.inc"
