@@ -60,12 +60,16 @@ from ._core import (
     int64,
     linspace,
     memory_connection,
+    memory_stats,
     ones,
     ones_like,
     permute_dims,
     reshape,
+    set_memory_limit,
     squeeze,
     stack,
+    track_allocations,
+    trim,
     uint8,
     uint16,
     uint32,
@@ -75,6 +79,8 @@ from ._core import (
 )
 from ._diagnose import diagnose
 from ._enums import MemoryConnection
+from ._memory import live_allocations
+from ._trace import Trace, trace
 from .errors import BackendUnavailable, BuildError, DeviceNotFound, ExecutionPlacementError, UsmError
 from .selectors import get_devices, select_default_device
 
@@ -103,6 +109,7 @@ __all__ = [
     "Program",
     "Queue",
     "Range",
+    "Trace",
     "USMArray",
     "UsmError",
     "arange",
@@ -149,7 +156,9 @@ __all__ = [
     "int32",
     "int64",
     "linspace",
+    "live_allocations",
     "memory_connection",
+    "memory_stats",
     "nan",
     "newaxis",
     "ones",
@@ -158,8 +167,12 @@ __all__ = [
     "pi",
     "reshape",
     "select_default_device",
+    "set_memory_limit",
     "squeeze",
     "stack",
+    "trace",
+    "track_allocations",
+    "trim",
     "uint8",
     "uint16",
     "uint32",

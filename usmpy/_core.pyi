@@ -665,6 +665,27 @@ def copyto(
     casting: _Casting = "same_kind",
 ) -> None: ...
 
+# Memory.
+
+class _KindStats(TypedDict):
+    in_use: int
+    pooled: int
+    peak: int
+    blocks: int
+
+class _MemoryStats(TypedDict):
+    held: int
+    peak: int
+    limit: int | None
+    device: _KindStats
+    shared: _KindStats
+    host: _KindStats
+
+def memory_stats(device: _Placement = None) -> _MemoryStats: ...
+def trim(device: _Placement = None) -> int: ...
+def set_memory_limit(device: _Placement, nbytes: SupportsIndex | None) -> None: ...
+def track_allocations(on: builtins.bool, /) -> builtins.bool: ...
+
 # For the Python part of usmpy.
 
 class _BackendReport(TypedDict):
@@ -682,6 +703,33 @@ class _Notifier:
     def watch(self, event: Event, object: object, /) -> builtins.bool: ...
     def collect(self) -> list[Any]: ...
 
+_TraceRecord: TypeAlias = tuple[
+    str,  # what
+    str,  # state
+    str | None,  # name
+    Device,
+    int,  # queue
+    int,  # thread
+    int,  # submit_ns
+    int,  # start_ns
+    int,  # end_ns
+    int,  # amount
+    builtins.bool,  # profiled
+    builtins.bool,  # in_order
+    list[tuple[int, builtins.bool]],  # waits
+    list[tuple[int, int]],  # accesses
+]
+
+@final
+class _Trace:
+    def __new__(cls, limit: int, /) -> Self: ...
+    def stop(self) -> None: ...
+    def counts(self) -> tuple[int, int, int, int, int]: ...
+    def read(self) -> list[_TraceRecord]: ...
+
+def _live_allocations() -> list[
+    tuple[int, _UsmType, Device, int, builtins.bool, int, str | None]
+]: ...
 def _backends(name: str | None = None, /) -> list[_BackendReport]: ...
 def _read_only(x: USMArray, /) -> USMArray: ...
 def _reinterpret(x: USMArray, dtype: _DTypeLike, /) -> USMArray: ...

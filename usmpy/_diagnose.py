@@ -7,6 +7,10 @@ import sys
 
 from ._core import _backends
 
+TYPE_CHECKING = False  # typing itself takes a millisecond to import
+if TYPE_CHECKING:
+    from ._core import _BackendReport
+
 _SELECTION = ("USMPY_DEVICE", "ONEAPI_DEVICE_SELECTOR")
 _INSTALL = {
     "cuda": "NVIDIA's driver (libcuda.so.1)",
@@ -50,8 +54,34 @@ def _broken_drivers() -> list[str]:
         try:
             ctypes.CDLL(name)
         except OSError as error:
-            broken.append(f"  driver that does not load: {error}")
+            broken.append(f"driver that does not load: {error}")
     return broken
+
+
+def in_order(reports: list[_BackendReport]) -> list[_BackendReport]:
+    """The host first, which always works."""
+    return sorted(reports, key=lambda report: report["name"] != "host")
+
+
+def state(report: _BackendReport) -> str:
+    """``works``, ``absent`` or ``broken``."""
+    return "works" if report["absent"] is None else "broken" if report["broken"] else "absent"
+
+
+def reasons(report: _BackendReport) -> list[str]:
+    """Why devices of the backend may be missing: the first line is the error where it does not work."""
+    name = report["name"]
+    lines = []
+    if report["absent"] is not None:
+        lines.append(report["absent"])
+        if report["built"] and name in _INSTALL:
+            lines.append(f"to use it, install {_INSTALL[name]}")
+    if name == "opencl" and report["built"]:
+        lines += _broken_drivers()
+    lines += [
+        f"{variable}={os.environ[variable]!r}" for variable in report["environment"] if variable in os.environ
+    ]
+    return lines
 
 
 def diagnose() -> str:
@@ -64,24 +94,16 @@ def diagnose() -> str:
     lines = [
         f"usmpy {__version__}, Python {platform.python_version()} at {sys.executable}, {platform.platform()}"
     ]
-    for report in sorted(_backends(), key=lambda report: report["name"] != "host"):
-        name = report["name"]
+    for report in in_order(_backends()):
+        rest = reasons(report)
         if report["absent"] is None:
-            lines.append(f"{name}: {len(report['devices'])} device(s)")
+            lines.append(f"{report['name']}: {len(report['devices'])} device(s)")
             lines += [
                 f"  {device.filter_string}: {device.name} ({device.driver_version})"
                 for device in report["devices"]
             ]
         else:
-            lines.append(f"{name}: {'broken' if report['broken'] else 'absent'}: {report['absent']}")
-            if report["built"] and name in _INSTALL:
-                lines.append(f"  to use it, install {_INSTALL[name]}")
-        if name == "opencl" and report["built"]:
-            lines += _broken_drivers()
-        lines += [
-            f"  {variable}={os.environ[variable]!r}"
-            for variable in report["environment"]
-            if variable in os.environ
-        ]
+            lines.append(f"{report['name']}: {state(report)}: {rest.pop(0)}")
+        lines += [f"  {line}" for line in rest]
     lines += [f"{variable}={os.environ[variable]!r}" for variable in _SELECTION if variable in os.environ]
     return "\n".join(lines)

@@ -8,6 +8,8 @@
 #include "pool.h"
 #include "spare.h"
 #include "sync.h"
+#include "track.h"
+#include "usage.h"
 
 #include <stddef.h>
 #include <time.h>
@@ -41,7 +43,12 @@ static void begin(usm_alloc *alloc, usm_place *place, usm_kind kind)
     alloc->kind = (uint8_t)kind;
     alloc->place = place;
     alloc->context = usm_context_retain(place->context);
+    alloc->number = 0;
+    alloc->tracked = NULL;
     usm_live_add(USM_LIVE_ALLOC, 1);
+    if (USM_UNLIKELY(usm_track_is_on())) {
+        usm_track_begin(alloc);
+    }
 }
 
 /*
@@ -53,24 +60,40 @@ static void reclaim(usm_context *context)
     usm_queues_finish_in_driver(context);
     for (usm_place *at = atomic_load_explicit(&context->places, memory_order_acquire); at != NULL;
          at = at->next) {
-        for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
-            usm_pool_trim(at->pools[kind], at, kind);
-        }
+        usm_usage_trim(at);
     }
+}
+
+static usm_status ask_driver(usm_place *place, usm_kind kind, size_t block, void **out, bool *zeroed,
+                             usm_error *error)
+{
+    if (!usm_usage_take(place, block)) {
+        return usm_error_set(
+            error, USM_MEMORY,
+            "cannot allocate %zu bytes of %s memory on %s: the limit is %zu bytes, of which %zu are held "
+            "(usmpy.set_memory_limit)",
+            block, usm_kind_name(kind), place->device->info.name,
+            atomic_load_explicit(&place->limit, memory_order_relaxed),
+            atomic_load_explicit(&place->held, memory_order_relaxed));
+    }
+    usm_status status = place->context->backend->memory_allocate(place->context, place->device, kind, block,
+                                                                 out, zeroed, error);
+    if (status != USM_OK) {
+        usm_usage_give(place, block);
+    }
+    return status;
 }
 
 static usm_status allocate(usm_place *place, usm_kind kind, size_t block, void **out, bool *zeroed,
                            usm_error *error)
 {
-    usm_context *context = place->context;
-    const usm_backend *backend = context->backend;
-    usm_status status = backend->memory_allocate(context, place->device, kind, block, out, zeroed, error);
+    usm_status status = ask_driver(place, kind, block, out, zeroed, error);
     if (status == USM_MEMORY) {
         usm_error_clear(error);
         void *thread = usm_detach();
-        reclaim(context);
+        reclaim(place->context);
         usm_attach(thread);
-        status = backend->memory_allocate(context, place->device, kind, block, out, zeroed, error);
+        status = ask_driver(place, kind, block, out, zeroed, error);
     }
     return status;
 }
@@ -109,6 +132,7 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
             free(alloc);
             return status;
         }
+        usm_pool_begin_use(place->pools[kind], block);
     }
     alloc->size = block;
     alloc->size_class = size_class;
@@ -132,8 +156,8 @@ usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size
     alloc->size_class = USM_NOT_POOLED;
     alloc->owner = owner;
     alloc->deleter = deleter;
-    begin(alloc, place, kind);
     atomic_store_explicit(&alloc->flags, USM_ALLOC_FOREIGN, memory_order_relaxed);
+    begin(alloc, place, kind);
     *out = alloc;
     return USM_OK;
 }
@@ -179,6 +203,9 @@ static void end(usm_alloc *alloc)
         return;
     }
     usm_live_add(USM_LIVE_ALLOC, -1);
+    if (USM_UNLIKELY(alloc->tracked != NULL)) {
+        usm_track_end(alloc);
+    }
     if (USM_UNLIKELY(atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed) != NULL)) {
         usm_hazard_spoil(alloc, NULL);
     }
@@ -189,13 +216,16 @@ static void end(usm_alloc *alloc)
         }
     } else if (alloc->pointer != NULL) {
         usm_place *place = alloc->place;
-        if (alloc->size_class != USM_NOT_POOLED && usm_pool_push(place->pools[alloc->kind], alloc)) {
+        if (alloc->size_class == USM_NOT_POOLED) {
+            usm_pool_end_use(place->pools[alloc->kind], alloc->size);
+        } else if (usm_pool_push(place->pools[alloc->kind], alloc)) {
             usm_context_release(context); /* may free the pool, and the block with it */
             return;
         }
         usm_alloc_finish_lent(alloc);
         usm_context_memory_departs(context);
         context->backend->memory_free(context, place->device, alloc->kind, alloc->pointer, alloc->size);
+        usm_usage_give(place, alloc->size);
     }
     if (USM_UNLIKELY(alloc->hazards.readers != NULL)) {
         free(alloc->hazards.readers);

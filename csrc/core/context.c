@@ -157,6 +157,17 @@ bool usm_context_keep(usm_context *context, usm_keep *keep, bool (*same)(const u
     return known == NULL;
 }
 
+usm_context *usm_context_after(const usm_context *context)
+{
+    usm_registry_lock();
+    usm_context *next = context == NULL ? all_contexts : context->next;
+    while (next != NULL && !usm_refcount_up_unless_zero(&next->refs)) {
+        next = next->next;
+    }
+    usm_registry_unlock();
+    return next;
+}
+
 usm_context *usm_context_retain(usm_context *context)
 {
     usm_refcount_up(&context->refs);
@@ -275,6 +286,7 @@ usm_status usm_context_place(usm_context *context, usm_device *device, usm_place
     }
     place->context = context;
     place->device = device;
+    atomic_init(&place->limit, SIZE_MAX);
     usm_registry_lock();
     *out = find_place(context, device);
     if (*out == NULL) {

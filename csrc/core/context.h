@@ -23,6 +23,8 @@ typedef struct usm_place {
     usm_device *device;
     struct usm_queue *queue; /* the cached queue, without a count; NULL until made (registry lock) */
     struct usm_pool *pools[USM_KINDS];
+    /* Bytes that the driver gave for it, in use and spare; the most so far; what they may be (usage.h). */
+    _Atomic size_t held, peak, limit;
     struct usm_stream *streams; /* of other libraries, newest first (leaf stripe of the place) */
     _Atomic(usm_builtin_kernel *) builtins[USM_BUILTIN_BUCKETS]; /* builtin.c; entries are only added */
 } usm_place;
@@ -77,6 +79,8 @@ bool usm_context_keep(usm_context *context, usm_keep *keep, bool (*same)(const u
 /* The platform's default context of the device's root, which the root's partitions join. Immortal. */
 usm_status usm_context_default(usm_device *device, usm_context **out, usm_error *error);
 
+/* The process's contexts one by one: the one behind this, which the caller holds (NULL: the first). */
+USM_GIVES usm_context *usm_context_after(const usm_context *context);
 USM_GIVES usm_context *usm_context_retain(usm_context *context);
 void usm_context_release(USM_TAKES usm_context *context);
 

@@ -3,6 +3,7 @@
 #include "backend.h"
 #include "heap.h"
 #include "live.h"
+#include "trace.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,9 @@ static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice
     usm_dltensor_fill(tensor, &own, device);
     usm_alloc_retain(view->alloc);
     usm_live_add(USM_LIVE_EXPORT, 1);
+    if (USM_UNLIKELY(usm_trace_is_on())) {
+        usm_trace_export(view, "DLPack");
+    }
 }
 
 DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice device, uint64_t flags,

@@ -5,6 +5,7 @@
 #include "heap.h"
 #include "live.h"
 #include "sync.h"
+#include "trace.h"
 #include "worker.h"
 
 #include <string.h>
@@ -279,6 +280,9 @@ void usm_event_finish(usm_event *event, usm_failure *failure)
         usm_failure_release(cause);
     }
     event->failure = failure;
+    if (USM_UNLIKELY(event->record != NULL)) {
+        usm_trace_end(event, failure != NULL);
+    }
     let_go(event, failure);
 
     usm_leaf *leaf = usm_leaf_of(event);

@@ -106,6 +106,8 @@ typedef struct usm_event {
     usm_access *accesses; /* one count of each allocation */
     size_t n_accesses;
     usm_keep *keeps;
+    uint64_t traced;                 /* its number in traces; 0: in none (trace.h) */
+    struct usm_trace_record *record; /* what is to hear of its end; NULL: nothing */
 
     usm_access inline_accesses[USM_INLINE_ACCESSES];
     usm_link inline_links[USM_INLINE_LINKS];

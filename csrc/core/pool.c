@@ -4,6 +4,7 @@
 #include "heap.h"
 #include "live.h"
 #include "sync.h"
+#include "usage.h"
 
 /*
  * Four classes to each doubling from 64 bytes to 1 MiB: a block is at most a quarter larger than what was
@@ -16,6 +17,7 @@ struct usm_pool {
     /* Written under the leaf stripe of the pool; last in, first out: warm in the cache. */
     _Atomic(usm_alloc *) free[CLASSES];
     size_t spare; /* written under the lock; a glance at it needs none */
+    size_t used, peak, n_used;
 };
 
 usm_pool *usm_pool_create(void)
@@ -41,6 +43,21 @@ uint8_t usm_pool_class(size_t nbytes, size_t *block)
     return (uint8_t)(4 * (shift - SMALLEST_SHIFT) + steps);
 }
 
+static void count_used(usm_pool *pool, size_t nbytes)
+{
+    pool->n_used++;
+    pool->used += nbytes;
+    if (pool->used > pool->peak) {
+        pool->peak = pool->used;
+    }
+}
+
+static void count_unused(usm_pool *pool, size_t nbytes)
+{
+    pool->n_used--;
+    pool->used -= nbytes;
+}
+
 usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class)
 {
     if (atomic_load_explicit(&pool->free[size_class], memory_order_relaxed) == NULL) {
@@ -52,6 +69,7 @@ usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class)
     if (alloc != NULL) {
         pool->free[size_class] = alloc->link.next_free;
         pool->spare -= alloc->size;
+        count_used(pool, alloc->size);
     }
     pthread_mutex_unlock(&leaf->mutex);
     return alloc;
@@ -61,6 +79,7 @@ bool usm_pool_push(usm_pool *pool, usm_alloc *alloc)
 {
     usm_leaf *leaf = usm_leaf_of(pool);
     pthread_mutex_lock(&leaf->mutex);
+    count_unused(pool, alloc->size);
     bool room = pool->spare + alloc->size <= USM_POOL_LIMIT;
     if (room) {
         pool->spare += alloc->size;
@@ -69,6 +88,31 @@ bool usm_pool_push(usm_pool *pool, usm_alloc *alloc)
     }
     pthread_mutex_unlock(&leaf->mutex);
     return room;
+}
+
+void usm_pool_begin_use(usm_pool *pool, size_t nbytes)
+{
+    usm_leaf *leaf = usm_leaf_of(pool);
+    pthread_mutex_lock(&leaf->mutex);
+    count_used(pool, nbytes);
+    pthread_mutex_unlock(&leaf->mutex);
+}
+
+void usm_pool_end_use(usm_pool *pool, size_t nbytes)
+{
+    usm_leaf *leaf = usm_leaf_of(pool);
+    pthread_mutex_lock(&leaf->mutex);
+    count_unused(pool, nbytes);
+    pthread_mutex_unlock(&leaf->mutex);
+}
+
+usm_pool_state usm_pool_look(usm_pool *pool)
+{
+    usm_leaf *leaf = usm_leaf_of(pool);
+    pthread_mutex_lock(&leaf->mutex);
+    usm_pool_state state = {pool->used, pool->peak, pool->n_used, pool->spare};
+    pthread_mutex_unlock(&leaf->mutex);
+    return state;
 }
 
 bool usm_pool_has_room(const usm_pool *pool, size_t nbytes)
@@ -108,6 +152,7 @@ size_t usm_pool_trim(usm_pool *pool, usm_place *place, usm_kind kind)
         usm_alloc *next = all->link.next_free;
         usm_alloc_finish_lent(all);
         place->context->backend->memory_free(place->context, place->device, kind, all->pointer, all->size);
+        usm_usage_give(place, all->size);
         free(all->hazards.readers);
         free(all);
         all = next;

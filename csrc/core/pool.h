@@ -18,10 +18,21 @@ void usm_pool_destroy(usm_pool *pool, usm_place *place, usm_kind kind);
 /* The class of a size, and the bytes that its blocks have. nbytes > 0. */
 uint8_t usm_pool_class(size_t nbytes, size_t *block);
 
-/* A spare block with its allocation struct, or NULL. Any thread. */
+/* A spare block with its allocation struct, or NULL: from now on it counts as used. Any thread. */
 usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class);
-/* False when the pool is full: the caller frees the block. Any thread. */
+/* The block is not used any more. False when the pool is full: the caller frees it. Any thread. */
 bool usm_pool_push(usm_pool *pool, usm_alloc *alloc);
+
+/* Blocks that did not come from the spare ones, or do not become one. Any thread. */
+void usm_pool_begin_use(usm_pool *pool, size_t nbytes);
+void usm_pool_end_use(usm_pool *pool, size_t nbytes);
+
+/* Bytes of blocks: those in use, the most that were, their number, and the spare ones. */
+typedef struct usm_pool_state {
+    size_t used, peak, n_used, spare;
+} usm_pool_state;
+
+usm_pool_state usm_pool_look(usm_pool *pool);
 
 /* About: for a decision that may be wrong. */
 bool usm_pool_has_room(const usm_pool *pool, size_t nbytes);

@@ -4,6 +4,7 @@
 #include "hazard.h"
 #include "heap.h"
 #include "live.h"
+#include "trace.h"
 
 #include <string.h>
 
@@ -347,7 +348,8 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
                             usm_error *error)
 {
     enum { REFUSED, DONE, INHERITED, RECORDED } outcome = REFUSED;
-    int64_t submit_ns = queue->profiling ? usm_clock_ns() : 0, start_ns = 0, end_ns = 0;
+    bool traced = usm_trace_is_on();
+    int64_t submit_ns = queue->profiling || traced ? usm_clock_ns() : 0, start_ns = 0, end_ns = 0;
     usm_wait_list waits;
     usm_event *event = NULL;
     usm_failure *cause = NULL;
@@ -395,6 +397,9 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
             record(queue, submission, event, &waits);
             outcome = RECORDED;
         }
+    }
+    if (USM_UNLIKELY(traced) && outcome != REFUSED) {
+        usm_trace_task(queue, submission, event, (int64_t[]){submit_ns, start_ns, end_ns}, outcome == DONE);
     }
     usm_hazard_unlock(mask);
     if (outcome == RECORDED) {

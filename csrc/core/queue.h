@@ -24,6 +24,7 @@ typedef struct usm_queue {
     _Atomic bool
         shared;      /* others may enqueue in the driver's queue too: no look at this struct shows it idle */
     usm_keep *keeps; /* what lives as long as this */
+    uint32_t number; /* in traces; 0: in none so far (trace.h) */
 
     pthread_mutex_t lock;
     /* Under lock: events that have not ended, in the order of submission. */
@@ -73,6 +74,7 @@ typedef struct usm_submission {
     usm_keep *keeps;
     /* The task itself is what brings imported memory into order (usm_alloc_put_in_order). */
     bool orders;
+    uint32_t name; /* for traces (usm_trace_intern), where the command tells none; 0: none */
 } usm_submission;
 
 /*

@@ -9,6 +9,7 @@
 #include "dlpack.h"
 #include "errors.h"
 #include "stream.h"
+#include "trace.h"
 #include "wait.h"
 
 typedef enum phase { FRESH, ENTERED, EXITED } phase;
@@ -355,7 +356,11 @@ static PyObject *lend_enter(PyObject *self, PyObject *unused)
     } else { /* the host, or work that is already under way and cannot be made to wait */
         status = usmpy_wait_alloc(state, access.alloc, access.mode, INT64_MAX);
     }
-    return status < 0 ? NULL : PyLong_FromVoidPtr(lend->array->data);
+    if (status < 0) {
+        return NULL;
+    }
+    usmpy_trace_export(lend->array, "lend");
+    return PyLong_FromVoidPtr(lend->array->data);
 }
 
 /* What is in the stream so far is work on the memory: later uses of it come behind. 0 or -1. */

@@ -6,6 +6,7 @@
 #include "errors.h"
 #include "native.h"
 #include "stream.h"
+#include "trace.h"
 #include "wait.h"
 
 #define CUDA "__cuda_array_interface__"
@@ -351,6 +352,7 @@ PyObject *usmpy_array_cuda_interface(PyObject *self, void *unused)
                              "data", PyLong_FromVoidPtr(array->size == 0 ? NULL : (void *)array->data),
                              (array->flags & USMPY_WRITABLE) != 0 ? Py_False : Py_True, "version", 3,
                              "strides", strides, "descr", "", typestr, "stream", stream);
+        usmpy_trace_export(array, CUDA);
     }
     Py_XDECREF(stream);
     Py_XDECREF(shape);

@@ -7,6 +7,7 @@
 #include "dlpack.h"
 #include "errors.h"
 #include "stream.h"
+#include "trace.h"
 
 #include <string.h>
 
@@ -130,6 +131,7 @@ static int lend_dltensor(void *object, DLTensor *out)
     }
     usm_view view = usmpy_view(array);
     usm_dltensor_fill(out, &view, device);
+    usmpy_trace_export(array, "DLPack loan");
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "wait.h"
 
 #include "../core/heap.h"
+#include "../core/trace.h"
 
 typedef struct host_task {
     usm_keep keep;
@@ -47,6 +48,17 @@ static usm_status run(void *argument, usm_error *error)
     drop_items(task);
     usmpy_thread_detach(thread);
     return status;
+}
+
+uint32_t usmpy_host_task_name(const usm_command *command)
+{
+    const host_task *task = command->as.host.argument;
+    PyObject *name = PyObject_GetAttrString(task->items[0], "__name__");
+    const char *text = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    uint32_t number = usm_trace_intern(text != NULL ? text : Py_TYPE(task->items[0])->tp_name);
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return number;
 }
 
 int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps)

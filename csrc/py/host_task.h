@@ -11,5 +11,7 @@
  * *keeps). 0, or -1 with MemoryError, or RuntimeError when the interpreter is about to go.
  */
 int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps);
+/* The number of the function's name in traces. */
+uint32_t usmpy_host_task_name(const usm_command *command);
 
 #endif

@@ -1,6 +1,7 @@
 /* The buffer protocol: arrays whose memory the host can read are seen by everything that takes a buffer. */
 #include "array.h"
 #include "deferred.h"
+#include "trace.h"
 #include "wait.h"
 
 static int refuse(const char *why, const char *detail)
@@ -50,6 +51,7 @@ int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
     if (usmpy_wait_alloc(((usmpy_array *)self)->state, array->alloc, mode, INT64_MAX) < 0) {
         return -1;
     }
+    usmpy_trace_export(array, "buffer");
     view->internal = NULL;
     view->strides = NULL;
     view->itemsize = info->itemsize;

@@ -97,7 +97,7 @@ static int add_functions(PyObject *module)
     PyMethodDef *const tables[] = {
         usmpy_device_functions,   usmpy_placement_functions,    usmpy_creation_functions,
         usmpy_sequence_functions, usmpy_manipulation_functions, usmpy_dlpack_functions,
-        usmpy_copy_functions,
+        usmpy_copy_functions,     usmpy_memory_functions,
 #ifdef USM_TESTING
         usmpy_testing_functions,
 #endif
@@ -121,6 +121,7 @@ static int exec(PyObject *module)
     usm_core_start();
     usmpy_thread_start();
     usmpy_wait_start();
+    usmpy_memory_start();
     PyObject *prefix = PySys_GetObject("prefix"); /* borrowed */
     if (prefix != NULL && PyUnicode_Check(prefix) && PyUnicode_AsUTF8(prefix) != NULL) {
         usm_library_set_prefix(PyUnicode_AsUTF8(prefix));
@@ -136,8 +137,8 @@ static int exec(PyObject *module)
         usmpy_event_add_type(module, state) < 0 || usmpy_array_add_type(module, state) < 0 ||
         usmpy_borrow_add_types(module, state) < 0 || usmpy_notifier_add_type(module, state) < 0 ||
         usmpy_range_add_types(module, state) < 0 || usmpy_kernel_add_types(module, state) < 0 ||
-        usmpy_program_add_type(module, state) < 0 || add_functions(module) < 0 ||
-        usmpy_deferred_start(module) < 0) {
+        usmpy_program_add_type(module, state) < 0 || usmpy_trace_add_type(module, state) < 0 ||
+        add_functions(module) < 0 || usmpy_deferred_start(module) < 0) {
         return -1;
     }
     atomic_store_explicit(&usmpy_newest_state, state, memory_order_release);
@@ -157,6 +158,7 @@ static int exec(PyObject *module)
         X((state)->borrow_type);                                        \
         X((state)->lend_type);                                          \
         X((state)->notifier_type);                                      \
+        X((state)->trace_type);                                         \
         X((state)->program_type);                                       \
         X((state)->kernel_type);                                        \
         X((state)->bound_type);                                         \

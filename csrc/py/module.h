@@ -32,7 +32,7 @@ struct usmpy_type_cache;
 typedef struct usmpy_state {
     PyObject *module; /* borrowed: the module owns this state */
     PyTypeObject *device_type, *context_type, *queue_type, *event_type, *array_type, *flags_type, *dtype_type;
-    PyTypeObject *borrow_type, *lend_type, *notifier_type;
+    PyTypeObject *borrow_type, *lend_type, *notifier_type, *trace_type;
     PyTypeObject *program_type, *kernel_type, *bound_type, *range_type, *nd_range_type, *local_type;
 
     /* Exception classes and the MemoryConnection enumeration, from the Python part of the package. */
@@ -120,6 +120,7 @@ int usmpy_notifier_add_type(PyObject *module, usmpy_state *state);
 int usmpy_range_add_types(PyObject *module, usmpy_state *state);
 int usmpy_kernel_add_types(PyObject *module, usmpy_state *state);
 int usmpy_program_add_type(PyObject *module, usmpy_state *state);
+int usmpy_trace_add_type(PyObject *module, usmpy_state *state);
 
 /* Functions of the module, one table a file; joined by module.c. */
 extern PyMethodDef usmpy_device_functions[];
@@ -129,6 +130,10 @@ extern PyMethodDef usmpy_sequence_functions[];
 extern PyMethodDef usmpy_manipulation_functions[];
 extern PyMethodDef usmpy_dlpack_functions[];
 extern PyMethodDef usmpy_copy_functions[];
+extern PyMethodDef usmpy_memory_functions[];
+
+/* Once a process: how the core finds the line that makes an allocation. */
+void usmpy_memory_start(void);
 
 #ifdef USM_TESTING
 extern PyMethodDef usmpy_testing_functions[];

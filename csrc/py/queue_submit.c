@@ -8,6 +8,7 @@
 #include "host_task.h"
 #include "keep.h"
 #include "stream.h"
+#include "trace.h"
 
 #include <string.h>
 
@@ -119,6 +120,9 @@ PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *
     }
     submission.waits = depends.waits;
     submission.n_waits = depends.n;
+    if (USM_UNLIKELY(usm_trace_is_on()) && command->kind == USM_COMMAND_HOST) {
+        submission.name = usmpy_host_task_name(command);
+    }
     usm_status status = usm_queue_submit(queue, &submission, &event, &error);
     free_depends(&depends);
     usmpy_deferred_poll();

@@ -39,14 +39,14 @@ static void run(usm_work *work)
     usm_error error;
     usm_status status = USM_OK;
     error.failure = NULL;
-    event->start_ns = event->profiled ? usm_clock_ns() : 0;
+    event->start_ns = event->profiled || event->record != NULL ? usm_clock_ns() : 0;
     if (atomic_load_explicit(&event->cause, memory_order_acquire) == NULL) {
         atomic_store_explicit(&event->state, USM_EVENT_RUNNING, memory_order_release);
         usm_event_set_current(event);
         status = usm_host_execute(&task->command, width, &error);
         usm_event_set_current(NULL);
     }
-    event->end_ns = event->profiled ? usm_clock_ns() : 0;
+    event->end_ns = event->profiled || event->record != NULL ? usm_clock_ns() : 0;
     finish(task, status, &error); /* may drop the queue; the task is gone afterwards */
 }
 

@@ -1,0 +1,18 @@
+/* What csrc/py tells traces of (core/trace.h). */
+#ifndef USMPY_TRACE_H
+#define USMPY_TRACE_H
+
+#include "array.h"
+
+#include "../core/trace.h"
+
+/* The array is shown to others; `name` says how. */
+static inline void usmpy_trace_export(usmpy_array *array, const char *name)
+{
+    if (USM_UNLIKELY(usm_trace_is_on())) {
+        usm_view view = usmpy_view(array);
+        usm_trace_export(&view, name);
+    }
+}
+
+#endif

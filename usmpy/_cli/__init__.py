@@ -1,0 +1,81 @@
+"""The command line, ``python -m usmpy``: parsing here, one file a command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from ..errors import UsmError
+
+USAGE_ERROR = 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    from .. import __version__
+
+    parser = argparse.ArgumentParser(
+        prog="python -m usmpy",
+        description="Devices that usmpy finds, and why others are missing.",
+        epilog="python -m usmpy COMMAND --help tells more of a command.",
+    )
+    parser.add_argument("--version", action="version", version=f"usmpy {__version__}")
+    parser.add_argument("--json", action="store_true", help="everything as JSON")
+    parser.add_argument("--verbose", "-v", action="store_true", help="all that is known of each device")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    check = commands.add_parser(
+        "check",
+        help="test exchange, copies and kernels on a device",
+        description="Tests exchange, copies and kernels. Ends with 1 where something failed.",
+    )
+    bench = commands.add_parser(
+        "bench",
+        help="measure copies between places, and launches",
+        description="Measures copies between places of memory, and launches of kernels.",
+    )
+    for command in (check, bench):
+        command.add_argument(
+            "device", nargs="?", metavar="DEVICE", help="a filter string; default: all devices"
+        )
+        command.add_argument("--json", action="store_true", dest="json_too", help="the results as JSON")
+    bench.add_argument(
+        "--mib", type=_size, default=64, metavar="N", help="size of a copy in MiB (default: 64)"
+    )
+    bench.add_argument(
+        "--picture", metavar="FILE", help="also draw the matrix, as .png, .svg or .pdf (needs matplotlib)"
+    )
+    return parser
+
+
+def _size(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 1 << 20:
+        raise argparse.ArgumentTypeError(f"{value} is not between 1 and {1 << 20}")
+    return value
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; the exit status: 0, 1 where a check failed, 2 for what cannot be done."""
+    options = _parser().parse_args(arguments)
+    try:
+        if options.command == "check":
+            from .check import run as run_check
+
+            return run_check(options.device, options.json or options.json_too)
+        if options.command == "bench":
+            from .bench import run as run_bench
+
+            return run_bench(
+                options.device, options.json or options.json_too, options.mib << 20, options.picture
+            )
+        from .report import run as run_report
+
+        return run_report(options.json, options.verbose)
+    except BrokenPipeError:  # head, or a pager that was left
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except (UsmError, ValueError, OSError) as error:
+        print(f"usmpy: {' '.join(str(error).split())}", file=sys.stderr)
+        return USAGE_ERROR

@@ -1,0 +1,1 @@
+"""What a trace looks like: tasks, Chrome's format, SVG, graphviz. Imported when it is asked for."""

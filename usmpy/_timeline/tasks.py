@@ -1,0 +1,181 @@
+"""From records of the core to tasks with dependencies."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .._core import _Trace
+
+READ, WRITE = 1, 2
+
+# Fewer bytes and shorter times say nothing about bandwidth.
+BANDWIDTH_BYTES = 4096
+
+MOVES = frozenset({"copy", "fill", "strided", "sequence", "prefetch", "export"})
+
+
+class Task(NamedTuple):
+    """One submission, or one export. Times are nanoseconds of time.monotonic_ns()."""
+
+    id: int
+    """Its place in the trace."""
+    what: str
+    """``kernel``, ``copy``, ``strided`` (a copy with strides or a cast), ``fill``, ``sequence``, ``host``,
+    ``barrier``, ``marker``, ``prefetch`` or ``export``."""
+    name: str
+    """Of the kernel, the host function or the way of export; else the same as ``what``."""
+    state: str
+    """``complete``, ``error`` or ``pending``."""
+    device: str
+    """Filter string of the queue's device; of an export's memory."""
+    queue: int
+    """Number of the queue within the process; 0 for an export."""
+    in_order: bool
+    thread: int
+    """Number of the thread that submitted it."""
+    submit_ns: int
+    start_ns: int | None
+    """As the device or the host measured it; else the earliest time at which it can have begun."""
+    end_ns: int | None
+    """As measured, or when the end was noticed; None while it is pending."""
+    timed: str
+    """Where the times are from: ``device`` (profiling), ``host`` (it ran there), or ``noticed``."""
+    nbytes: int | None
+    """Bytes that were moved or shown; None for what moves none."""
+    work_items: int | None
+    """Of a kernel."""
+    depends: tuple[tuple[int, str], ...]
+    """(id, why) of tasks that it had to wait for: ``explicit``, ``data`` (it reads what that one writes) or
+    ``order`` (a write after other uses of the memory, or the order of a queue)."""
+
+    @property
+    def duration_ns(self) -> int | None:
+        """From start to end."""
+        return None if self.start_ns is None or self.end_ns is None else self.end_ns - self.start_ns
+
+    @property
+    def bandwidth(self) -> float | None:
+        """Bytes that were moved in a second, or None where that would say nothing."""
+        duration = self.duration_ns
+        if self.nbytes is None or self.nbytes < BANDWIDTH_BYTES or not duration or self.what == "export":
+            return None
+        return self.nbytes / duration * 1e9
+
+
+class _Memory:
+    """Who wrote an allocation last, and who read it since."""
+
+    def __init__(self) -> None:
+        self.writer: int | None = None
+        self.readers: list[int] = []
+
+
+def _from_memory(id: int, accesses: list[tuple[int, int]], memory: dict[int, _Memory]) -> dict[int, str]:
+    """What the task waits for because of the memory that it uses, also where that had ended already."""
+    found: dict[int, str] = {}
+    for allocation, mode in accesses:
+        at = memory.setdefault(allocation, _Memory())
+        if mode & READ and at.writer is not None and at.writer != id:
+            found[at.writer] = "data"
+        if mode & WRITE:
+            for other in at.readers or ([at.writer] if at.writer is not None else []):
+                if other != id:
+                    found.setdefault(other, "order")
+            at.writer, at.readers = id, []
+        elif not at.readers or at.readers[-1] != id:
+            at.readers.append(id)
+    return found
+
+
+def read(trace: _Trace) -> list[Task]:
+    """All tasks of a trace so far."""
+    memory: dict[int, _Memory] = {}
+    last: dict[int, int] = {}  # the latest task of a queue in order
+    tasks: list[Task] = []
+    for id, record in enumerate(trace.read()):
+        what, state, name, device, queue, thread, submit, start, end, amount, profiled, in_order = record[:12]
+        waits, uses = record[12:]
+        depends = _from_memory(id, uses, memory)
+        previous = last.get(queue) if queue and in_order else None
+        for other, explicit in waits:
+            if explicit:
+                depends[other] = "explicit"
+            elif other != previous:
+                depends.setdefault(other, "order")
+        timed = "device" if profiled else "host"
+        begin: int | None = start
+        if not start:
+            timed = "noticed"
+            first = list(depends) if previous is None else [*depends, previous]
+            before = [tasks[other].end_ns or 0 for other in first]
+            begin = max(submit, *before) if before else submit
+            begin = min(begin, end) if end else None
+        moves = what in MOVES
+        tasks.append(
+            Task(
+                id=id,
+                what=what,
+                name=name or what,
+                state=state,
+                device=device.filter_string,
+                queue=queue,
+                in_order=in_order,
+                thread=thread,
+                submit_ns=submit,
+                start_ns=begin,
+                end_ns=end or None,
+                timed=timed,
+                nbytes=amount if moves else None,
+                work_items=amount if what == "kernel" else None,
+                depends=tuple(sorted(depends.items())),
+            )
+        )
+        if queue and in_order:
+            last[queue] = id
+    return tasks
+
+
+def bytes_text(n: float) -> str:
+    """A number of bytes for people: ``64.0 KiB``."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if n < 1024:
+            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
+        n /= 1024
+    return f"{n:.1f} TiB"
+
+
+def time_text(ns: float) -> str:
+    """A time for people: ``1.50 ms``."""
+    for unit, scale in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
+        if ns < 1000 * scale:
+            return f"{ns / scale:.3g} {unit}"
+    return f"{ns / 1e9:.3g} s"
+
+
+def details(task: Task) -> list[tuple[str, str]]:
+    """What there is to say of a task, as (word, value)."""
+    rows = [("state", task.state)]
+    if task.duration_ns is not None and task.what != "export":
+        rows.append(("took", f"{time_text(task.duration_ns)} ({task.timed})"))
+        rows.append(("waited", time_text(max(0, (task.start_ns or 0) - task.submit_ns))))
+    if task.nbytes is not None:
+        rows.append(("bytes", f"{task.nbytes} ({bytes_text(task.nbytes)})"))
+    if task.bandwidth is not None:
+        rows.append(("bandwidth", f"{task.bandwidth / 1e9:.2f} GB/s"))
+    if task.work_items is not None:
+        rows.append(("work-items", str(task.work_items)))
+    if task.depends:
+        rows.append(("after", ", ".join(f"{other} ({why})" for other, why in task.depends)))
+    return rows
+
+
+def lanes(tasks: list[Task]) -> dict[int, str]:
+    """The queues, each with what it is called, in the order of their first task; 0 stands for exports."""
+    found: dict[int, str] = {}
+    for task in tasks:
+        if task.queue and task.queue not in found:
+            order = "in order" if task.in_order else "out of order"
+            found[task.queue] = f"{task.device}, queue {task.queue} ({order})"
+    if any(task.what == "export" for task in tasks):
+        found[0] = "shown to others"
+    return found
