@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ._core import _live_allocations
 
+TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
     from ._allocation import Allocation
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
 from ._core import _Trace
 
+TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from ._timeline.tasks import Task
 
 LIMIT = 100_000

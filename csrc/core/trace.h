@@ -76,8 +76,7 @@ typedef struct usm_trace_counts {
 usm_trace_counts usm_trace_count(usm_trace *trace);
 /* Copies the record as it is at this moment; words that are many stay the trace's. index < n. */
 void usm_trace_read(usm_trace *trace, size_t index, usm_trace_record *out);
-/* Numbers of names, and back; they stay as long as the process. 0: no memory. No lock but those above leaves.
- */
+/* Numbers of names, and back; they stay as long as the process. 0: no memory. Any lock but a leaf. */
 uint32_t usm_trace_intern(const char *text);
 const char *usm_trace_name(uint32_t number);
 

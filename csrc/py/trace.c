@@ -1,5 +1,4 @@
-/* _Trace: a trace of the core as a Python object, and its records as tuples; usmpy/_trace.py does the rest.
- */
+/* _Trace: a trace of the core as a Python object, and its records as tuples, for usmpy/_trace.py. */
 #include "trace.h"
 
 #include "errors.h"

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 # How rich shows words of tables; plain text is left as it is.
 STYLES = {"ok": "green", "FAILED": "bold red", "skipped": "yellow"}
-LEAST = 16  # a column is not made narrower than this
+LEAST = 8  # a column is not made narrower than this
 
 
 class Progress(Protocol):

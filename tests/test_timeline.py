@@ -1,0 +1,235 @@
+"""Traces as Chrome's format, SVG and graphviz: strict readers take each, a browser the first two."""
+
+import json
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+import usmpy
+
+NS = "{http://www.w3.org/2000/svg}"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
+needs_browser = pytest.mark.skipif(BROWSER is None, reason=f"none of {', '.join(NAMES)} is installed")
+
+
+def broken():
+    raise ValueError('a name with <, & and "')
+
+
+@pytest.fixture
+def trace():
+    first, second = usmpy.Queue("host", profiling=True), usmpy.Queue("host", in_order=False)
+    x = usmpy.empty(1 << 20, dtype="uint8", device=first)
+    y = usmpy.empty(1 << 20, dtype="uint8", device=second)
+    with usmpy.trace() as t:
+        filled = first.fill(x, 1)
+        copied = second.memcpy(y, x, depends=[filled])
+        failed = second.host_task(broken, depends=[copied])
+        for event in (copied, failed):
+            event.exception()
+        memoryview(y).release()
+        with pytest.raises(ValueError, match="a name"):
+            failed.wait()
+    return t
+
+
+# What each phase must have and may have ("Trace Event Format", the table of phases).
+ALWAYS = {"ph": str, "pid": int, "tid": int, "name": str}
+PHASES = {
+    "M": ({"args": dict}, {}),
+    "X": ({"ts": float, "dur": (int, float), "cat": str}, {"args": dict, "cname": str}),
+    "i": ({"ts": float, "s": str, "cat": str}, {"args": dict}),
+    "s": ({"ts": float, "id": str, "cat": str}, {}),
+    "f": ({"ts": float, "id": str, "cat": str, "bp": str}, {}),
+}
+
+
+def check_chrome(document):
+    """Raises AssertionError for what the format does not allow."""
+    assert set(document) == {"traceEvents", "displayTimeUnit", "otherData"}
+    assert document["displayTimeUnit"] in ("ms", "ns")
+    slices, starts, ends, names = {}, {}, {}, set()
+    for event in document["traceEvents"]:
+        must, may = PHASES[event["ph"]]
+        must = ALWAYS | must
+        assert set(must) <= set(event) <= set(must) | set(may), event
+        for key, value in event.items():
+            assert isinstance(value, (must | may)[key]), (key, event)
+        track = event["pid"], event["tid"]
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "thread_name")
+            assert list(event["args"]) == ["name"]
+            assert (track, event["name"]) not in names
+            names.add((track, event["name"]))
+        elif event["ph"] == "X":
+            assert event["dur"] >= 0
+            slices.setdefault(track, []).append((event["ts"], event["ts"] + event["dur"]))
+        elif event["ph"] == "i":
+            assert event["s"] in "gpt"
+        else:
+            found = starts if event["ph"] == "s" else ends
+            assert event["id"] not in found
+            found[event["id"]] = track, event["ts"]
+    tracks = {track for track, kind in names if kind == "thread_name"}
+    assert set(slices) <= tracks
+    assert set(starts) == set(ends)
+    for id, (track, ts) in [*starts.items(), *ends.items()]:  # within a slice, which the arrow is drawn from
+        assert any(a - 1e-3 <= ts <= b + 1e-3 for a, b in slices[track]), (id, ts, slices[track])
+    for id, (_, ts) in starts.items():
+        assert ts <= ends[id][1], id
+
+
+def test_chrome_format(trace, tmp_path):
+    trace.save(tmp_path / "x.json")
+    document = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+    check_chrome(document)
+    slices = [event for event in document["traceEvents"] if event["ph"] == "X"]
+    assert [event["name"] for event in slices] == ["fill", "copy", "broken"]
+    assert len({event["tid"] for event in slices}) == 2  # one track a queue
+    copy = slices[1]["args"]
+    assert copy["bytes"] == 1 << 20
+    assert copy["GB/s"] > 0
+    assert slices[2]["args"]["state"] == "error"
+    flows = [event for event in document["traceEvents"] if event["ph"] == "s"]
+    assert [(event["id"], event["name"]) for event in flows] == [("0-1", "explicit"), ("1-2", "explicit")]
+
+
+def test_the_strict_reader_is_strict(trace):
+    document = trace.to_chrome()
+    for change in (
+        lambda events: events[-1].pop("ph"),
+        lambda events: events[-1].update(extra=1),
+        lambda events: events.append(next(event for event in events if event["ph"] == "s")),
+        lambda events: events.remove(next(event for event in events if event["ph"] == "s")),
+        lambda events: next(event for event in events if event["ph"] == "X").update(dur=-1.0),
+        lambda events: next(event for event in events if event["ph"] == "f").update(ts=-1e9),
+    ):
+        broken = json.loads(json.dumps(document))
+        change(broken["traceEvents"])
+        with pytest.raises((AssertionError, KeyError)):
+            check_chrome(broken)
+
+
+def test_svg(trace):
+    root = ElementTree.fromstring(trace.to_svg())
+    bars = [bar for bar in root.iter(f"{NS}rect") if bar.get("class") != "lane"]
+    assert [bar.get("class") for bar in bars] == ["fill complete", "copy complete", "host error"]
+    width, height = float(root.get("width")), float(root.get("height"))
+    for bar in bars:
+        left, top = float(bar.get("x")), float(bar.get("y"))
+        assert left >= 0
+        assert left + float(bar.get("width")) <= width
+        assert 0 <= top <= height
+        assert bar.find(f"{NS}title").text
+    assert len([rect for rect in root.iter(f"{NS}rect") if rect.get("class") == "lane"]) == 3
+    arrows = [path.get("class") for path in root.iter(f"{NS}path") if "arrow" in (path.get("class") or "")]
+    assert arrows == ["arrow explicit", "arrow explicit", "arrow data"]
+    texts = " ".join(text.text for text in root.iter(f"{NS}text"))
+    assert "host:cpu:0, queue" in texts
+    assert "shown to others" in texts
+    assert trace._repr_svg_() == trace.to_svg()
+
+
+def test_svg_of_very_much_leaves_out_and_says_so():
+    queue = usmpy.Queue("host")
+    x = usmpy.empty(10, dtype="uint8", device=queue)
+    with usmpy.trace() as t:
+        for _ in range(2500):
+            queue.fill(x, 1)
+    text = t.to_svg()
+    ElementTree.fromstring(text)
+    assert "500 more are not drawn" in text
+    assert text.count('class="fill') == 2000
+
+
+def test_empty_traces():
+    with usmpy.trace() as t:
+        pass
+    assert "nothing was submitted" in t.to_svg()
+    check_chrome(t.to_chrome())
+    assert t.to_dot().startswith("digraph")
+
+
+def test_dot_has_each_task_and_dependency(trace):
+    text = trace.to_dot()
+    assert re.findall(r"^    t(\d+) \[", text, re.M) == ["0", "1", "2", "3"]
+    edges = re.findall(r"^  t(\d+) -> t(\d+) \[label=(\w+)", text, re.M)
+    assert edges == [("0", "1", "explicit"), ("1", "2", "explicit"), ("1", "3", "data")]
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
+def test_graphviz_takes_it(trace, tmp_path):
+    trace.save(tmp_path / "x.dot")
+    done = subprocess.run(
+        ["dot", "-Tsvg", tmp_path / "x.dot"], capture_output=True, encoding="utf-8", timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count('class="node"') == 4
+    assert done.stdout.count('class="edge"') == 3
+
+
+def test_save_refuses_other_endings(trace, tmp_path):
+    with pytest.raises(ValueError, match=r"\.json, \.svg or \.dot"):
+        trace.save(tmp_path / "x.png")
+    with pytest.raises(FileNotFoundError):
+        trace.save(tmp_path / "nowhere" / "x.svg")
+
+
+def test_use_of_traces_that_is_wrong():
+    t = usmpy.trace()
+    assert repr(t) == "<Trace that has not begun>"
+    with pytest.raises(RuntimeError, match="has not begun"):
+        _ = t.tasks
+    with t:
+        pass
+    with pytest.raises(RuntimeError, match="used before"), t:
+        pass
+    for limit, error in ((0, ValueError), (1 << 40, ValueError), ("many", TypeError)):
+        with pytest.raises(error), usmpy.trace(limit):
+            pass
+
+
+PAGE = """<!doctype html><meta charset="utf-8"><title>trace</title>
+<div id="here">%s</div><pre id="said">nothing</pre>
+<script id="data" type="application/json">%s</script>
+<script>
+const document_ = JSON.parse(document.getElementById("data").textContent);
+const bars = [...document.querySelectorAll("svg rect.fill, svg rect.copy, svg rect.host")];
+const arrows = [...document.querySelectorAll("svg path.arrow")];
+document.getElementById("said").textContent = JSON.stringify({
+  events: document_.traceEvents.length,
+  slices: document_.traceEvents.filter(e => e.ph === "X").map(e => [e.name, e.tid]),
+  bars: bars.map(b => { const r = b.getBoundingClientRect(); return [r.width, r.height]; }),
+  colours: bars.map(b => getComputedStyle(b).fill),
+  lengths: arrows.map(a => a.getTotalLength()),
+  titles: bars.map(b => b.querySelector("title").textContent),
+});
+</script>
+"""
+
+
+@needs_browser
+def test_a_browser_shows_the_picture_and_reads_the_file(trace, tmp_path):
+    chrome = trace.to_chrome()
+    page = tmp_path / "page.html"
+    page.write_text(PAGE % (trace.to_svg(), json.dumps(chrome).replace("<", "\\u003c")), encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    options += [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
+    done = subprocess.run(
+        [BROWSER, *options, page.as_uri()], capture_output=True, encoding="utf-8", timeout=120, check=True
+    )
+    (said,) = re.findall(r'<pre id="said">(.*?)</pre>', done.stdout, re.S)
+    said = json.loads(said.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    assert said["events"] == len(chrome["traceEvents"])
+    assert [name for name, _ in said["slices"]] == ["fill", "copy", "broken"]
+    assert len(said["bars"]) == 3
+    assert all(width >= 1 and height == 18 for width, height in said["bars"])
+    assert len(set(said["colours"])) == 3
+    assert "rgb(0, 0, 0)" not in said["colours"]  # the style sheet was taken
+    assert len(said["lengths"]) == 3
+    assert said["titles"][1].startswith("1: copy\n")
+    assert "bandwidth" in said["titles"][1]
