@@ -664,6 +664,13 @@ def copyto(
     *,
     casting: _Casting = "same_kind",
 ) -> None: ...
+def explain_copy(
+    dst: _Array | Buffer,
+    src: _ArrayLike,
+    /,
+    *,
+    casting: _Casting = "same_kind",
+) -> str: ...
 
 # Memory.
 

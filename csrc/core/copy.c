@@ -2,6 +2,7 @@
 
 #include "backend.h"
 #include "heap.h"
+#include "route.h"
 
 #include <string.h>
 
@@ -49,47 +50,75 @@ static int merge(axis *axes, int n)
     return kept + 1;
 }
 
-void usm_copy_plan(usm_plan *plan, const usm_view *dst, const usm_view *src)
+/* Axes in any order become a plan. dst and src are moved along where an axis is walked from its other end. */
+static void plan_axes(usm_plan *plan, const usm_strided *whole, axis *axes, int n)
 {
-    axis axes[USM_MAX_NDIM];
-    int n = 0;
-    char *dst_data = dst->data;
-    const char *src_data = src->data;
-    int dst_size = usm_dtype_table[dst->dtype].itemsize, src_size = usm_dtype_table[src->dtype].itemsize;
-    for (int i = 0; i < dst->ndim; i++) {
-        if (dst->shape[i] == 1) {
-            continue;
-        }
-        axis next = {dst->shape[i], dst->strides[i] * dst_size, src->strides[i] * src_size};
-        if (next.dst < 0) { /* walk it from the other end */
-            dst_data += next.dst * (next.length - 1);
-            src_data += next.src * (next.length - 1);
-            next.dst = -next.dst;
-            next.src = -next.src;
-        }
-        axes[n++] = next;
-    }
     if (n == 0) {
-        axes[n++] = (axis){1, dst_size, src_size};
+        axes[n++] =
+            (axis){1, usm_dtype_table[whole->dst_dtype].itemsize, usm_dtype_table[whole->src_dtype].itemsize};
     }
-    sort(axes, n);
-    n = merge(axes, n);
+    uintptr_t dst = (uintptr_t)whole->dst,
+              src = (uintptr_t)whole->src; /* layouts are planned without memory too */
+    for (int i = 0; i < n; i++) {
+        axis *next = &axes[i];
+        if (next->dst < 0) {
+            dst += (uintptr_t)(next->dst * (next->length - 1));
+            src += (uintptr_t)(next->src * (next->length - 1));
+            next->dst = -next->dst;
+            next->src = -next->src;
+        }
+    }
+    if (n > 1) {
+        sort(axes, n);
+        n = merge(axes, n);
+    }
+    plan->strided = *whole;
     usm_strided *strided = &plan->strided;
-    *strided = (usm_strided){
-        .dst = dst_data,
-        .src = src_data,
-        .dst_dtype = dst->dtype,
-        .src_dtype = src->dtype,
-        .ndim = n,
-        .shape = plan->numbers,
-        .dst_strides = plan->numbers + n,
-        .src_strides = plan->numbers + 2 * n,
-    };
+    strided->dst = (char *)dst;
+    strided->src = (const char *)src;
+    strided->ndim = n;
+    strided->shape = plan->numbers;
+    strided->dst_strides = plan->numbers + n;
+    strided->src_strides = plan->numbers + 2 * n;
     for (int i = 0; i < n; i++) {
         strided->shape[i] = axes[i].length;
         strided->dst_strides[i] = axes[i].dst;
         strided->src_strides[i] = axes[i].src;
     }
+}
+
+void usm_copy_plan(usm_plan *plan, const usm_view *dst, const usm_view *src)
+{
+    axis axes[USM_MAX_NDIM];
+    int n = 0, dst_size = usm_dtype_table[dst->dtype].itemsize,
+        src_size = usm_dtype_table[src->dtype].itemsize;
+    for (int i = 0; i < dst->ndim; i++) {
+        if (dst->shape[i] != 1) {
+            axes[n++] = (axis){dst->shape[i], dst->strides[i] * dst_size, src->strides[i] * src_size};
+        }
+    }
+    const usm_strided whole = {
+        .dst = dst->data, .src = src->data, .dst_dtype = dst->dtype, .src_dtype = src->dtype};
+    plan_axes(plan, &whole, axes, n);
+}
+
+void usm_strided_plan(usm_plan *plan, const usm_strided *whole)
+{
+    axis axes[USM_MAX_NDIM];
+    int n = 0;
+    for (int i = 0; i < whole->ndim; i++) {
+        if (whole->shape[i] != 1) {
+            axes[n++] = (axis){whole->shape[i], whole->dst_strides[i], whole->src_strides[i]};
+        }
+    }
+    plan_axes(plan, whole, axes, n);
+}
+
+bool usm_strided_is_block(const usm_strided *strided)
+{
+    int size = usm_dtype_table[strided->dst_dtype].itemsize;
+    return strided->dst_dtype == strided->src_dtype && strided->ndim == 1 &&
+           strided->dst_strides[0] == size && strided->src_strides[0] == size;
 }
 
 usm_strided *usm_strided_clone(const usm_strided *plan)
@@ -117,8 +146,7 @@ static int64_t count(const usm_view *view)
     return (int64_t)n;
 }
 
-/* Memory that both sides touch, unless each element only meets itself. */
-static bool overlap(const usm_view *dst, const usm_view *src)
+bool usm_views_overlap(const usm_view *dst, const usm_view *src)
 {
     int64_t dst_low, dst_high, src_low, src_high;
     int dst_size = usm_dtype_table[dst->dtype].itemsize, src_size = usm_dtype_table[src->dtype].itemsize;
@@ -136,31 +164,19 @@ static bool overlap(const usm_view *dst, const usm_view *src)
     return !same;
 }
 
-/* Elements side by side on both sides, of one type. */
-static bool is_contiguous(const usm_plan *plan)
-{
-    const usm_strided *strided = &plan->strided;
-    int size = usm_dtype_table[strided->dst_dtype].itemsize;
-    return strided->dst_dtype == strided->src_dtype && strided->ndim == 1 &&
-           strided->dst_strides[0] == size && strided->src_strides[0] == size;
-}
-
 /* One command in the queue, which reaches both sides. */
-static usm_status submit_plan(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_event **out,
-                              usm_error *error)
+static usm_status submit_plan(usm_queue *queue, const usm_plan *plan, const usm_access *accesses,
+                              usm_event **out, usm_error *error)
 {
-    const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
     usm_command command;
-    usm_plan plan;
-    usm_copy_plan(&plan, dst, src);
-    if (is_contiguous(&plan)) {
+    if (usm_strided_is_block(&plan->strided)) {
         command.kind = USM_COMMAND_COPY;
-        command.as.copy.dst = plan.strided.dst;
-        command.as.copy.src = plan.strided.src;
-        command.as.copy.nbytes = (size_t)usm_dtype_nbytes(dst->dtype, plan.strided.shape[0]);
+        command.as.copy.dst = plan->strided.dst;
+        command.as.copy.src = plan->strided.src;
+        command.as.copy.nbytes = (size_t)usm_dtype_nbytes(plan->strided.dst_dtype, plan->strided.shape[0]);
     } else {
         command.kind = USM_COMMAND_STRIDED;
-        command.as.strided = &plan.strided;
+        command.as.strided = &plan->strided;
     }
     const usm_submission submission = {.command = &command, .accesses = accesses, .n_accesses = 2};
     return usm_queue_submit(queue, &submission, out, error);
@@ -171,20 +187,6 @@ static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *e
     const usm_command command = {.kind = USM_COMMAND_MARKER};
     const usm_submission submission = {.command = &command};
     return out == NULL ? USM_OK : usm_queue_submit(queue, &submission, out, error);
-}
-
-/* A place between dst and src: new row-major memory in the shape of `like`. */
-static usm_status make_third(usm_place *place, usm_kind kind, const usm_view *like, usm_dtype dtype,
-                             int64_t *strides, usm_view *third, usm_error *error)
-{
-    usm_alloc *alloc;
-    usm_status status =
-        usm_alloc_create(place, kind, (size_t)usm_dtype_nbytes(dtype, count(like)), false, &alloc, error);
-    if (status == USM_OK) {
-        usm_layout_compact(like->ndim, like->shape, 'C', strides);
-        *third = (usm_view){alloc, alloc->pointer, dtype, like->ndim, like->shape, strides};
-    }
-    return status;
 }
 
 bool usm_place_reaches(const usm_place *place, const usm_alloc *alloc)
@@ -201,140 +203,77 @@ bool usm_place_reaches(const usm_place *place, const usm_alloc *alloc)
 }
 
 /*
- * Drivers copy whole blocks from any memory of the process that the host reads, and to it, but for memory of
- * their own in another context: that is not theirs to write in this one (Level Zero,
- * zeCommandListAppendMemoryCopy).
+ * Every hop of every piece, with no wait in between: that a buffer is filled again once it was emptied is
+ * the hazards' business. From the second piece on dst is read as well, so that a piece that failed is not
+ * forgotten when the next one has ended.
  */
-static bool driver_writes(const usm_place *place, const usm_alloc *alloc)
+static usm_status submit_pieces(const usm_route *route, usm_alloc *const *allocs, int turns, usm_event **out,
+                                usm_error *error)
 {
-    return usm_alloc_host_reads(alloc) &&
-           (alloc->context == place->context || alloc->context->backend != place->context->backend);
-}
-
-static bool driver_copies(const usm_place *place, const usm_view *dst, const usm_view *src)
-{
-    usm_plan plan;
-    usm_copy_plan(&plan, dst, src);
-    return is_contiguous(&plan) &&
-           (usm_place_reaches(place, dst->alloc) || driver_writes(place, dst->alloc)) &&
-           (usm_place_reaches(place, src->alloc) || usm_alloc_host_reads(src->alloc));
-}
-
-/* In two steps over a third place; each is a copy of its own. Takes the count of third->alloc. */
-static usm_status submit_through(usm_queue *first, usm_queue *second, const usm_view *dst,
-                                 const usm_view *third, const usm_view *src, usm_event **out,
-                                 usm_error *error)
-{
-    usm_status status = usm_copy_submit(first, third, src, NULL, error);
-    if (status == USM_OK) {
-        status = usm_copy_submit(second, dst, third, out, error);
+    usm_status status = USM_OK;
+    int last = route->n_hops - 1;
+    for (int64_t piece = 0; piece < route->pieces && status == USM_OK; piece++) {
+        usm_alloc *const *turn = allocs + piece % turns * (USM_ROUTE_HOPS - 1);
+        char *pointers[USM_ROUTE_HOPS - 1] = {NULL};
+        for (int i = 0; i < last; i++) {
+            pointers[i] = turn[i]->pointer;
+        }
+        for (int hop = 0; hop <= last && status == USM_OK; hop++) {
+            const usm_access accesses[] = {
+                {hop == last ? route->dst : turn[hop], hop == last && piece > 0 ? USM_READ_WRITE : USM_WRITE},
+                {hop == 0 ? route->src : turn[hop - 1], USM_READ},
+            };
+            bool ends = hop == last && piece == route->pieces - 1;
+            usm_plan plan;
+            usm_route_hop(route, hop, piece, pointers, &plan);
+            status = submit_plan(route->queues[hop], &plan, accesses, ends ? out : NULL, error);
+        }
     }
-    usm_alloc_release(third->alloc); /* the tasks hold it */
     return status;
 }
 
-/*
- * Memory of the host for what passes through it: of the place itself, or of the host device, from which every
- * driver copies whole blocks.
- */
-static usm_status staging_place(usm_place *place, usm_place **out, usm_error *error)
+static usm_status submit_through(const usm_route *route, usm_event **out, usm_error *error)
 {
-    usm_context *context;
-    *out = place;
-    if (place->device->info.has_usm_host) {
-        return USM_OK;
+    enum { MOST = 2 * (USM_ROUTE_HOPS - 1) };
+    usm_alloc *allocs[MOST] = {NULL};
+    usm_status status = USM_OK;
+    int turns = route->pieces > 1 ? 2 : 1;
+    for (int turn = 0; turn < turns; turn++) {
+        for (int i = 0; i < route->n_hops - 1 && status == USM_OK; i++) {
+            const usm_route_buffer *buffer = &route->buffers[i];
+            status = usm_alloc_create(buffer->place, buffer->kind, usm_route_buffer_bytes(route, i), false,
+                                      &allocs[turn * (USM_ROUTE_HOPS - 1) + i], error);
+        }
     }
-    const usm_backend_report *host = usm_backend_start(usm_backend_index("host", 4));
-    if (host->absent != NULL) {
-        return usm_error_set(error, USM_UNAVAILABLE, "%s", host->absent);
-    }
-    usm_status status = usm_context_default(host->devices[0], &context, error);
-    return status == USM_OK ? usm_context_place(context, host->devices[0], out, error) : status;
-}
-
-static usm_status make_staging(usm_place *place, const usm_view *like, usm_dtype dtype, int64_t *strides,
-                               usm_view *third, usm_error *error)
-{
-    usm_place *host;
-    usm_status status = staging_place(place, &host, error);
-    return status == USM_OK ? make_third(host, USM_HOST, like, dtype, strides, third, error) : status;
-}
-
-/* All of the view is one block of host memory, in row-major order: a driver copies it as it is. */
-static bool is_host_block(const usm_view *view)
-{
-    int64_t strides[USM_MAX_NDIM];
-    usm_layout_compact(view->ndim, view->shape, 'C', strides);
-    const usm_view compact = {view->alloc, view->data, view->dtype, view->ndim, view->shape, strides};
-    usm_plan plan;
-    usm_copy_plan(&plan, &compact, view);
-    return is_contiguous(&plan) && usm_alloc_host_reads(view->alloc);
-}
-
-/* The source is out of the queue's reach. Its own place brings it into one block that a driver can copy. */
-static usm_status submit_from_afar(usm_queue *queue, const usm_view *dst, const usm_view *src,
-                                   usm_event **out, usm_error *error)
-{
-    usm_queue *own;
-    usm_view third;
-    int64_t strides[USM_MAX_NDIM];
-    if (is_host_block(src)) {
-        usm_status status = make_third(queue->place, USM_DEVICE, src, src->dtype, strides, &third, error);
-        return status != USM_OK ? status : submit_through(queue, queue, dst, &third, src, out, error);
-    }
-    usm_status status = usm_place_queue(src->alloc->place, &own, error);
-    if (status != USM_OK) {
-        return status;
-    }
-    status = make_staging(src->alloc->place, src, src->dtype, strides, &third, error);
     if (status == USM_OK) {
-        status = submit_through(own, queue, dst, &third, src, out, error);
+        status = submit_pieces(route, allocs, turns, out, error);
     }
-    usm_queue_release(own);
-    return status;
-}
-
-/* The target is out of the queue's reach: a block is the driver's to write, else its own place does it. */
-static usm_status submit_to_afar(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_event **out,
-                                 usm_error *error)
-{
-    usm_queue *own;
-    usm_view third;
-    int64_t strides[USM_MAX_NDIM];
-    if (is_host_block(dst) && driver_writes(queue->place, dst->alloc)) {
-        usm_status status = make_third(queue->place, USM_DEVICE, dst, dst->dtype, strides, &third, error);
-        return status != USM_OK ? status : submit_through(queue, queue, dst, &third, src, out, error);
+    for (int i = 0; i < MOST; i++) {
+        if (allocs[i] != NULL) {
+            usm_alloc_release(allocs[i]); /* the tasks hold it */
+        }
     }
-    usm_status status = usm_place_queue(dst->alloc->place, &own, error);
-    if (status != USM_OK) {
-        return status;
-    }
-    status = make_staging(queue->place, dst, dst->dtype, strides, &third, error);
-    if (status == USM_OK) {
-        status = submit_through(queue, own, dst, &third, src, out, error);
-    }
-    usm_queue_release(own);
     return status;
 }
 
 usm_status usm_copy_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_event **out,
                            usm_error *error)
 {
-    if (count(dst) == 0) {
-        return submit_nothing(queue, out, error);
+    usm_route route;
+    usm_status status = usm_route_plan(&route, queue, dst, src, error);
+    if (status != USM_OK) {
+        return status;
     }
-    bool from = usm_place_reaches(queue->place, src->alloc), to = usm_place_reaches(queue->place, dst->alloc);
-    if (!(from && to) && !driver_copies(queue->place, dst, src)) {
-        return from ? submit_to_afar(queue, dst, src, out, error)
-                    : submit_from_afar(queue, dst, src, out, error);
+    if (route.n_hops == 0) {
+        status = submit_nothing(queue, out, error);
+    } else if (USM_LIKELY(route.n_hops == 1)) {
+        const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
+        status = submit_plan(route.queues[0], &route.axes, accesses, out, error);
+    } else {
+        status = submit_through(&route, out, error);
     }
-    if (!overlap(dst, src)) {
-        return submit_plan(queue, dst, src, out, error);
-    }
-    usm_view third;
-    int64_t strides[USM_MAX_NDIM];
-    usm_status status = make_third(queue->place, USM_DEVICE, dst, src->dtype, strides, &third, error);
-    return status != USM_OK ? status : submit_through(queue, queue, dst, &third, src, out, error);
+    usm_route_clear(&route);
+    return status;
 }
 
 usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *value, usm_event **out,
@@ -372,7 +311,9 @@ usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *va
         status = usm_fill_submit(queue, &one, value, NULL, error);
     }
     if (status == USM_OK) {
-        status = submit_plan(queue, dst, &src, out, error);
+        const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {element, USM_READ}};
+        usm_copy_plan(&plan, dst, &src);
+        status = submit_plan(queue, &plan, accesses, out, error);
     }
     usm_alloc_release(element);
     return status;

@@ -47,6 +47,12 @@ typedef struct usm_plan {
  * allow it. At least one axis remains. The shape has no 0. Pure.
  */
 void usm_copy_plan(usm_plan *plan, const usm_view *dst, const usm_view *src);
+/* The same for axes in any order, in byte strides. */
+void usm_strided_plan(usm_plan *plan, const usm_strided *whole);
+/* Of a plan: elements side by side on both sides, of one type. */
+bool usm_strided_is_block(const usm_strided *strided);
+/* Memory that both sides touch, unless each element only meets itself. */
+bool usm_views_overlap(const usm_view *dst, const usm_view *src);
 
 /* A heap copy of a plan that outlives the call; free() releases it. NULL: no memory. */
 usm_strided *usm_strided_clone(const usm_strided *plan);

@@ -77,6 +77,9 @@ int usmpy_check_unpacked(usmpy_array *array, const char *what);
 int usmpy_array_copy(usmpy_state *state, usmpy_array *dst, usmpy_array *src);
 /* The same where src broadcasts; the ValueError calls it `what`. */
 int usmpy_array_copy_broadcast(usmpy_state *state, usmpy_array *dst, usmpy_array *src, const char *what);
+/* src as it is read there: strides has room for USM_MAX_NDIM and lives as long as the view. 0 or -1. */
+int usmpy_view_broadcast(usmpy_array *dst, usmpy_array *src, const char *what, int64_t *strides,
+                         usm_view *view);
 /* The same between any two views of one shape, in this queue. */
 int usmpy_submit_copy(usmpy_state *state, PyObject *queue_object, const usm_view *dst, const usm_view *src);
 /* dst[...] = one element of dst's type. */

@@ -362,5 +362,14 @@ PyMethodDef usmpy_manipulation_functions[] = {
         "Raises ValueError for a read-only dst, for shapes that do not broadcast and for another\n"
         "casting, TypeError where casting forbids it and for what is no array, BufferError for memory\n"
         "that cannot be exchanged, MemoryError when memory runs out."),
+    USMPY_METHOD(
+        "explain_copy", usmpy_explain_copy,
+        "explain_copy(dst, src, /, *, casting='same_kind')\n--\n\n"
+        "How copyto(dst, src) would go, as text, a line for each fact; nothing is copied.\n\n"
+        "Axes after merging, memory and strides (in bytes) of both sides, memory_connection, the path,\n"
+        "pieces, runs of neighbouring elements, buffers with their bytes, and each step: driver copy or\n"
+        "kernel, bytes, cast, queue; last, the events that it would wait for now. The copy follows the\n"
+        "same plan. Arguments as in copyto.\n\n"
+        "Raises what copyto raises for its arguments."),
     {0},
 };

@@ -7,5 +7,6 @@
 PyObject *usmpy_concat(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *usmpy_stack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *usmpy_copyto(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *usmpy_explain_copy(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
 #endif

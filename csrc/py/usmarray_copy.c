@@ -25,9 +25,9 @@ int usmpy_array_copy(usmpy_state *state, usmpy_array *dst, usmpy_array *src)
     return usmpy_submit_copy(state, dst->queue, &to, &from);
 }
 
-int usmpy_array_copy_broadcast(usmpy_state *state, usmpy_array *dst, usmpy_array *src, const char *what)
+int usmpy_view_broadcast(usmpy_array *dst, usmpy_array *src, const char *what, int64_t *strides,
+                         usm_view *view)
 {
-    int64_t strides[USM_MAX_NDIM];
     /* Leading lengths of 1 that dst lacks are dropped, as NumPy does. */
     int extra = src->ndim > dst->ndim ? src->ndim - dst->ndim : 0;
     for (int i = 0; i < extra; i++) {
@@ -43,9 +43,18 @@ int usmpy_array_copy_broadcast(usmpy_state *state, usmpy_array *dst, usmpy_array
                      usm_layout_text(dst->ndim, usmpy_shape(dst), to, sizeof to));
         return -1;
     }
+    *view = (usm_view){src->alloc, src->data, (usm_dtype)src->dtype, dst->ndim, usmpy_shape(dst), strides};
+    return 0;
+}
+
+int usmpy_array_copy_broadcast(usmpy_state *state, usmpy_array *dst, usmpy_array *src, const char *what)
+{
+    int64_t strides[USM_MAX_NDIM];
+    usm_view from;
+    if (usmpy_view_broadcast(dst, src, what, strides, &from) < 0) {
+        return -1;
+    }
     const usm_view to = usmpy_view(dst);
-    const usm_view from = {src->alloc, src->data,        (usm_dtype)src->dtype,
-                           dst->ndim,  usmpy_shape(dst), strides};
     return usmpy_submit_copy(state, dst->queue, &to, &from);
 }
 

@@ -26,6 +26,20 @@ typedef struct u128 {
             }                                                                              \
             return;                                                                        \
         }                                                                                  \
+        if (ds == sizeof(type) && ss == -(int64_t)sizeof(type)) {                          \
+            for (int64_t i = 0; i < n; i++) {                                              \
+                memcpy(&value, src - i * (int64_t)sizeof(type), sizeof value);             \
+                memcpy(dst + i * (int64_t)sizeof(type), &value, sizeof value);             \
+            }                                                                              \
+            return;                                                                        \
+        }                                                                                  \
+        if (ds == sizeof(type) && ss == 2 * (int64_t)sizeof(type)) {                       \
+            for (int64_t i = 0; i < n; i++) {                                              \
+                memcpy(&value, src + i * 2 * (int64_t)sizeof(type), sizeof value);         \
+                memcpy(dst + i * (int64_t)sizeof(type), &value, sizeof value);             \
+            }                                                                              \
+            return;                                                                        \
+        }                                                                                  \
         if (ds == sizeof(type)) {                                                          \
             for (int64_t i = 0; i < n; i++) {                                              \
                 memcpy(&value, src + i * ss, sizeof value);                                \
@@ -103,7 +117,41 @@ typedef struct mem_complex128 {
  * C leaves floating-point values that do not fit undefined, so they are saturated, and NaN becomes 0.
  * Integers wrap: modulo arithmetic on uint64_t gives the same bits for every source.
  */
-#define INTEGER_FROM(name, type, min, max)                                    \
+#define WRAP(name, type)                       \
+    static inline type wrap_##name(uint64_t v) \
+    {                                          \
+        return (type)v;                        \
+    }
+
+/*
+ * Without branches, so that loops vectorise: NaN becomes 0, then the value is cut to the range. Every bound
+ * of these is exact in the floating-point type, and the range fits in int32_t.
+ */
+#define NARROW_FROM(name, type, min, max, suffix, real) \
+    static inline type narrow_##name##suffix(real v)    \
+    {                                                   \
+        real c = v == v ? v : (real)0;                  \
+        c = c < (real)(min) ? (real)(min) : c;          \
+        c = c > (real)(max) ? (real)(max) : c;          \
+        return (type)(int32_t)c;                        \
+    }
+
+#define NARROW(name, type, min, max)                    \
+    NARROW_FROM(name, type, min, max, _single, float)   \
+    NARROW_FROM(name, type, min, max, _twofold, double) \
+    WRAP(name, type)
+
+/* The largest float below 2**31 converts; what is above is the largest integer. */
+static inline int32_t narrow_int32_single(float v)
+{
+    float c = v == v ? v : 0.0f;
+    c = c < -0x1p31f ? -0x1p31f : c;
+    c = c > 0x1.fffffep30f ? 0x1.fffffep30f : c;
+    int32_t r = (int32_t)c;
+    return v >= 0x1p31f ? INT32_MAX : r;
+}
+
+#define WIDE(name, type, min, max)                                            \
     static inline type saturate_##name(double v)                              \
     {                                                                         \
         return v > (double)(min)-1.0 && v < (double)(max) + 1.0 ? (type)v     \
@@ -111,31 +159,31 @@ typedef struct mem_complex128 {
                : v < 0                                          ? (type)(min) \
                                                                 : (type)0;                                             \
     }                                                                         \
-    static inline type wrap_##name(uint64_t v)                                \
-    {                                                                         \
-        return (type)v;                                                       \
-    }
+    WRAP(name, type)
 
-INTEGER_FROM(int8, int8_t, INT8_MIN, INT8_MAX)
-INTEGER_FROM(int16, int16_t, INT16_MIN, INT16_MAX)
-INTEGER_FROM(int32, int32_t, INT32_MIN, INT32_MAX)
-INTEGER_FROM(int64, int64_t, INT64_MIN, INT64_MAX)
-INTEGER_FROM(uint8, uint8_t, 0, UINT8_MAX)
-INTEGER_FROM(uint16, uint16_t, 0, UINT16_MAX)
-INTEGER_FROM(uint32, uint32_t, 0, UINT32_MAX)
-INTEGER_FROM(uint64, uint64_t, 0, UINT64_MAX)
+NARROW(int8, int8_t, INT8_MIN, INT8_MAX)
+NARROW(int16, int16_t, INT16_MIN, INT16_MAX)
+NARROW(uint8, uint8_t, 0, UINT8_MAX)
+NARROW(uint16, uint16_t, 0, UINT16_MAX)
+NARROW_FROM(int32, int32_t, INT32_MIN, INT32_MAX, _twofold, double)
+WRAP(int32, int32_t)
+WIDE(int64, int64_t, INT64_MIN, INT64_MAX)
+WIDE(uint32, uint32_t, 0, UINT32_MAX)
+WIDE(uint64, uint64_t, 0, UINT64_MAX)
 
+#define TO_NARROW(name, v) \
+    _Generic((v), float : narrow_##name##_single, double : narrow_##name##_twofold, default : wrap_##name)(v)
 #define TO_INTEGER(name, v) \
     _Generic((v), float : saturate_##name, double : saturate_##name, default : wrap_##name)(v)
 
 /* From a C number to memory. */
 #define TO_bool8(v) ((mem_bool8)((v) != 0))
-#define TO_int8(v) TO_INTEGER(int8, v)
-#define TO_int16(v) TO_INTEGER(int16, v)
-#define TO_int32(v) TO_INTEGER(int32, v)
+#define TO_int8(v) TO_NARROW(int8, v)
+#define TO_int16(v) TO_NARROW(int16, v)
+#define TO_int32(v) TO_NARROW(int32, v)
 #define TO_int64(v) TO_INTEGER(int64, v)
-#define TO_uint8(v) TO_INTEGER(uint8, v)
-#define TO_uint16(v) TO_INTEGER(uint16, v)
+#define TO_uint8(v) TO_NARROW(uint8, v)
+#define TO_uint16(v) TO_NARROW(uint16, v)
 #define TO_uint32(v) TO_INTEGER(uint32, v)
 #define TO_uint64(v) TO_INTEGER(uint64, v)
 #define TO_float16(v)                                 \

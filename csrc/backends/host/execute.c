@@ -1,14 +1,10 @@
 #include "host.h"
+#include "stream.h"
 
 #include <stdint.h>
 #include <string.h>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
-/* A block of this size leaves the caches anyway: several threads, and stores that do not read
- * the line first. */
-#define LARGE ((size_t)4 << 20)
+#define LARGE USM_HOST_LARGE
 /* Pieces small enough that a busy processor does not hold up the others, large enough to stream. */
 #define PIECE ((size_t)2 << 20)
 
@@ -20,30 +16,6 @@ typedef struct block {
 } block;
 
 #define PATTERN_BYTES 16
-
-/* dst and src do not overlap. */
-static void stream_copy(char *dst, const char *src, size_t nbytes)
-{
-#if defined(__SSE2__)
-    size_t head = (16 - ((uintptr_t)dst & 15)) & 15;
-    head = head < nbytes ? head : nbytes; /* the last piece may be shorter */
-    memcpy(dst, src, head);
-    dst += head;
-    src += head;
-    nbytes -= head;
-    for (; nbytes >= 64; nbytes -= 64, dst += 64, src += 64) {
-        __m128i a = _mm_loadu_si128((const __m128i *)src), b = _mm_loadu_si128((const __m128i *)(src + 16));
-        __m128i c = _mm_loadu_si128((const __m128i *)(src + 32)),
-                d = _mm_loadu_si128((const __m128i *)(src + 48));
-        _mm_stream_si128((__m128i *)dst, a);
-        _mm_stream_si128((__m128i *)(dst + 16), b);
-        _mm_stream_si128((__m128i *)(dst + 32), c);
-        _mm_stream_si128((__m128i *)(dst + 48), d);
-    }
-    _mm_sfence();
-#endif
-    memcpy(dst, src, nbytes);
-}
 
 /* The pattern starts anew at dst. */
 static void fill(char *dst, const unsigned char *pattern, size_t nbytes)
@@ -63,7 +35,8 @@ static void copy_piece(void *context, unsigned i)
 {
     const block *all = context;
     size_t from = i * PIECE, n = all->nbytes - from < PIECE ? all->nbytes - from : PIECE;
-    stream_copy(all->dst + from, all->src + from, n);
+    usm_host_stream(all->dst + from, all->src + from, n);
+    usm_host_stream_end();
 }
 
 static void fill_piece(void *context, unsigned i)

@@ -1,6 +1,10 @@
-/* Strided copies and casts: rows of the fastest axis, over the other axes, cut into parts
- * for several threads. */
+/*
+ * Strided copies and casts, cut into parts for several threads. A part is a loop over outer axes around a
+ * unit, and the unit goes by the way that its layout allows: runs of neighbours that are moved as they are,
+ * rows of single elements, or squares of either where the source's fast axis is not the destination's.
+ */
 #include "host.h"
+#include "stream.h"
 
 #include "../../core/layout.h"
 
@@ -9,18 +13,35 @@
 
 /* Below this many bytes a second thread costs more than it saves. */
 #define PARALLEL_BYTES ((int64_t)1 << 20)
-/* Side of the square that a transposing copy works through: reads and writes both stay in
- * the first-level cache. */
-#define TILE 32
+/* Side of the square of elements that a transposing copy works through, and of one of single bytes. */
+#define SIDE 32
+#define SIDE_OF_BYTES 64
+/* Bytes on either side of a square of runs. */
+#define SQUARE_OF_RUNS 2048
+/* Runs that are no whole lines go past the caches from this length on. */
+#define LONG_RUN 1024
+/* What is converted before it goes past the caches. */
+#define ROW_BYTES 8192
+
+typedef struct axis {
+    int64_t length, dst, src;
+} axis;
 
 typedef struct work {
-    const usm_strided *plan;
+    char *dst;
+    const char *src;
+    axis outer[USM_MAX_NDIM]; /* walked one index at a time */
+    int outer_ndim;
+    int64_t outer_count; /* their product */
+    bool tiled;
+    axis across, along; /* of the unit: squares over both where it is tiled, else `along` alone */
+    int64_t side;       /* of a square */
+    size_t run;         /* bytes moved at once for each index; 0: `row` does single elements */
     usm_host_row row;
-    int outer_ndim; /* axes that are walked one index at a time */
-    int64_t outer;  /* their product */
-    bool tiled;     /* the last two axes together are one unit */
-    unsigned parts;
-    int64_t piece; /* of the split axis: outer where it is enough, else the unit's first axis */
+    int dst_size, src_size;
+    bool streams;  /* past the caches */
+    bool gathers;  /* squares of elements are read along `across`, whose elements are neighbours in src */
+    int64_t piece; /* of the split axis */
     bool split_unit;
 } work;
 
@@ -29,53 +50,141 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Rows of the unit's first axis from `from` to `to`. */
+static void move_runs(const work *work, char *dst, const char *src, int64_t n)
+{
+    size_t run = work->run;
+    int64_t ds = work->along.dst, ss = work->along.src;
+    if (work->streams && run % USM_HOST_LINE == 0 && usm_host_before_line(dst) == 0 &&
+        ds % USM_HOST_LINE == 0) {
+        for (int64_t i = 0; i < n; i++, dst += ds, src += ss) {
+            usm_host_stream_lines(dst, src, run);
+        }
+    } else if (work->streams) {
+        for (int64_t i = 0; i < n; i++, dst += ds, src += ss) {
+            usm_host_stream(dst, src, run);
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++, dst += ds, src += ss) {
+            memcpy(dst, src, run);
+        }
+    }
+}
+
+/* Elements that lie side by side in dst, made in the first cache and sent from there. */
+static void stream_row(const work *work, char *dst, const char *src, int64_t n)
+{
+    _Alignas(USM_HOST_LINE) char made[ROW_BYTES];
+    int64_t ds = work->along.dst, ss = work->along.src;
+    int64_t head = (int64_t)usm_host_before_line(dst) / ds, most = ROW_BYTES / ds;
+    if (head > 0) {
+        head = least(head, n);
+        work->row(dst, src, head, ds, ss);
+    }
+    for (int64_t i = head, count; i < n; i += count) {
+        count = least(most, n - i);
+        work->row(made, src + i * ss, count, ds, ss);
+        size_t nbytes = (size_t)(count * ds), lines = nbytes / USM_HOST_LINE * USM_HOST_LINE;
+        usm_host_stream_lines(dst + i * ds, made, lines);
+        memcpy(dst + i * ds + lines, made + lines, nbytes - lines);
+    }
+}
+
+static void move_along(const work *work, char *dst, const char *src, int64_t n)
+{
+    if (work->run > 0) {
+        move_runs(work, dst, src, n);
+    } else if (work->streams && usm_host_before_line(dst) % (size_t)work->dst_size == 0) {
+        stream_row(work, dst, src, n);
+    } else {
+        work->row(dst, src, n, work->along.dst, work->along.src);
+    }
+}
+
+/*
+ * A square of elements: rows of src into the first cache, each read once, and the columns of what is there
+ * become rows of dst. Without this, rows that are a power of two apart drive each other out of the cache.
+ */
+static void transpose(const work *work, char *dst, const char *src, int64_t rows, int64_t n)
+{
+    _Alignas(USM_HOST_LINE) char square[SIDE * SIDE * 16], made[SIDE_OF_BYTES * 16];
+    int64_t pitch = work->side * work->src_size, ds = work->along.dst;
+    bool streams = work->streams && n == work->side && usm_host_before_line(dst) == 0 &&
+                   work->across.dst % USM_HOST_LINE == 0 && ds == work->dst_size;
+    for (int64_t k = 0; k < n; k++) {
+        memcpy(square + k * pitch, src + k * work->along.src, (size_t)(rows * work->src_size));
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        char *to = dst + r * work->across.dst;
+        if (streams) {
+            work->row(made, square + r * work->src_size, n, ds, pitch);
+            usm_host_stream_lines(to, made, (size_t)(n * ds));
+        } else {
+            work->row(to, square + r * work->src_size, n, ds, pitch);
+        }
+    }
+}
+
+/* Indices from..to of the unit's first axis. */
 static void run_unit(const work *work, char *dst, const char *src, int64_t from, int64_t to)
 {
-    const usm_strided *plan = work->plan;
-    int last = plan->ndim - 1;
-    int64_t n = plan->shape[last], ds = plan->dst_strides[last], ss = plan->src_strides[last];
+    const axis *across = &work->across, *along = &work->along;
     if (!work->tiled) {
-        work->row(dst + from * ds, src + from * ss, to - from, ds, ss);
+        move_along(work, dst + from * along->dst, src + from * along->src, to - from);
         return;
     }
-    int64_t row_ds = plan->dst_strides[last - 1], row_ss = plan->src_strides[last - 1];
-    for (int64_t i = from; i < to; i += TILE) {
-        int64_t i_end = least(i + TILE, to);
-        for (int64_t k = 0; k < n; k += TILE) {
-            int64_t width = least(TILE, n - k);
+    for (int64_t i = from; i < to; i += work->side) {
+        int64_t i_end = least(i + work->side, to);
+        for (int64_t k = 0; k < along->length; k += work->side) {
+            int64_t width = least(work->side, along->length - k);
+            char *corner = dst + k * along->dst;
+            const char *from_corner = src + k * along->src;
+            if (work->gathers) {
+                transpose(work, corner + i * across->dst, from_corner + i * across->src, i_end - i, width);
+                continue;
+            }
             for (int64_t r = i; r < i_end; r++) {
-                work->row(dst + r * row_ds + k * ds, src + r * row_ss + k * ss, width, ds, ss);
+                char *to_row = corner + r * across->dst;
+                const char *from_row = from_corner + r * across->src;
+                if (work->run > 0) {
+                    move_runs(work, to_row, from_row, width);
+                } else {
+                    work->row(to_row, from_row, width, along->dst, along->src);
+                }
             }
         }
     }
 }
 
+static int64_t unit_length(const work *work)
+{
+    return work->tiled ? work->across.length : work->along.length;
+}
+
 /* Units number from..to of the outer axes, in row-major order. */
 static void run_outer(const work *work, int64_t from, int64_t to)
 {
-    const usm_strided *plan = work->plan;
-    int64_t index[USM_MAX_NDIM];
-    char *dst = plan->dst;
-    const char *src = plan->src;
-    int64_t rest = from;
+    int64_t index[USM_MAX_NDIM], rest = from;
+    char *dst = work->dst;
+    const char *src = work->src;
     for (int i = work->outer_ndim - 1; i >= 0; i--) {
-        index[i] = rest % plan->shape[i];
-        rest /= plan->shape[i];
-        dst += index[i] * plan->dst_strides[i];
-        src += index[i] * plan->src_strides[i];
+        const axis *axis = &work->outer[i];
+        index[i] = rest % axis->length;
+        rest /= axis->length;
+        dst += index[i] * axis->dst;
+        src += index[i] * axis->src;
     }
-    int64_t rows = plan->shape[work->outer_ndim];
+    int64_t length = unit_length(work);
     for (int64_t n = from; n < to; n++) {
-        run_unit(work, dst, src, 0, rows);
+        run_unit(work, dst, src, 0, length);
         for (int i = work->outer_ndim - 1; i >= 0; i--) {
-            dst += plan->dst_strides[i];
-            src += plan->src_strides[i];
-            if (++index[i] < plan->shape[i]) {
+            const axis *axis = &work->outer[i];
+            dst += axis->dst;
+            src += axis->src;
+            if (++index[i] < axis->length) {
                 break;
             }
-            dst -= index[i] * plan->dst_strides[i];
-            src -= index[i] * plan->src_strides[i];
+            dst -= index[i] * axis->dst;
+            src -= index[i] * axis->src;
             index[i] = 0;
         }
     }
@@ -84,8 +193,7 @@ static void run_outer(const work *work, int64_t from, int64_t to)
 static void run_part(void *context, unsigned i)
 {
     const work *work = context;
-    const usm_strided *plan = work->plan;
-    int64_t all = work->split_unit ? plan->shape[work->outer_ndim] : work->outer;
+    int64_t all = work->split_unit ? unit_length(work) : work->outer_count;
     int64_t from = i * work->piece, to = least(from + work->piece, all);
     if (from >= to) {
         return;
@@ -93,30 +201,109 @@ static void run_part(void *context, unsigned i)
     if (!work->split_unit) {
         run_outer(work, from, to);
     } else {
-        run_unit(work, plan->dst, plan->src, from, to);
+        run_unit(work, work->dst, work->src, from, to);
     }
+    if (work->streams) {
+        usm_host_stream_end();
+    }
+}
+
+/* Takes the outer axis out whose elements are nearest in src, if they are nearer than along `along`. */
+static void choose_across(work *work)
+{
+    int best = -1;
+    int64_t nearest = llabs(work->along.src);
+    for (int i = 0; i < work->outer_ndim; i++) {
+        int64_t src = llabs(work->outer[i].src);
+        if (src != 0 && src < nearest && work->outer[i].length > 1) {
+            nearest = src;
+            best = i;
+        }
+    }
+    work->tiled = best >= 0 && work->along.length > 1;
+    if (work->tiled) {
+        work->across = work->outer[best];
+        work->outer_ndim -= 1;
+        memmove(work->outer + best, work->outer + best + 1,
+                (size_t)(work->outer_ndim - best) * sizeof *work->outer);
+    }
+}
+
+/* Whether whole lines are written where elements or runs lie. */
+static bool are_lines(const work *work)
+{
+    uintptr_t all = (uintptr_t)work->dst | (uintptr_t)work->run | (uintptr_t)work->along.dst;
+    all |= work->tiled ? (uintptr_t)work->across.dst : 0;
+    for (int i = 0; i < work->outer_ndim; i++) {
+        all |= (uintptr_t)work->outer[i].dst;
+    }
+    return all % USM_HOST_LINE == 0;
+}
+
+static void choose_unit(work *work, const usm_strided *plan)
+{
+    work->outer_ndim = plan->ndim - 1;
+    for (int i = 0; i < plan->ndim; i++) {
+        work->outer[i] = (axis){plan->shape[i], plan->dst_strides[i], plan->src_strides[i]};
+    }
+    work->along = work->outer[plan->ndim - 1];
+    bool moves = plan->dst_dtype == plan->src_dtype;
+    if (moves && plan->ndim > 1 && work->along.dst == work->dst_size && work->along.src == work->src_size) {
+        work->run = (size_t)(work->along.length * work->dst_size);
+        work->outer_ndim -= 1;
+        work->along = work->outer[plan->ndim - 2];
+    }
+    choose_across(work);
+    int smallest = work->dst_size < work->src_size ? work->dst_size : work->src_size;
+    work->side = smallest == 1 ? SIDE_OF_BYTES : SIDE;
+    if (work->run > 0) {
+        int64_t side = SQUARE_OF_RUNS / (int64_t)work->run;
+        work->side = side < 4 ? 4 : side;
+    }
+    work->gathers = work->tiled && work->run == 0 && work->across.src == work->src_size &&
+                    work->side * work->side * work->src_size <= SIDE * SIDE * 16;
+}
+
+static bool chooses_stream(const work *work, int64_t bytes)
+{
+    if (bytes < (int64_t)USM_HOST_LARGE) {
+        return false;
+    }
+    if (work->run > 0) {
+        return work->run >= LONG_RUN || (work->run >= USM_HOST_LINE && are_lines(work));
+    }
+    return work->along.dst == work->dst_size && work->along.length * work->dst_size >= LONG_RUN;
 }
 
 void usm_host_strided(const usm_strided *plan, unsigned width)
 {
-    int last = plan->ndim - 1;
-    int size = usm_dtype_table[plan->dst_dtype].itemsize;
-    work work = {.plan = plan, .outer = 1};
-    work.row = plan->dst_dtype == plan->src_dtype ? usm_host_move_row(size)
+    work work;
+    work.dst = plan->dst;
+    work.src = plan->src;
+    work.run = 0;
+    work.dst_size = usm_dtype_table[plan->dst_dtype].itemsize;
+    work.src_size = usm_dtype_table[plan->src_dtype].itemsize;
+    work.row = plan->dst_dtype == plan->src_dtype ? usm_host_move_row(work.dst_size)
                                                   : usm_host_cast_row(plan->dst_dtype, plan->src_dtype);
-    /* The source's fastest axis is not the destination's: go through the two of them in squares. */
-    work.tiled = last > 0 && plan->shape[last] > 1 && plan->shape[last - 1] > 1 &&
-                 llabs(plan->src_strides[last]) > llabs(plan->src_strides[last - 1]) &&
-                 plan->src_strides[last - 1] != 0;
-    work.outer_ndim = last - work.tiled;
-    int64_t bytes = size;
+    choose_unit(&work, plan);
+    int64_t bytes = work.dst_size;
+    work.outer_count = 1;
     for (int i = 0; i < plan->ndim; i++) {
         bytes *= plan->shape[i];
-        work.outer *= i < work.outer_ndim ? plan->shape[i] : 1;
     }
-    work.parts = bytes < PARALLEL_BYTES || width <= 1 ? 1 : width * 4;
-    work.split_unit = work.outer == 1;
-    int64_t all = work.split_unit ? plan->shape[work.outer_ndim] : work.outer;
-    work.piece = (all + work.parts - 1) / work.parts;
-    usm_host_parallel(width, work.parts, run_part, &work);
+    for (int i = 0; i < work.outer_ndim; i++) {
+        work.outer_count *= work.outer[i].length;
+    }
+    work.streams = chooses_stream(&work, bytes);
+    unsigned parts = bytes < PARALLEL_BYTES || width <= 1 ? 1 : width * 4;
+    int64_t unit = unit_length(&work);
+    work.split_unit = work.outer_count == 1;
+    int64_t all = work.split_unit ? unit : work.outer_count;
+    work.piece = (all + parts - 1) / parts;
+    if (work.split_unit && work.tiled) { /* whole squares */
+        work.piece = (work.piece + work.side - 1) / work.side * work.side;
+    } else if (work.split_unit && work.run == 0) { /* whole lines */
+        work.piece = (work.piece + USM_HOST_LINE - 1) / USM_HOST_LINE * USM_HOST_LINE;
+    }
+    usm_host_parallel(width, parts, run_part, &work);
 }

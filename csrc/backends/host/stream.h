@@ -1,0 +1,63 @@
+/* Stores that go past the caches: what is written there is not read from memory first. */
+#ifndef USM_HOST_STREAM_H
+#define USM_HOST_STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/* From this many bytes on a result leaves the caches anyway. */
+#define USM_HOST_LARGE ((size_t)4 << 20)
+/* A store of this kind takes whole lines. */
+#define USM_HOST_LINE 64
+
+/* Bytes up to the next line, in front of dst. */
+static inline size_t usm_host_before_line(const void *dst)
+{
+    return (USM_HOST_LINE - ((uintptr_t)dst & (USM_HOST_LINE - 1))) & (USM_HOST_LINE - 1);
+}
+
+/* Whole lines; dst begins one. */
+static inline void usm_host_stream_lines(char *dst, const char *src, size_t nbytes)
+{
+#if defined(__SSE2__)
+    for (; nbytes > 0; nbytes -= 64, dst += 64, src += 64) {
+        __m128i a = _mm_loadu_si128((const __m128i *)src), b = _mm_loadu_si128((const __m128i *)(src + 16));
+        __m128i c = _mm_loadu_si128((const __m128i *)(src + 32)),
+                d = _mm_loadu_si128((const __m128i *)(src + 48));
+        _mm_stream_si128((__m128i *)dst, a);
+        _mm_stream_si128((__m128i *)(dst + 16), b);
+        _mm_stream_si128((__m128i *)(dst + 32), c);
+        _mm_stream_si128((__m128i *)(dst + 48), d);
+    }
+#else
+    memcpy(dst, src, nbytes);
+#endif
+}
+
+/* dst and src do not overlap; usm_host_stream_end() comes before anybody else looks. */
+static inline void usm_host_stream(char *dst, const char *src, size_t nbytes)
+{
+    size_t head = usm_host_before_line(dst);
+    head = head < nbytes ? head : nbytes;
+    if (head > 0) {
+        memcpy(dst, src, head);
+    }
+    size_t lines = (nbytes - head) / USM_HOST_LINE * USM_HOST_LINE;
+    usm_host_stream_lines(dst + head, src + head, lines);
+    if (head + lines < nbytes) {
+        memcpy(dst + head + lines, src + head + lines, nbytes - head - lines);
+    }
+}
+
+static inline void usm_host_stream_end(void)
+{
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
+#endif
