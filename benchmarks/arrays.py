@@ -137,7 +137,13 @@ def our_names(queue: usmpy.Queue) -> dict[str, Any]:
         return lambda shape, dtype: function(shape, dtype=dtype, queue=queue)
 
     names = {name: getattr(usmpy, name) for name in usmpy.__all__}
-    names |= {"f4": usmpy.float32, "f8": usmpy.float64, "i4": usmpy.int32, "i8": usmpy.int64, "u1": usmpy.uint8}
+    names |= {
+        "f4": usmpy.float32,
+        "f8": usmpy.float64,
+        "i4": usmpy.int32,
+        "i8": usmpy.int64,
+        "u1": usmpy.uint8,
+    }
     return {**names, "empty": create(usmpy.empty), "ones": create(usmpy.ones),
             "swap": lambda x: usmpy.permute_dims(x, (1, 0, 2))}  # fmt: skip
 
@@ -256,9 +262,11 @@ def main() -> None:
     parser.add_argument("--markdown", action="store_true", help="the table as Markdown")
     parser.add_argument("--quick", action="store_true", help="one short round: does it run at all?")
     parser.add_argument("--only", default="", metavar="WORDS", help="rows with these words")
-    parser.add_argument("--place", default="", metavar="NAME", help="host, Intel or PoCL alone; small: the last part")
+    parser.add_argument(
+        "--place", default="", metavar="NAME", help="host, Intel or PoCL alone; small: the last part"
+    )
     options = parser.parse_args()
-    rounds, n, m = (1, 1 << 24, 1 << 14) if options.quick else (40, 1 << 24, 1 << 22)
+    rounds, n, m = (1, 1 << 24, 1 << 14) if options.quick else (20, 1 << 24, 1 << 22)
     usmpy.select_default_device()
     rows = []
     for place, queue in places().items():

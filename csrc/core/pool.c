@@ -7,11 +7,11 @@
 #include "usage.h"
 
 /*
- * Four classes to each doubling from 64 bytes to 1 MiB: a block is at most a quarter larger than what was
+ * Four classes to each doubling from 64 bytes to 32 MiB: a block is at most a quarter larger than what was
  * asked for. Blocks of 4 KiB and more keep the alignment that the backend gave them.
  */
 #define SMALLEST_SHIFT 6
-#define CLASSES (4 * 14 + 1)
+#define CLASSES (4 * 19 + 1)
 
 struct usm_pool {
     /* Written under the leaf stripe of the pool; last in, first out: warm in the cache. */

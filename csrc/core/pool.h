@@ -6,7 +6,7 @@
 
 /* Spare blocks of a pool never exceed this; blocks above the largest class go straight to the driver. */
 #define USM_POOL_LIMIT ((size_t)64 << 20)
-#define USM_POOL_LARGEST ((size_t)1 << 20)
+#define USM_POOL_LARGEST ((size_t)32 << 20)
 #define USM_NOT_POOLED 255
 
 typedef struct usm_pool usm_pool;

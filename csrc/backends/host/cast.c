@@ -4,6 +4,9 @@
 #include "../../core/half.h"
 
 #include <stddef.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 /* Throughout: memcpy of a constant size is one move, and rows may have any alignment. */
 
@@ -278,6 +281,22 @@ ROW(complex64, complex128, ((mem_complex64){(float)m.re, (float)m.im}))
             from_##from##_to_complex128, from_##from##_to_bfloat16                                     \
     }
 
+#if defined(__SSE2__)
+/* The instruction gives INT32_MIN for what does not fit: two masks make it what TO_int32 gives. */
+static void float32_to_int32(char *dst, const char *src, int64_t n, int64_t ds, int64_t ss)
+{
+    int64_t i = 0, whole = ds == 4 && ss == 4 ? n / 4 * 4 : 0;
+    for (; i < whole; i += 4) {
+        __m128 v = _mm_loadu_ps((const float *)(src + 4 * i));
+        __m128i r =
+            _mm_xor_si128(_mm_cvttps_epi32(v), _mm_castps_si128(_mm_cmpge_ps(v, _mm_set1_ps(0x1p31f))));
+        r = _mm_and_si128(r, _mm_castps_si128(_mm_cmpord_ps(v, v)));
+        _mm_storeu_si128((__m128i *)(dst + 4 * i), r);
+    }
+    from_float32_to_int32(dst + i * ds, src + i * ss, n - i, ds, ss);
+}
+#endif
+
 usm_host_row usm_host_cast_row(usm_dtype dst, usm_dtype src)
 {
     static const usm_host_row rows[USM_COMPUTED_DTYPES][USM_COMPUTED_DTYPES] = {
@@ -290,5 +309,10 @@ usm_host_row usm_host_cast_row(usm_dtype dst, usm_dtype src)
         [USM_COMPLEX64] = COLUMN(complex64), [USM_COMPLEX128] = COLUMN(complex128),
         [USM_BFLOAT16] = COLUMN(bfloat16),
     };
+#if defined(__SSE2__)
+    if (src == USM_FLOAT32 && dst == USM_INT32) {
+        return float32_to_int32;
+    }
+#endif
     return rows[src][dst];
 }

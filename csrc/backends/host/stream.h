@@ -38,6 +38,31 @@ static inline void usm_host_stream_lines(char *dst, const char *src, size_t nbyt
 #endif
 }
 
+/*
+ * The same, while what lies `ahead` in the source is on its way: processors guess no jump between runs. Long
+ * runs are asked for in the second cache, whose prefetcher then goes on with them by itself; behind short
+ * ones it would bring what nobody wants.
+ */
+static inline void usm_host_stream_ahead(char *dst, const char *src, size_t nbytes, int64_t ahead,
+                                         int is_long)
+{
+#if defined(__SSE2__)
+    for (size_t i = 0; i < nbytes; i += USM_HOST_LINE) {
+        const char *next = (const char *)((uintptr_t)(src + i) + (uintptr_t)ahead);
+        if (is_long) {
+            _mm_prefetch(next, _MM_HINT_T1);
+        } else {
+            _mm_prefetch(next, _MM_HINT_NTA);
+        }
+        usm_host_stream_lines(dst + i, src + i, USM_HOST_LINE);
+    }
+#else
+    (void)ahead;
+    (void)is_long;
+    memcpy(dst, src, nbytes);
+#endif
+}
+
 /* dst and src do not overlap; usm_host_stream_end() comes before anybody else looks. */
 static inline void usm_host_stream(char *dst, const char *src, size_t nbytes)
 {

@@ -17,9 +17,11 @@
 #define SIDE 32
 #define SIDE_OF_BYTES 64
 /* Bytes on either side of a square of runs. */
-#define SQUARE_OF_RUNS 2048
+#define SQUARE_OF_RUNS 4096
 /* Runs that are no whole lines go past the caches from this length on. */
 #define LONG_RUN 1024
+/* How far ahead of what is moved the source is asked for. */
+#define AHEAD ((size_t)4096)
 /* What is converted before it goes past the caches. */
 #define ROW_BYTES 8192
 
@@ -50,21 +52,23 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static void move_runs(const work *work, char *dst, const char *src, int64_t n)
+/* n runs that are `to` and `from` apart; `ahead`: where the source goes on behind those that come next. */
+static void move_runs(const work *work, char *dst, const char *src, int64_t n, int64_t to, int64_t from,
+                      int64_t ahead)
 {
     size_t run = work->run;
-    int64_t ds = work->along.dst, ss = work->along.src;
     if (work->streams && run % USM_HOST_LINE == 0 && usm_host_before_line(dst) == 0 &&
-        ds % USM_HOST_LINE == 0) {
-        for (int64_t i = 0; i < n; i++, dst += ds, src += ss) {
-            usm_host_stream_lines(dst, src, run);
+        to % USM_HOST_LINE == 0) {
+        int is_long = run >= LONG_RUN || work->tiled;
+        for (int64_t i = 0; i < n; i++, dst += to, src += from) {
+            usm_host_stream_ahead(dst, src, run, ahead, is_long);
         }
     } else if (work->streams) {
-        for (int64_t i = 0; i < n; i++, dst += ds, src += ss) {
+        for (int64_t i = 0; i < n; i++, dst += to, src += from) {
             usm_host_stream(dst, src, run);
         }
     } else {
-        for (int64_t i = 0; i < n; i++, dst += ds, src += ss) {
+        for (int64_t i = 0; i < n; i++, dst += to, src += from) {
             memcpy(dst, src, run);
         }
     }
@@ -92,7 +96,8 @@ static void stream_row(const work *work, char *dst, const char *src, int64_t n)
 static void move_along(const work *work, char *dst, const char *src, int64_t n)
 {
     if (work->run > 0) {
-        move_runs(work, dst, src, n);
+        int64_t from = work->along.src, rows = (int64_t)(AHEAD / work->run);
+        move_runs(work, dst, src, n, work->along.dst, from, rows > 1 ? rows * from : from);
     } else if (work->streams && usm_host_before_line(dst) % (size_t)work->dst_size == 0) {
         stream_row(work, dst, src, n);
     } else {
@@ -140,15 +145,16 @@ static void run_unit(const work *work, char *dst, const char *src, int64_t from,
             const char *from_corner = src + k * along->src;
             if (work->gathers) {
                 transpose(work, corner + i * across->dst, from_corner + i * across->src, i_end - i, width);
-                continue;
-            }
-            for (int64_t r = i; r < i_end; r++) {
-                char *to_row = corner + r * across->dst;
-                const char *from_row = from_corner + r * across->src;
-                if (work->run > 0) {
-                    move_runs(work, to_row, from_row, width);
-                } else {
-                    work->row(to_row, from_row, width, along->dst, along->src);
+            } else if (work->run > 0) { /* in src's order: stores past the caches need none */
+                for (int64_t r = 0; r < width; r++) {
+                    move_runs(work, corner + i * across->dst + r * along->dst,
+                              from_corner + i * across->src + r * along->src, i_end - i, across->dst,
+                              across->src, along->src);
+                }
+            } else {
+                for (int64_t r = i; r < i_end; r++) {
+                    work->row(corner + r * across->dst, from_corner + r * across->src, width, along->dst,
+                              along->src);
                 }
             }
         }
