@@ -369,7 +369,7 @@ PyMethodDef usmpy_manipulation_functions[] = {
         "Axes after merging, memory and strides (in bytes) of both sides, memory_connection, the path,\n"
         "pieces, runs of neighbouring elements, buffers with their bytes, and each step: driver copy or\n"
         "kernel, bytes, cast, queue; last, the events that it would wait for now. The copy follows the\n"
-        "same plan. Arguments as in copyto.\n\n"
+        "same plan. dst, src and casting are as in copyto.\n\n"
         "Raises what copyto raises for its arguments."),
     {0},
 };
