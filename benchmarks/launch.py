@@ -93,21 +93,29 @@ def headers() -> list[str]:
     return [f"-I{path.parent.parent}" for path in found]
 
 
-def raw_functions(folder: str) -> ctypes.CDLL:
-    library = pathlib.Path(folder) / "launch_raw.so"
+def compiled(folder: str, source: str, loader: str, includes: list[str]) -> ctypes.CDLL:
+    """The C program, with the functions of ROWS declared; its calls go to the loader that usmpy uses."""
+    library = pathlib.Path(folder) / f"{source}.so"
     compiler = os.environ.get("CC", "gcc")
     # As a C programmer would: no call of sqrtf looks at errno.
-    flags = ["-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-pthread", *headers()]
-    subprocess.run([compiler, *flags, HERE / "launch_raw.c", "-o", library, "-lm"], check=True)
-    ctypes.CDLL("libOpenCL.so.1", mode=ctypes.RTLD_GLOBAL)  # the loader that usmpy uses
+    flags = ["-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-pthread", *includes]
+    subprocess.run([compiler, *flags, HERE / source, "-o", library, "-lm"], check=True)
+    ctypes.CDLL(loader, mode=ctypes.RTLD_GLOBAL)
     raw = ctypes.CDLL(str(library))
     pointer, size, count = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
-    raw.raw_open.argtypes, raw.raw_open.restype = [ctypes.c_char_p, ctypes.c_char_p, size], pointer
-    for name in ("launches", "launch_wait", "wait_ended", "barrier_wait", "build_binary"):
+    for name in ("launches", "launch_wait", "wait_ended", "barrier_wait"):
         getattr(raw, f"raw_{name}").argtypes = [pointer, count]
     for name in ("copy_wait", "fill_wait", "allocate_free"):
         getattr(raw, f"raw_{name}").argtypes = [pointer, count, size]
     raw.raw_launches_depends.argtypes = [pointer, count, count]
+    return raw
+
+
+def raw_functions(folder: str) -> ctypes.CDLL:
+    raw = compiled(folder, "launch_raw.c", "libOpenCL.so.1", headers())
+    pointer, size, count = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    raw.raw_open.argtypes, raw.raw_open.restype = [ctypes.c_char_p, ctypes.c_char_p, size], pointer
+    raw.raw_build_binary.argtypes = [pointer, count]
     raw.raw_build.argtypes = [pointer, ctypes.c_char_p]
     raw.raw_loop.argtypes = [pointer, pointer, ctypes.c_float, size, count, count]
     return raw
@@ -142,13 +150,12 @@ class Peer:
         return None if statement is None else timeit.Timer(statement, globals=self.names).timeit
 
 
-def usmpy_peer(usmpy: ModuleType, device: Any) -> Peer:
+def usmpy_peer(usmpy: ModuleType, device: Any, program: Any) -> Peer:
     queue, other = usmpy.Queue(device), usmpy.Queue(device, in_order=False)
 
     def arrays(n: int, queue: Any) -> list[Any]:
         return [usmpy.zeros(n // 4, dtype="float32", queue=queue) for _ in range(2)]
 
-    program = usmpy.Program(SOURCE, device=device, language="opencl")
     x, y = arrays(4 * ELEMENTS, queue)
     small_x, small_y = arrays(SMALL, queue)
     large_x, large_y = arrays(LARGE, queue)
@@ -297,7 +304,21 @@ def driver_rows(usmpy: ModuleType, raw: ctypes.CDLL, device: Any, only: str, rou
     if handle is None:
         sys.exit(f"the raw program does not find {name}")
     peers = [peer for peer in (pyopencl_peer(name), dpctl_peer(name)) if peer is not None]
-    ours = usmpy_peer(usmpy, device)
+    program = usmpy.Program(SOURCE, device=device, language="opencl")
+    rows = measured(usmpy_peer(usmpy, device, program), raw, handle, peers, only, rounds)
+    return rows + (build_rows(usmpy, raw, handle, device, rounds) if only in "build" else [])
+
+
+def measured(
+    ours: Peer,
+    raw: ctypes.CDLL,
+    handle: int,
+    peers: list[Peer],
+    only: str,
+    rounds: int,
+    limit: dict[str, float] | None = None,
+) -> list[Row]:
+    """The rows of ROWS whose name has the words `only`; `limit` instead of theirs."""
     rows = []
     for key, title, (function, *arguments), runs, limits in ROWS:
         if only not in title:
@@ -308,11 +329,11 @@ def driver_rows(usmpy: ModuleType, raw: ctypes.CDLL, device: Any, only: str, rou
         large = key.endswith("large")
         best = best_batches(batches, max(3, rounds // 4) if large else rounds)
         best = {peer: seconds / runs for peer, seconds in best.items()}
-        if key in DRIVER_BOUND:
-            limits = RAW
+        if limit is not None or key in DRIVER_BOUND:
+            limits = limit or RAW
         limits = {peer: limit for peer, limit in limits.items() if peer in best}
         rows.append(Row(title, best.pop("usmpy"), best, *next(iter(limits.items())), also=limits))
-    return rows + (build_rows(usmpy, raw, handle, device, rounds) if only in "build" else [])
+    return rows
 
 
 def build_rows(usmpy: ModuleType, raw: ctypes.CDLL, handle: int, device: Any, rounds: int) -> list[Row]:
@@ -379,9 +400,9 @@ def host_rows(usmpy: ModuleType, raw: ctypes.CDLL, rounds: int) -> list[Row]:
     return rows
 
 
-def main() -> None:
+def arguments_of(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", metavar="FILE", help="write the figures here, too; - for standard output")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
@@ -389,18 +410,28 @@ def main() -> None:
         "--quick", action="store_true", help="few rounds: shows that it runs, gives no figures"
     )
     parser.add_argument("--only", metavar="WORDS", default="", help="only rows whose name has these words")
+    return parser
+
+
+def refuse_slow_build(parser: argparse.ArgumentParser, quick: bool) -> None:
+    from usmpy import _core
+
+    if hasattr(_core, "_live_counts") and not quick:
+        parser.error(
+            f"{_core.__file__} is built for tests (USMPY_TESTING=1) and slower; install a release build"
+        )
+
+
+def main() -> None:
+    parser = arguments_of(__doc__)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         find_drivers(folder)
         os.environ.setdefault("USMPY_CACHE_DIR", os.path.join(folder, "cache"))
         os.environ.setdefault("XDG_CACHE_HOME", os.path.join(folder, "others"))
         import usmpy
-        from usmpy import _core
 
-        if hasattr(_core, "_live_counts") and not arguments.quick:
-            parser.error(
-                f"{_core.__file__} is built for tests (USMPY_TESTING=1) and slower; install a release build"
-            )
+        refuse_slow_build(parser, arguments.quick)
         rounds = 3 if arguments.quick else 60
         raw = raw_functions(folder)
         rows = []

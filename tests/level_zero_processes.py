@@ -12,6 +12,7 @@ import level_zero_drivers
 import pytest
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
+SPIRV = TREE / "tests" / "level_zero_programs" / "kernels.spv"
 
 needs_driver = [
     pytest.mark.skipif(level_zero_drivers.LIBRARY is None, reason=level_zero_drivers.ABSENT or "built"),
@@ -38,7 +39,10 @@ def broken():
 
 def environment(**variables: str | None) -> dict[str, str]:
     """This process's, with the variables; None takes one away."""
-    own = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TREE), os.environ.get("PYTHONPATH", "")])}
+    own = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(TREE), str(TREE / "tests"), os.environ.get("PYTHONPATH", "")]),
+    }
     for name in ("USMPY_DEVICE", "ONEAPI_DEVICE_SELECTOR", "ZE_AFFINITY_MASK", "ZE_FLAT_DEVICE_HIERARCHY"):
         own.pop(name, None)
     own.update({name: value for name, value in variables.items() if value is not None})
@@ -59,3 +63,24 @@ def run(program: str, *, preload: str | None = None, **variables: str | None) ->
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def alone(
+    arguments: list[str], report: pathlib.Path, **variables: str | None
+) -> subprocess.CompletedProcess[str]:
+    """Python with these arguments; the driver writes to ``report`` what is left at the end of the process."""
+    report.unlink(missing_ok=True)
+    return subprocess.run(
+        [sys.executable, "-X", "faulthandler", *arguments],
+        env=environment(ZESIM_REPORT=str(report), USMPY_CACHE="0", **variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+    )
+
+
+def left_behind(report: pathlib.Path) -> dict[str, int]:
+    """Living objects by kind when that process had ended; "made": all that it ever made."""
+    lines = (line.split() for line in report.read_text().splitlines())
+    return {kind: int(count) for kind, count in lines}

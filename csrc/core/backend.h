@@ -102,6 +102,12 @@ typedef struct usm_backend {
     usm_status (*context_create)(usm_context *context, usm_error *error);
     /* Releases context->native. No memory, queue or event of the context is left. Any thread. */
     void (*context_destroy)(usm_context *context);
+    /*
+     * The interpreter has ended. Gives the driver back what it has of a default context and of its cached
+     * queues, unless somebody may still need it: memory, a program, pending work. The structs stay. False:
+     * nothing was given back. No lock. NULL: what default contexts have is left to the end of the process.
+     */
+    bool (*context_close)(usm_context *context);
 
     /*
      * nbytes > 0 bytes, aligned to 64 at least and to 256 from 4 KiB on. *zeroed says that the block is known

@@ -5,6 +5,7 @@
 #include "heap.h"
 #include "live.h"
 #include "pool.h"
+#include "program.h"
 #include "queue.h"
 #include "sync.h"
 
@@ -238,6 +239,72 @@ usm_status usm_context_default(usm_device *device, usm_context **out, usm_error 
         usm_context_release(context);
     }
     return USM_OK;
+}
+
+/* Those that were closed: their structs stay, since threads of others may just have let go of memory. */
+static usm_context *closed_contexts;
+
+/* Registry lock held. */
+static void bury(usm_context *context)
+{
+    usm_context **at = &all_contexts;
+    while (*at != context) {
+        at = &(*at)->next;
+    }
+    *at = context->next;
+    if (context->next != NULL) {
+        context->next->previous = context->previous;
+    }
+    for (usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire); place != NULL;
+         place = place->next) {
+        if (place->queue != NULL) {
+            usm_queue_bury(place->queue);
+        }
+    }
+    for (size_t i = 0; i < context->n_devices; i++) {
+        context->devices[i]->context = NULL;
+    }
+    context->next = closed_contexts;
+    closed_contexts = context;
+}
+
+static void close_default(usm_context *context)
+{
+    usm_programs_free_idle(context);
+    for (usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire); place != NULL;
+         place = place->next) {
+        for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
+            usm_pool_trim(place->pools[kind], place, kind);
+        }
+    }
+    if (context->backend->context_close(context)) {
+        usm_registry_lock();
+        bury(context);
+        usm_registry_unlock();
+    }
+}
+
+/* The first that was not tried yet, by the number of those that are left. */
+static usm_context *default_context(size_t skip)
+{
+    usm_registry_lock();
+    usm_context *context = all_contexts;
+    for (; context != NULL; context = context->next) {
+        if (context->is_default && context->backend->context_close != NULL && skip-- == 0) {
+            break;
+        }
+    }
+    usm_registry_unlock();
+    return context;
+}
+
+void usm_contexts_close(void)
+{
+    size_t left = 0;
+    for (usm_context *context; (context = default_context(left)) != NULL;) {
+        close_default(context);
+        left += default_context(left) == context;
+    }
 }
 
 static usm_place *find_place(usm_context *context, usm_device *device)

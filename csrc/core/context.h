@@ -81,6 +81,9 @@ usm_status usm_context_default(usm_device *device, usm_context **out, usm_error 
 
 /* The process's contexts one by one: the one behind this, which the caller holds (NULL: the first). */
 USM_GIVES usm_context *usm_context_after(const usm_context *context);
+/* After the interpreter: default contexts that nobody uses any more go back to the drivers that want that. */
+void usm_contexts_close(void);
+
 USM_GIVES usm_context *usm_context_retain(usm_context *context);
 void usm_context_release(USM_TAKES usm_context *context);
 

@@ -100,6 +100,25 @@ void usm_programs_free(usm_context *context)
     }
 }
 
+void usm_programs_free_idle(usm_context *context)
+{
+    for (;;) {
+        usm_registry_lock();
+        usm_program *program = context->programs;
+        while (program != NULL && !program->idle) {
+            program = program->next_kept;
+        }
+        if (program != NULL) {
+            take_off_list(program);
+        }
+        usm_registry_unlock();
+        if (program == NULL) {
+            return;
+        }
+        destroy(program);
+    }
+}
+
 void usm_program_keep(usm_program *program, const char *key)
 {
     program->key = usm_malloc(strlen(key) + 1);

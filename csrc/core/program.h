@@ -113,6 +113,8 @@ void usm_program_keep(usm_program *program, const char *key);
 USM_GIVES usm_program *usm_program_find(usm_place *place, const char *key);
 /* For core/context.c only: the context ends, and none of its programs lives. */
 void usm_programs_free(usm_context *context);
+/* The same for those that rest, in a context that may live on. No lock. */
+void usm_programs_free_idle(usm_context *context);
 USM_GIVES usm_program *usm_program_retain(USM_KEEPS usm_program *program);
 void usm_program_release(USM_TAKES usm_program *program);
 

@@ -96,6 +96,14 @@ usm_queue *usm_queue_retain(usm_queue *queue)
     return queue;
 }
 
+void usm_queue_bury(usm_queue *queue)
+{
+    *(queue->previous != NULL ? &queue->previous->next : &all_queues) = queue->next;
+    if (queue->next != NULL) {
+        queue->next->previous = queue->previous;
+    }
+}
+
 void usm_queue_release(usm_queue *queue)
 {
     if (!usm_refcount_down(&queue->refs)) {
@@ -105,10 +113,7 @@ void usm_queue_release(usm_queue *queue)
     if (queue->cached && queue->place->queue == queue) {
         queue->place->queue = NULL;
     }
-    *(queue->previous != NULL ? &queue->previous->next : &all_queues) = queue->next;
-    if (queue->next != NULL) {
-        queue->next->previous = queue->previous;
-    }
+    usm_queue_bury(queue);
     usm_registry_unlock();
     queue->backend->queue_destroy(queue);
     usm_failure_release(queue->failure);

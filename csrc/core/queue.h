@@ -114,6 +114,9 @@ void usm_queues_finish_in_driver(usm_context *context);
 void usm_queues_fork(usm_fork_phase phase);
 void usm_queues_after_fork(void);
 
+/* For core/context.c only: the driver's part is gone, and nobody will use it. Registry lock held. */
+void usm_queue_bury(usm_queue *queue);
+
 /* For core/event.c only: the first failure is remembered before the event ends, the event forgotten after. */
 void usm_queue_remember(usm_queue *queue, usm_failure *failure);
 void usm_queue_forget(usm_queue *queue, usm_event *event);

@@ -6,16 +6,27 @@
 #include "../core/heap.h"
 #include "../core/queue.h"
 
+#include <pthread.h>
 #include <stddef.h>
 
 typedef struct holder {
     usm_deferred deferred;
     PyObject *object;
+    struct holder *previous, *next;
 } holder;
+
+static pthread_mutex_t holders_lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
+static holder *holders;                                          /* all of them */
 
 static void drop(usm_deferred *node)
 {
     holder *holder = (struct holder *)node;
+    pthread_mutex_lock(&holders_lock);
+    *(holder->previous != NULL ? &holder->previous->next : &holders) = holder->next;
+    if (holder->next != NULL) {
+        holder->next->previous = holder->previous;
+    }
+    pthread_mutex_unlock(&holders_lock);
     Py_DECREF(holder->object);
     free(holder);
 }
@@ -28,6 +39,14 @@ void *usmpy_deferred_hold(PyObject *object)
     }
     holder->deferred.run = drop;
     holder->object = object;
+    holder->previous = NULL;
+    pthread_mutex_lock(&holders_lock);
+    holder->next = holders;
+    if (holders != NULL) {
+        holders->previous = holder;
+    }
+    holders = holder;
+    pthread_mutex_unlock(&holders_lock);
     return holder;
 }
 
@@ -64,6 +83,32 @@ static void schedule(void)
 }
 
 /*
+ * Exceptions that stay hold frames by their tracebacks, and with them the globals of their modules: all that
+ * the process has, where the interpreter cannot see why.
+ */
+static void forget_frames(void)
+{
+    PyObject *all = PyList_New(0);
+    pthread_mutex_lock(&holders_lock);
+    for (holder *at = holders; all != NULL && at != NULL; at = at->next) {
+        if (PyExceptionInstance_Check(at->object) && PyList_Append(all, at->object) < 0) {
+            Py_CLEAR(all);
+        }
+    }
+    pthread_mutex_unlock(&holders_lock);
+    for (Py_ssize_t i = 0; all != NULL && i < PyList_GET_SIZE(all); i++) {
+        PyObject *exception = Py_NewRef(PyList_GET_ITEM(all, i));
+        for (int depth = 0; exception != NULL && depth < 100; depth++) {
+            (void)PyException_SetTraceback(exception, Py_None);
+            Py_SETREF(exception, PyException_GetContext(exception));
+        }
+        Py_XDECREF(exception);
+    }
+    Py_XDECREF(all);
+    PyErr_Clear();
+}
+
+/*
  * Before the interpreter takes itself apart: all work ends, as it would if the caller had waited. Afterwards
  * host tasks are refused (usmpy_has_ended), so that no thread of ours needs the interpreter any more; what is
  * pushed from then on is leaked on purpose, since nobody could let go of it safely.
@@ -81,11 +126,23 @@ static PyObject *at_exit(PyObject *module, PyObject *unused)
     }
     usmpy_wait_end(&wait);
     usm_deferred_drain();
+    if (!PyErr_Occurred()) {
+        forget_frames();
+    }
     if (status == USM_INTERRUPTED && PyErr_Occurred()) {
         return NULL; /* Ctrl-C: the user does not want to wait for the rest */
     }
     (void)module;
     Py_RETURN_NONE;
+}
+
+static _Atomic bool closes; /* close_all is registered */
+
+/* Nothing of Python is left, but for what leaked: drivers get back what was kept for it. */
+static void close_all(void)
+{
+    atomic_store(&closes, false);
+    usm_contexts_close();
 }
 
 bool usmpy_has_ended(void)
@@ -109,6 +166,9 @@ int usmpy_deferred_start(PyObject *module)
         return -1;
     }
     Py_DECREF(result);
+    if (!atomic_exchange(&closes, true)) {
+        (void)Py_AtExit(close_all); /* without it, the end of the process has to do */
+    }
     atomic_store(&ended, false);
     usm_deferred_set_notifier(schedule);
     return 0;

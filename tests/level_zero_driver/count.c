@@ -210,6 +210,19 @@ size_t zesimReport(char *text, size_t size)
     return used;
 }
 
+/* ZESIM_REPORT: the file that gets the report when the process ends. */
+__attribute__((destructor)) static void report_at_exit(void)
+{
+    const char *path = getenv("ZESIM_REPORT");
+    char text[1024];
+    FILE *file = path != NULL ? fopen(path, "w") : NULL;
+    if (file != NULL) {
+        zesimReport(text, sizeof(text));
+        fprintf(file, "%smade %lld\n", text, (long long)zesimMade(NULL));
+        fclose(file);
+    }
+}
+
 /* What callers did wrong since this was last asked, a line each; how many. */
 SIM_EXPORT uint32_t zesimMisuse(char *text, size_t size);
 uint32_t zesimMisuse(char *text, size_t size)

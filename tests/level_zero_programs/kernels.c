@@ -202,7 +202,7 @@ static void names_and_properties(void)
     uint32_t n = 0;
     const char *names[16];
     OK(zeModuleGetKernelNames(module, &n, NULL));
-    CHECK(n == 6);
+    CHECK(n == 7);
     OK(zeModuleGetKernelNames(module, &n, names));
     bool found = false;
     for (uint32_t i = 0; i < n; i++)

@@ -50,3 +50,11 @@ kernel __attribute__((reqd_work_group_size(4, 2, 1))) void grid(global uint *out
 kernel void nothing(void)
 {
 }
+
+/* Of benchmarks/level_zero.py. */
+kernel void axpy(global const float *x, global float *y, float a, int n)
+{
+    size_t i = get_global_id(0);
+    if (i < n)
+        y[i] += a * x[i];
+}

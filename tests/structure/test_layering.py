@@ -294,16 +294,19 @@ STATE = {
         "loader": "functions of the loader, found once",
         "intel": "functions of a driver that the loader does not list, found once",
     },
-    "backends/level_zero/event.c": {
-        "thread": "the thread that ends events: what wakes it, and queues that it looks at",
-        "started": "it runs",
-        "forked": "this is the child of a process that used the driver",
+    "backends/level_zero/event.c": {"forked": "this is a child of the process that started the driver"},
+    "backends/level_zero/watcher.c": {
+        "started": "the thread was started, once",
+        "thread": "what the thread that ends tasks has to look at",
     },
     "backends/level_zero/library.c": {"usm_level_zero": "functions of the loader, found once"},
     "core/detach.c": {"detach_hook": "lets go of Python's lock", "attach_hook": "takes it again"},
     "core/library.c": {"folder": "where drivers of the Python environment are, set at import"},
     "core/backend.c": {"slots": "what each backend said when it was started"},
-    "core/context.c": {"all_contexts": "found by their native handles"},
+    "core/context.c": {
+        "all_contexts": "found by their native handles",
+        "closed_contexts": "those that were closed after the interpreter",
+    },
     "core/deferred.c": {
         "usm_deferred_head": "the list that workers leave releases on",
         "notifier": "who hears that the list is not empty",
@@ -353,7 +356,13 @@ STATE = {
         "once": "locks are made once",
     },
     "core/worker.c": {"here": "whose thread this is, and where it was before it was pinned"},
-    "py/deferred.c": {"scheduled": "a visit of the main thread is under way", "ended": "the interpreter is"},
+    "py/deferred.c": {
+        "scheduled": "a visit of the main thread is under way",
+        "ended": "the interpreter is",
+        "closes": "what comes after the interpreter is registered",
+        "holders": "what waits for a thread with the GIL, or may come to that",
+        "holders_lock": "guards the list",
+    },
     "py/module.c": {
         "usmpy_newest_state": "the module that calls without one, from other libraries' threads, mean",
     },

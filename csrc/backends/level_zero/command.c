@@ -60,7 +60,7 @@ static ze_result_t append_overlapping(usm_level_zero_event *event, ze_command_li
     }
     result = usm_level_zero.zeCommandListAppendMemoryCopy(list, event->temporary, command->as.copy.src,
                                                           nbytes, NULL, n_waits, waits);
-    if (result == ZE_RESULT_SUCCESS) {
+    if (result == ZE_RESULT_SUCCESS && !usm_level_zero_queue_of(queue)->lists[event->list].in_order) {
         result = usm_level_zero.zeCommandListAppendBarrier(list, NULL, 0, NULL);
     }
     return result == ZE_RESULT_SUCCESS
@@ -213,6 +213,25 @@ static usm_status order_shared(const usm_queue *queue, int which, ze_command_lis
                                        : usm_level_zero_failed(error, result, "zeCommandListAppendBarrier");
 }
 
+/*
+ * A command of several calls was refused half-way: what the driver has of it ends before its memory is let go
+ * of. The event is the refused command's.
+ */
+static void wait_for_rest(const usm_level_zero_event *event, const usm_command *command,
+                          ze_command_list_handle_t list, ze_event_handle_t signal)
+{
+    bool several = event->temporary != NULL || command->kind == USM_COMMAND_STRIDED ||
+                   command->kind == USM_COMMAND_PREFETCH || usm_queue_is_shared(event->event.queue);
+    if (!several || list == NULL) {
+        return;
+    }
+    if (usm_level_zero.zeCommandListAppendBarrier(list, signal, 0, NULL) == ZE_RESULT_SUCCESS) {
+        (void)usm_level_zero.zeEventHostSynchronize(signal, UINT64_MAX);
+    } else if (usm_level_zero.zeCommandListHostSynchronize != NULL) {
+        (void)usm_level_zero.zeCommandListHostSynchronize(list, UINT64_MAX);
+    }
+}
+
 usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command *command, uint32_t n_waits,
                                  ze_event_handle_t *waits, usm_error *error)
 {
@@ -228,6 +247,9 @@ usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command 
     status = list == NULL ? error->status : order_shared(queue, event->list, list, error);
     if (status == USM_OK) {
         status = append(event, list, command, slot->id, n_waits, n_waits > 0 ? waits : NULL, error);
+    }
+    if (status != USM_OK) {
+        wait_for_rest(event, command, list, slot->id);
     }
     pthread_mutex_unlock(&native->lock);
     if (status == USM_OK && command->kind == USM_COMMAND_LAUNCH) {

@@ -54,12 +54,12 @@ static void ask_clock(usm_level_zero_device *device, const ze_device_properties_
     device->kernel_mask = mask_of(properties->kernelTimestampValidBits) & device->tick_mask;
 }
 
-static void ask_memory(const usm_level_zero_device *device, usm_device_info *info)
+static ze_result_t ask_memory(const usm_level_zero_device *device, usm_device_info *info)
 {
     ze_device_memory_access_properties_t access = {.stype =
                                                        ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES};
     uint32_t n = 0;
-    usm_level_zero.zeDeviceGetMemoryAccessProperties(device->id, &access);
+    ze_result_t result = usm_level_zero.zeDeviceGetMemoryAccessProperties(device->id, &access);
     info->has_usm_device = access.deviceAllocCapabilities != 0;
     info->has_usm_shared = access.sharedSingleDeviceAllocCapabilities != 0;
     info->has_usm_host = access.hostAllocCapabilities != 0;
@@ -76,14 +76,16 @@ static void ask_memory(const usm_level_zero_device *device, usm_device_info *inf
         }
     }
     free(all);
+    return result;
 }
 
-static void ask_compute(usm_level_zero_device *device, usm_device_info *info)
+static ze_result_t ask_compute(usm_level_zero_device *device, usm_device_info *info)
 {
     ze_device_compute_properties_t compute = {.stype = ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES};
     ze_device_module_properties_t module = {.stype = ZE_STRUCTURE_TYPE_DEVICE_MODULE_PROPERTIES};
-    usm_level_zero.zeDeviceGetComputeProperties(device->id, &compute);
-    usm_level_zero.zeDeviceGetModuleProperties(device->id, &module);
+    ze_result_t result = usm_level_zero.zeDeviceGetComputeProperties(device->id, &compute);
+    result = result == ZE_RESULT_SUCCESS ? usm_level_zero.zeDeviceGetModuleProperties(device->id, &module)
+                                         : result;
     info->max_work_group_size = compute.maxTotalGroupSize;
     info->local_mem_size = compute.maxSharedLocalMemory;
     for (uint32_t i = 0; i < compute.numSubGroupSizes && i < USM_MAX_SUB_GROUP_SIZES; i++) {
@@ -95,6 +97,7 @@ static void ask_compute(usm_level_zero_device *device, usm_device_info *info)
     device->groups_max[1] = compute.maxGroupCountY;
     device->groups_max[2] = compute.maxGroupCountZ;
     device->spirv_version = module.spirvVersionSupported;
+    return result;
 }
 
 static usm_device_type type_of(ze_device_type_t type)
@@ -123,15 +126,15 @@ static ze_result_t describe(usm_level_zero_device *device, usm_device_info *info
     info->max_compute_units = units > 0 ? units : 1;
     device->max_block = properties.maxMemAllocSize;
     ask_clock(device, &properties);
-    ask_memory(device, info);
+    result = ask_memory(device, info);
     info->max_alloc_size = device->driver->relaxed_limits && info->global_mem_size > device->max_block
                                ? info->global_mem_size
                                : device->max_block;
-    ask_compute(device, info);
+    result = result == ZE_RESULT_SUCCESS ? ask_compute(device, info) : result;
     info->host_reads_device = *type == USM_CPU;
     info->dlpack_oneapi_id = -1;
     info->dlpack_type = kDLOneAPI;
-    return ask_groups(device);
+    return result == ZE_RESULT_SUCCESS ? ask_groups(device) : result;
 }
 
 static ze_result_t list_parts(usm_level_zero_device *device)
@@ -221,7 +224,9 @@ static usm_status add_devices(const usm_level_zero_driver *driver, usm_device **
         result = add_device(driver, ids[i], *list, n);
     }
     free(ids);
-    return result == ZE_RESULT_SUCCESS ? USM_OK : usm_level_zero_failed(error, result, "zeDeviceGet");
+    return result == ZE_RESULT_SUCCESS
+               ? USM_OK
+               : usm_level_zero_failed(error, result, "zeDeviceGet, or what a device tells of itself,");
 }
 
 /* Graphics processors first; among those of one type, as the drivers list them. */
@@ -264,9 +269,6 @@ usm_status usm_level_zero_start(usm_device ***devices, size_t *n_devices, usm_er
     free(drivers); /* the drivers themselves are immortal, as their devices are */
     if (status == USM_OK) {
         status = best_first(devices, *n_devices, error);
-    }
-    if (status == USM_OK && !usm_level_zero_watcher_start()) {
-        status = usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u");
     }
     return status;
 }

@@ -387,7 +387,6 @@ usm_status usm_level_zero_launch_builtin(const usm_queue *queue, ze_command_list
                              ? launch_fill(queue, &to, command)
                              : launch_sequence(queue, &to, &command->as.sequence);
     pthread_mutex_unlock(&kernel->lock);
-    return result == ZE_RESULT_SUCCESS
-               ? USM_OK
-               : usm_level_zero_failed(error, result, "zeCommandListAppendLaunchKernel");
+    return result == ZE_RESULT_SUCCESS ? USM_OK
+                                       : usm_level_zero_failed(error, result, "launching a built-in kernel");
 }

@@ -145,7 +145,7 @@ static uint32_t divisor(size_t n, size_t most)
  * Level Zero knows whole groups alone, and a kernel may rely on the number of its work-items: the driver's
  * suggestion, made to divide it.
  */
-static ze_result_t choose_group(const usm_launch *launch, const size_t required[3], uint32_t group[3])
+static void choose_group(const usm_launch *launch, const size_t required[3], uint32_t group[3])
 {
     const usm_range *range = &launch->range;
     kernel *native = launch->kernel->native;
@@ -155,22 +155,17 @@ static ze_result_t choose_group(const usm_launch *launch, const size_t required[
         small = small && range->global[i] <= UINT32_MAX;
     }
     if (range->has_local || required[0] != 0) {
-        return ZE_RESULT_SUCCESS;
+        return;
     }
-    group[0] = 256;
-    group[1] = group[2] = 1;
-    if (small) {
-        ze_result_t result = usm_level_zero.zeKernelSuggestGroupSize(
-            native->id, (uint32_t)range->global[0], (uint32_t)range->global[1], (uint32_t)range->global[2],
-            &group[0], &group[1], &group[2]);
-        if (result != ZE_RESULT_SUCCESS) {
-            return result;
-        }
+    if (!small || usm_level_zero.zeKernelSuggestGroupSize(
+                      native->id, (uint32_t)range->global[0], (uint32_t)range->global[1],
+                      (uint32_t)range->global[2], &group[0], &group[1], &group[2]) != ZE_RESULT_SUCCESS) {
+        group[0] = launch->kernel->max_local < 256 ? (uint32_t)launch->kernel->max_local : 256;
+        group[1] = group[2] = 1;
     }
     for (int i = 0; i < 3; i++) {
         group[i] = divisor(range->global[i], group[i]);
     }
-    return ZE_RESULT_SUCCESS;
 }
 
 /* The kernel's lock held. A loop of launches of one size asks once. */
@@ -182,10 +177,8 @@ static ze_result_t set_size(const usm_launch *launch)
         return ZE_RESULT_SUCCESS;
     }
     native->sized = false;
-    ze_result_t result = choose_group(launch, launch->kernel->required_local, group);
-    if (result == ZE_RESULT_SUCCESS) {
-        result = usm_level_zero.zeKernelSetGroupSize(native->id, group[0], group[1], group[2]);
-    }
+    choose_group(launch, launch->kernel->required_local, group);
+    ze_result_t result = usm_level_zero.zeKernelSetGroupSize(native->id, group[0], group[1], group[2]);
     if (result == ZE_RESULT_SUCCESS) {
         memcpy(native->group, group, sizeof group);
         memcpy(&native->range, &launch->range, sizeof native->range);

@@ -24,6 +24,7 @@ enum {
 
 typedef ze_result_t (*usm_level_zero_init_drivers_fn)(uint32_t *count, ze_driver_handle_t *drivers,
                                                       usm_level_zero_init_drivers_desc *desc);
+typedef ze_result_t (*usm_level_zero_list_wait_fn)(ze_command_list_handle_t list, uint64_t timeout);
 typedef ze_result_t (*usm_level_zero_list_device_fn)(ze_command_list_handle_t list, ze_device_handle_t *out);
 typedef ze_result_t (*usm_level_zero_list_context_fn)(ze_command_list_handle_t list,
                                                       ze_context_handle_t *out);
@@ -85,7 +86,9 @@ typedef struct usm_level_zero_context {
     pthread_mutex_t lock;         /* of the slots; a leaf but for the driver's own */
     usm_level_zero_slot *free[2]; /* without and with times */
     usm_level_zero_pool *pools;
+    size_t slots_used;                        /* those that are not free */
     _Atomic(usm_level_zero_kernel *) kernels; /* built-in ones; only added to, without a lock */
+    _Atomic long users; /* blocks of memory, queues and programs in it, those that are just made too */
 } usm_level_zero_context;
 
 /* A list of commands that run at once, on one group of engines. */
@@ -156,6 +159,8 @@ usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, 
 void usm_level_zero_slot_put(usm_context *context, usm_level_zero_slot *slot, bool lost);
 void usm_level_zero_slots_free(usm_level_zero_context *context);
 
+/* queue.c: gives the queue's own lists back to the driver. */
+void usm_level_zero_lists_free(usm_queue *queue);
 /* queue.c: the list, made on first use. The queue's native lock held. NULL: the error is filled. */
 ze_command_list_handle_t usm_level_zero_list_get(usm_queue *queue, int list, usm_error *error);
 
@@ -165,14 +170,35 @@ int usm_level_zero_list_for(const usm_queue *queue, const usm_command *command);
 usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command *command, uint32_t n_waits,
                                  ze_event_handle_t *waits, usm_error *error);
 
-/* event.c: from now on the end of the driver's event is the end of ours. Any lock. */
+/* What a look at a queue has shown. */
+typedef struct usm_level_zero_look {
+    usm_level_zero_event *ended;   /* claimed, oldest first; linked by next_ended */
+    usm_level_zero_event *hurried; /* the oldest that somebody waits for; one count */
+    bool unended;
+} usm_level_zero_look;
+
+/*
+ * event.c: queue lock held. `known`: an event that has ended; in a queue in order so have all before it.
+ * Where the oldest has not ended, no later one of a queue in order has.
+ */
+void usm_level_zero_look_at(usm_queue *queue, const usm_level_zero_event *known, usm_level_zero_look *out);
+/* event.c: ends the events of such a look. No lock. */
+void usm_level_zero_end_all(usm_level_zero_event *event);
+
+/* watcher.c: from now on the end of the driver's event is the end of ours. Any lock. */
 void usm_level_zero_watch(usm_level_zero_event *event);
-/* event.c: ends the event, which inherits a failure, on the thread. Any lock. */
+/* watcher.c: somebody waits to hear of the end of an event. Any lock. */
+void usm_level_zero_wake(void);
+/* watcher.c: ends the event, which inherits a failure, on the thread. Any lock. */
 void usm_level_zero_end_soon(usm_level_zero_event *event);
-/* event.c: the queue ends; it has no events. */
+/* watcher.c: the queue ends; it has no events. */
 void usm_level_zero_forget_queue(usm_level_zero_queue *queue);
-/* event.c: starts the thread that ends events; once a process. False when the system has no thread. */
+/* watcher.c: starts the thread, unless it runs. False when the system has no thread. */
 bool usm_level_zero_watcher_start(void);
+/* watcher.c: it was started, in this process or in one that was forked into it. */
+bool usm_level_zero_watcher_started(void);
+/* watcher.c: ends the thread, at the end of the process. False where it does not end: it may be anywhere. */
+bool usm_level_zero_watcher_stop(void);
 /* True in the child of a process that had started the backend: no driver survives that. */
 bool usm_level_zero_forked(void);
 /* USM_FORKED, with what to do about it. */
@@ -205,6 +231,7 @@ usm_status usm_level_zero_device_partition(usm_device *parent, uint32_t units, s
                                            usm_error *error);
 usm_status usm_level_zero_context_create(usm_context *context, usm_error *error);
 void usm_level_zero_context_destroy(usm_context *context);
+bool usm_level_zero_context_close(usm_context *context);
 usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *device, usm_kind kind,
                                           size_t nbytes, void **out, bool *zeroed, usm_error *error);
 void usm_level_zero_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,

@@ -1,86 +1,5 @@
-/* Contexts and unified shared memory. */
+/* Unified shared memory. */
 #include "level_zero.h"
-
-#include "../../core/heap.h"
-
-#include <stdlib.h>
-
-static usm_status check_one_driver(const usm_context *context, usm_error *error)
-{
-    const usm_level_zero_driver *driver = usm_level_zero_device_of(context->devices[0])->driver;
-    for (size_t i = 1; i < context->n_devices; i++) {
-        if (usm_level_zero_device_of(context->devices[i])->driver != driver) {
-            return usm_error_set(
-                error, USM_VALUE,
-                "devices[%zu] and devices[0] are of different drivers; the devices of a context are of one",
-                i);
-        }
-    }
-    return USM_OK;
-}
-
-static ze_result_t new_context(const usm_context *context, const usm_level_zero_driver *driver,
-                               ze_context_handle_t *out)
-{
-    const ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
-    if (usm_level_zero.zeContextCreateEx == NULL) {
-        return usm_level_zero.zeContextCreate(driver->id, &desc, out);
-    }
-    ze_device_handle_t *ids = usm_calloc(context->n_devices, sizeof *ids);
-    if (ids == NULL) {
-        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-    }
-    for (size_t i = 0; i < context->n_devices; i++) {
-        ids[i] = usm_level_zero_device_of(context->devices[i])->id;
-    }
-    ze_result_t result =
-        usm_level_zero.zeContextCreateEx(driver->id, &desc, (uint32_t)context->n_devices, ids, out);
-    free(ids);
-    return result;
-}
-
-usm_status usm_level_zero_context_create(usm_context *context, usm_error *error)
-{
-    const usm_level_zero_driver *driver = usm_level_zero_device_of(context->devices[0])->driver;
-    usm_status status =
-        usm_level_zero_forked() ? usm_level_zero_after_fork(error) : check_one_driver(context, error);
-    if (status != USM_OK) {
-        return status;
-    }
-    usm_level_zero_context *native = usm_calloc(1, sizeof *native);
-    if (native == NULL) {
-        return usm_error_memory(error, sizeof *native, "a context");
-    }
-    native->driver = driver;
-    ze_result_t result = ZE_RESULT_SUCCESS;
-    if (context->foreign != NULL) {
-        native->id = context->foreign; /* Level Zero counts no users: the owner is kept alive by others */
-    } else {
-        result = new_context(context, driver, &native->id);
-    }
-    if (result != ZE_RESULT_SUCCESS) {
-        free(native);
-        return usm_level_zero_failed(error, result, "zeContextCreate");
-    }
-    pthread_mutex_init(&native->lock, NULL);
-    context->native = native;
-    return USM_OK;
-}
-
-void usm_level_zero_context_destroy(usm_context *context)
-{
-    usm_level_zero_context *native = usm_level_zero_context_of(context);
-    if (usm_level_zero_forked()) {
-        return; /* the parent's driver has all of it */
-    }
-    usm_level_zero_kernels_free(native);
-    usm_level_zero_slots_free(native);
-    if (context->foreign == NULL) {
-        usm_level_zero.zeContextDestroy(native->id);
-    }
-    pthread_mutex_destroy(&native->lock);
-    free(native);
-}
 
 static ze_result_t allocate(const usm_level_zero_context *context, const usm_level_zero_device *device,
                             usm_kind kind, size_t nbytes, const void *next, void **out)
@@ -128,11 +47,13 @@ usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *devi
                              usm_kind_name(kind));
     }
     bool above = nbytes > native->max_block;
+    atomic_fetch_add(&usm_level_zero_context_of(context)->users, 1);
     ze_result_t result = allocate(usm_level_zero_context_of(context), native, kind, nbytes,
                                   above && native->driver->relaxed_limits ? &relaxed : NULL, out);
     if (result == ZE_RESULT_SUCCESS) {
         return USM_OK;
     }
+    atomic_fetch_sub(&usm_level_zero_context_of(context)->users, 1);
     bool too_much = result == ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY ||
                     result == ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY ||
                     result == ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
@@ -152,6 +73,7 @@ void usm_level_zero_memory_free(usm_context *context, usm_device *device, usm_ki
     (void)nbytes;
     if (!usm_level_zero_forked()) { /* else the parent's driver still has it */
         usm_level_zero.zeMemFree(usm_level_zero_context_of(context)->id, pointer);
+        atomic_fetch_sub(&usm_level_zero_context_of(context)->users, 1);
     }
 }
 

@@ -94,6 +94,7 @@ usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, 
     } else {
         slot = new_slot(context, timed, error);
     }
+    native->slots_used += slot != NULL;
     pthread_mutex_unlock(&native->lock);
     return slot;
 }
@@ -101,12 +102,13 @@ usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, 
 void usm_level_zero_slot_put(usm_context *context, usm_level_zero_slot *slot, bool lost)
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
-    if (lost || usm_level_zero.zeEventHostReset(slot->id) != ZE_RESULT_SUCCESS) {
-        return; /* it goes with its pool */
-    }
+    bool again = !lost && usm_level_zero.zeEventHostReset(slot->id) == ZE_RESULT_SUCCESS;
     pthread_mutex_lock(&native->lock);
-    slot->next = native->free[slot->timed];
-    native->free[slot->timed] = slot;
+    native->slots_used--;
+    if (again) { /* else it goes with its pool */
+        slot->next = native->free[slot->timed];
+        native->free[slot->timed] = slot;
+    }
     pthread_mutex_unlock(&native->lock);
 }
 

@@ -220,12 +220,14 @@ usm_status usm_level_zero_program_build(usm_program *base, const usm_program_sou
         return usm_error_memory(error, sizeof *native, "a program");
     }
     constants constants;
+    atomic_fetch_add(&usm_level_zero_context_of(base->context)->users, 1);
     usm_status status = read_options(source, &constants, error);
     if (status == USM_OK) {
         status = build(base, source, &constants, native, log, error);
     }
     free_constants(&constants);
     if (status != USM_OK) {
+        atomic_fetch_sub(&usm_level_zero_context_of(base->context)->users, 1);
         free(native);
         return status;
     }
@@ -239,6 +241,7 @@ void usm_level_zero_program_destroy(usm_program *base)
     usm_level_zero_program *native = base->native;
     if (!usm_level_zero_forked()) {
         usm_level_zero.zeModuleDestroy(native->id);
+        atomic_fetch_sub(&usm_level_zero_context_of(base->context)->users, 1);
     }
     free(native);
 }

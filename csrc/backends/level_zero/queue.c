@@ -68,7 +68,9 @@ usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error)
     native->owner = queue;
     native->lists[USM_LEVEL_ZERO_COMPUTE].id = queue->foreign;
     queue->native = native;
+    atomic_fetch_add(&usm_level_zero_context_of(queue->context)->users, 1);
     if (usm_level_zero_list_get(queue, USM_LEVEL_ZERO_COMPUTE, error) == NULL) {
+        atomic_fetch_sub(&usm_level_zero_context_of(queue->context)->users, 1);
         queue->native = NULL;
         free(native);
         return error->status;
@@ -79,15 +81,24 @@ usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error)
     return USM_OK;
 }
 
-void usm_level_zero_queue_destroy(usm_queue *queue)
+void usm_level_zero_lists_free(usm_queue *queue)
 {
     usm_level_zero_queue *native = usm_level_zero_queue_of(queue);
-    usm_level_zero_forget_queue(native);
-    for (int i = 0; i < USM_LEVEL_ZERO_LISTS && !usm_level_zero_forked(); i++) {
+    for (int i = 0; i < USM_LEVEL_ZERO_LISTS; i++) {
         ze_command_list_handle_t id = native->lists[i].id;
         if (id != NULL && id != queue->foreign) {
             usm_level_zero.zeCommandListDestroy(id);
         }
+    }
+}
+
+void usm_level_zero_queue_destroy(usm_queue *queue)
+{
+    usm_level_zero_queue *native = usm_level_zero_queue_of(queue);
+    usm_level_zero_forget_queue(native);
+    if (!usm_level_zero_forked()) {
+        usm_level_zero_lists_free(queue);
+        atomic_fetch_sub(&usm_level_zero_context_of(queue->context)->users, 1);
     }
     pthread_mutex_destroy(&native->lock);
     usm_worker_drop(&native->worker);

@@ -1,0 +1,140 @@
+/* Contexts: what the driver makes memory, events and lists of commands in. */
+#include "level_zero.h"
+
+#include "../../core/heap.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static usm_status check_one_driver(const usm_context *context, usm_error *error)
+{
+    const usm_level_zero_driver *driver = usm_level_zero_device_of(context->devices[0])->driver;
+    for (size_t i = 1; i < context->n_devices; i++) {
+        if (usm_level_zero_device_of(context->devices[i])->driver != driver) {
+            return usm_error_set(
+                error, USM_VALUE,
+                "devices[%zu] and devices[0] are of different drivers; the devices of a context are of one",
+                i);
+        }
+    }
+    return USM_OK;
+}
+
+static ze_result_t new_context(const usm_context *context, const usm_level_zero_driver *driver,
+                               ze_context_handle_t *out)
+{
+    const ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
+    ze_device_handle_t *ids = usm_calloc(context->n_devices, sizeof *ids);
+    if (ids == NULL) {
+        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    for (size_t i = 0; i < context->n_devices; i++) {
+        ids[i] = usm_level_zero_device_of(context->devices[i])->id;
+    }
+    ze_result_t result = ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+    if (usm_level_zero.zeContextCreateEx != NULL) {
+        result = usm_level_zero.zeContextCreateEx(driver->id, &desc, (uint32_t)context->n_devices, ids, out);
+    }
+    free(ids);
+    return result == ZE_RESULT_ERROR_UNSUPPORTED_FEATURE || result == ZE_RESULT_ERROR_UNINITIALIZED
+               ? usm_level_zero.zeContextCreate(driver->id, &desc, out) /* of all devices of the driver */
+               : result;
+}
+
+usm_status usm_level_zero_context_create(usm_context *context, usm_error *error)
+{
+    const usm_level_zero_driver *driver = usm_level_zero_device_of(context->devices[0])->driver;
+    usm_status status =
+        usm_level_zero_forked() ? usm_level_zero_after_fork(error) : check_one_driver(context, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    if (!usm_level_zero_watcher_start()) { /* it may have ended with an interpreter before this one */
+        return usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u");
+    }
+    usm_level_zero_context *native = usm_calloc(1, sizeof *native);
+    if (native == NULL) {
+        return usm_error_memory(error, sizeof *native, "a context");
+    }
+    native->driver = driver;
+    ze_result_t result = ZE_RESULT_SUCCESS;
+    if (context->foreign != NULL) {
+        native->id = context->foreign; /* Level Zero counts no users: the owner is kept alive by others */
+    } else {
+        result = new_context(context, driver, &native->id);
+    }
+    if (result != ZE_RESULT_SUCCESS) {
+        free(native);
+        return usm_level_zero_failed(error, result, "zeContextCreate");
+    }
+    pthread_mutex_init(&native->lock, NULL);
+    context->native = native;
+    return USM_OK;
+}
+
+/* What the driver has of it. */
+static void give_back(const usm_context *context)
+{
+    usm_level_zero_context *native = usm_level_zero_context_of(context);
+    usm_level_zero_kernels_free(native);
+    usm_level_zero_slots_free(native);
+    if (context->foreign == NULL) {
+        usm_level_zero.zeContextDestroy(native->id);
+    }
+}
+
+void usm_level_zero_context_destroy(usm_context *context)
+{
+    usm_level_zero_context *native = usm_level_zero_context_of(context);
+    if (usm_level_zero_forked()) {
+        return; /* the parent's driver has all of it */
+    }
+    give_back(context);
+    pthread_mutex_destroy(&native->lock);
+    free(native);
+}
+
+/* Nothing is pending in its cached queues, and all that lives in the context is these queues. */
+static bool is_unused(const usm_context *context)
+{
+    usm_level_zero_context *native = usm_level_zero_context_of(context);
+    long queues = 0;
+    for (usm_place *at = atomic_load_explicit(&context->places, memory_order_acquire); at != NULL;
+         at = at->next) {
+        if (at->queue != NULL) {
+            pthread_mutex_lock(&at->queue->lock);
+            bool idle = at->queue->first == NULL;
+            pthread_mutex_unlock(&at->queue->lock);
+            if (!idle) {
+                return false;
+            }
+            queues++;
+        }
+    }
+    pthread_mutex_lock(&native->lock);
+    bool unused = native->slots_used == 0 && atomic_load(&native->users) == queues;
+    pthread_mutex_unlock(&native->lock);
+    return unused;
+}
+
+bool usm_level_zero_context_close(usm_context *context)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    if (usm_level_zero_forked() || !usm_level_zero_watcher_stop()) {
+        return false;
+    }
+    for (int i = 0; !is_unused(context); i++) { /* a thread may just be letting go of the last task */
+        if (i == 50) {
+            return false;
+        }
+        nanosleep(&pause, NULL);
+    }
+    for (usm_place *at = atomic_load_explicit(&context->places, memory_order_acquire); at != NULL;
+         at = at->next) {
+        if (at->queue != NULL) {
+            usm_level_zero_lists_free(at->queue);
+        }
+    }
+    give_back(context);
+    return true;
+}
