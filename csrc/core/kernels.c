@@ -4,6 +4,9 @@
 
 /* Fewer elements than this are not worth a work-item of a processor. */
 #define SERIAL_ELEMENTS 4096
+/* Lines of a processor's caches; results from this many bytes on leave the caches anyway. */
+#define LINE 64
+#define LINES_FROM ((int64_t)4 << 20)
 /* More groups than this along one dimension are walked by the kernels themselves: CUDA's limit. */
 #define GROUPS 65535
 
@@ -109,6 +112,14 @@ static bool is_aligned(const void *address, const int64_t *strides, int ndim, ui
     return all % to == 0;
 }
 
+static void count_launches(usm_kernel_plan *plan)
+{
+    plan->launches = 1;
+    for (int i = USM_KERNEL_AXES; i < plan->ndim; i++) {
+        plan->launches *= plan->shape[i];
+    }
+}
+
 void usm_kernel_plan_strided(usm_kernel_plan *plan, const usm_strided *strided)
 {
     int ndim = strided->ndim;
@@ -128,9 +139,27 @@ void usm_kernel_plan_strided(usm_kernel_plan *plan, const usm_strided *strided)
         plan->unaligned = !is_aligned(plan->dst, plan->dst_strides, ndim, alignment(strided->dst_dtype)) ||
                           !is_aligned(plan->src, plan->src_strides, ndim, alignment(strided->src_dtype));
     }
-    plan->launches = 1;
-    for (int i = USM_KERNEL_AXES; i < plan->ndim; i++) {
-        plan->launches *= plan->shape[i];
+    count_launches(plan);
+}
+
+void usm_kernel_plan_lines(usm_kernel_plan *plan)
+{
+    int64_t row = plan->shape[0] * plan->size, bytes = plan->size;
+    for (int i = 0; i < plan->ndim; i++) {
+        bytes *= plan->shape[i];
+    }
+    if (plan->size == 0 || bytes < LINES_FROM || !has_rows(plan, plan->size) || row % LINE != 0 ||
+        together(plan, 1) % LINE != 0) {
+        return;
+    }
+    set_rows(plan, LINE, row / LINE);
+    if (row == LINE && plan->ndim > 1) { /* the row is the element now */
+        plan->ndim -= 1;
+        size_t kept = (size_t)plan->ndim * sizeof(int64_t);
+        memmove(plan->shape, plan->shape + 1, kept);
+        memmove(plan->dst_strides, plan->dst_strides + 1, kept);
+        memmove(plan->src_strides, plan->src_strides + 1, kept);
+        count_launches(plan);
     }
 }
 

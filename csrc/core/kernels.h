@@ -54,6 +54,11 @@ typedef struct usm_kernel_plan {
 
 /* Moves go by wider elements where rows allow it, and by narrower ones where memory is not aligned. */
 void usm_kernel_plan_strided(usm_kernel_plan *plan, const usm_strided *strided);
+/*
+ * For a processor whose driver takes usm_strided_64: large copies go by whole lines, past the caches, where
+ * rows and addresses allow it.
+ */
+void usm_kernel_plan_lines(usm_kernel_plan *plan);
 
 /* What the sizes of a launch depend on. */
 typedef struct usm_kernel_device {

@@ -96,6 +96,9 @@ static void write_command(page *page, const usm_queue *queue, const usm_strided 
     } else {
         usm_kernel_plan plan;
         usm_kernel_plan_strided(&plan, axes);
+        if (queue->device->type == USM_CPU && strcmp(queue->backend->name, "opencl") == 0) {
+            usm_kernel_plan_lines(&plan);
+        }
         if (plan.size > 0) {
             write_text(page, "kernel usm_strided_%d over %d ax%s", plan.size, plan.ndim,
                        plan.ndim == 1 ? "is" : "es");

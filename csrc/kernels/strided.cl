@@ -22,3 +22,22 @@ USM_STRIDED_MOVE(2, ushort)
 USM_STRIDED_MOVE(4, uint)
 USM_STRIDED_MOVE(8, ulong)
 USM_STRIDED_MOVE(16, usm_pair)
+
+/* Lines of the caches of a processor, which are written past them: no other language's compiler gets here. */
+#if defined(USM_SERIAL) && defined(__OPENCL_VERSION__)
+static ulong8 usm_load_64(global const char *from)
+{
+    return *(global const ulong8 *)from;
+}
+
+static void usm_store_64(global char *to, ulong8 line)
+{
+#if defined(__clang__)
+    __builtin_nontemporal_store(line, (global ulong8 *)to);
+#else
+    *(global ulong8 *)to = line;
+#endif
+}
+
+USM_STRIDED_KERNEL(usm_strided_64, 64, 64, usm_load_64, usm_store_64)
+#endif

@@ -161,6 +161,9 @@ static usm_status get_for(const usm_queue *queue, const usm_command *command, us
     usm_opencl_kernel_name name;
     if (command->kind == USM_COMMAND_STRIDED) {
         usm_kernel_plan_strided(plan, command->as.strided);
+        if (queue->device->type == USM_CPU) {
+            usm_kernel_plan_lines(plan);
+        }
         name_strided(queue, command->as.strided, plan, &name);
     } else {
         name_sequence(queue, command->as.sequence.dtype, &name);
