@@ -14,7 +14,7 @@ import pathlib
 import shlex
 import subprocess
 
-from usmpy import level_zero_sim
+from usmpy import _spirv, level_zero_sim
 
 LIBRARY: pathlib.Path | None = None
 ABSENT = ""
@@ -104,6 +104,11 @@ def show() -> None:
     if "ZESIM_OPENCL" not in os.environ and level_zero_sim.opencl() is None:
         ABSENT = "its kernels run through Intel's OpenCL runtime (intel-opencl-rt), which is not installed"
         return
+    if not _spirv.compiler():
+        ABSENT = (
+            "source needs a compiler to SPIR-V: clang-14 and llvm-spirv-14, or others (docs/level-zero.md)"
+        )
+        return
     try:
         LIBRARY = level_zero_sim.build()
     except level_zero_sim.NotBuilt as error:
@@ -121,3 +126,5 @@ def show() -> None:
 
 
 show()
+if ABSENT and os.environ.get("USMPY_REQUIRE_LIBRARIES") == "1" and "ZE_ENABLE_ALT_DRIVERS" not in os.environ:
+    raise RuntimeError(f"USMPY_REQUIRE_LIBRARIES=1, and there is no software Level Zero driver: {ABSENT}")

@@ -96,6 +96,14 @@ def _find_ocloc() -> ctypes.CDLL | None:
     return _ocloc
 
 
+def compiler() -> str | None:
+    """The program or library that compiles for Level Zero here; None where there is none."""
+    if (library := _find_ocloc()) is not None:
+        return _mapped(library)
+    tools, _ = _find_clang()
+    return None if tools is None else tools.clang
+
+
 def _missing(tried: list[str]) -> BackendUnavailable:
     found = f"; not enough: {', '.join(tried)}" if tried else ""
     return BackendUnavailable(

@@ -112,21 +112,44 @@ def environment(library: os.PathLike[str] | str, *, layers: bool = False) -> dic
     return {**found, **(LAYERS if layers else {})}
 
 
+def _variables(sources: pathlib.Path) -> str:
+    """What the driver's README says of the variables that it reads, a line each."""
+    try:
+        text = (sources / "README.md").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    rows = [line.replace("`", "").split("|")[1:4] for line in text.splitlines() if line.startswith("| `ZE")]
+    cells = [[cell.strip() for cell in row] for row in rows]
+    lines = [f"  {name}: {meaning} (default: {value or 'none'})" for name, meaning, value in cells]
+    return "\n".join(["variables of the driver, for --set:", *lines])
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m usmpy.level_zero_sim", description=(__doc__ or "").split("\n")[0]
+        prog="python -m usmpy.level_zero_sim",
+        description=__doc__,
+        epilog=_variables(SOURCES),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--sources", default=SOURCES, help="folder of the driver's sources")
-    parser.add_argument("--folder", help="where the built library is kept")
-    parser.add_argument("--layers", action="store_true", help="with the loader's validation layer")
+    parser.add_argument(
+        "--sources", default=SOURCES, metavar="FOLDER", help="the driver's sources (those of the source tree)"
+    )
+    parser.add_argument(
+        "--folder", help="where the built library is kept (build/level_zero_sim of the source tree)"
+    )
+    parser.add_argument(
+        "--layers", action="store_true", help="every call looked at by the loader's validation layer"
+    )
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a variable of the driver (its README)",
+        help="a variable of the driver, of those below; as often as you like",
     )
-    parser.add_argument("command", nargs="*", help="run this in the environment instead of printing it")
+    parser.add_argument(
+        "command", nargs="*", help="behind --: run this in the environment, instead of printing it"
+    )
     asked = parser.parse_args(arguments)
     try:
         library = build(asked.sources, asked.folder)
@@ -140,7 +163,11 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"not NAME=VALUE: {setting}")
         variables[name] = value
     if asked.command:
-        return subprocess.run(asked.command, env={**os.environ, **variables}).returncode
+        try:
+            return subprocess.run(asked.command, env={**os.environ, **variables}).returncode
+        except OSError as error:
+            print(f"level_zero_sim: {asked.command[0]} does not run: {error}", file=sys.stderr)
+            return 127
     for name, value in variables.items():
         print(f"export {name}={shlex.quote(value)}")
     return 0

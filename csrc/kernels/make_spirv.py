@@ -3,6 +3,7 @@
 python csrc/kernels/make_spirv.py            writes the modules
 python csrc/kernels/make_spirv.py --check    exit status 1 where one is not what the sources give; 77 where
                                              the compilers are not those that made them
+python csrc/kernels/make_spirv.py fill       the same for some
 
 Needs clang and llvm-spirv of version 14 (Debian: clang-14, llvm-spirv-14): the same bytes every time.
 
@@ -217,7 +218,7 @@ def main(arguments):
         return 77
     stale = 0
     with tempfile.TemporaryDirectory() as folder:
-        for name in MODULES:
+        for name in [name for name in arguments if name != "--check"] or MODULES:
             path, data = FOLDER / "spirv" / f"{name}.spv", make(name, Path(folder))
             if "--check" not in arguments:
                 path.parent.mkdir(exist_ok=True)

@@ -1,5 +1,7 @@
 """The built-in kernels as SPIR-V are what their sources give; programs in OpenCL C become SPIR-V."""
 
+import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -11,52 +13,145 @@ from usmpy import BackendUnavailable, BuildError, _spirv
 
 KERNELS = Path(__file__).parents[2] / "csrc" / "kernels"
 OTHER_COMPILER = 77
+CI = os.environ.get("USMPY_REQUIRE_LIBRARIES") == "1"
 pytestmark = pytest.mark.not_sanitized("it runs other programs")
 
 SOURCE = "kernel void add(global const float *x, global uint *y, char n) { y[get_global_id(0)] = x[0] + n; }"
 DOUBLES = "kernel void f(global double *x) { x[0] = 1.0; }"
 
 
-@pytest.fixture
-def clang(monkeypatch):
-    """Without Intel's compiler, which comes first where it is."""
+FIND_OCLOC = _spirv._find_ocloc
+
+
+@pytest.fixture(params=["clang", "clang-14", "clang-15", "ocloc"])
+def compiler(request, monkeypatch):
+    """Each compiler that is here: Intel's, which is taken before others, and clangs with their llvm-spirv."""
+    monkeypatch.delenv("USMPY_CLANG", raising=False)
+    if request.param == "ocloc":
+        if FIND_OCLOC() is None:
+            assert not os.environ.get("USMPY_TEST_OCLOC"), "USMPY_TEST_OCLOC is set, and there is no libocloc"
+            pytest.skip("there is no libocloc (Debian: intel-opencl-icd)")
+        return request.param
     monkeypatch.setattr(_spirv, "_find_ocloc", lambda: None)
+    if request.param != "clang":
+        monkeypatch.setenv("USMPY_CLANG", request.param)
     tools, tried = _spirv._find_clang()
     if tools is None:
-        pytest.skip(f"no clang with the llvm-spirv of its release (Debian's llvm-spirv-14); {tried}")
-    return tools
+        assert not CI or request.param == "clang-15"
+        pytest.skip(
+            f"no {request.param} with the llvm-spirv of its release (Debian's llvm-spirv-14); {tried}"
+        )
+    return request.param
 
 
 def words(module):
     return struct.unpack(f"<{len(module) // 4}I", module)
 
 
-def test_the_modules_are_what_the_sources_give():
-    command = [sys.executable, KERNELS / "make_spirv.py", "--check"]
+def check(folder, *names):
+    command = [sys.executable, folder / "make_spirv.py", "--check", *names]
     done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode == OTHER_COMPILER:
+    if done.returncode == OTHER_COMPILER and not CI:
         pytest.skip(done.stdout.strip())
+    return done
+
+
+def test_the_modules_are_what_the_sources_give():
+    done = check(KERNELS)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_source_becomes_a_module_with_the_words_of_its_parameters(clang):
+def test_a_module_that_is_stale_is_named(tmp_path):
+    shutil.copytree(KERNELS, tmp_path / "kernels")
+    assert check(tmp_path / "kernels", "fill").returncode == 0
+    source = tmp_path / "kernels" / "fill.cl"
+    source.write_text(source.read_text().replace("usm_fill_any", "usm_fill_some"))
+    done = check(tmp_path / "kernels", "fill", "strided")
+    assert (done.returncode, "fill.spv" in done.stdout, "strided.spv" in done.stdout) == (1, True, False)
+    (tmp_path / "kernels" / "spirv" / "strided.spv").unlink()
+    assert "strided.spv" in check(tmp_path / "kernels", "strided").stdout
+
+
+def test_source_becomes_a_module_with_the_words_of_its_parameters(compiler):
     module = _spirv.prepare(SOURCE, "portable", "", False, False)
     assert words(module)[0] == 0x07230203
     assert b"kernel_arg_type.add.float*,uint*,char," in module
     assert b"kernel_arg_type_qual.add.const,,," in module
 
 
-def test_messages_have_the_user_s_lines_and_options_reach_the_compiler(clang):
+def test_messages_have_the_user_s_lines_and_options_reach_the_compiler(compiler):
     with pytest.raises(BuildError) as caught:
         _spirv.prepare("\n\nkernel void f(global int *x) {\n  x[0] = N;\n}\n", "opencl", "", True, True)
     assert "<source>:4:" in caught.value.log
     assert _spirv.prepare("kernel void f(global int *x) { x[0] = N; }", "opencl", "-D N=3", True, True)
 
 
-def test_what_the_device_lacks_is_refused(clang):
+def test_what_the_device_lacks_is_refused(compiler):
     assert _spirv.prepare(DOUBLES, "portable", "", True, True)
     with pytest.raises(BuildError, match="double"):
         _spirv.prepare(DOUBLES, "portable", "", True, False)
+
+
+def test_portable_source_is_not_contracted(compiler):
+    """Of a product and a sum: the mode ContractionOff (31), without which drivers may fuse them."""
+    source = "kernel void f(global float *x, float a, float b) { x[0] = x[0] * a + b; }"
+    module = words(_spirv.prepare(source, "portable", "", True, True))
+    assert any(module[i] & 0xFFFF == 16 and module[i + 2] == 31 for i in range(5, len(module) - 2))
+
+
+def test_the_compiler_is_part_of_what_a_build_is_kept_by(compiler):
+    first = _spirv.identify(SOURCE, "")
+    assert first == _spirv.identify(SOURCE, "")
+    assert os.fsencode(os.path.realpath(_spirv.compiler())) in first
+
+
+# Compilers that are not there, or do not work: fakes, since real ones do.
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """A clang that is a script."""
+    monkeypatch.setattr(_spirv, "_find_ocloc", lambda: None)
+
+    def write(text):
+        for name in ("clang", "llvm-spirv"):
+            script = tmp_path / name
+            script.write_text(f"#!/bin/sh\n{text}\n")
+            script.chmod(0o755)
+        monkeypatch.setenv("USMPY_CLANG", str(tmp_path / "clang"))
+
+    return write
+
+
+def test_a_clang_without_its_llvm_spirv_is_named(fake, tmp_path):
+    fake('[ "${0##*/}" = clang ] && echo "clang version 17.0.1" || echo "LLVM version 16.0.0"')
+    with pytest.raises(BackendUnavailable) as caught:
+        _spirv.prepare(SOURCE, "portable", "", True, True)
+    assert f"not enough: {tmp_path / 'clang'} (release 17, and no llvm-spirv of that release)" in str(
+        caught.value
+    )
+    assert _spirv.compiler() is None
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ("echo 'source.cl:1:1: error: mine' >&2; exit 1", "source.cl:1:1: error: mine"),
+        ("exit 3", "ended with status 3"),
+        ("kill -SEGV $$", "ended with status -11"),
+    ],
+)
+def test_a_compiler_that_fails(fake, action, said):
+    fake(f'[ "$1" = --version ] && echo "version 14.0.6" && exit; {action}')
+    with pytest.raises(BuildError) as caught:
+        _spirv.prepare(SOURCE, "portable", "", True, True)
+    assert said in caught.value.log
+
+
+def test_a_compiler_that_is_named_and_not_there(monkeypatch):
+    monkeypatch.setenv("USMPY_CLANG", "/nonexistent/clang")
+    with pytest.raises(BackendUnavailable, match="clang-14 and llvm-spirv-14"):
+        _spirv.prepare(SOURCE, "portable", "", True, True)
 
 
 def test_an_error_says_what_to_install(monkeypatch):
