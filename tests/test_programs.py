@@ -10,7 +10,7 @@ import pytest
 import spirv_modules
 
 import usmpy
-from usmpy import _cache, _core
+from usmpy import _cache, _core, _spirv
 
 ADD = "kernel void add(global int *x, int n) {\n  x[get_global_id(0)] += n;\n}\n"
 OPENCL = usmpy.get_devices("opencl")
@@ -235,6 +235,38 @@ def test_a_spirv_module_runs_or_the_device_says_that_it_takes_none(device):
         program.add[3](x)
     with pytest.raises(OverflowError):
         program.add[3](x, 1 << 32)
+
+
+@takes_spirv
+def test_a_spirv_module_of_a_compiler_tells_what_its_kernels_take(device):
+    if not _spirv.compiler():
+        pytest.skip("there is no compiler to SPIR-V (clang-14 and llvm-spirv-14)")
+    source = """
+        struct pair { int a; double b; };
+        kernel void f(global const float *x, constant uint *y, local short *z, struct pair p, char n,
+                      float r, global float *out) {
+            z[0] = n;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            out[get_global_id(0)] = x[0] + y[0] + z[0] + p.a + p.b + r;
+        }
+        kernel void g(global void *x) {}
+    """
+    module = _spirv.prepare(source, "opencl", "", False, True)
+    try:
+        program = usmpy.Program(module, device=device, language="spirv")
+    except usmpy.BuildError as error:
+        assert "takes no SPIR-V" in str(error)  # noqa: PT017
+        return
+    words = ("const float32*", "const uint32*", "local int16*", "bytes[16]", "int8", "float32", "float32*")
+    assert program.f.parameters == words
+    assert program.g.parameters == ("void*",)
+    x, out = (usmpy.zeros(2, dtype="float32", device=device) for _ in range(2))
+    y = usmpy.full(1, 1000, dtype="uint32", device=device)
+    pair = struct.pack("<i4xd", 20, 0.5)
+    program.f[usmpy.NdRange((2,), (1,))](x, y, usmpy.LocalMemory(2), pair, -3, 0.25, out)
+    assert out.tolist() == [1017.75] * 2
+    with pytest.raises(OverflowError):
+        program.f[2](x, y, usmpy.LocalMemory(2), pair, 128, 0.25, out)
 
 
 @takes_spirv
