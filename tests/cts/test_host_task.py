@@ -362,17 +362,22 @@ def test_a_signal_interrupts_a_wait(queue, how):
     array = usmpy.zeros(4, queue=queue)
     gate = threading.Event()
     event = queue.host_task(lambda x: gate.wait(PATIENCE), array)
+    waits = {
+        "event": event.wait,
+        "queue": queue.wait,
+        "array": array.wait,
+        "wait_all": lambda: usmpy.Event.wait_all([event]),
+        "tolist": array.tolist,
+    }
+
+    def wait():
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        waits[how]()
+
     before = signal.signal(signal.SIGALRM, handler)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.02)
         with pytest.raises(Interrupted):
-            {
-                "event": event.wait,
-                "queue": queue.wait,
-                "array": array.wait,
-                "wait_all": lambda: usmpy.Event.wait_all([event]),
-                "tolist": array.tolist,
-            }[how]()
+            wait()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
