@@ -179,7 +179,7 @@ def dependencies():
         str(path.relative_to(ROOT))
         for pattern in ("*.h", "*.inc", "*.cl", "*.ptx", "*.spv", "embed.py")
         for path in (ROOT / "csrc").rglob(pattern)
-    )
+    ) + ["usmpy/include/usmpy.h"]
 
 
 class Build(build_ext):
@@ -243,6 +243,7 @@ link_args += os.environ.get("USMPY_LDFLAGS", "").split()
 headers = find_headers()
 # The system's own folder must not come before the compiler's.
 include_dirs = [folder for folder in dict.fromkeys(headers.values()) if folder != "/usr/include"]
+include_dirs.append("usmpy/include")  # usmpy.h, which others get too
 macros = [(f"USM_{name.upper()}", "1") for name in headers if name != "host"]
 
 setup(

@@ -80,6 +80,7 @@ from ._core import (
 )
 from ._diagnose import diagnose
 from ._enums import MemoryConnection
+from ._include import get_include
 from ._memory import live_allocations
 from ._trace import Trace, trace
 from .errors import BackendUnavailable, BuildError, DeviceNotFound, ExecutionPlacementError, UsmError
@@ -152,6 +153,7 @@ __all__ = [
     "full_like",
     "get_devices",
     "get_execution_queue",
+    "get_include",
     "inf",
     "int8",
     "int16",

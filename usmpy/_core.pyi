@@ -30,6 +30,9 @@ from ._enums import MemoryConnection
 
 # Words.
 
+# The table of usmpy/include/usmpy.h.
+_C_API: Final[CapsuleType]
+
 _Backend: TypeAlias = Literal["host", "opencl", "level_zero", "cuda"]
 _Casting: TypeAlias = Literal["no", "safe", "same_kind", "unsafe"]
 _DeviceType: TypeAlias = Literal["cpu", "gpu", "accelerator"]

@@ -2,6 +2,7 @@
 #include "module.h"
 
 #include "array.h"
+#include "c_api.h"
 #include "deferred.h"
 #include "dlpack.h"
 #include "thread.h"
@@ -138,7 +139,7 @@ static int exec(PyObject *module)
         usmpy_borrow_add_types(module, state) < 0 || usmpy_notifier_add_type(module, state) < 0 ||
         usmpy_range_add_types(module, state) < 0 || usmpy_kernel_add_types(module, state) < 0 ||
         usmpy_program_add_type(module, state) < 0 || usmpy_trace_add_type(module, state) < 0 ||
-        add_functions(module) < 0 || usmpy_deferred_start(module) < 0) {
+        add_functions(module) < 0 || usmpy_add_c_api(module) < 0 || usmpy_deferred_start(module) < 0) {
         return -1;
     }
     atomic_store_explicit(&usmpy_newest_state, state, memory_order_release);

@@ -78,6 +78,7 @@ BETWEEN_BACKENDS = {("fault", "host"): "fault stands in for the host backend, an
 FOREIGN = {
     "Python.h": {"py"},
     "structmember.h": {"py"},
+    "usmpy.h": {"py"},
     "dlpack/dlpack.h": {"core", "host", "opencl", "level_zero", "cuda"},
     "cuda.h": {"cuda"},
     "nvrtc.h": {"cuda"},
@@ -206,6 +207,7 @@ def objects(tmp_path_factory):
         sysconfig.get_path("include"),
         Path(package) / "include",
         cuda_drivers.header() or "/usr/include",
+        CSRC.parent / "usmpy" / "include",
     ]
     flags = ["-std=c11", "-D_GNU_SOURCE", "-DUSM_TESTING", "-O0", "-fPIC", *(f"-I{path}" for path in paths)]
 
