@@ -175,11 +175,9 @@ def sources(headers):
 
 
 def dependencies():
-    return sorted(
-        str(path.relative_to(ROOT))
-        for pattern in ("*.h", "*.inc", "*.cl", "*.ptx", "*.spv", "embed.py")
-        for path in (ROOT / "csrc").rglob(pattern)
-    ) + ["usmpy/include/usmpy.h"]
+    patterns = ("*.h", "*.inc", "*.cl", "*.ptx", "*.spv", "embed.py")
+    found = [path for pattern in patterns for path in (ROOT / "csrc").rglob(pattern)]
+    return sorted(str(path.relative_to(ROOT)) for path in [*found, ROOT / "usmpy" / "include" / "usmpy.h"])
 
 
 class Build(build_ext):
