@@ -162,6 +162,7 @@ def test_dot_has_each_task_and_dependency(trace):
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
+@pytest.mark.not_sanitized("it runs a program of the system")
 def test_graphviz_takes_it(trace, tmp_path):
     trace.save(tmp_path / "x.dot")
     done = subprocess.run(
@@ -213,6 +214,7 @@ document.getElementById("said").textContent = JSON.stringify({
 
 
 @needs_browser
+@pytest.mark.not_sanitized("it runs a program of the system")
 def test_a_browser_shows_the_picture_and_reads_the_file(trace, tmp_path):
     chrome = trace.to_chrome()
     page = tmp_path / "page.html"

@@ -354,7 +354,8 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
 {
     enum { REFUSED, DONE, INHERITED, RECORDED } outcome = REFUSED;
     bool traced = usm_trace_is_on();
-    int64_t submit_ns = queue->profiling || traced ? usm_clock_ns() : 0, start_ns = 0, end_ns = 0;
+    int64_t submit_ns = queue->profiling ? usm_clock_ns() : 0, start_ns = 0, end_ns = 0;
+    int64_t begun = USM_UNLIKELY(traced) ? usm_trace_clock() : 0;
     usm_wait_list waits;
     usm_event *event = NULL;
     usm_failure *cause = NULL;
@@ -404,7 +405,7 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
         }
     }
     if (USM_UNLIKELY(traced) && outcome != REFUSED) {
-        usm_trace_task(queue, submission, event, (int64_t[]){submit_ns, start_ns, end_ns}, outcome == DONE);
+        usm_trace_task(queue, submission, event, begun, start_ns, end_ns, outcome == DONE);
     }
     usm_hazard_unlock(mask);
     if (outcome == RECORDED) {

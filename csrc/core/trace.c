@@ -5,8 +5,12 @@
 #include "launch.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 /*
  * Chunks of the size of a large page, and some that are kept: touching fresh pages of the usual size one by
@@ -45,6 +49,12 @@ struct usm_trace {
 };
 
 _Atomic bool usm_trace_on;
+_Atomic bool usm_trace_ticks;
+
+typedef usm_trace_moment moment;
+
+/* When the first trace began; ticks 0: none did. */
+static moment first_moment;
 
 static usm_trace_log *log; /* NULL where no trace records */
 static size_t n_recording;
@@ -61,6 +71,56 @@ static struct {
 } names;
 
 static _Thread_local uint32_t this_thread;
+
+/* Between two looks at the ticks that are close to each other. */
+static moment moment_now(void)
+{
+    moment best = {0, 0};
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        int64_t before = usm_trace_clock(), ns = usm_clock_ns(), after = usm_trace_clock();
+        if (after - before < least) {
+            least = after - before;
+            best = (moment){before + (after - before) / 2, ns};
+        }
+    }
+    return best;
+}
+
+/* Does the processor count time at one rate, on all cores alike? Then the system's clock is made of it. */
+static bool has_ticks(void)
+{
+#if defined(__x86_64__)
+    char text[16] = "";
+    unsigned a, b, c, d = 0;
+    FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
+    bool used = file != NULL && fgets(text, sizeof text, file) != NULL && strcmp(text, "tsc\n") == 0;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return used && __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & 1u << 8) != 0;
+#else
+    return false;
+#endif
+}
+
+/* Once a process, before anything is recorded. With the lock. */
+static void start_clock(void)
+{
+    if (first_moment.ticks == 0) {
+        atomic_store_explicit(&usm_trace_ticks, has_ticks(), memory_order_relaxed);
+        first_moment = moment_now();
+    }
+}
+
+static int64_t to_ns(int64_t ticks, const moment *now)
+{
+    if (!atomic_load_explicit(&usm_trace_ticks, memory_order_relaxed) || now->ticks == first_moment.ticks) {
+        return ticks;
+    }
+    double rate = (double)(now->ns - first_moment.ns) / (double)(now->ticks - first_moment.ticks);
+    return now->ns + (int64_t)((double)(ticks - now->ticks) * rate);
+}
 
 static uint32_t hash_of(const char *text)
 {
@@ -344,10 +404,11 @@ static void add_words(usm_trace_record *record, const usm_submission *submission
     }
 }
 
-void usm_trace_task(usm_queue *queue, const usm_submission *submission, usm_event *event,
-                    const int64_t times[3], bool done)
+void usm_trace_task(usm_queue *queue, const usm_submission *submission, usm_event *event, int64_t begun,
+                    int64_t start_ns, int64_t end_ns, bool done)
 {
-    int64_t end_ns = done && times[2] == 0 ? usm_clock_ns() : times[2];
+    bool ticks = done && (start_ns == 0 || end_ns == 0);
+    int64_t end = ticks ? usm_trace_clock() : end_ns;
     usm_leaf *leaf = usm_leaf_of(&log);
     pthread_mutex_lock(&leaf->mutex);
     usm_trace_record *record = log != NULL ? append(!done) : NULL;
@@ -355,9 +416,10 @@ void usm_trace_task(usm_queue *queue, const usm_submission *submission, usm_even
         if (queue->number == 0) {
             queue->number = ++last_queue;
         }
-        record->submit_ns = times[0];
-        record->span.start_ns = done && times[1] == 0 ? times[0] : times[1];
-        record->span.end_ns = end_ns;
+        record->submit_ns = begun;
+        record->span.start_ns = ticks ? begun : start_ns;
+        record->span.end_ns = end;
+        record->span.ticks = ticks;
         record->device = queue->device;
         record->amount = amount_of(submission->command);
         record->queue = queue->number;
@@ -384,7 +446,8 @@ void usm_trace_end(usm_event *event, bool failed)
     bool timed = event->end_ns != 0 && event->start_ns != 0;
     event->record = NULL;
     record->span.start_ns = timed ? event->start_ns : 0;
-    record->span.end_ns = timed ? event->end_ns : usm_clock_ns();
+    record->span.end_ns = timed ? event->end_ns : usm_trace_clock();
+    record->span.ticks = !timed;
     atomic_store_explicit(&record->state, failed ? USM_EVENT_ERROR : USM_EVENT_COMPLETE,
                           memory_order_release);
     give_up(chunk, 1);
@@ -393,7 +456,7 @@ void usm_trace_end(usm_event *event, bool failed)
 void usm_trace_export(const usm_view *view, const char *name)
 {
     uint64_t bits = usm_dtype_table[view->dtype].bits;
-    int64_t now_ns = usm_clock_ns();
+    int64_t now = usm_trace_clock();
     for (int i = 0; i < view->ndim; i++) {
         bits *= (uint64_t)view->shape[i];
     }
@@ -401,7 +464,8 @@ void usm_trace_export(const usm_view *view, const char *name)
     pthread_mutex_lock(&leaf->mutex);
     usm_trace_record *record = log != NULL ? append(false) : NULL;
     if (record != NULL) {
-        record->submit_ns = record->span.start_ns = record->span.end_ns = now_ns;
+        record->submit_ns = record->span.start_ns = record->span.end_ns = now;
+        record->span.ticks = true;
         record->device = view->alloc->place->device;
         record->amount = (bits + 7) / 8;
         record->queue = 0;
@@ -425,16 +489,17 @@ usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
         free(trace);
         return usm_error_memory(error, sizeof *trace + sizeof *new, "a trace");
     }
-    trace->start_ns = usm_clock_ns();
     trace->limit = limit;
     trace->end = SIZE_MAX;
     usm_leaf *leaf = usm_leaf_of(&log);
     pthread_mutex_lock(&leaf->mutex);
+    start_clock();
     if (log == NULL) {
         log = new;
         log->first = last_record + 1;
         new = NULL;
     }
+    trace->start_ns = usm_clock_ns();
     trace->log = log;
     trace->begin = log->n;
     log->users++;
@@ -484,6 +549,11 @@ static usm_trace_record *record_at(usm_trace_log *from, size_t n)
     return &from->chunks[n / CHUNK]->records[n % CHUNK];
 }
 
+usm_trace_moment usm_trace_now(void)
+{
+    return moment_now();
+}
+
 usm_trace_counts usm_trace_count(usm_trace *trace)
 {
     usm_leaf *leaf = usm_leaf_of(&log);
@@ -506,7 +576,13 @@ usm_trace_counts usm_trace_count(usm_trace *trace)
     return counts;
 }
 
-void usm_trace_read(usm_trace *trace, size_t index, usm_trace_record *out)
+/* Rounded times stay within the trace. */
+static int64_t within(const usm_trace *trace, int64_t ns, int64_t now_ns)
+{
+    return ns < trace->start_ns ? trace->start_ns : ns > now_ns ? now_ns : ns;
+}
+
+void usm_trace_read(usm_trace *trace, size_t index, const usm_trace_moment *now, usm_trace_record *out)
 {
     usm_leaf *leaf = usm_leaf_of(&log);
     pthread_mutex_lock(&leaf->mutex);
@@ -520,6 +596,13 @@ void usm_trace_read(usm_trace *trace, size_t index, usm_trace_record *out)
            offsetof(usm_trace_record, span) - offsetof(usm_trace_record, flags));
     if (state != USM_EVENT_SUBMITTED) { /* before that, who ends it may be writing */
         out->span = record->span;
+    }
+    out->submit_ns = within(trace, to_ns(out->submit_ns, now), now->ns);
+    if (out->span.ticks) {
+        int64_t start_ns =
+            out->span.start_ns == 0 ? 0 : within(trace, to_ns(out->span.start_ns, now), now->ns);
+        out->span.start_ns = start_ns;
+        out->span.end_ns = within(trace, to_ns(out->span.end_ns, now), now->ns);
     }
     atomic_init(&out->state, state);
 }

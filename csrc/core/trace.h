@@ -42,7 +42,8 @@ typedef struct usm_trace_record {
     } words;
     struct {
         int64_t start_ns, end_ns;
-    } span; /* once it has ended */
+        bool ticks; /* of usm_trace_clock, as submit_ns; usm_trace_read makes nanoseconds of both */
+    } span;         /* once it has ended */
 } usm_trace_record;
 
 static inline const uint32_t *usm_trace_words(const usm_trace_record *record)
@@ -57,6 +58,22 @@ extern _Atomic bool usm_trace_on;
 static inline bool usm_trace_is_on(void)
 {
     return atomic_load_explicit(&usm_trace_on, memory_order_relaxed);
+}
+
+/*
+ * The clock of records: the processor's own where it runs at one rate on all cores, since asking the system
+ * for the time would cost more than all the rest.
+ */
+extern _Atomic bool usm_trace_ticks;
+
+static inline int64_t usm_trace_clock(void)
+{
+#if defined(__x86_64__)
+    if (USM_LIKELY(atomic_load_explicit(&usm_trace_ticks, memory_order_relaxed))) {
+        return (int64_t)__builtin_ia32_rdtsc();
+    }
+#endif
+    return usm_clock_ns();
 }
 
 /* Records the first `limit` things from now on, of all queues and threads. */
@@ -74,18 +91,29 @@ typedef struct usm_trace_counts {
 } usm_trace_counts;
 
 usm_trace_counts usm_trace_count(usm_trace *trace);
-/* Copies the record as it is at this moment; words that are many stay the trace's. index < n. */
-void usm_trace_read(usm_trace *trace, size_t index, usm_trace_record *out);
+/* The same moment on both clocks. */
+typedef struct usm_trace_moment {
+    int64_t ticks, ns;
+} usm_trace_moment;
+
+usm_trace_moment usm_trace_now(void);
+
+/*
+ * Copies the record as it is, its times in nanoseconds; words that are many stay the trace's. `now` is one
+ * moment for all records that are compared. index < n.
+ */
+void usm_trace_read(usm_trace *trace, size_t index, const usm_trace_moment *now, usm_trace_record *out);
 /* Numbers of names, and back; they stay as long as the process. 0: no memory. Any lock but a leaf. */
 uint32_t usm_trace_intern(const char *text);
 const char *usm_trace_name(uint32_t number);
 
 /*
- * For core/queue.c: the task is recorded, or done already. Its dependencies are those of the submission and
+ * For core/queue.c: the task that was begun to be submitted at this time of usm_trace_clock is recorded, or
+ * done already (start and end: what the backend said, or 0). Its dependencies are those of the submission and
  * event->links. Queue lock and hazard stripes held.
  */
-void usm_trace_task(usm_queue *queue, const usm_submission *submission, usm_event *event,
-                    const int64_t times[3], bool done);
+void usm_trace_task(usm_queue *queue, const usm_submission *submission, usm_event *event, int64_t begun,
+                    int64_t start_ns, int64_t end_ns, bool done);
 /* For core/event.c, where event->record is not NULL. Any lock. */
 void usm_trace_end(usm_event *event, bool failed);
 /* An array is shown to others: `name` says how. No lock but those above leaves. */

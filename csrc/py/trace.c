@@ -110,10 +110,11 @@ static PyObject *accesses_of(const uint32_t *words, size_t n)
     return list;
 }
 
-static PyObject *row_of(usmpy_state *state, usm_trace *trace, size_t index, size_t before)
+static PyObject *row_of(usmpy_state *state, usm_trace *trace, size_t index, size_t before,
+                        const usm_trace_moment *now)
 {
     usm_trace_record record;
-    usm_trace_read(trace, index, &record);
+    usm_trace_read(trace, index, now, &record);
     const uint32_t *words = usm_trace_words(&record);
     PyObject *device = usmpy_device_wrap(state, record.device, NULL);
     PyObject *waits = device == NULL ? NULL : waits_of(words, record.n_waits, before);
@@ -136,9 +137,10 @@ static PyObject *trace_read(PyObject *self, PyObject *unused)
     (void)unused;
     usmpy_state *state = usmpy_state_of(self);
     usm_trace_counts counts = usm_trace_count(core(self));
+    usm_trace_moment now = usm_trace_now();
     PyObject *rows = PyList_New((Py_ssize_t)counts.n);
     for (size_t i = 0; rows != NULL && i < counts.n; i++) {
-        PyObject *row = row_of(state, core(self), i, counts.before);
+        PyObject *row = row_of(state, core(self), i, counts.before, &now);
         if (row == NULL) {
             Py_CLEAR(rows);
         } else {

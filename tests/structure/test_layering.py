@@ -85,6 +85,7 @@ FOREIGN = {
     "CL/cl.h": {"opencl"},
     "CL/cl_ext.h": {"opencl"},
     "level_zero/ze_api.h": {"level_zero"},
+    "cpuid.h": {"core"},
     "emmintrin.h": {"host"},
 }
 C_AND_POSIX = re.compile(
@@ -333,6 +334,8 @@ STATE = {
     },
     "core/trace.c": {
         "usm_trace_on": "whether anything is recorded",
+        "usm_trace_ticks": "whether the processor's own clock is used, found out once",
+        "first_moment": "when the first trace began, on both clocks",
         "log": "what the traces that record share",
         "n_recording": "traces that record",
         "spare": "chunks of records that are kept for the next trace",

@@ -103,6 +103,8 @@ def read(trace: _Trace) -> list[Task]:
             elif other != previous:
                 depends.setdefault(other, "order")
         timed = "device" if profiled else "host"
+        if start:  # the clock of submissions is another one, which is a little coarser
+            submit = min(submit, start)
         begin: int | None = start
         if not start:
             timed = "noticed"
