@@ -1,5 +1,4 @@
-/* Traces: windows of one log, ends of tasks that outlive them, threads; what is held of drivers, and by whom.
- */
+/* Traces: windows of one log, tasks that outlive them, threads; what is held of drivers, and by whom. */
 #include "check.h"
 #include "support.h"
 
