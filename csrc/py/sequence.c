@@ -108,10 +108,22 @@ static int parse_limit(usmpy_state *state, PyObject *argument, const char *param
     return limit->real == -1.0 && PyErr_Occurred() ? -1 : 0;
 }
 
+/* An int whose sums with others of the kind do not overflow. */
+static bool is_small(PyObject *number, int64_t *value)
+{
+    int overflow;
+    *value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    return overflow == 0 && *value < INT64_C(1) << 60 && *value > -(INT64_C(1) << 60);
+}
+
 /* ceil((stop - start) / step) for Python ints of any size; -1 with an exception. */
 static int64_t count_integers(PyObject *start, PyObject *stop, PyObject *step)
 {
-    int64_t count = -1;
+    int64_t count = -1, from, to, by;
+    if (is_small(start, &from) && is_small(stop, &to) && is_small(step, &by)) {
+        count = by > 0 ? (to - from + by - 1) / by : (from - to - by - 1) / -by;
+        return count > 0 ? count : 0;
+    }
     PyObject *range = PyObject_CallFunctionObjArgs((PyObject *)&PyRange_Type, start, stop, step, NULL);
     if (range != NULL) {
         count = PyObject_Size(range);

@@ -119,7 +119,7 @@ def test_the_drivers_of_the_test_environment_are_found():
 
 def test_the_extension_holds_every_source_with_its_headers():
     sources = _core._kernel_sources()
-    assert set(sources) == {"cast", "fill", "sequence", "strided"}
+    assert {"cast", "fill", "sequence", "strided"} <= set(sources)
     assert not [name for name, text in sources.items() if "#include" in text]
 
 
