@@ -179,7 +179,8 @@ int usmpy_check_unpacked(usmpy_array *array, const char *what)
 
 int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
 {
-    if (PyLong_Check(argument) || (!PySequence_Check(argument) && PyIndex_Check(argument))) {
+    if (!PyTuple_CheckExact(argument) &&
+        (PyLong_Check(argument) || (!PySequence_Check(argument) && PyIndex_Check(argument)))) {
         shape[0] = PyNumber_AsSsize_t(argument, NULL);
         return shape[0] == -1 && PyErr_Occurred() ? -1 : 1;
     }
@@ -202,6 +203,14 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
     }
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_Fast_GET_ITEM(items, i);
+        if (PyLong_CheckExact(item)) {
+            int overflow;
+            shape[i] = PyLong_AsLongLongAndOverflow(item, &overflow);
+            shape[i] = overflow == 0  ? shape[i]
+                       : overflow > 0 ? INT64_MAX
+                                      : INT64_MIN; /* refused by its size */
+            continue;
+        }
         if (!PyIndex_Check(item)) {
             PyErr_Format(PyExc_TypeError, "%s[%zd] is %R; ints are allowed", parameter, i, item);
             n = -1;
