@@ -94,44 +94,76 @@ usm_dtype usm_dtype_from_name(const char *name, size_t length)
     return USM_NO_DTYPE;
 }
 
-/* The smallest signed type that holds an unsigned one of these bits; USM_NO_DTYPE for 64. */
-static usm_dtype signed_above(uint8_t bits)
-{
-    return bits == 8 ? USM_INT16 : bits == 16 ? USM_INT32 : bits == 32 ? USM_INT64 : USM_NO_DTYPE;
-}
+/*
+ * Type promotion: the tables of the array API standard, and bfloat16. Both arguments are in the order of
+ * usm_dtype.
+ */
+#define B USM_BOOL
+#define I1 USM_INT8
+#define I2 USM_INT16
+#define I4 USM_INT32
+#define I8 USM_INT64
+#define U1 USM_UINT8
+#define U2 USM_UINT16
+#define U4 USM_UINT32
+#define U8 USM_UINT64
+#define F2 USM_FLOAT16
+#define F4 USM_FLOAT32
+#define F8 USM_FLOAT64
+#define C4 USM_COMPLEX64
+#define C8 USM_COMPLEX128
+#define BF USM_BFLOAT16
+#define NO USM_NO_DTYPE
+/* clang-format off */
+static const uint8_t promotion[USM_COMPUTED_DTYPES][USM_COMPUTED_DTYPES] = {
+    /*          bool int8 16  32  64 uint8 16  32  64 float16 32 64 complex64 128 bfloat16 */
+    [USM_BOOL]       = { B, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+    [USM_INT8]       = {NO, I1, I2, I4, I8, I2, I4, I8, NO, NO, NO, NO, NO, NO, NO},
+    [USM_INT16]      = {NO, I2, I2, I4, I8, I2, I4, I8, NO, NO, NO, NO, NO, NO, NO},
+    [USM_INT32]      = {NO, I4, I4, I4, I8, I4, I4, I8, NO, NO, NO, NO, NO, NO, NO},
+    [USM_INT64]      = {NO, I8, I8, I8, I8, I8, I8, I8, NO, NO, NO, NO, NO, NO, NO},
+    [USM_UINT8]      = {NO, I2, I2, I4, I8, U1, U2, U4, U8, NO, NO, NO, NO, NO, NO},
+    [USM_UINT16]     = {NO, I4, I4, I4, I8, U2, U2, U4, U8, NO, NO, NO, NO, NO, NO},
+    [USM_UINT32]     = {NO, I8, I8, I8, I8, U4, U4, U4, U8, NO, NO, NO, NO, NO, NO},
+    [USM_UINT64]     = {NO, NO, NO, NO, NO, U8, U8, U8, U8, NO, NO, NO, NO, NO, NO},
+    [USM_FLOAT16]    = {NO, NO, NO, NO, NO, NO, NO, NO, NO, F2, F4, F8, C4, C8, F4},
+    [USM_FLOAT32]    = {NO, NO, NO, NO, NO, NO, NO, NO, NO, F4, F4, F8, C4, C8, F4},
+    [USM_FLOAT64]    = {NO, NO, NO, NO, NO, NO, NO, NO, NO, F8, F8, F8, C8, C8, F8},
+    [USM_COMPLEX64]  = {NO, NO, NO, NO, NO, NO, NO, NO, NO, C4, C4, C8, C4, C8, C4},
+    [USM_COMPLEX128] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, C8, C8, C8, C8, C8, C8},
+    [USM_BFLOAT16]   = {NO, NO, NO, NO, NO, NO, NO, NO, NO, F4, F4, F8, C4, C8, BF},
+};
+/* clang-format on */
 
 usm_dtype usm_dtype_promote(usm_dtype a, usm_dtype b)
 {
-    if (a == b) {
-        return a;
-    }
     if (a >= USM_COMPUTED_DTYPES || b >= USM_COMPUTED_DTYPES) {
-        return USM_NO_DTYPE;
+        return a == b ? a : USM_NO_DTYPE;
     }
-    const usm_dtype_info *x = &usm_dtype_table[a], *y = &usm_dtype_table[b];
-    if (x->kind == y->kind) {
-        if (x->bits == y->bits) {
-            return USM_FLOAT32; /* float16 and bfloat16: neither holds the other */
-        }
-        return x->bits > y->bits ? a : b;
-    }
-    if (x->kind > y->kind) {
-        const usm_dtype_info *swap = x;
-        x = y;
-        y = swap;
-        b = a;
-    }
-    if (x->kind == USM_KIND_INT && y->kind == USM_KIND_UINT) {
-        usm_dtype above = signed_above(y->bits);
-        if (above == USM_NO_DTYPE) {
-            return USM_NO_DTYPE;
-        }
-        return usm_dtype_table[above].bits > x->bits ? above : usm_dtype_from_dlpack(kDLInt, x->bits);
-    }
-    if (x->kind == USM_KIND_FLOAT && y->kind == USM_KIND_COMPLEX) {
-        return x->bits == 64 ? USM_COMPLEX128 : b;
-    }
-    return USM_NO_DTYPE;
+    return (usm_dtype)promotion[a][b];
+}
+
+static const usm_float_limits float_limits[USM_DTYPES] = {
+    [USM_FLOAT16] = {0x1p-10, 65504, -65504, 0x1p-14},
+    [USM_BFLOAT16] = {0x1p-7, 0x1.fep127, -0x1.fep127, 0x1p-126},
+    [USM_FLOAT32] = {0x1p-23, 0x1.fffffep127, -0x1.fffffep127, 0x1p-126},
+    [USM_FLOAT64] = {0x1p-52, 0x1.fffffffffffffp1023, -0x1.fffffffffffffp1023, 0x1p-1022},
+    [USM_FLOAT8_E3M4] = {0x1p-4, 15.5, -15.5, 0x1p-2},
+    [USM_FLOAT8_E4M3] = {0x1p-3, 240, -240, 0x1p-6},
+    [USM_FLOAT8_E4M3B11FNUZ] = {0x1p-3, 30, -30, 0x1p-10},
+    [USM_FLOAT8_E4M3FN] = {0x1p-3, 448, -448, 0x1p-6},
+    [USM_FLOAT8_E4M3FNUZ] = {0x1p-3, 240, -240, 0x1p-7},
+    [USM_FLOAT8_E5M2] = {0x1p-2, 57344, -57344, 0x1p-14},
+    [USM_FLOAT8_E5M2FNUZ] = {0x1p-2, 57344, -57344, 0x1p-15},
+    [USM_FLOAT8_E8M0FNU] = {1, 0x1p127, 0x1p-127, 0x1p-127},
+    [USM_FLOAT6_E2M3FN] = {0x1p-3, 7.5, -7.5, 1},
+    [USM_FLOAT6_E3M2FN] = {0x1p-2, 28, -28, 0x1p-2},
+    [USM_FLOAT4_E2M1FN] = {0x1p-1, 6, -6, 1},
+};
+
+const usm_float_limits *usm_dtype_float_limits(usm_dtype dtype)
+{
+    return &float_limits[dtype];
 }
 
 /* Bits of the significand, the hidden one counted: an integer of at most so many bits survives. */

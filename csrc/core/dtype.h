@@ -84,6 +84,15 @@ static inline int64_t usm_dtype_nbytes(usm_dtype dtype, int64_t n)
  */
 usm_dtype usm_dtype_promote(usm_dtype a, usm_dtype b);
 
+/* Limits of a floating-point type. */
+typedef struct usm_float_limits {
+    double eps; /* from 1 to the next */
+    double max, min, smallest_normal;
+} usm_float_limits;
+
+/* Of every type of USM_KIND_FLOAT. */
+const usm_float_limits *usm_dtype_float_limits(usm_dtype dtype);
+
 /* Casting rules, strictest first: each allows what those before it allow. */
 typedef enum usm_casting {
     USM_CAST_NO,        /* the same type */

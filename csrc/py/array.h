@@ -89,6 +89,12 @@ int usmpy_array_fill(usmpy_state *state, usmpy_array *dst, const void *element);
 usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object,
                                    usm_kind kind, usm_dtype dtype, char order);
 
+/*
+ * An array with the same elements that the host can read, after all work on it: itself where that is so
+ * already. New reference.
+ */
+usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array);
+
 /* A shape argument: an int or a sequence of ints. ndim, or -1 with TypeError or ValueError. */
 int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter);
 /* An axis argument: 0 <= result < ndim; -1 with TypeError or IndexError. */

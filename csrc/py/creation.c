@@ -13,15 +13,7 @@
 /* Below this, setting bytes costs less than a submission. */
 #define SMALL_BYTES 4096
 
-/* What every creation function says about its memory; an array to be like, or NULL. */
-typedef struct target {
-    PyObject *queue; /* new reference */
-    usm_kind kind;
-    usm_dtype dtype; /* USM_NO_DTYPE where none was given */
-} target;
-
-/* options: dtype, device, queue, usm_type, as every signature here ends. 0 or -1. */
-static int parse_target(usmpy_state *state, PyObject *const *options, usmpy_array *like, target *target)
+int usmpy_parse_target(usmpy_state *state, PyObject *const *options, usmpy_array *like, usmpy_target *target)
 {
     usmpy_deferred_poll();
     target->dtype = USM_NO_DTYPE;
@@ -44,7 +36,7 @@ static int parse_target(usmpy_state *state, PyObject *const *options, usmpy_arra
     return target->queue == NULL ? -1 : 0;
 }
 
-static usm_dtype float_or(const target *target)
+static usm_dtype float_or(const usmpy_target *target)
 {
     return target->dtype != USM_NO_DTYPE ? target->dtype
                                          : usmpy_default_float(usmpy_queue_of(target->queue)->device);
@@ -76,7 +68,7 @@ static int fill_zeros(usmpy_state *state, usmpy_array *array)
 
 typedef enum content { UNSET, ZEROS, ONES } content;
 
-static PyObject *make(usmpy_state *state, const target *target, usm_dtype dtype, int ndim,
+static PyObject *make(usmpy_state *state, const usmpy_target *target, usm_dtype dtype, int ndim,
                       const int64_t *shape, content content)
 {
     usmpy_array *array =
@@ -106,12 +98,12 @@ static PyObject *make_shaped(PyObject *module, const usmpy_signature *signature,
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[5];
     int64_t shape[USM_MAX_NDIM];
-    target target;
+    usmpy_target target;
     if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     int ndim = usmpy_parse_shape(out[0], shape, "shape");
-    if (ndim < 0 || parse_target(state, out + 1, NULL, &target) < 0) {
+    if (ndim < 0 || usmpy_parse_target(state, out + 1, NULL, &target) < 0) {
         return NULL;
     }
     PyObject *array = make(state, &target, float_or(&target), ndim, shape, content);
@@ -175,12 +167,12 @@ static PyObject *make_like(PyObject *module, const usmpy_signature *signature, P
 {
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[5];
-    target target;
+    usmpy_target target;
     if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     usmpy_array *like = check_like(state, out[0], signature->function);
-    if (like == NULL || parse_target(state, out + 1, like, &target) < 0) {
+    if (like == NULL || usmpy_parse_target(state, out + 1, like, &target) < 0) {
         return NULL;
     }
     usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)like->dtype;
@@ -216,7 +208,7 @@ static PyObject *ones_like(PyObject *module, PyObject *const *args, Py_ssize_t n
 }
 
 /* An array of the target's with every element `value`. */
-static PyObject *make_full(usmpy_state *state, const target *target, usm_dtype dtype, int ndim,
+static PyObject *make_full(usmpy_state *state, const usmpy_target *target, usm_dtype dtype, int ndim,
                            const int64_t *shape, PyObject *value)
 {
     unsigned char element[USM_MAX_PATTERN];
@@ -261,7 +253,7 @@ static PyObject *full(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[6];
     int64_t shape[USM_MAX_NDIM];
-    target target;
+    usmpy_target target;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
@@ -271,7 +263,7 @@ static PyObject *full(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
         return NULL;
     }
     PyObject *array = NULL;
-    if (parse_target(state, out + 2, NULL, &target) == 0) {
+    if (usmpy_parse_target(state, out + 2, NULL, &target) == 0) {
         usm_dtype dtype = target.dtype != USM_NO_DTYPE
                               ? target.dtype
                               : dtype_of_number(number, usmpy_queue_of(target.queue)->device);
@@ -289,7 +281,7 @@ static PyObject *full_like(PyObject *module, PyObject *const *args, Py_ssize_t n
         1,           2, {USMPY_x, USMPY_fill_value, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[6];
-    target target;
+    usmpy_target target;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
@@ -299,7 +291,7 @@ static PyObject *full_like(PyObject *module, PyObject *const *args, Py_ssize_t n
         return NULL;
     }
     PyObject *array = NULL;
-    if (parse_target(state, out + 2, like, &target) == 0) {
+    if (usmpy_parse_target(state, out + 2, like, &target) == 0) {
         usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)like->dtype;
         array = make_full(state, &target, dtype, like->ndim, usmpy_shape(like), number);
         Py_DECREF(target.queue);
@@ -331,7 +323,7 @@ static PyObject *eye(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[7];
     int64_t shape[2], k = 0;
-    target target;
+    usmpy_target target;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
         parse_count(out[0], "n_rows", &shape[0]) < 0) {
         return NULL;
@@ -339,7 +331,7 @@ static PyObject *eye(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
     shape[1] = shape[0];
     if ((usmpy_given(out[1]) && parse_count(out[1], "n_cols", &shape[1]) < 0) ||
         (out[2] != NULL && parse_count(out[2], "k", &k) < 0) ||
-        parse_target(state, out + 3, NULL, &target) < 0) {
+        usmpy_parse_target(state, out + 3, NULL, &target) < 0) {
         return NULL;
     }
     usm_dtype dtype = float_or(&target);
@@ -372,7 +364,7 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
         1,         1, {USMPY_obj, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type, USMPY_copy}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[6];
-    target target;
+    usmpy_target target;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
@@ -387,7 +379,7 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
     usmpy_array *array = (usmpy_array *)object;
     /* What the host has goes to the default placement; what is on a device stays there. */
     bool stays = array != NULL && (usmpy_is_array(state, out[0]) || array->queue != state->host_queue);
-    if (parse_target(state, out + 1, stays ? array : NULL, &target) < 0) {
+    if (usmpy_parse_target(state, out + 1, stays ? array : NULL, &target) < 0) {
         Py_XDECREF(object);
         return NULL;
     }

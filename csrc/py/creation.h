@@ -12,4 +12,17 @@
 PyObject *usmpy_array_from_python(usmpy_state *state, PyObject *object, usm_dtype dtype, PyObject *queue,
                                   usm_kind kind);
 
+/* What every creation function says about its memory. */
+typedef struct usmpy_target {
+    PyObject *queue; /* new reference */
+    usm_kind kind;
+    usm_dtype dtype; /* USM_NO_DTYPE where none was given */
+} usmpy_target;
+
+/*
+ * options: dtype, device, queue, usm_type, each NULL where it was left out. `like`: an array whose queue and
+ * kind of memory hold where they were, or NULL. 0 or -1.
+ */
+int usmpy_parse_target(usmpy_state *state, PyObject *const *options, usmpy_array *like, usmpy_target *target);
+
 #endif

@@ -8,73 +8,90 @@
 
 #include <string.h>
 
-/* The arrays of concat and stack: a tuple of at least one, of promotable types, on one queue. */
+/* The arrays of concat and stack: one at least, of promotable types, on one queue. */
 typedef struct operands {
-    PyObject *items; /* new reference, a tuple */
-    usmpy_array **arrays;
-    Py_ssize_t n;
+    usmpy_operands all;
     usm_dtype dtype;
-    PyObject *queue; /* borrowed */
-    usm_kind kind;
 } operands;
 
-static int parse_operands(usmpy_state *state, PyObject *argument, const char *function, operands *operands)
+int usmpy_parse_operands(usmpy_state *state, PyObject *argument, const char *function, const char *list,
+                         usmpy_operands *operands)
 {
     operands->items = usmpy_is_array(state, argument) ? NULL : usmpy_tuple_of(argument);
+    operands->queue = NULL;
     if (operands->items == NULL) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "%s(): arrays is a %s; a sequence of USMArrays is allowed",
-                         function, Py_TYPE(argument)->tp_name);
+            PyErr_Format(PyExc_TypeError, "%s(): %s is a %s; a sequence of USMArrays is allowed", function,
+                         list, Py_TYPE(argument)->tp_name);
         }
         return -1;
     }
     operands->n = PyTuple_GET_SIZE(operands->items);
     operands->arrays = (usmpy_array **)((PyTupleObject *)operands->items)->ob_item;
-    operands->queue = NULL;
-    if (operands->n == 0) {
-        PyErr_Format(PyExc_ValueError, "%s(): arrays is empty; at least one array is needed", function);
-    }
     for (Py_ssize_t i = 0; i < operands->n; i++) {
         PyObject *item = PyTuple_GET_ITEM(operands->items, i);
         if (!usmpy_is_array(state, item)) {
-            PyErr_Format(PyExc_TypeError, "%s(): arrays[%zd] is a %s; USMArrays are allowed", function, i,
+            PyErr_Format(PyExc_TypeError, "%s(): %s[%zd] is a %s; USMArrays are allowed", function, list, i,
                          Py_TYPE(item)->tp_name);
             break;
         }
-        usmpy_array *array = (usmpy_array *)item;
-        if (usmpy_check_unpacked(array, function) < 0) {
-            break;
-        }
-        usm_dtype before = i == 0 ? (usm_dtype)array->dtype : operands->dtype;
-        operands->dtype = usm_dtype_promote(before, (usm_dtype)array->dtype);
-        if (operands->dtype == USM_NO_DTYPE) {
-            PyErr_Format(
-                PyExc_TypeError,
-                "%s(): arrays[%zd] has dtype %s, and there is no common type of it and %s (array API standard, "
-                "type promotion); cast one with astype()",
-                function, i, usm_dtype_table[array->dtype].name, usm_dtype_table[before].name);
+        if (usmpy_check_unpacked((usmpy_array *)item, function) < 0) {
             break;
         }
     }
-    if (!PyErr_Occurred()) {
+    if (!PyErr_Occurred() && operands->n > 0) {
         operands->queue =
-            usmpy_common_queue(state, function, "arrays", operands->arrays, operands->n, &operands->kind);
+            usmpy_common_queue(state, function, list, operands->arrays, operands->n, &operands->kind);
     }
-    if (operands->queue == NULL) {
+    if (PyErr_Occurred()) {
         Py_CLEAR(operands->items);
         return -1;
     }
     return 0;
 }
 
-/* The result from `offset` along `axis` on, as far as a piece of this shape goes. */
-static usm_view place_for(usmpy_array *result, int ndim, const int64_t *shape, int axis, int64_t offset)
+usm_dtype usmpy_promote_operands(const usmpy_operands *operands, const char *function, const char *list)
 {
-    char *data = result->data;
-    if (data != NULL) {
-        data += offset * usmpy_strides(result)[axis] * usm_dtype_table[result->dtype].itemsize;
+    usm_dtype dtype = (usm_dtype)operands->arrays[0]->dtype;
+    for (Py_ssize_t i = 1; i < operands->n; i++) {
+        usm_dtype before = dtype, next = (usm_dtype)operands->arrays[i]->dtype;
+        dtype = usm_dtype_promote(before, next);
+        if (dtype == USM_NO_DTYPE) {
+            PyErr_Format(
+                PyExc_TypeError,
+                "%s(): %s[%zd] has dtype %s, and there is no common type of it and %s (array API standard, "
+                "type promotion); cast one with astype()",
+                function, list, i, usm_dtype_table[next].name, usm_dtype_table[before].name);
+            break;
+        }
     }
-    return (usm_view){result->alloc, data, (usm_dtype)result->dtype, ndim, shape, usmpy_strides(result)};
+    return dtype;
+}
+
+static int parse_operands(usmpy_state *state, PyObject *argument, const char *function, operands *operands)
+{
+    if (usmpy_parse_operands(state, argument, function, "arrays", &operands->all) < 0) {
+        return -1;
+    }
+    if (operands->all.n == 0) {
+        PyErr_Format(PyExc_ValueError, "%s(): arrays is empty; at least one array is needed", function);
+    } else {
+        operands->dtype = usmpy_promote_operands(&operands->all, function, "arrays");
+    }
+    if (PyErr_Occurred()) {
+        Py_CLEAR(operands->all.items);
+        return -1;
+    }
+    return 0;
+}
+
+usm_view usmpy_piece(usmpy_array *array, int ndim, const int64_t *shape, int axis, int64_t offset)
+{
+    char *data = array->data;
+    if (data != NULL) {
+        data += offset * usmpy_strides(array)[axis] * usm_dtype_table[array->dtype].itemsize;
+    }
+    return (usm_view){array->alloc, data, (usm_dtype)array->dtype, ndim, shape, usmpy_strides(array)};
 }
 
 static usmpy_array *too_long(void)
@@ -87,22 +104,22 @@ static usmpy_array *too_long(void)
 static usmpy_array *concat_flat(usmpy_state *state, const operands *operands)
 {
     int64_t length = 0, offset = 0;
-    for (Py_ssize_t i = 0; i < operands->n; i++) {
-        if (__builtin_add_overflow(length, operands->arrays[i]->size, &length)) {
+    for (Py_ssize_t i = 0; i < operands->all.n; i++) {
+        if (__builtin_add_overflow(length, operands->all.arrays[i]->size, &length)) {
             return too_long();
         }
     }
-    usmpy_array *result =
-        usmpy_array_empty(state, operands->queue, operands->kind, operands->dtype, 1, &length, 'C', false);
-    for (Py_ssize_t i = 0; result != NULL && i < operands->n; i++) {
-        usmpy_array *array = operands->arrays[i];
+    usmpy_array *result = usmpy_array_empty(state, operands->all.queue, operands->all.kind, operands->dtype,
+                                            1, &length, 'C', false);
+    for (Py_ssize_t i = 0; result != NULL && i < operands->all.n; i++) {
+        usmpy_array *array = operands->all.arrays[i];
         int64_t strides[USM_MAX_NDIM];
         usm_layout_compact(array->ndim, usmpy_shape(array), 'C', strides);
         /* The piece of the vector, in the array's shape: one strided copy, whatever the strides. */
-        usm_view to = place_for(result, array->ndim, usmpy_shape(array), 0, offset);
+        usm_view to = usmpy_piece(result, array->ndim, usmpy_shape(array), 0, offset);
         to.strides = strides;
         const usm_view from = usmpy_view(array);
-        if (usmpy_submit_copy(state, operands->queue, &to, &from) < 0) {
+        if (usmpy_submit_copy(state, operands->all.queue, &to, &from) < 0) {
             Py_CLEAR(result);
         }
         offset += array->size;
@@ -112,7 +129,7 @@ static usmpy_array *concat_flat(usmpy_state *state, const operands *operands)
 
 static usmpy_array *concat_axis(usmpy_state *state, const operands *operands, PyObject *axis_argument)
 {
-    usmpy_array *first = operands->arrays[0];
+    usmpy_array *first = operands->all.arrays[0];
     int ndim = first->ndim;
     int64_t shape[USM_MAX_NDIM], offset = 0;
     if (axis_argument == Py_None) {
@@ -128,8 +145,8 @@ static usmpy_array *concat_axis(usmpy_state *state, const operands *operands, Py
         return NULL;
     }
     memcpy(shape, usmpy_shape(first), (size_t)ndim * sizeof *shape);
-    for (Py_ssize_t i = 1; i < operands->n; i++) {
-        usmpy_array *array = operands->arrays[i];
+    for (Py_ssize_t i = 1; i < operands->all.n; i++) {
+        usmpy_array *array = operands->all.arrays[i];
         bool fits = array->ndim == ndim;
         for (int k = 0; k < ndim && fits; k++) {
             fits = k == axis || usmpy_shape(array)[k] == shape[k];
@@ -147,14 +164,14 @@ static usmpy_array *concat_axis(usmpy_state *state, const operands *operands, Py
             return too_long();
         }
     }
-    usmpy_array *result =
-        usmpy_array_empty(state, operands->queue, operands->kind, operands->dtype, ndim, shape, 'C', false);
-    for (Py_ssize_t i = 0; result != NULL && i < operands->n; i++) {
-        usmpy_array *array = operands->arrays[i];
-        const usm_view to = place_for(result, ndim, usmpy_shape(array), axis, offset);
+    usmpy_array *result = usmpy_array_empty(state, operands->all.queue, operands->all.kind, operands->dtype,
+                                            ndim, shape, 'C', false);
+    for (Py_ssize_t i = 0; result != NULL && i < operands->all.n; i++) {
+        usmpy_array *array = operands->all.arrays[i];
+        const usm_view to = usmpy_piece(result, ndim, usmpy_shape(array), axis, offset);
         const usm_view from = usmpy_view(array);
         offset += usmpy_shape(array)[axis];
-        if (usmpy_submit_copy(state, operands->queue, &to, &from) < 0) {
+        if (usmpy_submit_copy(state, operands->all.queue, &to, &from) < 0) {
             Py_CLEAR(result);
         }
     }
@@ -163,7 +180,7 @@ static usmpy_array *concat_axis(usmpy_state *state, const operands *operands, Py
 
 static usmpy_array *stack_arrays(usmpy_state *state, const operands *operands, PyObject *axis_argument)
 {
-    usmpy_array *first = operands->arrays[0];
+    usmpy_array *first = operands->all.arrays[0];
     int ndim = first->ndim;
     int64_t shape[USM_MAX_NDIM];
     if (ndim == USM_MAX_NDIM) {
@@ -175,8 +192,8 @@ static usmpy_array *stack_arrays(usmpy_state *state, const operands *operands, P
     if (axis < 0) {
         return NULL;
     }
-    for (Py_ssize_t i = 1; i < operands->n; i++) {
-        usmpy_array *array = operands->arrays[i];
+    for (Py_ssize_t i = 1; i < operands->all.n; i++) {
+        usmpy_array *array = operands->all.arrays[i];
         if (array->ndim != ndim ||
             memcmp(usmpy_shape(array), usmpy_shape(first), (size_t)ndim * sizeof *shape) != 0) {
             char a[200], b[200];
@@ -188,22 +205,22 @@ static usmpy_array *stack_arrays(usmpy_state *state, const operands *operands, P
         }
     }
     for (int i = 0, from = 0; i <= ndim; i++) {
-        shape[i] = i == axis ? operands->n : usmpy_shape(first)[from];
+        shape[i] = i == axis ? operands->all.n : usmpy_shape(first)[from];
         from += i != axis;
     }
-    usmpy_array *result = usmpy_array_empty(state, operands->queue, operands->kind, operands->dtype, ndim + 1,
-                                            shape, 'C', false);
+    usmpy_array *result = usmpy_array_empty(state, operands->all.queue, operands->all.kind, operands->dtype,
+                                            ndim + 1, shape, 'C', false);
     shape[axis] = 1;
-    for (Py_ssize_t n = 0; result != NULL && n < operands->n; n++) {
+    for (Py_ssize_t n = 0; result != NULL && n < operands->all.n; n++) {
         int64_t strides[USM_MAX_NDIM];
         for (int i = 0, from = 0; i <= ndim; i++) {
-            strides[i] = i == axis ? 1 : usmpy_strides(operands->arrays[n])[from];
+            strides[i] = i == axis ? 1 : usmpy_strides(operands->all.arrays[n])[from];
             from += i != axis;
         }
-        usmpy_array *array = operands->arrays[n];
-        const usm_view to = place_for(result, ndim + 1, shape, axis, n);
+        usmpy_array *array = operands->all.arrays[n];
+        const usm_view to = usmpy_piece(result, ndim + 1, shape, axis, n);
         const usm_view from = {array->alloc, array->data, (usm_dtype)array->dtype, ndim + 1, shape, strides};
-        if (usmpy_submit_copy(state, operands->queue, &to, &from) < 0) {
+        if (usmpy_submit_copy(state, operands->all.queue, &to, &from) < 0) {
             Py_CLEAR(result);
         }
     }
@@ -226,7 +243,7 @@ static PyObject *join(PyObject *module, const usmpy_signature *signature, PyObje
         return NULL;
     }
     usmpy_array *result = joiner(state, &operands, out[1]);
-    Py_DECREF(operands.items);
+    Py_DECREF(operands.all.items);
     return (PyObject *)result;
 }
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static usmpy_array *check_array(usmpy_state *state, PyObject *x, const char *function)
+usmpy_array *usmpy_check_argument(usmpy_state *state, PyObject *x, const char *function)
 {
     if (!usmpy_is_array(state, x)) {
         PyErr_Format(PyExc_TypeError, "%s(): x is a %s; a USMArray is allowed (asarray makes one)", function,
@@ -63,7 +63,7 @@ static PyObject *reshape(PyObject *module, PyObject *const *args, Py_ssize_t nar
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
-    usmpy_array *array = check_array(state, out[0], "reshape");
+    usmpy_array *array = usmpy_check_argument(state, out[0], "reshape");
     int copy = usmpy_given(out[2]) ? usmpy_bool(out[2], -1, "reshape", "copy") : -1;
     if (array == NULL || (copy < 0 && PyErr_Occurred())) {
         return NULL;
@@ -103,7 +103,7 @@ static PyObject *permute_dims(PyObject *module, PyObject *const *args, Py_ssize_
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
-    usmpy_array *array = check_array(state, out[0], "permute_dims");
+    usmpy_array *array = usmpy_check_argument(state, out[0], "permute_dims");
     if (array == NULL) {
         return NULL;
     }
@@ -134,7 +134,7 @@ static PyObject *squeeze(PyObject *module, PyObject *const *args, Py_ssize_t nar
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
-    usmpy_array *array = check_array(state, out[0], "squeeze");
+    usmpy_array *array = usmpy_check_argument(state, out[0], "squeeze");
     int n = array == NULL ? -1 : usmpy_parse_axes(out[1], array->ndim, axes, "axis");
     for (int i = 0; i < n; i++) {
         if (usmpy_shape(array)[axes[i]] != 1) {
@@ -165,7 +165,7 @@ static PyObject *expand_dims(PyObject *module, PyObject *const *args, Py_ssize_t
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
-    usmpy_array *array = check_array(state, out[0], "expand_dims");
+    usmpy_array *array = usmpy_check_argument(state, out[0], "expand_dims");
     if (array == NULL) {
         return NULL;
     }
@@ -195,7 +195,7 @@ static PyObject *flip(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
-    usmpy_array *array = check_array(state, out[0], "flip");
+    usmpy_array *array = usmpy_check_argument(state, out[0], "flip");
     if (array == NULL) {
         return NULL;
     }
@@ -230,7 +230,7 @@ static PyObject *broadcast_to(PyObject *module, PyObject *const *args, Py_ssize_
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
-    usmpy_array *array = check_array(state, out[0], "broadcast_to");
+    usmpy_array *array = usmpy_check_argument(state, out[0], "broadcast_to");
     int ndim = array == NULL ? -1 : usmpy_parse_shape(out[1], shape, "shape");
     if (ndim < 0) {
         return NULL;
@@ -264,7 +264,7 @@ static PyObject *astype(PyObject *module, PyObject *const *args, Py_ssize_t narg
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
-    usmpy_array *array = check_array(state, out[0], "astype");
+    usmpy_array *array = usmpy_check_argument(state, out[0], "astype");
     int copy = usmpy_bool(out[2], 1, "astype", "copy");
     if (array == NULL || copy < 0 || usmpy_dtype_convert(state, out[1], &dtype) < 0) {
         return NULL;

@@ -96,9 +96,11 @@ static int add_flags_type(PyObject *module, usmpy_state *state)
 static int add_functions(PyObject *module)
 {
     PyMethodDef *const tables[] = {
-        usmpy_device_functions,   usmpy_placement_functions,    usmpy_creation_functions,
-        usmpy_sequence_functions, usmpy_manipulation_functions, usmpy_dlpack_functions,
-        usmpy_copy_functions,     usmpy_memory_functions,
+        usmpy_device_functions,     usmpy_placement_functions,    usmpy_creation_functions,
+        usmpy_sequence_functions,   usmpy_manipulation_functions, usmpy_dlpack_functions,
+        usmpy_copy_functions,       usmpy_rearrange_functions,    usmpy_repeat_functions,
+        usmpy_take_functions,       usmpy_broadcast_functions,    usmpy_triangle_functions,
+        usmpy_inspection_functions, usmpy_memory_functions,
 #ifdef USM_TESTING
         usmpy_testing_functions,
 #endif
@@ -136,10 +138,11 @@ static int exec(PyObject *module)
         usmpy_dtype_add_type(module, state) < 0 || usmpy_device_add_type(module, state) < 0 ||
         usmpy_context_add_type(module, state) < 0 || usmpy_queue_add_type(module, state) < 0 ||
         usmpy_event_add_type(module, state) < 0 || usmpy_array_add_type(module, state) < 0 ||
-        usmpy_borrow_add_types(module, state) < 0 || usmpy_notifier_add_type(module, state) < 0 ||
-        usmpy_range_add_types(module, state) < 0 || usmpy_kernel_add_types(module, state) < 0 ||
-        usmpy_program_add_type(module, state) < 0 || usmpy_trace_add_type(module, state) < 0 ||
-        add_functions(module) < 0 || usmpy_add_c_api(module) < 0 || usmpy_deferred_start(module) < 0) {
+        usmpy_inspection_add_types(module, state) < 0 || usmpy_borrow_add_types(module, state) < 0 ||
+        usmpy_notifier_add_type(module, state) < 0 || usmpy_range_add_types(module, state) < 0 ||
+        usmpy_kernel_add_types(module, state) < 0 || usmpy_program_add_type(module, state) < 0 ||
+        usmpy_trace_add_type(module, state) < 0 || add_functions(module) < 0 || usmpy_add_c_api(module) < 0 ||
+        usmpy_deferred_start(module) < 0) {
         return -1;
     }
     atomic_store_explicit(&usmpy_newest_state, state, memory_order_release);
@@ -156,6 +159,8 @@ static int exec(PyObject *module)
         X((state)->array_type);                                         \
         X((state)->flags_type);                                         \
         X((state)->dtype_type);                                         \
+        X((state)->finfo_type);                                         \
+        X((state)->iinfo_type);                                         \
         X((state)->borrow_type);                                        \
         X((state)->lend_type);                                          \
         X((state)->notifier_type);                                      \

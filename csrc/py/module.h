@@ -32,6 +32,7 @@ struct usmpy_type_cache;
 typedef struct usmpy_state {
     PyObject *module; /* borrowed: the module owns this state */
     PyTypeObject *device_type, *context_type, *queue_type, *event_type, *array_type, *flags_type, *dtype_type;
+    PyTypeObject *finfo_type, *iinfo_type;
     PyTypeObject *borrow_type, *lend_type, *notifier_type, *trace_type;
     PyTypeObject *program_type, *kernel_type, *bound_type, *range_type, *nd_range_type, *local_type;
 
@@ -115,6 +116,7 @@ int usmpy_queue_add_type(PyObject *module, usmpy_state *state);
 int usmpy_event_add_type(PyObject *module, usmpy_state *state);
 int usmpy_array_add_type(PyObject *module, usmpy_state *state);
 int usmpy_dtype_add_type(PyObject *module, usmpy_state *state);
+int usmpy_inspection_add_types(PyObject *module, usmpy_state *state);
 int usmpy_borrow_add_types(PyObject *module, usmpy_state *state);
 int usmpy_notifier_add_type(PyObject *module, usmpy_state *state);
 int usmpy_range_add_types(PyObject *module, usmpy_state *state);
@@ -128,6 +130,12 @@ extern PyMethodDef usmpy_placement_functions[];
 extern PyMethodDef usmpy_creation_functions[];
 extern PyMethodDef usmpy_sequence_functions[];
 extern PyMethodDef usmpy_manipulation_functions[];
+extern PyMethodDef usmpy_rearrange_functions[];
+extern PyMethodDef usmpy_repeat_functions[];
+extern PyMethodDef usmpy_take_functions[];
+extern PyMethodDef usmpy_broadcast_functions[];
+extern PyMethodDef usmpy_triangle_functions[];
+extern PyMethodDef usmpy_inspection_functions[];
 extern PyMethodDef usmpy_dlpack_functions[];
 extern PyMethodDef usmpy_copy_functions[];
 extern PyMethodDef usmpy_memory_functions[];

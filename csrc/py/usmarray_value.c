@@ -43,11 +43,7 @@ static int wait_for_copy(usmpy_state *state, usmpy_array *copy)
     return -1;
 }
 
-/*
- * An array with the same elements that the host can read, after all work on it: itself where that is so
- * already. New reference.
- */
-static usmpy_array *readable(usmpy_state *state, usmpy_array *array)
+usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array)
 {
     usmpy_array *source = (usmpy_array *)Py_NewRef(array);
     if (!usm_alloc_host_reads(array->alloc)) {
@@ -83,7 +79,7 @@ static PyObject *only_element(PyObject *self, const char *what)
     if (usmpy_check_unpacked(array, what) < 0) {
         return NULL;
     }
-    usmpy_array *source = readable(state, array);
+    usmpy_array *source = usmpy_array_readable(state, array);
     PyObject *scalar = source == NULL ? NULL : element(state, source, 0);
     Py_XDECREF(source);
     return scalar;
@@ -134,7 +130,7 @@ PyObject *usmpy_array_item_method(PyObject *self, PyObject *const *args, Py_ssiz
         return NULL;
     }
     /* The layout of what is read may differ from this one's where the host cannot read this one in place. */
-    usmpy_array *source = readable(state, array);
+    usmpy_array *source = usmpy_array_readable(state, array);
     int64_t offset;
     PyObject *scalar = NULL;
     if (source != NULL && find_item(source, args, nargs, &offset) == 0) {
@@ -169,7 +165,7 @@ PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused)
     if (usmpy_check_unpacked((usmpy_array *)self, "tolist()") < 0) {
         return NULL;
     }
-    usmpy_array *source = readable(state, (usmpy_array *)self);
+    usmpy_array *source = usmpy_array_readable(state, (usmpy_array *)self);
     PyObject *list = source == NULL ? NULL : nested_list(state, source, 0, 0);
     Py_XDECREF(source);
     return list;

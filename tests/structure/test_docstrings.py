@@ -10,7 +10,7 @@ import usmpy
 from usmpy import _core, errors
 
 CLASSES = [_core.Context, _core.Device, _core.DType, _core.Event, _core.Queue, _core.USMArray, _core.borrow]
-CLASSES += [_core.Flags, type(_core.empty(1).lend())]
+CLASSES += [_core.Flags, _core.FloatLimits, _core.IntegerLimits, type(_core.empty(1).lend())]
 MACHINERY = {"__new__", "__module__", "__doc__", "__match_args__"}
 
 
@@ -20,7 +20,7 @@ def members(cls):
         # What a slot of CPython wraps (__eq__, __len__, ...) has the interpreter's text.
         if name in MACHINERY or type(value).__name__ in ("wrapper_descriptor", "int", "PyCapsule"):
             continue
-        if cls is _core.Flags and name in ("__reduce__", "__replace__"):  # of every struct sequence
+        if issubclass(cls, tuple) and name in ("__reduce__", "__replace__"):  # of every struct sequence
             continue
         yield f"{cls.__name__}.{name}", value
 
@@ -37,7 +37,11 @@ PROPERTIES = [(name, value) for name, value in MEMBERS if not callable(value)]
 CALLABLES = [
     *functions(),
     *((name, value) for name, value in MEMBERS if callable(value)),
-    *((cls.__name__, cls) for cls in CLASSES if cls.__name__ not in ("Event", "Flags", "_Loan")),
+    *(
+        (cls.__name__, cls)
+        for cls in CLASSES
+        if not issubclass(cls, tuple) and cls.__name__ not in ("Event", "_Loan")
+    ),
 ]
 
 

@@ -1,0 +1,286 @@
+/* Data type functions of the array API standard: what promotes to what, and the limits of numbers. */
+#include "args.h"
+#include "array.h"
+
+#include <string.h>
+
+/* A dtype, or that of an array; 0, or -1 with TypeError. */
+static int parse_dtype(usmpy_state *state, PyObject *object, usm_dtype *dtype)
+{
+    if (usmpy_is_array(state, object)) {
+        *dtype = (usm_dtype)((usmpy_array *)object)->dtype;
+        return 0;
+    }
+    return usmpy_dtype_convert(state, object, dtype);
+}
+
+static bool is_number(PyObject *object)
+{
+    return PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object);
+}
+
+/* A Python number beside arrays: their type, or the complex one of the same width; USM_NO_DTYPE for none. */
+static usm_dtype with_number(usm_dtype dtype, PyObject *number)
+{
+    usm_dtype_kind kind = usm_dtype_table[dtype].kind;
+    if (PyBool_Check(number)) {
+        return kind == USM_KIND_BOOL ? dtype : USM_NO_DTYPE;
+    }
+    if (PyLong_Check(number)) {
+        return kind == USM_KIND_BOOL ? USM_NO_DTYPE : dtype;
+    }
+    if (kind != USM_KIND_FLOAT && kind != USM_KIND_COMPLEX) {
+        return USM_NO_DTYPE;
+    }
+    return PyFloat_Check(number) ? dtype : usm_dtype_promote(dtype, USM_COMPLEX64);
+}
+
+static PyObject *result_type(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    usm_dtype dtype = USM_NO_DTYPE, next;
+    for (Py_ssize_t i = 0; i < nargs; i++) {
+        if (is_number(args[i])) {
+            continue;
+        }
+        if (parse_dtype(state, args[i], &next) < 0) {
+            return NULL;
+        }
+        usm_dtype before = dtype;
+        dtype = dtype == USM_NO_DTYPE ? next : usm_dtype_promote(dtype, next);
+        if (dtype == USM_NO_DTYPE) {
+            return PyErr_Format(
+                PyExc_TypeError,
+                "result_type(): there is no common type of %s and %s (array API standard, type "
+                "promotion)",
+                usm_dtype_table[before].name, usm_dtype_table[next].name);
+        }
+    }
+    if (dtype == USM_NO_DTYPE) {
+        PyErr_SetString(PyExc_TypeError, "result_type(): one array or dtype at least is needed");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < nargs; i++) {
+        next = is_number(args[i]) ? with_number(dtype, args[i]) : dtype;
+        if (next == USM_NO_DTYPE) {
+            return PyErr_Format(PyExc_TypeError,
+                                "result_type(): %R does not go with %s (array API standard, type promotion)",
+                                args[i], usm_dtype_table[dtype].name);
+        }
+        dtype = next;
+    }
+    return Py_NewRef(usmpy_dtype_object(state, dtype));
+}
+
+static PyObject *can_cast(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"can_cast", 2, 2, 2, 2, {USMPY_from_, USMPY_to}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[2];
+    usm_dtype from, to;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
+        parse_dtype(state, out[0], &from) < 0 || usmpy_dtype_convert(state, out[1], &to) < 0) {
+        return NULL;
+    }
+    return PyBool_FromLong(usm_dtype_promote(from, to) == to);
+}
+
+/* One name of a kind, or a dtype: 1, 0, or -1 with an exception. */
+static int is_of_kind(usmpy_state *state, usm_dtype dtype, PyObject *kind)
+{
+    static const struct {
+        const char *name;
+        unsigned kinds;
+    } names[] = {
+        {"bool", 1u << USM_KIND_BOOL},
+        {"signed integer", 1u << USM_KIND_INT},
+        {"unsigned integer", 1u << USM_KIND_UINT},
+        {"integral", 1u << USM_KIND_INT | 1u << USM_KIND_UINT},
+        {"real floating", 1u << USM_KIND_FLOAT},
+        {"complex floating", 1u << USM_KIND_COMPLEX},
+        {"numeric", 1u << USM_KIND_INT | 1u << USM_KIND_UINT | 1u << USM_KIND_FLOAT | 1u << USM_KIND_COMPLEX},
+    };
+    usm_dtype other;
+    if (!PyUnicode_Check(kind)) {
+        return usmpy_dtype_convert(state, kind, &other) < 0 ? -1 : other == dtype;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (PyUnicode_CompareWithASCIIString(kind, names[i].name) == 0) {
+            return (names[i].kinds >> usm_dtype_table[dtype].kind & 1) != 0;
+        }
+    }
+    PyErr_Format(
+        PyExc_ValueError,
+        "kind is %R; a dtype, 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating', "
+        "'complex floating', 'numeric' or a tuple of them is allowed",
+        kind);
+    return -1;
+}
+
+static PyObject *isdtype(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"isdtype", 2, 2, 0, 2, {USMPY_dtype, USMPY_kind}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[2];
+    usm_dtype dtype;
+    int found = 0;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
+        usmpy_dtype_convert(state, out[0], &dtype) < 0) {
+        return NULL;
+    }
+    if (!PyTuple_Check(out[1])) {
+        found = is_of_kind(state, dtype, out[1]);
+    } else {
+        for (Py_ssize_t i = 0; found == 0 && i < PyTuple_GET_SIZE(out[1]); i++) {
+            found = is_of_kind(state, dtype, PyTuple_GET_ITEM(out[1], i));
+        }
+    }
+    return found < 0 ? NULL : PyBool_FromLong(found);
+}
+
+/* The type of the numbers in the one argument of finfo and iinfo, by its kind; -1 with TypeError. */
+static int parse_limited(usmpy_state *state, PyObject *type, usm_dtype *dtype, bool real,
+                         const char *function)
+{
+    if (parse_dtype(state, type, dtype) < 0) {
+        return -1;
+    }
+    if (usm_dtype_table[*dtype].kind == USM_KIND_COMPLEX) {
+        *dtype = *dtype == USM_COMPLEX128 ? USM_FLOAT64 : *dtype == USM_COMPLEX64 ? USM_FLOAT32 : USM_FLOAT16;
+        if (!real) {
+            *dtype = USM_BOOL; /* refused below */
+        }
+    }
+    usm_dtype_kind kind = usm_dtype_table[*dtype].kind;
+    if (real ? kind != USM_KIND_FLOAT : kind != USM_KIND_INT && kind != USM_KIND_UINT) {
+        PyErr_Format(
+            PyExc_TypeError, "%s(): type is %R; %s is allowed", function, type,
+            real ? "a floating-point type, or an array of one" : "an integer type, or an array of one");
+        return -1;
+    }
+    return 0;
+}
+
+/* Fills the new structure; takes the counts of the items. NULL where one is missing. */
+static PyObject *structure_of(PyTypeObject *type, PyObject **items, Py_ssize_t n)
+{
+    PyObject *structure = PyStructSequence_New(type);
+    bool whole = structure != NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        whole = whole && items[i] != NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (whole) {
+            PyStructSequence_SetItem(structure, i, items[i]);
+        } else {
+            Py_XDECREF(items[i]);
+        }
+    }
+    if (!whole) {
+        Py_CLEAR(structure);
+    }
+    return structure;
+}
+
+static PyObject *finfo(PyObject *module, PyObject *type)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    usm_dtype dtype;
+    if (parse_limited(state, type, &dtype, true, "finfo") < 0) {
+        return NULL;
+    }
+    const usm_float_limits *limits = usm_dtype_float_limits(dtype);
+    PyObject *items[] = {
+        PyLong_FromLong(usm_dtype_table[dtype].bits),
+        PyFloat_FromDouble(limits->eps),
+        PyFloat_FromDouble(limits->max),
+        PyFloat_FromDouble(limits->min),
+        PyFloat_FromDouble(limits->smallest_normal),
+        Py_NewRef(usmpy_dtype_object(state, dtype)),
+    };
+    return structure_of(state->finfo_type, items, 6);
+}
+
+static PyObject *iinfo(PyObject *module, PyObject *type)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    usm_dtype dtype;
+    if (parse_limited(state, type, &dtype, false, "iinfo") < 0) {
+        return NULL;
+    }
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    bool negative = info->kind == USM_KIND_INT;
+    uint64_t most = UINT64_MAX >> (64 - info->bits + negative);
+    PyObject *items[] = {
+        PyLong_FromLong(info->bits),
+        PyLong_FromUnsignedLongLong(most),
+        PyLong_FromLongLong(negative ? -(int64_t)most - 1 : 0),
+        Py_NewRef(usmpy_dtype_object(state, dtype)),
+    };
+    return structure_of(state->iinfo_type, items, 4);
+}
+
+int usmpy_inspection_add_types(PyObject *module, usmpy_state *state)
+{
+    PyStructSequence_Field floats[] = {
+        {"bits", "The size of one number in bits."},
+        {"eps", "The distance from 1 to the next larger number."},
+        {"max", "The largest finite number."},
+        {"min", "The smallest finite number."},
+        {"smallest_normal", "The smallest positive number with full precision."},
+        {"dtype", "The type of real numbers."},
+        {NULL, NULL},
+    };
+    PyStructSequence_Field integers[] = {
+        {"bits", "The size of one number in bits."},
+        {"max", "The largest number."},
+        {"min", "The smallest number."},
+        {"dtype", "The type."},
+        {NULL, NULL},
+    };
+    PyStructSequence_Desc descriptions[] = {
+        {"usmpy.FloatLimits", "Limits of a floating-point type, from finfo().", floats, 6},
+        {"usmpy.IntegerLimits", "Limits of an integer type, from iinfo().", integers, 4},
+    };
+    state->finfo_type = PyStructSequence_NewType(&descriptions[0]);
+    state->iinfo_type = PyStructSequence_NewType(&descriptions[1]);
+    if (state->finfo_type == NULL || state->iinfo_type == NULL ||
+        PyModule_AddObjectRef(module, "FloatLimits", (PyObject *)state->finfo_type) < 0) {
+        return -1;
+    }
+    return PyModule_AddObjectRef(module, "IntegerLimits", (PyObject *)state->iinfo_type);
+}
+
+PyMethodDef usmpy_inspection_functions[] = {
+    {"result_type", (PyCFunction)(void (*)(void))result_type, METH_FASTCALL,
+     "result_type(*arrays_and_dtypes)\n--\n\n"
+     "The type that these promote to (array API standard 2024.12, result_type).\n\n"
+     "arrays_and_dtypes: USMArrays, dtypes and Python numbers, which follow the others; one at least that\n"
+     "is no number. bfloat16 promotes as float16 does; the two give float32.\n\n"
+     "Raises TypeError where the standard knows no common type, such as for integers and floating-point\n"
+     "types."},
+    USMPY_METHOD("can_cast", can_cast,
+                 "can_cast(from_, to, /)\n--\n\n"
+                 "Does promotion turn one type into the other (array API standard 2024.12, can_cast)?\n\n"
+                 "from_: a dtype or a USMArray. to: a dtype. False where the two have no common type.\n\n"
+                 "Raises TypeError for what is no dtype."),
+    USMPY_METHOD("isdtype", isdtype,
+                 "isdtype(dtype, kind)\n--\n\n"
+                 "Is a dtype of a kind (array API standard 2024.12, isdtype)?\n\n"
+                 "kind: a dtype, 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating',\n"
+                 "'complex floating', 'numeric', or a tuple of them. bfloat16 and shorter types are 'real\n"
+                 "floating'.\n\n"
+                 "Raises ValueError for another kind, TypeError for what is no dtype."),
+    {"finfo", finfo, METH_O,
+     "finfo(type, /)\n--\n\n"
+     "Limits of a floating-point type: bits, eps, max, min, smallest_normal, dtype (array API standard\n"
+     "2024.12, finfo).\n\n"
+     "type: a dtype, or a USMArray, whose dtype it is; complex types have those of their parts.\n\n"
+     "Raises TypeError for other types."},
+    {"iinfo", iinfo, METH_O,
+     "iinfo(type, /)\n--\n\n"
+     "Limits of an integer type: bits, max, min, dtype (array API standard 2024.12, iinfo).\n\n"
+     "type: a dtype, or a USMArray, whose dtype it is.\n\n"
+     "Raises TypeError for other types."},
+    {0},
+};

@@ -1,0 +1,136 @@
+/* tril and triu: a copy, and zeros on one side of a diagonal of it. */
+#include "args.h"
+#include "array.h"
+#include "creation.h"
+#include "deferred.h"
+#include "errors.h"
+#include "manipulation.h"
+
+#include "../core/builtin.h"
+
+#include <stdio.h>
+
+/* The last argument of the kernels, by value: csrc/kernels/triangle.cl says what is in it. */
+typedef struct usm_triangle {
+    int64_t n[3];
+    int64_t from, unit, upper;
+} usm_triangle;
+
+/* `array` is compact and has elements. */
+static int clear_side(usmpy_state *state, usmpy_array *array, int64_t k, bool upper)
+{
+    int ndim = array->ndim, itemsize = usm_dtype_table[array->dtype].itemsize;
+    int size = itemsize < 8 ? itemsize : 8;
+    int64_t rows = usmpy_shape(array)[ndim - 2], columns = usmpy_shape(array)[ndim - 1];
+    /* No further than just outside, so that no sum overflows. */
+    k = k > columns ? columns : k < -rows ? -rows : k;
+    const usm_triangle triangle = {
+        {columns, rows, array->size / rows / columns}, upper ? k : k + 1, itemsize / size, upper};
+    char function[24];
+    usm_builtin builtin = {
+        .module = "triangle",
+        .function = function,
+        .n = {columns * triangle.unit, rows, triangle.n[2]},
+        .cost = (size_t)array->size * (size_t)itemsize,
+    };
+    const usm_access access = {array->alloc, USM_WRITE};
+    usm_error error;
+    snprintf(function, sizeof function, "usm_triangle_%d", size);
+    usm_builtin_pointer(&builtin, array->data);
+    usm_builtin_value(&builtin, &triangle, sizeof triangle);
+    usm_status status = usm_builtin_submit(usmpy_queue_of(array->queue), &builtin, &access, 1, NULL, &error);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
+}
+
+/* Any int; those beyond 64 bits count as the furthest. 0 or -1. */
+static int parse_diagonal(PyObject *argument, int64_t *k)
+{
+    *k = 0;
+    if (argument == NULL) {
+        return 0;
+    }
+    if (!PyIndex_Check(argument)) {
+        PyErr_Format(PyExc_TypeError, "k is %R; an int is allowed", argument);
+        return -1;
+    }
+    *k = PyNumber_AsSsize_t(argument, NULL);
+    return *k == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *triangle_of(PyObject *module, const usmpy_signature *signature, PyObject *const *args,
+                             Py_ssize_t nargs, PyObject *kwnames, bool upper)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[6];
+    int64_t k;
+    usmpy_target target;
+    if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    usmpy_array *array = usmpy_check_argument(state, out[0], signature->function);
+    if (array == NULL || parse_diagonal(out[1], &k) < 0) {
+        return NULL;
+    }
+    if (array->ndim < 2) {
+        return PyErr_Format(PyExc_ValueError,
+                            "%s(): x has %d dimensions; a matrix has 2, a stack of them more",
+                            signature->function, array->ndim);
+    }
+    PyObject *const options[] = {NULL, out[2], out[3], out[4]};
+    if (usmpy_parse_target(state, options, array, &target) < 0) {
+        return NULL;
+    }
+    usmpy_array *result =
+        usmpy_array_duplicate(state, array, target.queue, target.kind, (usm_dtype)array->dtype, 'C');
+    if (result != NULL && result->size > 0 && clear_side(state, result, k, upper) < 0) {
+        Py_CLEAR(result);
+    }
+    Py_DECREF(target.queue);
+    return (PyObject *)result;
+}
+
+#define TRIANGLE_SIGNATURE(name)                                        \
+    {                                                                   \
+        name, 5, 1, 1, 1,                                               \
+        {                                                               \
+            USMPY_x, USMPY_k, USMPY_device, USMPY_queue, USMPY_usm_type \
+        }                                                               \
+    }
+
+static PyObject *tril(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = TRIANGLE_SIGNATURE("tril");
+    return triangle_of(module, &signature, args, nargs, kwnames, false);
+}
+
+static PyObject *triu(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = TRIANGLE_SIGNATURE("triu");
+    return triangle_of(module, &signature, args, nargs, kwnames, true);
+}
+
+PyMethodDef usmpy_triangle_functions[] = {
+    USMPY_METHOD(
+        "tril", tril,
+        "tril(x, /, *, k=0, device=None, queue=None, usm_type=None)\n--\n\n"
+        "The lower triangle of a matrix or of each of a stack, zeros elsewhere (array API standard\n"
+        "2024.12, tril).\n\n"
+        "x: a USMArray of 2 dimensions or more. k: the last diagonal that is kept, an int; above 0 is\n"
+        "above the main one. device, queue and usm_type are x's where they are left out.\n\n"
+        "Raises ValueError for fewer dimensions, TypeError for arguments of a wrong type, MemoryError\n"
+        "when memory runs out, and what Device() raises."),
+    USMPY_METHOD(
+        "triu", triu,
+        "triu(x, /, *, k=0, device=None, queue=None, usm_type=None)\n--\n\n"
+        "The upper triangle of a matrix or of each of a stack, zeros elsewhere (array API standard\n"
+        "2024.12, triu).\n\n"
+        "x: a USMArray of 2 dimensions or more. k: the first diagonal that is kept, an int; below 0 is\n"
+        "below the main one. device, queue and usm_type are x's where they are left out.\n\n"
+        "Raises ValueError for fewer dimensions, TypeError for arguments of a wrong type, MemoryError\n"
+        "when memory runs out, and what Device() raises."),
+    {0},
+};

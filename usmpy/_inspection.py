@@ -1,0 +1,90 @@
+"""``__array_namespace_info__()``: what the namespace can do, by the array API standard 2024.12."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import _core
+from .selectors import get_devices, select_default_device
+
+if TYPE_CHECKING:
+    from ._core import _Placement
+
+# By kind, in the standard's words; "complex floating" etc. are made of these.
+KINDS = {
+    "bool": ("bool",),
+    "signed integer": ("int8", "int16", "int32", "int64"),
+    "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
+    "real floating": ("float32", "float64"),
+    "complex floating": ("complex64", "complex128"),
+}
+JOINED = {
+    "integral": ("signed integer", "unsigned integer"),
+    "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
+}
+WIDE = ("float64", "complex128")
+
+
+def names_of(kind: object) -> list[str]:
+    """Names of the dtypes of a kind, of several, or (None) of all."""
+    if kind is None:
+        return names_of(tuple(KINDS))
+    if isinstance(kind, tuple):
+        return [name for one in kind for name in names_of(one)]
+    if kind in JOINED:
+        return names_of(JOINED[kind])
+    if not isinstance(kind, str) or kind not in KINDS:
+        allowed = ", ".join(map(repr, (*KINDS, *JOINED)))
+        raise ValueError(f"kind is {kind!r}; None, {allowed} or a tuple of them is allowed")
+    return list(KINDS[kind])
+
+
+def device_of(device: _Placement) -> _core.Device:
+    return select_default_device() if device is None else _core.Device.create_device(device)
+
+
+class NamespaceInfo:
+    """What ``usmpy.__array_namespace_info__()`` gives."""
+
+    __slots__ = ()
+
+    def capabilities(self) -> dict[str, bool | int | None]:
+        """A dict: which optional things of the standard there are."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> _core.Device:
+        """The Device that creation functions use now where none is named."""
+        return select_default_device()
+
+    def default_dtypes(self, *, device: _Placement = None) -> dict[str, _core.DType]:
+        """A dict of the dtypes that creation functions choose on a device: its own default where it is None.
+
+        Raises what Device.create_device() raises.
+        """
+        wide = device_of(device).has_fp64
+        return {
+            "real floating": _core.float64 if wide else _core.float32,
+            "complex floating": _core.complex128 if wide else _core.complex64,
+            "integral": _core.int64,
+            "indexing": _core.int64,
+        }
+
+    def devices(self) -> list[_core.Device]:
+        """A list of all root devices, best first."""
+        return get_devices()
+
+    def dtypes(
+        self, *, device: _Placement = None, kind: str | tuple[str, ...] | None = None
+    ) -> dict[str, _core.DType]:
+        """A dict of the standard's dtypes that a device computes with, by name.
+
+        kind: as in isdtype(), but no dtype. Raises ValueError for another kind, and what
+        Device.create_device() raises.
+        """
+        wide = device_of(device).has_fp64
+        return {name: getattr(_core, name) for name in names_of(kind) if wide or name not in WIDE}
+
+
+def __array_namespace_info__() -> NamespaceInfo:
+    """What this namespace can do, on which devices, with which dtypes (array API standard 2024.12)."""
+    return NamespaceInfo()
