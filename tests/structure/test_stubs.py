@@ -204,9 +204,7 @@ PARSER = re.compile(
     r"usmpy_signature signature = \{\s*\"(?P<name>\w+)\",\s*(?P<n>\d+),\s*(?P<positional>\d+),"
     r"\s*(?P<only>\d+),\s*(?P<required>\d+)(?: \| USMPY_AND\((?P<also>\d+)\))?,\s*\{(?P<names>[^}]*)\}"
 )
-MACROS = {
-    name: rf"{name}\(name\)" for name in ("SHAPED_SIGNATURE", "LIKE_SIGNATURE", "TRIANGLE_SIGNATURE")
-}
+MACROS = {name: rf"{name}\(name\)" for name in ("SHAPED_SIGNATURE", "LIKE_SIGNATURE", "TRIANGLE_SIGNATURE")}
 
 
 def parsers():
