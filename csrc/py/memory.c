@@ -10,6 +10,7 @@
 #include "../core/track.h"
 #include "../core/usage.h"
 
+#include <frameobject.h> /* of Python: before 3.11, Python.h does not declare PyFrame_GetBack */
 #include <stdio.h>
 #include <string.h>
 

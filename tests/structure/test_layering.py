@@ -78,6 +78,7 @@ BETWEEN_BACKENDS = {("fault", "host"): "fault stands in for the host backend, an
 FOREIGN = {
     "Python.h": {"py"},
     "structmember.h": {"py"},
+    "frameobject.h": {"py"},
     "usmpy.h": {"py"},
     "dlpack/dlpack.h": {"core", "host", "opencl", "level_zero", "cuda"},
     "cuda.h": {"cuda"},
