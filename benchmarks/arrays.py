@@ -1,6 +1,6 @@
 """Array functions beside NumPy, and beside dpnp on the same OpenCL device, in one run.
 
-    python benchmarks/arrays.py [--json FILE] [--markdown] [--quick] [--only WORDS]
+    python benchmarks/arrays.py [--json FILE] [--markdown] [--quick] [--only WORDS] [--place NAME]
 
 Copies of 64 MiB, strided, transposed and with a cast, against the contiguous copy of as many bytes and
 against NumPy; functions that join and move data; and what a function costs whose arrays are small. dpnp is a
@@ -15,6 +15,7 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import time
 import timeit
 from typing import Any
 
@@ -148,8 +149,11 @@ def our_names(queue: usmpy.Queue) -> dict[str, Any]:
             "swap": lambda x: usmpy.permute_dims(x, (1, 0, 2))}  # fmt: skip
 
 
+CLOCK = time.perf_counter
+
+
 def timer(statement: str, names: dict[str, Any]) -> timing.Batch:
-    return timeit.Timer(statement, globals=names).timeit
+    return timeit.Timer(statement, timer=CLOCK, globals=names).timeit
 
 
 def copy_rows(place: str, queue: usmpy.Queue, rounds: int, n: int, only: str) -> list[Row]:
@@ -266,8 +270,15 @@ def main() -> None:
     parser.add_argument(
         "--place", default="", metavar="NAME", help="host, Intel or PoCL alone; small: the last part"
     )
+    parser.add_argument("--rounds", type=int, default=20, help="runs of each candidate, in turn")
+    parser.add_argument(
+        "--processor-time", action="store_true", help="of all threads, on a machine that others use too"
+    )
     options = parser.parse_args()
-    rounds, n, m = (1, 1 << 24, 1 << 14) if options.quick else (20, 1 << 24, 1 << 22)
+    if options.processor_time:
+        global CLOCK
+        CLOCK = time.process_time
+    rounds, n, m = (1, 1 << 24, 1 << 14) if options.quick else (options.rounds, 1 << 24, 1 << 22)
     usmpy.select_default_device()
     rows = []
     for place, queue in places().items():
