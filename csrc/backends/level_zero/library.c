@@ -21,6 +21,19 @@ static const usm_symbol symbols[] = {
 
 static const char *const loaders[] = {"libze_loader.so.1", "libze_loader.so", NULL};
 
+static usm_status open_loader(void **handle, usm_error *error)
+{
+    const char *named = getenv("USMPY_LEVEL_ZERO_LOADER");
+    const char *const one[] = {named, NULL};
+    bool chosen = named != NULL && named[0] != '\0';
+    usm_error why;
+    usm_status status =
+        usm_library_open(chosen ? one : loaders, symbols, N_SYMBOLS, &usm_level_zero, handle, &why);
+    return status == USM_OK ? USM_OK
+                            : usm_error_set(error, status, "%.600s%s", why.text,
+                                            chosen ? "; USMPY_LEVEL_ZERO_LOADER names this file" : "");
+}
+
 /* Nodes of graphics processors that the system shows: how many, and one that this user may not open. */
 static unsigned count_nodes(char *closed, size_t size)
 {
@@ -147,7 +160,7 @@ usm_status usm_level_zero_drivers(usm_level_zero_driver ***drivers, size_t *n, u
     uint32_t count = 0;
     *drivers = NULL;
     *n = 0;
-    usm_status status = usm_library_open(loaders, symbols, N_SYMBOLS, &usm_level_zero, &handle, error);
+    usm_status status = open_loader(&handle, error);
     if (status != USM_OK) {
         return status;
     }
@@ -176,7 +189,8 @@ usm_status usm_level_zero_drivers(usm_level_zero_driver ***drivers, size_t *n, u
                   : usm_error_memory(error, sizeof(usm_level_zero_driver), "a Level Zero driver");
 }
 
-static const char *const environment[] = {"ZE_AFFINITY_MASK",
+static const char *const environment[] = {"USMPY_LEVEL_ZERO_LOADER",
+                                          "ZE_AFFINITY_MASK",
                                           "ZE_FLAT_DEVICE_HIERARCHY",
                                           "ZE_ENABLE_ALT_DRIVERS",
                                           "ZE_ENABLE_PCI_ID_DEVICE_ORDER",
