@@ -89,13 +89,18 @@ usm_status usm_device_partition(usm_device *device, uint32_t units, usm_device *
     return USM_OK;
 }
 
-/* Registry lock held. */
+static bool is_native(const usm_device *device, const void *handle)
+{
+    return device->backend->native_handle(USM_NATIVE_DEVICE, device) == handle;
+}
+
+/* Registry lock held. A part that is its whole has its handle: parts of the whole come before parts of it. */
 static usm_device *find_native(usm_device *device, void *handle)
 {
-    if (device->backend->native_handle(USM_NATIVE_DEVICE, device) == handle) {
-        return device;
+    usm_device *found = is_native(device, handle) ? device : NULL;
+    for (usm_device *part = device->partitions; part != NULL && found == NULL; part = part->sibling) {
+        found = is_native(part, handle) ? part : NULL;
     }
-    usm_device *found = NULL;
     for (usm_device *part = device->partitions; part != NULL && found == NULL; part = part->sibling) {
         found = find_native(part, handle);
     }
