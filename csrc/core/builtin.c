@@ -74,11 +74,18 @@ static usm_status find_source(const usm_place *place, const usm_builtin *builtin
     return USM_OK;
 }
 
-static usm_status build(usm_place *place, const usm_builtin *builtin, usm_kernel **out, usm_error *error)
+/* A program of a place: all kernels of a module come from it. */
+struct usm_builtin_program {
+    struct usm_builtin_program *next;
+    usm_program *program;
+    char key[]; /* "module options" */
+};
+
+static usm_status build_program(usm_place *place, const usm_builtin *builtin, usm_program **out,
+                                usm_error *error)
 {
     char options[256];
     char *log = NULL;
-    usm_program *program;
     usm_program_source source = {.options = options};
     bool opencl = place->context->backend->builtin_language == USM_LANGUAGE_OPENCL;
     options[0] = 0;
@@ -91,20 +98,53 @@ static usm_status build(usm_place *place, const usm_builtin *builtin, usm_kernel
     if (status != USM_OK) {
         return status;
     }
-    status = usm_program_create_own(place, &source, &program, &log, error);
-    if (status != USM_OK) {
-        if (log != NULL) {
-            usm_error_clear(error);
-            status =
-                usm_error_driver(error, USM_DRIVER, place->context->backend->name, 0, "",
-                                 "the driver does not build the kernels %s: %.480s", builtin->module, log);
+    status = usm_program_create_own(place, &source, out, &log, error);
+    if (status != USM_OK && log != NULL) {
+        usm_error_clear(error);
+        status = usm_error_driver(error, USM_DRIVER, place->context->backend->name, 0, "",
+                                  "the driver does not build the kernels %s: %.480s", builtin->module, log);
+    }
+    free(log);
+    return status;
+}
+
+/* Borrowed, as in get(). */
+static usm_status get_program(usm_place *place, const usm_builtin *builtin, usm_program **out,
+                              usm_error *error)
+{
+    char key[160];
+    int length =
+        snprintf(key, sizeof key, "%s %s", builtin->module, builtin->options != NULL ? builtin->options : "");
+    usm_builtin_program *program = atomic_load_explicit(&place->builtin_programs, memory_order_acquire);
+    for (; program != NULL; program = program->next) {
+        if (strcmp(program->key, key) == 0) {
+            *out = program->program;
+            return USM_OK;
         }
-        free(log);
+    }
+    program = usm_malloc(sizeof *program + (size_t)length + 1);
+    if (program == NULL) {
+        return usm_error_memory(error, sizeof *program, "a program");
+    }
+    memcpy(program->key, key, (size_t)length + 1);
+    usm_status status = build_program(place, builtin, &program->program, error);
+    if (status != USM_OK) {
+        free(program);
         return status;
     }
-    status = usm_kernel_create(program, builtin->function, out, error);
-    usm_program_release(program);
-    return status;
+    *out = program->program;
+    program->next = atomic_load_explicit(&place->builtin_programs, memory_order_acquire);
+    while (!atomic_compare_exchange_weak_explicit(&place->builtin_programs, &program->next, program,
+                                                  memory_order_acq_rel, memory_order_acquire)) {
+    }
+    return USM_OK;
+}
+
+static usm_status build(usm_place *place, const usm_builtin *builtin, usm_kernel **out, usm_error *error)
+{
+    usm_program *program = NULL;
+    usm_status status = get_program(place, builtin, &program, error);
+    return status == USM_OK ? usm_kernel_create(program, builtin->function, out, error) : status;
 }
 
 static _Atomic(usm_builtin_kernel *) *bucket_of(usm_place *place, const char *function)
@@ -160,6 +200,13 @@ void usm_builtins_free(usm_place *place)
             free(kernel);
             kernel = next;
         }
+    }
+    usm_builtin_program *program = atomic_load_explicit(&place->builtin_programs, memory_order_acquire);
+    while (program != NULL) {
+        usm_builtin_program *next = program->next;
+        usm_program_release(program->program);
+        free(program);
+        program = next;
     }
 }
 

@@ -14,6 +14,7 @@ typedef enum usm_kind { USM_DEVICE, USM_SHARED, USM_HOST, USM_KINDS } usm_kind;
 const char *usm_kind_name(usm_kind kind);
 
 typedef struct usm_builtin_kernel usm_builtin_kernel;
+typedef struct usm_builtin_program usm_builtin_program;
 #define USM_BUILTIN_BUCKETS 16
 
 /* What belongs to one (context, device) pair. Entries are only added while the context lives. */
@@ -26,6 +27,7 @@ typedef struct usm_place {
     /* Bytes that the driver gave for it, in use and spare; the most so far; what they may be (usage.h). */
     _Atomic size_t held, peak, limit;
     struct usm_stream *streams; /* of other libraries, newest first (leaf stripe of the place) */
+    _Atomic(usm_builtin_program *) builtin_programs;             /* the same */
     _Atomic(usm_builtin_kernel *) builtins[USM_BUILTIN_BUCKETS]; /* builtin.c; entries are only added */
 } usm_place;
 
