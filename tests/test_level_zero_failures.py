@@ -54,8 +54,9 @@ def check(tmp_path, script, **variables):
     assert counts == {}, told
 
 
-# An unknown reason, a lost device, and no memory.
-@pytest.mark.parametrize("code", [0x7FFFFFFE, 0x70000001, 0x70000003], ids=hex)
+# An unknown reason, and no memory. A driver that says of one task that the device is lost, and goes on with
+# it, is believed.
+@pytest.mark.parametrize("code", [0x7FFFFFFE, 0x70000003], ids=hex)
 def test_each_call_of_work_fails_in_turn(tmp_path, code):
     told, counts = run(tmp_path, [SWEEP, "work", hex(code)])
     assert "misuse" not in told, told
