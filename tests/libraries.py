@@ -22,3 +22,11 @@ def need(name: str) -> types.ModuleType:
                 f"USMPY_REQUIRE_LIBRARIES=1, and {name} cannot be imported: {error}"
             ) from error
         pytest.skip(f"{name} is not installed", allow_module_level=True)
+
+
+def have(name: str, otherwise: str) -> types.ModuleType:
+    """The module, or a skip of the whole file that says how to run it: for what few environments have."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        pytest.skip(f"{name} is not installed; {otherwise}", allow_module_level=True)

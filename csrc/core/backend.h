@@ -94,6 +94,11 @@ typedef struct usm_backend {
      * exactly where native_handle is.
      */
     usm_status (*native_inspect)(usm_native what, void *handle, usm_native_facts *facts, usm_error *error);
+    /*
+     * Adds a count of a context or queue for somebody else (`more`), or gives back one that somebody added
+     * for us. Any thread, no lock. NULL: the driver does not count.
+     */
+    void (*native_count)(usm_native what, void *handle, bool more);
 
     /*
      * Sets context->native: of a new driver's context, or of context->foreign, which was inspected, with a

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -101,6 +102,38 @@ usm_status usm_library_open_in_prefix(const char *name, const usm_symbol *symbol
         return usm_error_set(error, USM_DRIVER, "%s", tried);
     }
     return resolve(*handle, path, symbols, n_symbols, table, error);
+}
+
+typedef struct loaded {
+    const char *stem;
+    char path[640];
+} loaded;
+
+static int is_wanted(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    (void)size;
+    loaded *wanted = argument;
+    const char *slash = strrchr(info->dlpi_name, '/'), *file = slash != NULL ? slash + 1 : info->dlpi_name;
+    if (strncmp(file, wanted->stem, strlen(wanted->stem)) != 0 ||
+        strlen(info->dlpi_name) >= sizeof wanted->path) {
+        return 0;
+    }
+    strcpy(wanted->path, info->dlpi_name);
+    return 1;
+}
+
+usm_status usm_library_find_loaded(const char *stem, const usm_symbol *symbols, size_t n_symbols, void *table,
+                                   usm_error *error)
+{
+    loaded wanted = {.stem = stem};
+    void *handle = NULL;
+    if (dl_iterate_phdr(is_wanted, &wanted) != 0) {
+        handle = dlopen(wanted.path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    }
+    if (handle == NULL) {
+        return usm_error_set(error, USM_UNAVAILABLE, "no %s is loaded in this process", stem);
+    }
+    return resolve(handle, wanted.path, symbols, n_symbols, table, error);
 }
 
 void *usm_library_function(const char *path, const char *name)

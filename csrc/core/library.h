@@ -33,6 +33,14 @@ usm_status usm_library_open(const char *const *names, const usm_symbol *symbols,
 usm_status usm_library_open_in_prefix(const char *name, const usm_symbol *symbols, size_t n_symbols,
                                       void *table, void **handle, usm_error *error);
 
+/*
+ * The first library that somebody has loaded into this process already whose file begins with `stem`, such as
+ * "libsycl.so"; nothing is loaded. Fills `table` as usm_library_open does. USM_UNAVAILABLE where there is
+ * none.
+ */
+usm_status usm_library_find_loaded(const char *stem, const usm_symbol *symbols, size_t n_symbols, void *table,
+                                   usm_error *error);
+
 /* A function of one library, which stays open; NULL where there is no such library, or no such function. */
 void *usm_library_function(const char *path, const char *name);
 

@@ -81,6 +81,18 @@ usm_status usm_queue_adopt(const usm_backend *backend, void *handle, usm_keep *k
     return status;
 }
 
+usm_queue *usm_queue_of_native(const usm_backend *backend, const void *handle)
+{
+    usm_queue *found = NULL;
+    usm_registry_lock();
+    for (usm_queue *q = all_queues; q != NULL; q = q->next) { /* the newest comes first */
+        found = q->backend == backend && backend->native_handle(USM_NATIVE_QUEUE, q) == handle ? q : found;
+    }
+    found = found != NULL && usm_refcount_up_unless_zero(&found->refs) ? found : NULL;
+    usm_registry_unlock();
+    return found;
+}
+
 void *usm_queue_handle(usm_queue *queue)
 {
     if (queue->backend->native_handle == NULL) {

@@ -55,6 +55,8 @@ usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, 
  */
 usm_status usm_queue_adopt(const struct usm_backend *backend, void *handle, usm_keep *keeps,
                            USM_GIVES usm_queue **out, usm_error *error);
+/* The oldest queue of ours that enqueues in that one of the driver, a new count; NULL where there is none. */
+USM_GIVES usm_queue *usm_queue_of_native(const struct usm_backend *backend, const void *handle);
 /* The driver's queue, for others to enqueue in; NULL where there is none. */
 void *usm_queue_handle(usm_queue *queue);
 static inline bool usm_queue_is_shared(const usm_queue *queue)

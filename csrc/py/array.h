@@ -120,6 +120,7 @@ extern PyGetSetDef usmpy_array_getset[];
 PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *usmpy_array_dlpack_device(PyObject *self, PyObject *unused);
 PyObject *usmpy_array_cuda_interface(PyObject *self, void *unused);
+PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused);
 PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 /* Puts __dlpack_c_exchange_api__ on the type. */
 int usmpy_array_add_exchange_api(usmpy_state *state);

@@ -162,7 +162,7 @@ PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
     if (known->route != USMPY_ROUTE_NONE) {
         return (PyObject *)usmpy_take_in(state, object, NULL);
     }
-    PyObject *array = usmpy_array_from_sycl_interface(state, object);
+    PyObject *array = usmpy_array_from_sycl_interface(state, object, false);
     if (array != NULL || PyErr_Occurred()) {
         return array;
     }

@@ -492,7 +492,7 @@ PyMethodDef usmpy_creation_functions[] = {
         "obj is taken without a copy where dtype, placement (device, queue) and usm_type, which are\n"
         "those of obj where they are None, allow it. Python numbers become bool, int64, or the\n"
         "default float or complex type. An object with __sycl_usm_array_interface__ counts, too, where\n"
-        "its syclobj is usmpy's. copy: True always copies, False never does, None copies only\n"
+        "its syclobj is usmpy's or dpctl's. copy: True always copies, False never does, None copies only\n"
         "if it must.\n\n"
         "Raises ValueError where copy=False and a copy is needed, for ragged sequences and for device\n"
         "and queue that disagree, TypeError for what is no array and for kinds of numbers that the\n"

@@ -275,22 +275,6 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
     return array;
 }
 
-/* "<f4"; NULL where NumPy has no such type. */
-static PyObject *typestr_of(usm_dtype dtype)
-{
-    const usm_dtype_info *info = &usm_dtype_table[dtype];
-    char letter = info->code == kDLBool      ? 'b'
-                  : info->code == kDLInt     ? 'i'
-                  : info->code == kDLUInt    ? 'u'
-                  : info->code == kDLFloat   ? 'f'
-                  : info->code == kDLComplex ? 'c'
-                                             : '\0';
-    if (letter == '\0' || (letter == 'c' && info->itemsize < 8)) {
-        return NULL;
-    }
-    return PyUnicode_FromFormat("%c%c%d", info->itemsize == 1 ? '|' : '<', letter, info->itemsize);
-}
-
 /*
  * The stream that a consumer must come after, as a new int or None: where work of ours is pending, that of
  * the array's queue, which then comes after all of it. NULL with an exception.
@@ -329,7 +313,7 @@ PyObject *usmpy_array_cuda_interface(PyObject *self, void *unused)
                             "this array has no " CUDA ": its memory is of backend %s, not CUDA's",
                             array->alloc->context->backend->name);
     }
-    PyObject *typestr = typestr_of((usm_dtype)array->dtype);
+    PyObject *typestr = usmpy_typestr((usm_dtype)array->dtype);
     if (typestr == NULL) {
         return PyErr_Occurred()
                    ? NULL

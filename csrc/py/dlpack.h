@@ -27,6 +27,7 @@ typedef struct usmpy_type_entry {
     usmpy_where where;
     bool lazy; /* has is_conj and is_neg: the table may hand out what is not there yet */
     bool cuda; /* has __cuda_array_interface__ */
+    bool sycl; /* has __sycl_usm_array_interface__, which tells the memory's queue, and no table */
     /* ... and is compiled: asking it for the stream that it works in costs less than an event does. */
     bool tells_stream;
     /* CuPy's: the calling thread's current stream, 0 for the legacy default one. NULL: there is no such. */

@@ -4,6 +4,7 @@
 #include "dlpack.h"
 #include "errors.h"
 #include "lock.h"
+#include "native.h"
 #include "stream.h"
 #include "wait.h"
 
@@ -460,6 +461,24 @@ static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *
     return through_method(state, x, &entry, queue_object);
 }
 
+/*
+ * SYCL's arrays tell the queue that their memory is worked on in, and exist in any context; a capsule for
+ * kDLOneAPI tells a device, and means its default context.
+ */
+static usmpy_array *through_sycl(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
+                                 PyObject *queue_object)
+{
+    usmpy_array *array = (usmpy_array *)usmpy_array_from_sycl_interface(state, x, true);
+    if (array == NULL) {
+        return PyErr_Occurred() ? NULL : through_method(state, x, entry, queue_object);
+    }
+    if (queue_object != NULL && usmpy_queue_of(queue_object) != usmpy_queue_of(array->queue) &&
+        usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
+        Py_SETREF(array, usmpy_array_on_queue(state, array, queue_object));
+    }
+    return array;
+}
+
 usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object)
 {
     usmpy_type_entry room;
@@ -473,6 +492,11 @@ usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_obje
             return through_table(state, x, &room, queue_object);
         case USMPY_ROUTE_VERSIONED:
         case USMPY_ROUTE_LEGACY:
+            if (USM_UNLIKELY(entry->sycl)) {
+                room = *entry;
+                room.method = NULL; /* the interface may run Python code that changes the type */
+                return through_sycl(state, x, &room, queue_object);
+            }
             return through_method(state, x, entry, queue_object);
         default:
             return through_instance(state, x, queue_object);

@@ -51,6 +51,11 @@ bool usmpy_keep_is_same(const usm_keep *a, const usm_keep *b)
            ((const object_keep *)a)->object == ((const object_keep *)b)->object;
 }
 
+PyObject *usmpy_keep_get(const usm_keep *keep)
+{
+    return keep->deferred.run == drop_object ? ((const object_keep *)keep)->object : NULL;
+}
+
 int usmpy_keep_buffer(usm_keep **list, Py_buffer *view)
 {
     buffer_keep *keep = usm_malloc(sizeof *keep);

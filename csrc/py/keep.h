@@ -13,6 +13,8 @@ int usmpy_keep_object(usm_keep **list, USM_KEEPS PyObject *object);
 int usmpy_keep_buffer(usm_keep **list, USM_TAKES Py_buffer *view);
 /* Do both hold the same object? */
 bool usmpy_keep_is_same(const usm_keep *a, const usm_keep *b);
+/* The object that a keep holds, borrowed; NULL for a buffer. */
+PyObject *usmpy_keep_get(const usm_keep *keep);
 /* For a list that no task took over. */
 void usmpy_keep_drop(usm_keep *list);
 

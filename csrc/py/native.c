@@ -5,6 +5,7 @@
 #include "deferred.h"
 #include "errors.h"
 #include "keep.h"
+#include "sycl.h"
 
 /* backend= : a backend that works and has native objects. NULL with an exception. */
 static const usm_backend *parse_backend(usmpy_state *state, PyObject *name, const char *function)
@@ -87,8 +88,38 @@ static int parse_handle(usmpy_state *state, PyObject *object, bool zero, const c
 typedef struct request {
     const usm_backend *backend;
     void *handle;
-    PyObject *owner; /* borrowed; NULL for none */
+    PyObject *owner;        /* borrowed; NULL for none */
+    usmpy_sycl_object sycl; /* backend NULL: the handle is none of SYCL's objects, else it is ... */
+    PyObject *object;       /* ... this one's; borrowed */
 } request;
+
+static void end(const request *request)
+{
+    if (request->sycl.backend != NULL) {
+        usmpy_sycl_release(&request->sycl);
+    }
+}
+
+/* handle= : an object of dpctl's, which lives as long as what is made of it. 0 or -1. */
+static int parse_sycl(usmpy_state *state, PyObject *object, usm_native what, const char *function,
+                      request *request)
+{
+    usmpy_sycl_object found;
+    if (usmpy_sycl_native(state, object, &found) < 0) {
+        return -1;
+    }
+    if (found.backend != request->backend || found.what != what) {
+        PyErr_Format(found.what != what ? PyExc_TypeError : PyExc_ValueError,
+                     "%s(): handle is a %s, which is a %s of backend %s", function, Py_TYPE(object)->tp_name,
+                     found.what == USM_NATIVE_QUEUE ? "queue" : "context", found.backend->name);
+        usmpy_sycl_release(&found);
+        return -1;
+    }
+    request->sycl = found;
+    request->handle = found.handle;
+    request->object = object;
+    return 0;
+}
 
 static int parse(usmpy_state *state, const usmpy_signature *signature, usm_native what, PyObject *const *args,
                  Py_ssize_t nargs, PyObject *kwnames, request *request)
@@ -102,6 +133,10 @@ static int parse(usmpy_state *state, const usmpy_signature *signature, usm_nativ
     request->owner = usmpy_given(out[2]) ? out[2] : NULL;
     if (request->backend == NULL) {
         return -1;
+    }
+    request->sycl.backend = NULL;
+    if (what != USM_NATIVE_DEVICE && usmpy_is_sycl(out[1])) {
+        return parse_sycl(state, out[1], what, signature->function, request);
     }
     bool zero = what == USM_NATIVE_DEVICE && has_device_zero(request->backend);
     return parse_handle(state, out[1], zero, signature->function, &request->handle);
@@ -137,8 +172,13 @@ static int adopt(usmpy_state *state, usm_native what, PyObject *const *args, Py_
     usm_error error;
     usm_status status;
     *out = (adopted){NULL, NULL, NULL};
-    if (parse(state, &signature, what, args, nargs, kwnames, &request) < 0 ||
-        (request.owner != NULL && usmpy_keep_object(&out->keeps, request.owner) < 0)) {
+    if (parse(state, &signature, what, args, nargs, kwnames, &request) < 0) {
+        return -1;
+    }
+    if ((request.owner != NULL && usmpy_keep_object(&out->keeps, request.owner) < 0) ||
+        (request.sycl.backend != NULL && usmpy_keep_object(&out->keeps, request.object) < 0)) {
+        usmpy_keep_drop(out->keeps);
+        end(&request);
         return -1;
     }
     Py_BEGIN_ALLOW_THREADS
@@ -146,6 +186,7 @@ static int adopt(usmpy_state *state, usm_native what, PyObject *const *args, Py_
                      ? usm_context_adopt(request.backend, request.handle, &out->context, &error)
                      : usm_queue_adopt(request.backend, request.handle, out->keeps, &out->queue, &error);
     Py_END_ALLOW_THREADS
+    end(&request);
     if (status != USM_OK) {
         usmpy_keep_drop(out->keeps);
         usmpy_raise(state, status, &error);

@@ -36,6 +36,10 @@ usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim);
 
 /* A number of any size that an address has. 0, or -1 with TypeError or ValueError. */
 int usmpy_parse_address(PyObject *argument, void **address);
+/* Strides in elements, one for each axis; compact where it is NULL or None. 0, or -1 with an exception. */
+int usmpy_parse_strides(PyObject *argument, usmpy_claim *claim);
+/* The type string of a dtype, such as "<f4": NULL without an exception where NumPy has no such type. */
+PyObject *usmpy_typestr(usm_dtype dtype);
 /* A type string of NumPy's, such as "<f4", in this machine's order of bytes. 0, or -1 with BufferError. */
 int usmpy_parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dtype);
 /*
@@ -46,9 +50,10 @@ int usmpy_interface_member(PyObject *dict, const char *interface, const char *na
                            PyObject **out);
 
 /*
- * The array of an object with __sycl_usm_array_interface__: new reference; NULL with an exception, or without
- * one where the object has no such attribute.
+ * The array of an object with __sycl_usm_array_interface__, on the queue that it tells: new reference; NULL
+ * with an exception, or without one where the object has no such attribute, and where `optional` is set and
+ * nothing is known of its syclobj.
  */
-PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object);
+PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object, bool optional);
 
 #endif

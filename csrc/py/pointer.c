@@ -39,8 +39,7 @@ int usmpy_parse_address(PyObject *argument, void **address)
     return 0;
 }
 
-/* strides= in elements, one for each axis; compact where it is NULL or None. 0 or -1. */
-static int parse_strides(PyObject *argument, usmpy_claim *claim)
+int usmpy_parse_strides(PyObject *argument, usmpy_claim *claim)
 {
     if (!usmpy_given(argument)) {
         usm_layout_compact(claim->ndim, claim->shape, 'C', claim->strides);
@@ -252,20 +251,13 @@ PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssi
         (claim.ndim = usmpy_parse_shape(out[1], claim.shape, "shape")) < 0 ||
         (usmpy_given(out[2]) && usmpy_dtype_convert(state, out[2], &claim.dtype) < 0) ||
         (usmpy_given(out[5]) && (claim.kind = usmpy_kind(out[5], -1)) < 0) ||
-        parse_strides(out[3], &claim) < 0) {
+        usmpy_parse_strides(out[3], &claim) < 0) {
         return NULL;
     }
     claim.writable = readonly == 0;
     claim.usm = claim.known = false;
     return (PyObject *)usmpy_array_of_claim(state, &claim);
 }
-
-#define SYCL "__sycl_usm_array_interface__"
-
-/* The members of the interface's dict that matter here. Borrowed from `dict`. */
-typedef struct sycl_interface {
-    PyObject *data, *shape, *strides, *offset, *typestr, *object;
-} sycl_interface;
 
 int usmpy_interface_member(PyObject *dict, const char *interface, const char *name, bool required,
                            PyObject **out)
@@ -309,98 +301,17 @@ int usmpy_parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dty
     return 0;
 }
 
-/* syclobj: whose memory it is. New reference to a Queue. */
-static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
+PyObject *usmpy_typestr(usm_dtype dtype)
 {
-    if (Py_IS_TYPE(object, state->queue_type) || Py_IS_TYPE(object, state->device_type) ||
-        PyUnicode_Check(object)) {
-        return usmpy_queue_from(state, object, "syclobj");
-    }
-    if (!Py_IS_TYPE(object, state->context_type)) {
-        return PyErr_Format(PyExc_BufferError,
-                            SYCL
-                            " has a %s as 'syclobj'; a Queue, Device or Context of usmpy, or a filter "
-                            "string, can be taken (Queue.from_native makes one of other libraries' queues)",
-                            Py_TYPE(object)->tp_name);
-    }
-    usm_context *context = ((usmpy_context *)object)->context;
-    usm_place *place;
-    usm_queue *queue;
-    usm_error error;
-    usm_status status;
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_context_place(context, context->devices[0], &place, &error);
-        if (status == USM_OK) {
-            status = usm_place_queue(place, &queue, &error);
-        }
-    Py_END_ALLOW_THREADS
-    return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
-}
-
-/* Fills the claim but for the queue and the owner. 0 or -1. */
-static int parse_interface(const sycl_interface *interface, usmpy_claim *claim)
-{
-    Py_ssize_t offset = 0;
-    PyObject *data = interface->data;
-    if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {
-        PyErr_Format(PyExc_BufferError, SYCL " has %R as 'data'; (pointer, read-only) is needed", data);
-        return -1;
-    }
-    int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
-    if (readonly < 0 || usmpy_parse_address(PyTuple_GET_ITEM(data, 0), &claim->address) < 0 ||
-        usmpy_parse_typestr(interface->typestr, SYCL, &claim->dtype) < 0 ||
-        (claim->ndim = usmpy_parse_shape(interface->shape, claim->shape, "shape")) < 0 ||
-        parse_strides(interface->strides, claim) < 0) {
-        return -1;
-    }
-    if (usmpy_given(interface->offset)) {
-        offset = PyNumber_AsSsize_t(interface->offset, PyExc_OverflowError);
-        if (offset == -1 && PyErr_Occurred()) {
-            return -1;
-        }
-    }
-    int itemsize = usm_dtype_table[claim->dtype].itemsize;
-    if (offset < -(PY_SSIZE_T_MAX / itemsize) || offset > PY_SSIZE_T_MAX / itemsize) {
-        PyErr_Format(PyExc_BufferError, SYCL " has an 'offset' of %zd elements", offset);
-        return -1;
-    }
-    claim->address = (void *)((uintptr_t)claim->address + (uintptr_t)(offset * itemsize));
-    claim->writable = readonly == 0;
-    claim->kind = -1;
-    claim->usm = true;
-    claim->known = false;
-    return 0;
-}
-
-PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object)
-{
-    sycl_interface interface;
-    usmpy_claim claim;
-    PyObject *dict = PyObject_GetAttr(object, state->sycl_interface);
-    if (dict == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
-            PyErr_Clear();
-        }
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    char letter = info->code == kDLBool      ? 'b'
+                  : info->code == kDLInt     ? 'i'
+                  : info->code == kDLUInt    ? 'u'
+                  : info->code == kDLFloat   ? 'f'
+                  : info->code == kDLComplex ? 'c'
+                                             : '\0';
+    if (letter == '\0' || (letter == 'c' && info->itemsize < 8)) {
         return NULL;
     }
-    PyObject *array = NULL, *queue = NULL;
-    if (!PyDict_Check(dict)) {
-        PyErr_Format(PyExc_BufferError, SYCL " is a %s; a dict is needed", Py_TYPE(dict)->tp_name);
-    } else if (usmpy_interface_member(dict, SYCL, "data", true, &interface.data) == 0 &&
-               usmpy_interface_member(dict, SYCL, "shape", true, &interface.shape) == 0 &&
-               usmpy_interface_member(dict, SYCL, "strides", false, &interface.strides) == 0 &&
-               usmpy_interface_member(dict, SYCL, "offset", false, &interface.offset) == 0 &&
-               usmpy_interface_member(dict, SYCL, "typestr", true, &interface.typestr) == 0 &&
-               usmpy_interface_member(dict, SYCL, "syclobj", true, &interface.object) == 0 &&
-               parse_interface(&interface, &claim) == 0) {
-        queue = queue_of_syclobj(state, interface.object);
-    }
-    if (queue != NULL) {
-        claim.queue = queue;
-        claim.owner = object;
-        array = (PyObject *)usmpy_array_of_claim(state, &claim);
-    }
-    Py_XDECREF(queue);
-    Py_DECREF(dict);
-    return array;
+    return PyUnicode_FromFormat("%c%c%d", info->itemsize == 1 ? '|' : '<', letter, info->itemsize);
 }

@@ -8,6 +8,7 @@
 #include "objects.h"
 #include "queue_submit.h"
 #include "stream.h"
+#include "sycl.h"
 #include "wait.h"
 
 #include <stddef.h>
@@ -231,7 +232,8 @@ static PyMethodDef queue_methods[] = {
      "from_native($type, backend, handle, *, owner=None)\n--\n\n"
      "A queue over a driver's queue that another library made: work goes into that one.\n\n"
      "backend: 'opencl'. handle: a cl_command_queue as an int, or an object whose int_ptr is one, such\n"
-     "as PyOpenCL's CommandQueue. owner: any object, kept alive as long as the handle is used here\n"
+     "as PyOpenCL's CommandQueue, or a SyclQueue of dpctl, which is kept alive. owner: any object, kept\n"
+     "alive as long as the handle is used here\n"
      "(it must not lead to this queue: the cycle would never be found). The driver says what device,\n"
      "context and properties are. The handle is counted up here and down in the end, never destroyed.\n"
      "Like Queue(), always a new queue, equal to itself alone, also for a handle that was given\n"
@@ -330,6 +332,12 @@ static PyMethodDef queue_methods[] = {
         "which 1 and 2 are the default streams of this queue's device. Its failures stay its own.\n\n"
         "Raises TypeError for anything else, ValueError for the stream 0, BufferError for a stream that\n"
         "is being captured into a graph, MemoryError when memory runs out."),
+    {"_get_capsule", usmpy_queue_get_capsule, METH_NOARGS,
+     "_get_capsule($self)\n--\n\n"
+     "A capsule 'SyclQueueRef', as dpctl takes it: a SYCL queue that enqueues where this one does.\n\n"
+     "For queues of backend opencl, in a process that has dpctl, and for what from_native made of a\n"
+     "SyclQueue.\n\n"
+     "Raises BufferError where there can be none."},
     {"__reduce__", queue_reduce, METH_NOARGS,
      "__reduce__($self)\n--\n\n"
      "Pickled by device and properties; the cached queue of a device stays the cached one.\n\n"

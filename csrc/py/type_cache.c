@@ -73,6 +73,7 @@ static const usmpy_type_entry *read_slot(slot *slot, PyTypeObject *type, uint32_
     room->route = __atomic_load_n(&slot->entry.route, __ATOMIC_RELAXED);
     room->where = __atomic_load_n(&slot->entry.where, __ATOMIC_RELAXED);
     room->lazy = __atomic_load_n(&slot->entry.lazy, __ATOMIC_RELAXED);
+    room->sycl = __atomic_load_n(&slot->entry.sycl, __ATOMIC_RELAXED);
     room->cuda = __atomic_load_n(&slot->entry.cuda, __ATOMIC_RELAXED);
     room->tells_stream = __atomic_load_n(&slot->entry.tells_stream, __ATOMIC_RELAXED);
     room->current_stream = __atomic_load_n(&slot->entry.current_stream, __ATOMIC_RELAXED);
@@ -96,6 +97,7 @@ static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag
     __atomic_store_n(&slot->entry.route, entry->route, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.where, entry->where, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.lazy, entry->lazy, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->entry.sycl, entry->sycl, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.cuda, entry->cuda, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.tells_stream, entry->tells_stream, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.current_stream, entry->current_stream, __ATOMIC_RELAXED);
@@ -203,6 +205,11 @@ static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *ent
         entry->lazy = other != NULL;
         Py_XDECREF(other);
     }
+    if (find_in_mro(type, state->sycl_interface, &other) == -2) {
+        return -1;
+    }
+    entry->sycl = other != NULL && entry->route == USMPY_ROUTE_VERSIONED;
+    Py_XDECREF(other);
     if (find_in_mro(type, state->names[USMPY___cuda_array_interface__], &other) == -2) {
         return -1;
     }

@@ -179,5 +179,12 @@ PyGetSetDef usmpy_array_getset[] = {
      "come after: that of this array's queue, which has then been made to wait for all of it. Raises\n"
      "AttributeError where the memory is not CUDA's, and for a dtype that NumPy has no letter for.",
      NULL},
+    {"__sycl_usm_array_interface__", usmpy_array_sycl_interface, NULL,
+     "A dict with pointer, shape, strides in elements, type and syclobj (dpctl's documentation, version 1).\n\n"
+     "syclobj is the SyclQueue that this array's Queue was made from, else the Queue itself, whose\n"
+     "_get_capsule gives dpctl a SYCL queue over it. Waits for pending work on the memory. Raises\n"
+     "AttributeError where the memory is not OpenCL's or Level Zero's, and for a dtype that NumPy has\n"
+     "no letter for; and the error of work on the memory.",
+     NULL},
     {0},
 };

@@ -90,7 +90,7 @@ FOREIGN = {
     "emmintrin.h": {"host"},
 }
 C_AND_POSIX = re.compile(
-    r"(dlfcn|errno|fcntl|glob|limits|locale|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
+    r"(dlfcn|errno|fcntl|glob|limits|link|locale|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
     r"|sys/mman|sys/resource|sys/utsname|time|unistd)\.h"
 )
 
@@ -375,6 +375,13 @@ STATE = {
     "py/thread.c": {
         "birth": "a lock: no fork while a thread state is made",
         "started": "its fork hooks are set",
+    },
+    "py/sycl.c": {
+        "lock": "of what follows, and of adopting a queue",
+        "sycl": "functions of the SYCL runtime",
+        "dpctl": "of dpctl's library",
+        "have_sycl": "they were found",
+        "have_dpctl": "the same",
     },
     "py/testing.c": {"memory": "Python's allocators, which fail the n-th call, in builds for tests"},
 }

@@ -162,6 +162,7 @@ const usm_backend usm_opencl_backend = {
     .device_partition = usm_opencl_device_partition,
     .native_handle = usm_opencl_native_handle,
     .native_inspect = usm_opencl_native_inspect,
+    .native_count = usm_opencl_native_count,
     .context_create = usm_opencl_context_create,
     .context_destroy = usm_opencl_context_destroy,
     .memory_allocate = usm_opencl_memory_allocate,

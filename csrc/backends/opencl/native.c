@@ -160,3 +160,17 @@ usm_status usm_opencl_native_inspect(usm_native what, void *handle, usm_native_f
     return platform == NULL ? refuse(handle, "cl_command_queue", CL_INVALID_COMMAND_QUEUE, error)
                             : inspect_queue(platform, handle, facts, error);
 }
+
+void usm_opencl_native_count(usm_native what, void *handle, bool more)
+{
+    const usm_opencl_platform *platform = usm_opencl_forked() ? NULL : platform_of_handle(handle);
+    if (platform == NULL) {
+        return;
+    }
+    const usm_opencl_api *api = platform->api;
+    if (what == USM_NATIVE_QUEUE) {
+        (more ? api->clRetainCommandQueue : api->clReleaseCommandQueue)(handle);
+    } else {
+        (more ? api->clRetainContext : api->clReleaseContext)(handle);
+    }
+}

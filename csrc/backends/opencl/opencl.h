@@ -204,6 +204,7 @@ usm_status usm_opencl_start(usm_device ***devices, size_t *n_devices, usm_error 
 usm_status usm_opencl_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
                                        usm_error *error);
 void *usm_opencl_native_handle(usm_native what, const void *object);
+void usm_opencl_native_count(usm_native what, void *handle, bool more);
 usm_status usm_opencl_native_inspect(usm_native what, void *handle, usm_native_facts *facts,
                                      usm_error *error);
 usm_status usm_opencl_context_create(usm_context *context, usm_error *error);

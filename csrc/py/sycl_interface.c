@@ -1,0 +1,205 @@
+/*
+ * __sycl_usm_array_interface__, version 1 (dpctl's documentation): a dict with a pointer and the SYCL object
+ * (`syclobj`) whose memory it is, both ways. It has no word for order: whoever gives the dict has finished.
+ */
+#include "args.h"
+#include "errors.h"
+#include "native.h"
+#include "sycl.h"
+#include "wait.h"
+
+#include "../core/dltensor.h"
+
+#include <string.h>
+
+#define SYCL "__sycl_usm_array_interface__"
+
+/* The members of the interface's dict that matter here. Borrowed from `dict`. */
+typedef struct sycl_interface {
+    PyObject *data, *shape, *strides, *offset, *typestr, *object;
+} sycl_interface;
+
+/* syclobj is an object of usmpy's own, or a filter string: new reference to the Queue. */
+static PyObject *queue_of_ours(usmpy_state *state, PyObject *object)
+{
+    return Py_IS_TYPE(object, state->context_type)
+               ? usmpy_context_queue(state, ((usmpy_context *)object)->context)
+               : usmpy_queue_from(state, object, "syclobj");
+}
+
+static bool is_ours(usmpy_state *state, PyObject *object)
+{
+    return Py_IS_TYPE(object, state->queue_type) || Py_IS_TYPE(object, state->device_type) ||
+           Py_IS_TYPE(object, state->context_type) || PyUnicode_Check(object);
+}
+
+/* syclobj: whose memory it is. New reference to a Queue; what is in a SYCL queue has ended. */
+static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
+{
+    if (is_ours(state, object)) {
+        return queue_of_ours(state, object);
+    }
+    if (!usmpy_is_sycl(object)) {
+        return PyErr_Format(PyExc_BufferError,
+                            SYCL
+                            " has a %s as 'syclobj'; a SyclQueue or SyclContext of dpctl, a Queue, Device or "
+                            "Context of usmpy, or a filter string can be taken (Queue.from_native makes a "
+                            "Queue of other libraries' queues)",
+                            Py_TYPE(object)->tp_name);
+    }
+    PyObject *queue = usmpy_sycl_queue(state, object);
+    if (queue != NULL && usmpy_sycl_wait(object) < 0) {
+        Py_CLEAR(queue);
+    }
+    return queue;
+}
+
+/* dpctl.memory's objects have true where everybody else has read-only, and are never that. */
+static bool says_writable(const PyTypeObject *type)
+{
+    static const char module[] = "dpctl.memory.";
+    while (type != NULL && strncmp(type->tp_name, module, sizeof module - 1) != 0) {
+        type = type->tp_base;
+    }
+    return type != NULL;
+}
+
+static int check_version(PyObject *dict)
+{
+    PyObject *version;
+    if (usmpy_interface_member(dict, SYCL, "version", false, &version) < 0) {
+        return -1;
+    }
+    if (version != NULL && (!PyLong_Check(version) || PyLong_AsLong(version) != 1)) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_BufferError, SYCL " has the version %R; 1 can be taken", version);
+        return -1;
+    }
+    return 0;
+}
+
+/* Fills the claim but for the queue and the owner. 0 or -1. */
+static int parse_interface(PyObject *object, const sycl_interface *interface, usmpy_claim *claim)
+{
+    Py_ssize_t offset = 0;
+    PyObject *data = interface->data;
+    if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {
+        PyErr_Format(PyExc_BufferError, SYCL " has %R as 'data'; (pointer, read-only) is needed", data);
+        return -1;
+    }
+    int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
+    if (readonly < 0 || usmpy_parse_address(PyTuple_GET_ITEM(data, 0), &claim->address) < 0 ||
+        usmpy_parse_typestr(interface->typestr, SYCL, &claim->dtype) < 0 ||
+        (claim->ndim = usmpy_parse_shape(interface->shape, claim->shape, "shape")) < 0 ||
+        usmpy_parse_strides(interface->strides, claim) < 0) {
+        return -1;
+    }
+    if (usmpy_given(interface->offset)) {
+        offset = PyNumber_AsSsize_t(interface->offset, PyExc_OverflowError);
+        if (offset == -1 && PyErr_Occurred()) {
+            return -1;
+        }
+    }
+    int itemsize = usm_dtype_table[claim->dtype].itemsize;
+    if (offset < -(PY_SSIZE_T_MAX / itemsize) || offset > PY_SSIZE_T_MAX / itemsize) {
+        PyErr_Format(PyExc_BufferError, SYCL " has an 'offset' of %zd elements", offset);
+        return -1;
+    }
+    claim->address = (void *)((uintptr_t)claim->address + (uintptr_t)(offset * itemsize));
+    claim->writable = (readonly == 0) != says_writable(Py_TYPE(object));
+    claim->kind = -1;
+    claim->usm = true;
+    claim->known = false;
+    return 0;
+}
+
+PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object, bool optional)
+{
+    sycl_interface interface;
+    usmpy_claim claim;
+    PyObject *dict = PyObject_GetAttr(object, state->sycl_interface);
+    if (dict == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            PyErr_Clear();
+        }
+        return NULL;
+    }
+    PyObject *array = NULL, *queue = NULL;
+    if (!PyDict_Check(dict)) {
+        PyErr_Format(PyExc_BufferError, SYCL " is a %s; a dict is needed", Py_TYPE(dict)->tp_name);
+    } else if (check_version(dict) == 0 &&
+               usmpy_interface_member(dict, SYCL, "data", true, &interface.data) == 0 &&
+               usmpy_interface_member(dict, SYCL, "shape", true, &interface.shape) == 0 &&
+               usmpy_interface_member(dict, SYCL, "strides", false, &interface.strides) == 0 &&
+               usmpy_interface_member(dict, SYCL, "offset", false, &interface.offset) == 0 &&
+               usmpy_interface_member(dict, SYCL, "typestr", true, &interface.typestr) == 0 &&
+               usmpy_interface_member(dict, SYCL, "syclobj", true, &interface.object) == 0 &&
+               (!optional || is_ours(state, interface.object) || usmpy_is_sycl(interface.object)) &&
+               parse_interface(object, &interface, &claim) == 0) {
+        queue = queue_of_syclobj(state, interface.object);
+    }
+    if (queue != NULL) {
+        claim.queue = queue;
+        claim.owner = object;
+        array = (PyObject *)usmpy_array_of_claim(state, &claim);
+    }
+    Py_XDECREF(queue);
+    Py_DECREF(dict);
+    return array;
+}
+
+/* What a consumer finds the memory by: the SYCL queue that ours was made from, else ours. New reference. */
+static PyObject *syclobj_of(usmpy_state *state, usmpy_array *array)
+{
+    PyObject *queue = Py_NewRef(array->queue);
+    if (usmpy_queue_of(queue)->context != array->alloc->context) {
+        Py_SETREF(queue, usmpy_context_queue(state, array->alloc->context));
+    }
+    PyObject *owner = queue == NULL ? NULL : usmpy_sycl_owner(state, usmpy_queue_of(queue));
+    if (owner != NULL) {
+        Py_SETREF(queue, Py_NewRef(owner));
+    }
+    return queue;
+}
+
+PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_array *array = (usmpy_array *)self;
+    usmpy_state *state = array->state;
+    bool writable = (array->flags & USMPY_WRITABLE) != 0;
+    if (array->alloc->place->device->info.dlpack_type != kDLOneAPI) {
+        return PyErr_Format(PyExc_AttributeError,
+                            "this array has no " SYCL
+                            ": its memory is of backend %s, which SYCL does not know",
+                            array->alloc->context->backend->name);
+    }
+    PyObject *typestr = usmpy_typestr((usm_dtype)array->dtype);
+    if (typestr == NULL) {
+        return PyErr_Occurred() ? NULL
+                                : PyErr_Format(PyExc_AttributeError,
+                                               "this array has no " SYCL ", which has no word for dtype %s",
+                                               usm_dtype_table[array->dtype].name);
+    }
+    if (usmpy_wait_alloc(state, array->alloc, writable ? USM_READ_WRITE : USM_READ, INT64_MAX) < 0) {
+        Py_DECREF(typestr);
+        return NULL;
+    }
+    PyObject *syclobj = syclobj_of(state, array);
+    PyObject *shape = syclobj == NULL ? NULL : usmpy_int_tuple(array->ndim, usmpy_shape(array));
+    PyObject *strides = shape == NULL ? NULL
+                        : (array->flags & USM_C_CONTIGUOUS) != 0
+                            ? Py_NewRef(Py_None)
+                            : usmpy_int_tuple(array->ndim, usmpy_strides(array));
+    PyObject *dict = NULL;
+    if (strides != NULL) {
+        dict = Py_BuildValue("{s:(NO),s:O,s:O,s:O,s:i,s:O,s:i}", "data", PyLong_FromVoidPtr(array->data),
+                             writable ? Py_False : Py_True, "shape", shape, "strides", strides, "typestr",
+                             typestr, "version", 1, "syclobj", syclobj, "offset", 0);
+    }
+    Py_XDECREF(strides);
+    Py_XDECREF(shape);
+    Py_XDECREF(syclobj);
+    Py_DECREF(typestr);
+    return dict;
+}
