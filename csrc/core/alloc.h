@@ -15,8 +15,9 @@
  * `writer`; one that writes waits for `writer` and all `readers`, and replaces them.
  */
 typedef struct usm_hazards {
-    usm_event *writer;   /* one count */
-    usm_event **readers; /* one count each */
+    /* No counts: an event takes itself out of here before it goes. */
+    usm_event *writer;
+    usm_event **readers;
     uint32_t n_readers, readers_capacity;
     _Atomic uint32_t pending; /* writer and readers together; 0 may be read without the lock */
     /* The last write that ended failed and nobody was told: reading it is refused. One count. */

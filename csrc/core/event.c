@@ -37,11 +37,13 @@ usm_event *usm_event_current(void)
 
 static void give_back(usm_queue *queue, usm_event *event)
 {
-    if (atomic_load_explicit(&queue->n_spare, memory_order_relaxed) >= MOST_SPARE) {
+    /* Threads that count at once lose some of it: it is a bound, and locked additions are not free. */
+    int n = atomic_load_explicit(&queue->n_returned, memory_order_relaxed);
+    if (n >= MOST_SPARE) {
         free(event);
         return;
     }
-    atomic_fetch_add_explicit(&queue->n_spare, 1, memory_order_relaxed);
+    atomic_store_explicit(&queue->n_returned, n + 1, memory_order_relaxed);
     event->following = atomic_load_explicit(&queue->returned, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&queue->returned, &event->following, event,
                                                   memory_order_release, memory_order_relaxed)) {
@@ -52,14 +54,13 @@ static usm_event *take_spare(usm_queue *queue)
 {
     if (queue->spare == NULL) {
         queue->spare = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
+        atomic_store_explicit(&queue->n_returned, 0, memory_order_relaxed);
     }
     usm_event *event = queue->spare;
     if (event != NULL) {
         queue->spare = event->following;
-        atomic_fetch_sub_explicit(&queue->n_spare, 1, memory_order_relaxed);
-        /* All but the lists within it, which their numbers tell of. */
-        memset(event, 0, offsetof(usm_event, inline_accesses));
-        memset(event + 1, 0, queue->backend->event_size - sizeof *event);
+        /* The compiler does not know the size: what it makes of one that it knows takes longer than all. */
+        memset(event, 0, queue->backend->event_size);
     }
     return event;
 }
@@ -243,7 +244,8 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
  */
 static void let_go(usm_event *event, usm_failure *failure)
 {
-    for (size_t i = 0; i < event->n_accesses; i++) {
+    bool forgotten = usm_hazard_is_forgotten(event, failure);
+    for (size_t i = 0; i < event->n_accesses && !forgotten; i++) {
         usm_access *access = &event->accesses[i];
         uint64_t stripe = usm_stripe_bit(access->alloc);
         usm_hazard_lock(stripe);
@@ -263,9 +265,29 @@ static void let_go(usm_event *event, usm_failure *failure)
     }
 }
 
+void usm_events_forget(usm_ended *ended)
+{
+    usm_event *event = ended->first;
+    if (event != NULL) {
+        usm_queue_forget(event->queue, event);
+    }
+    while (event != NULL) {
+        usm_event *next = event->next_ended;
+        usm_event_release(event);
+        event = next;
+    }
+    ended->first = ended->last = NULL;
+}
+
 void usm_event_finish(usm_event *event, usm_failure *failure)
 {
+    usm_event_finish_among(event, failure, NULL);
+}
+
+void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *ended)
+{
     if (usm_event_ended(event)) {
+        event->next_ended = NULL;
         usm_queue_forget(event->queue, event);
         usm_failure_release(failure);
         usm_event_release(event);
@@ -302,7 +324,9 @@ void usm_event_finish(usm_event *event, usm_failure *failure)
         pthread_cond_broadcast(&leaf->changed);
     }
     pthread_mutex_unlock(&leaf->mutex);
-    usm_queue_forget(event->queue, event);
+    if (ended == NULL) {
+        usm_queue_forget(event->queue, event);
+    }
 
     while (waiters != NULL) {
         usm_waiter *next = waiters->next; /* the waiter's memory may go with its call */
@@ -312,7 +336,12 @@ void usm_event_finish(usm_event *event, usm_failure *failure)
     for (size_t i = 0; i < n_links; i++) {
         usm_event_release(event->links[i].event);
     }
-    usm_event_release(event);
+    if (ended == NULL) {
+        usm_event_release(event);
+        return;
+    }
+    *(ended->last != NULL ? &ended->last->next_ended : &ended->first) = event;
+    ended->last = event;
 }
 
 /* Puts what the event waits for on the stack, once a walk, unless it was submitted before

@@ -105,9 +105,13 @@ typedef struct usm_event {
     /* From submission to the end; touched by the submitting and the finishing thread alone. */
     usm_access *accesses; /* one count of each allocation */
     size_t n_accesses;
+    /* Those of them that still name it as their writer or a reader (hazard.h), not counting its own end. */
+    _Atomic uint32_t places;
     usm_keep *keeps;
     uint64_t traced;                 /* its number in traces; 0: in none (trace.h) */
     struct usm_trace_record *record; /* what is to hear of its end; NULL: nothing */
+
+    struct usm_event *next_ended; /* in usm_ended */
 
     usm_access inline_accesses[USM_INLINE_ACCESSES];
     usm_link inline_links[USM_INLINE_LINKS];
@@ -150,12 +154,25 @@ usm_event *usm_event_current(void);
  */
 bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self));
 
+/* Events of one queue that have ended together; all zeros at first. */
+typedef struct usm_ended {
+    struct usm_event *first, *last;
+} usm_ended;
+
 /*
  * The end of the task: success where failure is NULL and no link failed. Wakes waiters, lets later work go,
  * releases what the task held (what needs Python is deferred) and the backend's count. All links have ended.
  * Any thread, no lock held. A task that has ended already (in a fork's child) is only released.
  */
 void usm_event_finish(USM_TAKES usm_event *event, USM_TAKES struct usm_failure *failure);
+/*
+ * The same for one of many of a queue, whose lock is taken once for all of them, in usm_events_forget: until
+ * then the backend's count is the list's. Where ended is NULL, for this one alone.
+ */
+void usm_event_finish_among(USM_TAKES usm_event *event, USM_TAKES struct usm_failure *failure,
+                            usm_ended *ended);
+/* No lock held. The list is empty then. */
+void usm_events_forget(usm_ended *ended);
 
 /* For the child of a fork: the tasks that wait for this one end before it, and must not hear of
  * it any more. */

@@ -132,46 +132,74 @@ static usm_event **earlier_reader(const usm_hazards *hazards, const usm_event *e
     return NULL;
 }
 
-void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, usm_event *event)
+void usm_hazard_settle(usm_replaced *replaced)
+{
+    if (replaced->event != NULL) {
+        atomic_fetch_sub_explicit(&replaced->event->places, replaced->places, memory_order_release);
+        replaced->event = NULL;
+    }
+}
+
+/* Under the stripe of the allocation whose place it was, the event is alive: its end takes that stripe too.
+ */
+static void replace(usm_replaced *replaced, usm_event *event)
+{
+    if (replaced->event != event) {
+        usm_hazard_settle(replaced);
+        replaced->event = event;
+        replaced->places = 0;
+    }
+    replaced->places++;
+}
+
+void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_replaced *replaced)
 {
     usm_hazards *hazards = &alloc->hazards;
     if ((mode & USM_WRITE) != 0) {
-        /*
-         * The replaced events have not finished (finishing takes them out of here first), so the counts given
-         * back are not their last: nothing is destroyed under the lock.
-         */
         if (hazards->writer != NULL) {
-            usm_event_release(hazards->writer);
+            replace(replaced, hazards->writer);
         }
-        hazards->writer = usm_event_retain(event);
+        hazards->writer = event;
         for (uint32_t i = 0; i < hazards->n_readers; i++) {
-            usm_event_release(hazards->readers[i]);
+            replace(replaced, hazards->readers[i]);
         }
         hazards->n_readers = 0;
     } else {
         usm_event **earlier = earlier_reader(hazards, event);
-        if (earlier != NULL) { /* not its last count either */
-            usm_event_release(*earlier);
-            *earlier = usm_event_retain(event);
+        if (earlier != NULL) {
+            replace(replaced, *earlier);
+            *earlier = event;
         } else {
-            hazards->readers[hazards->n_readers++] = usm_event_retain(event);
+            hazards->readers[hazards->n_readers++] = event;
         }
     }
     count_pending(alloc);
 }
 
+bool usm_hazard_is_forgotten(const usm_event *event, const usm_failure *failure)
+{
+    if (failure != NULL || atomic_load_explicit(&((usm_event *)event)->places, memory_order_acquire) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < event->n_accesses; i++) {
+        /* Left by an earlier write, which has ended; a later one, which may leave one too, has not. */
+        if ((event->accesses[i].mode & USM_WRITE) != 0 &&
+            atomic_load_explicit(&event->accesses[i].alloc->hazards.failure, memory_order_relaxed) != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_failure *failure)
 {
     usm_hazards *hazards = &alloc->hazards;
-    /* The backend's count outlives this, so the releases below are never the last. */
     if (hazards->writer == event) {
         hazards->writer = NULL;
-        usm_event_release(event);
     }
     for (uint32_t i = 0; (mode & USM_WRITE) == 0 && i < hazards->n_readers; i++) {
         if (hazards->readers[i] == event) {
             hazards->readers[i] = hazards->readers[--hazards->n_readers];
-            usm_event_release(event);
             break;
         }
     }

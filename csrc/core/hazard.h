@@ -27,6 +27,15 @@ bool usm_wait_list_add(usm_wait_list *list, USM_KEEPS usm_event *event, bool dat
 /* Gives the counts back; no lock held (an event's last count may go here). */
 void usm_wait_list_clear(usm_wait_list *list);
 
+/*
+ * Places of an earlier event that were given to a new one: mostly all of one event, whose count is then
+ * changed once.
+ */
+typedef struct usm_replaced {
+    usm_event *event; /* NULL: none */
+    uint32_t places;
+} usm_replaced;
+
 uint64_t usm_hazard_mask(const usm_access *accesses, size_t n);
 
 /*
@@ -44,9 +53,16 @@ usm_failure *usm_hazard_failure(usm_alloc *alloc);
 bool usm_hazard_reserve(usm_alloc *alloc, usm_access_mode mode);
 /*
  * From now on later accesses wait for the event; a write replaces what was recorded before. An event is
- * recorded once for each allocation.
+ * recorded once for each allocation. `replaced` collects over the allocations of one task.
  */
-void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, USM_KEEPS usm_event *event);
+void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_replaced *replaced);
+/* Before the stripes are let go. */
+void usm_hazard_settle(usm_replaced *replaced);
+/*
+ * Would usm_hazard_forget do nothing, for each of the event's accesses? True for most tasks of a queue that
+ * is kept busy: later ones have taken their places. No lock.
+ */
+bool usm_hazard_is_forgotten(const usm_event *event, const usm_failure *failure);
 /*
  * The event has ended. A write that succeeded clears what an earlier one left; one that failed spoils the
  * memory, but for a failure that was delivered before (a refused submission), which leaves it as it was.

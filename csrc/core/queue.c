@@ -128,13 +128,15 @@ void usm_queue_remember(usm_queue *queue, usm_failure *failure)
 void usm_queue_forget(usm_queue *queue, usm_event *event)
 {
     pthread_mutex_lock(&queue->lock);
-    if (event->previous != NULL || queue->first == event) {
-        *(event->previous != NULL ? &event->previous->following : &queue->first) = event->following;
-        *(event->following != NULL ? &event->following->previous : &queue->last) = event->previous;
-        event->previous = event->following = NULL;
-    }
-    if (queue->barrier == event) {
-        queue->barrier = NULL;
+    for (; event != NULL; event = event->next_ended) {
+        if (event->previous != NULL || queue->first == event) {
+            *(event->previous != NULL ? &event->previous->following : &queue->first) = event->following;
+            *(event->following != NULL ? &event->following->previous : &queue->last) = event->previous;
+            event->previous = event->following = NULL;
+        }
+        if (queue->barrier == event) {
+            queue->barrier = NULL;
+        }
     }
     pthread_mutex_unlock(&queue->lock);
 }
@@ -318,17 +320,21 @@ static usm_status collect(usm_queue *queue, const usm_submission *submission, us
  */
 static void record(usm_queue *queue, const usm_submission *submission, usm_event *event, usm_wait_list *waits)
 {
+    usm_replaced replaced = {NULL, 0};
     hold_accesses(event, submission);
     link_waits(event, waits);
+    atomic_store_explicit(&event->places, (uint32_t)event->n_accesses, memory_order_relaxed);
     for (size_t i = 0; i < event->n_accesses; i++) {
-        usm_hazard_record(event->accesses[i].alloc, event->accesses[i].mode, event);
+        usm_hazard_record(event->accesses[i].alloc, event->accesses[i].mode, event, &replaced);
     }
+    usm_hazard_settle(&replaced);
     append(queue, event);
     if (submission->command->kind == USM_COMMAND_BARRIER && !queue->in_order) {
         queue->barrier = event;
     }
     event->keeps = submission->keeps;
-    usm_event_retain(event); /* the backend's count */
+    /* The backend's count; with the stripes still held, nobody else has one or takes one. */
+    atomic_store_explicit(&event->refs.value, 2, memory_order_relaxed);
 }
 
 usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, usm_event **out,

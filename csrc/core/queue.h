@@ -34,7 +34,7 @@ typedef struct usm_queue {
     usm_event *spare;     /* memory of events that are gone, linked by `following` */
 
     _Atomic(usm_event *) returned; /* the same, from any thread; usm_event_new takes it over */
-    _Atomic int n_spare;           /* of both, about */
+    _Atomic int n_returned;        /* about */
 
     /* Registry lock: the list of all queues. */
     struct usm_queue *previous, *next;
@@ -121,6 +121,7 @@ void usm_queue_bury(usm_queue *queue);
 
 /* For core/event.c only: the first failure is remembered before the event ends, the event forgotten after. */
 void usm_queue_remember(usm_queue *queue, usm_failure *failure);
+/* With all that follow it by next_ended. */
 void usm_queue_forget(usm_queue *queue, usm_event *event);
 
 #endif

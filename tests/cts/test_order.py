@@ -1,5 +1,6 @@
 """Order of work on the same memory, also between queues, and what a failed write means for readers."""
 
+import contextlib
 import random
 import threading
 import time
@@ -220,6 +221,33 @@ def test_memory_can_be_read_again_once_it_was_overwritten(queue):
     assert x.tolist() == [3] * 4
     with pytest.raises(ZeroDivisionError):
         queue.wait()
+
+
+def test_work_that_is_submitted_at_the_moment_when_what_it_depends_on_fails(device):
+    """The failure may come between the look at the dependencies and the hand-over to the driver."""
+    tries, host = 30, usmpy.Queue("host")
+    queue, other = usmpy.Queue(device, in_order=False), usmpy.Queue("host", in_order=False)
+    arrays = [usmpy.zeros(4, dtype="int32", queue=queue) for _ in range(3000)]
+    a, b, c = (usmpy.zeros(2 << 20, dtype="uint8", queue=host) for _ in range(3))
+    queue.wait()
+    host.wait()
+    failed = host.host_task(fail)
+    with pytest.raises(ZeroDivisionError):
+        failed.wait(PATIENCE)
+    for _ in range(tries):
+        # It fails when the copy has ended, on a thread that needs no lock of Python's.
+        failing = other.fill(c[:16], 1, depends=[failed, host.memcpy(b, a)])
+        behind = []
+        for x in arrays:
+            if failing.done:
+                break
+            behind.append(queue.fill(x, 1, depends=failing))
+        for event in behind:
+            with pytest.raises(RuntimeError, match="not run"):
+                event.wait(PATIENCE)
+    for waited in (queue, other, host):
+        with contextlib.suppress(RuntimeError, ZeroDivisionError):
+            waited.wait(PATIENCE)
 
 
 def test_a_write_after_a_failed_read_or_write_runs(queues):

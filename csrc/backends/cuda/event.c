@@ -128,14 +128,8 @@ static void read_times(usm_cuda_event *event)
     }
 }
 
-static void fail(usm_event *base, const usm_error *error)
-{
-    usm_failure *failure = usm_failure_from_error(error);
-    usm_event_finish(base, failure != NULL ? failure : usm_failure_no_memory());
-}
-
-/* All links have ended, and the driver has. */
-static void finish(usm_event *base)
+/* All links have ended, and the driver has. `ended` may be NULL: usm_event_finish_among. */
+static void finish(usm_event *base, usm_ended *ended)
 {
     usm_cuda_event *event = event_of(base);
     usm_error error;
@@ -155,22 +149,29 @@ static void finish(usm_event *base)
             &error, USM_DRIVER, "cuda", event->lost, usm_cuda_name((CUresult)event->lost),
             "%s; the context is lost, and nothing can be done there until this process is started anew",
             event->text != NULL ? event->text : usm_cuda_name((CUresult)event->lost));
-        fail(base, &error);
+        usm_failure *failure = usm_failure_from_error(&error);
+        usm_event_finish_among(base, failure != NULL ? failure : usm_failure_no_memory(), ended);
     } else {
-        usm_event_finish(base, NULL);
+        usm_event_finish_among(base, NULL, ended);
     }
+}
+
+static void finish_alone(usm_event *base)
+{
+    finish(base, NULL);
 }
 
 void usm_cuda_end_early(usm_cuda_event *event)
 {
     if (atomic_fetch_add_explicit(&event->ends, 1, memory_order_acq_rel) == 1) {
-        finish(&event->event);
+        finish_alone(&event->event);
     }
 }
 
 static bool end_claimed(usm_queue *queue)
 {
     bool pending;
+    usm_ended ended = {NULL, NULL};
     pthread_mutex_lock(&queue->lock);
     usm_cuda_event *event = claim(queue, &pending);
     pthread_mutex_unlock(&queue->lock);
@@ -179,11 +180,12 @@ static bool end_claimed(usm_queue *queue)
         /* Other queues' tasks that it waited for have ended too, but may not have been seen to. */
         if (event->early) {
             usm_cuda_end_early(event);
-        } else if (usm_event_arm(&event->event, finish)) {
-            finish(&event->event);
+        } else if (usm_event_arm(&event->event, finish_alone)) {
+            finish(&event->event, &ended);
         }
         event = next;
     }
+    usm_events_forget(&ended);
     return pending;
 }
 

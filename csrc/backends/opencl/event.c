@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 static _Atomic(usm_opencl_event *) done; /* newest first */
@@ -15,6 +16,12 @@ static _Atomic unsigned joiners; /* threads in usm_opencl_event_join: each looks
 
 /* How long a joined event's callback is looked for, after the driver's wait for it has ended. */
 #define SPIN_NS 20000
+/* How long a thread asks a driver whose wait puts it to sleep. */
+#define LOOK_NS 100000
+/* Where others want the processor, it is theirs for long: so many waits are then left to the driver at once.
+ */
+#define LONG_NS 50000
+#define SHY_WAITS 100
 
 /*
  * A callback costs a tenth of a launch, and often a change of threads. So tasks that are over in a moment
@@ -82,10 +89,10 @@ static void read_times(usm_opencl_event *event)
     }
 }
 
-static void fail(usm_opencl_event *event, const usm_error *error)
+static void fail(usm_opencl_event *event, const usm_error *error, usm_ended *ended)
 {
     usm_failure *failure = usm_failure_from_error(error);
-    usm_event_finish(&event->event, failure != NULL ? failure : usm_failure_no_memory());
+    usm_event_finish_among(&event->event, failure != NULL ? failure : usm_failure_no_memory(), ended);
 }
 
 /*
@@ -101,8 +108,8 @@ static bool go_again(usm_opencl_event *event, usm_error *error)
            usm_opencl_watch(event, error) == USM_OK;
 }
 
-/* All links have ended, and the driver has. */
-static void finish(usm_event *base)
+/* All links have ended, and the driver has. `ended` may be NULL: usm_event_finish_among. */
+static void finish(usm_event *base, usm_ended *ended)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
     usm_error error;
@@ -110,7 +117,7 @@ static void finish(usm_event *base)
     if (event->status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && !inherits && !event->late &&
         !event->final) {
         if (!go_again(event, &error)) {
-            fail(event, &error);
+            fail(event, &error, ended);
         }
         return;
     }
@@ -121,16 +128,21 @@ static void finish(usm_event *base)
         usm_error_driver(&error, USM_DRIVER, "opencl", event->status, usm_opencl_name(event->status),
                          "the task ended with %s (%d) on %s", usm_opencl_name(event->status), event->status,
                          base->queue->device->info.name);
-        fail(event, &error);
+        fail(event, &error, ended);
     } else {
-        usm_event_finish(base, NULL);
+        usm_event_finish_among(base, NULL, ended);
     }
 }
 
-static void end(usm_opencl_event *event)
+static void finish_alone(usm_event *base)
 {
-    if (event->late || usm_event_arm(&event->event, finish)) {
-        finish(&event->event);
+    finish(base, NULL);
+}
+
+static void end(usm_opencl_event *event, usm_ended *ended)
+{
+    if (event->late || usm_event_arm(&event->event, finish_alone)) {
+        finish(&event->event, ended);
     }
 }
 
@@ -205,11 +217,13 @@ static look look_at(const usm_queue *queue, usm_opencl_event *complete, unsigned
 /* No lock. */
 static void end_all(usm_opencl_event *event)
 {
+    usm_ended ended = {NULL, NULL};
     while (event != NULL) {
         usm_opencl_event *next = event->next_seen;
-        end(event);
+        end(event, &ended);
         event = next;
     }
+    usm_events_forget(&ended);
 }
 
 /* Queue lock held. */
@@ -273,7 +287,7 @@ static void drain(void)
         usm_queue *queue = left_to ? usm_queue_retain(oldest->event.queue) : NULL;
         usm_opencl_learn(oldest);
         if (claim(oldest)) {
-            end(oldest);
+            end(oldest, NULL);
         }
         usm_event_release(&oldest->event); /* the callback's */
         if (queue != NULL) {
@@ -407,9 +421,37 @@ static bool end_quiet(usm_queue *queue, usm_opencl_event *complete, unsigned mos
     end_all(found.ended);
     if (complete != NULL && claim(complete)) { /* behind many that have not ended */
         complete->status = CL_COMPLETE;
-        end(complete);
+        end(complete, NULL);
     }
     return found.ended != NULL;
+}
+
+/*
+ * Other drivers put a thread to sleep that waits, and waking it takes longer than what is quick: first it
+ * looks for itself, and leaves the processor to the driver's threads in between. True once it has ended.
+ */
+static bool look_for_end(const usm_event *base, bool *complete)
+{
+    static _Atomic int shy;
+    int left = atomic_load_explicit(&shy, memory_order_relaxed);
+    if (left > 0) {
+        atomic_store_explicit(&shy, left - 1, memory_order_relaxed);
+        return false;
+    }
+    for (int64_t first = 0, last = 0;;) {
+        cl_int status = ask_status((usm_opencl_event *)base);
+        int64_t now = usm_clock_ns();
+        first = first != 0 ? first : now;
+        if (last != 0 && now - last > LONG_NS) {
+            atomic_store_explicit(&shy, SHY_WAITS, memory_order_relaxed);
+        }
+        if (status <= CL_COMPLETE || now - first > LOOK_NS) {
+            *complete = status == CL_COMPLETE;
+            return status <= CL_COMPLETE;
+        }
+        last = now;
+        sched_yield();
+    }
 }
 
 /*
@@ -422,6 +464,9 @@ static bool wait_in_driver(const usm_event *base, cl_event id, bool *complete)
     bool alone = context->memory == USM_OPENCL_INTEL_USM && base->queue->device->type == USM_CPU;
     if (alone && atomic_exchange_explicit(&context->platform->joined, true, memory_order_acquire)) {
         return false;
+    }
+    if (!alone && look_for_end(base, complete)) {
+        return true;
     }
     *complete = context->platform->api->clWaitForEvents(1, &id) == CL_SUCCESS;
     if (alone) {

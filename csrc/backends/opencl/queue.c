@@ -151,22 +151,27 @@ static void fail(usm_event *event, const usm_error *error)
     usm_event_finish(event, failure != NULL ? failure : usm_failure_no_memory());
 }
 
-/* All links have ended. */
+/* All links have ended. Queue lock at most; on success, the event may be gone. */
+static usm_status enqueue_alone(usm_opencl_event *event, usm_error *error)
+{
+    const usm_queue *queue = event->event.queue;
+    event->late = event->final = true;
+    usm_status status = usm_opencl_enqueue(event, &event->command, 0, NULL, error);
+    if (status == USM_OK) {
+        usm_opencl_platform_of(queue)->api->clFlush(usm_opencl_queue_of(queue)->id);
+        status = usm_opencl_watch(event, error);
+    }
+    return status;
+}
+
+/* All links have ended. No lock held. */
 static void enqueue_late(usm_event *base)
 {
-    usm_opencl_event *event = (usm_opencl_event *)base;
     usm_error error;
-    event->late = event->final = true;
     if (atomic_load_explicit(&base->cause, memory_order_acquire) != NULL) {
         usm_event_finish(base, NULL);
-    } else if (usm_opencl_enqueue(event, &event->command, 0, NULL, &error) != USM_OK) {
+    } else if (enqueue_alone((usm_opencl_event *)base, &error) != USM_OK) {
         fail(base, &error);
-    } else {
-        usm_opencl_platform_of(base->queue)->api->clFlush(usm_opencl_queue_of(base->queue)->id);
-        if (usm_opencl_watch(event, &error) !=
-            USM_OK) { /* from a successful watch on, the event may be gone */
-            fail(base, &error);
-        }
     }
 }
 
@@ -236,6 +241,36 @@ static bool keep_command(usm_opencl_event *event, const usm_command *command, bo
     return true;
 }
 
+/* On a thread of the queue's own. */
+static usm_status submit_to_host(usm_opencl_event *event, usm_error *error)
+{
+    usm_status status =
+        usm_worker_announce(&usm_opencl_queue_of(event->event.queue)->worker, "opencl", error);
+    if (status == USM_OK && usm_event_arm(&event->event, host_ready)) {
+        host_ready(&event->event);
+    }
+    return status;
+}
+
+/* Something that the driver cannot wait for. The queue's lock is held, so that no event may end in here. */
+static usm_status submit_late(usm_opencl_event *event, usm_error *error)
+{
+    if (!usm_event_arm(&event->event, enqueue_late)) {
+        return USM_OK;
+    }
+    /* All of it has ended meanwhile. */
+    if (atomic_load_explicit(&event->event.cause, memory_order_acquire) == NULL) {
+        return enqueue_alone(event, error);
+    }
+    event->command.kind = USM_COMMAND_HOST; /* it ends without having run, where no lock is held */
+    usm_status status =
+        usm_worker_announce(&usm_opencl_queue_of(event->event.queue)->worker, "opencl", error);
+    if (status == USM_OK) {
+        host_ready(&event->event);
+    }
+    return status;
+}
+
 /* Behind what the driver knows, or, where `known` is false, when everything has ended. */
 static usm_status enqueue(usm_opencl_event *event, const cl_event *waits, cl_uint n, bool known,
                           usm_error *error)
@@ -243,14 +278,9 @@ static usm_status enqueue(usm_opencl_event *event, const cl_event *waits, cl_uin
     usm_event *base = &event->event;
     usm_status status = USM_OK;
     if (event->command.kind == USM_COMMAND_HOST) {
-        status = usm_worker_announce(&usm_opencl_queue_of(base->queue)->worker, "opencl", error);
-        if (status == USM_OK && usm_event_arm(base, host_ready)) {
-            host_ready(base);
-        }
+        status = submit_to_host(event, error);
     } else if (!known) {
-        if (usm_event_arm(base, enqueue_late)) {
-            enqueue_late(base);
-        }
+        status = submit_late(event, error);
     } else {
         status = usm_opencl_enqueue(event, &event->command, n, waits, error);
         if (status == USM_OK) {
