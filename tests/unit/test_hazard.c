@@ -116,6 +116,51 @@ static void more_memory_than_fits_into_an_event(void)
     drop_queues();
 }
 
+static uint32_t places(const usm_event *event)
+{
+    return atomic_load(&((usm_event *)event)->places);
+}
+
+/* Where later tasks have taken all places of a task, its end has nothing to look for. */
+static void places_that_later_tasks_take(void)
+{
+    gate held = GATE_CLOSED;
+    usm_error error;
+    usm_event *first, *second;
+    make_queues();
+    usm_alloc *a = new_alloc(64), *b = new_alloc(64);
+    const usm_command command = {.kind = USM_COMMAND_HOST, .as.host = {task_gate, &held}};
+    const usm_access written_and_read[] = {{a, USM_WRITE}, {b, USM_READ}},
+                     both[] = {{a, USM_READ_WRITE}, {b, USM_WRITE}};
+    const usm_submission one = {.command = &command, .accesses = written_and_read, .n_accesses = 2};
+    const usm_submission two = {.command = &command, .accesses = both, .n_accesses = 2};
+    CHECK_OK(usm_queue_submit(ordered, &one, &first, &error));
+    CHECK_EQ(places(first), 2);
+    CHECK_OK(usm_queue_submit(ordered, &two, &second, &error));
+    CHECK_EQ(places(first), 0);
+    CHECK(usm_hazard_is_forgotten(first, NULL));
+    usm_event *reader = submit_access(other, task_gate, &held, a, USM_READ);
+    usm_event *again =
+        submit_access(other, task_gate, &held, a, USM_READ); /* of one queue in order: the last */
+    CHECK_EQ(places(second), 2);
+    CHECK_EQ(places(reader), 0);
+    CHECK_EQ(places(again), 1);
+    usm_event *writer = submit_access(unordered, task_gate, &held, a, USM_WRITE);
+    CHECK_EQ(places(second), 1);
+    CHECK_EQ(places(again), 0);
+    CHECK(!usm_hazard_is_forgotten(second, NULL));
+    gate_open(&held);
+    expect_end(writer, USM_EVENT_COMPLETE);
+    CHECK(!usm_alloc_is_busy(a));
+    usm_event *events[] = {first, second, reader, again};
+    for (int i = 0; i < 4; i++) {
+        usm_event_release(events[i]);
+    }
+    usm_alloc_release(a);
+    usm_alloc_release(b);
+    drop_queues();
+}
+
 /* A reader of memory that a failed task should have written does not run: pending, or submitted later. */
 static void reading_what_failed(void)
 {
@@ -579,6 +624,7 @@ int main(void)
     RUN_SETTLED(readers_meet_and_writers_do_not);
     RUN_SETTLED(an_allocation_named_repeatedly);
     RUN_SETTLED(more_memory_than_fits_into_an_event);
+    RUN_SETTLED(places_that_later_tasks_take);
     RUN_SETTLED(reading_what_failed);
     RUN_SETTLED(overwriting_what_failed);
     RUN_SETTLED(explicit_dependencies_on_failures);
