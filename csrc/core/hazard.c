@@ -132,7 +132,16 @@ static usm_event **earlier_reader(const usm_hazards *hazards, const usm_event *e
     return NULL;
 }
 
-void usm_hazard_settle(usm_replaced *replaced)
+/*
+ * Places of an earlier event that were given to a new one: mostly all of one event, whose count is then
+ * changed once.
+ */
+typedef struct replaced {
+    usm_event *event; /* NULL: none */
+    uint32_t places;
+} replaced;
+
+static void settle(replaced *replaced)
 {
     if (replaced->event != NULL) {
         atomic_fetch_sub_explicit(&replaced->event->places, replaced->places, memory_order_release);
@@ -140,19 +149,18 @@ void usm_hazard_settle(usm_replaced *replaced)
     }
 }
 
-/* Under the stripe of the allocation whose place it was, the event is alive: its end takes that stripe too.
- */
-static void replace(usm_replaced *replaced, usm_event *event)
+/* The event is alive under the stripe of the allocation whose place it was: its end takes that, too. */
+static void replace(replaced *replaced, usm_event *event)
 {
     if (replaced->event != event) {
-        usm_hazard_settle(replaced);
+        settle(replaced);
         replaced->event = event;
         replaced->places = 0;
     }
     replaced->places++;
 }
 
-void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_replaced *replaced)
+static void record(usm_alloc *alloc, usm_access_mode mode, usm_event *event, replaced *replaced)
 {
     usm_hazards *hazards = &alloc->hazards;
     if ((mode & USM_WRITE) != 0) {
@@ -174,6 +182,16 @@ void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, usm_event *event,
         }
     }
     count_pending(alloc);
+}
+
+void usm_hazard_record(usm_event *event)
+{
+    replaced replaced = {NULL, 0};
+    atomic_store_explicit(&event->places, (uint32_t)event->n_accesses, memory_order_relaxed);
+    for (size_t i = 0; i < event->n_accesses; i++) {
+        record(event->accesses[i].alloc, event->accesses[i].mode, event, &replaced);
+    }
+    settle(&replaced);
 }
 
 bool usm_hazard_is_forgotten(const usm_event *event, const usm_failure *failure)

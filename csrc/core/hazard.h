@@ -27,15 +27,6 @@ bool usm_wait_list_add(usm_wait_list *list, USM_KEEPS usm_event *event, bool dat
 /* Gives the counts back; no lock held (an event's last count may go here). */
 void usm_wait_list_clear(usm_wait_list *list);
 
-/*
- * Places of an earlier event that were given to a new one: mostly all of one event, whose count is then
- * changed once.
- */
-typedef struct usm_replaced {
-    usm_event *event; /* NULL: none */
-    uint32_t places;
-} usm_replaced;
-
 uint64_t usm_hazard_mask(const usm_access *accesses, size_t n);
 
 /*
@@ -52,12 +43,10 @@ usm_failure *usm_hazard_failure(usm_alloc *alloc);
 /* Makes room for one more reader, so that recording cannot fail. False: no memory. */
 bool usm_hazard_reserve(usm_alloc *alloc, usm_access_mode mode);
 /*
- * From now on later accesses wait for the event; a write replaces what was recorded before. An event is
- * recorded once for each allocation. `replaced` collects over the allocations of one task.
+ * From now on later accesses wait for the event, on all its allocations, each of which it names once; a write
+ * replaces what was recorded before. All their stripes held.
  */
-void usm_hazard_record(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_replaced *replaced);
-/* Before the stripes are let go. */
-void usm_hazard_settle(usm_replaced *replaced);
+void usm_hazard_record(usm_event *event);
 /*
  * Would usm_hazard_forget do nothing, for each of the event's accesses? True for most tasks of a queue that
  * is kept busy: later ones have taken their places. No lock.

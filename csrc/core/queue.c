@@ -320,14 +320,9 @@ static usm_status collect(usm_queue *queue, const usm_submission *submission, us
  */
 static void record(usm_queue *queue, const usm_submission *submission, usm_event *event, usm_wait_list *waits)
 {
-    usm_replaced replaced = {NULL, 0};
     hold_accesses(event, submission);
     link_waits(event, waits);
-    atomic_store_explicit(&event->places, (uint32_t)event->n_accesses, memory_order_relaxed);
-    for (size_t i = 0; i < event->n_accesses; i++) {
-        usm_hazard_record(event->accesses[i].alloc, event->accesses[i].mode, event, &replaced);
-    }
-    usm_hazard_settle(&replaced);
+    usm_hazard_record(event);
     append(queue, event);
     if (submission->command->kind == USM_COMMAND_BARRIER && !queue->in_order) {
         queue->barrier = event;

@@ -18,8 +18,7 @@ static _Atomic unsigned joiners; /* threads in usm_opencl_event_join: each looks
 #define SPIN_NS 20000
 /* How long a thread asks a driver whose wait puts it to sleep. */
 #define LOOK_NS 100000
-/* Where others want the processor, it is theirs for long: so many waits are then left to the driver at once.
- */
+/* Where others want the processor, they have it for long: so many waits are then the driver's at once. */
 #define LONG_NS 50000
 #define SHY_WAITS 100
 
@@ -432,10 +431,10 @@ static bool end_quiet(usm_queue *queue, usm_opencl_event *complete, unsigned mos
  */
 static bool look_for_end(const usm_event *base, bool *complete)
 {
-    static _Atomic int shy;
-    int left = atomic_load_explicit(&shy, memory_order_relaxed);
+    _Atomic int *shy = &usm_opencl_context_of(base->queue->context)->platform->shy;
+    int left = atomic_load_explicit(shy, memory_order_relaxed);
     if (left > 0) {
-        atomic_store_explicit(&shy, left - 1, memory_order_relaxed);
+        atomic_store_explicit(shy, left - 1, memory_order_relaxed);
         return false;
     }
     for (int64_t first = 0, last = 0;;) {
@@ -443,7 +442,7 @@ static bool look_for_end(const usm_event *base, bool *complete)
         int64_t now = usm_clock_ns();
         first = first != 0 ? first : now;
         if (last != 0 && now - last > LONG_NS) {
-            atomic_store_explicit(&shy, SHY_WAITS, memory_order_relaxed);
+            atomic_store_explicit(shy, SHY_WAITS, memory_order_relaxed);
         }
         if (status <= CL_COMPLETE || now - first > LOOK_NS) {
             *complete = status == CL_COMPLETE;

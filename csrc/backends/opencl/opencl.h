@@ -33,6 +33,7 @@ typedef struct usm_opencl_platform {
     unsigned version;    /* 100 * major + minor */
     bool unlisted;       /* the loader's functions work on it, but those that are given the platform itself */
     _Atomic bool joined; /* a thread waits in the driver, where that is for one alone: event.c */
+    _Atomic int shy;     /* waits that are left to the driver at once: event.c */
     char name[64];
     /* cl_intel_unified_shared_memory; NULL where the platform lacks it. */
     clDeviceMemAllocINTEL_fn device_alloc;
