@@ -5,6 +5,7 @@ import threading
 import pytest
 
 import usmpy
+from usmpy import _repr
 
 
 @pytest.fixture
@@ -64,6 +65,26 @@ def test_an_array_larger_than_memory(queue):
     x = usmpy.broadcast_to(usmpy.ones(1, dtype="int8", queue=queue), (1 << 40, 1 << 20))
     assert len(repr(x)) < 1000
     assert "1, 1, 1, ..., 1, 1, 1" in repr(x)
+
+
+@pytest.mark.parametrize(
+    "shape", [(10**9,), (10**6, 10**6), (100,) * 3, (50,) * 4, (20,) * 5, (9,) * 6, (7,) * 9]
+)
+def test_few_bytes_are_copied_whatever_the_shape(queue, monkeypatch, shape):
+    copied = []
+
+    def counted(array):
+        copied.append(array.nbytes)
+        return read(array)
+
+    read = _repr.read
+    monkeypatch.setattr(_repr, "read", counted)
+    x = usmpy.broadcast_to(usmpy.ones(1, dtype="complex128", queue=queue), shape)
+    assert len(repr(x)) < 8000
+    assert sum(copied) <= 8192
+    copied.clear()
+    assert len(x._repr_html_()) < 16000
+    assert sum(copied) <= 16384  # the picture and the values
 
 
 @pytest.mark.parametrize("ndim", [7, 20, 64])

@@ -16,7 +16,7 @@
 struct usm_builtin_kernel {
     struct usm_builtin_kernel *next;
     usm_kernel *kernel;
-    char key[]; /* "module function options" */
+    const char *module, *function, *options; /* behind this; options may be NULL */
 };
 
 void usm_builtin_value(usm_builtin *builtin, const void *value, size_t size)
@@ -156,25 +156,49 @@ static _Atomic(usm_builtin_kernel *) *bucket_of(usm_place *place, const char *fu
     return &place->builtins[hash % USM_BUILTIN_BUCKETS];
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static usm_builtin_kernel *find(usm_builtin_kernel *kernel, const usm_builtin *builtin)
+{
+    while (kernel != NULL &&
+           !(strcmp(kernel->function, builtin->function) == 0 &&
+             strcmp(kernel->module, builtin->module) == 0 && same_text(kernel->options, builtin->options))) {
+        kernel = kernel->next;
+    }
+    return kernel;
+}
+
+/* An entry with copies of its names; NULL when memory ran out. */
+static usm_builtin_kernel *make_entry(const usm_builtin *builtin)
+{
+    size_t module = strlen(builtin->module) + 1, function = strlen(builtin->function) + 1;
+    size_t options = builtin->options != NULL ? strlen(builtin->options) + 1 : 0;
+    usm_builtin_kernel *kernel = usm_malloc(sizeof *kernel + module + function + options);
+    if (kernel != NULL) {
+        char *at = (char *)(kernel + 1);
+        kernel->module = memcpy(at, builtin->module, module);
+        kernel->function = memcpy(at + module, builtin->function, function);
+        kernel->options = options > 0 ? memcpy(at + module + function, builtin->options, options) : NULL;
+    }
+    return kernel;
+}
+
 /* Borrowed: it lives as long as the place. Where two threads both build it, one of the two is never used. */
 static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel **out, usm_error *error)
 {
-    char key[192];
-    int length = snprintf(key, sizeof key, "%s %s %s", builtin->module, builtin->function,
-                          builtin->options != NULL ? builtin->options : "");
     _Atomic(usm_builtin_kernel *) *head = bucket_of(place, builtin->function);
-    usm_builtin_kernel *kernel = atomic_load_explicit(head, memory_order_acquire);
-    for (; kernel != NULL; kernel = kernel->next) {
-        if (strcmp(kernel->key, key) == 0) {
-            *out = kernel->kernel;
-            return USM_OK;
-        }
+    usm_builtin_kernel *kernel = find(atomic_load_explicit(head, memory_order_acquire), builtin);
+    if (USM_LIKELY(kernel != NULL)) {
+        *out = kernel->kernel;
+        return USM_OK;
     }
-    kernel = usm_malloc(sizeof *kernel + (size_t)length + 1);
+    kernel = make_entry(builtin);
     if (kernel == NULL) {
         return usm_error_memory(error, sizeof *kernel, "a kernel");
     }
-    memcpy(kernel->key, key, (size_t)length + 1);
     void *held = usm_detach(); /* tenths of a second */
     usm_status status = build(place, builtin, &kernel->kernel, error);
     usm_attach(held);

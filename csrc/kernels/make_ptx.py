@@ -27,7 +27,8 @@ OPTIONS = [
     "--disable-warnings",
 ]
 FOLDER = Path(__file__).resolve().parent / "ptx"
-MODULES = ("strided", "fill", "sequence", "take", "triangle")
+MODULES = ("strided", "fill", "sequence", "classify", "compare", "gather", "index", "logic", "mask", "reduce")
+MODULES += ("take", "triangle", "where")
 
 PRELUDE = """
 typedef unsigned char uchar;

@@ -3,6 +3,7 @@
  * they are negative, and one beyond either end is the nearest that there is: nothing outside src is ever
  * read. Memory is aligned to the elements.
  */
+#include "pair.h"
 #include "range.h"
 
 #define USM_TAKE_AXES 6
@@ -15,11 +16,6 @@ typedef struct usm_take {
     long shape[USM_TAKE_AXES], dst[USM_TAKE_AXES], src[USM_TAKE_AXES], index[USM_TAKE_AXES];
     long length, step; /* of the axis that is indexed: elements, and bytes from one to the next */
 } usm_take;
-
-/* 16 bytes that are aligned to 8, as complex128 is. */
-typedef struct usm_pair {
-    ulong first, second;
-} usm_pair;
 
 static long usm_nearest(long index, long length)
 {

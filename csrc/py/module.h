@@ -142,6 +142,9 @@ extern PyMethodDef usmpy_memory_functions[];
 
 /* Once a process: how the core finds the line that makes an allocation. */
 void usmpy_memory_start(void);
+extern PyMethodDef usmpy_compare_functions[];
+extern PyMethodDef usmpy_mask_functions[];
+extern PyMethodDef usmpy_where_functions[];
 
 #ifdef USM_TESTING
 extern PyMethodDef usmpy_testing_functions[];

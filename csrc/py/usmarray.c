@@ -1,6 +1,7 @@
 /* USMArray: its life, its constructor, its type. */
 #include "args.h"
 #include "array.h"
+#include "compare.h"
 #include "deferred.h"
 #include "errors.h"
 #include "native.h"
@@ -336,20 +337,29 @@ static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)array;
 }
 
-static PyObject *array_repr(PyObject *self)
+/* A text that a function of the Python part makes. */
+static PyObject *shown(PyObject *self, const char *module, const char *name)
 {
-    PyObject *function = usmpy_import("usmpy._repr", "array_repr");
+    PyObject *function = usmpy_import(module, name);
     PyObject *text = function == NULL ? NULL : PyObject_CallOneArg(function, self);
     Py_XDECREF(function);
     return text;
 }
 
+static PyObject *array_repr(PyObject *self)
+{
+    return shown(self, "usmpy._repr", "array_repr");
+}
+
 static PyObject *array_str(PyObject *self)
 {
-    PyObject *function = usmpy_import("usmpy._repr", "array_str");
-    PyObject *text = function == NULL ? NULL : PyObject_CallOneArg(function, self);
-    Py_XDECREF(function);
-    return text;
+    return shown(self, "usmpy._repr", "array_str");
+}
+
+static PyObject *array_html(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return shown(self, "usmpy._html", "array_html");
 }
 
 static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -490,6 +500,10 @@ static PyMethodDef array_methods[] = {
      "copied implicitly.\n\n"
      "dtype, copy: NumPy's, ignored.\n\n"
      "Raises TypeError, always."},
+    {"_repr_html_", array_html, METH_NOARGS,
+     "_repr_html_($self)\n--\n\n"
+     "What notebooks show: properties, corners of the values, and a small picture of 2-D data, for which a\n"
+     "few kilobytes are copied. Waits for pending work; errors are part of the text."},
     {"__reduce_ex__", array_reduce, METH_O,
      "__reduce_ex__($self, protocol, /)\n--\n\n"
      "Pickled by elements and place (filter_string). Waits for pending work.\n\n"
@@ -520,6 +534,8 @@ static PyType_Slot array_slots[] = {
     {Py_tp_dealloc, array_dealloc},
     {Py_tp_repr, array_repr},
     {Py_tp_str, array_str},
+    {Py_tp_richcompare, usmpy_array_richcompare},
+    {Py_tp_hash, PyObject_HashNotImplemented}, /* equality is by element */
     {Py_tp_methods, array_methods},
     {Py_tp_members, array_members},
     {Py_tp_getset, usmpy_array_getset},

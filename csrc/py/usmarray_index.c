@@ -5,6 +5,7 @@
 #include "dlpack.h"
 #include "errors.h"
 #include "placement.h"
+#include "selection.h"
 #include "wait.h"
 
 /* What is left of the array while a key is applied to it, axis by axis. */
@@ -53,8 +54,11 @@ static int integer_key(PyObject *key, PyObject **index)
 
 static int refuse_key(PyObject *key)
 {
-    PyErr_Format(PyExc_IndexError, "%R is not an index here; integers, slices, Ellipsis and None are allowed",
-                 key);
+    PyErr_Format(
+        PyExc_IndexError,
+        "%R is not an index here; integers, slices, Ellipsis, None, and USMArrays of integers or bool are "
+        "allowed",
+        key);
     return -1;
 }
 
@@ -178,6 +182,11 @@ static usmpy_array *subscript(usmpy_state *state, usmpy_array *array, PyObject *
     return usmpy_array_view(state, array, cut.data, cut.ndim, cut.shape, cut.strides);
 }
 
+usmpy_array *usmpy_array_basic_view(usmpy_state *state, usmpy_array *array, PyObject *key)
+{
+    return subscript(state, array, key);
+}
+
 /* a[i:j] of one dimension, without the general machinery. */
 static usmpy_array *slice_vector(usmpy_state *state, usmpy_array *base, PyObject *key)
 {
@@ -211,6 +220,10 @@ PyObject *usmpy_array_subscript(PyObject *self, PyObject *key)
     usmpy_state *state = ((usmpy_array *)self)->state;
     if (array->ndim == 1 && PySlice_Check(key) && !usm_dtype_is_packed((usm_dtype)array->dtype)) {
         return (PyObject *)slice_vector(state, array, key);
+    }
+    if (usmpy_key_has_arrays(state, key)) {
+        usmpy_deferred_poll();
+        return usmpy_select(state, array, key);
     }
     return (PyObject *)subscript(state, array, key);
 }
@@ -278,6 +291,29 @@ static usmpy_array *value_array(usmpy_state *state, usmpy_array *dst, PyObject *
     return NULL;
 }
 
+usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject *value, void *element)
+{
+    PyObject *scalar = NULL;
+    if (usmpy_is_array(state, value) || usmpy_host_scalar(state, value, &scalar) == 0) {
+        usmpy_array *src = value_array(state, dst, value);
+        /* Whoever owns a foreign value may change it as soon as the assignment returns: it is copied now. */
+        if (src != NULL && !usmpy_is_array(state, value)) {
+            usmpy_array *own =
+                usmpy_array_duplicate(state, src, dst->queue, USM_DEVICE, (usm_dtype)src->dtype, 'C');
+            if (own != NULL && usmpy_give_back(state, value, src) < 0) {
+                Py_CLEAR(own);
+            }
+            Py_SETREF(src, own);
+        }
+        return src;
+    }
+    if (scalar != NULL) {
+        (void)usmpy_scalar_to_element(state, scalar, (usm_dtype)dst->dtype, element);
+        Py_DECREF(scalar);
+    }
+    return NULL;
+}
+
 int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
 {
     usmpy_array *array = (usmpy_array *)self;
@@ -289,6 +325,9 @@ int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     usmpy_deferred_poll();
     if (usmpy_check_writable(array) < 0) {
         return -1;
+    }
+    if (usmpy_key_has_arrays(state, key)) {
+        return usmpy_assign(state, array, key, value);
     }
     usmpy_array *dst = subscript(state, array, key);
     if (dst == NULL) {

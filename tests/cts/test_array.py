@@ -174,9 +174,11 @@ def test_weak_references(queue):
     assert len(holder) == 0
 
 
-def test_arrays_are_hashed_by_identity(queue):
+def test_arrays_have_no_hash_since_they_are_equal_by_element(queue):
     x = usmpy.empty(3, queue=queue)
-    assert {x: 1}[x] == 1
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+    assert weakref.ref(x)() is x
 
 
 def test_iteration_and_length(queue):

@@ -20,7 +20,7 @@ def test_the_common_queue(device, queue, other):
     assert usmpy.get_execution_queue([x]) is queue
     assert usmpy.get_execution_queue((queue, x, y, queue)) is queue
     assert usmpy.get_execution_queue(iter([x, y])) is queue
-    assert usmpy.get_execution_queue({queue, x}) is queue
+    assert usmpy.get_execution_queue({queue}) is queue
     assert usmpy.get_execution_queue([x, z]) is None
     assert usmpy.get_execution_queue([queue, other]) is None
     assert usmpy.get_execution_queue([]) is None

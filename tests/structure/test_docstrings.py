@@ -18,7 +18,9 @@ def members(cls):
     """(qualified name, descriptor) of what the class itself defines with a text of its own."""
     for name, value in vars(cls).items():
         # What a slot of CPython wraps (__eq__, __len__, ...) has the interpreter's text.
-        if name in MACHINERY or type(value).__name__ in ("wrapper_descriptor", "int", "PyCapsule"):
+        if value is None or name in MACHINERY:
+            continue
+        if type(value).__name__ in ("wrapper_descriptor", "int", "PyCapsule"):
             continue
         if issubclass(cls, tuple) and name in ("__reduce__", "__replace__"):  # of every struct sequence
             continue

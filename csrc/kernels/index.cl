@@ -1,0 +1,34 @@
+/* Indices into axes: offsets of what they name, and the parts of row-major ones. */
+#include "range.h"
+
+/* Indices of one axis: `length` of it, bytes of one step. */
+typedef struct usm_indices {
+    long n, length, step, first, is_unsigned;
+} usm_indices;
+
+/*
+ * offsets[r] = or += the place of index[r], negative ones from the end. An index out of range counts as 0,
+ * and its number plus 1 is left in *bad: of several, one.
+ */
+kernel void usm_locate(global long *offsets, global const long *index, global long *bad, usm_indices x)
+{
+    USM_FOR_EACH (r, x.n) {
+        long i = index[r];
+        if (i < 0 && !x.is_unsigned) {
+            i += x.length;
+        }
+        if (i < 0 || i >= x.length) {
+            *bad = r + 1;
+            i = 0;
+        }
+        offsets[r] = (x.first ? 0 : offsets[r]) + i * x.step;
+    }
+}
+
+/* dst[r] = index[r] / divisor % modulus: one axis of a row-major index. */
+kernel void usm_unravel(global long *dst, global const long *index, usm_indices x)
+{
+    USM_FOR_EACH (r, x.n) {
+        dst[r] = index[r] / x.step % x.length;
+    }
+}

@@ -1,0 +1,200 @@
+/* The true elements of masks: offsets for indexing, nonzero and count_nonzero. */
+#include "mask.h"
+
+#include "args.h"
+#include "compare.h"
+#include "deferred.h"
+#include "errors.h"
+#include "gather.h"
+#include "operands.h"
+
+#include "../core/builtin.h"
+
+#include <string.h>
+
+#define MASK_AXES 8
+
+/* csrc/kernels/mask.cl has the same struct. */
+typedef struct mask_layout {
+    int64_t n, chunk, chunks;
+    int64_t ndim, shape[MASK_AXES], steps[MASK_AXES];
+} mask_layout;
+
+#define CHUNK 4096
+#define MOST_CHUNKS 16384
+
+/* Axes from the fastest to the slowest, merged where the steps allow it. False where they are too many. */
+static bool lay_out(const usmpy_array *mask, const int64_t *steps, mask_layout *out)
+{
+    int n = 0;
+    for (int i = mask->ndim - 1; i >= 0; i--) {
+        int64_t length = mask->dims[i];
+        if (length == 1) {
+            continue;
+        }
+        if (n > 0 && steps[i] == out->steps[n - 1] * out->shape[n - 1]) {
+            out->shape[n - 1] *= length;
+            continue;
+        }
+        if (n == MASK_AXES) {
+            return false;
+        }
+        out->shape[n] = length;
+        out->steps[n++] = steps[i];
+    }
+    out->ndim = n == 0 ? 1 : n;
+    for (; n < MASK_AXES; n++) {
+        out->shape[n] = 1;
+        out->steps[n] = 0;
+    }
+    return true;
+}
+
+static int submit(usmpy_state *state, const char *function, usmpy_array *const *arrays, int n, int64_t items,
+                  const mask_layout *layout)
+{
+    usm_builtin builtin = {.module = "mask", .function = function, .n = {items, 1, 1}};
+    usm_access accesses[3];
+    usm_error error;
+    for (int i = 0; i < n; i++) {
+        usm_builtin_pointer(&builtin, arrays[i]->data);
+        accesses[i] = (usm_access){arrays[i]->alloc, i == 0 ? USM_READ_WRITE : USM_READ};
+    }
+    usm_builtin_value(&builtin, layout, sizeof *layout);
+    builtin.cost = items == 1 ? (size_t)layout->chunks * 8 : (size_t)layout->n;
+    usm_status status =
+        usm_builtin_submit(usmpy_queue_of(arrays[0]->queue), &builtin, accesses, (size_t)n, NULL, &error);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
+}
+
+/* Where the results of each chunk begin, and, behind these, how many there are. `bytes` is compact. */
+static usmpy_array *count_chunks(usmpy_state *state, usmpy_array *bytes, mask_layout *layout)
+{
+    layout->n = bytes->size;
+    layout->chunk = (bytes->size + MOST_CHUNKS - 1) / MOST_CHUNKS;
+    layout->chunk = layout->chunk < CHUNK ? CHUNK : layout->chunk;
+    layout->chunks = (layout->n + layout->chunk - 1) / layout->chunk;
+    const int64_t size = layout->chunks + 1;
+    usmpy_array *counts = usmpy_array_empty(state, bytes->queue, USM_DEVICE, USM_INT64, 1, &size, 'C', false);
+    usmpy_array *const arrays[] = {counts, bytes};
+    if (counts != NULL && (submit(state, "usm_mask_count", arrays, 2, layout->chunks, layout) < 0 ||
+                           submit(state, "usm_mask_scan", arrays, 1, 1, layout) < 0)) {
+        Py_CLEAR(counts);
+    }
+    return counts;
+}
+
+/* The last element, after a wait for it. -1 with an exception. */
+static int64_t read_sum(usmpy_state *state, usmpy_array *counts, const mask_layout *layout)
+{
+    usmpy_array *last = usmpy_array_view(
+        state, counts, counts->data + layout->chunks * (int64_t)sizeof(int64_t), 0, NULL, NULL);
+    int64_t sum = last == NULL ? -1 : usmpy_read_int64(last);
+    Py_XDECREF(last);
+    return sum;
+}
+
+/* The truth values in row-major order: the array itself, or a copy. New reference. */
+static usmpy_array *compact_bytes(usmpy_state *state, usmpy_array *array)
+{
+    if (array->dtype == USM_BOOL && (array->flags & USM_C_CONTIGUOUS) != 0) {
+        return (usmpy_array *)Py_NewRef(array);
+    }
+    usmpy_array *bytes = usmpy_array_empty(state, array->queue, USM_DEVICE, USM_BOOL, array->ndim,
+                                           usmpy_shape(array), 'C', false);
+    if (bytes != NULL && usmpy_truth(state, bytes, array) < 0) {
+        Py_CLEAR(bytes);
+    }
+    return bytes;
+}
+
+static usmpy_array *no_offsets(usmpy_state *state, PyObject *queue)
+{
+    const int64_t none = 0;
+    return usmpy_array_empty(state, queue, USM_DEVICE, USM_INT64, 1, &none, 'C', false);
+}
+
+usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int64_t *steps)
+{
+    mask_layout layout;
+    if (mask->size == 0) {
+        return no_offsets(state, mask->queue);
+    }
+    if (!lay_out(mask, steps, &layout)) {
+        PyErr_Format(PyExc_ValueError, "the mask has more than %d axes that cannot be merged", MASK_AXES);
+        return NULL;
+    }
+    usmpy_array *bytes = compact_bytes(state, mask), *offsets = NULL;
+    usmpy_array *counts = bytes == NULL ? NULL : count_chunks(state, bytes, &layout);
+    int64_t sum = counts == NULL ? -1 : read_sum(state, counts, &layout);
+    if (sum >= 0) {
+        offsets = usmpy_array_empty(state, mask->queue, USM_DEVICE, USM_INT64, 1, &sum, 'C', false);
+    }
+    usmpy_array *const arrays[] = {offsets, bytes, counts};
+    if (offsets != NULL && sum > 0 &&
+        submit(state, "usm_mask_place", arrays, 3, layout.chunks, &layout) < 0) {
+        Py_CLEAR(offsets);
+    }
+    Py_XDECREF(counts);
+    Py_XDECREF(bytes);
+    return offsets;
+}
+
+static usmpy_array *check(usmpy_state *state, PyObject *x, const char *function)
+{
+    if (!usmpy_is_array(state, x)) {
+        PyErr_Format(PyExc_TypeError, "%s(): x is a %s; a USMArray is allowed (asarray makes one)", function,
+                     Py_TYPE(x)->tp_name);
+        return NULL;
+    }
+    return usmpy_check_computed((usmpy_array *)x, function) < 0 ? NULL : (usmpy_array *)x;
+}
+
+static PyObject *nonzero(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"nonzero", 1, 1, 1, 1, {USMPY_x}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *x;
+    int64_t steps[USM_MAX_NDIM];
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &x) < 0) {
+        return NULL;
+    }
+    usmpy_array *array = check(state, x, "nonzero");
+    if (array == NULL) {
+        return NULL;
+    }
+    if (array->ndim == 0) {
+        return PyErr_Format(PyExc_ValueError, "nonzero(): x has 0 dimensions; one at least is needed");
+    }
+    usmpy_deferred_poll();
+    usm_layout_compact(array->ndim, usmpy_shape(array), 'C', steps);
+    usmpy_array *flat = usmpy_mask_offsets(state, array, steps);
+    PyObject *result = flat == NULL ? NULL : PyTuple_New(array->ndim);
+    for (int i = 0; result != NULL && i < array->ndim; i++) {
+        usmpy_array *axis =
+            usmpy_unravel_axis(state, flat, steps[i], usmpy_shape(array)[i], (usm_kind)array->alloc->kind);
+        if (axis == NULL) {
+            Py_CLEAR(result);
+        } else {
+            PyTuple_SET_ITEM(result, i, (PyObject *)axis);
+        }
+    }
+    Py_XDECREF(flat);
+    return result;
+}
+
+PyMethodDef usmpy_mask_functions[] = {
+    USMPY_METHOD(
+        "nonzero", nonzero,
+        "nonzero(x, /)\n--\n\n"
+        "Indices of the elements that are not 0, in row-major order (array API standard 2024.12, nonzero).\n\n"
+        "x: a USMArray of one dimension or more. The result is a tuple of vectors of int64, one for each\n"
+        "axis. Waits on the host once, for their number.\n\n"
+        "Raises ValueError for 0 dimensions, TypeError for what is no USMArray and for types that are\n"
+        "only stored, MemoryError when memory runs out, and the error of work on the memory."),
+    {0},
+};

@@ -1,0 +1,13 @@
+/* Which elements of a mask are true: their number, and where they are. */
+#ifndef USMPY_MASK_H
+#define USMPY_MASK_H
+
+#include "array.h"
+
+/*
+ * Offsets of the true elements, in row-major order, as a vector of int64 on the mask's queue: the sum over
+ * the axes of index times steps[axis]. Waits on the host once, for their number. NULL with an exception.
+ */
+usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int64_t *steps);
+
+#endif

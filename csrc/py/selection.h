@@ -1,0 +1,24 @@
+/* Indexing with arrays: masks and integer arrays, alone or beside integers, slices, Ellipsis and None. */
+#ifndef USMPY_SELECTION_H
+#define USMPY_SELECTION_H
+
+#include "array.h"
+
+/* The key is, or has in it, an array that is no integer of 0 dimensions. */
+bool usmpy_key_has_arrays(usmpy_state *state, PyObject *key);
+
+/* x[key], in new memory. NULL with an exception. */
+PyObject *usmpy_select(usmpy_state *state, usmpy_array *array, PyObject *key);
+/* x[key] = value. 0; or -1 with an exception, and x as it was. */
+int usmpy_assign(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject *value);
+
+/* The view that basic indices give, with whole axes for those that are arrays (usmarray_index.c). */
+usmpy_array *usmpy_array_basic_view(usmpy_state *state, usmpy_array *array, PyObject *key);
+
+/*
+ * A right-hand side as what may be put into an array of this type: a USMArray of dst's queue (new reference),
+ * or NULL with *element filled from a number (1 element of dst's type). NULL and PyErr_Occurred() on errors.
+ */
+usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject *value, void *element);
+
+#endif

@@ -1,0 +1,277 @@
+/* where, all and any: choices and conclusions from truth values. */
+#include "where.h"
+#include "args.h"
+#include "compare.h"
+#include "deferred.h"
+#include "errors.h"
+#include "operands.h"
+
+#include "../core/builtin.h"
+
+#include <string.h>
+
+int usmpy_choose(usmpy_state *state, usmpy_array *dst, usmpy_array *condition, usmpy_array *a, usmpy_array *b)
+{
+    static const usmpy_elements_kernel kernels[] = {
+        {"where", "usm_where_1", "-D USM_ONLY=1"},   {"where", "usm_where_2", "-D USM_ONLY=2"},
+        {"where", "usm_where_4", "-D USM_ONLY=4"},   {"where", "usm_where_8", "-D USM_ONLY=8"},
+        {"where", "usm_where_16", "-D USM_ONLY=16"},
+    };
+    usmpy_array *sources[] = {condition, a, b};
+    int power = __builtin_ctz(usm_dtype_table[dst->dtype].itemsize);
+    return usmpy_elements_submit(state, &kernels[power], dst, sources, 3, 0, 0);
+}
+
+static PyObject *where(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"where", 3, 3, 3, 3, {USMPY_condition, USMPY_x1, USMPY_x2}};
+    static const char *const names[] = {"condition", "x1", "x2"};
+    usmpy_state *state = usmpy_state_of_module(module);
+    usmpy_operands operands;
+    PyObject *out[3];
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    if (usmpy_is_array(state, out[0]) && ((usmpy_array *)out[0])->dtype != USM_BOOL) {
+        return PyErr_Format(PyExc_TypeError,
+                            "where(): condition has dtype %s; bool is allowed (array API standard)",
+                            usm_dtype_table[((usmpy_array *)out[0])->dtype].name);
+    }
+    if (usmpy_operands_take(state, "where", names, out, 3, 1, &operands) < 0) {
+        return NULL;
+    }
+    usmpy_array *result = usmpy_operands_result(state, &operands, operands.dtype);
+    if (result != NULL &&
+        usmpy_choose(state, result, operands.arrays[0], operands.arrays[1], operands.arrays[2]) < 0) {
+        Py_CLEAR(result);
+    }
+    usmpy_operands_drop(&operands);
+    return (PyObject *)result;
+}
+
+/* csrc/kernels/reduce.cl has the same struct. */
+typedef struct reduction {
+    int64_t outer, reduced, inner, chunk, chunks, all;
+} reduction;
+
+/* What one work-item goes through without a pause, in bytes. */
+#define CHUNK ((int64_t)1 << 16)
+#define MOST_CHUNKS 1024
+
+static int submit_reduction(usmpy_state *state, usmpy_array *dst, usmpy_array *src,
+                            const reduction *reduction)
+{
+    usm_builtin builtin = {.module = "reduce", .function = "usm_reduce"};
+    const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
+    usm_error error;
+    usm_builtin_pointer(&builtin, dst->data);
+    usm_builtin_pointer(&builtin, src->data);
+    usm_builtin_value(&builtin, reduction, sizeof *reduction);
+    builtin.n[0] = reduction->inner;
+    builtin.n[1] = reduction->chunks;
+    builtin.n[2] = reduction->outer;
+    builtin.cost = (size_t)(reduction->outer * reduction->reduced * reduction->inner);
+    usm_status status = usm_builtin_submit(usmpy_queue_of(dst->queue), &builtin, accesses, 2, NULL, &error);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
+}
+
+/*
+ * One launch, or, where few results leave most of a device idle, one over chunks and one over what they gave.
+ */
+static int reduce(usmpy_state *state, usmpy_array *dst, usmpy_array *src, reduction whole)
+{
+    int64_t lanes = whole.outer * whole.inner;
+    whole.chunk = whole.reduced;
+    whole.chunks = 1;
+    if (lanes < MOST_CHUNKS / 4 && lanes * whole.reduced > 2 * CHUNK) {
+        int64_t most = MOST_CHUNKS / lanes, wanted = lanes * whole.reduced / CHUNK;
+        wanted = wanted < most ? wanted : most;
+        whole.chunk = (whole.reduced + wanted - 1) / wanted;
+        whole.chunks = (whole.reduced + whole.chunk - 1) / whole.chunk;
+    }
+    if (whole.chunks == 1) {
+        return submit_reduction(state, dst, src, &whole);
+    }
+    const int64_t size = lanes * whole.chunks;
+    usmpy_array *partial = usmpy_array_empty(state, src->queue, USM_DEVICE, USM_BOOL, 1, &size, 'C', false);
+    int status = partial == NULL ? -1 : submit_reduction(state, partial, src, &whole);
+    if (status == 0) {
+        const reduction rest = {whole.outer, whole.chunks, whole.inner, whole.chunks, 1, whole.all};
+        status = submit_reduction(state, dst, partial, &rest);
+    }
+    Py_XDECREF(partial);
+    return status;
+}
+
+/* The axes that remain, then those that go, each in their order; *kept of the first. */
+static void order_axes(const usmpy_array *array, uint64_t gone, int *order, int *kept)
+{
+    int n = 0;
+    for (int i = 0; i < array->ndim; i++) {
+        if ((gone >> i & 1) == 0) {
+            order[n++] = i;
+        }
+    }
+    *kept = n;
+    for (int i = 0; i < array->ndim; i++) {
+        if ((gone >> i & 1) != 0) {
+            order[n++] = i;
+        }
+    }
+}
+
+/*
+ * The truth values of an array as bytes in row-major order, (outer, reduced, inner): the array itself where
+ * it is that already. New reference.
+ */
+static usmpy_array *truths(usmpy_state *state, usmpy_array *array, uint64_t gone, reduction *out)
+{
+    int first = 0, last = array->ndim, order[USM_MAX_NDIM], kept;
+    while (first < array->ndim && (gone >> first & 1) == 0) {
+        first++;
+    }
+    while (last > first && (gone >> (last - 1) & 1) == 0) {
+        last--;
+    }
+    bool together = true, bytes = array->dtype == USM_BOOL;
+    *out = (reduction){.outer = 1, .reduced = 1, .inner = 1};
+    for (int i = 0; i < array->ndim; i++) {
+        together = together && (gone >> i & 1) == (i >= first && i < last);
+        int64_t *part = i < first ? &out->outer : i < last ? &out->reduced : &out->inner;
+        *part *= usmpy_shape(array)[i];
+    }
+    bool whole = last - first == array->ndim; /* any order of the elements will do */
+    if (bytes && together &&
+        ((array->flags & USM_C_CONTIGUOUS) != 0 || (whole && (array->flags & USM_F_CONTIGUOUS) != 0))) {
+        return (usmpy_array *)Py_NewRef(array);
+    }
+    int64_t shape[USM_MAX_NDIM], compact[USM_MAX_NDIM], strides[USM_MAX_NDIM];
+    order_axes(array, together ? 0 : gone, order, &kept);
+    for (int i = 0; i < array->ndim; i++) {
+        shape[i] = usmpy_shape(array)[order[i]];
+    }
+    if (!together) {
+        *out = (reduction){.outer = 1, .reduced = 1, .inner = 1};
+        for (int i = 0; i < array->ndim; i++) {
+            *(i < kept ? &out->outer : &out->reduced) *= shape[i];
+        }
+    }
+    char letter =
+        whole && (array->flags & USM_C_CONTIGUOUS) == 0 && (array->flags & USM_F_CONTIGUOUS) != 0 ? 'F' : 'C';
+    usmpy_array *made =
+        usmpy_array_empty(state, array->queue, USM_DEVICE, USM_BOOL, array->ndim, shape, letter, false);
+    if (made == NULL) {
+        return NULL;
+    }
+    usm_layout_compact(array->ndim, shape, letter, compact);
+    for (int i = 0; i < array->ndim; i++) { /* the same memory, seen along the array's axes */
+        strides[order[i]] = compact[i];
+    }
+    usmpy_array *view = usmpy_array_view(state, made, made->data, array->ndim, usmpy_shape(array), strides);
+    if (view == NULL || usmpy_truth(state, view, array) < 0) {
+        Py_CLEAR(made);
+    }
+    Py_XDECREF(view);
+    return made;
+}
+
+static PyObject *conclude(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                          const char *function, bool all)
+{
+    const usmpy_signature signature = {function, 3, 1, 1, 1, {USMPY_x, USMPY_axis, USMPY_keepdims}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[3];
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    if (!usmpy_is_array(state, out[0])) {
+        return PyErr_Format(PyExc_TypeError, "%s(): x is a %s; a USMArray is allowed (asarray makes one)",
+                            function, Py_TYPE(out[0])->tp_name);
+    }
+    usmpy_array *array = (usmpy_array *)out[0];
+    int axes[USM_MAX_NDIM], n = array->ndim, keepdims = usmpy_bool(out[2], 0, function, "keepdims"), ndim = 0;
+    uint64_t gone = array->ndim == 64 ? ~UINT64_C(0) : (UINT64_C(1) << array->ndim) - 1;
+    if (keepdims < 0 || usmpy_check_computed(array, function) < 0) {
+        return NULL;
+    }
+    if (usmpy_given(out[1])) {
+        n = usmpy_parse_axes(out[1], array->ndim, axes, "axis");
+        if (n < 0) {
+            return NULL;
+        }
+        gone = 0;
+        for (int i = 0; i < n; i++) {
+            gone |= UINT64_C(1) << axes[i];
+        }
+    }
+    usmpy_deferred_poll();
+    int64_t shape[USM_MAX_NDIM];
+    for (int i = 0; i < array->ndim; i++) {
+        bool goes = (gone >> i & 1) != 0;
+        if (!goes || keepdims) {
+            shape[ndim++] = goes ? 1 : usmpy_shape(array)[i];
+        }
+    }
+    usmpy_array *result = usmpy_array_empty(state, array->queue, (usm_kind)array->alloc->kind, USM_BOOL, ndim,
+                                            shape, 'C', false);
+    if (result == NULL || result->size == 0) {
+        return (PyObject *)result;
+    }
+    int status;
+    if (array->size == 0) {
+        const unsigned char one = all;
+        status = usmpy_array_fill(state, result, &one);
+    } else {
+        reduction whole;
+        usmpy_array *bytes = truths(state, array, gone, &whole);
+        whole.all = all;
+        status = bytes == NULL ? -1 : reduce(state, result, bytes, whole);
+        Py_XDECREF(bytes);
+    }
+    if (status < 0) {
+        Py_CLEAR(result);
+    }
+    return (PyObject *)result;
+}
+
+static PyObject *all(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return conclude(module, args, nargs, kwnames, "all", true);
+}
+
+static PyObject *any(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return conclude(module, args, nargs, kwnames, "any", false);
+}
+
+#define CONCLUDE_DOC(name, what, empty)                                                                        \
+#name                                                                                                      \
+        "(x, /, *, axis=None, keepdims=False)\n--\n\n"                                                         \
+        "Whether " what " along axes are true, as bool (array API standard 2024.12, " #name                    \
+        ").\n\n"                                                                                               \
+        "x: a USMArray; what is not 0 is true, NaN too. axis: an int, a tuple of ints, or None for all\n"      \
+        "axes. keepdims: they stay, with length 1. Of no elements the result is " empty                        \
+        ".\n\n"                                                                                                \
+        "Raises IndexError for an axis that x lacks, ValueError for a repeated one, TypeError for arguments\n" \
+        "of a wrong type and for types that are only stored."
+
+PyMethodDef usmpy_where_functions[] = {
+    USMPY_METHOD(
+        "where", where,
+        "where(condition, x1, x2, /)\n--\n\n"
+        "Elements of x1 where condition is true, else of x2 (array API standard 2024.12, where).\n\n"
+        "condition: a USMArray of bool. x1, x2: USMArrays, or one of them a Python number, which follows\n"
+        "the other's type. All are of one queue and broadcast. The result is on their queue, of the\n"
+        "common type, in the widest of their kinds of memory.\n\n"
+        "Raises TypeError for other conditions and for types that have no common one, ValueError for\n"
+        "shapes that do not broadcast, OverflowError for a number that the type does not hold,\n"
+        "ExecutionPlacementError for arrays of different queues."),
+    USMPY_METHOD("all", all, CONCLUDE_DOC(all, "all elements", "True")),
+    USMPY_METHOD("any", any, CONCLUDE_DOC(any, "any elements", "False")),
+    {0},
+};

@@ -1,0 +1,156 @@
+"""Indexing with arrays of integers against NumPy: alone, several, beside basic indices."""
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis.extra import numpy as hnp
+
+import usmpy
+
+s_ = np.s_
+ALL = slice(None)
+PAIR, BACK = np.array([0, 2]), np.array([-1, 0, 1])
+GRID = np.array([[0], [1]])
+KEYS = [
+    PAIR,
+    GRID,
+    np.array([], np.int64),
+    (PAIR,),
+    (PAIR, PAIR),
+    (PAIR, PAIR, PAIR),
+    (GRID, BACK),
+    (BACK, 1),
+    (1, BACK, -1),
+    (..., BACK),
+    (PAIR, ...),
+    (ALL, PAIR),
+    (ALL, PAIR, s_[1:3]),
+    (PAIR, ALL, PAIR),
+    (0, ALL, PAIR),
+    (ALL, GRID, BACK),
+    (None, ALL, PAIR),
+    (PAIR, None, PAIR),
+    (s_[::-1], PAIR, s_[::2]),
+]
+
+
+@pytest.fixture
+def put(queue):
+    return lambda values: usmpy.asarray(np.asarray(values), queue=queue, copy=True)
+
+
+def ours(put, key):
+    items = key if isinstance(key, tuple) else (key,)
+    items = tuple(put(item) if isinstance(item, np.ndarray) else item for item in items)
+    return items if isinstance(key, tuple) else items[0]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_getitem_and_setitem(put, key):
+    values = np.arange(3 * 4 * 5).reshape(3, 4, 5)
+    expected = values[key]
+    x, copy = put(values), values.copy()
+    result = x[ours(put, key)]
+    assert result.shape == expected.shape
+    np.testing.assert_array_equal(result.asnumpy(), expected)
+    x[ours(put, key)], copy[key] = -1, -1
+    np.testing.assert_array_equal(x.asnumpy(), copy)
+    new = np.arange(expected.size).reshape(expected.shape) + 1000
+    if len(np.unique(expected)) == expected.size:  # else the last of several writes is not said
+        x[ours(put, key)], copy[key] = put(new), new
+        np.testing.assert_array_equal(x.asnumpy(), copy)
+    np.testing.assert_array_equal(x[..., ::-1][ours(put, key)].asnumpy(), copy[..., ::-1][key])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "int64", "complex128"])
+@pytest.mark.parametrize("index", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_types_of_elements_and_indices(put, dtype, index):
+    values = np.arange(10).astype(dtype)
+    at = np.array([3, 9, 0, 3], index)
+    np.testing.assert_array_equal(put(values)[put(at)].asnumpy(), values[at])
+    x = put(values)
+    x[put(at[:3])] = put(values[:3])
+    values[at[:3]] = values[:3].copy()
+    np.testing.assert_array_equal(x.asnumpy(), values)
+
+
+def test_arrays_of_0_dimensions_are_integers(put):
+    values = np.arange(12).reshape(3, 4)
+    x = put(values)
+    assert x[put(1), put(-1)].item() == 7
+    np.testing.assert_array_equal(x[put(2)].asnumpy(), values[2])
+    np.testing.assert_array_equal(x[put([0, 2]), put(1)].asnumpy(), values[[0, 2], 1])
+
+
+def test_large_indices(put):
+    values = np.arange(100_000, dtype=np.float32)
+    at = np.random.default_rng(1).integers(-100_000, 100_000, 150_000)
+    np.testing.assert_array_equal(put(values)[put(at)].asnumpy(), values[at])
+    wide = values.reshape(1000, 100)
+    np.testing.assert_array_equal(put(wide)[put(at[:500] % 1000)].asnumpy(), wide[at[:500] % 1000])
+
+
+def test_the_source_overlaps_the_destination(put):
+    values = np.arange(10)
+    x = put(values)
+    x[put([0, 1, 2, 3])] = x[3::-1]
+    np.testing.assert_array_equal(x.asnumpy(), [3, 2, 1, 0, *range(4, 10)])
+    order = put([1, 2, 0])
+    order[order] = order
+    np.testing.assert_array_equal(order.asnumpy(), [0, 1, 2])
+
+
+BAD = [
+    (IndexError, "index 3 .*out of range for an axis of length 3", [3]),
+    (IndexError, "index -4", [0, -4]),
+    (IndexError, "index 18446744073709551615", np.array([2**64 - 1], np.uint64)),
+    (IndexError, "index 9223372036854775807", [2**63 - 1]),
+    (IndexError, "dtype float64; integers and bool", [0.0]),
+]
+
+
+@pytest.mark.parametrize(("error", "match", "index"), BAD)
+def test_out_of_range_leaves_the_array_as_it_was(put, error, match, index):
+    values = np.arange(12.0).reshape(3, 4)
+    x, index = put(values), put(index)
+    for key in (index, (index, 0), (slice(None), ..., index[:0]), (0, index)):
+        if key is index or (isinstance(key, tuple) and key[0] is index):
+            with pytest.raises(error, match=match):
+                x[key]
+            with pytest.raises(error, match=match):
+                x[key] = 1.0
+    np.testing.assert_array_equal(x.asnumpy(), values)
+
+
+def test_bad_input(put, queue):
+    x = put(np.arange(12.0).reshape(3, 4))
+    one = put([0])
+    with pytest.raises(IndexError, match="too many indices: 3"):
+        x[one, one, one]
+    with pytest.raises(IndexError, match=r"shapes \(2,\) and \(3,\) do not broadcast"):
+        x[put([0, 1]), put([0, 1, 2])]
+    with pytest.raises(ValueError, match="does not broadcast"):
+        x[one] = put(np.ones((2, 4)))
+    with pytest.raises(IndexError, match="one Ellipsis"):
+        x[..., one, ...]
+    with pytest.raises(usmpy.ExecutionPlacementError, match=r"index = index\.to_device\(x\.queue\)"):
+        x[one.to_device(usmpy.Queue(queue.device))]
+    with pytest.raises(IndexError, match="out of range"):
+        put(np.zeros((0, 3)))[one]
+    assert put(np.zeros((3, 0)))[one].shape == (1, 0)
+
+
+@hypothesis.given(data=st.data())
+@hypothesis.settings(deadline=None, max_examples=60)
+def test_random_indices_on_the_host(data):
+    shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=4, max_side=4))
+    values = np.arange(np.prod(shape)).reshape(shape)
+    n = data.draw(st.integers(1, len(shape)))
+    common = data.draw(hnp.array_shapes(min_dims=1, max_dims=2, max_side=3))
+    key = tuple(
+        data.draw(hnp.arrays("int64", common, elements=st.integers(-length, length - 1)))
+        for length in shape[:n]
+    )
+    x = usmpy.asarray(values, copy=True)
+    np.testing.assert_array_equal(x[tuple(usmpy.asarray(index) for index in key)].asnumpy(), values[key])

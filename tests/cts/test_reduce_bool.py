@@ -1,0 +1,83 @@
+"""all and any against NumPy, along every choice of axes."""
+
+import itertools
+
+import numpy as np
+import pytest
+from dtypes import DTYPES
+
+import usmpy
+
+PAIRS = [(usmpy.all, np.all), (usmpy.any, np.any)]
+
+
+@pytest.fixture
+def put(queue):
+    return lambda values: usmpy.asarray(np.asarray(values), queue=queue, copy=True)
+
+
+def choices(ndim):
+    yield None
+    for n in range(ndim + 1):
+        yield from itertools.combinations(range(ndim), n)
+    yield from range(-ndim, ndim)
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (3, 4), (2, 3, 4), (0, 3), (2, 1, 0, 3)])
+def test_every_choice_of_axes(put, shape):
+    rng = np.random.default_rng(5)
+    for density in (0.2, 0.8):
+        values = rng.random(shape) < density
+        x = put(values)
+        for (ours, theirs), axis in itertools.product(PAIRS, choices(len(shape))):
+            expected = theirs(values, axis=axis)
+            result = ours(x, axis=axis)
+            assert result.dtype == usmpy.bool
+            np.testing.assert_array_equal(result.asnumpy(), expected)
+            assert ours(x, axis=axis, keepdims=True).shape == theirs(values, axis=axis, keepdims=True).shape
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "bfloat16"])
+def test_what_is_not_0_is_true(put, dtype):
+    values = np.array([[0, 1], [0, 0], [1, 1]], "float32" if dtype == "bfloat16" else dtype)
+    x = put(values).astype(dtype)
+    for ours, theirs in PAIRS:
+        np.testing.assert_array_equal(ours(x, axis=1).asnumpy(), theirs(values, axis=1))
+        np.testing.assert_array_equal(ours(x.T, axis=1).asnumpy(), theirs(values.T, axis=1))
+        assert ours(x).item() == theirs(values)
+    if "float" in dtype or "complex" in dtype:
+        odd = put(np.array([-0.0, np.nan], "float32")).astype("float32" if dtype == "bfloat16" else dtype)
+        assert usmpy.any(odd[:1]).item() is False
+        assert usmpy.all(odd[1:]).item() is True
+
+
+@pytest.mark.parametrize("size", [255, 256, 257, 200_001, 2_000_003])
+def test_one_element_decides_wherever_it_is(put, size):
+    for at in (0, size // 2, size - 1):
+        zeros = np.zeros(size, bool)
+        zeros[at] = True
+        assert usmpy.any(put(zeros)).item() is True
+        assert usmpy.all(put(~zeros)).item() is False
+    assert usmpy.any(put(np.zeros(size, bool))).item() is False
+    assert usmpy.all(put(np.ones(size, bool))).item() is True
+
+
+def test_long_axes_beside_short_ones(put):
+    values = np.zeros((3, 200_000, 2), bool)
+    values[1, 199_999, 1] = True
+    np.testing.assert_array_equal(usmpy.any(put(values), axis=1).asnumpy(), values.any(axis=1))
+    np.testing.assert_array_equal(usmpy.all(put(~values), axis=(0, 1)).asnumpy(), (~values).all(axis=(0, 1)))
+
+
+def test_bad_input(put):
+    x = put([[True]])
+    with pytest.raises(IndexError, match="axis is 2"):
+        usmpy.all(x, axis=2)
+    with pytest.raises(ValueError, match="axis 0 is repeated"):
+        usmpy.any(x, axis=(0, -2))
+    with pytest.raises(TypeError, match="keepdims"):
+        usmpy.any(x, keepdims=1)
+    with pytest.raises(TypeError, match="x is a bool"):
+        usmpy.all(True)
+    with pytest.raises(TypeError, match="only stored"):
+        usmpy.all(usmpy._core._reinterpret(put(np.uint8([1])), usmpy.float8_e5m2))
