@@ -147,7 +147,7 @@ EXCHANGE = {
 
 CREATION = {
     "empty": lambda: usmpy.empty((3, 4)),
-    "large": lambda: usmpy.empty(5_000_011, dtype="uint8"),
+    "large": lambda: usmpy.empty(40_000_011, dtype="uint8"),
     "shared": lambda: usmpy.empty(100, usm_type="shared"),
     "zeros": lambda: check(usmpy.zeros((2, 2)), [[0, 0], [0, 0]]),
     "ones": lambda: check(usmpy.ones(3, dtype="int8"), [1, 1, 1]),
