@@ -79,6 +79,17 @@ static int check_index(usmpy_state *state, usmpy_array *array, usmpy_array *inde
     return 0;
 }
 
+/* Lengths are those of the axes, or 0: then nothing is true (array API standard, boolean array indexing). */
+static bool mask_fits(usmpy_array *mask, const int64_t *lengths)
+{
+    for (int i = 0; i < mask->ndim; i++) {
+        if (usmpy_shape(mask)[i] != lengths[i] && usmpy_shape(mask)[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /*
  * The key with whole slices for its arrays, as a new tuple, and the arrays with their axes of the view.
  * Lengths of masks are checked against the array's.
@@ -119,8 +130,7 @@ static PyObject *take_apart(usmpy_state *state, usmpy_array *array, PyObject *co
         if (check_index(state, array, index) < 0) {
             goto failed;
         }
-        if (index->dtype == USM_BOOL &&
-            memcmp(usmpy_shape(index), usmpy_shape(array) + axis, (size_t)axes * sizeof(int64_t)) != 0) {
+        if (index->dtype == USM_BOOL && !mask_fits(index, usmpy_shape(array) + axis)) {
             char mask[200], own[200];
             PyErr_Format(
                 PyExc_IndexError,
@@ -433,6 +443,9 @@ static int assign_number(usmpy_state *state, const selection *s, usmpy_array *nu
         bool inside = i >= s->axes[0] && i < s->axes[0] + mask->ndim;
         shape[i] = usmpy_shape(view)[i];
         strides[i] = inside ? usmpy_strides(mask)[i - s->axes[0]] : 0;
+    }
+    if (mask->size == 0) {
+        return 0;
     }
     if (mask->alloc == view->alloc) { /* it may be what is written */
         own = usmpy_array_duplicate(state, mask, mask->queue, USM_DEVICE, USM_BOOL, 'C');

@@ -100,6 +100,17 @@ def test_the_source_overlaps_the_destination(put):
     np.testing.assert_array_equal(x.asnumpy(), [0, 1, 2, 3, 4, 9, 9, 9, 9, 9])
 
 
+def test_a_mask_of_length_0_selects_nothing(put):
+    values = np.arange(12.0).reshape(3, 4)
+    x = put(values)
+    for shape in ((0,), (0, 0), (3, 0), (0, 4)):
+        mask = put(np.zeros(shape, bool))
+        assert x[mask].shape == (0, *values.shape[len(shape) :])
+        x[mask] = 1.0
+        x[mask] = put(np.zeros((0, *values.shape[len(shape) :])))
+    np.testing.assert_array_equal(x.asnumpy(), values)
+
+
 def test_values_of_other_types(put):
     x = put(np.zeros(4))
     x[put([True, False, True, False])] = put(np.array([1.0, 2.0]))
