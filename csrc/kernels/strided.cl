@@ -23,8 +23,8 @@ USM_STRIDED_MOVE(4, uint)
 USM_STRIDED_MOVE(8, ulong)
 USM_STRIDED_MOVE(16, usm_pair)
 
-/* Lines of the caches of a processor, which are written past them: no other language's compiler gets here. */
-#if defined(USM_SERIAL) && defined(__OPENCL_VERSION__)
+/* Lines of the caches of a processor, which are written past them: for OpenCL's drivers, which have vectors. */
+#ifdef USM_LINES
 static ulong8 usm_load_64(global const char *from)
 {
     return *(global const ulong8 *)from;

@@ -121,17 +121,19 @@ CALLABLES = {
     if callable(getattr(usmpy, name)) and not isinstance(getattr(usmpy, name), type)
 }
 TAKES_NOTHING = ("select_default_device", "diagnose")
+TAKES_ANY_NUMBER = ("broadcast_shapes",)  # of ints, too
 
 
 @pytest.mark.parametrize("name", CALLABLES)
 def test_unknown_keywords_and_missing_arguments(name):
     function = CALLABLES[name]
-    with pytest.raises(TypeError, match="nonsense"):
+    # The second is CPython's sentence for functions whose parameters all are positional.
+    with pytest.raises(TypeError, match=rf"nonsense|{name}\(\) takes no keyword arguments"):
         function(*([0] * required(function)), nonsense=1)
     if required(function):
-        with pytest.raises(TypeError, match=r"missing|required|at least"):
+        with pytest.raises(TypeError, match=r"missing|required|at least|takes exactly one argument \(0 given\)"):
             function()
-    if name not in TAKES_NOTHING:
+    if name not in TAKES_NOTHING + TAKES_ANY_NUMBER:
         with pytest.raises(TypeError):
             function(*range(40))
 

@@ -278,7 +278,7 @@ def test_the_allocator_says_once_what_went_wrong(what):
 
 @pytest.mark.parametrize("entry", ["heap", "memory_allocate"])
 def test_the_allocator_reports_that_memory_ran_out(entry):
-    prototype = producers.Tensor((1_000_003,), memory=0, data=0)
+    prototype = producers.Tensor((10_000_003,), memory=0, data=0)  # more than a pool keeps
     failures = 0
     for n in range(1, 20):
         usmpy._core._fault(entry, n)

@@ -30,11 +30,17 @@ CALLS = {
         for name in ("logical_and", "logical_or", "logical_xor")
     },
     "USMArray.__setitem__": ("x.__setitem__(..., value)", {"x": "x", "value": "x"}),
-    **{
-        f"USMArray.__{name}__": (f"x.__{name}__(value)", {"x": "x", "value": "x"})
-        for name in ("eq", "ne", "lt", "le", "gt", "ge")
-    },
 }
+# Operators call themselves what the standard calls their functions.
+OPERATORS = {
+    "USMArray.__eq__": "equal",
+    "USMArray.__ne__": "not_equal",
+    "USMArray.__lt__": "less",
+    "USMArray.__le__": "less_equal",
+    "USMArray.__gt__": "greater",
+    "USMArray.__ge__": "greater_equal",
+}
+CALLS |= {name: (f"x1.{name[9:]}(x2)", {"x1": "x", "x2": "x"}) for name in OPERATORS}
 # What takes arrays and brings none of them together.
 NAMES_A_PLACE = {"asarray", "copyto", "explain_copy", "from_dlpack"}  # copies may move between places
 LOOKS_ONLY = {"get_execution_queue", "memory_connection", "result_type", "can_cast", "finfo", "iinfo"}
@@ -101,7 +107,7 @@ def test_the_printed_line_mends_it(device, name):
         with pytest.raises(usmpy.ExecutionPlacementError) as caught:
             eval(call, names)
         lines = str(caught.value).splitlines()
-        assert name.rpartition(".")[2] in lines[0]
+        assert OPERATORS.get(name, name.rpartition(".")[2]) in lines[0].partition(":")[0]
         assert len(lines) == len(made) + 2  # a line for each argument
         assert all(re.search(r"queue 0x[0-9a-f]+, context 0x[0-9a-f]+", line) for line in lines[1:-1])
         exec(lines[-1].partition(": ")[2], names)

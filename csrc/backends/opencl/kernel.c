@@ -111,7 +111,9 @@ usm_status usm_opencl_kernel_get(const usm_queue *queue, const usm_opencl_kernel
 static const char *basic_options(const usm_queue *queue)
 {
     bool serial = queue->device->type == USM_CPU, fp64 = queue->device->info.has_fp64;
-    return serial ? fp64 ? "-D USM_SERIAL -D USM_HAS_FP64" : "-D USM_SERIAL" : fp64 ? "-D USM_HAS_FP64" : "";
+    return serial ? fp64 ? "-D USM_SERIAL -D USM_LINES -D USM_HAS_FP64" : "-D USM_SERIAL -D USM_LINES"
+           : fp64 ? "-D USM_HAS_FP64"
+                  : "";
 }
 
 static usm_kernel_device kernel_device(const usm_queue *queue)
