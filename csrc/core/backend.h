@@ -84,8 +84,9 @@ typedef struct usm_backend {
                                    usm_error *error);
 
     /*
-     * The driver's object behind a usm_device, usm_context or usm_queue, alive as long as that; never NULL.
-     * Any thread, any lock. NULL: there are none that another library could use (host).
+     * The driver's object behind a usm_device, usm_context or usm_queue, alive as long as that; NULL for a
+     * queue that others cannot append to. Any thread, any lock. NULL: there are none that another library
+     * could use (host).
      */
     void *(*native_handle)(usm_native what, const void *object);
     /*

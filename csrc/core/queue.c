@@ -68,8 +68,11 @@ void *usm_queue_handle(usm_queue *queue)
     if (queue->backend->native_handle == NULL) {
         return NULL;
     }
-    atomic_store_explicit(&queue->shared, true, memory_order_release);
-    return queue->backend->native_handle(USM_NATIVE_QUEUE, queue);
+    void *handle = queue->backend->native_handle(USM_NATIVE_QUEUE, queue);
+    if (handle != NULL) {
+        atomic_store_explicit(&queue->shared, true, memory_order_release);
+    }
+    return handle;
 }
 
 usm_queue *usm_queue_retain(usm_queue *queue)

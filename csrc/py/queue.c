@@ -220,8 +220,8 @@ static PyGetSetDef queue_getset[] = {
     {"priority", get_priority, NULL, "Priority of its work: 'low', 'normal' or 'high'.", NULL},
     {"native_handle", usmpy_queue_native_handle, NULL,
      "The driver's queue or stream as an int, for other libraries to enqueue in: a cl_command_queue; None\n"
-     "on the host, whose queues are threads. It is valid as long as this queue; who keeps it longer must\n"
-     "take a count of it (PyOpenCL's from_int_ptr does).",
+     "on the host, whose queues are threads, and for queues over Level Zero's plain lists. It is valid as\n"
+     "long as this queue; who keeps it longer must take a count of it (PyOpenCL's from_int_ptr does).",
      NULL},
     {0},
 };

@@ -44,6 +44,8 @@ ze_result_t ZE_APICALL zeCommandListCreateImmediate(ze_context_handle_t context,
                                                     ze_command_list_handle_t *out)
 {
     SIM_ENTER(zeCommandListCreateImmediate);
+    if (!sim_settings()->immediate)
+        return sim_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "no immediate lists: ZESIM_IMMEDIATE=0");
     ze_result_t result = sim_check_queue(context, device, desc);
     if (result != ZE_RESULT_SUCCESS)
         return result;

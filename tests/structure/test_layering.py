@@ -299,6 +299,7 @@ STATE = {
         "intel": "functions of a driver that the loader does not list, found once",
     },
     "backends/level_zero/event.c": {"forked": "this is a child of the process that started the driver"},
+    "backends/level_zero/list.c": {"wish": "what the environment asks for, read at the start"},
     "backends/level_zero/watcher.c": {
         "started": "the thread was started, once",
         "thread": "what the thread that ends tasks has to look at",

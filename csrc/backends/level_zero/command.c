@@ -243,12 +243,14 @@ usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command 
         return error->status;
     }
     pthread_mutex_lock(&native->lock);
-    ze_command_list_handle_t list = usm_level_zero_list_get(queue, event->list, error);
+    ze_command_list_handle_t list = usm_level_zero_list_begin(queue, event->list, error);
     status = list == NULL ? error->status : order_shared(queue, event->list, list, error);
     if (status == USM_OK) {
         status = append(event, list, command, slot->id, n_waits, n_waits > 0 ? waits : NULL, error);
     }
-    if (status != USM_OK) {
+    if (status == USM_OK) {
+        status = usm_level_zero_list_end(queue, event->list, error);
+    } else if (!usm_level_zero_list_drop(queue, event->list)) {
         wait_for_rest(event, command, list, slot->id);
     }
     pthread_mutex_unlock(&native->lock);

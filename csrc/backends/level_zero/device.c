@@ -252,11 +252,14 @@ static usm_status best_first(usm_device ***devices, size_t n, usm_error *error)
 
 usm_status usm_level_zero_start(usm_device ***devices, size_t *n_devices, usm_error *error)
 {
-    usm_level_zero_driver **drivers;
-    size_t n_drivers;
+    usm_level_zero_driver **drivers = NULL;
+    size_t n_drivers = 0;
     *devices = NULL;
     *n_devices = 0;
-    usm_status status = usm_level_zero_drivers(&drivers, &n_drivers, error);
+    usm_status status = usm_level_zero_lists_start(error);
+    if (status == USM_OK) {
+        status = usm_level_zero_drivers(&drivers, &n_drivers, error);
+    }
     for (size_t i = 0; status == USM_OK && i < n_drivers; i++) {
         status = add_devices(drivers[i], devices, n_devices, error);
     }

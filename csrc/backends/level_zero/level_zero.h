@@ -91,10 +91,16 @@ typedef struct usm_level_zero_context {
     _Atomic long users; /* blocks of memory, queues and programs in it, those that are just made too */
 } usm_level_zero_context;
 
-/* A list of commands that run at once, on one group of engines. */
+typedef struct usm_level_zero_recording usm_level_zero_recording; /* list.c: a list that is run as a whole */
+
+/* Where commands for one group of engines go: an immediate list, or a queue that runs recordings. */
 typedef struct usm_level_zero_list {
-    ze_command_list_handle_t id; /* NULL: not made yet */
-    bool in_order;               /* the driver keeps the order */
+    ze_command_list_handle_t id;            /* immediate; NULL: there is none, or not yet */
+    bool in_order;                          /* the driver keeps the order */
+    ze_command_queue_handle_t runner;       /* instead of `id` */
+    uint32_t ordinal;                       /* of the runner's engines */
+    usm_level_zero_recording *first, *last; /* its recordings: idle ones, then the oldest that runs */
+    usm_level_zero_recording *open;         /* between begin and end */
 } usm_level_zero_list;
 
 enum { USM_LEVEL_ZERO_COMPUTE, USM_LEVEL_ZERO_COPY, USM_LEVEL_ZERO_LISTS };
@@ -159,10 +165,21 @@ usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, 
 void usm_level_zero_slot_put(usm_context *context, usm_level_zero_slot *slot, bool lost);
 void usm_level_zero_slots_free(usm_level_zero_context *context);
 
-/* queue.c: gives the queue's own lists back to the driver. */
+/* list.c: reads the environment. */
+usm_status usm_level_zero_lists_start(usm_error *error);
+/* list.c: makes what is not there yet. The queue's native lock held, or the queue is just made. */
+usm_status usm_level_zero_list_make(usm_queue *queue, int list, usm_error *error);
+/*
+ * list.c: what to append one task's commands to; NULL: the error is filled. Then either of those below, under
+ * the same hold of the queue's native lock.
+ */
+ze_command_list_handle_t usm_level_zero_list_begin(usm_queue *queue, int list, usm_error *error);
+/* list.c: the commands run. On failure none does, and drop is done. */
+usm_status usm_level_zero_list_end(usm_queue *queue, int list, usm_error *error);
+/* list.c: something was refused, or begin was. True where no command runs; false: what was appended may. */
+bool usm_level_zero_list_drop(usm_queue *queue, int list);
+/* list.c: gives the queue's own lists back to the driver. All its tasks have ended. */
 void usm_level_zero_lists_free(usm_queue *queue);
-/* queue.c: the list, made on first use. The queue's native lock held. NULL: the error is filled. */
-ze_command_list_handle_t usm_level_zero_list_get(usm_queue *queue, int list, usm_error *error);
 
 /* command.c: which list the command is for. */
 int usm_level_zero_list_for(const usm_queue *queue, const usm_command *command);

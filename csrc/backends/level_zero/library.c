@@ -189,17 +189,11 @@ usm_status usm_level_zero_drivers(usm_level_zero_driver ***drivers, size_t *n, u
                   : usm_error_memory(error, sizeof(usm_level_zero_driver), "a Level Zero driver");
 }
 
-static const char *const environment[] = {"USMPY_LEVEL_ZERO_LOADER",
-                                          "ZE_AFFINITY_MASK",
-                                          "ZE_FLAT_DEVICE_HIERARCHY",
-                                          "ZE_ENABLE_ALT_DRIVERS",
-                                          "ZE_ENABLE_PCI_ID_DEVICE_ORDER",
-                                          "ZE_SHARED_FORCE_DEVICE_ALLOC",
-                                          "ZE_ENABLE_VALIDATION_LAYER",
-                                          "ZE_ENABLE_PARAMETER_VALIDATION",
-                                          "ZE_ENABLE_HANDLE_LIFETIME",
-                                          "ZE_ENABLE_TRACING_LAYER",
-                                          NULL};
+static const char *const environment[] = {
+    "USMPY_LEVEL_ZERO_LOADER",      "USMPY_LEVEL_ZERO_COMMAND_LISTS", "ZE_AFFINITY_MASK",
+    "ZE_FLAT_DEVICE_HIERARCHY",     "ZE_ENABLE_ALT_DRIVERS",          "ZE_ENABLE_PCI_ID_DEVICE_ORDER",
+    "ZE_SHARED_FORCE_DEVICE_ALLOC", "ZE_ENABLE_VALIDATION_LAYER",     "ZE_ENABLE_PARAMETER_VALIDATION",
+    "ZE_ENABLE_HANDLE_LIFETIME",    "ZE_ENABLE_TRACING_LAYER",        NULL};
 
 const usm_backend usm_level_zero_backend = {
     .name = "level_zero",

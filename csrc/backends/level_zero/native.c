@@ -13,7 +13,7 @@ void *usm_level_zero_native_handle(usm_native what, const void *object)
             return usm_level_zero_device_of(object)->id;
         case USM_NATIVE_CONTEXT:
             return usm_level_zero_context_of(object)->id;
-        default:
+        default: /* NULL where there is no immediate list */
             return usm_level_zero_queue_of(object)->lists[USM_LEVEL_ZERO_COMPUTE].id;
     }
 }

@@ -1,7 +1,7 @@
 /*
- * Queues: lists of commands that run as they are appended. A task whose dependencies the driver knows is
- * appended in its submission, behind their events; one that waits for something else (the host, another
- * context, a task not yet appended) is appended when that has ended.
+ * Queues. A task whose dependencies the driver knows is appended to one of the queue's lists (list.c) in its
+ * submission, behind their events; one that waits for something else (the host, another context, a task not
+ * yet appended) is appended when that has ended.
  */
 #include "level_zero.h"
 
@@ -9,52 +9,6 @@
 #include "../../core/heap.h"
 
 #include <stdlib.h>
-
-static ze_result_t new_list(const usm_queue *queue, const usm_level_zero_group *group, bool in_order,
-                            ze_command_list_handle_t *out)
-{
-    const ze_command_queue_desc_t desc = {
-        .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
-        .ordinal = group->ordinal,
-        .flags = in_order ? USM_LEVEL_ZERO_IN_ORDER : 0,
-        .mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
-        .priority = queue->priority == USM_PRIORITY_HIGH  ? ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH
-                    : queue->priority == USM_PRIORITY_LOW ? ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW
-                                                          : ZE_COMMAND_QUEUE_PRIORITY_NORMAL,
-    };
-    return usm_level_zero.zeCommandListCreateImmediate(usm_level_zero_context_of(queue->context)->id,
-                                                       usm_level_zero_device_of(queue->device)->id, &desc,
-                                                       out);
-}
-
-/* Drivers since 1.7 keep the order themselves; the loader's validation may be older than they are. */
-static ze_result_t make_list(const usm_queue *queue, const usm_level_zero_group *group,
-                             usm_level_zero_list *list)
-{
-    const usm_level_zero_driver *driver = usm_level_zero_device_of(queue->device)->driver;
-    ze_result_t result = ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
-    if (queue->in_order && (uint32_t)driver->version >= ZE_MAKE_VERSION(1, 7)) {
-        result = new_list(queue, group, true, &list->id);
-        list->in_order = result == ZE_RESULT_SUCCESS;
-    }
-    return result == ZE_RESULT_SUCCESS ? result : new_list(queue, group, false, &list->id);
-}
-
-ze_command_list_handle_t usm_level_zero_list_get(usm_queue *queue, int which, usm_error *error)
-{
-    usm_level_zero_list *list = &usm_level_zero_queue_of(queue)->lists[which];
-    const usm_level_zero_device *device = usm_level_zero_device_of(queue->device);
-    if (list->id != NULL) {
-        return list->id;
-    }
-    ze_result_t result =
-        make_list(queue, which == USM_LEVEL_ZERO_COPY ? &device->copy : &device->compute, list);
-    if (result != ZE_RESULT_SUCCESS) {
-        list->id = NULL;
-        usm_level_zero_failed(error, result, "zeCommandListCreateImmediate");
-    }
-    return list->id;
-}
 
 usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error)
 {
@@ -69,7 +23,7 @@ usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error)
     native->lists[USM_LEVEL_ZERO_COMPUTE].id = queue->foreign;
     queue->native = native;
     atomic_fetch_add(&usm_level_zero_context_of(queue->context)->users, 1);
-    if (usm_level_zero_list_get(queue, USM_LEVEL_ZERO_COMPUTE, error) == NULL) {
+    if (usm_level_zero_list_make(queue, USM_LEVEL_ZERO_COMPUTE, error) != USM_OK) {
         atomic_fetch_sub(&usm_level_zero_context_of(queue->context)->users, 1);
         queue->native = NULL;
         free(native);
@@ -79,17 +33,6 @@ usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error)
     /* Several, so that one stuck task does not stop the others of an out-of-order queue. */
     usm_worker_init(&native->worker, queue->in_order ? 1 : 4, NULL);
     return USM_OK;
-}
-
-void usm_level_zero_lists_free(usm_queue *queue)
-{
-    usm_level_zero_queue *native = usm_level_zero_queue_of(queue);
-    for (int i = 0; i < USM_LEVEL_ZERO_LISTS; i++) {
-        ze_command_list_handle_t id = native->lists[i].id;
-        if (id != NULL && id != queue->foreign) {
-            usm_level_zero.zeCommandListDestroy(id);
-        }
-    }
 }
 
 void usm_level_zero_queue_destroy(usm_queue *queue)
