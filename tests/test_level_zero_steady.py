@@ -81,7 +81,7 @@ def test_a_loop_makes_nothing_new(what):
 
 
 def test_the_hosts_memory_does_not_grow():
-    """By malloc's own account: what 10,000 launches leave in use is less than a byte for each."""
+    """By malloc's own account: what 10,000 launches leave in use is less than a byte for ten."""
     program = f"""
     class Mallinfo(ctypes.Structure):
         _fields_ = [(name, ctypes.c_size_t) for name in
@@ -106,9 +106,11 @@ def test_the_hosts_memory_does_not_grow():
         queue.wait()
 
     turns(3000)
-    before = mallinfo().uordblks
-    turns({LAUNCHES})
-    after = mallinfo().uordblks
-    assert after - before < {LAUNCHES}, (before, after)
+    grown = []
+    for _ in range(5):  # pools grow once when threads let go late; a leak is there each time
+        before = mallinfo().uordblks
+        turns({LAUNCHES})
+        grown.append(mallinfo().uordblks - before)
+    assert min(grown) < {LAUNCHES} / 10, grown
     """
     level_zero_processes.run(program)
