@@ -131,7 +131,9 @@ def test_unknown_keywords_and_missing_arguments(name):
     with pytest.raises(TypeError, match=rf"nonsense|{name}\(\) takes no keyword arguments"):
         function(*([0] * required(function)), nonsense=1)
     if required(function):
-        with pytest.raises(TypeError, match=r"missing|required|at least|takes exactly one argument \(0 given\)"):
+        with pytest.raises(
+            TypeError, match=r"missing|required|at least|takes exactly one argument \(0 given\)"
+        ):
             function()
     if name not in TAKES_NOTHING + TAKES_ANY_NUMBER:
         with pytest.raises(TypeError):
