@@ -126,14 +126,14 @@ def test_a_loader_that_is_too_old(hidden, old_loader):
 
 def test_the_document_has_each_line():
     """The table of docs/level-zero.md, against the texts of the sources."""
-    text = DOCUMENT.read_text()
+    text = DOCUMENT.read_text(encoding="utf-8")
     table = text[text.index("## What `usmpy.diagnose()` says") :].split("\n## ")[0]
     lines = re.findall(r"^\| `([^`]+)` \|", table, re.M)
     assert len(lines) >= 7
     sources = [pathlib.Path(DOCUMENT.parents[1], "csrc"), pathlib.Path(DOCUMENT.parents[1], "usmpy")]
     # Joined as the compiler joins them.
     texts = "".join(
-        re.sub(r'"\s*"', "", path.read_text()).replace('\\"', '"')
+        re.sub(r'"\s*"', "", path.read_text(encoding="utf-8")).replace('\\"', '"')
         for folder in sources
         for path in [*folder.rglob("*.c"), *folder.rglob("*.py")]
     )

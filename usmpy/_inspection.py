@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import _core
 from .selectors import get_devices, select_default_device
 
+TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
     from ._core import _Placement
 
