@@ -68,9 +68,11 @@ void *usm_queue_handle(usm_queue *queue)
     if (queue->backend->native_handle == NULL) {
         return NULL;
     }
+    /* Said before the backend is asked, which prepares a queue that is shared for it. */
+    bool before = atomic_exchange_explicit(&queue->shared, true, memory_order_acq_rel);
     void *handle = queue->backend->native_handle(USM_NATIVE_QUEUE, queue);
-    if (handle != NULL) {
-        atomic_store_explicit(&queue->shared, true, memory_order_release);
+    if (handle == NULL) {
+        atomic_store_explicit(&queue->shared, before, memory_order_release);
     }
     return handle;
 }
