@@ -121,7 +121,9 @@ usmpy_array *usmpy_array_empty(usmpy_state *state, PyObject *queue_object, usm_k
     array->queue = Py_NewRef(queue_object);
     array->dtype = (uint8_t)dtype;
     array->flags = USMPY_WRITABLE;
-    memcpy(usmpy_shape(array), shape, (size_t)ndim * sizeof *shape);
+    if (ndim > 0) { /* else shape may be NULL, which memcpy must not be given */
+        memcpy(usmpy_shape(array), shape, (size_t)ndim * sizeof *shape);
+    }
     usm_layout_compact(ndim, shape, order, usmpy_strides(array));
     usmpy_array_finish(array);
     return array;
