@@ -95,6 +95,14 @@ void usmpy_array_finish(usmpy_array *array)
     }
 }
 
+/* Of no dimensions, from may be NULL, which memcpy must not be given. */
+static void copy_dims(int64_t *to, const int64_t *from, int ndim)
+{
+    if (ndim > 0) {
+        memcpy(to, from, (size_t)ndim * sizeof *from);
+    }
+}
+
 usmpy_array *usmpy_array_empty(usmpy_state *state, PyObject *queue_object, usm_kind kind, usm_dtype dtype,
                                int ndim, const int64_t *shape, char order, bool want_zeros)
 {
@@ -121,9 +129,7 @@ usmpy_array *usmpy_array_empty(usmpy_state *state, PyObject *queue_object, usm_k
     array->queue = Py_NewRef(queue_object);
     array->dtype = (uint8_t)dtype;
     array->flags = USMPY_WRITABLE;
-    if (ndim > 0) { /* else shape may be NULL, which memcpy must not be given */
-        memcpy(usmpy_shape(array), shape, (size_t)ndim * sizeof *shape);
-    }
+    copy_dims(usmpy_shape(array), shape, ndim);
     usm_layout_compact(ndim, shape, order, usmpy_strides(array));
     usmpy_array_finish(array);
     return array;
@@ -141,8 +147,8 @@ usmpy_array *usmpy_array_view(usmpy_state *state, usmpy_array *base, char *data,
     array->queue = Py_NewRef(base->queue);
     array->dtype = base->dtype;
     array->flags = base->flags;
-    memcpy(usmpy_shape(array), shape, (size_t)ndim * sizeof *shape);
-    memcpy(usmpy_strides(array), strides, (size_t)ndim * sizeof *strides);
+    copy_dims(usmpy_shape(array), shape, ndim);
+    copy_dims(usmpy_strides(array), strides, ndim);
     usmpy_array_finish(array);
     return array;
 }
