@@ -318,6 +318,13 @@ def test_the_host_has_no_native_queue(api, queue):
             getattr(api, name)(queue, *accesses())
 
 
+def test_a_wait_has_a_mode(api, queue):
+    x = usmpy.zeros(1, queue=queue)
+    with pytest.raises(ValueError, match="mode is 0; one of UsmpyMode is allowed"):
+        api.array_wait(x, 0)
+    assert api.array_wait(x, READ) == 0
+
+
 def test_a_timeout_is_a_number(api, queue):
     with pytest.raises(ValueError, match="NaN"):
         api.queue_wait(queue, math.nan)

@@ -105,10 +105,10 @@ static bool has_ticks(void)
 }
 
 /* Once a process, before anything is recorded. With the lock. */
-static void start_clock(void)
+static void start_clock(bool ticks)
 {
     if (first_moment.ticks == 0) {
-        atomic_store_explicit(&usm_trace_ticks, has_ticks(), memory_order_relaxed);
+        atomic_store_explicit(&usm_trace_ticks, ticks, memory_order_relaxed);
         first_moment = moment_now();
     }
 }
@@ -491,9 +491,10 @@ usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
     }
     trace->limit = limit;
     trace->end = SIZE_MAX;
+    bool ticks = has_ticks(); /* reads a file: not under the lock */
     usm_leaf *leaf = usm_leaf_of(&log);
     pthread_mutex_lock(&leaf->mutex);
-    start_clock();
+    start_clock(ticks);
     if (log == NULL) {
         log = new;
         log->first = last_record + 1;

@@ -34,9 +34,9 @@ static usmpy_state *the_state(void)
     return state;
 }
 
-static int is_of(const PyObject *object, PyTypeObject *usmpy_state_type)
+static int is_of(const PyObject *object, PyTypeObject *type)
 {
-    return object != NULL && Py_IS_TYPE(object, usmpy_state_type);
+    return object != NULL && Py_IS_TYPE(object, type);
 }
 
 static int array_check(PyObject *object)
@@ -130,9 +130,15 @@ static PyObject *array_queue(PyObject *array)
 static int array_wait(PyObject *array, UsmpyMode mode)
 {
     usmpy_state *state = demand(array_check, array, "USMArray");
-    return state == NULL ? -1
-                         : usmpy_wait_alloc(state, ((usmpy_array *)array)->alloc,
-                                            (usm_access_mode)(mode & USM_READ_WRITE), INT64_MAX);
+    if (state == NULL) {
+        return -1;
+    }
+    if ((mode & USM_READ_WRITE) == 0) {
+        PyErr_Format(PyExc_ValueError, "mode is %d; one of UsmpyMode is allowed", (int)mode);
+        return -1;
+    }
+    return usmpy_wait_alloc(state, ((usmpy_array *)array)->alloc, (usm_access_mode)(mode & USM_READ_WRITE),
+                            INT64_MAX);
 }
 
 static UsmpyMemory *memory_hold(PyObject *array)

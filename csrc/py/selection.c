@@ -291,9 +291,14 @@ static int expand_masks(usmpy_state *state, selection *s)
         }
         int64_t steps[USM_MAX_NDIM];
         int ndim = mask->ndim;
-        if (ndim == 0 || s->n + ndim - 1 > USM_MAX_NDIM) {
+        if (ndim == 0) {
             PyErr_SetString(PyExc_IndexError,
                             "a mask of 0 dimensions stands beside other arrays in an index");
+            return -1;
+        }
+        if (s->n + ndim - 1 > USM_MAX_NDIM) {
+            PyErr_Format(PyExc_IndexError, "the arrays of the index have more than %d axes together",
+                         USM_MAX_NDIM);
             return -1;
         }
         usm_layout_compact(ndim, usmpy_shape(mask), 'C', steps);

@@ -5,6 +5,7 @@
 #include "stream.h"
 
 #include "../core/library.h"
+#include "../core/sync.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -80,7 +81,7 @@ static const usm_symbol dpctl_symbols[] = {
 };
 #undef SYMBOL
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the tables, and of adoption */
+/* Under the registry lock, as adoption is: fork() knows it, and adopting takes it anyway. */
 static bool have_sycl, have_dpctl;
 static sycl_functions sycl;
 static dpctl_functions dpctl;
@@ -91,7 +92,7 @@ static int find_runtime(usmpy_state *state, bool with_dpctl)
     usm_error error;
     usm_status status = USM_OK;
     Py_BEGIN_ALLOW_THREADS
-        pthread_mutex_lock(&lock);
+        usm_registry_lock();
         if (!have_sycl) {
             status = usm_library_find_loaded("libsycl.so", sycl_symbols,
                                              sizeof sycl_symbols / sizeof sycl_symbols[0], &sycl, &error);
@@ -102,7 +103,7 @@ static int find_runtime(usmpy_state *state, bool with_dpctl)
                                              sizeof dpctl_symbols / sizeof dpctl_symbols[0], &dpctl, &error);
             have_dpctl = status == USM_OK;
         }
-        pthread_mutex_unlock(&lock);
+        usm_registry_unlock();
     Py_END_ALLOW_THREADS
     if (status != USM_OK) {
         usmpy_raise(state, USM_BUFFER, &error);
@@ -203,13 +204,13 @@ static PyObject *adopt_queue(usmpy_state *state, PyObject *object, const usmpy_s
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS
-        pthread_mutex_lock(&lock);
+        usm_registry_lock();
         queue = usm_queue_of_native(found->backend, found->handle);
         known = queue != NULL;
         if (!known) {
             status = usm_queue_adopt(found->backend, found->handle, keeps, &queue, &error);
         }
-        pthread_mutex_unlock(&lock);
+        usm_registry_unlock();
     Py_END_ALLOW_THREADS
     if (known || status != USM_OK) {
         usmpy_keep_drop(keeps);

@@ -378,7 +378,6 @@ STATE = {
         "started": "its fork hooks are set",
     },
     "py/sycl.c": {
-        "lock": "of what follows, and of adopting a queue",
         "sycl": "functions of the SYCL runtime",
         "dpctl": "of dpctl's library",
         "have_sycl": "they were found",
