@@ -40,7 +40,9 @@ SPIRV = TREE / "tests" / "level_zero_programs" / "kernels.spv"
 def show_software_driver() -> None:
     from usmpy import level_zero_sim
 
-    os.environ.update(level_zero_sim.environment(level_zero_sim.build()))
+    # This tree's: the package that is measured may be an installed wheel, which has no sources of the driver.
+    library = level_zero_sim.build(TREE / "tests" / "level_zero_driver", TREE / "build" / "level_zero_sim")
+    os.environ.update(level_zero_sim.environment(library))
 
 
 def submission_row(ours: Peer, raw: ctypes.CDLL, handle: int, rounds: int) -> Row:

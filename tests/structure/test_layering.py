@@ -40,6 +40,7 @@ SEEN_BY_BACKENDS = {
         "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the loader and the drivers",
+        "readable.h": "handles that come from Python as numbers",
         "signature.h": "names of types, as drivers tell them",
         "spirv.h": "what kernels of a module take",
         "worker.h": "threads of host tasks",
@@ -52,6 +53,7 @@ SEEN_BY_BACKENDS = {
         "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the driver and the compiler",
+        "readable.h": "handles that come from Python as numbers",
         "signature.h": "the words of parameters",
         "worker.h": "threads of host tasks",
     },
@@ -64,6 +66,7 @@ SEEN_BY_BACKENDS = {
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the loader",
         "spirv.h": "what kernels of a module take, and its specialization constants",
+        "readable.h": "handles that come from Python as numbers",
         "worker.h": "threads of host tasks",
     },
     "fault": {
@@ -91,7 +94,7 @@ FOREIGN = {
 }
 C_AND_POSIX = re.compile(
     r"(dlfcn|errno|fcntl|glob|limits|link|locale|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
-    r"|sys/mman|sys/resource|sys/utsname|time|unistd)\.h"
+    r"|sys/mman|sys/resource|sys/uio|sys/utsname|time|unistd)\.h"
 )
 
 

@@ -1,17 +1,9 @@
 /* Streams of other libraries: what they are, asked in ways that a capture stands. */
 #include "cuda_backend.h"
 
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "../../core/readable.h"
 
-/* Can a word be read there? Any number may come as a handle, and the driver would look at it. */
-static bool is_readable(const void *pointer)
-{
-    unsigned char resident;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), address = (uintptr_t)pointer;
-    return address % sizeof(void *) == 0 && mincore((void *)(address - address % page), 1, &resident) == 0;
-}
+#include <stdio.h>
 
 /*
  * Drivers crash with the handle of a stream that was destroyed. NVIDIA's is the address of a block of
@@ -22,14 +14,15 @@ static _Atomic bool begins_with_address;
 
 void usm_cuda_stream_learn(CUstream own)
 {
-    atomic_store_explicit(&begins_with_address, is_readable(own) && is_readable(*(void *const volatile *)own),
+    atomic_store_explicit(&begins_with_address,
+                          usm_is_readable(own) && usm_is_readable(*(void *const volatile *)own),
                           memory_order_relaxed);
 }
 
 static bool looks_alive(CUstream stream)
 {
-    return is_readable(stream) && (!atomic_load_explicit(&begins_with_address, memory_order_relaxed) ||
-                                   is_readable(*(void *const volatile *)stream));
+    return usm_is_readable(stream) && (!atomic_load_explicit(&begins_with_address, memory_order_relaxed) ||
+                                       usm_is_readable(*(void *const volatile *)stream));
 }
 
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error)

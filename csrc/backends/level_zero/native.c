@@ -1,10 +1,10 @@
 /* Contexts and lists of commands that other libraries made with the same driver. */
 #include "level_zero.h"
 
+#include "../../core/readable.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 void *usm_level_zero_native_handle(usm_native what, const void *object)
 {
@@ -16,15 +16,6 @@ void *usm_level_zero_native_handle(usm_native what, const void *object)
         default: /* NULL where there is no immediate list */
             return usm_level_zero_queue_of(object)->lists[USM_LEVEL_ZERO_COMPUTE].id;
     }
-}
-
-/* Can eight bytes be read there? Any number may come as a handle. */
-static bool is_readable(const void *pointer)
-{
-    unsigned char resident;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), address = (uintptr_t)pointer;
-    return address != 0 && address % sizeof(void *) == 0 &&
-           mincore((void *)(address - address % page), 1, &resident) == 0;
 }
 
 static usm_status refuse(const void *handle, const char *what, ze_result_t result, usm_error *error)
@@ -128,7 +119,7 @@ usm_status usm_level_zero_native_inspect(usm_native what, void *handle, usm_nati
     if (usm_level_zero_forked()) {
         return usm_level_zero_after_fork(error);
     }
-    if (!is_readable(handle)) {
+    if (!usm_is_readable(handle)) {
         return refuse(handle, kind, ZE_RESULT_ERROR_INVALID_NULL_HANDLE, error);
     }
     return what == USM_NATIVE_CONTEXT ? inspect_context(handle, facts, error)

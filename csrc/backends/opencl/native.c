@@ -1,10 +1,10 @@
 /* Contexts and queues that other libraries made with the same driver. */
 #include "opencl.h"
 
+#include "../../core/readable.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 /* Of one context; more is no context at all. */
 enum { MOST_DEVICES = 1024 };
@@ -21,14 +21,6 @@ void *usm_opencl_native_handle(usm_native what, const void *object)
     }
 }
 
-/* Can eight bytes be read there? Any number may come as a handle. */
-static bool is_readable(const void *pointer)
-{
-    unsigned char resident;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), address = (uintptr_t)pointer;
-    return address % sizeof(void *) == 0 && mincore((void *)(address - address % page), 1, &resident) == 0;
-}
-
 /*
  * The platform that an object is of. Every object of a driver that a loader can list begins with the address
  * of the driver's table of functions (cl_khr_icd), the platform too; so it does not matter which loader the
@@ -37,7 +29,7 @@ static bool is_readable(const void *pointer)
 static const usm_opencl_platform *platform_of_handle(const void *handle)
 {
     const usm_backend_report *report = usm_backend_start(usm_backend_index("opencl", 6));
-    if (handle == NULL || !is_readable(handle)) {
+    if (handle == NULL || !usm_is_readable(handle)) {
         return NULL;
     }
     for (size_t i = 0; i < report->n_devices; i++) {
