@@ -22,6 +22,7 @@ typedef struct mask_layout {
 
 #define CHUNK 4096
 #define MOST_CHUNKS 16384
+#define FEW_ROWS 32 /* of a long axis each: a work-item for each row would leave most of a device idle */
 
 /* Axes from the fastest to the slowest, merged where the steps allow it. False where they are too many. */
 static bool lay_out(const usmpy_array *mask, const int64_t *steps, mask_layout *out)
@@ -88,11 +89,16 @@ static usmpy_array *count_chunks(usmpy_state *state, usmpy_array *bytes, mask_la
     return counts;
 }
 
-/* The last element, after a wait for it. -1 with an exception. */
-static int64_t read_sum(usmpy_state *state, usmpy_array *counts, const mask_layout *layout)
+static usmpy_array *last_element(usmpy_state *state, usmpy_array *counts)
 {
-    usmpy_array *last = usmpy_array_view(
-        state, counts, counts->data + layout->chunks * (int64_t)sizeof(int64_t), 0, NULL, NULL);
+    return usmpy_array_view(state, counts, counts->data + (counts->size - 1) * (int64_t)sizeof(int64_t), 0,
+                            NULL, NULL);
+}
+
+/* The last element, after a wait for it. -1 with an exception. */
+static int64_t read_sum(usmpy_state *state, usmpy_array *counts)
+{
+    usmpy_array *last = last_element(state, counts);
     int64_t sum = last == NULL ? -1 : usmpy_read_int64(last);
     Py_XDECREF(last);
     return sum;
@@ -130,7 +136,7 @@ usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int
     }
     usmpy_array *bytes = compact_bytes(state, mask), *offsets = NULL;
     usmpy_array *counts = bytes == NULL ? NULL : count_chunks(state, bytes, &layout);
-    int64_t sum = counts == NULL ? -1 : read_sum(state, counts, &layout);
+    int64_t sum = counts == NULL ? -1 : read_sum(state, counts);
     if (sum >= 0) {
         offsets = usmpy_array_empty(state, mask->queue, USM_DEVICE, USM_INT64, 1, &sum, 'C', false);
     }
@@ -152,6 +158,38 @@ static usmpy_array *check(usmpy_state *state, PyObject *x, const char *function)
         return NULL;
     }
     return usmpy_check_computed((usmpy_array *)x, function) < 0 ? NULL : (usmpy_array *)x;
+}
+
+/* A long row in chunks. */
+static int count_row(usmpy_state *state, usmpy_array *dst, usmpy_array *row)
+{
+    mask_layout layout = {0};
+    usmpy_array *counts = count_chunks(state, row, &layout);
+    usmpy_array *sum = counts == NULL ? NULL : last_element(state, counts);
+    int status = sum == NULL ? -1 : usmpy_array_copy(state, dst, sum);
+    Py_XDECREF(sum);
+    Py_XDECREF(counts);
+    return status;
+}
+
+int usmpy_count_rows(usmpy_state *state, usmpy_array *dst, usmpy_array *bytes)
+{
+    const int64_t rows = dst->size, length = bytes->size / rows, one = 1;
+    if (rows > FEW_ROWS || length <= CHUNK) {
+        const mask_layout layout = {.n = bytes->size, .chunk = length, .chunks = rows};
+        usmpy_array *const arrays[] = {dst, bytes};
+        return submit(state, "usm_mask_count", arrays, 2, rows, &layout);
+    }
+    int status = 0;
+    for (int64_t i = 0; status == 0 && i < rows; i++) {
+        usmpy_array *row = usmpy_array_view(state, bytes, bytes->data + i * length, 1, &length, &one);
+        usmpy_array *count =
+            usmpy_array_view(state, dst, dst->data + i * (int64_t)sizeof(int64_t), 0, NULL, NULL);
+        status = row == NULL || count == NULL ? -1 : count_row(state, count, row);
+        Py_XDECREF(count);
+        Py_XDECREF(row);
+    }
+    return status;
 }
 
 static PyObject *nonzero(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)

@@ -10,4 +10,10 @@
  */
 usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int64_t *steps);
 
+/*
+ * How many bytes of each row are true: dst is compact int64, one for each row of `bytes`, which is compact.
+ * Does not wait. 0 or -1 with an exception.
+ */
+int usmpy_count_rows(usmpy_state *state, usmpy_array *dst, usmpy_array *bytes);
+
 #endif

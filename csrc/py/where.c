@@ -1,9 +1,10 @@
-/* where, all and any: choices and conclusions from truth values. */
+/* where, all, any and count_nonzero: choices and conclusions from truth values. */
 #include "where.h"
 #include "args.h"
 #include "compare.h"
 #include "deferred.h"
 #include "errors.h"
+#include "mask.h"
 #include "operands.h"
 
 #include "../core/builtin.h"
@@ -126,10 +127,10 @@ static void order_axes(const usmpy_array *array, uint64_t gone, int *order, int 
 }
 
 /*
- * The truth values of an array as bytes in row-major order, (outer, reduced, inner): the array itself where
- * it is that already. New reference.
+ * The truth values of an array as bytes in row-major order, (outer, reduced, inner), with nothing in `inner`
+ * where rows are wanted: the array itself where it is that already. New reference.
  */
-static usmpy_array *truths(usmpy_state *state, usmpy_array *array, uint64_t gone, reduction *out)
+static usmpy_array *truths(usmpy_state *state, usmpy_array *array, uint64_t gone, bool rows, reduction *out)
 {
     int first = 0, last = array->ndim, order[USM_MAX_NDIM], kept;
     while (first < array->ndim && (gone >> first & 1) == 0) {
@@ -138,7 +139,7 @@ static usmpy_array *truths(usmpy_state *state, usmpy_array *array, uint64_t gone
     while (last > first && (gone >> (last - 1) & 1) == 0) {
         last--;
     }
-    bool together = true, bytes = array->dtype == USM_BOOL;
+    bool together = !rows || last == array->ndim, bytes = array->dtype == USM_BOOL;
     *out = (reduction){.outer = 1, .reduced = 1, .inner = 1};
     for (int i = 0; i < array->ndim; i++) {
         together = together && (gone >> i & 1) == (i >= first && i < last);
@@ -180,8 +181,10 @@ static usmpy_array *truths(usmpy_state *state, usmpy_array *array, uint64_t gone
     return made;
 }
 
+enum { ANY, ALL, COUNT };
+
 static PyObject *conclude(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                          const char *function, bool all)
+                          const char *function, int what)
 {
     const usmpy_signature signature = {function, 3, 1, 1, 1, {USMPY_x, USMPY_axis, USMPY_keepdims}};
     usmpy_state *state = usmpy_state_of_module(module);
@@ -217,20 +220,22 @@ static PyObject *conclude(PyObject *module, PyObject *const *args, Py_ssize_t na
             shape[ndim++] = goes ? 1 : usmpy_shape(array)[i];
         }
     }
-    usmpy_array *result = usmpy_array_empty(state, array->queue, (usm_kind)array->alloc->kind, USM_BOOL, ndim,
-                                            shape, 'C', false);
+    usmpy_array *result = usmpy_array_empty(state, array->queue, (usm_kind)array->alloc->kind,
+                                            what == COUNT ? USM_INT64 : USM_BOOL, ndim, shape, 'C', false);
     if (result == NULL || result->size == 0) {
         return (PyObject *)result;
     }
     int status;
     if (array->size == 0) {
-        const unsigned char one = all;
-        status = usmpy_array_fill(state, result, &one);
+        const unsigned char none[8] = {what == ALL};
+        status = usmpy_array_fill(state, result, none);
     } else {
         reduction whole;
-        usmpy_array *bytes = truths(state, array, gone, &whole);
-        whole.all = all;
-        status = bytes == NULL ? -1 : reduce(state, result, bytes, whole);
+        usmpy_array *bytes = truths(state, array, gone, what == COUNT, &whole);
+        whole.all = what;
+        status = bytes == NULL   ? -1
+                 : what == COUNT ? usmpy_count_rows(state, result, bytes)
+                                 : reduce(state, result, bytes, whole);
         Py_XDECREF(bytes);
     }
     if (status < 0) {
@@ -241,18 +246,23 @@ static PyObject *conclude(PyObject *module, PyObject *const *args, Py_ssize_t na
 
 static PyObject *all(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    return conclude(module, args, nargs, kwnames, "all", true);
+    return conclude(module, args, nargs, kwnames, "all", ALL);
 }
 
 static PyObject *any(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    return conclude(module, args, nargs, kwnames, "any", false);
+    return conclude(module, args, nargs, kwnames, "any", ANY);
+}
+
+static PyObject *count_nonzero(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return conclude(module, args, nargs, kwnames, "count_nonzero", COUNT);
 }
 
 #define CONCLUDE_DOC(name, what, empty)                                                                        \
 #name                                                                                                      \
-        "(x, /, *, axis=None, keepdims=False)\n--\n\n"                                                         \
-        "Whether " what " along axes are true, as bool (array API standard 2024.12, " #name                    \
+        "(x, /, *, axis=None, keepdims=False)\n--\n\n" what                                                    \
+        " along axes (array API standard 2024.12, " #name                                                      \
         ").\n\n"                                                                                               \
         "x: a USMArray; what is not 0 is true, NaN too. axis: an int, a tuple of ints, or None for all\n"      \
         "axes. keepdims: they stay, with length 1. Of no elements the result is " empty                        \
@@ -271,7 +281,9 @@ PyMethodDef usmpy_where_functions[] = {
         "Raises TypeError for other conditions and for types that have no common one, ValueError for\n"
         "shapes that do not broadcast, OverflowError for a number that the type does not hold,\n"
         "ExecutionPlacementError for arrays of different queues."),
-    USMPY_METHOD("all", all, CONCLUDE_DOC(all, "all elements", "True")),
-    USMPY_METHOD("any", any, CONCLUDE_DOC(any, "any elements", "False")),
+    USMPY_METHOD("all", all, CONCLUDE_DOC(all, "Whether all elements are true,", "True")),
+    USMPY_METHOD("any", any, CONCLUDE_DOC(any, "Whether any elements are true,", "False")),
+    USMPY_METHOD("count_nonzero", count_nonzero,
+                 CONCLUDE_DOC(count_nonzero, "How many elements are true, as int64,", "0")),
     {0},
 };

@@ -1,4 +1,4 @@
-"""all and any against NumPy, along every choice of axes."""
+"""all, any and count_nonzero against NumPy, along every choice of axes."""
 
 import itertools
 
@@ -8,7 +8,7 @@ from dtypes import DTYPES
 
 import usmpy
 
-PAIRS = [(usmpy.all, np.all), (usmpy.any, np.any)]
+PAIRS = [(usmpy.all, np.all), (usmpy.any, np.any), (usmpy.count_nonzero, np.count_nonzero)]
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_every_choice_of_axes(put, shape):
         for (ours, theirs), axis in itertools.product(PAIRS, choices(len(shape))):
             expected = theirs(values, axis=axis)
             result = ours(x, axis=axis)
-            assert result.dtype == usmpy.bool
+            assert result.dtype == (usmpy.int64 if ours is usmpy.count_nonzero else usmpy.bool)
             np.testing.assert_array_equal(result.asnumpy(), expected)
             assert ours(x, axis=axis, keepdims=True).shape == theirs(values, axis=axis, keepdims=True).shape
 
@@ -49,6 +49,7 @@ def test_what_is_not_0_is_true(put, dtype):
         odd = put(np.array([-0.0, np.nan], "float32")).astype("float32" if dtype == "bfloat16" else dtype)
         assert usmpy.any(odd[:1]).item() is False
         assert usmpy.all(odd[1:]).item() is True
+        assert usmpy.count_nonzero(odd).item() == 1
 
 
 @pytest.mark.parametrize("size", [255, 256, 257, 200_001, 2_000_003])
@@ -60,6 +61,21 @@ def test_one_element_decides_wherever_it_is(put, size):
         assert usmpy.all(put(~zeros)).item() is False
     assert usmpy.any(put(np.zeros(size, bool))).item() is False
     assert usmpy.all(put(np.ones(size, bool))).item() is True
+
+
+@pytest.mark.parametrize("shape", [(70_001,), (3, 70_001), (40, 5_000), (5_000, 40), (5_000, 2, 3)])
+def test_counts_of_long_and_short_rows(put, shape):
+    values = np.random.default_rng(7).integers(0, 3, shape, "int16")
+    x = put(values)
+    for axis in choices(len(shape)):
+        np.testing.assert_array_equal(
+            usmpy.count_nonzero(x, axis=axis).asnumpy(), np.count_nonzero(values, axis=axis)
+        )
+    np.testing.assert_array_equal(
+        usmpy.count_nonzero(usmpy.flip(x)[::2], axis=0).asnumpy(),
+        np.count_nonzero(np.flip(values)[::2], axis=0),
+    )
+    assert usmpy.count_nonzero(x == 1).item() == np.count_nonzero(values == 1)
 
 
 def test_long_axes_beside_short_ones(put):
@@ -79,5 +95,11 @@ def test_bad_input(put):
         usmpy.any(x, keepdims=1)
     with pytest.raises(TypeError, match="x is a bool"):
         usmpy.all(True)
+    with pytest.raises(IndexError, match="axis is -3"):
+        usmpy.count_nonzero(x, axis=(0, -3))
+    with pytest.raises(TypeError, match=r"count_nonzero\(\): x is a list"):
+        usmpy.count_nonzero([True])
+    with pytest.raises(TypeError, match="only stored"):
+        usmpy.count_nonzero(usmpy._core._reinterpret(put(np.uint8([1])), usmpy.float8_e5m2))
     with pytest.raises(TypeError, match="only stored"):
         usmpy.all(usmpy._core._reinterpret(put(np.uint8([1])), usmpy.float8_e5m2))
