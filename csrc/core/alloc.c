@@ -43,7 +43,7 @@ static void begin(usm_alloc *alloc, usm_place *place, usm_kind kind)
     alloc->kind = (uint8_t)kind;
     alloc->place = place;
     alloc->context = usm_context_retain(place->context);
-    alloc->number = 0;
+    atomic_store_explicit(&alloc->number, 0, memory_order_relaxed);
     alloc->tracked = NULL;
     usm_live_add(USM_LIVE_ALLOC, 1);
     if (USM_UNLIKELY(usm_track_is_on())) {

@@ -90,7 +90,7 @@ static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice
     usm_alloc_retain(view->alloc);
     usm_live_add(USM_LIVE_EXPORT, 1);
     if (USM_UNLIKELY(usm_trace_is_on())) {
-        usm_trace_export(view, "DLPack");
+        usm_trace_passing(USM_TRACE_EXPORT, view, "DLPack");
     }
 }
 

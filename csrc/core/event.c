@@ -15,6 +15,8 @@
 
 static _Thread_local usm_event *current;
 
+_Atomic uint64_t usm_event_next = 1;
+
 void usm_event_set_current(usm_event *event)
 {
     current = event;
@@ -303,7 +305,7 @@ void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *e
     }
     event->failure = failure;
     if (USM_UNLIKELY(event->record != NULL)) {
-        usm_trace_end(event, failure != NULL);
+        usm_trace_end(event, failure != NULL, ended);
     }
     let_go(event, failure);
 

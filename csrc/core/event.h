@@ -79,10 +79,12 @@ typedef struct usm_link {
 typedef struct usm_event {
     usm_refcount refs;
     _Atomic uint8_t state;
-    _Atomic bool held;       /* somebody has an Event of it, and may ask when it ended */
-    bool profiled;           /* the times below are filled as they come */
-    bool refused;            /* the backend did not take it: it fails nobody but the caller, who was told */
-    uint64_t order;          /* of submission, in the whole process; above that of all it depends on */
+    _Atomic bool held; /* somebody has an Event of it, and may ask when it ended */
+    bool profiled;     /* the times below are filled as they come */
+    bool refused;      /* the backend did not take it: it fails nobody but the caller, who was told */
+    /* Of submission, in the whole process; above that of all it depends on. 0: it was done at once, unseen.
+     */
+    uint64_t order;
     struct usm_queue *queue; /* one count */
     int64_t submit_ns, start_ns, end_ns;
     struct usm_failure *failure; /* one count, set before the state is ERROR */
@@ -108,14 +110,28 @@ typedef struct usm_event {
     /* Those of them that still name it as their writer or a reader (hazard.h), not counting its own end. */
     _Atomic uint32_t places;
     usm_keep *keeps;
-    uint64_t traced;                 /* its number in traces; 0: in none (trace.h) */
-    struct usm_trace_record *record; /* what is to hear of its end; NULL: nothing */
+    struct usm_record_end *record; /* where traces are to hear of its end; NULL: nowhere */
+    int64_t
+        start_ticks; /* where record is not NULL: when it began, if the backend saw it and does not profile */
 
     struct usm_event *next_ended; /* in usm_ended */
 
     usm_access inline_accesses[USM_INLINE_ACCESSES];
     usm_link inline_links[USM_INLINE_LINKS];
 } usm_event;
+
+/* The next in the order of submission, and one above the last that was taken. */
+extern _Atomic uint64_t usm_event_next;
+
+static inline uint64_t usm_event_next_order(void)
+{
+    return atomic_fetch_add_explicit(&usm_event_next, 1, memory_order_relaxed);
+}
+
+static inline uint64_t usm_event_orders(void)
+{
+    return atomic_load_explicit(&usm_event_next, memory_order_relaxed);
+}
 
 static inline usm_event_state usm_event_get_state(const usm_event *event)
 {
@@ -157,6 +173,7 @@ bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self));
 /* Events of one queue that have ended together; all zeros at first. */
 typedef struct usm_ended {
     struct usm_event *first, *last;
+    int64_t ticks; /* when, for traces */
 } usm_ended;
 
 /*

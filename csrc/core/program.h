@@ -89,7 +89,7 @@ typedef struct usm_kernel {
     size_t max_local;          /* work-items in a group; 0: as the device */
     size_t required_local[3];  /* reqd_work_group_size; 0 where the source has none */
     usm_fit fit;
-    uint32_t traced_name; /* the number of its name in traces; 0: in none so far (trace.h) */
+    _Atomic uint32_t traced_name; /* the number of its name (names.h); 0: none so far */
     bool untold; /* the driver tells no more than sizes: signatures say how many parameters there are */
     void *native;
 } usm_kernel;

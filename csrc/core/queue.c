@@ -11,9 +11,6 @@
 /* All queues of the process, newest first (registry lock). */
 static usm_queue *all_queues;
 
-/* Events are numbered across queues: see usm_event_needs_current. */
-static _Atomic uint64_t next_order = 1;
-
 usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, usm_queue **out,
                             usm_error *error)
 {
@@ -103,6 +100,7 @@ void usm_queue_release(usm_queue *queue)
     usm_queue_bury(queue);
     usm_registry_unlock();
     queue->backend->queue_destroy(queue);
+    usm_trace_leave(queue);
     usm_failure_release(queue->failure);
     usm_events_free(queue);
     pthread_mutex_destroy(&queue->lock);
@@ -343,7 +341,7 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
     enum { REFUSED, DONE, INHERITED, RECORDED } outcome = REFUSED;
     bool traced = usm_trace_is_on();
     int64_t submit_ns = queue->profiling ? usm_clock_ns() : 0, start_ns = 0, end_ns = 0;
-    int64_t begun = USM_UNLIKELY(traced) ? usm_trace_clock() : 0;
+    int64_t begun = USM_UNLIKELY(traced) ? usm_ticks() : 0;
     usm_wait_list waits;
     usm_event *event = NULL;
     usm_failure *cause = NULL;
@@ -381,7 +379,7 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
         } else if (now && out != NULL && run_now(queue, submission, &start_ns, &end_ns)) {
             outcome = DONE;
         } else if ((status = prepare(event, submission, &waits, error)) == USM_OK) {
-            event->order = atomic_fetch_add_explicit(&next_order, 1, memory_order_relaxed);
+            event->order = usm_event_next_order();
             event->submit_ns = submit_ns;
             atomic_store_explicit(&event->held, out != NULL, memory_order_relaxed);
             if (cause != NULL) {
@@ -393,7 +391,9 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
         }
     }
     if (USM_UNLIKELY(traced) && outcome != REFUSED) {
-        usm_trace_task(queue, submission, event, begun, start_ns, end_ns, outcome == DONE);
+        const usm_submitted how = {begun, start_ns, end_ns, outcome == DONE};
+        uint64_t order = outcome == RECORDED ? event->order : usm_event_next_order();
+        usm_trace_task(queue, submission, event, order, &how);
     }
     usm_hazard_unlock(mask);
     if (outcome == RECORDED) {

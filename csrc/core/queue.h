@@ -24,14 +24,15 @@ typedef struct usm_queue {
     _Atomic bool
         shared;      /* others may enqueue in the driver's queue too: no look at this struct shows it idle */
     usm_keep *keeps; /* what lives as long as this */
-    uint32_t number; /* in traces; 0: in none so far (trace.h) */
 
     pthread_mutex_t lock;
     /* Under lock: events that have not ended, in the order of submission. */
     usm_event *first, *last;
     usm_event *barrier; /* out of order: the last barrier that has not ended; everything later waits for it */
-    usm_failure *failure; /* the first since the last usm_queue_wait; one count */
-    usm_event *spare;     /* memory of events that are gone, linked by `following` */
+    usm_failure *failure;        /* the first since the last usm_queue_wait; one count */
+    usm_event *spare;            /* memory of events that are gone, linked by `following` */
+    struct usm_segment *records; /* where traces have its tasks (trace.h); NULL: nowhere so far */
+    uint32_t number;             /* in traces; 0: in none so far */
 
     _Atomic(usm_event *) returned; /* the same, from any thread; usm_event_new takes it over */
     _Atomic int n_returned;        /* about */
@@ -76,7 +77,7 @@ typedef struct usm_submission {
     usm_keep *keeps;
     /* The task itself is what brings imported memory into order (usm_alloc_put_in_order). */
     bool orders;
-    uint32_t name; /* for traces (usm_trace_intern), where the command tells none; 0: none */
+    uint32_t name; /* for traces (usm_name_number), where the command tells none; 0: none */
 } usm_submission;
 
 /*

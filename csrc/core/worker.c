@@ -40,17 +40,20 @@ void usm_thread_pin(const cpu_set_t *processors)
 /* A thread may go when nothing is left that could become ready later. Lock held. */
 static usm_work *next_work(usm_worker *worker)
 {
-    int64_t deadline = usm_clock_ns() + IDLE_NS;
+    int64_t deadline = 0; /* the clock is asked only where there is something to wait for */
     while (worker->first == NULL) {
         if (worker->stopping && worker->tasks == 0) {
             return NULL;
+        }
+        if (deadline == 0) {
+            deadline = usm_clock_ns() + IDLE_NS;
         }
         bool in_time = usm_cond_wait_until(&worker->changed, &worker->lock, deadline);
         if (!in_time && worker->first == NULL) {
             if (worker->tasks == 0) {
                 return NULL;
             }
-            deadline = usm_clock_ns() + IDLE_NS;
+            deadline = 0;
         }
     }
     usm_work *work = worker->first;

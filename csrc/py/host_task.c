@@ -6,7 +6,7 @@
 #include "wait.h"
 
 #include "../core/heap.h"
-#include "../core/trace.h"
+#include "../core/names.h"
 
 typedef struct host_task {
     usm_keep keep;
@@ -55,7 +55,7 @@ uint32_t usmpy_host_task_name(const usm_command *command)
     const host_task *task = command->as.host.argument;
     PyObject *name = PyObject_GetAttrString(task->items[0], "__name__");
     const char *text = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
-    uint32_t number = usm_trace_intern(text != NULL ? text : Py_TYPE(task->items[0])->tp_name);
+    uint32_t number = usm_name_number(text != NULL ? text : Py_TYPE(task->items[0])->tp_name);
     Py_XDECREF(name);
     PyErr_Clear();
     return number;

@@ -3,6 +3,8 @@
 
 #include "errors.h"
 
+#include "../core/names.h"
+
 typedef struct usmpy_trace {
     PyObject_HEAD
     usm_trace *trace;
@@ -69,24 +71,24 @@ static const char *word_of(unsigned what)
         [USM_COMMAND_STRIDED] = "strided",   [USM_COMMAND_SEQUENCE] = "sequence",
         [USM_COMMAND_PREFETCH] = "prefetch", [USM_COMMAND_LAUNCH] = "kernel",
         [USM_COMMAND_HOST] = "host",         [USM_TRACE_EXPORT] = "export",
+        [USM_TRACE_IMPORT] = "import",
     };
     return words[what];
 }
 
-static const char *state_of(unsigned state)
+static const char *state_of(usm_event_state state)
 {
     return state == USM_EVENT_ERROR ? "error" : state == USM_EVENT_COMPLETE ? "complete" : "pending";
 }
 
 /* (record, whether it was named) for each wait for a task of the trace. */
-static PyObject *waits_of(const uint32_t *words, size_t n, size_t before)
+static PyObject *waits_of(const usm_trace_list *records, const uint32_t *words, size_t n)
 {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < n; i++) {
-        size_t at = words[i] & ~USM_TRACE_EXPLICIT;
-        PyObject *named = (words[i] & USM_TRACE_EXPLICIT) != 0 ? Py_True : Py_False;
-        PyObject *pair =
-            at < before ? Py_NewRef(Py_None) : Py_BuildValue("(nO)", (Py_ssize_t)(at - before), named);
+        size_t at = usm_trace_find(records, words[i]);
+        PyObject *named = (words[i] & USM_WAIT_EXPLICIT) != 0 ? Py_True : Py_False;
+        PyObject *pair = at == records->n ? Py_NewRef(Py_None) : Py_BuildValue("(nO)", (Py_ssize_t)at, named);
         if (pair == NULL || (pair != Py_None && PyList_Append(list, pair) < 0)) {
             Py_CLEAR(list);
         }
@@ -110,43 +112,46 @@ static PyObject *accesses_of(const uint32_t *words, size_t n)
     return list;
 }
 
-static PyObject *row_of(usmpy_state *state, usm_trace *trace, size_t index, size_t before,
-                        const usm_trace_moment *now)
+static PyObject *row_of(usmpy_state *state, const usm_trace_list *records, size_t index)
 {
-    usm_trace_record record;
-    usm_trace_read(trace, index, now, &record);
-    const uint32_t *words = usm_trace_words(&record);
-    PyObject *device = usmpy_device_wrap(state, record.device, NULL);
-    PyObject *waits = device == NULL ? NULL : waits_of(words, record.n_waits, before);
-    PyObject *accesses = waits == NULL ? NULL : accesses_of(words + record.n_waits, record.n_accesses);
+    usm_trace_entry entry = usm_trace_entry_at(records, index);
+    const usm_record *record = entry.record;
+    const uint32_t *words = usm_record_words(record);
+    PyObject *device = usmpy_device_wrap(state, record->device, NULL);
+    PyObject *waits = device == NULL ? NULL : waits_of(records, words, record->n_waits);
+    PyObject *accesses = waits == NULL ? NULL : accesses_of(words + record->n_waits, record->n_accesses);
     if (accesses == NULL) {
         Py_XDECREF(device);
         Py_XDECREF(waits);
         return NULL;
     }
-    return Py_BuildValue("(sszNIILLLKOONN)", word_of(record.what), state_of(record.state),
-                         usm_trace_name(record.name), device, record.queue, record.thread,
-                         (long long)record.submit_ns, (long long)record.span.start_ns,
-                         (long long)record.span.end_ns, (unsigned long long)record.amount,
-                         (record.flags & USM_TRACE_PROFILED) != 0 ? Py_True : Py_False,
-                         (record.flags & USM_TRACE_IN_ORDER) != 0 ? Py_True : Py_False, waits, accesses);
+    return Py_BuildValue("(sszNIILLLKOONN)", word_of(record->what), state_of(entry.state),
+                         usm_name_text(record->name), device, entry.segment->queue, record->thread,
+                         (long long)entry.submit_ns, (long long)entry.start_ns, (long long)entry.end_ns,
+                         (unsigned long long)record->amount, entry.segment->profiled ? Py_True : Py_False,
+                         entry.segment->in_order ? Py_True : Py_False, waits, accesses);
 }
 
 static PyObject *trace_read(PyObject *self, PyObject *unused)
 {
     (void)unused;
     usmpy_state *state = usmpy_state_of(self);
-    usm_trace_counts counts = usm_trace_count(core(self));
-    usm_trace_moment now = usm_trace_now();
-    PyObject *rows = PyList_New((Py_ssize_t)counts.n);
-    for (size_t i = 0; rows != NULL && i < counts.n; i++) {
-        PyObject *row = row_of(state, core(self), i, counts.before, &now);
+    usm_trace_list records;
+    usm_error error;
+    usm_status status = usm_trace_read(core(self), &records, &error);
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    PyObject *rows = PyList_New((Py_ssize_t)records.n);
+    for (size_t i = 0; rows != NULL && i < records.n; i++) {
+        PyObject *row = row_of(state, &records, i);
         if (row == NULL) {
             Py_CLEAR(rows);
         } else {
             PyList_SET_ITEM(rows, (Py_ssize_t)i, row);
         }
     }
+    usm_trace_list_free(&records);
     return rows;
 }
 

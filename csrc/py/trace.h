@@ -11,7 +11,7 @@ static inline void usmpy_trace_export(usmpy_array *array, const char *name)
 {
     if (USM_UNLIKELY(usm_trace_is_on())) {
         usm_view view = usmpy_view(array);
-        usm_trace_export(&view, name);
+        usm_trace_passing(USM_TRACE_EXPORT, &view, name);
     }
 }
 

@@ -30,6 +30,7 @@ SEEN_BY_BACKENDS = {
         "launch.h": "kernels, their index space and arguments",
         "layout.h": "strides and the fastest axis",
         "sync.h": "clocks and condition variables",
+        "ticks.h": "the clock of traces",
         "worker.h": "threads, and what runs tasks on them",
     },
     "opencl": {
@@ -325,32 +326,41 @@ STATE = {
     },
     "core/event.c": {
         "current": "the task that this thread runs",
+        "usm_event_next": "order of submission, over all queues",
         "walks.0": "number of a walk along links, so that each event is visited once",
     },
     "core/fork.c": {"once.0": "handlers are registered once"},
     "core/queue.c": {
         "all_queues": "drained at exit, failed in a forked child",
-        "next_order": "order of submission, over all queues",
     },
     "core/spare.c": {
         "spare": "spare records of this thread",
         "key": "frees them with it",
         "once": "the key is made once",
     },
-    "core/trace.c": {
-        "usm_trace_on": "whether anything is recorded",
-        "usm_trace_ticks": "whether the processor's own clock is used, found out once",
-        "first_moment": "when the first trace began, on both clocks",
-        "log": "what the traces that record share",
-        "n_recording": "traces that record",
-        "spare": "chunks of records that are kept for the next trace",
-        "n_spare": "how many",
-        "last_record": "number of a record, over all traces",
-        "last_queue": "number of a queue in traces",
-        "last_alloc": "the same of an allocation",
+    "core/names.c": {"names": "each name that was recorded, once"},
+    "core/record.c": {
+        "last_alloc": "number of an allocation in traces",
         "last_thread": "the same of a thread",
         "this_thread": "the number of this thread",
-        "names": "each name that was recorded, once",
+    },
+    "core/segment.c": {
+        "slabs": "memory of records, kept for the next trace",
+        "n_empty": "how much of it is unused",
+        "unsettled": "records of tasks that outlive their trace",
+    },
+    "core/ticks.c": {
+        "usm_ticks_are_cycles": "whether the processor's own clock is used, found out once",
+        "first": "when the clock was first looked at",
+        "once": "that happens once",
+    },
+    "core/trace.c": {
+        "usm_trace_on": "whether anything is recorded",
+        "log": "what the traces that record share",
+        "log_first": "the order of submission that it counts from",
+        "log_room": "and that from which nothing is kept",
+        "n_recording": "traces that record",
+        "last_queue": "number of a queue in traces",
     },
     "core/track.c": {
         "usm_track_on": "whether allocations remember who made them",

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "support.h"
 
+#include "core/names.h"
 #include "core/trace.h"
 #include "core/track.h"
 #include "core/usage.h"
@@ -18,12 +19,12 @@ static usm_trace *start(size_t limit)
     return trace;
 }
 
-static usm_trace_record read_one(usm_trace *trace, size_t index)
+static usm_trace_list read_all(usm_trace *trace)
 {
-    usm_trace_record record;
-    usm_trace_moment now = usm_trace_now();
-    usm_trace_read(trace, index, &now, &record);
-    return record;
+    usm_trace_list list;
+    usm_error error;
+    CHECK_EQ(usm_trace_read(trace, &list, &error), USM_OK);
+    return list;
 }
 
 static void windows(void)
@@ -46,19 +47,24 @@ static void windows(void)
     usm_trace_counts counts = usm_trace_count(outer);
     CHECK_EQ(counts.n, 3);
     CHECK_EQ(counts.dropped, 2);
-    CHECK_EQ(counts.before, 0);
     CHECK_EQ(counts.pending, 0);
     counts = usm_trace_count(inner);
     CHECK_EQ(counts.n, 5);
     CHECK_EQ(counts.dropped, 0);
-    CHECK_EQ(counts.before, 1);
     usm_trace_free(outer);
-    for (size_t i = 0; i < 5; i++) {
-        usm_trace_record record = read_one(inner, i);
-        CHECK_EQ(record.what, USM_COMMAND_HOST);
-        CHECK_EQ(record.state, USM_EVENT_COMPLETE);
-        CHECK(counts.start_ns <= record.submit_ns && record.span.start_ns <= record.span.end_ns);
+    usm_trace_list list = read_all(inner);
+    CHECK_EQ(list.n, 5);
+    for (size_t i = 0; i < list.n; i++) {
+        usm_trace_entry entry = usm_trace_entry_at(&list, i);
+        CHECK_EQ(entry.record->what, USM_COMMAND_HOST);
+        CHECK_EQ(entry.state, USM_EVENT_COMPLETE);
+        CHECK_EQ(entry.segment->queue, queue->number);
+        CHECK(counts.start_ns <= entry.submit_ns && entry.start_ns <= entry.end_ns);
+        CHECK(i == 0 || list.places[i - 1].at < list.places[i].at);
     }
+    CHECK_EQ(usm_trace_find(&list, list.places[3].at | USM_WAIT_EXPLICIT), 3);
+    CHECK_EQ(usm_trace_find(&list, list.places[0].at - 1), list.n); /* the outer one's alone */
+    usm_trace_list_free(&list);
     usm_trace_free(inner);
     usm_queue_release(queue);
 }
@@ -71,7 +77,10 @@ static void tasks_outlive_their_trace(void)
     usm_event *event = submit_task(queue, task_gate, &held);
     usm_trace_stop(trace);
     CHECK_EQ(usm_trace_count(trace).pending, 1);
-    CHECK_EQ(read_one(trace, 0).span.end_ns, 0);
+    usm_trace_list list = read_all(trace);
+    CHECK_EQ(usm_trace_entry_at(&list, 0).state, USM_EVENT_SUBMITTED);
+    CHECK_EQ(usm_trace_entry_at(&list, 0).end_ns, 0);
+    usm_trace_list_free(&list);
     usm_trace_free(trace);
     gate_open(&held);
     CHECK_EQ(usm_event_wait(event, INT64_MAX, NULL, NULL, NULL), USM_OK);
@@ -96,12 +105,11 @@ static void *trace_many(void *argument)
 {
     for (int i = 0; i < (int)scaled(60); i++) {
         usm_trace *trace = start(50);
-        usm_trace_moment now = usm_trace_now();
-        for (size_t k = usm_trace_count(trace).n; k-- > 0;) {
-            usm_trace_record record;
-            usm_trace_read(trace, k, &now, &record);
-            CHECK_EQ(record.what, USM_COMMAND_HOST);
+        usm_trace_list list = read_all(trace);
+        for (size_t k = list.n; k-- > 0;) {
+            CHECK_EQ(usm_trace_entry_at(&list, k).record->what, USM_COMMAND_HOST);
         }
+        usm_trace_list_free(&list);
         usm_trace_free(trace);
     }
     return argument;
@@ -119,20 +127,67 @@ static void many_threads(void)
     CHECK(!usm_trace_is_on());
 }
 
+/* More than a segment holds, and more words than a record: all of it is read again. */
+static void much(void)
+{
+    enum { TASKS = 3 * USM_SEGMENT_SLOTS, WIDE = 100 };
+    usm_queue *queue = new_queue(true), *other = new_queue(false);
+    usm_event *events[WIDE];
+    usm_event *last;
+    usm_error error;
+    int ran = 0;
+    usm_wait waits[WIDE];
+    usm_trace *trace = start(TASKS + WIDE + 1);
+    for (int i = 0; i < TASKS; i++) {
+        usm_event_release(submit_task(queue, task_count, &ran));
+    }
+    for (int i = 0; i < WIDE; i++) {
+        events[i] = submit_task(queue, task_count, &ran);
+        waits[i] = (usm_wait){events[i], true};
+    }
+    const usm_command barrier = {.kind = USM_COMMAND_BARRIER};
+    const usm_submission submission = {.command = &barrier, .waits = waits, .n_waits = WIDE};
+    CHECK_EQ(usm_queue_submit(other, &submission, &last, &error), USM_OK);
+    CHECK_EQ(usm_event_wait(last, INT64_MAX, NULL, NULL, NULL), USM_OK);
+    usm_trace_list list = read_all(trace);
+    CHECK_EQ(list.n, TASKS + WIDE + 1);
+    CHECK_EQ(usm_trace_count(trace).dropped, 0);
+    for (size_t i = 0; i < list.n; i++) {
+        usm_trace_entry entry = usm_trace_entry_at(&list, i);
+        CHECK_EQ(entry.state, USM_EVENT_COMPLETE);
+        CHECK_EQ(entry.record->what, i < TASKS + WIDE ? USM_COMMAND_HOST : USM_COMMAND_BARRIER);
+    }
+    const usm_record *wide = list.places[list.n - 1].record;
+    CHECK(wide->n_waits >= WIDE);
+    for (size_t i = 0; i < WIDE; i++) {
+        uint32_t word = usm_record_words(wide)[i];
+        CHECK(word & USM_WAIT_EXPLICIT);
+        CHECK_EQ(usm_trace_find(&list, word), TASKS + i);
+    }
+    usm_trace_list_free(&list);
+    usm_trace_free(trace);
+    for (int i = 0; i < WIDE; i++) {
+        usm_event_release(events[i]);
+    }
+    usm_event_release(last);
+    usm_queue_release(queue);
+    usm_queue_release(other);
+}
+
 static void names(void)
 {
     char text[32];
     uint32_t numbers[200];
     for (int i = 0; i < 200; i++) {
         snprintf(text, sizeof text, "name %d", i);
-        numbers[i] = usm_trace_intern(text);
+        numbers[i] = usm_name_number(text);
     }
     for (int i = 0; i < 200; i++) {
         snprintf(text, sizeof text, "name %d", i);
-        CHECK_EQ(usm_trace_intern(text), numbers[i]);
-        CHECK(strcmp(usm_trace_name(numbers[i]), text) == 0);
+        CHECK_EQ(usm_name_number(text), numbers[i]);
+        CHECK(strcmp(usm_name_text(numbers[i]), text) == 0);
     }
-    CHECK(usm_trace_name(0) == NULL);
+    CHECK(usm_name_text(0) == NULL);
 }
 
 static void what_is_held(void)
@@ -183,6 +238,7 @@ int main(void)
     RUN_SETTLED(windows);
     RUN_SETTLED(tasks_outlive_their_trace);
     RUN_SETTLED(many_threads);
+    RUN_SETTLED(much);
     RUN_SETTLED(names);
     RUN_SETTLED(what_is_held);
     RUN_SETTLED(who_has_it);

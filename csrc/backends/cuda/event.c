@@ -171,7 +171,7 @@ void usm_cuda_end_early(usm_cuda_event *event)
 static bool end_claimed(usm_queue *queue)
 {
     bool pending;
-    usm_ended ended = {NULL, NULL};
+    usm_ended ended = {NULL, NULL, 0};
     pthread_mutex_lock(&queue->lock);
     usm_cuda_event *event = claim(queue, &pending);
     pthread_mutex_unlock(&queue->lock);

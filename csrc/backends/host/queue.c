@@ -2,6 +2,7 @@
 
 #include "../../core/copy.h"
 #include "../../core/heap.h"
+#include "../../core/ticks.h"
 #include "../../core/worker.h"
 
 #include <stdlib.h>
@@ -39,14 +40,18 @@ static void run(usm_work *work)
     usm_error error;
     usm_status status = USM_OK;
     error.failure = NULL;
-    event->start_ns = event->profiled || event->record != NULL ? usm_clock_ns() : 0;
+    if (event->profiled) {
+        event->start_ns = usm_clock_ns();
+    } else if (event->record != NULL) {
+        event->start_ticks = usm_ticks();
+    }
     if (atomic_load_explicit(&event->cause, memory_order_acquire) == NULL) {
         atomic_store_explicit(&event->state, USM_EVENT_RUNNING, memory_order_release);
         usm_event_set_current(event);
         status = usm_host_execute(&task->command, width, &error);
         usm_event_set_current(NULL);
     }
-    event->end_ns = event->profiled || event->record != NULL ? usm_clock_ns() : 0;
+    event->end_ns = event->profiled ? usm_clock_ns() : 0;
     finish(task, status, &error); /* may drop the queue; the task is gone afterwards */
 }
 
