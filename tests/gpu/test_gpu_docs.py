@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gc
+import json
+import os
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -17,6 +21,8 @@ NEEDS = {
     "CUDA graphs": ["torch", "cupy"],
     "Kinds of memory": ["cupy"],
 }
+ROOT = pathlib.Path(__file__).parents[2]
+RECIPES = ROOT / "docs" / "recipes.md"
 
 
 def blocks(text: str) -> list[str]:
@@ -44,3 +50,17 @@ def test_the_examples_run(request, device, name):
             exec(compile(block, f"{PAGE.name}, {part or 'the beginning'}, block {i}", "exec"), names)
     names.clear()
     gc.collect()
+
+
+def test_the_recipes_run(cupy, device):
+    """CuPy's among them, which CI leaves out."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "pages.py", RECIPES],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    left_out = json.loads(done.stdout.splitlines()[-1])["left out"]
+    assert not [names for names in left_out.values() if "cupy" in names or "cuda" in names]

@@ -1,0 +1,97 @@
+"""Sphinx: `python -m sphinx -W -n docs build/docs` (extra "docs", and graphviz for the drawings)."""
+
+from __future__ import annotations
+
+import inspect
+import pathlib
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import usmpy  # noqa: E402
+
+project = "usmpy"
+author = "The usmpy developers"
+copyright = author
+version = release = usmpy.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.graphviz"]
+exclude_patterns = ["examples", "README.md"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = f"usmpy {release}"
+html_copy_source = False
+graphviz_output_format = "svg"
+pygments_style = "friendly"
+
+autodoc_typehints = "none"  # the stubs have them; the docstrings say what they mean
+autodoc_member_order = "bysource"
+# What docstrings call their parameters: "device: anything that ...".
+PARAMETER = re.compile(r"(?<![\w`*])([a-z_]\w*(?:, [a-z_]\w*)*(?: and [a-z_]\w*)?): ")
+
+
+def parameters_of(value: Any) -> set[str]:
+    try:
+        return set(inspect.signature(value).parameters)
+    except (TypeError, ValueError):
+        return set()
+
+
+def plain_text_to_rst(_app: Any, _what: str, _name: str, value: Any, _options: Any, lines: list[str]) -> None:
+    """Docstrings are plain text: nothing in them is markup but words between backticks."""
+    names = parameters_of(value)
+
+    def parameter(found: re.Match[str]) -> str:
+        listed = re.split(r", | and ", found[1])
+        if names.isdisjoint(listed):
+            return found[0]
+        return re.sub(r"\w+", lambda word: word[0] if word[0] == "and" else f"**{word[0]}**", found[1]) + ": "
+
+    result: list[str] = []
+    code = False
+    for line in lines:
+        indented = line.startswith("    ")
+        if indented and not code and result and not result[-1]:
+            result += ["::", ""]
+            code = True
+        elif line and not indented:
+            code = False
+        if re.fullmatch(r"\s*-{4,}\s*", line):  # sections of numpydoc
+            line = ""
+        result.append(line if code else marked_up(line, parameter))
+    lines[:] = result
+
+
+def marked_up(line: str, parameter: Callable[[re.Match[str]], str]) -> str:
+    """One line of plain text: words between backticks are code, names of parameters bold, all else text."""
+    pieces = re.split(r"(`[^`]*`)", line.replace("``", "`").replace("\\", "\\\\"))
+    for i, piece in enumerate(pieces):
+        if piece.startswith("`") and len(piece) > 1:
+            pieces[i] = f"`{piece}`"
+        else:
+            escaped = re.sub(r"_(?!\w)", r"\\_", re.sub(r"([*|])", r"\\\1", piece))
+            pieces[i] = PARAMETER.sub(parameter, escaped)
+    return "".join(pieces)
+
+
+def list_the_others(_app: Any, docname: str, source: list[str]) -> None:
+    """Public functions that no page of the reference names stand at the end of the page of functions."""
+    if docname != "reference/functions":
+        return
+    pages = pathlib.Path(__file__).parent.glob("reference/*.md")
+    named = set(re.findall(r":: usmpy\.(\w+)", "".join(page.read_text(encoding="utf-8") for page in pages)))
+    others = [name for name in usmpy.__all__ if inspect.isroutine(getattr(usmpy, name)) and name not in named]
+    if others:
+        functions = "\n".join(f".. autofunction:: usmpy.{name}" for name in others)
+        source[0] += f"\n## Others\n\n```{{eval-rst}}\n{functions}\n```\n"
+
+
+def setup(app: Any) -> None:
+    app.connect("source-read", list_the_others)
+    app.connect("autodoc-process-docstring", plain_text_to_rst)

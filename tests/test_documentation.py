@@ -1,0 +1,152 @@
+"""The Python blocks of all pages run, page by page, each in a process of its own."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pages
+import pytest
+from libraries import REQUIRED
+
+import usmpy
+
+pytestmark = pytest.mark.not_sanitized("it runs other programs, and what they do is tested elsewhere")
+
+ROOT = pathlib.Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+ELSEWHERE = {"errors.md": "tests/test_errors.py", "from-dpctl.md": "tests/test_from_dpctl.py"}  # run there
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for path in [
+        *ROOT.glob("*.md"),
+        *DOCS.rglob("*.md"),
+        *ROOT.glob("benchmarks/*.md"),
+        *ROOT.glob("csrc/**/*.md"),
+    ]
+    if pages.blocks(path.read_text(encoding="utf-8")) and path.name not in ELSEWHERE
+)
+# What an environment of the tests may lack: a GPU and its libraries, and 2.9 GB of SYCL.
+MAY_LACK = {"cuda", "cupy", "dpctl", "dpnp"}
+
+
+def run_page(page, folder, **environment):
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "pages.py"), str(ROOT / page)],
+        cwd=folder,  # some pages write files
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYOPENCL_CTX": "0", **environment},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_there_are_pages():
+    assert len(PAGES) > 12
+    assert {"README.md", "docs/first-steps.md", "docs/memory.md", "docs/interop-cuda.md"} <= set(PAGES)
+    for page, test in ELSEWHERE.items():
+        assert page in (ROOT / test).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_blocks_of_a_page_run(page, tmp_path):
+    report = run_page(page, tmp_path)
+    left_out = report["left out"]
+    if REQUIRED:
+        assert not {line: set(names) - MAY_LACK for line, names in left_out.items() if set(names) - MAY_LACK}
+    if len(left_out) == report["blocks"]:
+        pytest.skip(
+            f"every block needs what is not here: {sorted({n for ns in left_out.values() for n in ns})}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("block", "error"),
+    [
+        ("```python\nassert 1 == 2\n```\n", "line 3"),
+        ("```python\n>>> 1 + 1\n3\n```\n", "Expected"),
+        ("<!-- needs: json -->\n```python\nundefined_name\n```\n", "undefined_name"),
+        ("```python\nx = 1\n```\n\n```python\n>>> x\n2\n```\n", "Expected"),
+    ],
+)
+def test_a_wrong_block_is_found(tmp_path, block, error):
+    (tmp_path / "page.md").write_text(f"\n{block}", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, pages.__file__, "page.md"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert error in done.stdout + done.stderr
+
+
+def test_only_a_block_whose_need_is_missing_is_left_out(tmp_path):
+    text = "<!-- needs: no_such_module -->\n```python\nundefined\n```\n\n```python\nprint('run')\n```\n"
+    page = tmp_path / "page.md"
+    page.write_text(text, encoding="utf-8")
+    assert run_page(page, tmp_path) == {"blocks": 2, "left out": {"3": ["no_such_module"]}}
+
+
+def test_comments_about_needs_stand_where_they_are_read():
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        needs = len(re.findall(r"<!-- needs: ", text))
+        assert needs == sum(bool(block["needs"]) for block in pages.BLOCK.finditer(text)), page
+
+
+def test_the_command_line_is_what_the_page_says():
+    from usmpy import _cli
+
+    text = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(.*?)```", text, re.S)
+    for line in block.splitlines():
+        words = line.partition("#")[0].split()[3:]
+        words = ["host" if word == "[DEVICE]" else word for word in words]
+        _cli._parser().parse_args(words)  # SystemExit for what is not there
+
+
+# The reference.
+
+
+def test_the_reference_has_every_public_name():
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md"))
+    listed = set(re.findall(r"^\.\. auto(?:class|function|exception):: usmpy\.(\w+)$", text, re.M))
+    tables = set(
+        re.findall(r"`(\w+)`", "\n".join(line for line in text.splitlines() if line.startswith("|")))
+    )
+    functions = {name for name in usmpy.__all__ if inspect.isroutine(getattr(usmpy, name))}
+    # docs/conf.py puts functions that no page names at the end of the page of functions.
+    assert not set(usmpy.__all__) - functions - listed - tables
+    assert not listed - set(usmpy.__all__)
+
+
+def test_every_page_is_in_a_table_of_contents():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    entries = set(re.findall(r"^[\w/-]+$", index, re.M))
+    there = {
+        str(path.relative_to(DOCS).with_suffix(""))
+        for path in DOCS.rglob("*.md")
+        if "examples" not in path.parts
+    }
+    assert there - {"index"} <= entries
+    assert {entry for entry in entries if not (DOCS / f"{entry}.md").is_file()} <= {"notebooks"}
+
+
+def test_the_drawing_has_every_folder_of_the_backends():
+    drawing = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    folders = {path.name for path in (ROOT / "csrc" / "backends").iterdir() if path.is_dir()}
+    assert folders
+    for name in folders:
+        assert re.search(rf'^ +{name} \[label="{name}', drawing, re.M), name
+    for name in re.findall(r'label="(usm_\w+)', drawing):
+        headers = (ROOT / "csrc" / "core").glob("*.h")
+        assert any(re.search(rf"\b{name}\b", path.read_text(encoding="utf-8")) for path in headers), name
