@@ -89,6 +89,7 @@ def level_zero_part() -> usmpy.Device:
 EVERY_PROCESSOR = frozenset({"host-accessible", "host-task"})
 
 
+# With USMPY_TEST_WITHOUT_FP64=1 and ZESIM_FP64=0 the devices lack double precision (test_without_fp64.py).
 # With USMPY_TEST_COARSE_SVM=1 all OpenCL devices have memory of kind "device" alone, which the host does not
 # read: what drivers of graphics cards without the USM extension have (.ci/run).
 KINDS = "it asks for shared or host memory, which the device lacks"
@@ -180,7 +181,13 @@ BACKENDS = [
     Backend("level-zero-sim-second", level_zero(1), frozenset({"host-task"}), LEVEL_ZERO, files=SECOND),
     Backend(CUDA_NAME, cuda(0), frozenset({"host-task"}), CUDA),
 ]
-if os.environ.get("USMPY_TEST_COARSE_SVM"):
+if os.environ.get("USMPY_TEST_WITHOUT_FP64"):
+    BACKENDS = [
+        Backend("opencl-intel-without-fp64", opencl("Intel"), EVERY_PROCESSOR | {"system-usm"}),
+        Backend("opencl-pocl-without-fp64", opencl("pthread"), EVERY_PROCESSOR),
+        Backend("level-zero-without-fp64", level_zero(0), frozenset({"host-task"}), LEVEL_ZERO),
+    ]
+elif os.environ.get("USMPY_TEST_COARSE_SVM"):
     BACKENDS = [Backend("opencl-coarse", opencl("pthread"), frozenset(), COARSE)]
 # USMPY_TEST_OPENCL=NVIDIA: the device of that vendor alone.
 elif vendor := os.environ.get("USMPY_TEST_OPENCL"):

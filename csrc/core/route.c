@@ -110,9 +110,14 @@ static bool is_wide_float(usm_dtype dtype)
     return dtype == USM_FLOAT64 || dtype == USM_COMPLEX128;
 }
 
+static bool casts(const usm_device *device, usm_dtype dst, usm_dtype src)
+{
+    return dst == src || device->info.has_fp64 || !(is_wide_float(dst) || is_wide_float(src));
+}
+
 static bool can_cast(const usm_queue *queue, usm_dtype dst, usm_dtype src)
 {
-    return dst == src || queue->device->info.has_fp64 || !(is_wide_float(dst) || is_wide_float(src));
+    return casts(queue->device, dst, src);
 }
 
 /*
@@ -258,6 +263,41 @@ static usm_status plan_afar(usm_route *route, usm_queue *queue, usm_error *error
     return plan_staged(route, first, last, error);
 }
 
+/* Where the device of the queue does not cast these types, but one of the two ends does: that one's queue. */
+static usm_status casting_queue(usm_route *route, usm_queue **queue, const usm_view *dst, const usm_view *src,
+                                usm_error *error)
+{
+    usm_alloc *const ends[] = {src->alloc, dst->alloc};
+    for (int side = 0; side < 2; side++) {
+        if (casts(ends[side]->place->device, dst->dtype, src->dtype)) {
+            usm_status status = usm_place_queue(ends[side]->place, &route->own[side], error);
+            *queue = route->own[side];
+            return status;
+        }
+    }
+    return USM_OK;
+}
+
+/* Every hop that casts is on a device that computes in the types. */
+static usm_status check_casts(const usm_route *route, usm_error *error)
+{
+    usm_dtype src = route->axes.strided.src_dtype;
+    for (int i = 0; i < route->n_hops; i++) {
+        usm_dtype dst = i == route->n_hops - 1 ? route->axes.strided.dst_dtype : route->buffers[i].dtype;
+        if (!can_cast(route->queues[i], dst, src)) {
+            const char *to = usm_dtype_table[dst].name;
+            return usm_error_set(
+                error, USM_VALUE,
+                "%s has no aspect fp64 (Device.has_fp64) and does not cast %s to %s; it holds "
+                "and copies both: cast where there is fp64, as in "
+                "x.to_device(\"host\").astype(\"%s\"), and take that back with to_device",
+                route->queues[i]->device->info.name, usm_dtype_table[src].name, to, to);
+        }
+        src = dst;
+    }
+    return USM_OK;
+}
+
 usm_status usm_route_plan(usm_route *route, usm_queue *queue, const usm_view *dst, const usm_view *src,
                           usm_error *error)
 {
@@ -280,8 +320,17 @@ usm_status usm_route_plan(usm_route *route, usm_queue *queue, const usm_view *ds
                             : connection(src->alloc->place, dst->alloc->place);
     /* A block is moved as memmove does it. */
     route->overlaps = !route->block && usm_views_overlap(dst, src);
+    if (USM_UNLIKELY(!can_cast(queue, dst->dtype, src->dtype))) {
+        usm_status status = casting_queue(route, &queue, dst, src, error);
+        if (status != USM_OK) {
+            return status;
+        }
+    }
     if (!one_command(queue->place, dst->alloc, src->alloc, route->block)) {
         usm_status status = plan_afar(route, queue, error);
+        if (status == USM_OK && dst->dtype != src->dtype) {
+            status = check_casts(route, error);
+        }
         if (status != USM_OK) {
             usm_route_clear(route);
         }
@@ -292,7 +341,7 @@ usm_status usm_route_plan(usm_route *route, usm_queue *queue, const usm_view *ds
         add_buffer(route, queue->place, USM_DEVICE, src->dtype);
         add_hop(route, queue);
     }
-    return USM_OK;
+    return dst->dtype == src->dtype ? USM_OK : check_casts(route, error);
 }
 
 void usm_route_clear(usm_route *route)

@@ -92,6 +92,19 @@ static void raise_build_error(usmpy_state *state, const char *text, PyObject *lo
     Py_XDECREF(log);
 }
 
+/* A log that speaks of a type that the device does not compute in: the message says what it lacks. */
+static void add_aspect(const usm_device_info *info, const char *log, usm_error *error)
+{
+    bool wide = !info->has_fp64 && (strstr(log, "double") || strstr(log, "fp64") || strstr(log, "Float64"));
+    bool half = !info->has_fp16 && (strstr(log, "half") || strstr(log, "fp16") || strstr(log, "Float16"));
+    size_t length = strlen(error->text);
+    if (wide || half) {
+        snprintf(error->text + length, sizeof error->text - length,
+                 "; the device has no aspect %s (Device.has_%s)", wide ? "fp64" : "fp16",
+                 wide ? "fp64" : "fp16");
+    }
+}
+
 /* The build itself. 0, or -1 with an exception. */
 static int build(usmpy_state *state, usmpy_program *self, const usm_program_source *source)
 {
@@ -103,6 +116,7 @@ static int build(usmpy_state *state, usmpy_program *self, const usm_program_sour
         status = usm_program_create(place, source, &self->program, &log, &error);
     Py_END_ALLOW_THREADS
     if (status == USM_BUILD) {
+        add_aspect(&place->device->info, log != NULL ? log : "", &error);
         raise_build_error(state, error.text,
                           PyUnicode_DecodeUTF8(log != NULL ? log : "",
                                                (Py_ssize_t)(log != NULL ? strlen(log) : 0), "replace"),

@@ -8,8 +8,8 @@
 #include "../core/queue.h"
 
 /* Runs one sequence command into a new array of the sequence's dtype, then casts if another was asked for. */
-static PyObject *make_sequence(usmpy_state *state, usm_sequence *sequence, usm_dtype dtype, PyObject *queue,
-                               usm_kind kind)
+static PyObject *make_sequence_on(usmpy_state *state, usm_sequence *sequence, usm_dtype dtype,
+                                  PyObject *queue, usm_kind kind)
 {
     usmpy_array *array =
         usmpy_array_empty(state, queue, kind, sequence->dtype, 1, &sequence->count, 'C', false);
@@ -34,15 +34,38 @@ static PyObject *make_sequence(usmpy_state *state, usm_sequence *sequence, usm_d
     return result;
 }
 
+/* What a device without fp64 does not compute comes from the host. */
+static PyObject *make_sequence(usmpy_state *state, usm_sequence *sequence, usm_dtype dtype, PyObject *queue,
+                               usm_kind kind)
+{
+    if (sequence->dtype != USM_FLOAT64 || usmpy_queue_of(queue)->device->info.has_fp64) {
+        return make_sequence_on(state, sequence, dtype, queue, kind);
+    }
+    PyObject *host = usmpy_host_queue(state);
+    PyObject *made = host == NULL ? NULL : make_sequence_on(state, sequence, dtype, host, USM_DEVICE);
+    PyObject *result =
+        made == NULL ? NULL
+                     : (PyObject *)usmpy_array_duplicate(state, (usmpy_array *)made, queue, kind, dtype, 'C');
+    Py_XDECREF(made);
+    return result;
+}
+
+/*
+ * The float type that a real sequence for this dtype is computed in: single precision where a device without
+ * fp64 can give no more anyway.
+ */
+static usm_dtype real_for(usm_dtype dtype, const usm_device *device)
+{
+    bool single =
+        dtype == USM_FLOAT32 || dtype == USM_FLOAT16 || dtype == USM_BFLOAT16 || dtype == USM_COMPLEX64;
+    return dtype == USM_FLOAT32 || (single && !device->info.has_fp64) ? USM_FLOAT32 : USM_FLOAT64;
+}
+
 /* The type that a sequence of this dtype is computed in: itself for integers, a float type for all others. */
 static usm_dtype computed_in(usm_dtype dtype, const usm_device *device)
 {
-    const usm_dtype_info *info = &usm_dtype_table[dtype];
-    if (info->kind == USM_KIND_INT || info->kind == USM_KIND_UINT || dtype == USM_FLOAT32 ||
-        dtype == USM_FLOAT64) {
-        return dtype;
-    }
-    return usmpy_default_float(device);
+    uint8_t kind = usm_dtype_table[dtype].kind;
+    return kind == USM_KIND_INT || kind == USM_KIND_UINT ? dtype : real_for(dtype, device);
 }
 
 static int refuse_dtype(const char *function, usm_dtype dtype)
@@ -332,7 +355,8 @@ static PyObject *linspace_numbers(usmpy_state *state, Py_complex start, Py_compl
                             "start or stop is complex and dtype is %s; a complex type is needed",
                             usm_dtype_table[dtype].name);
     }
-    usm_sequence sequence = line(start.real, stop.real, count, endpoint, dtype == USM_FLOAT32 ? dtype : real);
+    usm_sequence sequence =
+        line(start.real, stop.real, count, endpoint, real_for(dtype, usmpy_queue_of(queue)->device));
     return make_sequence(state, &sequence, dtype, queue, kind);
 }
 

@@ -263,10 +263,12 @@ ze_result_t ZE_APICALL zeDeviceGetModuleProperties(ze_device_handle_t device,
     (void)device;
     SIM_ENTER(zeDeviceGetModuleProperties);
     properties->spirvVersionSupported = ZE_MAKE_VERSION(1, 4);
-    properties->flags = ZE_DEVICE_MODULE_FLAG_FP64 | ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS;
+    properties->flags = ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS;
+    if (sim_settings()->fp64)
+        properties->flags |= ZE_DEVICE_MODULE_FLAG_FP64;
     properties->fp16flags = 0;
     properties->fp32flags = full;
-    properties->fp64flags = full;
+    properties->fp64flags = sim_settings()->fp64 ? full : 0;
     properties->maxArgumentsSize = 2048;
     properties->printfBufferSize = 1 << 20;
     memset(&properties->nativeKernelSupported, 0, sizeof(properties->nativeKernelSupported));

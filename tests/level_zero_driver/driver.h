@@ -72,7 +72,7 @@ typedef struct sim_setup {
     uint64_t memory_bytes, max_alloc_bytes;
     uint64_t jitter_ns;
     ze_device_type_t type;
-    bool peer, optimize, relaxed, immediate;
+    bool peer, optimize, relaxed, immediate, fp64;
     bool flat, combined; /* ZE_FLAT_DEVICE_HIERARCHY */
     const char *opencl;  /* NULL: not set */
     const char *cache;   /* the same */

@@ -22,6 +22,7 @@ static uint64_t hash_of(const void *bytes, size_t size, uint64_t hash)
     return hash;
 }
 
+#define CAPABILITY_FLOAT64 10
 #define HASH_START 0xcbf29ce484222325u
 
 /* --- the log ------------------------------------------------------------------------------------------ */
@@ -176,6 +177,9 @@ static ze_result_t from_spirv(ze_module_handle_t module, const ze_module_desc_t 
                               ze_module_build_log_handle_t *log)
 {
     const char *problem = sim_spirv_problem(desc->pInputModule, desc->inputSize);
+    if (problem == NULL && !sim_settings()->fp64 &&
+        sim_spirv_asks(desc->pInputModule, desc->inputSize, CAPABILITY_FLOAT64))
+        problem = "the module has the capability Float64, and the device has no fp64";
     if (problem != NULL) {
         log_set(log, problem);
         return sim_fail(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, "%s", problem);

@@ -11,6 +11,7 @@ enum {
     OP_MEMBER_NAME = 6,
     OP_ENTRY_POINT = 15,
     OP_EXECUTION_MODE = 16,
+    OP_CAPABILITY = 17,
     OP_TYPE_BOOL = 20,
     OP_TYPE_INT = 21,
     OP_TYPE_FLOAT = 22,
@@ -187,6 +188,16 @@ size_t sim_spirv_constant_size(const void *module, size_t size, uint32_t number)
         if ((i.op == OP_TYPE_INT || i.op == OP_TYPE_FLOAT) && i.words[1] == type)
             return i.words[2] / 8;
     return 0;
+}
+
+bool sim_spirv_asks(const void *module, size_t size, uint32_t capability)
+{
+    instruction i;
+    for (size_t at = 0; next(module, size, &at, &i);) {
+        if (i.op == OP_CAPABILITY && i.n == 2 && i.words[1] == capability)
+            return true;
+    }
+    return false;
 }
 
 bool sim_spirv_imports(const void *module, size_t size)

@@ -16,6 +16,8 @@ int sim_spirv_arguments(const void *module, size_t size, const char *kernel, sim
                         int most);
 /* Bytes of a specialization constant; 0: there is none of this number. */
 size_t sim_spirv_constant_size(const void *module, size_t size, uint32_t number);
+/* Does the module ask for a capability (10: Float64)? */
+bool sim_spirv_asks(const void *module, size_t size, uint32_t capability);
 bool sim_spirv_imports(const void *module, size_t size);
 
 #endif

@@ -132,6 +132,11 @@ static bool describe(usm_opencl_device *device, usm_device_type type, usm_device
     info->max_alloc_size = largest;
     info->has_fp64 = fp64 != 0;
     info->has_fp16 = has_extension(extensions, "cl_khr_fp16");
+#ifdef USM_TESTING
+    if (getenv("USMPY_TEST_WITHOUT_FP64") != NULL) { /* what small graphics processors lack */
+        info->has_fp64 = info->has_fp16 = false;
+    }
+#endif
     device->has_priorities = has_extension(extensions, "cl_khr_priority_hints");
     ask_memory(device, info, extensions);
     ask_sub_groups(device, info);
