@@ -277,7 +277,7 @@ setup(
             define_macros=macros + ([("USM_TESTING", "1")] if TESTING else []),
             extra_compile_args=compile_args,
             extra_link_args=link_args,
-            libraries=["pthread"],
+            libraries=["pthread", "dl"],  # of their own before glibc 2.34
         )
     ],
 )

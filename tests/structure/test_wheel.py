@@ -1,4 +1,4 @@
-"""What users install: a release wheel, built from a copy of the tree as `pip install` would build it."""
+"""What users install: a release wheel, built from the source distribution of a copy of the tree."""
 
 import importlib.util
 import json
@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import textwrap
 import zipfile
 from pathlib import Path
@@ -41,13 +42,13 @@ def copy_of_the_tree(folder):
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory):
-    """(the wheel, what the build said)."""
+def built(tmp_path_factory):
+    """(the folder with the source distribution and the wheel that was made of it, what the build said)."""
     tree = copy_of_the_tree(tmp_path_factory.mktemp("tree"))
-    out = tmp_path_factory.mktemp("wheel")
+    out = tmp_path_factory.mktemp("dist")
     done = subprocess.run(
         # -x: the headers of OpenCL may come from the system instead of the required package.
-        [sys.executable, "-m", "build", "--wheel", "-nwx", "--outdir", out],
+        [sys.executable, "-m", "build", "-nx", "--outdir", out],
         cwd=tree,
         env=release_environment(USMPY_WERROR="1"),
         stdout=subprocess.PIPE,
@@ -55,8 +56,14 @@ def build(tmp_path_factory):
         text=True,
     )
     assert done.returncode == 0, done.stdout
-    (wheel,) = out.iterdir()
-    return wheel, done.stdout
+    return out, done.stdout
+
+
+@pytest.fixture(scope="module")
+def build(built):
+    """(the wheel, what the build said)."""
+    (wheel,) = built[0].glob("*.whl")
+    return wheel, built[1]
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +104,25 @@ def test_the_wheel_holds_the_package_and_nothing_else(build):
     assert package == {*source, extension, "usmpy/_core.pyi", "usmpy/py.typed", "usmpy/include/usmpy.h"}
     rest = {re.sub(r"^usmpy-[^/]*\.dist-info/", "", name) for name in names - package}
     assert rest == {"METADATA", "RECORD", "WHEEL", "top_level.txt", "licenses/LICENSE"}
+
+
+def test_the_source_distribution_holds_what_builds_and_tests_usmpy_and_nothing_that_was_built(built):
+    (path,) = built[0].glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames() if archive.getmember(name).isfile()}
+    tracked = set(run("git", "ls-files", "-co", "--exclude-standard", cwd=ROOT).splitlines())
+    tracked = {name for name in tracked if (ROOT / name).is_file()}
+    assert {name for name in tracked - names if not name.startswith(".")} == set()
+    written = {"PKG-INFO", "setup.cfg"}
+    assert {name for name in names - tracked - written if "usmpy.egg-info/" not in name} == set()
+
+
+def test_wheels_are_made_for_every_python_and_machine():
+    pytest.importorskip("cibuildwheel", reason="it needs Python 3.11")
+    command = [sys.executable, "-m", "cibuildwheel", "--print-build-identifiers", "--platform", "linux"]
+    pythons = ("cp310", "cp311", "cp312", "cp313", "cp314", "cp314t")
+    expected = {f"{python}-manylinux_{machine}" for python in pythons for machine in ("x86_64", "aarch64")}
+    assert set(run(*command, ROOT, env=release_environment()).split()) == expected
 
 
 def test_the_wheel_requires_no_other_package(site):

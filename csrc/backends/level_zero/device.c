@@ -114,7 +114,7 @@ static ze_result_t describe(usm_level_zero_device *device, usm_device_info *info
         return result;
     }
     *type = type_of(properties.type);
-    snprintf(info->name, sizeof info->name, "%.*s", ZE_MAX_DEVICE_NAME, properties.name);
+    snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, properties.name);
     if (properties.vendorId == INTEL) {
         snprintf(info->vendor, sizeof info->vendor, "Intel(R) Corporation");
     } else {
