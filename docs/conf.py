@@ -27,6 +27,8 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"usmpy {release}"
 html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
 graphviz_output_format = "svg"
 pygments_style = "friendly"
 

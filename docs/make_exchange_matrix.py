@@ -33,7 +33,7 @@ HELD_S = 0.1  # an exchange that waits for nothing is over long before
 PACKAGES = (
     *("numpy", "torch", "jax", "apache-tvm-ffi", "numba", "pyarrow", "mpi4py", "ml_dtypes", "pyopencl"),
 )
-PLACES = ("host", "OpenCL, Intel's runtime", "OpenCL, PoCL")
+PLACES = ("host", "Intel's OpenCL", "PoCL")
 INTO, FROM = "From a library to usmpy", "From usmpy to a library"
 COLUMNS = {INTO: (*PLACES, "writable", "ordered"), FROM: (*PLACES, "ordered")}
 
@@ -104,7 +104,7 @@ def run_in(row: In, found: dict[str, usmpy.Device]) -> dict[str, str]:
     if "`" in cells["host"]:
         return cells | {"writable": "", "ordered": ""}
     cells["writable"] = "yes" if row.take(row.make(), None).flags.writable else "no"
-    cells["ordered"] = "nothing is pending"
+    cells["ordered"] = "at once"
     if row.pending is not None:
         values = held(lambda gate: row.take(row.pending(gate), None).tolist())
         cells["ordered"] = "yes" if values == [7] * COUNT else "no"

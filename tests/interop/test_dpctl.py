@@ -6,9 +6,12 @@ They need an environment of 2.9 GB: ``python tests/with_dpctl.py`` makes one and
 from __future__ import annotations
 
 import gc
+import json
 import os
 import pathlib
 import re
+import subprocess
+import sys
 import threading
 import time
 
@@ -342,6 +345,21 @@ def test_a_device_that_sycl_does_not_list(sycl_device):
             usmpy.Queue(part)._get_capsule()
         return
     pytest.skip("the device has one compute unit: it has no part smaller than itself")
+
+
+def test_their_recipe_runs(tmp_path):
+    """In docs/recipes.md, which CI runs without them."""
+    root = GUIDE.parents[1]
+    done = subprocess.run(
+        [sys.executable, root / "tests" / "pages.py", root / "docs" / "recipes.md"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    left_out = json.loads(done.stdout.splitlines()[-1])["left out"]
+    assert not [names for names in left_out.values() if "dpnp" in names]
 
 
 def test_the_guide_runs():
