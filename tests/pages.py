@@ -1,9 +1,10 @@
-"""Runs the Python blocks of one page of documentation, in order, as one session.
+"""Runs the blocks of Python and C of one page of documentation, in order, as one session.
 
     python tests/pages.py docs/memory.md
 
-A block that begins with `>>>` is a doctest: its output must be as shown (`...` stands for anything). What a
-block needs that not every machine has is said by a comment above it, or for the whole page anywhere on it:
+A block that begins with `>>>` is a doctest: its output must be as shown (`...` is anything). A block of C
+is a program of kernels in the portable language, which must build for the host. What a block needs that not
+every machine has is said by a comment right above it, or for the whole page anywhere on it:
 
     <!-- needs: pyarrow -->
     <!-- page needs: opencl, pyopencl -->
@@ -54,6 +55,7 @@ CONDITIONS: dict[str, Callable[[], bool]] = {
 @dataclasses.dataclass(frozen=True)
 class Block:
     line: int  # of its first line of code, from 0
+    language: str
     code: str
     needs: tuple[str, ...]
 
@@ -65,9 +67,14 @@ def names(text: str | None) -> tuple[str, ...]:
 def blocks(text: str) -> list[Block]:
     page = tuple(name for found in PAGE_NEEDS.finditer(text) for name in names(found[1]))
     return [
-        Block(text.count("\n", 0, found.start("code")), found["code"], page + names(found["needs"]))
+        Block(
+            text.count("\n", 0, found.start("code")),
+            found["language"],
+            found["code"],
+            page + names(found["needs"]) + (("a C compiler",) if found["language"] == "c" else ()),
+        )
         for found in BLOCK.finditer(text)
-        if found["language"] == "python"
+        if found["language"] in ("python", "c")
     ]
 
 
@@ -82,6 +89,11 @@ def there(name: str) -> bool:
 
 
 def run(block: Block, page: str, session: dict[str, object]) -> None:
+    if block.language == "c":
+        import usmpy
+
+        assert usmpy.Program(block.code, device="host").kernel_names
+        return
     if not block.code.lstrip().startswith(">>>"):
         # Lines of errors are those of the page.
         exec(compile("\n" * block.line + block.code, page, "exec"), session)

@@ -1,4 +1,4 @@
-"""The Python blocks of all pages run, page by page, each in a process of its own."""
+"""The blocks of Python and C of all pages run, page by page, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ def test_the_blocks_of_a_page_run(page, tmp_path):
     [
         ("```python\nassert 1 == 2\n```\n", "line 3"),
         ("```python\n>>> 1 + 1\n3\n```\n", "Expected"),
+        ("```c\nkernel void f(global float *x) { x[0] = y; }\n```\n", "BuildError"),
         ("<!-- needs: json -->\n```python\nundefined_name\n```\n", "undefined_name"),
         ("```python\nx = 1\n```\n\n```python\n>>> x\n2\n```\n", "Expected"),
     ],
