@@ -131,9 +131,10 @@ ze_result_t ZE_APICALL zeEventQueryStatus(ze_event_handle_t event)
 {
     SIM_ENTER(zeEventQueryStatus);
     check_visible(event, "zeEventQueryStatus");
+    /* Asked first: what had ended before the loss has then been seen to end. */
+    ze_result_t lost = sim_context_lost(event->pool->context);
     if (event_is_over(event))
         return ZE_RESULT_SUCCESS;
-    ze_result_t lost = sim_context_lost(event->pool->context);
     return lost != ZE_RESULT_SUCCESS ? lost : ZE_RESULT_NOT_READY;
 }
 

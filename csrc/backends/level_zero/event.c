@@ -72,8 +72,8 @@ static void let_go(usm_level_zero_event *event)
     }
 }
 
-/* All links have ended, and the driver has. */
-static void finish(usm_event *base)
+/* All links have ended, and the driver has. `ended` may be NULL: usm_event_finish_among. */
+static void finish(usm_event *base, usm_ended *ended)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
     usm_error error;
@@ -83,14 +83,19 @@ static void finish(usm_event *base)
         if (base->profiled && event->result == ZE_RESULT_SUCCESS) {
             read_times(event);
         }
-        usm_event_finish(base, NULL);
+        usm_event_finish_among(base, NULL, ended);
         return;
     }
     usm_error_driver(&error, USM_DRIVER, "level_zero", (int)event->result, usm_level_zero_name(event->result),
                      "the task ended with %s (0x%x) on %s", usm_level_zero_name(event->result),
                      (unsigned)event->result, base->queue->device->info.name);
     usm_failure *failure = usm_failure_from_error(&error);
-    usm_event_finish(base, failure != NULL ? failure : usm_failure_no_memory());
+    usm_event_finish_among(base, failure != NULL ? failure : usm_failure_no_memory(), ended);
+}
+
+static void finish_alone(usm_event *base)
+{
+    finish(base, NULL);
 }
 
 /* Tells of the task: anything else, such as memory that ran out, tells of the question. */
@@ -128,31 +133,43 @@ void usm_level_zero_look_at(usm_queue *queue, const usm_level_zero_event *known,
         if (result == ZE_RESULT_NOT_READY) {
             out->unended = true;
             asks = asks && !queue->in_order;
-            if (hurries && out->hurried == NULL && atomic_load(&event->hurried)) {
-                out->hurried = event;
-                usm_event_retain(base);
-                atomic_store(&native->hurried, true);
+            if (hurries && atomic_load(&event->hurried)) {
+                native->awaited = event;
                 hurries = false;
             }
             continue;
+        }
+        if (native->awaited == event) { /* is there another? */
+            native->awaited = NULL;
+            hurries = true;
         }
         event->claimed = true;
         event->result = result;
         *last = event;
         last = &event->next_ended;
     }
+    out->hurried = native->awaited;
+    if (out->hurried != NULL) {
+        usm_event_retain(&out->hurried->event);
+    }
     *last = NULL;
 }
 
 void usm_level_zero_end_all(usm_level_zero_event *event)
 {
+    usm_ended ended = {NULL, NULL, 0};
     while (event != NULL) {
         usm_level_zero_event *next = event->next_ended;
-        if (event->late || usm_event_arm(&event->event, finish)) {
-            finish(&event->event);
+        /* Who waits, waits for the last most often: what the others held of the driver is there by then. */
+        if (ended.first != NULL && (next == NULL || ended.first->queue != event->event.queue)) {
+            usm_events_forget(&ended);
+        }
+        if (event->late || usm_event_arm(&event->event, finish_alone)) {
+            finish(&event->event, &ended);
         }
         event = next;
     }
+    usm_events_forget(&ended);
 }
 
 void usm_level_zero_event_join(usm_event *base)

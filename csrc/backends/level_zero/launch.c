@@ -15,7 +15,7 @@ typedef struct kernel {
         lock;   /* arguments and sizes are the kernel's until the launch; a leaf but for the driver's */
     bool sized; /* the driver has what follows: */
     usm_range range;
-    uint32_t group[3];
+    ze_group_count_t groups;
     usm_argument set[]; /* what the driver has, one for each parameter; UNKNOWN: nothing */
 } kernel;
 
@@ -126,7 +126,9 @@ static ze_result_t set_arguments(const usm_launch *launch, size_t *i)
         if (result != ZE_RESULT_SUCCESS) {
             return result;
         }
-        *set = *wanted;
+        if (wanted->kind != USM_PARAMETER_POINTER) {
+            *set = *wanted;
+        }
     }
     return ZE_RESULT_SUCCESS;
 }
@@ -168,51 +170,53 @@ static void choose_group(const usm_launch *launch, const size_t required[3], uin
     }
 }
 
-/* The kernel's lock held. A loop of launches of one size asks once. */
-static ze_result_t set_size(const usm_launch *launch)
-{
-    kernel *native = launch->kernel->native;
-    uint32_t group[3];
-    if (native->sized && memcmp(&native->range, &launch->range, sizeof native->range) == 0) {
-        return ZE_RESULT_SUCCESS;
-    }
-    native->sized = false;
-    choose_group(launch, launch->kernel->required_local, group);
-    ze_result_t result = usm_level_zero.zeKernelSetGroupSize(native->id, group[0], group[1], group[2]);
-    if (result == ZE_RESULT_SUCCESS) {
-        memcpy(native->group, group, sizeof group);
-        memcpy(&native->range, &launch->range, sizeof native->range);
-        native->sized = true;
-    }
-    return result;
-}
-
-static usm_status count_groups(const usm_queue *queue, const usm_launch *launch, ze_group_count_t *out,
-                               usm_error *error)
+static usm_status count_groups(const usm_queue *queue, const usm_launch *launch, const uint32_t group[3],
+                               ze_group_count_t *out, usm_error *error)
 {
     const usm_level_zero_device *device = usm_level_zero_device_of(queue->device);
-    const kernel *native = launch->kernel->native;
     uint32_t counts[3];
     for (int i = 0; i < 3; i++) {
-        size_t n = launch->range.global[i] / native->group[i];
+        size_t n = launch->range.global[i] / group[i];
         size_t most = device->groups_max[i] > 0 ? device->groups_max[i] : UINT32_MAX;
-        if (n * native->group[i] != launch->range.global[i]) {
+        if (n * group[i] != launch->range.global[i]) {
             return usm_error_set(
                 error, USM_VALUE,
                 "the kernel %s wants groups of %u work-items along dimension %d, and %zu is no "
                 "multiple of that",
-                launch->kernel->name, native->group[i], i, launch->range.global[i]);
+                launch->kernel->name, group[i], i, launch->range.global[i]);
         }
         if (n > most) {
             return usm_error_set(
                 error, USM_VALUE,
                 "%zu groups of %u work-items along dimension %d are more than the %zu that %s "
                 "launches",
-                n, native->group[i], i, most, queue->device->info.name);
+                n, group[i], i, most, queue->device->info.name);
         }
         counts[i] = (uint32_t)n;
     }
     *out = (ze_group_count_t){counts[0], counts[1], counts[2]};
+    return USM_OK;
+}
+
+/* The kernel's lock held. A loop of launches of one size asks, and divides, once. */
+static usm_status set_size(const usm_queue *queue, const usm_launch *launch, usm_error *error)
+{
+    kernel *native = launch->kernel->native;
+    uint32_t group[3];
+    if (native->sized && memcmp(&native->range, &launch->range, sizeof native->range) == 0) {
+        return USM_OK;
+    }
+    native->sized = false;
+    choose_group(launch, launch->kernel->required_local, group);
+    if (count_groups(queue, launch, group, &native->groups, error) != USM_OK) {
+        return error->status;
+    }
+    ze_result_t result = usm_level_zero.zeKernelSetGroupSize(native->id, group[0], group[1], group[2]);
+    if (result != ZE_RESULT_SUCCESS) {
+        return usm_level_zero_failed(error, result, "zeKernelSetGroupSize");
+    }
+    memcpy(&native->range, &launch->range, sizeof native->range);
+    native->sized = true;
     return USM_OK;
 }
 
@@ -232,7 +236,6 @@ usm_status usm_level_zero_launch_kernel(const usm_queue *queue, ze_command_list_
                                         ze_event_handle_t *waits, usm_error *error)
 {
     kernel *native = launch->kernel->native;
-    ze_group_count_t groups;
     size_t i = 0;
     usm_status status;
     pthread_mutex_lock(&native->lock);
@@ -241,15 +244,10 @@ usm_status usm_level_zero_launch_kernel(const usm_queue *queue, ze_command_list_
         status = refuse_argument(queue, launch, i, result, error);
         goto done;
     }
-    result = set_size(launch);
-    if (result != ZE_RESULT_SUCCESS) {
-        status = usm_level_zero_failed(error, result, "zeKernelSetGroupSize");
-        goto done;
-    }
-    status = count_groups(queue, launch, &groups, error);
+    status = set_size(queue, launch, error);
     if (status == USM_OK) {
-        result =
-            usm_level_zero.zeCommandListAppendLaunchKernel(list, native->id, &groups, signal, n_waits, waits);
+        result = usm_level_zero.zeCommandListAppendLaunchKernel(list, native->id, &native->groups, signal,
+                                                                n_waits, waits);
         status = result == ZE_RESULT_SUCCESS
                      ? USM_OK
                      : usm_level_zero_failed(error, result, "zeCommandListAppendLaunchKernel");

@@ -112,8 +112,10 @@ typedef struct usm_level_zero_queue {
     usm_level_zero_list lists[USM_LEVEL_ZERO_LISTS];
     struct usm_queue *owner;
     _Atomic bool ticking; /* in the watcher's list (event.c) */
-    _Atomic bool hurried; /* somebody waits to hear of the end of one of its events */
+    _Atomic bool hurried; /* somebody waits to hear of the end of one more of its events */
     struct usm_level_zero_queue *next_ticking;
+    /* Queue lock: the oldest of its events that somebody waits to hear of, so that looks need not search. */
+    struct usm_level_zero_event *awaited;
 } usm_level_zero_queue;
 
 typedef struct usm_level_zero_event {
