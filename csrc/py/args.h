@@ -58,6 +58,24 @@ int usmpy_bool(PyObject *argument, int otherwise, const char *function, const ch
  */
 PyObject *usmpy_tuple_of(PyObject *iterable);
 
+/*
+ * The i-th of a list or tuple, which Python code or another thread may change: new reference. NULL without an
+ * exception where it is no longer that long.
+ */
+static inline PyObject *usmpy_item(PyObject *items, Py_ssize_t i)
+{
+#ifdef Py_GIL_DISABLED
+    if (PyList_Check(items)) {
+        PyObject *item = PyList_GetItemRef(items, i);
+        if (item == NULL) {
+            PyErr_Clear();
+        }
+        return item;
+    }
+#endif
+    return i < PySequence_Fast_GET_SIZE(items) ? Py_NewRef(PySequence_Fast_GET_ITEM(items, i)) : NULL;
+}
+
 /* A table entry for a function that parses by a signature. */
 #define USMPY_METHOD(name, function, doc)                                                 \
     {                                                                                     \

@@ -16,10 +16,10 @@ typedef enum phase { FRESH, ENTERED, EXITED } phase;
 
 typedef struct usmpy_borrow {
     PyObject_HEAD
-    PyObject *object; /* what was lent to us */
-    PyObject *queue;  /* Queue object, or NULL: where the memory is */
-    usmpy_array *array;
-    phase phase;
+    PyObject *object;             /* what was lent to us */
+    PyObject *queue;              /* Queue object, or NULL: where the memory is */
+    _Atomic(usmpy_array *) array; /* from the end of __enter__; __exit__ takes it */
+    _Atomic phase phase;
 } usmpy_borrow;
 
 typedef struct usmpy_lend {
@@ -27,16 +27,17 @@ typedef struct usmpy_lend {
     usmpy_array *array;
     PyObject *stream;     /* None, a Queue, an Event or a stream of another library */
     usmpy_stream foreign; /* handle NULL: it is none of another library's */
-    phase phase;
+    _Atomic phase phase;
 } usmpy_lend;
 
-static int enter(phase *phase, const char *what)
+/* By one of several threads that try at once. 0, or -1 with RuntimeError. */
+static int enter(_Atomic phase *at, const char *what)
 {
-    if (*phase != FRESH) {
+    phase fresh = FRESH;
+    if (!atomic_compare_exchange_strong(at, &fresh, ENTERED)) {
         PyErr_Format(PyExc_RuntimeError, "%s can be entered once; make another", what);
         return -1;
     }
-    *phase = ENTERED;
     return 0;
 }
 
@@ -132,29 +133,32 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
     if (enter(&borrow->phase, "borrow()") < 0) {
         return NULL;
     }
+    usmpy_array *array;
     if (usmpy_is_array(state, borrow->object)) {
         usmpy_array *base = (usmpy_array *)borrow->object;
-        borrow->array = borrow_own(state, base, borrow->queue != NULL ? borrow->queue : base->queue);
+        array = borrow_own(state, base, borrow->queue != NULL ? borrow->queue : base->queue);
     } else {
         usmpy_type_entry room;
         const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(borrow->object), &room);
         if (entry == NULL) {
             return NULL;
         }
-        borrow->array = take_in(state, borrow->object, entry, borrow->queue);
-        if (borrow->array != NULL && borrow->queue != NULL &&
-            usmpy_queue_of(borrow->array->queue) != usmpy_queue_of(borrow->queue)) {
-            if (check_reach(usmpy_queue_of(borrow->queue), borrow->array) == 0) {
-                Py_SETREF(borrow->array, usmpy_array_on_queue(state, borrow->array, borrow->queue));
+        array = take_in(state, borrow->object, entry, borrow->queue);
+        if (array != NULL && borrow->queue != NULL &&
+            usmpy_queue_of(array->queue) != usmpy_queue_of(borrow->queue)) {
+            if (check_reach(usmpy_queue_of(borrow->queue), array) == 0) {
+                Py_SETREF(array, usmpy_array_on_queue(state, array, borrow->queue));
             } else {
                 PyObject *type, *value, *traceback;
                 PyErr_Fetch(&type, &value, &traceback);
-                Py_CLEAR(borrow->array); /* its deleter may run Python code */
+                Py_CLEAR(array); /* its deleter may run Python code */
                 PyErr_Restore(type, value, traceback);
             }
         }
     }
-    return Py_XNewRef((PyObject *)borrow->array);
+    Py_XINCREF(array);
+    atomic_store(&borrow->array, array); /* from here on another thread may leave */
+    return (PyObject *)array;
 }
 
 /*
@@ -168,12 +172,10 @@ static PyObject *borrow_exit(PyObject *self, PyObject *const *args, Py_ssize_t n
     (void)nargs;
     usmpy_borrow *borrow = (usmpy_borrow *)self;
     usmpy_state *state = usmpy_state_of(self);
-    usmpy_array *array = borrow->array;
-    if (array == NULL || borrow->phase != ENTERED) {
+    usmpy_array *array = atomic_exchange(&borrow->array, NULL);
+    if (array == NULL) {
         return PyErr_Format(PyExc_RuntimeError, "borrow() is not entered");
     }
-    borrow->phase = EXITED;
-    borrow->array = NULL;
     int status;
     if (usmpy_is_array(state, borrow->object)) {
         usm_alloc *base = ((usmpy_array *)borrow->object)->alloc;
@@ -231,7 +233,7 @@ static void borrow_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     Py_XDECREF(borrow->object);
     Py_XDECREF(borrow->queue);
-    Py_XDECREF(borrow->array);
+    Py_XDECREF(atomic_load(&borrow->array));
     usmpy_free_object(self);
 }
 
@@ -387,10 +389,10 @@ static PyObject *lend_exit(PyObject *self, PyObject *const *args, Py_ssize_t nar
     usmpy_state *state = usmpy_state_of(self);
     usm_access access = lent_access(lend->array);
     int status = 0;
-    if (lend->phase != ENTERED) {
+    phase entered = ENTERED;
+    if (!atomic_compare_exchange_strong(&lend->phase, &entered, EXITED)) {
         return PyErr_Format(PyExc_RuntimeError, "lend() is not entered");
     }
-    lend->phase = EXITED;
     if (lend->foreign.handle != NULL) {
         status = end_in_stream(state, lend, &access);
     } else if (Py_IS_TYPE(lend->stream, state->queue_type)) {

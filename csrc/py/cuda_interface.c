@@ -2,6 +2,7 @@
  * __cuda_array_interface__, version 3 (Numba's documentation, "CUDA Array Interface"): a dict with a pointer
  * and the stream in which work on it may be pending, both ways. Whoever takes it keeps the object alive.
  */
+#include "args.h"
 #include "dlpack.h"
 #include "errors.h"
 #include "native.h"
@@ -25,7 +26,7 @@ static PyObject *get_dict(usmpy_state *state, PyObject *object)
         PyErr_Format(PyExc_BufferError, CUDA " is a %s; a dict is needed", Py_TYPE(dict)->tp_name);
         Py_CLEAR(dict);
     }
-    return dict;
+    return dict == NULL ? NULL : usmpy_interface_own(dict);
 }
 
 /* The member `stream`, which only version 3 has. 1; 0 for None and older versions; -1 with an exception. */
@@ -136,11 +137,12 @@ static int check_plain(PyObject *dict, PyObject *typestr)
     if (descr == NULL || descr == Py_None) {
         return 0;
     }
-    PyObject *field = PyList_Check(descr) && PyList_GET_SIZE(descr) == 1 ? PyList_GET_ITEM(descr, 0) : NULL;
+    PyObject *field = PyList_Check(descr) && PyList_GET_SIZE(descr) == 1 ? usmpy_item(descr, 0) : NULL;
     int same = 0;
     if (field != NULL && PyTuple_Check(field) && PyTuple_GET_SIZE(field) == 2) {
         same = PyObject_RichCompareBool(PyTuple_GET_ITEM(field, 1), typestr, Py_EQ);
     }
+    Py_XDECREF(field);
     if (same == 0) {
         PyErr_Format(PyExc_BufferError,
                      CUDA " has the descr %R beside the typestr %R; records cannot be taken", descr, typestr);

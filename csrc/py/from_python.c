@@ -1,4 +1,5 @@
 /* Arrays from Python numbers and nested sequences of them. */
+#include "args.h"
 #include "creation.h"
 #include "dlpack.h"
 #include "errors.h"
@@ -53,6 +54,16 @@ static int survey_number(usmpy_state *state, PyObject *object, survey *survey)
     return 0;
 }
 
+/* The i-th of `items`: new reference; NULL with RuntimeError where the sequence became shorter. */
+static PyObject *item_of(PyObject *items, Py_ssize_t i)
+{
+    PyObject *item = usmpy_item(items, i);
+    if (item == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "obj changed its size while it was read");
+    }
+    return item;
+}
+
 static int survey_level(usmpy_state *state, PyObject *object, int depth, survey *survey)
 {
     bool sequence = is_sequence(object);
@@ -89,7 +100,9 @@ static int survey_level(usmpy_state *state, PyObject *object, int depth, survey 
         survey->ndim = depth + 1; /* nothing lies deeper */
     }
     for (Py_ssize_t i = 0; status == 0 && i < n; i++) {
-        status = survey_level(state, PySequence_Fast_GET_ITEM(items, i), depth + 1, survey);
+        PyObject *item = item_of(items, i);
+        status = item == NULL ? -1 : survey_level(state, item, depth + 1, survey);
+        Py_XDECREF(item);
     }
     Py_DECREF(items);
     return status;
@@ -116,13 +129,9 @@ static int write_level(usmpy_state *state, PyObject *object, int depth, const su
         status = -1;
     }
     for (Py_ssize_t i = 0; status == 0 && i < survey->shape[depth]; i++) {
-        if (i >= PySequence_Fast_GET_SIZE(items)) {
-            PyErr_SetString(PyExc_RuntimeError, "obj changed its size while it was read");
-            status = -1;
-        } else {
-            status =
-                write_level(state, PySequence_Fast_GET_ITEM(items, i), depth + 1, survey, dtype, element);
-        }
+        PyObject *item = item_of(items, i);
+        status = item == NULL ? -1 : write_level(state, item, depth + 1, survey, dtype, element);
+        Py_XDECREF(item);
     }
     Py_DECREF(items);
     return status;

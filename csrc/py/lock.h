@@ -1,4 +1,5 @@
-/* Differences between Python versions in locks, threads and the end of the interpreter. */
+/* Differences between Python versions in locks, threads, what threads share and the end of the interpreter.
+ */
 #ifndef USMPY_LOCK_H
 #define USMPY_LOCK_H
 
@@ -14,5 +15,17 @@
 #define USMPY_END_CRITICAL_SECTION() }
 #define usmpy_is_finalizing() _Py_IsFinalizing()
 #endif
+
+/* dict[key]: new reference; NULL where there is none, and with an exception where the look-up failed. */
+static inline PyObject *usmpy_dict_get(PyObject *dict, PyObject *key)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *value;
+    (void)PyDict_GetItemRef(dict, key, &value);
+    return value;
+#else
+    return Py_XNewRef(PyDict_GetItemWithError(dict, key));
+#endif
+}
 
 #endif

@@ -138,9 +138,10 @@ static bool is_ours(PyFrameObject *frame)
 {
     PyObject *globals = PyObject_GetAttrString((PyObject *)frame, "f_globals");
     PyObject *name =
-        globals == NULL || !PyDict_Check(globals) ? NULL : PyDict_GetItemString(globals, "__name__");
+        globals == NULL || !PyDict_Check(globals) ? NULL : PyMapping_GetItemString(globals, "__name__");
     const char *text = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
     bool ours = text != NULL && strncmp(text, "usmpy", 5) == 0 && (text[5] == 0 || text[5] == '.');
+    Py_XDECREF(name);
     Py_XDECREF(globals);
     PyErr_Clear();
     return ours;

@@ -48,6 +48,11 @@ int usmpy_parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dty
  */
 int usmpy_interface_member(PyObject *dict, const char *interface, const char *name, bool required,
                            PyObject **out);
+/*
+ * The dict of an interface, whose members are borrowed: one that no other thread changes meanwhile. Takes the
+ * reference; NULL with an exception.
+ */
+PyObject *usmpy_interface_own(PyObject *dict);
 
 /*
  * The array of an object with __sycl_usm_array_interface__, on the queue that it tells: new reference; NULL

@@ -271,6 +271,14 @@ int usmpy_interface_member(PyObject *dict, const char *interface, const char *na
     return PyErr_Occurred() ? -1 : 0;
 }
 
+PyObject *usmpy_interface_own(PyObject *dict)
+{
+#ifdef Py_GIL_DISABLED
+    Py_SETREF(dict, PyDict_Copy(dict));
+#endif
+    return dict;
+}
+
 int usmpy_parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dtype)
 {
     const char *text = PyUnicode_Check(typestr) ? PyUnicode_AsUTF8(typestr) : "";

@@ -155,31 +155,36 @@ static int add_shift(rolled *rolled, PyObject *item, int axis, int64_t length)
     return 0;
 }
 
+/* A number, or a tuple of them that no __index__ and no other thread changes: new reference. */
+static PyObject *settled(PyObject *argument)
+{
+    return PyList_Check(argument) ? PyList_AsTuple(argument) : Py_NewRef(argument);
+}
+
 static int parse_rolled(PyObject *shift, PyObject *axis, usmpy_array *array, rolled *rolled)
 {
     rolled->n = 0;
-    if (!PyTuple_Check(axis) && !PyList_Check(axis)) { /* one axis, and one shift or several */
+    bool many = PyTuple_Check(shift);
+    if (!PyTuple_Check(axis)) { /* one axis, and one shift or several */
         int one = usmpy_parse_axis(axis, array->ndim, "axis");
-        bool many = PyTuple_Check(shift) || PyList_Check(shift);
-        Py_ssize_t n = many ? PySequence_Fast_GET_SIZE(shift) : 1;
+        Py_ssize_t n = many ? PyTuple_GET_SIZE(shift) : 1;
         for (Py_ssize_t i = 0; one >= 0 && i < n; i++) {
-            PyObject *item = many ? PySequence_Fast_GET_ITEM(shift, i) : shift;
+            PyObject *item = many ? PyTuple_GET_ITEM(shift, i) : shift;
             if (add_shift(rolled, item, one, usmpy_shape(array)[one]) < 0) {
                 return -1;
             }
         }
         return one < 0 ? -1 : 0;
     }
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(axis);
-    bool many = PyTuple_Check(shift) || PyList_Check(shift);
-    if (many && PySequence_Fast_GET_SIZE(shift) != n) {
+    Py_ssize_t n = PyTuple_GET_SIZE(axis);
+    if (many && PyTuple_GET_SIZE(shift) != n) {
         PyErr_Format(PyExc_ValueError, "roll(): shift has %zd entries and axis %zd; as many are needed",
-                     PySequence_Fast_GET_SIZE(shift), n);
+                     PyTuple_GET_SIZE(shift), n);
         return -1;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
-        int one = usmpy_parse_axis(PySequence_Fast_GET_ITEM(axis, i), array->ndim, "axis");
-        PyObject *item = many ? PySequence_Fast_GET_ITEM(shift, i) : shift;
+        int one = usmpy_parse_axis(PyTuple_GET_ITEM(axis, i), array->ndim, "axis");
+        PyObject *item = many ? PyTuple_GET_ITEM(shift, i) : shift;
         if (one < 0 || add_shift(rolled, item, one, usmpy_shape(array)[one]) < 0) {
             return -1;
         }
@@ -298,7 +303,11 @@ static PyObject *roll(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     if (!usmpy_given(out[2])) {
         return roll_flat(state, array, out[1]);
     }
-    if (parse_rolled(out[1], out[2], array, &rolled) < 0) {
+    PyObject *shift = settled(out[1]), *axis = settled(out[2]);
+    int status = shift == NULL || axis == NULL ? -1 : parse_rolled(shift, axis, array, &rolled);
+    Py_XDECREF(shift);
+    Py_XDECREF(axis);
+    if (status < 0) {
         return NULL;
     }
     drop_still(&rolled);

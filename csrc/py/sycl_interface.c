@@ -124,18 +124,24 @@ PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object, 
         }
         return NULL;
     }
-    PyObject *array = NULL, *queue = NULL;
     if (!PyDict_Check(dict)) {
         PyErr_Format(PyExc_BufferError, SYCL " is a %s; a dict is needed", Py_TYPE(dict)->tp_name);
-    } else if (check_version(dict) == 0 &&
-               usmpy_interface_member(dict, SYCL, "data", true, &interface.data) == 0 &&
-               usmpy_interface_member(dict, SYCL, "shape", true, &interface.shape) == 0 &&
-               usmpy_interface_member(dict, SYCL, "strides", false, &interface.strides) == 0 &&
-               usmpy_interface_member(dict, SYCL, "offset", false, &interface.offset) == 0 &&
-               usmpy_interface_member(dict, SYCL, "typestr", true, &interface.typestr) == 0 &&
-               usmpy_interface_member(dict, SYCL, "syclobj", true, &interface.object) == 0 &&
-               (!optional || is_ours(state, interface.object) || usmpy_is_sycl(interface.object)) &&
-               parse_interface(object, &interface, &claim) == 0) {
+        Py_DECREF(dict);
+        return NULL;
+    }
+    dict = usmpy_interface_own(dict);
+    if (dict == NULL) {
+        return NULL;
+    }
+    PyObject *array = NULL, *queue = NULL;
+    if (check_version(dict) == 0 && usmpy_interface_member(dict, SYCL, "data", true, &interface.data) == 0 &&
+        usmpy_interface_member(dict, SYCL, "shape", true, &interface.shape) == 0 &&
+        usmpy_interface_member(dict, SYCL, "strides", false, &interface.strides) == 0 &&
+        usmpy_interface_member(dict, SYCL, "offset", false, &interface.offset) == 0 &&
+        usmpy_interface_member(dict, SYCL, "typestr", true, &interface.typestr) == 0 &&
+        usmpy_interface_member(dict, SYCL, "syclobj", true, &interface.object) == 0 &&
+        (!optional || is_ours(state, interface.object) || usmpy_is_sycl(interface.object)) &&
+        parse_interface(object, &interface, &claim) == 0) {
         queue = queue_of_syclobj(state, interface.object);
     }
     if (queue != NULL) {

@@ -5,6 +5,7 @@
  * to the type.
  */
 #include "dlpack.h"
+#include "lock.h"
 
 #include "../core/heap.h"
 
@@ -121,15 +122,29 @@ static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag
 }
 #endif
 
+/* A tuple of classes: new reference, since a lookup (a key's __eq__) or another thread may change the type.
+ */
+static PyObject *mro_of(PyTypeObject *type)
+{
+#ifdef Py_GIL_DISABLED
+    PyObject *mro = PyObject_GetAttrString((PyObject *)type, "__mro__"); /* under the types' lock */
+    if (mro != NULL && !PyTuple_Check(mro)) {
+        Py_CLEAR(mro);
+    }
+    return mro;
+#else
+    return Py_XNewRef(type->tp_mro);
+#endif
+}
+
 /* Where in the type's method resolution order a name is defined: -1 nowhere, -2 exception. *value is new. */
 static Py_ssize_t find_in_mro(PyTypeObject *type, PyObject *name, PyObject **value)
 {
     *value = NULL;
-    PyObject *mro = type->tp_mro;
+    PyObject *mro = mro_of(type);
     if (mro == NULL) {
-        return -1;
+        return PyErr_Occurred() ? -2 : -1;
     }
-    Py_INCREF(mro); /* a lookup may run Python code (a key's __eq__), which may change the type */
     Py_ssize_t found = -1;
     for (Py_ssize_t i = 0; found == -1 && i < PyTuple_GET_SIZE(mro); i++) {
         PyTypeObject *class = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
@@ -141,7 +156,7 @@ static Py_ssize_t find_in_mro(PyTypeObject *type, PyObject *name, PyObject **val
         if (dict == NULL) {
             continue;
         }
-        *value = Py_XNewRef(PyDict_GetItemWithError(dict, name));
+        *value = usmpy_dict_get(dict, name);
         Py_DECREF(dict);
         if (*value != NULL) {
             found = i;

@@ -259,24 +259,29 @@ int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parame
         axes[0] = usmpy_parse_axis(argument, ndim, parameter);
         return axes[0] < 0 ? -1 : 1;
     }
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(argument);
+    PyObject *items = usmpy_tuple_of(argument); /* an item's __index__ may change a list */
+    if (items == NULL) {
+        return -1;
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(items);
     uint64_t seen = 0;
     if (n > USM_MAX_NDIM) {
         PyErr_Format(PyExc_ValueError, "%s has %zd entries; at most %d are allowed", parameter, n,
                      USM_MAX_NDIM);
-        return -1;
+        n = -1;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
-        axes[i] = usmpy_parse_axis(PySequence_Fast_GET_ITEM(argument, i), ndim, parameter);
+        axes[i] = usmpy_parse_axis(PyTuple_GET_ITEM(items, i), ndim, parameter);
         if (axes[i] < 0) {
-            return -1;
+            n = -1;
+        } else if ((seen >> axes[i] & 1) != 0) {
+            PyErr_Format(PyExc_ValueError, "%s is %R; axis %d is repeated", parameter, items, axes[i]);
+            n = -1;
+        } else {
+            seen |= UINT64_C(1) << axes[i];
         }
-        if ((seen >> axes[i] & 1) != 0) {
-            PyErr_Format(PyExc_ValueError, "%s is %R; axis %d is repeated", parameter, argument, axes[i]);
-            return -1;
-        }
-        seen |= UINT64_C(1) << axes[i];
     }
+    Py_DECREF(items);
     return (int)n;
 }
 

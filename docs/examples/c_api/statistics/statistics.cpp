@@ -60,7 +60,7 @@ py::object mean(py::object x)
 
 } // namespace
 
-PYBIND11_MODULE(statistics_of_arrays, module)
+PYBIND11_MODULE(statistics_of_arrays, module, py::mod_gil_not_used())
 {
     usmpy = UsmpyApi_Import();
     if (usmpy == nullptr) {
