@@ -126,11 +126,11 @@ from .selectors import get_devices, select_default_device
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 
-e = 2.718281828459045
-inf = float("inf")
-nan = float("nan")
+e: float = 2.718281828459045
+inf: float = float("inf")
+nan: float = float("nan")
 newaxis = None
-pi = 3.141592653589793
+pi: float = 3.141592653589793
 
 __all__ = [
     "BackendUnavailable",

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 from rich.console import Console
 from rich.table import Table
@@ -57,8 +58,8 @@ kernel void difference(global const uchar *a, global const uchar *b, global ucha
 RADIUS = 9
 
 # Wide enough for the table where no terminal says how wide it is.
-size = {} if sys.stdout.isatty() else {"width": 110, "height": 40}
-console = Console(markup=False, highlight=False, **size)
+width, height = (None, None) if sys.stdout.isatty() else (110, 40)
+console = Console(markup=False, highlight=False, width=width, height=height)
 
 
 class Steps:
@@ -66,8 +67,9 @@ class Steps:
 
     def __init__(self) -> None:
         self.table = Table(title="What was copied, and what was not", title_justify="left")
-        for name, justify in (("step", "left"), ("bytes", "right"), ("copied?", "left"), ("time", "right")):
-            self.table.add_column(name, justify=justify, overflow="fold")
+        for name in ("step", "bytes", "copied?", "time"):
+            number = name in ("bytes", "time")
+            self.table.add_column(name, justify="right" if number else "left", overflow="fold")
 
     def add(self, step: str, nbytes: int, copied: str, start: float) -> None:
         """One row; `start` is when it began, and now is its end."""
@@ -78,8 +80,8 @@ class Steps:
 def address(array: Any) -> int:
     """Of the first element, as each library calls it."""
     if isinstance(array, np.ndarray):
-        return array.__array_interface__["data"][0]
-    return array.data_ptr() if callable(array.data_ptr) else array.data_ptr
+        return array.ctypes.data
+    return int(array.data_ptr if isinstance(array, usmpy.USMArray) else array.data_ptr())
 
 
 def zero_copy(before: Any, after: Any) -> str:
@@ -89,20 +91,20 @@ def zero_copy(before: Any, after: Any) -> str:
     return f"no, both at {address(after):#x}"
 
 
-def read(path: Path | None) -> np.ndarray:
+def read(path: Path | None) -> NDArray[np.uint8]:
     if path is None:
-        from matplotlib import cbook
+        from matplotlib import get_data_path
 
-        with cbook.get_sample_data("grace_hopper.jpg") as file:
-            return np.array(Image.open(file).convert("RGB"))
-    with Image.open(path) as image:
-        return np.array(image.convert("RGB"))
+        path = Path(get_data_path(), "sample_data", "grace_hopper.jpg")
+    return np.array(Image.open(path).convert("RGB"))
 
 
 def posterise(panel: usmpy.USMArray) -> None:
     """Runs as a task on a thread of the queue. NumPy sees the same memory: what it writes is in the sheet."""
     pixels = np.from_dlpack(panel, device="cpu")
-    levels = (pixels.astype(np.float32) @ np.float32([0.299, 0.587, 0.114]) / 64).astype(np.uint8) * 72 + 20
+    levels = (pixels.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32) / 64).astype(
+        np.uint8
+    ) * 72 + 20
     pixels[...] = levels[..., None]
 
 
@@ -197,7 +199,7 @@ def show_placement(sheet: usmpy.USMArray) -> None:
     console.print("\nAnd with elsewhere.to_device(sheet.queue) it works.\n")
 
 
-def hand_over(sheet: usmpy.USMArray, steps: Steps) -> np.ndarray:
+def hand_over(sheet: usmpy.USMArray, steps: Steps) -> NDArray[Any]:
     """To PyTorch, where it is installed, and back to NumPy: three names of one block."""
     result: Any = sheet
     try:

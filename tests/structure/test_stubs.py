@@ -1,6 +1,8 @@
 """usmpy/_core.pyi says the whole truth about the built module, and type checkers believe it."""
 
 import inspect
+import json
+import os
 import re
 import subprocess
 import sys
@@ -146,13 +148,63 @@ def test_a_typed_program_passes(tmp_path):
     assert status == 0, said
 
 
+SETUP = "import usmpy\narray = usmpy.empty(3)\nqueue = usmpy.Queue()\n"
+BAD_LINES = set(range(SETUP.count("\n") + 1, SETUP.count("\n") + 1 + len(BAD)))
+
+
 def test_wrong_programs_are_refused(tmp_path):
-    setup = "import usmpy\narray = usmpy.empty(3)\nqueue = usmpy.Queue()\n"
-    status, said = check(setup + "\n".join(BAD), tmp_path, "--strict-equality")
+    status, said = check(SETUP + "\n".join(BAD), tmp_path, "--strict-equality")
     assert status == 1, said
-    first = setup.count("\n") + 1
     lines = {int(line) for line in re.findall(r"^\S*program\.py:(\d+): error: ", said, re.M)}
-    assert lines == set(range(first, first + len(BAD))), said
+    assert lines == BAD_LINES, said
+
+
+def test_mypy_finds_nothing_in_the_tour():
+    pytest.importorskip("rich", reason="an extra of its own: tour")
+    command = [sys.executable, "-m", "mypy", "--strict", "docs/examples/tour.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# Pyright, which basedpyright brings with all that it needs; "strict" means the same there.
+
+
+def pyright(*arguments):
+    """What it says as JSON; it may find errors."""
+    pytest.importorskip("basedpyright")
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def test_strict_pyright_takes_the_tour_the_stub_and_a_typed_program_and_refuses_wrong_ones(tmp_path):
+    pytest.importorskip("rich", reason="an extra of its own: tour")
+    (tmp_path / "good.py").write_text(GOOD)
+    (tmp_path / "bad.py").write_text(SETUP + "\n".join(BAD))
+    tour, stub = ROOT / "docs" / "examples" / "tour.py", ROOT / "usmpy" / "_core.pyi"
+    project = {
+        "include": [str(tour), str(stub), str(tmp_path / "good.py"), str(tmp_path / "bad.py")],
+        "typeCheckingMode": "strict",
+        "extraPaths": [str(ROOT)],
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(project))
+    said = pyright("--project", tmp_path)
+    assert said["summary"]["filesAnalyzed"] == 4
+    refused = set()
+    for finding in said["generalDiagnostics"]:
+        assert finding["file"].endswith("bad.py"), finding
+        refused.add(finding["range"]["start"]["line"] + 1)
+    assert refused == BAD_LINES
+
+
+def test_every_type_of_the_public_interface_is_known():
+    said = pyright("--verifytypes", "usmpy", "--ignoreexternal")
+    report = said["typeCompleteness"]
+    assert report["exportedSymbolCounts"]["withKnownType"] > 150
+    unknown = [symbol["name"] for symbol in report["symbols"] if not symbol["isTypeKnown"]]
+    assert report["completenessScore"] == 1, unknown
 
 
 @pytest.mark.parametrize("module", [usmpy, _core], ids=["usmpy", "usmpy._core"])
