@@ -127,7 +127,10 @@ void usm_alloc_destroy(USM_TAKES usm_alloc *alloc);
 
 static inline void usm_alloc_release(USM_TAKES usm_alloc *alloc)
 {
-    if (usm_refcount_down(&alloc->refs)) {
+    /* The only count there is: nobody else can make another, since no list finds an allocation without one.
+     */
+    if (atomic_load_explicit(&alloc->refs.value, memory_order_acquire) == 1 ||
+        usm_refcount_down(&alloc->refs)) {
         usm_alloc_destroy(alloc);
     }
 }

@@ -16,7 +16,7 @@
 struct usm_builtin_kernel {
     struct usm_builtin_kernel *next;
     usm_kernel *kernel;
-    const char *module, *function, *options; /* behind this; options may be NULL */
+    const char *function, *options; /* by address; a function is of one module alone */
 };
 
 void usm_builtin_value(usm_builtin *builtin, const void *value, size_t size)
@@ -149,39 +149,15 @@ static usm_status build(usm_place *place, const usm_builtin *builtin, usm_kernel
 
 static _Atomic(usm_builtin_kernel *) *bucket_of(usm_place *place, const char *function)
 {
-    unsigned hash = 0;
-    for (const char *at = function; *at != 0; at++) {
-        hash = hash * 31 + (unsigned char)*at;
-    }
-    return &place->builtins[hash % USM_BUILTIN_BUCKETS];
-}
-
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+    uintptr_t bits = (uintptr_t)function;
+    return &place->builtins[(bits ^ bits >> 4 ^ bits >> 8) % USM_BUILTIN_BUCKETS];
 }
 
 static usm_builtin_kernel *find(usm_builtin_kernel *kernel, const usm_builtin *builtin)
 {
     while (kernel != NULL &&
-           !(strcmp(kernel->function, builtin->function) == 0 &&
-             strcmp(kernel->module, builtin->module) == 0 && same_text(kernel->options, builtin->options))) {
+           !(kernel->function == builtin->function && kernel->options == builtin->options)) {
         kernel = kernel->next;
-    }
-    return kernel;
-}
-
-/* An entry with copies of its names; NULL when memory ran out. */
-static usm_builtin_kernel *make_entry(const usm_builtin *builtin)
-{
-    size_t module = strlen(builtin->module) + 1, function = strlen(builtin->function) + 1;
-    size_t options = builtin->options != NULL ? strlen(builtin->options) + 1 : 0;
-    usm_builtin_kernel *kernel = usm_malloc(sizeof *kernel + module + function + options);
-    if (kernel != NULL) {
-        char *at = (char *)(kernel + 1);
-        kernel->module = memcpy(at, builtin->module, module);
-        kernel->function = memcpy(at + module, builtin->function, function);
-        kernel->options = options > 0 ? memcpy(at + module + function, builtin->options, options) : NULL;
     }
     return kernel;
 }
@@ -195,10 +171,12 @@ static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel *
         *out = kernel->kernel;
         return USM_OK;
     }
-    kernel = make_entry(builtin);
+    kernel = usm_malloc(sizeof *kernel);
     if (kernel == NULL) {
         return usm_error_memory(error, sizeof *kernel, "a kernel");
     }
+    kernel->function = builtin->function;
+    kernel->options = builtin->options;
     void *held = usm_detach(); /* tenths of a second */
     usm_status status = build(place, builtin, &kernel->kernel, error);
     usm_attach(held);

@@ -10,6 +10,7 @@
 
 #define USM_BUILTIN_ARGUMENTS 12
 
+/* Texts live as long as the process: a place knows a kernel by the addresses of its names. */
 typedef struct usm_builtin {
     const char *module, *function; /* csrc/kernels/<module>.cl, and a kernel in it */
     const char *options;           /* for compilers of OpenCL C; NULL: those of every built-in kernel alone */
@@ -19,6 +20,16 @@ typedef struct usm_builtin {
     size_t n_arguments;
     usm_argument arguments[USM_BUILTIN_ARGUMENTS];
 } usm_builtin;
+
+/* Without the zeros that an initialiser would write into all of it: launches of small work are short. */
+static inline void usm_builtin_init(usm_builtin *builtin, const char *module, const char *function,
+                                    const char *options)
+{
+    builtin->module = module;
+    builtin->function = function;
+    builtin->options = options;
+    builtin->n_arguments = 0;
+}
 
 static inline void usm_builtin_pointer(usm_builtin *builtin, const void *pointer)
 {

@@ -15,7 +15,7 @@ const char *usm_kind_name(usm_kind kind);
 
 typedef struct usm_builtin_kernel usm_builtin_kernel;
 typedef struct usm_builtin_program usm_builtin_program;
-#define USM_BUILTIN_BUCKETS 16
+#define USM_BUILTIN_BUCKETS 64
 
 /* What belongs to one (context, device) pair. Entries are only added while the context lives. */
 typedef struct usm_place {

@@ -2,7 +2,6 @@
 
 #include "builtin.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* One axis in byte strides. */
@@ -120,15 +119,16 @@ usm_status usm_take_submit(usm_queue *queue, const usm_take_plan *plan, const us
                            const usm_view *src, const usm_view *index, usm_error *error)
 {
     const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}, {index->alloc, USM_READ}};
-    char function[24];
+    static const char *const functions[2][5] = {
+        {"usm_take_1", "usm_take_2", "usm_take_4", "usm_take_8", "usm_take_16"},
+        {"usm_take_1_int32", "usm_take_2_int32", "usm_take_4_int32", "usm_take_8_int32", "usm_take_16_int32"},
+    };
     usm_builtin builtin = {
         .module = "take",
-        .function = function,
+        .function = functions[plan->index == USM_INT32][__builtin_ctz((unsigned)plan->size)],
         .n = {plan->n[0], plan->n[1], plan->n[2]},
         .cost = 3 * (size_t)(plan->n[0] * plan->n[1] * plan->n[2]) * (size_t)plan->size,
     };
-    snprintf(function, sizeof function, "usm_take_%d%s", plan->size,
-             plan->index == USM_INT32 ? "_int32" : "");
     usm_builtin_pointer(&builtin, dst->data);
     usm_builtin_pointer(&builtin, src->data);
     usm_builtin_pointer(&builtin, index->data);

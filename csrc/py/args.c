@@ -82,7 +82,7 @@ int usmpy_parse_slow(usmpy_state *state, const usmpy_signature *signature, PyObj
             return -1;
         }
     }
-    return check_required(state, signature, out);
+    return signature->n_required <= nargs ? 0 : check_required(state, signature, out);
 }
 
 int usmpy_parse_tuple(usmpy_state *state, const usmpy_signature *signature, PyObject *args, PyObject *kwargs,

@@ -35,9 +35,15 @@ static int submit(usmpy_state *state, usm_builtin *builtin, const usm_access *ac
 int usmpy_move_rows(usmpy_state *state, usmpy_array *array, const usmpy_rows *rows, usmpy_array *other,
                     int64_t row_stride, const int64_t *other_strides, bool put)
 {
-    char function[24], options[24];
+    static const char *const functions[2][5] = {
+        {"usm_gather_1", "usm_gather_2", "usm_gather_4", "usm_gather_8", "usm_gather_16"},
+        {"usm_scatter_1", "usm_scatter_2", "usm_scatter_4", "usm_scatter_8", "usm_scatter_16"},
+    };
+    static const char *const options[5] = {"-D USM_ONLY=1", "-D USM_ONLY=2", "-D USM_ONLY=4", "-D USM_ONLY=8",
+                                           "-D USM_ONLY=16"};
     int size = usm_dtype_table[array->dtype].itemsize;
-    usm_builtin builtin = {.module = "gather", .function = function, .options = options};
+    int which = __builtin_ctz((unsigned)size);
+    usm_builtin builtin = {.module = "gather", .function = functions[put][which], .options = options[which]};
     const usm_access accesses[] = {{put ? array->alloc : other->alloc, USM_WRITE},
                                    {put ? other->alloc : array->alloc, USM_READ},
                                    {rows->offsets->alloc, USM_READ}};
@@ -52,8 +58,6 @@ int usmpy_move_rows(usmpy_state *state, usmpy_array *array, const usmpy_rows *ro
                      USM_ELEMENTS_AXES - 1);
         return -1;
     }
-    PyOS_snprintf(function, sizeof function, "usm_%s_%d", put ? "scatter" : "gather", size);
-    PyOS_snprintf(options, sizeof options, "-D USM_ONLY=%d", size);
     usm_builtin_pointer(&builtin, put ? array->data : other->data);
     usm_builtin_pointer(&builtin, put ? other->data : array->data);
     usm_builtin_pointer(&builtin, rows->offsets->data);

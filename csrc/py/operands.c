@@ -227,10 +227,10 @@ static usmpy_array *expanded(usmpy_state *state, usmpy_array *dst, usmpy_array *
 static int submit(usmpy_state *state, const usmpy_elements_kernel *kernel, const usm_elements *elements,
                   usmpy_array *const *operands, int n)
 {
-    usm_builtin builtin = {
-        .module = kernel->module, .function = kernel->function, .options = kernel->options};
+    usm_builtin builtin;
     usm_access accesses[USM_ELEMENTS_OPERANDS];
     size_t bytes = 0;
+    usm_builtin_init(&builtin, kernel->module, kernel->function, kernel->options);
     for (int i = 0; i < n; i++) {
         usmpy_array *array = operands[i];
         usm_builtin_pointer(&builtin, array->data);
@@ -280,6 +280,27 @@ static int submit_expanded(usmpy_state *state, const usmpy_elements_kernel *kern
     return status;
 }
 
+/*
+ * The commonest layout, written down at once: every operand lies side by side in the same order, or is one
+ * element. Of the strides only those are set that the kernels look at then.
+ */
+static bool plan_side_by_side(usm_elements *elements, usmpy_array *const *operands, int n)
+{
+    unsigned order = USM_C_CONTIGUOUS | USM_F_CONTIGUOUS;
+    for (int i = 0; i < n; i++) {
+        const usmpy_array *array = operands[i];
+        bool whole = array->size == operands[0]->size; /* then the shapes differ in leading lengths of 1 */
+        order &= whole ? array->flags : array->size == 1 ? order : 0;
+        elements->strides[i][0] = whole ? usm_dtype_table[array->dtype].itemsize : 0;
+        elements->strides[i][1] = 0;
+    }
+    elements->shape[0] = operands[0]->size;
+    for (int i = 1; i < USM_ELEMENTS_AXES; i++) {
+        elements->shape[i] = 1;
+    }
+    return order != 0;
+}
+
 int usmpy_elements_submit(usmpy_state *state, const usmpy_elements_kernel *kernel, usmpy_array *dst,
                           usmpy_array *const *sources, int n, int64_t op, int64_t extra)
 {
@@ -287,18 +308,25 @@ int usmpy_elements_submit(usmpy_state *state, const usmpy_elements_kernel *kerne
     const int64_t *strides[USM_ELEMENTS_OPERANDS] = {usmpy_strides(dst)};
     usmpy_array *operands[USM_ELEMENTS_OPERANDS] = {dst};
     int sizes[USM_ELEMENTS_OPERANDS] = {usm_dtype_table[dst->dtype].itemsize};
-    usm_elements elements = {.op = op, .extra = extra};
+    usm_elements elements;
     bool aligned = is_aligned(dst);
+    elements.op = op;
+    elements.extra = extra;
     if (dst->size == 0) {
         return 0;
+    }
+    for (int i = 0; i < n; i++) {
+        operands[i + 1] = sources[i];
+        aligned = aligned && is_aligned(sources[i]);
+    }
+    if (aligned && plan_side_by_side(&elements, operands, n + 1)) {
+        return submit(state, kernel, &elements, operands, n + 1);
     }
     for (int i = 0; i < n; i++) {
         usm_layout_broadcast(sources[i]->ndim, usmpy_shape(sources[i]), usmpy_strides(sources[i]), dst->ndim,
                              usmpy_shape(dst), room[i]);
         strides[i + 1] = room[i];
-        operands[i + 1] = sources[i];
         sizes[i + 1] = usm_dtype_table[sources[i]->dtype].itemsize;
-        aligned = aligned && is_aligned(sources[i]);
     }
     if (!aligned || !usm_elements_plan(&elements, 0, dst->ndim, usmpy_shape(dst), n + 1, strides, sizes)) {
         return submit_expanded(state, kernel, dst, sources, n, op, extra);

@@ -8,8 +8,6 @@
 
 #include "../core/builtin.h"
 
-#include <stdio.h>
-
 /* The last argument of the kernels, by value: csrc/kernels/triangle.cl says what is in it. */
 typedef struct usm_triangle {
     int64_t n[3];
@@ -26,16 +24,16 @@ static int clear_side(usmpy_state *state, usmpy_array *array, int64_t k, bool up
     k = k > columns ? columns : k < -rows ? -rows : k;
     const usm_triangle triangle = {
         {columns, rows, array->size / rows / columns}, upper ? k : k + 1, itemsize / size, upper};
-    char function[24];
+    static const char *const functions[] = {"usm_triangle_1", "usm_triangle_2", "usm_triangle_4",
+                                            "usm_triangle_8"};
     usm_builtin builtin = {
         .module = "triangle",
-        .function = function,
+        .function = functions[__builtin_ctz((unsigned)size)],
         .n = {columns * triangle.unit, rows, triangle.n[2]},
         .cost = (size_t)array->size * (size_t)itemsize,
     };
     const usm_access access = {array->alloc, USM_WRITE};
     usm_error error;
-    snprintf(function, sizeof function, "usm_triangle_%d", size);
     usm_builtin_pointer(&builtin, array->data);
     usm_builtin_value(&builtin, &triangle, sizeof triangle);
     usm_status status = usm_builtin_submit(usmpy_queue_of(array->queue), &builtin, &access, 1, NULL, &error);

@@ -103,6 +103,22 @@ static void copy_dims(int64_t *to, const int64_t *from, int ndim)
     }
 }
 
+/* What usm_layout_compact and usmpy_array_finish give in row-major order, in one walk. size > 0. */
+static void finish_rows(usmpy_array *array, const int64_t *shape, int64_t size)
+{
+    int64_t *lengths = usmpy_shape(array), *strides = usmpy_strides(array), step = 1;
+    int long_axes = 0;
+    for (int i = array->ndim - 1; i >= 0; i--) {
+        int64_t length = shape[i];
+        lengths[i] = length;
+        strides[i] = length == 1 ? 1 : step;
+        step *= length;
+        long_axes += length != 1;
+    }
+    array->size = size;
+    array->flags = USMPY_WRITABLE | USM_C_CONTIGUOUS | (long_axes <= 1 ? USM_F_CONTIGUOUS : 0);
+}
+
 usmpy_array *usmpy_array_empty(usmpy_state *state, PyObject *queue_object, usm_kind kind, usm_dtype dtype,
                                int ndim, const int64_t *shape, char order, bool want_zeros)
 {
@@ -128,6 +144,10 @@ usmpy_array *usmpy_array_empty(usmpy_state *state, PyObject *queue_object, usm_k
     array->data = alloc->pointer;
     array->queue = Py_NewRef(queue_object);
     array->dtype = (uint8_t)dtype;
+    if (order == 'C' && size > 0) {
+        finish_rows(array, shape, size);
+        return array;
+    }
     array->flags = USMPY_WRITABLE;
     copy_dims(usmpy_shape(array), shape, ndim);
     usm_layout_compact(ndim, shape, order, usmpy_strides(array));

@@ -63,9 +63,10 @@ typedef struct reduction {
 static int submit_reduction(usmpy_state *state, usmpy_array *dst, usmpy_array *src,
                             const reduction *reduction)
 {
-    usm_builtin builtin = {.module = "reduce", .function = "usm_reduce"};
+    usm_builtin builtin;
     const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
     usm_error error;
+    usm_builtin_init(&builtin, "reduce", "usm_reduce", NULL);
     usm_builtin_pointer(&builtin, dst->data);
     usm_builtin_pointer(&builtin, src->data);
     usm_builtin_value(&builtin, reduction, sizeof *reduction);

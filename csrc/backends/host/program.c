@@ -236,12 +236,30 @@ static usm_status lay_out(run *run, const usm_range *range, usm_error *error)
     return USM_OK;
 }
 
+/* A built-in kernel on this thread alone: one piece, which is all of the range, and no local memory. */
+static void launch_small(const usm_launch *launch)
+{
+    static const size_t from[3] = {0};
+    const struct usmpy_kernel_entry *entry = launch->kernel->native;
+    const void *values[FEW_ARGUMENTS];
+    for (size_t i = 0; i < launch->n_arguments; i++) {
+        const usm_argument *argument = &launch->arguments[i];
+        values[i] = argument->kind == USM_PARAMETER_POINTER ? (const void *)&argument->as.pointer
+                                                            : usm_argument_value(argument);
+    }
+    entry->run(values, launch->range.global, launch->range.local, from, launch->range.global);
+}
+
 usm_status usm_host_launch(const usm_launch *launch, unsigned width, usm_error *error)
 {
     const program *native = launch->kernel->program->native;
     const void *few[FEW_ARGUMENTS], **values = few;
     size_t few_sizes[FEW_ARGUMENTS], *sizes = few_sizes; /* of local memory */
     size_t n = launch->n_arguments;
+    if (launch->cost != 0 && (width <= 1 || launch->cost < PARALLEL_BYTES)) {
+        launch_small(launch);
+        return USM_OK;
+    }
     run run = {.entry = launch->kernel->native, .pointer = native->pointer, .launch = launch};
     usm_status status = lay_out(&run, &launch->range, error);
     if (status != USM_OK) {
@@ -262,9 +280,6 @@ usm_status usm_host_launch(const usm_launch *launch, unsigned width, usm_error *
                                                             : usm_argument_value(argument);
     }
     run.values = values;
-    if (launch->cost != 0 && launch->cost < PARALLEL_BYTES) {
-        width = 1;
-    }
     cut(&run, width, run.pointer == NULL && (run.entry->flags & USMPY_KERNEL_GROUPS) != 0);
     usm_host_parallel(width, (unsigned)(run.pieces[0] * run.pieces[1] * run.pieces[2]), run_piece, &run);
     if (values != few) {
