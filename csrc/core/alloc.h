@@ -127,8 +127,7 @@ void usm_alloc_destroy(USM_TAKES usm_alloc *alloc);
 
 static inline void usm_alloc_release(USM_TAKES usm_alloc *alloc)
 {
-    /* The only count there is: nobody else can make another, since no list finds an allocation without one.
-     */
+    /* The only count: nobody else can make another, since no list finds an allocation without one. */
     if (atomic_load_explicit(&alloc->refs.value, memory_order_acquire) == 1 ||
         usm_refcount_down(&alloc->refs)) {
         usm_alloc_destroy(alloc);

@@ -212,15 +212,17 @@ void usm_builtins_free(usm_place *place)
     }
 }
 
-/* The host's kernels are given their part of the range itself: it is the work. */
-static usm_range range_of(const usm_place *place, const usm_builtin *builtin)
+static void set_range(const usm_place *place, const usm_builtin *builtin, usm_range *range)
 {
-    usm_range range = {.ndim = 3, .has_local = true, .local = {1, 1, 1}};
+    range->ndim = 3;
+    range->has_local = true;
+    /* The host's kernels are given their part of the range itself: it is the work. */
     if (place->context->backend->builtin_language == USM_LANGUAGE_BUILTIN) {
         for (int i = 0; i < 3; i++) {
-            range.global[i] = (size_t)builtin->n[i];
+            range->global[i] = (size_t)builtin->n[i];
+            range->local[i] = 1;
         }
-        return range;
+        return;
     }
     const usm_device *device = place->device;
     size_t group = device->info.max_work_group_size;
@@ -233,10 +235,9 @@ static usm_range range_of(const usm_place *place, const usm_builtin *builtin)
     usm_kernel_range_over(builtin->n, &sizes, &shared);
     for (int i = 0; i < 3; i++) {
         size_t groups = shared.global[i] / shared.local[i];
-        range.local[i] = shared.local[i];
-        range.global[i] = (groups < GROUPS ? groups : GROUPS) * shared.local[i];
+        range->local[i] = shared.local[i];
+        range->global[i] = (groups < GROUPS ? groups : GROUPS) * shared.local[i];
     }
-    return range;
 }
 
 usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, const usm_access *accesses,
@@ -247,8 +248,12 @@ usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, cons
     if (status != USM_OK) {
         return status;
     }
-    const usm_launch launch = {kernel, range_of(queue->place, builtin), builtin->n_arguments,
-                               builtin->arguments, builtin->cost};
+    usm_launch launch;
+    launch.kernel = kernel;
+    launch.n_arguments = builtin->n_arguments;
+    launch.arguments = builtin->arguments;
+    launch.cost = builtin->cost;
+    set_range(queue->place, builtin, &launch.range);
     const usm_command command = {.kind = USM_COMMAND_LAUNCH, .as.launch = &launch};
     const usm_submission submission = {.command = &command, .accesses = accesses, .n_accesses = n_accesses};
     return usm_queue_submit(queue, &submission, out, error);

@@ -7,6 +7,7 @@
 #include "errors.h"
 #include "gather.h"
 #include "operands.h"
+#include "wait.h"
 
 #include "../core/builtin.h"
 
@@ -124,6 +125,43 @@ static usmpy_array *no_offsets(usmpy_state *state, PyObject *queue)
     return usmpy_array_empty(state, queue, USM_DEVICE, USM_INT64, 1, &none, 'C', false);
 }
 
+/* A few truth values of a processor, which the host reads: no kernel is worth its launch, three even less. */
+static bool are_few(const usmpy_array *bytes)
+{
+    return bytes->size <= CHUNK && bytes->alloc->place->device->type == USM_CPU &&
+           usm_alloc_host_reads(bytes->alloc);
+}
+
+static usmpy_array *few_offsets(usmpy_state *state, usmpy_array *bytes, const mask_layout *layout)
+{
+    int64_t at[MASK_AXES] = {0}, sum = 0, offset = 0, n = 0;
+    if (usmpy_wait_alloc(state, bytes->alloc, USM_READ, INT64_MAX) < 0) {
+        return NULL;
+    }
+    for (int64_t i = 0; i < bytes->size; i++) {
+        sum += bytes->data[i] != 0;
+    }
+    usmpy_array *offsets = usmpy_array_empty(state, bytes->queue, USM_DEVICE, USM_INT64, 1, &sum, 'C', false);
+    if (offsets == NULL || sum == 0 ||
+        usmpy_wait_alloc(state, offsets->alloc, USM_WRITE, INT64_MAX) < 0) { /* the block's earlier life */
+        return sum == 0 ? offsets : (Py_XDECREF(offsets), NULL);
+    }
+    for (int64_t i = 0; i < bytes->size; i++) {
+        if (bytes->data[i] != 0 && n < sum) { /* who writes at the same time gets some result, no more */
+            ((int64_t *)offsets->data)[n++] = offset;
+        }
+        offset += layout->steps[0];
+        for (int k = 0; ++at[k] == layout->shape[k] && k + 1 < MASK_AXES; k++) {
+            offset += layout->steps[k + 1] - at[k] * layout->steps[k];
+            at[k] = 0;
+        }
+    }
+    while (n < sum) {
+        ((int64_t *)offsets->data)[n++] = 0;
+    }
+    return offsets;
+}
+
 usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int64_t *steps)
 {
     mask_layout layout;
@@ -135,6 +173,11 @@ usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int
         return NULL;
     }
     usmpy_array *bytes = compact_bytes(state, mask), *offsets = NULL;
+    if (bytes != NULL && are_few(bytes)) {
+        offsets = few_offsets(state, bytes, &layout);
+        Py_DECREF(bytes);
+        return offsets;
+    }
     usmpy_array *counts = bytes == NULL ? NULL : count_chunks(state, bytes, &layout);
     int64_t sum = counts == NULL ? -1 : read_sum(state, counts);
     if (sum >= 0) {

@@ -413,13 +413,32 @@ static int64_t row_strides(int place, int taken, usmpy_array *array, int64_t *in
     return step;
 }
 
+/* x[integers], the commonest key: 1 with the result or an exception, 0 where the general way is due. */
+static int take_rows(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject **result)
+{
+    if (!usmpy_is_array(state, key) || array->ndim == 0) {
+        return 0;
+    }
+    usmpy_array *index = (usmpy_array *)key;
+    usm_dtype_kind kind = (usm_dtype_kind)usm_dtype_table[index->dtype].kind;
+    if ((kind != USM_KIND_INT && kind != USM_KIND_UINT) ||
+        usmpy_queue_of(index->queue) != usmpy_queue_of(array->queue)) {
+        return 0;
+    }
+    return usmpy_take_rows(state, array, index, result) < 0 || *result != NULL;
+}
+
 PyObject *usmpy_select(usmpy_state *state, usmpy_array *array, PyObject *key)
 {
     selection s;
     usmpy_rows rows;
+    PyObject *taken = NULL;
     usmpy_array *result = NULL;
     int64_t shape[2 * USM_MAX_NDIM], inner[USM_MAX_NDIM];
     int place;
+    if (take_rows(state, array, key, &taken)) {
+        return taken;
+    }
     if (parse(state, array, key, &s) == 0 && resolve(state, &s) == 0) {
         int ndim = shape_result(&s, &rows, shape, &place);
         if (ndim > USM_MAX_NDIM) {

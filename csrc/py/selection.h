@@ -12,6 +12,13 @@ PyObject *usmpy_select(usmpy_state *state, usmpy_array *array, PyObject *key);
 /* x[key] = value. 0; or -1 with an exception, and x as it was. */
 int usmpy_assign(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject *value);
 
+/*
+ * take.c: *result = x[indices] along the first axis, or NULL where that is not for this function: indices
+ * that the host cannot read, or one that is out of range. May wait for the indices. 0, or -1 with an
+ * exception.
+ */
+int usmpy_take_rows(usmpy_state *state, usmpy_array *x, usmpy_array *indices, PyObject **result);
+
 /* The view that basic indices give, with whole axes for those that are arrays (usmarray_index.c). */
 usmpy_array *usmpy_array_basic_view(usmpy_state *state, usmpy_array *array, PyObject *key);
 

@@ -5,24 +5,37 @@
 #include "errors.h"
 #include "manipulation.h"
 #include "placement.h"
+#include "selection.h"
 #include "wait.h"
 
 #include "../core/take.h"
 
 #include <string.h>
 
-/* Whether all of a row are in [-length, length); the loop has no branch, so that it vectorises. */
+/*
+ * Whether all of a row are in [-length, length): the sign of index + length, or of length - 1 - index, says
+ * what is not, and that of an unsigned index beyond 63 bits. Without a branch, so that it vectorises.
+ */
+#define OUTSIDE(type, i)                                  \
+    memcpy(&value, data + (i), sizeof value);             \
+    outside |= ((uint64_t)length - 1 - (uint64_t)value) | \
+               ((uint64_t)value + ((type)-1 > 0 ? 0 : (uint64_t)length));
+
 #define IN_RANGE(name, type)                                                                 \
     static bool in_range_##name(const char *data, int64_t n, int64_t stride, int64_t length) \
     {                                                                                        \
-        int64_t outside = 0;                                                                 \
-        for (int64_t i = 0; i < n; i++) {                                                    \
-            type value;                                                                      \
-            memcpy(&value, data + i * stride, sizeof value);                                 \
-            int64_t index = (int64_t)value;                                                  \
-            outside |= (index >= length) | (index < -length) | (index < 0 && (type)-1 > 0);  \
+        uint64_t outside = 0;                                                                \
+        type value;                                                                          \
+        if (stride == sizeof(type)) {                                                        \
+            for (int64_t i = 0; i < n; i++) {                                                \
+                OUTSIDE(type, i *(int64_t)sizeof(type))                                      \
+            }                                                                                \
+        } else {                                                                             \
+            for (int64_t i = 0; i < n; i++) {                                                \
+                OUTSIDE(type, i *stride)                                                     \
+            }                                                                                \
         }                                                                                    \
-        return outside == 0;                                                                 \
+        return outside >> 63 == 0;                                                           \
     }
 
 IN_RANGE(int8, int8_t)
@@ -226,13 +239,68 @@ static int parse_taken(usmpy_state *state, PyObject *x, PyObject *indices, const
     return 0;
 }
 
+/* The host has seen that the indices are in range, if it can. */
+static PyObject *take_checked(usmpy_state *state, const taken *t, int axis)
+{
+    int64_t shape[USM_MAX_NDIM], from[USM_MAX_NDIM], along[USM_MAX_NDIM];
+    int more = t->indices->ndim, ndim = t->x->ndim - 1 + more;
+    for (int i = 0; i < ndim; i++) {
+        bool indexed = i >= axis && i < axis + more;
+        int of_x = i < axis ? i : i - more + 1;
+        shape[i] = indexed ? usmpy_shape(t->indices)[i - axis] : usmpy_shape(t->x)[of_x];
+        from[i] = indexed ? 0 : usmpy_strides(t->x)[of_x];
+        along[i] = 0;
+    }
+    int64_t length = usmpy_shape(t->x)[axis];
+    usmpy_array *result =
+        usmpy_array_empty(state, t->queue, t->kind, (usm_dtype)t->x->dtype, ndim, shape, 'C', false);
+    if (result == NULL || result->size == 0) {
+        return (PyObject *)result;
+    }
+    if (length == 0) { /* of indices that the host cannot read */
+        Py_DECREF(result);
+        return PyErr_Format(PyExc_IndexError, "take(): axis %d of x has length 0; no index is in range",
+                            axis);
+    }
+    usmpy_array *indices = usmpy_usable_indices(state, t->indices);
+    int status = -1;
+    if (indices != NULL) {
+        memcpy(along + axis, usmpy_strides(indices), (size_t)more * sizeof *along);
+        const usm_view src = {t->x->alloc, t->x->data, (usm_dtype)t->x->dtype, ndim, shape, from};
+        const usm_view index = {indices->alloc, indices->data, (usm_dtype)indices->dtype, ndim, shape, along};
+        status = usmpy_take(state, result, &src, &index, length, usmpy_strides(t->x)[axis]);
+        Py_DECREF(indices);
+    }
+    if (status < 0) {
+        Py_CLEAR(result);
+    }
+    return (PyObject *)result;
+}
+
+int usmpy_take_rows(usmpy_state *state, usmpy_array *x, usmpy_array *indices, PyObject **result)
+{
+    const taken t = {x, indices, x->queue, (usm_kind)x->alloc->kind};
+    *result = NULL;
+    if (!usm_alloc_host_reads(indices->alloc) || usm_dtype_is_packed((usm_dtype)x->dtype) ||
+        x->ndim - 1 + indices->ndim > USM_MAX_NDIM) {
+        return 0;
+    }
+    if (usmpy_wait_alloc(state, indices->alloc, USM_READ, INT64_MAX) < 0) {
+        return -1;
+    }
+    if (all_in_range(indices, usmpy_shape(x)[0])) {
+        *result = take_checked(state, &t, 0);
+        return *result == NULL ? -1 : 0;
+    }
+    return 0;
+}
+
 static PyObject *take(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"take", 3, 2, 2, 2, {USMPY_x, USMPY_indices, USMPY_axis}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[3];
     taken t;
-    int64_t shape[USM_MAX_NDIM], from[USM_MAX_NDIM], along[USM_MAX_NDIM];
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
@@ -240,7 +308,7 @@ static PyObject *take(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     if (parse_taken(state, out[0], out[1], "take", &t) < 0) {
         return NULL;
     }
-    int axis = 0, more = t.indices->ndim;
+    int axis = 0;
     if (usmpy_given(out[2])) {
         axis = usmpy_parse_axis(out[2], t.x->ndim, "axis");
         if (axis < 0) {
@@ -253,45 +321,14 @@ static PyObject *take(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
             "default",
             t.x->ndim);
     }
-    int ndim = t.x->ndim - 1 + more;
-    if (ndim > USM_MAX_NDIM) {
+    if (t.x->ndim - 1 + t.indices->ndim > USM_MAX_NDIM) {
         return PyErr_Format(PyExc_ValueError, "take(): the result would have more than %d dimensions",
                             USM_MAX_NDIM);
     }
-    for (int i = 0; i < ndim; i++) {
-        bool indexed = i >= axis && i < axis + more;
-        int of_x = i < axis ? i : i - more + 1;
-        shape[i] = indexed ? usmpy_shape(t.indices)[i - axis] : usmpy_shape(t.x)[of_x];
-        from[i] = indexed ? 0 : usmpy_strides(t.x)[of_x];
-        along[i] = 0;
-    }
-    int64_t length = usmpy_shape(t.x)[axis];
-    if (t.indices->size > 0 && usmpy_check_indices(state, t.indices, length, "take") < 0) {
+    if (t.indices->size > 0 && usmpy_check_indices(state, t.indices, usmpy_shape(t.x)[axis], "take") < 0) {
         return NULL;
     }
-    usmpy_array *result =
-        usmpy_array_empty(state, t.queue, t.kind, (usm_dtype)t.x->dtype, ndim, shape, 'C', false);
-    if (result == NULL || result->size == 0) {
-        return (PyObject *)result;
-    }
-    if (length == 0) { /* of indices that the host cannot read */
-        Py_DECREF(result);
-        return PyErr_Format(PyExc_IndexError, "take(): axis %d of x has length 0; no index is in range",
-                            axis);
-    }
-    usmpy_array *indices = usmpy_usable_indices(state, t.indices);
-    int status = -1;
-    if (indices != NULL) {
-        memcpy(along + axis, usmpy_strides(indices), (size_t)more * sizeof *along);
-        const usm_view src = {t.x->alloc, t.x->data, (usm_dtype)t.x->dtype, ndim, shape, from};
-        const usm_view index = {indices->alloc, indices->data, (usm_dtype)indices->dtype, ndim, shape, along};
-        status = usmpy_take(state, result, &src, &index, length, usmpy_strides(t.x)[axis]);
-        Py_DECREF(indices);
-    }
-    if (status < 0) {
-        Py_CLEAR(result);
-    }
-    return (PyObject *)result;
+    return take_checked(state, &t, axis);
 }
 
 /* Lengths of both without the axis, broadcast against each other: the result's shape. 0 or -1. */

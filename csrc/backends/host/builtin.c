@@ -5,6 +5,7 @@
 #include "host.h"
 
 #include "entry.h"
+#include "stream.h"
 
 static _Thread_local struct {
     int64_t lo[3], hi[3];
@@ -57,19 +58,91 @@ static void set_part(const size_t *lo, const size_t *hi)
 #define TWO(name, type) RUN(name, name(POINTER(0), POINTER(1), VALUE(2, type)))
 #define THREE(name, type) RUN(name, name(POINTER(0), POINTER(1), POINTER(2), VALUE(3, type)))
 #define FOUR(name, type) RUN(name, name(POINTER(0), POINTER(1), POINTER(2), POINTER(3), VALUE(4, type)))
-#define TAKE(name) RUN(name, name(POINTER(0), POINTER(1), POINTER(2), VALUE(3, usm_take)))
+#define TAKE(name, size, type)                                                                     \
+    static void flat_##name(char *dst, const char *src, const char *index, const usm_take *g)      \
+    {                                                                                              \
+        take_flat(dst, src, index, g, size, sizeof(type));                                         \
+    }                                                                                              \
+    RUN(usm_take_##name, if (is_flat(&VALUE(3, usm_take), size, sizeof(type)))                     \
+                             flat_##name(POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_take)); \
+        else usm_take_##name(POINTER(0), POINTER(1), POINTER(2), VALUE(3, usm_take)))
 #define TRIANGLE(name) RUN(name, name(POINTER(0), VALUE(1, usm_triangle)))
 
-TAKE(usm_take_1)
-TAKE(usm_take_2)
-TAKE(usm_take_4)
-TAKE(usm_take_8)
-TAKE(usm_take_16)
-TAKE(usm_take_1_int32)
-TAKE(usm_take_2_int32)
-TAKE(usm_take_4_int32)
-TAKE(usm_take_8_int32)
-TAKE(usm_take_16_int32)
+/* Single elements by a vector of indices. */
+static bool is_flat(const usm_take *g, int64_t size, int64_t index_size)
+{
+    bool flat = g->dst[0] == size && g->index[0] == index_size && g->src[0] == 0;
+    for (int i = 1; i < USM_TAKE_AXES; i++) {
+        flat = flat && g->shape[i] == 1;
+    }
+    return flat;
+}
+
+static inline __attribute__((always_inline)) const char *taken(const char *src, const char *index, int64_t i,
+                                                               const usm_take *g, int index_size)
+{
+    int64_t wide;
+    int32_t narrow;
+    if (index_size == 8) {
+        memcpy(&wide, index + i * 8, 8);
+    } else {
+        memcpy(&narrow, index + i * 4, 4);
+        wide = narrow;
+    }
+    return src + usm_nearest(wide, g->length) * g->step;
+}
+
+/* What the second cache holds is there in time without being asked for. */
+#define NEAR_BYTES ((int64_t)256 << 10)
+/* Elements that are asked for ahead: nothing but the index tells where they are. */
+#define TAKEN_AHEAD 64
+#define TAKEN_BYTES 4096
+
+static inline __attribute__((always_inline)) void take_flat(char *dst, const char *src, const char *index,
+                                                            const usm_take *given, int size, int index_size)
+{
+    _Alignas(USM_HOST_LINE) char made[TAKEN_BYTES];
+    const usm_take *g = given;
+    int64_t end = part.hi[0], last = end - 1;
+    bool streams = (size_t)(g->shape[0] * size) >= USM_HOST_LARGE;
+    bool is_near = g->length * (g->step < 0 ? -g->step : g->step) <= NEAR_BYTES;
+    for (int64_t from = part.lo[0], n; from < end; from += n) {
+        char *to = dst + from * size;
+        size_t head = usm_host_before_line(to);
+        n = head > 0 ? (int64_t)(head + (size_t)size - 1) / size : TAKEN_BYTES / size;
+        n = n < end - from ? n : end - from;
+        bool lines = streams && head == 0 && (size_t)(n * size) % USM_HOST_LINE == 0;
+        char *out = lines ? made : to;
+        if (is_near) {
+            for (int64_t i = 0; i < n; i++) {
+                memcpy(out + i * size, taken(src, index, from + i, g, index_size), (size_t)size);
+            }
+        } else {
+            for (int64_t i = 0; i < n; i++) {
+                int64_t next = from + i + TAKEN_AHEAD;
+                __builtin_prefetch(taken(src, index, next < last ? next : last, g, index_size));
+                memcpy(out + i * size, taken(src, index, from + i, g, index_size), (size_t)size);
+            }
+        }
+        if (lines) {
+            usm_host_stream_lines(to, made, (size_t)(n * size));
+        }
+    }
+    if (streams) {
+        usm_host_stream_end();
+    }
+}
+
+TAKE(1, 1, int64_t)
+TAKE(2, 2, int64_t)
+TAKE(4, 4, int64_t)
+TAKE(8, 8, int64_t)
+TAKE(16, 16, int64_t)
+TAKE(1_int32, 1, int32_t)
+TAKE(2_int32, 2, int32_t)
+TAKE(4_int32, 4, int32_t)
+TAKE(8_int32, 8, int32_t)
+TAKE(16_int32, 16, int32_t)
 RUN(usm_expand, usm_expand(POINTER(0), POINTER(1), VALUE(2, ulong)))
 TRIANGLE(usm_triangle_1)
 TRIANGLE(usm_triangle_2)

@@ -24,6 +24,8 @@
 #define AHEAD ((size_t)4096)
 /* What is converted before it goes past the caches. */
 #define ROW_BYTES 8192
+/* Longer rows of one element are filled each by itself. */
+#define MOST_REPEATED 1024
 
 typedef struct axis {
     int64_t length, dst, src;
@@ -39,6 +41,7 @@ typedef struct work {
     axis across, along; /* of the unit: squares over both where it is tiled, else `along` alone */
     int64_t side;       /* of a square */
     size_t run;         /* bytes moved at once for each index; 0: `row` does single elements */
+    size_t repeats;     /* bytes that every element fills, one copy behind the other; 0: it is one copy */
     usm_host_row row;
     int dst_size, src_size;
     bool streams;  /* past the caches */
@@ -93,9 +96,63 @@ static void stream_row(const work *work, char *dst, const char *src, int64_t n)
     }
 }
 
+/* n elements into rows of copies. Writes 16 bytes at a time, and so up to 15 behind the last row. */
+static inline __attribute__((always_inline)) void repeat(char *dst, const char *src, int64_t n, int64_t step,
+                                                         size_t bytes, size_t size)
+{
+    for (int64_t i = 0; i < n; i++, dst += bytes, src += step) {
+        uint64_t pattern[2] = {0, 0};
+        memcpy(pattern, src, size);
+        pattern[0] *= size == 1   ? UINT64_C(0x0101010101010101)
+                      : size == 2 ? UINT64_C(0x0001000100010001)
+                      : size == 4 ? UINT64_C(0x0000000100000001)
+                                  : 1;
+        pattern[1] = size == 16 ? pattern[1] : pattern[0];
+        for (size_t k = 0; k < bytes; k += 16) {
+            memcpy(dst + k, pattern, 16);
+        }
+    }
+}
+
+/* Elements that are there several times in dst, made in the first cache. */
+static void repeat_row(const work *work, char *dst, const char *src, int64_t n)
+{
+    _Alignas(USM_HOST_LINE) char made[ROW_BYTES + 16];
+    size_t bytes = work->repeats;
+    int64_t most = (int64_t)(ROW_BYTES / bytes), step = work->along.src;
+    most = most > USM_HOST_LINE ? most / USM_HOST_LINE * USM_HOST_LINE : most; /* whole lines */
+    for (int64_t count; n > 0; n -= count, src += count * step) {
+        count = least(most, n);
+        switch (work->dst_size) {
+            case 1:
+                repeat(made, src, count, step, bytes, 1);
+                break;
+            case 2:
+                repeat(made, src, count, step, bytes, 2);
+                break;
+            case 4:
+                repeat(made, src, count, step, bytes, 4);
+                break;
+            case 8:
+                repeat(made, src, count, step, bytes, 8);
+                break;
+            default:
+                repeat(made, src, count, step, bytes, 16);
+        }
+        if (work->streams) {
+            usm_host_stream(dst, made, (size_t)count * bytes);
+        } else {
+            memcpy(dst, made, (size_t)count * bytes);
+        }
+        dst += (size_t)count * bytes;
+    }
+}
+
 static void move_along(const work *work, char *dst, const char *src, int64_t n)
 {
-    if (work->run > 0) {
+    if (work->repeats > 0) {
+        repeat_row(work, dst, src, n);
+    } else if (work->run > 0) {
         int64_t from = work->along.src, rows = (int64_t)(AHEAD / work->run);
         move_runs(work, dst, src, n, work->along.dst, from, rows > 1 ? rows * from : from);
     } else if (work->streams && usm_host_before_line(dst) % (size_t)work->dst_size == 0) {
@@ -259,6 +316,15 @@ static void choose_unit(work *work, const usm_strided *plan)
         work->outer_ndim -= 1;
         work->along = work->outer[plan->ndim - 2];
     }
+    if (moves && plan->ndim > 1 && work->along.src == 0 && work->along.dst == work->dst_size &&
+        work->along.length <= MOST_REPEATED / work->dst_size &&
+        work->outer[plan->ndim - 2].dst == work->along.length * work->along.dst) {
+        work->repeats = (size_t)(work->along.length * work->dst_size);
+        work->outer_ndim -= 1;
+        work->along = work->outer[plan->ndim - 2];
+        work->tiled = work->gathers = false;
+        return;
+    }
     choose_across(work);
     int smallest = work->dst_size < work->src_size ? work->dst_size : work->src_size;
     work->side = smallest == 1 ? SIDE_OF_BYTES : SIDE;
@@ -275,6 +341,9 @@ static bool chooses_stream(const work *work, int64_t bytes)
     if (bytes < (int64_t)USM_HOST_LARGE) {
         return false;
     }
+    if (work->repeats > 0) {
+        return work->along.length * work->along.dst >= LONG_RUN;
+    }
     if (work->run > 0) {
         return work->run >= LONG_RUN || (work->run >= USM_HOST_LINE && are_lines(work));
     }
@@ -286,7 +355,7 @@ void usm_host_strided(const usm_strided *plan, unsigned width)
     work work;
     work.dst = plan->dst;
     work.src = plan->src;
-    work.run = 0;
+    work.run = work.repeats = 0;
     work.dst_size = usm_dtype_table[plan->dst_dtype].itemsize;
     work.src_size = usm_dtype_table[plan->src_dtype].itemsize;
     work.row = plan->dst_dtype == plan->src_dtype ? usm_host_move_row(work.dst_size)
