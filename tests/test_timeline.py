@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
+import numpy as np
 import pytest
 
 import usmpy
@@ -96,6 +97,41 @@ def test_chrome_format(trace, tmp_path):
     assert slices[2]["args"]["state"] == "error"
     flows = [event for event in document["traceEvents"] if event["ph"] == "s"]
     assert [(event["id"], event["name"]) for event in flows] == [("0-1", "explicit"), ("1-2", "explicit")]
+
+
+def test_arrays_of_others_are_shown_where_they_came(tmp_path):
+    source, text = np.arange(100, dtype="float32"), bytearray(50)
+    queue = usmpy.Queue("host")
+    with usmpy.trace() as t:
+        x = usmpy.from_dlpack(source)
+        usmpy.asarray(text)
+        y = usmpy.USMArray.from_pointer(source.ctypes.data, (25,), "float32", queue=queue, owner=source)
+        z = usmpy.empty_like(x, device=queue)
+        queue.memcpy(z, x).wait()
+        memoryview(z).release()
+    shown = [(task.what, task.name, task.nbytes, task.queue, task.state) for task in t.tasks]
+    assert shown[:3] == [
+        ("import", "DLPack", 400, 0, "complete"),
+        ("import", "buffer", 50, 0, "complete"),
+        ("import", "pointer", 4 * y.size, 0, "complete"),
+    ]
+    assert [what for what, *_ in shown[3:]] == ["copy", "export"]
+    copy, export = t.tasks[3:]
+    assert copy.depends == ((0, "data"),)
+    assert export.depends == ((3, "data"),)
+    assert all(task.bandwidth is None for task in t.tasks if task.passes)
+    root = ElementTree.fromstring(t.to_svg())
+    assert "taken from and shown to others" in [text.text for text in root.iter(f"{NS}text")]
+    marks = [path.get("class") for path in root.iter(f"{NS}path") if path.find(f"{NS}title") is not None]
+    assert marks == ["import complete"] * 3 + ["export complete"]
+    document = t.to_chrome()
+    check_chrome(document)
+    marks = [event["name"] for event in document["traceEvents"] if event.get("cat") == "import"]
+    assert marks == [name for name in ("DLPack", "buffer", "pointer") for _ in range(2)]  # lane and thread
+    assert re.findall(r"^  t(\d+) -> t(\d+) \[label=(\w+)", t.to_dot(), re.M) == [
+        ("0", "3", "data"),
+        ("3", "4", "data"),
+    ]
 
 
 def test_the_strict_reader_is_strict(trace):

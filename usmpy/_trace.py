@@ -44,7 +44,7 @@ class Trace:
 
     @property
     def tasks(self) -> list[Task]:
-        """Tasks and exports, in the order of submission."""
+        """Tasks, exports and imports, in the order of submission."""
         from ._timeline.tasks import read
 
         counts = self._counts()
@@ -55,7 +55,7 @@ class Trace:
 
     @property
     def dropped(self) -> int:
-        """How many tasks and exports came after the limit, and are missing."""
+        """How many tasks, exports and imports came after the limit, and are missing."""
         return self._counts()[1]
 
     @property
@@ -128,7 +128,7 @@ def trace(limit: int = LIMIT) -> Trace:
     """Records what queues are asked to do: ``with usmpy.trace() as t:``, then ``t.save("trace.json")``.
 
     Tasks of all queues and threads: kernels, copies, fills, host tasks, barriers, with what they depend on;
-    and arrays that are shown to others. Times are those of time.monotonic_ns(): the device's own in queues
+    arrays that are shown to others, and those of others that are taken. Times are those of time.monotonic_ns(): the device's own in queues
     with profiling=True, else of the submission and of when the end was noticed. limit is how many are
     recorded; later ones are counted in ``t.dropped``. Traces may be nested, and used in several threads.
 

@@ -3,6 +3,7 @@
 #include "errors.h"
 #include "lock.h"
 #include "native.h"
+#include "trace.h"
 
 #include "../core/deferred.h"
 #include "../core/heap.h"
@@ -117,6 +118,7 @@ static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
     array->dtype = (uint8_t)dtype;
     array->flags = view->readonly ? 0 : USMPY_WRITABLE;
     usmpy_array_finish(array);
+    usmpy_trace_import(array, "buffer");
     return array;
 }
 

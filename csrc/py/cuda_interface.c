@@ -256,6 +256,7 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
     if (parse(dict, &claim) == 0 && find_origin(state, dict, &origin) >= 0) {
         claim.known = true;
         claim.owner = object;
+        claim.how = CUDA;
         claim.queue = find_home(state, &claim);
         array = claim.queue == NULL ? NULL : usmpy_array_of_claim(state, &claim);
         Py_XDECREF(claim.queue);

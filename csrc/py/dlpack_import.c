@@ -6,6 +6,7 @@
 #include "lock.h"
 #include "native.h"
 #include "stream.h"
+#include "trace.h"
 #include "wait.h"
 
 #include <string.h>
@@ -170,6 +171,7 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
         array->flags = 0;
     }
     usmpy_array_finish(array);
+    usmpy_trace_import(array, "DLPack");
     Py_XDECREF(held);
     return array;
 

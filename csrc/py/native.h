@@ -29,6 +29,7 @@ typedef struct usmpy_claim {
     bool known;      /* memory of this kind of the queue's device: the driver was asked before */
     PyObject *queue; /* Queue object, borrowed */
     PyObject *owner; /* kept alive; borrowed; NULL for none */
+    const char *how; /* it came, for traces */
 } usmpy_claim;
 
 /* Asks the driver about the memory, unless it is known: ValueError for what the claim cannot be. */

@@ -6,6 +6,7 @@
 #include "deferred.h"
 #include "errors.h"
 #include "lock.h"
+#include "trace.h"
 
 #include "../core/dltensor.h"
 
@@ -220,6 +221,7 @@ usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim)
     array->dtype = (uint8_t)claim->dtype;
     array->flags = claim->writable ? USMPY_WRITABLE : 0;
     usmpy_array_finish(array);
+    usmpy_trace_import(array, claim->how);
     return array;
 }
 
@@ -256,6 +258,7 @@ PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssi
     }
     claim.writable = readonly == 0;
     claim.usm = claim.known = false;
+    claim.how = "pointer";
     return (PyObject *)usmpy_array_of_claim(state, &claim);
 }
 

@@ -6,6 +6,7 @@
 #include "errors.h"
 #include "native.h"
 #include "sycl.h"
+#include "trace.h"
 #include "wait.h"
 
 #include "../core/dltensor.h"
@@ -147,6 +148,7 @@ PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object, 
     if (queue != NULL) {
         claim.queue = queue;
         claim.owner = object;
+        claim.how = SYCL;
         array = (PyObject *)usmpy_array_of_claim(state, &claim);
     }
     Py_XDECREF(queue);
@@ -202,6 +204,9 @@ PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused)
         dict = Py_BuildValue("{s:(NO),s:O,s:O,s:O,s:i,s:O,s:i}", "data", PyLong_FromVoidPtr(array->data),
                              writable ? Py_False : Py_True, "shape", shape, "strides", strides, "typestr",
                              typestr, "version", 1, "syclobj", syclobj, "offset", 0);
+    }
+    if (dict != NULL) {
+        usmpy_trace_export(array, SYCL);
     }
     Py_XDECREF(strides);
     Py_XDECREF(shape);

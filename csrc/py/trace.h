@@ -6,13 +6,24 @@
 
 #include "../core/trace.h"
 
-/* The array is shown to others; `name` says how. */
-static inline void usmpy_trace_export(usmpy_array *array, const char *name)
+static inline void usmpy_trace_passing(int what, usmpy_array *array, const char *name)
 {
     if (USM_UNLIKELY(usm_trace_is_on())) {
         usm_view view = usmpy_view(array);
-        usm_trace_passing(USM_TRACE_EXPORT, &view, name);
+        usm_trace_passing(what, &view, name);
     }
+}
+
+/* The array is shown to others; `name` says how. */
+static inline void usmpy_trace_export(usmpy_array *array, const char *name)
+{
+    usmpy_trace_passing(USM_TRACE_EXPORT, array, name);
+}
+
+/* The array is new, over the memory of others; `name` says how it came. */
+static inline void usmpy_trace_import(usmpy_array *array, const char *name)
+{
+    usmpy_trace_passing(USM_TRACE_IMPORT, array, name);
 }
 
 #endif

@@ -49,7 +49,7 @@ def to_chrome(trace: Trace) -> dict[str, Any]:
         submit = {"ph": "i", "pid": THREADS, "tid": task.thread, "ts": at(task.submit_ns), "s": "t"}
         events.append({**common, **submit})
         start = task.start_ns if task.start_ns is not None else task.submit_ns
-        if task.what == "export":
+        if task.passes:
             events.append({**common, "ph": "i", "pid": QUEUES, "tid": 0, "ts": at(start), "s": "t"})
         else:
             duration = ((task.end_ns or last) - start) / 1e3
@@ -59,7 +59,7 @@ def to_chrome(trace: Trace) -> dict[str, Any]:
             events.append({**common, **slice})
         for other, why in task.depends:
             source = tasks[other]
-            if task.what == "export" or source.what == "export":
+            if task.passes or source.passes:
                 continue
             flow = {"name": why, "cat": "depends", "id": f"{other}-{task.id}", "pid": QUEUES}
             left = source.end_ns if source.end_ns is not None else source.start_ns or source.submit_ns

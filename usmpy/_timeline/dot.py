@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 STYLES = {"explicit": "color=black", "data": 'color="#1f6fb4"', "order": "color=gray50, style=dashed"}
 FILLS = {"error": "#f4b6b0", "pending": "#eeeeee"}
-KINDS = {"kernel": "#cfe3f7", "host": "#d9f0d3", "export": "#fdf0c4"}
+KINDS = {"kernel": "#cfe3f7", "host": "#d9f0d3", "export": "#fdf0c4", "import": "#d3ece6"}
 
 
 def _quote(text: str) -> str:
@@ -30,7 +30,7 @@ def to_dot(trace: Trace) -> str:
         lines.append(f"    label={_quote(label)}; color=gray70; fontname=sans;")
         previous = None
         for task in tasks:
-            if (0 if task.what == "export" else task.queue) != lane:
+            if task.queue != lane:
                 continue
             fill = FILLS.get(task.state) or KINDS.get(task.what, "#f5f5f5")
             text = "\n".join(

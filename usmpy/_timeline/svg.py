@@ -32,6 +32,7 @@ STYLE = """
 .usmpy-trace rect.fill, .usmpy-trace rect.sequence, .usmpy-trace rect.prefetch { fill: #e6d06a; }
 .usmpy-trace rect.barrier, .usmpy-trace rect.marker { fill: #a9a9b5; }
 .usmpy-trace .export { fill: #b48ad6; }
+.usmpy-trace .import { fill: #5fb3a1; }
 .usmpy-trace .error { stroke: #c0180c; stroke-width: 2; }
 .usmpy-trace .pending { opacity: 0.5; stroke: #666; stroke-dasharray: 3 2; }
 .usmpy-trace .arrow { fill: none; stroke: #1f4f8f; }
@@ -75,7 +76,7 @@ class _Picture:
         """Puts the lane's tasks into rows that do not overlap: the number of rows."""
         ends: list[float] = []
         for task in self.tasks:
-            if (0 if task.what == "export" else task.queue) != lane:
+            if task.queue != lane:
                 continue
             left, right = self.bounds(task)
             row = next((i for i, end in enumerate(ends) if end <= left + 0.01), len(ends))
@@ -89,7 +90,7 @@ class _Picture:
         left, right, top = self.boxes[task.id]
         title = "\n".join([f"{task.id}: {task.name}", *(f"{word}: {value}" for word, value in details(task))])
         classes = f"{task.what} {task.state}"
-        if task.what == "export":
+        if task.passes:
             middle = top + BAR / 2
             shape = f'<path class="{classes}" d="M{left:.1f} {middle - 6}l6 6l-6 6l-6 -6z">'
             shape += f"<title>{html.escape(title)}</title></path>"
@@ -97,13 +98,13 @@ class _Picture:
             shape = f'<rect class="{classes}" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
             shape += f'height="{BAR}" rx="2"><title>{html.escape(title)}</title></rect>'
         words = [task.name]
-        if task.nbytes is not None and task.what != "export":
+        if task.nbytes is not None and not task.passes:
             words.append(bytes_text(task.nbytes))
         if task.bandwidth is not None:
             words.append(f"{task.bandwidth / 1e9:.1f} GB/s")
         while words and len(", ".join(words)) * LETTER > right - left - 6:
             words.pop()
-        if words and task.what != "export":
+        if words and not task.passes:
             shape += f'<text x="{left + 3:.1f}" y="{top + 13:.1f}">{html.escape(", ".join(words))}</text>'
         return shape
 
@@ -116,7 +117,7 @@ class _Picture:
                     continue
                 x0, y0 = self.boxes[other][1], self.boxes[other][2] + BAR / 2
                 x1, y1 = self.boxes[task.id][0], self.boxes[task.id][2] + BAR / 2
-                if task.what == "export":
+                if task.passes:
                     x0 = min(x0, x1)
                 bend = 12 if y0 != y1 else 0
                 curve = (

@@ -11,25 +11,25 @@ READ, WRITE = 1, 2
 # Fewer bytes and shorter times say nothing about bandwidth.
 BANDWIDTH_BYTES = 4096
 
-MOVES = frozenset({"copy", "fill", "strided", "sequence", "prefetch", "export"})
+MOVES = frozenset({"copy", "fill", "strided", "sequence", "prefetch", "export", "import"})
 
 
 class Task(NamedTuple):
-    """One submission, or one export. Times are nanoseconds of time.monotonic_ns()."""
+    """One submission, or one array that was shown to others or taken from them. Times are nanoseconds of time.monotonic_ns()."""
 
     id: int
     """Its place in the trace."""
     what: str
     """``kernel``, ``copy``, ``strided`` (a copy with strides or a cast), ``fill``, ``sequence``, ``host``,
-    ``barrier``, ``marker``, ``prefetch`` or ``export``."""
+    ``barrier``, ``marker``, ``prefetch``, ``export`` or ``import``."""
     name: str
-    """Of the kernel, the host function or the way of export; else the same as ``what``."""
+    """Of the kernel, the host function or the way in or out; else the same as ``what``."""
     state: str
     """``complete``, ``error`` or ``pending``."""
     device: str
-    """Filter string of the queue's device; of an export's memory."""
+    """Filter string of the queue's device; of the memory that was shown or taken."""
     queue: int
-    """Number of the queue within the process; 0 for an export."""
+    """Number of the queue within the process; 0 for an export or import."""
     in_order: bool
     thread: int
     """Number of the thread that submitted it."""
@@ -49,6 +49,11 @@ class Task(NamedTuple):
     ``order`` (a write after other uses of the memory, or the order of a queue)."""
 
     @property
+    def passes(self) -> bool:
+        """Whether this is an array on its way to or from another library, and no work."""
+        return self.what in ("export", "import")
+
+    @property
     def duration_ns(self) -> int | None:
         """From start to end."""
         return None if self.start_ns is None or self.end_ns is None else self.end_ns - self.start_ns
@@ -57,7 +62,7 @@ class Task(NamedTuple):
     def bandwidth(self) -> float | None:
         """Bytes that were moved in a second, or None where that would say nothing."""
         duration = self.duration_ns
-        if self.nbytes is None or self.nbytes < BANDWIDTH_BYTES or not duration or self.what == "export":
+        if self.nbytes is None or self.nbytes < BANDWIDTH_BYTES or not duration or self.passes:
             return None
         return self.nbytes / duration * 1e9
 
@@ -157,7 +162,7 @@ def time_text(ns: float) -> str:
 def details(task: Task) -> list[tuple[str, str]]:
     """What there is to say of a task, as (word, value)."""
     rows = [("state", task.state)]
-    if task.duration_ns is not None and task.what != "export":
+    if task.duration_ns is not None and not task.passes:
         rows.append(("took", f"{time_text(task.duration_ns)} ({task.timed})"))
         rows.append(("waited", time_text(max(0, (task.start_ns or 0) - task.submit_ns))))
     if task.nbytes is not None:
@@ -172,12 +177,13 @@ def details(task: Task) -> list[tuple[str, str]]:
 
 
 def lanes(tasks: list[Task]) -> dict[int, str]:
-    """The queues, each with what it is called, in the order of their first task; 0 stands for exports."""
+    """The queues, each with what it is called, in the order of their first task; 0 stands for other libraries."""
     found: dict[int, str] = {}
     for task in tasks:
         if task.queue and task.queue not in found:
             order = "in order" if task.in_order else "out of order"
             found[task.queue] = f"{task.device}, queue {task.queue} ({order})"
-    if any(task.what == "export" for task in tasks):
-        found[0] = "shown to others"
+    ways = {task.what: "shown to" if task.what == "export" else "taken from" for task in tasks if task.passes}
+    if ways:
+        found[0] = f"{' and '.join(ways.values())} others"
     return found
