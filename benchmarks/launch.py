@@ -21,9 +21,11 @@ import importlib.util
 import itertools
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import timeit
 from collections.abc import Callable
@@ -37,6 +39,7 @@ from timing import Batch, Row, best_batches, report
 HERE = pathlib.Path(__file__).resolve().parent
 SMALL, LARGE = 8 << 10, 64 << 20  # bytes
 LAUNCHES = 100  # as in launch_raw.c
+TRACED = 10  # loops of so many launches in one trace
 ELEMENTS = 1024
 HOST_ELEMENTS = 16 << 20
 SOURCE = """kernel void axpy(global const float *x, global float *y, float a, int n)
@@ -305,7 +308,9 @@ def driver_rows(usmpy: ModuleType, raw: ctypes.CDLL, device: Any, only: str, rou
         sys.exit(f"the raw program does not find {name}")
     peers = [peer for peer in (pyopencl_peer(name), dpctl_peer(name)) if peer is not None]
     program = usmpy.Program(SOURCE, device=device, language="opencl")
-    rows = measured(usmpy_peer(usmpy, device, program), raw, handle, peers, only, rounds)
+    ours = usmpy_peer(usmpy, device, program)
+    rows = measured(ours, raw, handle, peers, only, rounds)
+    rows += traced_rows(usmpy, ours, only, rounds)
     return rows + (build_rows(usmpy, raw, handle, device, rounds) if only in "build" else [])
 
 
@@ -335,6 +340,30 @@ def measured(
         limits = {peer: limit for peer, limit in limits.items() if peer in best}
         rows.append(Row(title, best.pop("usmpy"), best, *next(iter(limits.items())), also=limits))
     return rows
+
+
+def traced_rows(usmpy: ModuleType, peer: Peer, only: str, rounds: int) -> list[Row]:
+    """The loop of the first row in usmpy.trace(), with its begin and end, and without, in turn.
+
+    The median of the better half of many batches: the difference is smaller than the weather, and a best
+    batch is luck.
+    """
+    name = "launch loop while traced"
+    if only not in name:
+        return []
+    loop = f"for _ in range({TRACED}):\n" + textwrap.indent(peer.statements["launch"], "    ")
+    batches = {
+        "usmpy": timeit.Timer(f"with usmpy.trace():\n{textwrap.indent(loop, '    ')}", globals=peer.names),
+        "not traced": timeit.Timer(loop, globals=peer.names),
+    }
+    best = best_batches({key: timer.timeit for key, timer in batches.items()}, 6 * rounds, best=trimmed)
+    best = {key: seconds / TRACED / LAUNCHES for key, seconds in best.items()}
+    return [Row(name, best.pop("usmpy"), best, "not traced", 1.03)]
+
+
+def trimmed(seconds: list[float]) -> float:
+    """The median of the better half."""
+    return statistics.median(sorted(seconds)[: (len(seconds) + 1) // 2])
 
 
 def build_rows(usmpy: ModuleType, raw: ctypes.CDLL, handle: int, device: Any, rounds: int) -> list[Row]:
@@ -373,6 +402,16 @@ def build_rows(usmpy: ModuleType, raw: ctypes.CDLL, handle: int, device: Any, ro
         Row("build a program, cached", cached.pop("usmpy"), cached, "cold", 1 / 20),
         Row("build a program, from a file", disk.pop("usmpy"), disk, "cold", 1 / 20),
     ]
+
+
+def host_traced_rows(usmpy: ModuleType, only: str, rounds: int) -> list[Row]:
+    device = usmpy.Device("host")
+    queue = usmpy.Queue(device)
+    x, y = (usmpy.zeros(ELEMENTS, dtype="float32", queue=queue) for _ in range(2))
+    plain = usmpy.Program(PLAIN, device=device, language="portable")["plain"]
+    names = {"usmpy": usmpy, "plain": plain, "r": usmpy.Range(ELEMENTS), "x": x, "y": y, "queue": queue}
+    loop = f"for _ in range({LAUNCHES}): plain[r](x, y, 2.0)\nqueue.wait()"
+    return traced_rows(usmpy, Peer("usmpy", {"launch": loop}, names), only, rounds)
 
 
 def host_rows(usmpy: ModuleType, raw: ctypes.CDLL, rounds: int) -> list[Row]:
@@ -439,6 +478,8 @@ def main() -> None:
         for device in usmpy.get_devices("opencl"):
             of_driver = driver_rows(usmpy, raw, device, arguments.only, rounds)
             rows += [dataclasses.replace(row, name=f"{vendor(device)}: {row.name}") for row in of_driver]
+        host = host_traced_rows(usmpy, arguments.only, rounds)
+        rows += [dataclasses.replace(row, name=f"host: {row.name}") for row in host]
         if arguments.only in "portable kernel":
             rows += host_rows(usmpy, raw, rounds)
         modules = [

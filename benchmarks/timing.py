@@ -53,7 +53,11 @@ class Row:
 
 
 def best_batches(
-    candidates: dict[str, Batch], rounds: int, warm_up: int = 3, single: bool = False
+    candidates: dict[str, Batch],
+    rounds: int,
+    warm_up: int = 3,
+    single: bool = False,
+    best: Callable[[list[float]], float] = min,
 ) -> dict[str, float]:
     """Seconds a run of each candidate: the best of `rounds` batches taken in turn, of one run if `single`."""
     counts = dict.fromkeys(candidates, 1)
@@ -64,11 +68,11 @@ def best_batches(
             count *= 4
         if not single:
             counts[name] = max(1, int(count * BATCH_SECONDS / max(seconds, 1e-9)))
-    best = dict.fromkeys(candidates, float("inf"))
+    seconds_of: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):
         for name, batch in candidates.items():
-            best[name] = min(best[name], batch(counts[name]) / counts[name])
-    return best
+            seconds_of[name].append(batch(counts[name]) / counts[name])
+    return {name: best(every) for name, every in seconds_of.items()}
 
 
 def best_times(candidates: dict[str, str], names: dict[str, Any], rounds: int) -> dict[str, float]:

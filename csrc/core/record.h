@@ -7,7 +7,6 @@
 
 #define USM_RECORD_WORDS 5
 
-#define USM_RECORD_TASK 1u           /* its end is told by usm_event_finish */
 #define USM_WAIT_EXPLICIT (1u << 31) /* of an entry of waits: the caller named the event */
 
 /* One line of the cache; what does not fit goes on in the slots behind it. Names and numbers are resolved by
@@ -20,7 +19,7 @@ typedef struct usm_record {
     usm_device *device;
     uint32_t thread; /* number */
     uint16_t n_waits, n_accesses;
-    uint8_t what, flags;
+    uint8_t what;
     /* Waits: as `at`. Then allocations: their number * 4 + usm_access_mode. */
     uint32_t words[USM_RECORD_WORDS];
 } usm_record;
@@ -39,7 +38,7 @@ static inline uint32_t *usm_record_words(const usm_record *record)
 }
 
 /*
- * All but `submitted` and `flags`, with orders counted from `first` and at most so many words. event may be
+ * All but `submitted`, with orders counted from `first` and at most so many words. event may be
  * NULL. Queue lock and hazard stripes held.
  */
 void usm_record_task(usm_record *record, const usm_queue *queue, const usm_submission *submission,

@@ -69,15 +69,7 @@ static void give_back(usm_segment *segment)
 
 static bool is_settled(usm_segment *segment)
 {
-    uint32_t n = atomic_load_explicit(&segment->n, memory_order_acquire);
-    for (uint32_t i = 0; i < n;) {
-        const usm_record *record = &segment->records[i];
-        if ((record->flags & USM_RECORD_TASK) != 0 && !usm_record_has_ended(record)) {
-            return false;
-        }
-        i += usm_record_slots((size_t)record->n_waits + record->n_accesses);
-    }
-    return true;
+    return atomic_load_explicit(&segment->n_ended, memory_order_acquire) == segment->n_tasks;
 }
 
 static void sweep(void)
@@ -111,7 +103,9 @@ usm_segment *usm_segment_new(void)
         slabs = slab->next;
     }
     segment->of_log = segment->of_queue = false;
+    segment->n_tasks = 0;
     atomic_store_explicit(&segment->n, 0, memory_order_relaxed);
+    atomic_store_explicit(&segment->n_ended, 0, memory_order_relaxed);
     return segment;
 }
 

@@ -17,7 +17,7 @@ typedef struct usm_record_end {
 } usm_record_end;
 
 #define USM_SEGMENT_BYTES 16384
-#define USM_SEGMENT_SLOTS 185
+#define USM_SEGMENT_SLOTS 184
 
 /* Aligned to its size. */
 typedef struct usm_segment {
@@ -26,12 +26,18 @@ typedef struct usm_segment {
     uint32_t queue;           /* number; 0: of none */
     bool in_order, profiled;
     bool of_log, of_queue; /* who still has it: under the lock of traces */
+    uint32_t n_tasks;      /* that had not ended when they were recorded */
     _Atomic uint32_t n;    /* slots that are filled */
+    /*
+     * Of n_tasks, and the last that the end of a task touches. On a line of its own, as the ends are: to look
+     * at those instead would take them out of the other core's cache.
+     */
+    _Alignas(64) _Atomic uint32_t n_ended;
     _Alignas(64) usm_record_end ends[USM_SEGMENT_SLOTS];
     _Alignas(64) usm_record records[USM_SEGMENT_SLOTS];
 } usm_segment;
 
-_Static_assert(sizeof(usm_segment) == USM_SEGMENT_BYTES, "no room is lost");
+_Static_assert(USM_SEGMENT_BYTES - sizeof(usm_segment) < 88, "no room is lost");
 
 #define USM_RECORD_MOST_WORDS (USM_RECORD_WORDS + 16 * (USM_SEGMENT_SLOTS - 1))
 

@@ -131,12 +131,12 @@ void usm_trace_task(usm_queue *queue, const usm_submission *submission, usm_even
     usm_record_end *end = &segment->ends[n];
     usm_record_task(record, queue, submission, event, order, segment->log, n_words);
     record->submitted = how->begun;
-    record->flags = how->done ? 0 : USM_RECORD_TASK;
     if (how->done) {
         bool timed = how->start_ns != 0 && how->end_ns != 0;
         put_end(end, order, timed ? how->start_ns : how->begun, timed ? how->end_ns : usm_ticks(),
                 timed ? 0 : USM_END_TICKS);
     } else {
+        segment->n_tasks++;
         event->record = end;
     }
     n += usm_record_slots((size_t)record->n_waits + record->n_accesses);
@@ -150,13 +150,14 @@ void usm_trace_end(usm_event *event, bool failed, usm_ended *ended)
     event->record = NULL;
     if (event->end_ns != 0 && event->start_ns != 0) {
         put_end(slot, event->order, event->start_ns, event->end_ns, flags);
-        return;
+    } else {
+        int64_t now = ended != NULL && ended->ticks != 0 ? ended->ticks : usm_ticks();
+        if (ended != NULL) {
+            ended->ticks = now;
+        }
+        put_end(slot, event->order, event->start_ticks, now, flags | USM_END_TICKS);
     }
-    int64_t now = ended != NULL && ended->ticks != 0 ? ended->ticks : usm_ticks();
-    if (ended != NULL) {
-        ended->ticks = now;
-    }
-    put_end(slot, event->order, event->start_ticks, now, flags | USM_END_TICKS);
+    atomic_fetch_add_explicit(&usm_segment_of(slot)->n_ended, 1, memory_order_release);
 }
 
 void usm_trace_passing(int what, const usm_view *view, const char *name)
