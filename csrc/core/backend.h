@@ -178,8 +178,9 @@ typedef struct usm_backend {
      */
     void (*queue_settle)(usm_queue *queue);
     /*
-     * May a stream of the driver be made to wait for this task now? False for work of the host and for what
-     * still waits for such work. Any thread, no lock. NULL: there are no streams.
+     * Does the driver have this task, so that a stream may be made to wait for it, and comes behind it what
+     * others enqueue in its queue? False for work of the host and for what still waits for such work. Any
+     * thread, no lock. NULL: no task ever is with a driver.
      */
     bool (*event_in_driver)(usm_event *event);
     /*

@@ -42,8 +42,9 @@ static int enter(_Atomic phase *at, const char *what)
 }
 
 /* A point in the queue that touches these allocations: what comes later, on either of them, waits for it. */
-static int submit_point(usmpy_state *state, usm_queue *queue, usm_command_kind kind,
-                        const usm_access *accesses, size_t n_accesses, const usm_wait *waits, size_t n_waits)
+static int submit_event(usmpy_state *state, usm_queue *queue, usm_command_kind kind,
+                        const usm_access *accesses, size_t n_accesses, const usm_wait *waits, size_t n_waits,
+                        usm_event **event)
 {
     const usm_command command = {.kind = kind};
     const usm_submission submission = {.command = &command,
@@ -52,12 +53,18 @@ static int submit_point(usmpy_state *state, usm_queue *queue, usm_command_kind k
                                        .waits = waits,
                                        .n_waits = n_waits};
     usm_error error;
-    usm_status status = usm_queue_submit(queue, &submission, NULL, &error);
+    usm_status status = usm_queue_submit(queue, &submission, event, &error);
     if (status != USM_OK) {
         usmpy_raise(state, status, &error);
         return -1;
     }
     return 0;
+}
+
+static int submit_point(usmpy_state *state, usm_queue *queue, usm_command_kind kind,
+                        const usm_access *accesses, size_t n_accesses, const usm_wait *waits, size_t n_waits)
+{
+    return submit_event(state, queue, kind, accesses, n_accesses, waits, n_waits, NULL);
 }
 
 static void release_alloc(void *owner)
@@ -336,6 +343,21 @@ static usm_access lent_access(usmpy_array *array)
     return (usm_access){array->alloc, writable ? USM_READ_WRITE : USM_READ};
 }
 
+/* What comes later in the queue, of others too, comes behind what is pending on the memory. */
+static int begin_in_queue(usmpy_state *state, usm_queue *queue, const usm_access *access)
+{
+    usm_event *event;
+    if (submit_event(state, queue, USM_COMMAND_BARRIER, access, 1, NULL, 0, &event) < 0) {
+        return -1;
+    }
+    /* Others would enqueue ahead of a barrier that waits here for work of the host. */
+    bool (*in_driver)(usm_event *) = queue->backend->event_in_driver;
+    bool is_late =
+        usm_queue_is_shared(queue) && in_driver != NULL && !in_driver(event) && !usm_event_ended(event);
+    usm_event_release(event);
+    return is_late ? usmpy_wait_alloc(state, access->alloc, access->mode, INT64_MAX) : 0;
+}
+
 static PyObject *lend_enter(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -354,7 +376,7 @@ static PyObject *lend_enter(PyObject *self, PyObject *unused)
                                 : usmpy_stream_follow_alloc(state, device, lend->foreign.handle, access.alloc,
                                                             access.mode);
     } else if (Py_IS_TYPE(lend->stream, state->queue_type)) {
-        status = submit_point(state, usmpy_queue_of(lend->stream), USM_COMMAND_BARRIER, &access, 1, NULL, 0);
+        status = begin_in_queue(state, usmpy_queue_of(lend->stream), &access);
     } else { /* the host, or work that is already under way and cannot be made to wait */
         status = usmpy_wait_alloc(state, access.alloc, access.mode, INT64_MAX);
     }

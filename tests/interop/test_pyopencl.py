@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 import time
 import types
 import weakref
@@ -642,6 +643,41 @@ def test_pointers_that_cannot_be_are_refused(address, shape, more, error, words)
         )
     with pytest.raises(TypeError, match="queue"):
         usmpy.USMArray.from_pointer(4096, 1)
+
+
+def test_a_lent_array_is_behind_a_host_task_too(peer):
+    """The driver knows nothing of it yet: the loan begins when it has ended."""
+    queue = usmpy.Queue.from_native("opencl", peer.queue)
+    x = usmpy.zeros(4, dtype="float32", queue=queue)
+    x.wait()
+    go = threading.Event()
+
+    def late(target):
+        go.wait(60)
+        np.from_dlpack(target)[...] = 7
+
+    queue.host_task(late, x)
+    queue.memcpy(x, x)  # and what the driver could do, but for that task
+    opener = threading.Timer(0.05, go.set)
+    opener.start()
+    with x.lend(queue) as pointer:
+        assert go.is_set()
+        launch(peer.queue, peer.kernel(), pointer, 4, 1)
+    opener.join()
+    assert x.tolist() == [8] * 4
+
+
+def test_a_loan_waits_for_nothing_that_the_driver_has(peer):
+    queue = usmpy.Queue.from_native("opencl", peer.queue)
+    x = usmpy.zeros(4, dtype="float32", queue=queue)
+    x.wait()
+    gate = peer.gate()
+    filled = queue.fill(x, 5)
+    with x.lend(queue) as pointer:
+        assert not filled.done
+        launch(peer.queue, peer.kernel(), pointer, 4, 1)
+    gate.set_status(0)
+    assert x.tolist() == [6] * 4
 
 
 # The page for users.

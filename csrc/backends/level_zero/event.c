@@ -193,6 +193,11 @@ void usm_level_zero_event_join(usm_event *base)
     usm_level_zero_end_all(seen.ended);
 }
 
+bool usm_level_zero_event_in_driver(usm_event *base)
+{
+    return atomic_load(&((usm_level_zero_event *)base)->slot) != NULL;
+}
+
 void usm_level_zero_event_hurry(usm_event *base)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;

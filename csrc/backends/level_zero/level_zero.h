@@ -276,6 +276,7 @@ usm_status usm_level_zero_native_inspect(usm_native what, void *handle, usm_nati
                                          usm_error *error);
 void usm_level_zero_queue_fork(usm_queue *queue, usm_fork_phase phase);
 void usm_level_zero_event_join(usm_event *event);
+bool usm_level_zero_event_in_driver(usm_event *event);
 void usm_level_zero_event_hurry(usm_event *event);
 void usm_level_zero_event_destroy(usm_event *event);
 void usm_level_zero_fork(usm_fork_phase phase);

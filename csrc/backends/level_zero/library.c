@@ -216,6 +216,7 @@ const usm_backend usm_level_zero_backend = {
     .queue_prepare = usm_level_zero_queue_prepare,
     .queue_run_now = usm_level_zero_queue_run_now,
     .queue_submit = usm_level_zero_queue_submit,
+    .event_in_driver = usm_level_zero_event_in_driver,
     .event_join = usm_level_zero_event_join,
     .event_hurry = usm_level_zero_event_hurry,
     .event_destroy = usm_level_zero_event_destroy,

@@ -518,6 +518,11 @@ void usm_opencl_event_join(usm_event *base)
     drain();
 }
 
+bool usm_opencl_event_in_driver(usm_event *base)
+{
+    return atomic_load_explicit(&((usm_opencl_event *)base)->id, memory_order_acquire) != NULL;
+}
+
 bool usm_opencl_event_is_running(usm_event *base)
 {
     cl_event id = atomic_load_explicit(&((usm_opencl_event *)base)->id, memory_order_acquire);

@@ -174,6 +174,7 @@ const usm_backend usm_opencl_backend = {
     .queue_prepare = usm_opencl_queue_prepare,
     .queue_run_now = usm_opencl_queue_run_now,
     .queue_submit = usm_opencl_queue_submit,
+    .event_in_driver = usm_opencl_event_in_driver,
     .event_join = usm_opencl_event_join,
     .event_hurry = usm_opencl_event_hurry,
     .event_is_running = usm_opencl_event_is_running,

@@ -227,6 +227,7 @@ usm_status usm_opencl_queue_prepare(usm_queue *queue, const usm_command *command
 void usm_opencl_queue_fork(usm_queue *queue, usm_fork_phase phase);
 void usm_opencl_event_join(usm_event *event);
 void usm_opencl_event_hurry(usm_event *event);
+bool usm_opencl_event_in_driver(usm_event *event);
 bool usm_opencl_event_is_running(usm_event *event);
 void usm_opencl_event_destroy(usm_event *event);
 void usm_opencl_fork(usm_fork_phase phase);
