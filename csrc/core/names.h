@@ -1,5 +1,4 @@
-/* Names of kernels and host functions, each kept once and known by a number. They stay as long as the
- * process. */
+/* Names of kernels and host functions, each kept once and known by a number, as long as the process. */
 #ifndef USM_CORE_NAMES_H
 #define USM_CORE_NAMES_H
 

@@ -1,5 +1,4 @@
-/* Records of traces: what there is to say of a task when it is submitted, or of an array that is passed on.
- */
+/* Records of traces: what there is to say of a task that is submitted, or an array that is passed on. */
 #ifndef USM_CORE_RECORD_H
 #define USM_CORE_RECORD_H
 
@@ -9,8 +8,7 @@
 
 #define USM_WAIT_EXPLICIT (1u << 31) /* of an entry of waits: the caller named the event */
 
-/* One line of the cache; what does not fit goes on in the slots behind it. Names and numbers are resolved by
- * readers. */
+/* One line of the cache; the rest goes on in the slots behind it. Readers resolve names and numbers. */
 typedef struct usm_record {
     uint32_t at;       /* usm_event.order, counted from the first of its log */
     uint32_t name;     /* usm_name_number; 0: none */
@@ -43,8 +41,7 @@ static inline uint32_t *usm_record_words(const usm_record *record)
  */
 void usm_record_task(usm_record *record, const usm_queue *queue, const usm_submission *submission,
                      const usm_event *event, uint64_t order, uint64_t first, size_t most_words);
-/* Of an array that passes between libraries, which knows neither when nor in which order. Any lock but a
- * leaf. */
+/* Of an array that passes between libraries: knows neither when nor in what order. Any lock but a leaf. */
 void usm_record_passing(usm_record *record, const usm_view *view, usm_access_mode mode, const char *name);
 
 #endif

@@ -27,8 +27,7 @@ typedef struct usm_moment {
     int64_t ticks, ns;
 } usm_moment;
 
-/* Before anything is timed; the first call decides. It reads a file: any lock but those that a signal needs.
- */
+/* Before anything is timed; the first call decides. It reads a file: no lock that a signal needs. */
 void usm_ticks_start(void);
 usm_moment usm_moment_now(void);
 /* Of usm_clock_ns; `now` is one moment for all times that are compared. */

@@ -261,8 +261,7 @@ void usm_trace_free(usm_trace *trace)
     free(trace);
 }
 
-/* What of the log is the trace's: the segments stay as they are as long as it, and new ones come before them.
- */
+/* What of the log is the trace's: these segments stay as long as it, and new ones come before them. */
 typedef struct window {
     usm_segment *segments;
     size_t begin, kept, end;

@@ -79,8 +79,7 @@ void usm_trace_task(usm_queue *queue, const usm_submission *submission, usm_even
 void usm_trace_leave(usm_queue *queue);
 /* For core/event.c, where event->record is not NULL. Those that end together, in `ended`, end at one time. */
 void usm_trace_end(usm_event *event, bool failed, usm_ended *ended);
-/* An array is shown to others, or theirs is taken (`what`): `name` says how. No lock but those above leaves.
- */
+/* An array is shown to others, or theirs is taken (`what`): `name` says how. Only locks above leaves. */
 void usm_trace_passing(int what, const usm_view *view, const char *name);
 
 #endif

@@ -1,5 +1,4 @@
-/* Differences between Python versions in locks, threads, what threads share and the end of the interpreter.
- */
+/* Differences between Pythons in locks, threads, what threads share and the end of the interpreter. */
 #ifndef USMPY_LOCK_H
 #define USMPY_LOCK_H
 

@@ -122,8 +122,7 @@ static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag
 }
 #endif
 
-/* A tuple of classes: new reference, since a lookup (a key's __eq__) or another thread may change the type.
- */
+/* A tuple of classes: new reference, since a lookup (a key's __eq__) or a thread may change the type. */
 static PyObject *mro_of(PyTypeObject *type)
 {
 #ifdef Py_GIL_DISABLED
