@@ -128,9 +128,10 @@ def trace(limit: int = LIMIT) -> Trace:
     """Records what queues are asked to do: ``with usmpy.trace() as t:``, then ``t.save("trace.json")``.
 
     Tasks of all queues and threads: kernels, copies, fills, host tasks, barriers, with what they depend on;
-    arrays that are shown to others, and those of others that are taken. Times are those of time.monotonic_ns(): the device's own in queues
-    with profiling=True, else of the submission and of when the end was noticed. limit is how many are
-    recorded; later ones are counted in ``t.dropped``. Traces may be nested, and used in several threads.
+    arrays that are shown to others, and those of others that are taken. Times are those of
+    time.monotonic_ns(): the device's own in queues with profiling=True, else of the submission and of when
+    the end was noticed. limit is how many are recorded; later ones are counted in ``t.dropped``. Traces may
+    be nested, and used in several threads.
 
     Raises ValueError, at the beginning of the ``with``, for a limit below 1.
     """

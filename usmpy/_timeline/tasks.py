@@ -15,7 +15,10 @@ MOVES = frozenset({"copy", "fill", "strided", "sequence", "prefetch", "export", 
 
 
 class Task(NamedTuple):
-    """One submission, or one array that was shown to others or taken from them. Times are nanoseconds of time.monotonic_ns()."""
+    """One submission, or one array that was shown to others or taken from them.
+
+    Times are nanoseconds of time.monotonic_ns().
+    """
 
     id: int
     """Its place in the trace."""
@@ -177,7 +180,7 @@ def details(task: Task) -> list[tuple[str, str]]:
 
 
 def lanes(tasks: list[Task]) -> dict[int, str]:
-    """The queues, each with what it is called, in the order of their first task; 0 stands for other libraries."""
+    """The queues with what they are called, in the order of their first task; 0 stands for other libraries."""
     found: dict[int, str] = {}
     for task in tasks:
         if task.queue and task.queue not in found:
