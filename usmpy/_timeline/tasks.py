@@ -180,7 +180,7 @@ def details(task: Task) -> list[tuple[str, str]]:
 
 
 def lanes(tasks: list[Task]) -> dict[int, str]:
-    """The queues with what they are called, in the order of their first task; 0 stands for other libraries."""
+    """The queues with what they are called, in the order of their first task; 0 is for other libraries."""
     found: dict[int, str] = {}
     for task in tasks:
         if task.queue and task.queue not in found:
