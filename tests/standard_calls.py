@@ -501,10 +501,10 @@ def setitem(draw):
     key = key_of(draw, x.shape, newaxis=False)
     n = np.empty(x.shape, "bool")
     try:
-        shape = n[key].shape
-    except IndexError:
-        shape = ()
-    value = assigned(draw, x, shape, same_kind(draw, x.dtype))
+        shape, dtype = n[key].shape, same_kind(draw, x.dtype)
+    except IndexError:  # one thing is wrong at a time
+        shape, dtype = (), x.dtype
+    value = assigned(draw, x, shape, dtype)
     return lambda xp, put: changed(put(x), key, put_value(put, value))
 
 
