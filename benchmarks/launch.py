@@ -345,8 +345,8 @@ def measured(
 def traced_rows(usmpy: ModuleType, peer: Peer, only: str, rounds: int) -> list[Row]:
     """The loop of the first row in usmpy.trace(), with its begin and end, and without, in turn.
 
-    The median of the better half of many batches: the difference is smaller than the weather, and a best
-    batch is luck.
+    Means of the best sixth of many batches: the difference is smaller than the weather, and one best batch is
+    luck.
     """
     name = "launch loop while traced"
     if only not in name:
@@ -356,14 +356,13 @@ def traced_rows(usmpy: ModuleType, peer: Peer, only: str, rounds: int) -> list[R
         "usmpy": timeit.Timer(f"with usmpy.trace():\n{textwrap.indent(loop, '    ')}", globals=peer.names),
         "not traced": timeit.Timer(loop, globals=peer.names),
     }
-    best = best_batches({key: timer.timeit for key, timer in batches.items()}, 6 * rounds, best=trimmed)
+    best = best_batches({key: timer.timeit for key, timer in batches.items()}, 6 * rounds, best=best_sixth)
     best = {key: seconds / TRACED / LAUNCHES for key, seconds in best.items()}
     return [Row(name, best.pop("usmpy"), best, "not traced", 1.03)]
 
 
-def trimmed(seconds: list[float]) -> float:
-    """The median of the better half."""
-    return statistics.median(sorted(seconds)[: (len(seconds) + 1) // 2])
+def best_sixth(seconds: list[float]) -> float:
+    return statistics.fmean(sorted(seconds)[: max(1, len(seconds) // 6)])
 
 
 def build_rows(usmpy: ModuleType, raw: ctypes.CDLL, handle: int, device: Any, rounds: int) -> list[Row]:
