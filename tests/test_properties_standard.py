@@ -1,6 +1,8 @@
 """The array API standard 2024.12 against array_api_strict: every function's results, types and errors."""
 
 import itertools
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -108,6 +110,23 @@ def test_every_function_of_the_groups_is_called():
     names = {name for name in strict.__all__ if name in usmpy.__all__ and callable(getattr(strict, name))}
     names = {name for name in names if not isinstance(getattr(usmpy, name), usmpy.DType)}
     assert names - described - set(CALLS) == {"Device"}
+
+
+def test_what_is_not_there_is_in_the_design():
+    text = (pathlib.Path(__file__).resolve().parents[1] / "docs" / "design.md").read_text(encoding="utf-8")
+    table = text.partition("| not there | why |")[2].partition("\n\n")[0]
+    rows = [row.split("|")[1] for row in table.split("\n") if row.startswith("| `")]
+    absent = {name for row in rows for part in re.findall(r"`([^`]*)`", row) for name in part.split()}
+    flags = {"ArrayAPIStrictFlags", "Device", *(n for n in strict.__all__ if n.endswith("_strict_flags"))}
+    assert absent == set(strict.__all__) - set(dir(usmpy)) - flags
+    operators = re.compile(
+        "__(abs|invert|neg|pos|[ir]?(add|and|floordiv|lshift|matmul|mod|mul|or|pow|rshift|sub|truediv|xor))__"
+    )
+    ours = set(dir(usmpy.USMArray))
+    assert not [name for name in ours if operators.fullmatch(name)]
+    theirs = (name for name in dir(strict.asarray(1.0)) if name.startswith("__"))
+    methods = {name for name in theirs if not operators.fullmatch(name)} - ours
+    assert methods <= {"__dict__", "__weakref__", "__annotations__", "__slots__", "__buffer__"}
 
 
 # --- types ------------------------------------------------------------------------------------------------
