@@ -62,7 +62,7 @@ typedef struct usm_trace_entry {
 
 usm_trace_entry usm_trace_entry_at(const usm_trace_list *list, size_t index);
 
-/* For core/queue.c. How a submission went, that was begun at this time of usm_ticks. */
+/* For core/submit.c. How a submission went, that was begun at this time of usm_ticks. */
 typedef struct usm_submitted {
     int64_t begun;
     int64_t start_ns, end_ns; /* what the backend said, or 0 */
