@@ -24,4 +24,5 @@ def test_devices_without_fp64():
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert " passed" in done.stdout
+    if " passed" not in done.stdout:
+        pytest.skip("there is no OpenCL device and no Level Zero device")
