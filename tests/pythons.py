@@ -9,6 +9,7 @@ README's. Interpreters that are missing, and failures, end the script with 1.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -22,6 +23,35 @@ LEFT_BEHIND = shutil.ignore_patterns(
 )
 
 
+# Free-threaded CPython 3.13 has no packages of these, and of others only older ones. Where usmpy is built,
+# the running interpreter's has dlpack/dlpack.h.
+LACKING = ("apache-tvm-ffi",)
+ASK = (
+    "import sys, sysconfig\n"
+    "print(sys.version_info < (3, 14) and bool(sysconfig.get_config_var('Py_GIL_DISABLED')))"
+)
+
+
+def installs(
+    interpreter: str, python: pathlib.Path, environment: dict[str, str]
+) -> list[list[str | pathlib.Path]]:
+    """The commands of pip that bring usmpy and what its tests need."""
+    pip = [python, "-m", "pip", "install", "-q"]
+    asked = subprocess.run([interpreter, "-c", ASK], capture_output=True, text=True, check=True)
+    if asked.stdout.strip() != "True":
+        return [[*pip, "-e", ".[test-base]"]]
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    needed = [*project["build-system"]["requires"], *project["project"]["optional-dependencies"]["test-base"]]
+    (folder,) = importlib.util.find_spec("tvm_ffi").submodule_search_locations
+    environment["DLPACK_INCLUDE"] = f"{folder}/include"
+    return [
+        [*pip, "--prefer-binary", *(name for name in needed if not name.startswith(LACKING))],
+        [*pip, "--no-build-isolation", "--no-deps", "-e", "."],
+    ]
+
+
 def run(interpreter: str, pytest_arguments: list[str]) -> bool:
     environment = {**os.environ, "USMPY_TESTING": "1", "USMPY_WERROR": "1", "USMPY_REQUIRE_LIBRARIES": "0"}
     with tempfile.TemporaryDirectory(prefix="usmpy-python-") as folder:
@@ -30,7 +60,7 @@ def run(interpreter: str, pytest_arguments: list[str]) -> bool:
         commands = [
             [interpreter, "-m", "venv", python.parent.parent],
             [python, "-m", "pip", "install", "-q", "--upgrade", "pip"],
-            [python, "-m", "pip", "install", "-q", "-e", ".[test-base]"],
+            *installs(interpreter, python, environment),
             # The structure of the sources is the same for every interpreter.
             [python, "-m", "pytest", "-q", "--ignore=tests/structure", *pytest_arguments],
         ]
