@@ -20,7 +20,8 @@ pytestmark = pytest.mark.not_sanitized("it runs other programs, and what they do
 
 ROOT = pathlib.Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-ELSEWHERE = {"errors.md": "tests/test_errors_page.py", "from-dpctl.md": "tests/test_from_dpctl.py"}  # run there
+# Run there.
+ELSEWHERE = {"errors.md": "tests/test_errors_page.py", "from-dpctl.md": "tests/test_from_dpctl.py"}
 PAGES = sorted(
     str(path.relative_to(ROOT))
     for path in [

@@ -181,12 +181,45 @@ usm_status usm_queue_snapshot(usm_queue *queue, usm_wait **out, size_t *count, u
     return status == USM_OK ? snapshot(queue, out, count, error) : status;
 }
 
+/* Who waits for many tasks of a driver ends them in two parts: most while the last few still run. */
+enum { LAST_FEW = 16, MANY = 2 * LAST_FEW, TOO_MANY = 1024 };
+
+/* The task in front of the last few, one count. NULL: there are few, or too many to count. */
+static usm_event *before_the_last(usm_queue *queue)
+{
+    size_t n = 0;
+    if (queue->backend->event_join == NULL || usm_event_current() != NULL) {
+        return NULL;
+    }
+    pthread_mutex_lock(&queue->lock);
+    for (usm_event *event = queue->first; event != NULL && n < TOO_MANY; event = event->following) {
+        n++;
+    }
+    usm_event *found = n > MANY && n < TOO_MANY ? queue->first : NULL;
+    for (size_t i = LAST_FEW + 1; found != NULL && i < n; i++) {
+        found = found->following;
+    }
+    if (found != NULL) {
+        usm_event_retain(found);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return found;
+}
+
 /* For what was submitted here. */
 static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
                                usm_error *error)
 {
     usm_wait *waits;
     size_t count;
+    usm_event *earlier = before_the_last(queue);
+    if (earlier != NULL) {
+        usm_status ended = usm_event_wait_end(earlier, deadline_ns, poll, argument, error);
+        usm_event_release(earlier);
+        if (ended != USM_OK) {
+            return ended;
+        }
+    }
     usm_status status = snapshot(queue, &waits, &count, error);
     for (size_t i = count; i-- > 0;) { /* the last first: behind it most of the others have ended */
         if (status == USM_OK && !usm_event_needs_current(waits[i].event)) {
