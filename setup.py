@@ -218,7 +218,9 @@ class Build(build_ext):
         source = Path(self.build_temp) / "probe.c"
         source.write_text("int probe(void);\nint probe(void)\n{\n    return 0;\n}\n")
         try:
-            objects = self.compiler.compile([str(source)], extra_postargs=list(options))
+            objects = self.compiler.compile(
+                [str(source)], output_dir=self.build_temp, extra_postargs=list(options)
+            )
             target = str(source.with_suffix(".so"))
             self.compiler.link_shared_object(objects, target, extra_postargs=list(link_options))
         except (CompileError, LinkError):

@@ -174,7 +174,7 @@ def pyright(*arguments):
     pytest.importorskip("basedpyright")
     command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True)
+    done = subprocess.run([*command, *arguments], env=environment, capture_output=True, encoding="utf-8")
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return json.loads(done.stdout)
 
