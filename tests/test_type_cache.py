@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import sysconfig
 import weakref
 
 import pytest
@@ -73,7 +75,10 @@ def test_a_remembered_legacy_type_that_learns_the_keyword_is_called_with_it():
     assert Growing.seen == {"max_version": (1, 3)}
 
 
-@pytest.mark.not_sanitized("freed addresses are not used again there")
+@pytest.mark.skipif(
+    sys.version_info < (3, 14) and bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+    reason="without the GIL, Python 3.13 makes classes immortal as soon as a thread is started",
+)
 @pytest.mark.not_sanitized("what is freed is kept there for long: no address comes back")
 def test_the_cache_keeps_no_type_alive_and_serves_no_successor_at_its_address():
     def with_table():
