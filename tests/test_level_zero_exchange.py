@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import pathlib
 import threading
+import time
 
 import level_zero_drivers
 import numpy as np
@@ -30,11 +31,21 @@ def library():
     return Library()
 
 
+def contexts() -> int:
+    return usmpy._core._live_counts()["contexts"]
+
+
 @pytest.fixture
 def theirs(library):
     """A context of the other library's."""
+    for device in DEVICES:
+        _ = device.queue  # its default context stays
+    before = contexts()
     context = library.context()
     yield context
+    deadline = time.monotonic() + 30
+    while contexts() > before and time.monotonic() < deadline:
+        time.sleep(0.001)  # the thread that ends tasks may have the last count of a queue
     library.destroy_context(context)
 
 
