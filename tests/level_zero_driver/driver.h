@@ -271,6 +271,11 @@ ze_result_t sim_engine_submit(sim_engine *engine, sim_command *first, sim_comman
 ze_result_t sim_wait(bool (*done)(void *of), void *of, uint64_t timeout_ns, ze_device_handle_t device,
                      ze_context_handle_t context);
 bool sim_engine_idle(void *engine);
+/*
+ * Commands of a lost device are dropped one after the other, while hosts know of the loss already: who takes
+ * away what they name waits until the last is gone, for five seconds at most.
+ */
+void sim_settle(void);
 /* The event becomes signalled, with the times of a command. */
 void sim_signal(ze_event_handle_t event, uint64_t start_ns, uint64_t end_ns);
 /* Something has changed that engines and hosts may wait for. */

@@ -121,14 +121,23 @@ static void leave(sim_engine *engine, sim_command *command)
         atomic_fetch_sub(&command->fence->pending, 1);
 }
 
+/* The lock is held. A failure is the device's at once: nothing begins between the command that fails and it. */
+static void begin(sim_engine *engine, sim_command *command)
+{
+    ze_device_handle_t root = engine->device->root;
+    command->started = true;
+    engine->n_running++;
+    ze_result_t result = sim_lost(root) == ZE_RESULT_SUCCESS ? sim_enter(SIM_FN_command) : ZE_RESULT_SUCCESS;
+    if (result != ZE_RESULT_SUCCESS)
+        atomic_store(&root->lost, (uint32_t)result);
+}
+
 static void run(sim_engine *engine, sim_command *command)
 {
     ze_device_handle_t root = engine->device->root;
     wait_a_little();
     uint64_t start_ns = sim_now_ns();
     ze_result_t result = sim_lost(root);
-    if (result == ZE_RESULT_SUCCESS)
-        result = sim_enter(SIM_FN_command);
     if (result == ZE_RESULT_SUCCESS)
         result = sim_command_run(command, engine);
     uint64_t end_ns = sim_now_ns();
@@ -151,8 +160,7 @@ static void *work(void *of)
     for (;;) {
         sim_command *command = next_command(engine);
         if (command != NULL) {
-            command->started = true;
-            engine->n_running++;
+            begin(engine, command);
             pthread_mutex_unlock(&sim_lock);
             run(engine, command); /* takes the lock */
             pthread_mutex_unlock(&sim_lock);
@@ -303,6 +311,42 @@ ze_result_t sim_wait(bool (*done)(void *of), void *of, uint64_t timeout_ns, ze_d
     }
     pthread_mutex_unlock(&sim_lock);
     return result;
+}
+
+static bool drops(void)
+{
+    for (const sim_engine *engine = engines; engine != NULL; engine = engine->next)
+        if (engine->first != NULL && engine->process == (int32_t)getpid() &&
+            sim_lost(engine->device) != ZE_RESULT_SUCCESS)
+            return true;
+    return false;
+}
+
+static bool any_lost(void)
+{
+    ze_device_handle_t cards;
+    uint32_t n = sim_cards(&cards);
+    for (uint32_t i = 0; i < n; i++)
+        if (sim_lost(&cards[i]) != ZE_RESULT_SUCCESS)
+            return true;
+    return false;
+}
+
+void sim_settle(void)
+{
+    if (!any_lost())
+        return; /* no lock where events are reset */
+    pthread_once(&once, make_condition);
+    pthread_mutex_lock(&sim_lock);
+    for (int i = 0; i < 500 && drops(); i++) { /* a command that runs for ever is told of as misuse */
+        uint64_t end = sim_now_ns() + 10000000;
+        struct timespec until = {.tv_sec = (time_t)(end / 1000000000u),
+                                 .tv_nsec = (long)(end % 1000000000u)};
+        n_hosts++;
+        pthread_cond_timedwait(&changed, &sim_lock, &until);
+        n_hosts--;
+    }
+    pthread_mutex_unlock(&sim_lock);
 }
 
 static bool meets(const void *address, size_t size, const char *begin, const char *end)

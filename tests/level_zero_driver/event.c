@@ -65,6 +65,7 @@ ze_result_t ZE_APICALL zeEventCreate(ze_event_pool_handle_t pool, const ze_event
 
 static void check_unused(ze_event_handle_t event, const char *function)
 {
+    sim_settle();
     uint32_t signals = atomic_load(&event->signals), waits = atomic_load(&event->waits);
     if (signals + waits > 0)
         sim_misuse("%s: %u commands are to signal the event, and %u to wait for it", function, signals,
@@ -183,6 +184,7 @@ ze_result_t ZE_APICALL zeFenceCreate(ze_command_queue_handle_t queue, const ze_f
 
 static void check_idle(ze_fence_handle_t fence, const char *function)
 {
+    sim_settle();
     if (atomic_load(&fence->pending) > 0)
         sim_misuse("%s: work that is to signal the fence has not ended", function);
 }

@@ -101,6 +101,7 @@ void sim_kernel_release(ze_kernel_handle_t kernel)
 ze_result_t ZE_APICALL zeKernelDestroy(ze_kernel_handle_t kernel)
 {
     SIM_ENTER(zeKernelDestroy);
+    sim_settle();
     if (sim_kernel_in_use(kernel))
         sim_misuse("zeKernelDestroy: a launch of %s has not ended", kernel->name);
     atomic_fetch_sub(&kernel->module->kernels, 1);

@@ -331,6 +331,7 @@ ze_result_t sim_release(ze_context_handle_t context, const void *address, bool i
     pthread_mutex_unlock(&lock);
     if (a.context != context)
         sim_misuse("%s: memory of another context", function);
+    sim_settle();
     pthread_mutex_lock(&sim_lock);
     bool used = sim_in_use(a.base, a.base + a.size);
     pthread_mutex_unlock(&sim_lock);
