@@ -141,6 +141,8 @@ void usm_trace_task(usm_queue *queue, const usm_submission *submission, usm_even
     }
     n += usm_record_slots((size_t)record->n_waits + record->n_accesses);
     atomic_store_explicit(&segment->n, n, memory_order_release);
+    /* The next one's line: else the next locked operation waits until it has come. */
+    __builtin_prefetch(&segment->records[n < USM_SEGMENT_SLOTS ? n : 0], 1);
 }
 
 void usm_trace_end(usm_event *event, bool failed, usm_ended *ended)
