@@ -108,7 +108,9 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
         alloc = usm_pool_pop(place->pools[kind], size_class);
         if (alloc != NULL) {
             /* What was lent to a stream and not used since is so still. */
-            atomic_fetch_and_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_relaxed);
+            if ((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & ~USM_ALLOC_UNORDERED) != 0) {
+                atomic_fetch_and_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_relaxed);
+            }
             begin(alloc, place, kind);
             *out = alloc;
             return USM_OK;

@@ -155,6 +155,13 @@ static inline bool usm_alloc_is_clean(const usm_alloc *alloc)
            atomic_load_explicit(&((usm_alloc *)alloc)->hazards.failure, memory_order_relaxed) == NULL;
 }
 
+/* And work on it may begin at once: no borrow that is over, no work of others. */
+static inline bool usm_alloc_is_untouched(const usm_alloc *alloc)
+{
+    uint8_t flags = atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_acquire);
+    return usm_alloc_is_clean(alloc) && (flags & (USM_ALLOC_ENDED | USM_ALLOC_UNORDERED)) == 0;
+}
+
 /*
  * Before the host touches the memory: waits for work that this access must not meet (a task never waits for
  * itself or for what waits for it). USM_FAILED when a read would see what a failed task should have written;

@@ -255,6 +255,7 @@ usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, cons
     launch.cost = builtin->cost;
     set_range(queue->place, builtin, &launch.range);
     const usm_command command = {.kind = USM_COMMAND_LAUNCH, .as.launch = &launch};
-    const usm_submission submission = {.command = &command, .accesses = accesses, .n_accesses = n_accesses};
+    const usm_submission submission = {
+        .command = &command, .accesses = accesses, .n_accesses = n_accesses, .fresh = builtin->fresh};
     return usm_queue_submit(queue, &submission, out, error);
 }

@@ -16,6 +16,7 @@ typedef struct usm_builtin {
     const char *options;           /* for compilers of OpenCL C; NULL: those of every built-in kernel alone */
     /* What there is to do along each dimension, 1 where unused, none 0: any global size does all of it. */
     int64_t n[3];
+    bool fresh;  /* usm_submission: accesses[0] is of new memory */
     size_t cost; /* bytes that it moves, about: whether it is worth other threads; above 0 */
     size_t n_arguments;
     usm_argument arguments[USM_BUILTIN_ARGUMENTS];
@@ -29,6 +30,7 @@ static inline void usm_builtin_init(usm_builtin *builtin, const char *module, co
     builtin->function = function;
     builtin->options = options;
     builtin->n_arguments = 0;
+    builtin->fresh = false;
 }
 
 static inline void usm_builtin_pointer(usm_builtin *builtin, const void *pointer)

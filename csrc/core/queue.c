@@ -123,7 +123,11 @@ void usm_queue_forget(usm_queue *queue, usm_event *event)
     for (; event != NULL; event = event->next_ended) {
         if (event->previous != NULL || queue->first == event) {
             *(event->previous != NULL ? &event->previous->following : &queue->first) = event->following;
-            *(event->following != NULL ? &event->following->previous : &queue->last) = event->previous;
+            if (event->following != NULL) {
+                event->following->previous = event->previous;
+            } else { /* what the task wrote is seen by who finds the queue idle without the lock */
+                atomic_store_explicit(&queue->last, event->previous, memory_order_release);
+            }
             event->previous = event->following = NULL;
         }
         if (queue->barrier == event) {
@@ -155,7 +159,9 @@ static usm_status snapshot(usm_queue *queue, usm_wait **out, size_t *count, usm_
     }
     usm_event *from = queue->first;
     if (queue->in_order && n > 0 && usm_event_current() == NULL) {
-        from = queue->last; /* the last one ends last, but may wait for the task that asks */
+        from = atomic_load_explicit(
+            &queue->last,
+            memory_order_relaxed); /* the last one ends last, but may wait for the task that asks */
         n = 1;
     }
     if (n > 0) {

@@ -26,8 +26,9 @@ typedef struct usm_queue {
     usm_keep *keeps; /* what lives as long as this */
 
     pthread_mutex_t lock;
-    /* Under lock: events that have not ended, in the order of submission. */
-    usm_event *first, *last;
+    /* Under lock: events that have not ended, in the order of submission. Without it, `last` says if any. */
+    usm_event *first;
+    usm_event *_Atomic last;
     usm_event *barrier; /* out of order: the last barrier that has not ended; everything later waits for it */
     usm_failure *failure;        /* the first since the last usm_queue_wait; one count */
     usm_event *spare;            /* memory of events that are gone, linked by `following` */
@@ -77,6 +78,7 @@ typedef struct usm_submission {
     usm_keep *keeps;
     /* The task itself is what brings imported memory into order (usm_alloc_put_in_order). */
     bool orders;
+    bool fresh; /* accesses[0] writes to memory that nobody else has: it is locked only where others will */
     uint32_t name; /* for traces (usm_name_number), where the command tells none; 0: none */
 } usm_submission;
 
@@ -87,6 +89,20 @@ typedef struct usm_submission {
  */
 usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, USM_GIVES usm_event **out,
                             usm_error *error);
+
+/*
+ * Short work of the host on memory that it reads, which is no command: true where nothing is pending and the
+ * thread that is here would run it anyway; then no other task touches the memory until usm_queue_end_now,
+ * which must come soon. False: the work is to be submitted. At most one entry an allocation is needed. No
+ * lock held, and none may be taken in between.
+ */
+bool usm_queue_begin_now(usm_queue *queue, const usm_access *accesses, size_t n, uint64_t *held);
+static inline void usm_queue_end_now(uint64_t held)
+{
+    usm_hazard_unlock(held);
+}
+/* A glance: it would begin, if the memory allows it. */
+bool usm_queue_may_begin_now(usm_queue *queue);
 
 /*
  * Waits for all work submitted so far, in a shared queue for that of others too (inside a task: for what does

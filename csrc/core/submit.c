@@ -8,10 +8,11 @@
 
 static void append(usm_queue *queue, usm_event *event)
 {
-    event->previous = queue->last;
+    usm_event *last = atomic_load_explicit(&queue->last, memory_order_relaxed);
+    event->previous = last;
     event->following = NULL;
-    *(queue->last != NULL ? &queue->last->following : &queue->first) = event;
-    queue->last = event;
+    *(last != NULL ? &last->following : &queue->first) = event;
+    atomic_store_explicit(&queue->last, event, memory_order_relaxed);
 }
 
 static bool add_unended(usm_wait_list *waits, usm_event *event)
@@ -24,7 +25,7 @@ static bool add_unended(usm_wait_list *waits, usm_event *event)
 static bool wait_for_earlier(usm_queue *queue, usm_command_kind kind, size_t n_explicit, usm_wait_list *waits)
 {
     if (queue->in_order) {
-        return add_unended(waits, queue->last);
+        return add_unended(waits, atomic_load_explicit(&queue->last, memory_order_relaxed));
     }
     if (!add_unended(waits, queue->barrier)) {
         return false;
@@ -205,10 +206,59 @@ static void record(usm_queue *queue, const usm_submission *submission, usm_event
     atomic_store_explicit(&event->refs.value, 2, memory_order_relaxed);
 }
 
+/* The host's own queues, whose short work the submitting thread does; nobody wants to know of it. */
+bool usm_queue_may_begin_now(usm_queue *queue)
+{
+    return queue->backend->builtin_language == USM_LANGUAGE_BUILTIN && !queue->profiling &&
+           USM_LIKELY(!usm_trace_is_on()) && atomic_load_explicit(&queue->last, memory_order_acquire) == NULL;
+}
+
+/*
+ * Behind all that came before in the queue, which has ended, and in front of what comes after, as long as the
+ * memory is locked: the queue's own lock is not needed for that.
+ */
+bool usm_queue_begin_now(usm_queue *queue, const usm_access *accesses, size_t n, uint64_t *held)
+{
+    if (!usm_queue_may_begin_now(queue)) {
+        return false;
+    }
+    uint64_t mask = usm_hazard_mask(accesses, n);
+    usm_hazard_lock(mask);
+    for (size_t i = 0; i < n; i++) {
+        if (!usm_alloc_is_untouched(accesses[i].alloc)) {
+            usm_hazard_unlock(mask);
+            return false;
+        }
+    }
+    *held = mask;
+    return true;
+}
+
+/* The commonest submission: of short work on the host, with nothing pending, of which nobody asks. */
+static bool done_now(usm_queue *queue, const usm_submission *submission)
+{
+    uint64_t held;
+    int64_t start_ns, end_ns;
+    size_t fresh = submission->fresh ? 1 : 0;
+    if (submission->n_waits != 0 || (fresh != 0 && !usm_alloc_is_untouched(submission->accesses[0].alloc)) ||
+        !usm_queue_begin_now(queue, submission->accesses + fresh, submission->n_accesses - fresh, &held)) {
+        return false;
+    }
+    bool done = queue->backend->queue_run_now(queue, submission->command, &start_ns, &end_ns);
+    usm_queue_end_now(held);
+    if (done) {
+        usm_keep_drop(submission->keeps);
+    }
+    return done;
+}
+
 usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, usm_event **out,
                             usm_error *error)
 {
     enum { REFUSED, DONE, INHERITED, RECORDED } outcome = REFUSED;
+    if (out == NULL && done_now(queue, submission)) {
+        return USM_OK;
+    }
     bool traced = usm_trace_is_on();
     int64_t submit_ns = queue->profiling ? usm_clock_ns() : 0, start_ns = 0, end_ns = 0;
     int64_t begun = USM_UNLIKELY(traced) ? usm_ticks() : 0;

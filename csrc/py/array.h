@@ -41,6 +41,13 @@ static inline bool usmpy_is_array(usmpy_state *state, PyObject *object)
     return Py_IS_TYPE(object, state->array_type);
 }
 
+/* Made in this call, and unknown to anybody else, with its memory; arguments never are. */
+static inline bool usmpy_is_only_ours(usmpy_array *array)
+{
+    return Py_REFCNT(array) == 1 &&
+           atomic_load_explicit(&array->alloc->refs.value, memory_order_acquire) == 1;
+}
+
 static inline usm_view usmpy_view(usmpy_array *array)
 {
     return (usm_view){array->alloc, array->data,        (usm_dtype)array->dtype,

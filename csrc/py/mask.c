@@ -5,6 +5,7 @@
 #include "compare.h"
 #include "deferred.h"
 #include "errors.h"
+#include "few.h"
 #include "gather.h"
 #include "operands.h"
 #include "wait.h"
@@ -252,6 +253,10 @@ static PyObject *nonzero(PyObject *module, PyObject *const *args, Py_ssize_t nar
         return PyErr_Format(PyExc_ValueError, "nonzero(): x has 0 dimensions; one at least is needed");
     }
     usmpy_deferred_poll();
+    PyObject *few = usmpy_few_nonzero(state, array);
+    if (few != NULL || PyErr_Occurred()) {
+        return few;
+    }
     usm_layout_compact(array->ndim, usmpy_shape(array), 'C', steps);
     usmpy_array *flat = usmpy_mask_offsets(state, array, steps);
     PyObject *result = flat == NULL ? NULL : PyTuple_New(array->ndim);

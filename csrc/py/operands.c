@@ -237,6 +237,7 @@ static int submit(usmpy_state *state, const usmpy_elements_kernel *kernel, const
         accesses[i] = (usm_access){array->alloc, i == 0 ? USM_WRITE : USM_READ};
         bytes += usm_dtype_table[array->dtype].itemsize;
     }
+    builtin.fresh = usmpy_is_only_ours(operands[0]);
     usm_builtin_value(&builtin, elements, sizeof *elements);
     usm_elements_range(elements, builtin.n);
     builtin.cost = bytes * (size_t)operands[0]->size;

@@ -1,6 +1,7 @@
 #include "selection.h"
 
 #include "creation.h"
+#include "few.h"
 #include "gather.h"
 #include "mask.h"
 #include "operands.h"
@@ -436,6 +437,12 @@ PyObject *usmpy_select(usmpy_state *state, usmpy_array *array, PyObject *key)
     usmpy_array *result = NULL;
     int64_t shape[2 * USM_MAX_NDIM], inner[USM_MAX_NDIM];
     int place;
+    if (usmpy_is_array(state, key)) {
+        result = usmpy_few_select(state, array, (usmpy_array *)key);
+        if (result != NULL || PyErr_Occurred()) {
+            return (PyObject *)result;
+        }
+    }
     if (take_rows(state, array, key, &taken)) {
         return taken;
     }
@@ -518,6 +525,10 @@ int usmpy_assign(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject
     selection s;
     unsigned char element[USM_MAX_PATTERN];
     usmpy_array *source = NULL;
+    int few = usmpy_is_array(state, key) ? usmpy_few_assign(state, array, (usmpy_array *)key, value) : 0;
+    if (few != 0) {
+        return few < 0 ? -1 : 0;
+    }
     int status = parse(state, array, key, &s);
     if (status == 0) {
         source = usmpy_assigned_value(state, array, value, element);
