@@ -16,12 +16,16 @@
 /* Side of the square of elements that a transposing copy works through, and of one of single bytes. */
 #define SIDE 32
 #define SIDE_OF_BYTES 64
-/* Bytes on either side of a square of runs. */
+/* Bytes on either side of a square of runs that are shorter than a line. */
 #define SQUARE_OF_RUNS 4096
+/* Others: long rows of src are what processors read best, and some of them in turn fill more than a line. */
+#define RUNS_OF_ROW 256
+#define ROWS_AT_ONCE 8
 /* Runs that are no whole lines go past the caches from this length on. */
 #define LONG_RUN 1024
-/* How far ahead of what is moved the source is asked for. */
-#define AHEAD ((size_t)4096)
+/* How far ahead of what is moved the source is asked for, the second where rows are read in turn. */
+#define AHEAD 4096
+#define AHEAD_IN_ROWS 2048
 /* What is converted before it goes past the caches. */
 #define ROW_BYTES 8192
 /* Longer rows of one element are filled each by itself. */
@@ -38,10 +42,11 @@ typedef struct work {
     int outer_ndim;
     int64_t outer_count; /* their product */
     bool tiled;
-    axis across, along; /* of the unit: squares over both where it is tiled, else `along` alone */
-    int64_t side;       /* of a square */
-    size_t run;         /* bytes moved at once for each index; 0: `row` does single elements */
-    size_t repeats;     /* bytes that every element fills, one copy behind the other; 0: it is one copy */
+    axis across, along;  /* of the unit: squares over both where it is tiled, else `along` alone */
+    int64_t side, depth; /* of a square: over `across`, over `along` */
+    bool splits_along;   /* the unit into parts over `along`; else over its first axis */
+    size_t run;          /* bytes moved at once for each index; 0: `row` does single elements */
+    size_t repeats;      /* bytes that every element fills, one copy behind the other; 0: it is one copy */
     usm_host_row row;
     int dst_size, src_size;
     bool streams;  /* past the caches */
@@ -53,6 +58,12 @@ typedef struct work {
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+/* Runs that have this many bytes, at least one. */
+static int64_t runs_of(const work *work, int64_t bytes)
+{
+    return (bytes + (int64_t)work->run - 1) / (int64_t)work->run;
 }
 
 /* n runs that are `to` and `from` apart; `ahead`: where the source goes on behind those that come next. */
@@ -82,13 +93,13 @@ static void stream_row(const work *work, char *dst, const char *src, int64_t n)
 {
     _Alignas(USM_HOST_LINE) char made[ROW_BYTES];
     int64_t ds = work->along.dst, ss = work->along.src;
-    int64_t head = (int64_t)usm_host_before_line(dst) / ds, most = ROW_BYTES / ds;
+    int64_t head = (int64_t)usm_host_before_line(dst) / ds, room = ROW_BYTES / ds;
     if (head > 0) {
         head = least(head, n);
         work->row(dst, src, head, ds, ss);
     }
     for (int64_t i = head, count; i < n; i += count) {
-        count = least(most, n - i);
+        count = least(room, n - i);
         work->row(made, src + i * ss, count, ds, ss);
         size_t nbytes = (size_t)(count * ds), lines = nbytes / USM_HOST_LINE * USM_HOST_LINE;
         usm_host_stream_lines(dst + i * ds, made, lines);
@@ -119,10 +130,10 @@ static void repeat_row(const work *work, char *dst, const char *src, int64_t n)
 {
     _Alignas(USM_HOST_LINE) char made[ROW_BYTES + 16];
     size_t bytes = work->repeats;
-    int64_t most = (int64_t)(ROW_BYTES / bytes), step = work->along.src;
-    most = most > USM_HOST_LINE ? most / USM_HOST_LINE * USM_HOST_LINE : most; /* whole lines */
+    int64_t room = (int64_t)(ROW_BYTES / bytes), step = work->along.src;
+    room = room > USM_HOST_LINE ? room / USM_HOST_LINE * USM_HOST_LINE : room; /* whole lines */
     for (int64_t count; n > 0; n -= count, src += count * step) {
-        count = least(most, n);
+        count = least(room, n);
         switch (work->dst_size) {
             case 1:
                 repeat(made, src, count, step, bytes, 1);
@@ -153,8 +164,8 @@ static void move_along(const work *work, char *dst, const char *src, int64_t n)
     if (work->repeats > 0) {
         repeat_row(work, dst, src, n);
     } else if (work->run > 0) {
-        int64_t from = work->along.src, rows = (int64_t)(AHEAD / work->run);
-        move_runs(work, dst, src, n, work->along.dst, from, rows > 1 ? rows * from : from);
+        int64_t from = work->along.src;
+        move_runs(work, dst, src, n, work->along.dst, from, runs_of(work, AHEAD) * from);
     } else if (work->streams && usm_host_before_line(dst) % (size_t)work->dst_size == 0) {
         stream_row(work, dst, src, n);
     } else {
@@ -186,41 +197,44 @@ static void transpose(const work *work, char *dst, const char *src, int64_t rows
     }
 }
 
-/* Indices from..to of the unit's first axis. */
+static int64_t unit_length(const work *work)
+{
+    return work->tiled && !work->splits_along ? work->across.length : work->along.length;
+}
+
+/* Indices from..to of the axis that unit_length() is of. */
 static void run_unit(const work *work, char *dst, const char *src, int64_t from, int64_t to)
 {
     const axis *across = &work->across, *along = &work->along;
+    const axis *split = work->tiled && !work->splits_along ? across : along;
+    dst += from * split->dst;
+    src += from * split->src;
     if (!work->tiled) {
-        move_along(work, dst + from * along->dst, src + from * along->src, to - from);
+        move_along(work, dst, src, to - from);
         return;
     }
-    for (int64_t i = from; i < to; i += work->side) {
-        int64_t i_end = least(i + work->side, to);
-        for (int64_t k = 0; k < along->length; k += work->side) {
-            int64_t width = least(work->side, along->length - k);
-            char *corner = dst + k * along->dst;
-            const char *from_corner = src + k * along->src;
+    int64_t rows = split == across ? to - from : across->length;
+    int64_t columns = split == along ? to - from : along->length;
+    int64_t ahead = work->run > 0 ? runs_of(work, AHEAD_IN_ROWS) * across->src : 0;
+    for (int64_t i = 0; i < rows; i += work->side) {
+        int64_t height = least(work->side, rows - i);
+        for (int64_t k = 0; k < columns; k += work->depth) {
+            int64_t width = least(work->depth, columns - k);
+            char *row = dst + i * across->dst + k * along->dst;
+            const char *from_row = src + i * across->src + k * along->src;
             if (work->gathers) {
-                transpose(work, corner + i * across->dst, from_corner + i * across->src, i_end - i, width);
-            } else if (work->run > 0) { /* in src's order: stores past the caches need none */
-                for (int64_t r = 0; r < width; r++) {
-                    move_runs(work, corner + i * across->dst + r * along->dst,
-                              from_corner + i * across->src + r * along->src, i_end - i, across->dst,
-                              across->src, along->src);
-                }
-            } else {
-                for (int64_t r = i; r < i_end; r++) {
-                    work->row(corner + r * across->dst, from_corner + r * across->src, width, along->dst,
-                              along->src);
+                transpose(work, row, from_row, height, width);
+                continue;
+            }
+            for (int64_t r = 0; r < height; r++, row += across->dst, from_row += across->src) {
+                if (work->run > 0) {
+                    move_runs(work, row, from_row, width, along->dst, along->src, ahead);
+                } else {
+                    work->row(row, from_row, width, along->dst, along->src);
                 }
             }
         }
     }
-}
-
-static int64_t unit_length(const work *work)
-{
-    return work->tiled ? work->across.length : work->along.length;
 }
 
 /* Units number from..to of the outer axes, in row-major order. */
@@ -327,10 +341,12 @@ static void choose_unit(work *work, const usm_strided *plan)
     }
     choose_across(work);
     int smallest = work->dst_size < work->src_size ? work->dst_size : work->src_size;
-    work->side = smallest == 1 ? SIDE_OF_BYTES : SIDE;
-    if (work->run > 0) {
-        int64_t side = SQUARE_OF_RUNS / (int64_t)work->run;
-        work->side = side < 4 ? 4 : side;
+    work->side = work->depth = smallest == 1 ? SIDE_OF_BYTES : SIDE;
+    work->splits_along = false;
+    if (work->run > 0 && work->tiled) {
+        work->side = work->run < USM_HOST_LINE ? runs_of(work, SQUARE_OF_RUNS) : RUNS_OF_ROW;
+        work->depth = work->run < USM_HOST_LINE ? work->side : work->run < LONG_RUN ? ROWS_AT_ONCE : 1;
+        work->splits_along = work->along.length / work->depth > work->across.length / work->side;
     }
     work->gathers = work->tiled && work->run == 0 && work->across.src == work->src_size &&
                     work->side * work->side * work->src_size <= SIDE * SIDE * 16;
@@ -371,12 +387,12 @@ void usm_host_strided(const usm_strided *plan, unsigned width)
     }
     work.streams = chooses_stream(&work, bytes);
     unsigned parts = bytes < PARALLEL_BYTES || width <= 1 ? 1 : width * 4;
-    int64_t unit = unit_length(&work);
     work.split_unit = work.outer_count == 1;
-    int64_t all = work.split_unit ? unit : work.outer_count;
+    int64_t all = work.split_unit ? unit_length(&work) : work.outer_count;
     work.piece = (all + parts - 1) / parts;
     if (work.split_unit && work.tiled) { /* whole squares */
-        work.piece = (work.piece + work.side - 1) / work.side * work.side;
+        int64_t square = work.splits_along ? work.depth : work.side;
+        work.piece = (work.piece + square - 1) / square * square;
     } else if (work.split_unit && work.run == 0) { /* whole lines */
         work.piece = (work.piece + USM_HOST_LINE - 1) / USM_HOST_LINE * USM_HOST_LINE;
     }
