@@ -257,7 +257,7 @@ def small_rows(rounds: int, only: str) -> list[Row]:
 def places() -> dict[str, usmpy.Queue]:
     found = {"host": usmpy.Queue("host")}
     for device in usmpy.get_devices("opencl", "cpu"):
-        found["Intel" if "Intel" in device.vendor else "PoCL"] = usmpy.Queue(device)
+        found["Intel" if "Intel(R)" in device.vendor else "PoCL"] = usmpy.Queue(device)
     return found
 
 

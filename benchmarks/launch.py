@@ -488,7 +488,7 @@ def main() -> None:
 
 
 def vendor(device: Any) -> str:
-    return "PoCL" if device.name.startswith("pthread") else device.vendor.partition("(")[0].strip()
+    return "PoCL" if device.name.startswith(("pthread-", "cpu-")) else device.vendor.partition("(")[0].strip()
 
 
 if __name__ == "__main__":

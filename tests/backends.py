@@ -42,10 +42,16 @@ def host_part() -> usmpy.Device:
     return device.create_sub_devices(1)[0]
 
 
-def opencl(vendor: str) -> Callable[[], usmpy.Device]:
+INTEL = "Intel(R) Corporation"  # of a processor of theirs PoCL says "GenuineIntel"
+POCL = ("pthread-", "cpu-")  # how its devices are called before and from version 5 on
+
+
+def opencl(vendor: str, *names: str) -> Callable[[], usmpy.Device]:
+    """The first device of the vendor; with names, the first that is called like one of them."""
+
     def find() -> usmpy.Device:
         for device in usmpy.get_devices("opencl"):
-            if vendor in device.vendor + device.name:
+            if device.name.startswith(names) if names else vendor in device.vendor:
                 return device
         raise Absent(f"no OpenCL device of {vendor}: see usmpy.diagnose()")
 
@@ -168,8 +174,8 @@ if os.environ.get("USMPY_TEST_ALL_FILES"):
 BACKENDS = [
     Backend("host", host, EVERY_PROCESSOR | {"system-usm"}),
     Backend("host-part", host_part, EVERY_PROCESSOR | {"system-usm", "sub-device"}),
-    Backend("opencl-intel", opencl("Intel"), EVERY_PROCESSOR | {"system-usm"}),
-    Backend("opencl-pocl", opencl("pthread"), EVERY_PROCESSOR),
+    Backend("opencl-intel", opencl(INTEL), EVERY_PROCESSOR | {"system-usm"}),
+    Backend("opencl-pocl", opencl("PoCL", *POCL), EVERY_PROCESSOR),
     Backend("level-zero-sim", level_zero(0), frozenset({"host-task"}), LEVEL_ZERO),
     Backend(
         "level-zero-sim-part",
@@ -183,12 +189,12 @@ BACKENDS = [
 ]
 if os.environ.get("USMPY_TEST_WITHOUT_FP64"):
     BACKENDS = [
-        Backend("opencl-intel-without-fp64", opencl("Intel"), EVERY_PROCESSOR | {"system-usm"}),
-        Backend("opencl-pocl-without-fp64", opencl("pthread"), EVERY_PROCESSOR),
+        Backend("opencl-intel-without-fp64", opencl(INTEL), EVERY_PROCESSOR | {"system-usm"}),
+        Backend("opencl-pocl-without-fp64", opencl("PoCL", *POCL), EVERY_PROCESSOR),
         Backend("level-zero-without-fp64", level_zero(0), frozenset({"host-task"}), LEVEL_ZERO),
     ]
 elif os.environ.get("USMPY_TEST_COARSE_SVM"):
-    BACKENDS = [Backend("opencl-coarse", opencl("pthread"), frozenset(), COARSE)]
+    BACKENDS = [Backend("opencl-coarse", opencl("PoCL", *POCL), frozenset(), COARSE)]
 # USMPY_TEST_OPENCL=NVIDIA: the device of that vendor alone.
 elif vendor := os.environ.get("USMPY_TEST_OPENCL"):
     EMPTY = "NVIDIA's compiler makes a broken program of a kernel without parameters"

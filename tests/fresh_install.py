@@ -46,7 +46,7 @@ def main() -> None:
         python = folder / "venv" / "bin" / "python"
         run(python, "-m", "pip", "install", "-q", f"{wheel}[opencl]")
         devices = json.loads(run(python, "-c", LIST, cwd=folder, env=plain))
-        intel = [name for name, vendor in devices.items() if "Intel" in vendor]
+        intel = [name for name, vendor in devices.items() if "Intel(R)" in vendor]
         if len(intel) != 1:
             sys.exit(f"one device of Intel's runtime was expected; there are {devices}")
         print(run(python, "-m", "usmpy", cwd=folder, env=plain))

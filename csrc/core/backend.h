@@ -124,6 +124,8 @@ typedef struct usm_backend {
     /* Gives it back; all work on it has ended. nbytes as at allocation. Any thread, no lock. */
     void (*memory_free)(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
                         size_t nbytes);
+    /* What the driver keeps of memory that it was given back is for others too. May block; as memory_free. */
+    void (*memory_trim)(usm_device *device);
     /* Whose memory is this? Any thread, no lock. NULL: the backend can use any pointer of
      * the process (host). */
     usm_status (*memory_query)(usm_context *context, const void *pointer, usm_pointer_info *info,

@@ -1,5 +1,6 @@
 #include "usage.h"
 
+#include "backend.h"
 #include "pool.h"
 
 bool usm_usage_take(usm_place *place, size_t nbytes)
@@ -26,6 +27,9 @@ size_t usm_usage_trim(usm_place *place)
     size_t freed = 0;
     for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
         freed += usm_pool_trim(place->pools[kind], place, kind);
+    }
+    if (place->context->backend->memory_trim != NULL) {
+        place->context->backend->memory_trim(place->device);
     }
     return freed;
 }

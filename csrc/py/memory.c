@@ -239,6 +239,7 @@ PyMethodDef usmpy_memory_functions[] = {
         "trim", trim,
         "trim($module, device=None)\n--\n\n"
         "Gives pooled blocks back to the driver: the bytes given back.\n\n"
+        "What the driver itself keeps of freed memory (CUDA's pools) goes to other libraries and processes, too.\n"
         "Those of one device (a placement as for array creation), or of all for None. Memory in use stays.\n\n"
         "Raises what Device.create_device raises for device."),
     USMPY_METHOD(

@@ -189,6 +189,8 @@ def test_a_large_range(queue, program):
 
 @pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
 def test_arrays_of_all_kinds(queue, program, usm_type):
+    if not getattr(queue.device, f"has_usm_{usm_type}"):
+        pytest.skip(f"the device has no {usm_type} memory")
     x = usmpy.zeros(6, dtype="int32", usm_type=usm_type, queue=queue)
     program.add_one[6](x).wait()
     assert x.tolist() == [1] * 6

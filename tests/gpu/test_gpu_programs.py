@@ -168,7 +168,9 @@ def tour_source() -> tuple[str, int]:
     values = {
         statement.targets[0].id: ast.literal_eval(statement.value)
         for statement in tree.body
-        if isinstance(statement, ast.Assign) and statement.targets[0].id in ("BLUR", "RADIUS")
+        if isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Name)
+        and statement.targets[0].id in ("BLUR", "RADIUS")
     }
     return values["BLUR"], values["RADIUS"]
 

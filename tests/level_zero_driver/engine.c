@@ -121,7 +121,7 @@ static void leave(sim_engine *engine, sim_command *command)
         atomic_fetch_sub(&command->fence->pending, 1);
 }
 
-/* The lock is held. A failure is the device's at once: nothing begins between the command that fails and it. */
+/* The lock is held. A failure is the device's at once: nothing begins between the command and its loss. */
 static void begin(sim_engine *engine, sim_command *command)
 {
     ze_device_handle_t root = engine->device->root;
@@ -340,8 +340,7 @@ void sim_settle(void)
     pthread_mutex_lock(&sim_lock);
     for (int i = 0; i < 500 && drops(); i++) { /* a command that runs for ever is told of as misuse */
         uint64_t end = sim_now_ns() + 10000000;
-        struct timespec until = {.tv_sec = (time_t)(end / 1000000000u),
-                                 .tv_nsec = (long)(end % 1000000000u)};
+        struct timespec until = {.tv_sec = (time_t)(end / 1000000000u), .tv_nsec = (long)(end % 1000000000u)};
         n_hosts++;
         pthread_cond_timedwait(&changed, &sim_lock, &until);
         n_hosts--;

@@ -342,6 +342,7 @@ usm_status usm_cuda_context_create(usm_context *context, usm_error *error);
 void usm_cuda_context_destroy(usm_context *context);
 usm_status usm_cuda_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                     void **out, bool *zeroed, usm_error *error);
+void usm_cuda_memory_trim(usm_device *device);
 void usm_cuda_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
                           size_t nbytes);
 usm_status usm_cuda_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,

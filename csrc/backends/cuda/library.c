@@ -144,6 +144,7 @@ const usm_backend usm_cuda_backend = {
     .context_destroy = usm_cuda_context_destroy,
     .memory_allocate = usm_cuda_memory_allocate,
     .memory_free = usm_cuda_memory_free,
+    .memory_trim = usm_cuda_memory_trim,
     .memory_query = usm_cuda_memory_query,
     .memory_connection = usm_cuda_memory_connection,
     .queue_create = usm_cuda_queue_create,

@@ -174,6 +174,25 @@ void usm_cuda_memory_free(usm_context *context, usm_device *device, usm_kind kin
     usm_cuda_leave(&scope);
 }
 
+void usm_cuda_memory_trim(usm_device *device)
+{
+    usm_cuda_device *native = usm_cuda_device_of(device);
+    usm_cuda_scope scope;
+    if (usm_cuda_forked() || usm_cuda_is_lost(device)) {
+        return;
+    }
+    pthread_mutex_lock(&native->lock);
+    CUmemoryPool pool = native->pool;
+    pthread_mutex_unlock(&native->lock);
+    if (pool == NULL || usm_cuda_enter(device, &scope, NULL) != USM_OK) {
+        return;
+    }
+    usm_cuda_relax(&scope);
+    CUresult code = usm_cuda.cuStreamSynchronize(native->allocations); /* the frees that are on their way */
+    usm_cuda_note(device, code == CUDA_SUCCESS ? usm_cuda.cuMemPoolTrimTo(pool, 0) : code);
+    usm_cuda_leave(&scope);
+}
+
 usm_status usm_cuda_pointer(const void *pointer, usm_pointer_info *info, usm_error *error)
 {
     enum { N = 5 };

@@ -187,6 +187,10 @@ usm_status usm_opencl_queue_prepare(usm_queue *queue, const usm_command *command
 cl_int usm_opencl_set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint index, const void *pointer)
 {
     const usm_opencl_context *context = usm_opencl_context_of(queue->context);
+    if (pointer == NULL && context->memory != USM_OPENCL_INTEL_USM) {
+        /* No memory object is a null pointer, too; as an SVM pointer NVIDIA's driver takes it for unset. */
+        return context->platform->api->clSetKernelArg(kernel, index, sizeof(cl_mem), NULL);
+    }
     return context->memory == USM_OPENCL_INTEL_USM
                ? context->platform->set_pointer(kernel, index, pointer)
                : context->platform->api->clSetKernelArgSVMPointer(kernel, index, pointer);
