@@ -157,9 +157,10 @@ typedef struct usm_backend {
 
     /*
      * Runs a command at once if that is cheaper than handing it over: true when it is done, with the times
-     * filled if the queue is profiling. The queue and hazard locks are held, nothing has to be waited for: it
-     * must end within tens of microseconds, must not run foreign code, and cannot fail. Never true for a
-     * point in the order of a shared queue, where others may be at work. NULL: never.
+     * filled if the queue is profiling. The queue and hazard locks are held (of the host's own the hazard
+     * locks alone, and the queue is idle: usm_queue_begin_now), nothing has to be waited for: it must end
+     * within tens of microseconds, must not run foreign code, and cannot fail. Never true for a point in the
+     * order of a shared queue, where others may be at work. NULL: never.
      */
     bool (*queue_run_now)(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
 

@@ -14,7 +14,7 @@
 #define CLASSES (4 * 19 + 1)
 
 struct usm_pool {
-    /* Written under the leaf stripe of the pool; last in, first out: warm in the cache. */
+    /* Written under the brief stripe of the pool; last in, first out: warm in the cache. */
     _Atomic(usm_alloc *) free[CLASSES];
     size_t spare; /* written under the lock; a glance at it needs none */
     size_t used, peak, n_used;
@@ -63,55 +63,50 @@ usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class)
     if (atomic_load_explicit(&pool->free[size_class], memory_order_relaxed) == NULL) {
         return NULL; /* a glance without the lock: at worst a spare block is missed */
     }
-    usm_leaf *leaf = usm_leaf_of(pool);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_brief *lock = usm_brief_lock(pool);
     usm_alloc *alloc = pool->free[size_class];
     if (alloc != NULL) {
-        pool->free[size_class] = alloc->link.next_free;
+        atomic_store_explicit(&pool->free[size_class], alloc->link.next_free, memory_order_relaxed);
         pool->spare -= alloc->size;
         count_used(pool, alloc->size);
     }
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_brief_unlock(lock);
     return alloc;
 }
 
 bool usm_pool_push(usm_pool *pool, usm_alloc *alloc)
 {
-    usm_leaf *leaf = usm_leaf_of(pool);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_brief *lock = usm_brief_lock(pool);
     count_unused(pool, alloc->size);
     bool room = pool->spare + alloc->size <= USM_POOL_LIMIT;
     if (room) {
         pool->spare += alloc->size;
-        alloc->link.next_free = pool->free[alloc->size_class];
-        pool->free[alloc->size_class] = alloc;
+        alloc->link.next_free = atomic_load_explicit(&pool->free[alloc->size_class], memory_order_relaxed);
+        atomic_store_explicit(&pool->free[alloc->size_class], alloc, memory_order_relaxed);
     }
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_brief_unlock(lock);
     return room;
 }
 
 void usm_pool_begin_use(usm_pool *pool, size_t nbytes)
 {
-    usm_leaf *leaf = usm_leaf_of(pool);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_brief *lock = usm_brief_lock(pool);
     count_used(pool, nbytes);
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_brief_unlock(lock);
 }
 
 void usm_pool_end_use(usm_pool *pool, size_t nbytes)
 {
-    usm_leaf *leaf = usm_leaf_of(pool);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_brief *lock = usm_brief_lock(pool);
     count_unused(pool, nbytes);
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_brief_unlock(lock);
 }
 
 usm_pool_state usm_pool_look(usm_pool *pool)
 {
-    usm_leaf *leaf = usm_leaf_of(pool);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_brief *lock = usm_brief_lock(pool);
     usm_pool_state state = {pool->used, pool->peak, pool->n_used, pool->spare};
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_brief_unlock(lock);
     return state;
 }
 
@@ -122,18 +117,16 @@ bool usm_pool_has_room(const usm_pool *pool, size_t nbytes)
 
 size_t usm_pool_spare(usm_pool *pool)
 {
-    usm_leaf *leaf = usm_leaf_of(pool);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_brief *lock = usm_brief_lock(pool);
     size_t spare = pool->spare;
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_brief_unlock(lock);
     return spare;
 }
 
 size_t usm_pool_trim(usm_pool *pool, usm_place *place, usm_kind kind)
 {
     usm_alloc *all = NULL;
-    usm_leaf *leaf = usm_leaf_of(pool);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_brief *lock = usm_brief_lock(pool);
     for (int i = 0; i < CLASSES; i++) {
         while (pool->free[i] != NULL) {
             usm_alloc *alloc = pool->free[i];
@@ -144,7 +137,7 @@ size_t usm_pool_trim(usm_pool *pool, usm_place *place, usm_kind kind)
     }
     size_t freed = pool->spare;
     pool->spare = 0;
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_brief_unlock(lock);
     if (all != NULL) {
         usm_context_memory_departs(place->context);
     }

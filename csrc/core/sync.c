@@ -5,6 +5,7 @@
 
 static pthread_mutex_t hazards[USM_STRIPES];
 static usm_leaf leaves[USM_STRIPES];
+usm_brief usm_briefs[USM_STRIPES];
 static pthread_mutex_t registry;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -40,6 +41,18 @@ void usm_hazard_unlock(uint64_t mask)
 usm_leaf *usm_leaf_of(const void *address)
 {
     return &leaves[usm_stripe(address)];
+}
+
+void usm_brief_wait(usm_brief *brief)
+{
+    const struct timespec pause = {.tv_nsec = 20000}; /* the holder may have lost its processor */
+    for (unsigned n = 1; atomic_load_explicit(&brief->taken, memory_order_relaxed) ||
+                         atomic_exchange_explicit(&brief->taken, true, memory_order_acquire);
+         n++) {
+        if (n % 128 == 0) {
+            nanosleep(&pause, NULL);
+        }
+    }
 }
 
 /*
@@ -94,10 +107,18 @@ void usm_sync_lock_all(void)
     for (int i = 0; i < USM_STRIPES; i++) {
         pthread_mutex_lock(&leaves[i].mutex);
     }
+    for (int i = 0; i < USM_STRIPES; i++) {
+        if (atomic_exchange_explicit(&usm_briefs[i].taken, true, memory_order_acquire)) {
+            usm_brief_wait(&usm_briefs[i]);
+        }
+    }
 }
 
 void usm_sync_unlock_all(void)
 {
+    for (int i = 0; i < USM_STRIPES; i++) {
+        usm_brief_unlock(&usm_briefs[i]);
+    }
     for (int i = USM_STRIPES - 1; i >= 0; i--) {
         pthread_mutex_unlock(&leaves[i].mutex);
     }

@@ -6,8 +6,8 @@
  *   2. the registry lock: backends, contexts, cached queues, the list of all queues
  *   3. one queue's lock
  *   4. hazard stripes, several at once, always in ascending index order
- *   5. one leaf stripe: an event's waiters, a pool's free lists; or one worker's lock; nothing is locked
- *      under it
+ *   5. one leaf stripe: an event's waiters; or one brief stripe: a pool's free lists; or one worker's lock;
+ *      nothing is locked under it
  *
  * Hazards and waiters share fixed arrays of locks, chosen by address, instead of a lock in each object:
  * objects stay small, taking the locks of many allocations needs a bit mask instead of a sort, and fork() can
@@ -17,6 +17,7 @@
 #define USM_CORE_SYNC_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -43,6 +44,31 @@ typedef struct usm_leaf {
 } usm_leaf;
 
 usm_leaf *usm_leaf_of(const void *address);
+
+/*
+ * Instead of a leaf's mutex, for a few instructions that happen in every function of arrays: one exchange,
+ * where a mutex takes two. Who finds it taken spins, and sleeps if that takes long.
+ */
+typedef struct usm_brief {
+    _Alignas(64) _Atomic bool taken;
+} usm_brief;
+
+extern usm_brief usm_briefs[USM_STRIPES];
+void usm_brief_wait(usm_brief *brief);
+
+static inline usm_brief *usm_brief_lock(const void *address)
+{
+    usm_brief *brief = &usm_briefs[usm_stripe(address)];
+    if (__builtin_expect(atomic_exchange_explicit(&brief->taken, true, memory_order_acquire), 0)) {
+        usm_brief_wait(brief);
+    }
+    return brief;
+}
+
+static inline void usm_brief_unlock(usm_brief *brief)
+{
+    atomic_store_explicit(&brief->taken, false, memory_order_release);
+}
 
 /* May be taken again by its holder: a driver that is being started may fork, to run a helper program. */
 void usm_registry_lock(void);

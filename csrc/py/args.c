@@ -78,7 +78,13 @@ int usmpy_parse_slow(usmpy_state *state, const usmpy_signature *signature, PyObj
     }
     Py_ssize_t n_keywords = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
     for (Py_ssize_t i = 0; i < n_keywords; i++) {
-        if (put_keyword(state, signature, PyTuple_GET_ITEM(kwnames, i), args[nargs + i], out) < 0) {
+        int k = signature->n_only; /* the commonest: interned, and a first time */
+        while (k < signature->n && PyTuple_GET_ITEM(kwnames, i) != name_of(state, signature, k)) {
+            k++;
+        }
+        if (k < signature->n && out[k] == NULL) {
+            out[k] = args[nargs + i];
+        } else if (put_keyword(state, signature, PyTuple_GET_ITEM(kwnames, i), args[nargs + i], out) < 0) {
             return -1;
         }
     }

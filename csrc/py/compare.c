@@ -6,6 +6,12 @@
 #include "operands.h"
 #include "placement.h"
 
+#include "../core/queue.h"
+
+#include <string.h>
+
+#define FEW 256 /* elements */
+
 /* csrc/kernels/compare.cl: the relations that make a comparison true. */
 enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8 };
 
@@ -142,26 +148,64 @@ RELATION(less_equal, Py_LE)
 RELATION(greater, Py_GT)
 RELATION(greater_equal, Py_GE)
 
+/*
+ * A few truth values that lie side by side, on an idle queue of the host: a kernel's launch would take
+ * longer. NULL without an exception where the general way is due.
+ */
+static usmpy_array *few_truths(usmpy_state *state, PyObject *const *arguments, unsigned truths)
+{
+    usmpy_array *a = (usmpy_array *)arguments[0], *b = (usmpy_array *)arguments[1];
+    uint64_t held;
+    if (!usmpy_is_array(state, arguments[0]) || !usmpy_is_array(state, arguments[1]) ||
+        a->dtype != USM_BOOL || b->dtype != USM_BOOL || (a->flags & b->flags & USM_C_CONTIGUOUS) == 0 ||
+        a->size > FEW || a->size == 0 || a->ndim != b->ndim ||
+        memcmp(usmpy_shape(a), usmpy_shape(b), (size_t)a->ndim * sizeof(int64_t)) != 0) {
+        return NULL;
+    }
+    usm_queue *queue = usmpy_queue_of(a->queue);
+    const usm_access accesses[] = {{a->alloc, USM_READ}, {b->alloc, USM_READ}};
+    if (usmpy_queue_of(b->queue) != queue || !usm_queue_may_begin_now(queue)) {
+        return NULL;
+    }
+    usm_kind kind = (usm_kind)(a->alloc->kind > b->alloc->kind ? a->alloc->kind : b->alloc->kind);
+    usmpy_array *result =
+        usmpy_array_empty(state, a->queue, kind, USM_BOOL, a->ndim, usmpy_shape(a), 'C', false);
+    if (result == NULL) {
+        return NULL;
+    }
+    if (!usm_alloc_is_untouched(result->alloc) ||
+        !usm_queue_begin_now(queue, accesses, a == b ? 1 : 2, &held)) {
+        Py_DECREF(result);
+        return NULL;
+    }
+    for (int64_t i = 0; i < a->size; i++) {
+        result->data[i] = (char)(truths >> (2 * (a->data[i] != 0) + (b->data[i] != 0)) & 1);
+    }
+    usm_queue_end_now(held);
+    return result;
+}
+
 /* and, or, xor of two; `not` of one, as a table of x and x. */
 static PyObject *logical(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                         const char *function, uint8_t truths)
+                         const usmpy_signature *signature, uint8_t truths)
 {
     static const usmpy_elements_kernel logic = {"logic", "usm_logic", NULL};
     static const char *const one[] = {"x"};
-    int n = truths == NOT ? 1 : 2;
-    const usmpy_signature two = {function, 2, 2, 2, 2, {USMPY_x1, USMPY_x2}};
-    const usmpy_signature single = {function, 1, 1, 1, 1, {USMPY_x}};
+    const char *function = signature->function;
+    int n = signature->n;
     usmpy_state *state = usmpy_state_of_module(module);
     usmpy_operands operands;
     PyObject *out[2];
-    if (usmpy_parse(state, n == 1 ? &single : &two, args, nargs, kwnames, out) < 0) {
+    if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     usmpy_deferred_poll();
-    if (usmpy_operands_take(state, function, n == 1 ? one : names, out, n, 0, &operands) < 0) {
-        return NULL;
+    out[1] = out[n - 1];
+    usmpy_array *result = few_truths(state, out, truths);
+    if (result != NULL || PyErr_Occurred() ||
+        usmpy_operands_take(state, function, n == 1 ? one : names, out, n, 0, &operands) < 0) {
+        return (PyObject *)result;
     }
-    usmpy_array *result = NULL;
     if (operands.dtype != USM_BOOL) {
         PyErr_Format(PyExc_TypeError,
                      "%s(): %s dtype %s; bool is allowed (array API standard; astype(x, bool) makes it)",
@@ -178,16 +222,17 @@ static PyObject *logical(PyObject *module, PyObject *const *args, Py_ssize_t nar
     return (PyObject *)result;
 }
 
-#define LOGICAL(name, truths)                                                                           \
+#define LOGICAL(name, truths, n, ...)                                                                   \
     static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) \
     {                                                                                                   \
-        return logical(module, args, nargs, kwnames, #name, truths);                                    \
+        static const usmpy_signature own = {#name, n, n, n, n, {__VA_ARGS__}};                          \
+        return logical(module, args, nargs, kwnames, &own, truths);                                     \
     }
 
-LOGICAL(logical_and, AND)
-LOGICAL(logical_or, OR)
-LOGICAL(logical_xor, XOR)
-LOGICAL(logical_not, NOT)
+LOGICAL(logical_and, AND, 2, USMPY_x1, USMPY_x2)
+LOGICAL(logical_or, OR, 2, USMPY_x1, USMPY_x2)
+LOGICAL(logical_xor, XOR, 2, USMPY_x1, USMPY_x2)
+LOGICAL(logical_not, NOT, 1, USMPY_x)
 
 /* csrc/kernels/logic.cl */
 enum { IS_NAN = 0, IS_INFINITE = 1, IS_FINITE = 2 };

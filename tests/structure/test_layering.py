@@ -373,6 +373,7 @@ STATE = {
         "leaves": "striped locks of everything small",
         "registry": "lock of the lists of the process",
         "registry_depth": "how often this thread holds it",
+        "usm_briefs": "striped locks of the pools",
         "once": "locks are made once",
     },
     "core/worker.c": {"here": "whose thread this is, and where it was before it was pinned"},
