@@ -26,8 +26,8 @@
 /* How far ahead of what is moved the source is asked for, the second where rows are read in turn. */
 #define AHEAD 4096
 #define AHEAD_IN_ROWS 2048
-/* What is converted before it goes past the caches. */
-#define ROW_BYTES 8192
+/* What is converted before it goes past the caches: little, and what comes next is on its way meanwhile. */
+#define ROW_BYTES 2048
 /* Longer rows of one element are filled each by itself. */
 #define MOST_REPEATED 1024
 
@@ -128,9 +128,9 @@ static inline __attribute__((always_inline)) void repeat(char *dst, const char *
 /* Elements that are there several times in dst, made in the first cache. */
 static void repeat_row(const work *work, char *dst, const char *src, int64_t n)
 {
-    _Alignas(USM_HOST_LINE) char made[ROW_BYTES + 16];
+    _Alignas(USM_HOST_LINE) char made[4 * ROW_BYTES + 16];
     size_t bytes = work->repeats;
-    int64_t room = (int64_t)(ROW_BYTES / bytes), step = work->along.src;
+    int64_t room = (int64_t)(4 * ROW_BYTES / bytes), step = work->along.src;
     room = room > USM_HOST_LINE ? room / USM_HOST_LINE * USM_HOST_LINE : room; /* whole lines */
     for (int64_t count; n > 0; n -= count, src += count * step) {
         count = least(room, n);
