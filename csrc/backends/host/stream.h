@@ -39,26 +39,26 @@ static inline void usm_host_stream_lines(char *dst, const char *src, size_t nbyt
 }
 
 /*
- * The same, while what lies `ahead` in the source is on its way: processors guess no jump between runs. Long
- * runs are asked for in the second cache, whose prefetcher then goes on with them by itself; behind short
- * ones it would bring what nobody wants.
+ * The same, while what lies `ahead` in the source is on its way: processors guess no jump between runs. It
+ * comes into the second cache, which waits for more lines at once than the first; `is_near`: into the first,
+ * where the second is slow, since short runs a power of two apart agree in the bits of their addresses.
  */
 static inline void usm_host_stream_ahead(char *dst, const char *src, size_t nbytes, int64_t ahead,
-                                         int is_long)
+                                         int is_near)
 {
 #if defined(__SSE2__)
     for (size_t i = 0; i < nbytes; i += USM_HOST_LINE) {
         const char *next = (const char *)((uintptr_t)(src + i) + (uintptr_t)ahead);
-        if (is_long) {
-            _mm_prefetch(next, _MM_HINT_T1);
-        } else {
+        if (is_near) {
             _mm_prefetch(next, _MM_HINT_NTA);
+        } else {
+            _mm_prefetch(next, _MM_HINT_T1);
         }
         usm_host_stream_lines(dst + i, src + i, USM_HOST_LINE);
     }
 #else
     (void)ahead;
-    (void)is_long;
+    (void)is_near;
     memcpy(dst, src, nbytes);
 #endif
 }

@@ -24,7 +24,7 @@
 /* Runs that are no whole lines go past the caches from this length on. */
 #define LONG_RUN 1024
 /* How far ahead of what is moved the source is asked for, the second where rows are read in turn. */
-#define AHEAD 4096
+#define AHEAD 6144
 #define AHEAD_IN_ROWS 2048
 /* What is converted before it goes past the caches: little, and what comes next is on its way meanwhile. */
 #define ROW_BYTES 2048
@@ -73,9 +73,9 @@ static void move_runs(const work *work, char *dst, const char *src, int64_t n, i
     size_t run = work->run;
     if (work->streams && run % USM_HOST_LINE == 0 && usm_host_before_line(dst) == 0 &&
         to % USM_HOST_LINE == 0) {
-        int is_long = run >= LONG_RUN || work->tiled;
+        int is_near = !work->tiled && run <= 256 && from % 512 == 0;
         for (int64_t i = 0; i < n; i++, dst += to, src += from) {
-            usm_host_stream_ahead(dst, src, run, ahead, is_long);
+            usm_host_stream_ahead(dst, src, run, ahead, is_near);
         }
     } else if (work->streams) {
         for (int64_t i = 0; i < n; i++, dst += to, src += from) {
