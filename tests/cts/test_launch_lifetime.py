@@ -29,6 +29,9 @@ def test_an_array_dropped_during_a_long_kernel(queue, program):
     y = usmpy.zeros(2, dtype="uint32", queue=queue)
     x.wait()
     y.wait()
+    # In the pool: some drivers need a millisecond for a block.
+    usmpy.stack([usmpy.full(2, 7, dtype="uint32", queue=queue) for _ in range(100)]).wait()
+    until(lambda: _core._live_counts()["events"] == 0)
     allocs = _core._live_counts()["allocs"]
     event = program.spin[2](x, LONG)
     copied = queue.memcpy(y, x)
@@ -56,9 +59,9 @@ def test_imported_memory_goes_without_a_later_call(queue, program):
     weakref.finalize(there, gone.set)
     x = usmpy.from_dlpack(there)
     del there
+    gc.collect()  # before the launch: with large libraries loaded it may take as long as the kernel
     event = queue.submit(program.spin, (x, LONG), 2)
     del x
-    gc.collect()
     assert not gone.is_set()
     assert not event.done
     until(gone.is_set)  # no call of ours in between: Python calls back

@@ -163,10 +163,9 @@ static void svm_free(const usm_opencl_api *api, cl_context context, void *pointe
     api->clSVMFree(context, raw);
 }
 
-static void *usm_allocate(const usm_opencl_platform *platform, cl_context context, cl_device_id device,
-                          usm_kind kind, size_t nbytes, cl_int *code)
+static void *usm_ask(const usm_opencl_platform *platform, cl_context context, cl_device_id device,
+                     usm_kind kind, size_t nbytes, cl_uint alignment, cl_int *code)
 {
-    cl_uint alignment = nbytes >= 4096 ? 256 : 64;
     switch (kind) {
         case USM_DEVICE:
             return platform->device_alloc(context, device, NULL, nbytes, alignment, code);
@@ -177,10 +176,29 @@ static void *usm_allocate(const usm_opencl_platform *platform, cl_context contex
     }
 }
 
+/* PoCL 5 aligns to 128 whatever it is asked for: a block with more room, of which the end is used. */
+static void *usm_allocate(usm_opencl_context *native, cl_context context, cl_device_id device, usm_kind kind,
+                          size_t nbytes, cl_int *code)
+{
+    const usm_opencl_platform *platform = native->platform;
+    const cl_uint alignment = nbytes >= 4096 ? 256 : 64;
+    char *block = usm_ask(platform, context, device, kind, nbytes, alignment, code);
+    if (USM_LIKELY((uintptr_t)block % alignment == 0)) { /* none, too */
+        return block;
+    }
+    platform->blocking_free(context, block);
+    if (nbytes > SIZE_MAX - alignment) {
+        return NULL;
+    }
+    atomic_store_explicit(&native->moves, true, memory_order_relaxed);
+    block = usm_ask(platform, context, device, kind, nbytes + alignment, alignment, code);
+    return block == NULL ? NULL : block + (-(uintptr_t)block & (alignment - 1));
+}
+
 usm_status usm_opencl_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                       void **out, bool *zeroed, usm_error *error)
 {
-    const usm_opencl_context *native = usm_opencl_context_of(context);
+    usm_opencl_context *native = usm_opencl_context_of(context);
     const usm_opencl_platform *platform = native->platform;
     cl_int code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     cl_context id;
@@ -195,7 +213,7 @@ usm_status usm_opencl_memory_allocate(usm_context *context, usm_device *device, 
     }
     switch (native->memory) {
         case USM_OPENCL_INTEL_USM:
-            *out = usm_allocate(platform, id, usm_opencl_device_of(device)->id, kind, nbytes, &code);
+            *out = usm_allocate(native, id, usm_opencl_device_of(device)->id, kind, nbytes, &code);
             break;
         case USM_OPENCL_FINE_SVM:
             *out = svm_allocate(platform->api, id, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, nbytes,
@@ -223,6 +241,12 @@ usm_status usm_opencl_memory_allocate(usm_context *context, usm_device *device, 
     return USM_OK;
 }
 
+static bool ask(const usm_opencl_platform *platform, cl_context context, const void *pointer,
+                cl_mem_info_intel what, void *value, size_t size)
+{
+    return platform->alloc_info(context, pointer, what, size, value, NULL) == CL_SUCCESS;
+}
+
 void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
                             size_t nbytes)
 {
@@ -234,17 +258,16 @@ void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind k
         return; /* the parent's driver still has it */
     }
     if (native->memory == USM_OPENCL_INTEL_USM) {
+        void *block = pointer;
+        if (atomic_load_explicit(&((usm_opencl_context *)native)->moves, memory_order_relaxed) &&
+            !ask(native->platform, id, pointer, CL_MEM_ALLOC_BASE_PTR_INTEL, &block, sizeof block)) {
+            block = pointer;
+        }
         /* All work on it has ended, so there is nothing that this could block on. */
-        native->platform->blocking_free(id, pointer);
+        native->platform->blocking_free(id, block);
     } else {
         svm_free(native->platform->api, id, pointer, native->memory == USM_OPENCL_FINE_SVM);
     }
-}
-
-static bool ask(const usm_opencl_platform *platform, cl_context context, const void *pointer,
-                cl_mem_info_intel what, void *value, size_t size)
-{
-    return platform->alloc_info(context, pointer, what, size, value, NULL) == CL_SUCCESS;
 }
 
 /* Host memory belongs to no device: the first of the context stands for it. */

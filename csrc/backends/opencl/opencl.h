@@ -90,6 +90,7 @@ typedef struct usm_opencl_context {
     _Atomic(usm_opencl_kernel *) kernels;     /* the same */
     usm_opencl_spare *spare;                  /* queues for another life */
     usm_opencl_memory memory;                 /* of all its devices: what the weakest has */
+    _Atomic bool moves;                       /* arrays do not always begin where the driver's blocks do */
 } usm_opencl_context;
 
 /* How long a kernel takes, as far as it was seen in this queue (quick.c). */
