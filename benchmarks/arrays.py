@@ -118,12 +118,22 @@ SMALL = [
     ("where(c, x, x)", None),
     ("equal(x, x)", None),
     ("isnan(x)", None),
+    ("logical_and(c, c)", None),
+    ("logical_or(c, c)", None),
+    ("logical_not(c)", None),
     ("all(c)", None),
+    ("nonzero(x)", None),
+    ("nonzero(v)", None),
     ("x.copy()", None),
     ("x[1]", None),
     ("x[1:, ::2]", None),
     ("x.T", None),
+    ("x[c]", None),
+    ("v[i]", None),
+    ("x == x", None),
     ("x[...] = 1", None),
+    ("x[c] = 1", None),
+    ("v[i] = 1", None),
 ]
 
 
