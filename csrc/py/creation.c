@@ -119,31 +119,38 @@ static PyObject *make_shaped(PyObject *module, const usmpy_signature *signature,
         }                                                                       \
     }
 
-/* empty(n) alone is worth a path of its own: the default queue, the default dtype, one dimension. */
+/* empty(n) and zeros(n) alone are worth a path of their own: default queue and dtype, one dimension. */
+static PyObject *make_vector(PyObject *module, const usmpy_signature *signature, PyObject *const *args,
+                             Py_ssize_t nargs, PyObject *kwnames, content content)
+{
+    if (kwnames != NULL || nargs != 1 || !PyLong_CheckExact(args[0])) {
+        return make_shaped(module, signature, args, nargs, kwnames, content);
+    }
+    usmpy_state *state = usmpy_state_of_module(module);
+    usmpy_deferred_poll();
+    int64_t length = PyLong_AsSsize_t(args[0]);
+    PyObject *queue = length == -1 && PyErr_Occurred() ? NULL : usmpy_default_queue(state);
+    if (queue != NULL) {
+        const usm_device *device = usmpy_queue_of(queue)->device;
+        const usmpy_target target = {.queue = queue, .kind = usmpy_kind_on(device, USM_DEVICE)};
+        return make(state, &target, usmpy_default_float(device), 1, &length, content);
+    }
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+        PyErr_Format(PyExc_ValueError, "shape is %R; at most 2**63 - 1 elements are allowed", args[0]);
+    }
+    return NULL;
+}
+
 static PyObject *empty(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = SHAPED_SIGNATURE("empty");
-    if (kwnames == NULL && nargs == 1 && PyLong_CheckExact(args[0])) {
-        usmpy_state *state = usmpy_state_of_module(module);
-        int64_t length = PyLong_AsSsize_t(args[0]);
-        PyObject *queue = length == -1 && PyErr_Occurred() ? NULL : usmpy_default_queue(state);
-        if (queue != NULL) {
-            return (PyObject *)usmpy_array_empty(state, queue, USM_DEVICE,
-                                                 usmpy_default_float(usmpy_queue_of(queue)->device), 1,
-                                                 &length, 'C', false);
-        }
-        if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
-            PyErr_Format(PyExc_ValueError, "shape is %R; at most 2**63 - 1 elements are allowed", args[0]);
-        }
-        return NULL;
-    }
-    return make_shaped(module, &signature, args, nargs, kwnames, UNSET);
+    return make_vector(module, &signature, args, nargs, kwnames, UNSET);
 }
 
 static PyObject *zeros(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = SHAPED_SIGNATURE("zeros");
-    return make_shaped(module, &signature, args, nargs, kwnames, ZEROS);
+    return make_vector(module, &signature, args, nargs, kwnames, ZEROS);
 }
 
 static PyObject *ones(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)

@@ -8,6 +8,10 @@
 #include "selection.h"
 #include "wait.h"
 
+#include "../core/queue.h"
+
+#include <string.h>
+
 /* What is left of the array while a key is applied to it, axis by axis. */
 typedef struct cut {
     usmpy_array *array;
@@ -250,8 +254,7 @@ PyObject *usmpy_array_iter(PyObject *self)
 
 PyObject *usmpy_array_item(PyObject *self, Py_ssize_t index)
 {
-    usmpy_array *array = (usmpy_array *)self;
-    if (array->ndim == 0) {
+    if (((usmpy_array *)self)->ndim == 0) {
         PyErr_SetString(PyExc_TypeError, "iteration over an array with 0 dimensions");
         return NULL;
     }
@@ -314,6 +317,42 @@ usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject
     return NULL;
 }
 
+/* Integers alone, one for each axis. */
+static bool names_one(usmpy_array *array, PyObject *key)
+{
+    if (!PyTuple_Check(key)) {
+        return array->ndim == 1 && PyLong_Check(key);
+    }
+    bool integers = PyTuple_GET_SIZE(key) == array->ndim;
+    for (Py_ssize_t i = 0; integers && i < array->ndim; i++) {
+        integers = PyLong_Check(PyTuple_GET_ITEM(key, i));
+    }
+    return integers;
+}
+
+/* x[i, j] = number on an idle queue of the host. 1 when it is done, 0 where the general way is due, or -1. */
+static int put_one(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject *value)
+{
+    unsigned char element[USM_MAX_PATTERN];
+    uint64_t held;
+    cut cut = {.array = array, .data = array->data};
+    usm_queue *queue = usmpy_queue_of(array->queue);
+    const usm_access access = {array->alloc, USM_WRITE};
+    if (!(PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value)) || !names_one(array, key) ||
+        usm_dtype_is_packed((usm_dtype)array->dtype) || !usm_queue_may_begin_now(queue)) {
+        return 0;
+    }
+    if (apply(&cut, key) < 0 || usmpy_scalar_to_element(state, value, (usm_dtype)array->dtype, element) < 0) {
+        return -1;
+    }
+    if (!usm_queue_begin_now(queue, &access, 1, &held)) {
+        return 0;
+    }
+    memcpy(cut.data, element, usm_dtype_table[array->dtype].itemsize);
+    usm_queue_end_now(held);
+    return 1;
+}
+
 int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
 {
     usmpy_array *array = (usmpy_array *)self;
@@ -325,6 +364,10 @@ int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     usmpy_deferred_poll();
     if (usmpy_check_writable(array) < 0) {
         return -1;
+    }
+    int one = put_one(state, array, key, value);
+    if (one != 0) {
+        return one < 0 ? -1 : 0;
     }
     if (usmpy_key_has_arrays(state, key)) {
         return usmpy_assign(state, array, key, value);

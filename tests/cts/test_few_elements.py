@@ -112,7 +112,30 @@ def test_pending_work_comes_first(device, in_order):
         queue.host_task(work, *([x] if told else []))
         np.testing.assert_array_equal(x[key].asnumpy(), [10, 11])
         queue.host_task(work, *([x] if told else []))
-        x[key] = 0
+        x[key], x[3] = 0, 1
         queue.wait()
-        np.testing.assert_array_equal(x.asnumpy(), [0, 0, 22, 23])
+        np.testing.assert_array_equal(x.asnumpy(), [0, 0, 22, 1])
         del memory, work
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_one_element_by_integers(put, dtype):
+    values = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    number = True if dtype == "bool" else 7
+    for view in (lambda a: a, lambda a: a[::-1, :, ::2], lambda a: a[1, 2], lambda a: a[0, 0, 0:1]):
+        x, copy = put(values), values.copy()
+        key = (-1,) * view(copy).ndim
+        view(x)[key], view(copy)[key] = number, number
+        np.testing.assert_array_equal(x.asnumpy(), copy)
+    x = put(values)
+    for key, value, error in (
+        ((0, 3, 0), number, IndexError),
+        ((0, 0, -5), number, IndexError),
+        ((0, 0, 0), "7", (TypeError, ValueError)),
+        ((0, 0, 0, 0), number, IndexError),
+        ((0, 0, True), number, IndexError),
+        ((0, 0, 0), 1j if "complex" not in dtype else None, TypeError),
+    ):
+        with pytest.raises(error):
+            x[key] = value
+    np.testing.assert_array_equal(x.asnumpy(), values)
