@@ -187,8 +187,8 @@ usm_status usm_opencl_queue_prepare(usm_queue *queue, const usm_command *command
 cl_int usm_opencl_set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint index, const void *pointer)
 {
     const usm_opencl_context *context = usm_opencl_context_of(queue->context);
-    if (pointer == NULL && context->memory != USM_OPENCL_INTEL_USM) {
-        /* No memory object is a null pointer, too; as an SVM pointer NVIDIA's driver takes it for unset. */
+    if (pointer == NULL && context->memory == USM_OPENCL_COARSE_SVM) {
+        /* No memory object is a null pointer, too; an SVM pointer that is null NVIDIA's driver refuses. */
         return context->platform->api->clSetKernelArg(kernel, index, sizeof(cl_mem), NULL);
     }
     return context->memory == USM_OPENCL_INTEL_USM

@@ -14,6 +14,7 @@ typedef struct kernel {
     pthread_mutex_t
         lock;           /* arguments belong to the kernel until the launch; a leaf but for the driver's own */
     uint64_t departed;  /* the context's, when the pointers in `set` were handed over */
+    bool had_pointer;   /* `id` was handed a pointer that is not null */
     usm_argument set[]; /* what the driver has, one for each parameter; UNKNOWN: nothing */
 } kernel;
 
@@ -177,6 +178,48 @@ static cl_int set_argument(const usm_queue *queue, cl_kernel id, cl_uint i, cons
     }
 }
 
+static void forget_arguments(kernel *native, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        native->set[k].kind = USM_PARAMETER_UNKNOWN;
+    }
+}
+
+/*
+ * NVIDIA's driver takes no null pointer where the kernel had an SVM pointer before, and launches with the old
+ * one, or not at all: a new kernel takes its place. The kernel's lock held.
+ */
+static cl_int renew(const usm_queue *queue, const usm_launch *launch)
+{
+    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
+    const usm_opencl_program *owner = launch->kernel->program->native;
+    kernel *native = launch->kernel->native;
+    cl_int code = CL_SUCCESS;
+    cl_kernel id = api->clCreateKernel(owner->id, launch->kernel->name, &code);
+    if (id != NULL) {
+        api->clReleaseKernel(native->id);
+        native->id = id;
+        native->had_pointer = false;
+        forget_arguments(native, launch->n_arguments);
+    }
+    return code;
+}
+
+static bool is_null(const usm_argument *argument)
+{
+    return argument->kind == USM_PARAMETER_POINTER && argument->as.pointer == NULL;
+}
+
+static bool has_new_null(const kernel *native, const usm_launch *launch)
+{
+    for (size_t i = 0; i < launch->n_arguments; i++) {
+        if (is_null(&launch->arguments[i]) && !is_set(&native->set[i], &launch->arguments[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /*
  * The kernel's lock held; *i is then the argument that was refused. Drivers look their memory up when a
  * pointer is handed over: one is not taken for known once any memory has gone.
@@ -186,9 +229,17 @@ static cl_int set_arguments(const usm_queue *queue, const usm_launch *launch, si
     kernel *native = launch->kernel->native;
     uint64_t departed = atomic_load_explicit(&queue->context->departed, memory_order_acquire);
     bool same_memory = departed == native->departed;
+    bool coarse = usm_opencl_context_of(queue->context)->memory == USM_OPENCL_COARSE_SVM;
     native->departed = departed;
-    for (size_t k = 0; k < launch->n_arguments && !same_memory; k++) {
-        native->set[k].kind = USM_PARAMETER_UNKNOWN;
+    if (!same_memory) {
+        forget_arguments(native, launch->n_arguments);
+    }
+    if (USM_UNLIKELY(coarse) && native->had_pointer && has_new_null(native, launch)) {
+        cl_int code = renew(queue, launch);
+        if (code != CL_SUCCESS) {
+            *i = launch->n_arguments;
+            return code;
+        }
     }
     for (*i = 0; *i < launch->n_arguments; ++*i) {
         const usm_argument *wanted = &launch->arguments[*i];
@@ -202,6 +253,7 @@ static cl_int set_arguments(const usm_queue *queue, const usm_launch *launch, si
             return code;
         }
         *set = *wanted;
+        native->had_pointer |= wanted->kind == USM_PARAMETER_POINTER && wanted->as.pointer != NULL;
     }
     return CL_SUCCESS;
 }
