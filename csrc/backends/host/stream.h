@@ -41,7 +41,8 @@ static inline void usm_host_stream_lines(char *dst, const char *src, size_t nbyt
 /*
  * The same, while what lies `ahead` in the source is on its way: processors guess no jump between runs. It
  * comes into the second cache, which waits for more lines at once than the first; `is_near`: into the first,
- * where the second is slow, since short runs a power of two apart agree in the bits of their addresses.
+ * where the second is slow, since short runs a power of two apart agree in the bits of their addresses, or
+ * where there are no gaps.
  */
 static inline void usm_host_stream_ahead(char *dst, const char *src, size_t nbytes, int64_t ahead,
                                          int is_near)

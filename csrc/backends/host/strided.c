@@ -73,7 +73,7 @@ static void move_runs(const work *work, char *dst, const char *src, int64_t n, i
     size_t run = work->run;
     if (work->streams && run % USM_HOST_LINE == 0 && usm_host_before_line(dst) == 0 &&
         to % USM_HOST_LINE == 0) {
-        int is_near = !work->tiled && run <= 256 && from % 512 == 0;
+        int is_near = !work->tiled && (from == (int64_t)run || (run <= 256 && from % 512 == 0));
         for (int64_t i = 0; i < n; i++, dst += to, src += from) {
             usm_host_stream_ahead(dst, src, run, ahead, is_near);
         }
