@@ -21,7 +21,6 @@ from collections.abc import Callable
 
 from launch import (
     ELEMENTS,
-    LARGE,
     LAUNCHES,
     RAW,
     Peer,
@@ -95,17 +94,23 @@ def main() -> None:
         include = os.environ.get("LEVEL_ZERO_INCLUDE")
         loader = os.environ.get("USMPY_LEVEL_ZERO_LOADER") or "libze_loader.so.1"
         raw = compiled(folder, "level_zero_raw.c", loader, [f"-I{include}"] if include else [])
-        raw.raw_open.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+        raw.raw_open.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, *[ctypes.c_void_p] * 4]
         raw.raw_open.restype = ctypes.c_void_p
         device = usmpy.get_devices("level_zero")[0]
         spirv = SPIRV.read_bytes()
-        raw.raw_submit.argtypes = raw.raw_submit_end.argtypes = [ctypes.c_void_p]
-        handle = raw.raw_open(spirv, len(spirv), b"axpy", LARGE)
+        raw.raw_submit.argtypes = raw.raw_submit_end.argtypes = raw.raw_close.argtypes = [ctypes.c_void_p]
         rounds = 3 if arguments.quick else 60
         ours = usmpy_peer(usmpy, device, usmpy.Program(spirv, device=device, language="spirv"))
+        memory = [ours.names[name] for name in ("large_x", "large_y")]
+        for array in memory:
+            array.wait()
+        context = memory[0].queue.context.native_handle
+        places = [array.data_ptr for array in memory]
+        handle = raw.raw_open(spirv, len(spirv), b"axpy", context, device.native_handle, *places)
         rows = measured(ours, raw, handle, [], arguments.only, rounds, RAW)
         if arguments.only in "launch, what its submission takes":
             rows.insert(0, submission_row(ours, raw, handle, rounds))
+        raw.raw_close(handle)
         modules = [sys.modules[name] for name in ("usmpy", "numpy") if name in sys.modules]
         report(f"Level Zero: {device.name.strip()}", rows, modules, arguments.json, arguments.markdown)
 

@@ -18,7 +18,7 @@ typedef struct raw {
     ze_event_handle_t events[LAUNCHES];
     ze_module_handle_t module;
     ze_kernel_handle_t kernel;
-    char *x, *y; /* room for the largest copy */
+    char *x, *y; /* usmpy's own: blocks of one size are not equally fast */
 } raw;
 
 static void check_call(ze_result_t result, const char *call)
@@ -50,13 +50,11 @@ static void *allocate(const raw *r, size_t nbytes)
     return pointer;
 }
 
-/* The first device, and a kernel of a SPIR-V module. The process ends with the memory in use. */
-raw *raw_open(const unsigned char *spirv, size_t size, const char *kernel, size_t room)
+/* Two blocks of a device's memory, in a context, and a kernel of a SPIR-V module. */
+raw *raw_open(const unsigned char *spirv, size_t size, const char *kernel, ze_context_handle_t context,
+              ze_device_handle_t device, void *x, void *y)
 {
     raw *r = calloc(1, sizeof *r);
-    uint32_t one = 1;
-    ze_driver_handle_t driver;
-    const ze_context_desc_t context = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
     const ze_event_pool_desc_t pool = {
         .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
         .flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE,
@@ -69,11 +67,10 @@ raw *raw_open(const unsigned char *spirv, size_t size, const char *kernel, size_
         .pInputModule = spirv,
     };
     const ze_kernel_desc_t function = {.stype = ZE_STRUCTURE_TYPE_KERNEL_DESC, .pKernelName = kernel};
-    check(zeInit(0));
-    check(zeDriverGet(&one, &driver));
-    one = 1;
-    check(zeDeviceGet(driver, &one, &r->device));
-    check(zeContextCreate(driver, &context, &r->context));
+    r->context = context;
+    r->device = device;
+    r->x = x;
+    r->y = y;
     r->in_order = new_list(r, IN_ORDER);
     r->out_of_order = new_list(r, 0);
     check(zeEventPoolCreate(r->context, &pool, 1, &r->device, &r->pool));
@@ -89,9 +86,20 @@ raw *raw_open(const unsigned char *spirv, size_t size, const char *kernel, size_
     check(zeModuleCreate(r->context, r->device, &module, &r->module, NULL));
     check(zeKernelCreate(r->module, &function, &r->kernel));
     check(zeKernelSetGroupSize(r->kernel, GROUP, 1, 1));
-    r->x = allocate(r, room);
-    r->y = allocate(r, room);
     return r;
+}
+
+void raw_close(raw *r)
+{
+    check(zeKernelDestroy(r->kernel));
+    check(zeModuleDestroy(r->module));
+    for (int i = 0; i < LAUNCHES; i++) {
+        check(zeEventDestroy(r->events[i]));
+    }
+    check(zeEventPoolDestroy(r->pool));
+    check(zeCommandListDestroy(r->in_order));
+    check(zeCommandListDestroy(r->out_of_order));
+    free(r);
 }
 
 static void launch(const raw *r, ze_command_list_handle_t list, ze_event_handle_t signal, uint32_t n_waits,
