@@ -11,7 +11,7 @@ static size_t aligned(size_t size)
     return (size + 15) & ~(size_t)15;
 }
 
-usm_launch *usm_launch_clone(const usm_launch *launch)
+usm_launch *usm_launch_clone_in(const usm_launch *launch, void *room, size_t room_size)
 {
     size_t head = aligned(sizeof *launch + launch->n_arguments * sizeof *launch->arguments), size = head;
     for (size_t i = 0; i < launch->n_arguments; i++) {
@@ -20,7 +20,7 @@ usm_launch *usm_launch_clone(const usm_launch *launch)
             size += aligned(argument->size);
         }
     }
-    usm_launch *clone = usm_malloc(size);
+    usm_launch *clone = size <= room_size ? room : usm_malloc(size);
     if (clone == NULL) {
         return NULL;
     }
@@ -40,10 +40,22 @@ usm_launch *usm_launch_clone(const usm_launch *launch)
     return clone;
 }
 
-void usm_launch_free(usm_launch *launch)
+usm_launch *usm_launch_clone(const usm_launch *launch)
+{
+    return usm_launch_clone_in(launch, NULL, 0);
+}
+
+void usm_launch_free_from(usm_launch *launch, const void *room)
 {
     if (launch != NULL) {
         usm_kernel_release(launch->kernel);
-        free(launch);
+        if (launch != room) {
+            free(launch);
+        }
     }
+}
+
+void usm_launch_free(usm_launch *launch)
+{
+    usm_launch_free_from(launch, NULL);
 }

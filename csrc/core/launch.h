@@ -39,5 +39,8 @@ typedef struct usm_launch {
 /* One block with all values, and a count of the kernel; NULL when memory ran out. */
 USM_GIVES usm_launch *usm_launch_clone(const usm_launch *launch);
 void usm_launch_free(USM_TAKES usm_launch *launch); /* NULL is allowed */
+/* The same, without a block where `room`, aligned as one, has the bytes that it takes. */
+USM_GIVES usm_launch *usm_launch_clone_in(const usm_launch *launch, void *room, size_t room_size);
+void usm_launch_free_from(USM_TAKES usm_launch *launch, const void *room);
 
 #endif

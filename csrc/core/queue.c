@@ -25,7 +25,7 @@ usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, 
     queue->priority = options->priority;
     queue->foreign = options->foreign;
     atomic_init(&queue->shared, options->foreign != NULL);
-    pthread_mutex_init(&queue->lock, NULL);
+    usm_mutex_init(&queue->lock);
     usm_status status = queue->backend->queue_create(queue, error);
     if (status != USM_OK) {
         pthread_mutex_destroy(&queue->lock);
@@ -194,7 +194,7 @@ enum { LAST_FEW = 16, MANY = 2 * LAST_FEW, TOO_MANY = 1024 };
 static usm_event *before_the_last(usm_queue *queue)
 {
     size_t n = 0;
-    if (queue->backend->event_join == NULL || usm_event_current() != NULL) {
+    if (queue->backend->event_hurry == NULL || usm_event_current() != NULL) {
         return NULL;
     }
     pthread_mutex_lock(&queue->lock);

@@ -3,18 +3,32 @@
 #include <errno.h>
 #include <time.h>
 
-static pthread_mutex_t hazards[USM_STRIPES];
+/* Each on a line of its own: threads with different locks do not take lines from each other. */
+static struct {
+    _Alignas(64) pthread_mutex_t mutex;
+} hazards[USM_STRIPES];
 static usm_leaf leaves[USM_STRIPES];
 usm_brief usm_briefs[USM_STRIPES];
 static pthread_mutex_t registry;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+void usm_mutex_init(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+#if defined(__GLIBC__)
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+    pthread_mutex_init(mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
 static void start(void)
 {
-    pthread_mutex_init(&registry, NULL);
+    usm_mutex_init(&registry);
     for (int i = 0; i < USM_STRIPES; i++) {
-        pthread_mutex_init(&hazards[i], NULL);
-        pthread_mutex_init(&leaves[i].mutex, NULL);
+        usm_mutex_init(&hazards[i].mutex);
+        usm_mutex_init(&leaves[i].mutex);
         usm_cond_init(&leaves[i].changed);
     }
 }
@@ -27,14 +41,14 @@ void usm_sync_start(void)
 void usm_hazard_lock(uint64_t mask)
 {
     for (; mask != 0; mask &= mask - 1) {
-        pthread_mutex_lock(&hazards[__builtin_ctzll(mask)]);
+        pthread_mutex_lock(&hazards[__builtin_ctzll(mask)].mutex);
     }
 }
 
 void usm_hazard_unlock(uint64_t mask)
 {
     for (; mask != 0; mask &= mask - 1) {
-        pthread_mutex_unlock(&hazards[__builtin_ctzll(mask)]);
+        pthread_mutex_unlock(&hazards[__builtin_ctzll(mask)].mutex);
     }
 }
 

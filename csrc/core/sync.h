@@ -38,12 +38,26 @@ static inline uint64_t usm_stripe_bit(const void *address)
 void usm_hazard_lock(uint64_t mask);
 void usm_hazard_unlock(uint64_t mask);
 
+/*
+ * A lock that is held for less time than it takes to sleep and be woken: who finds it taken looks again a
+ * hundred times first, where the system has such locks.
+ */
+void usm_mutex_init(pthread_mutex_t *mutex);
+
 typedef struct usm_leaf {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* on CLOCK_MONOTONIC; broadcast only, several objects share it */
 } usm_leaf;
 
 usm_leaf *usm_leaf_of(const void *address);
+
+/* Between two looks at what another thread is to write. */
+static inline void usm_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
 
 /*
  * Instead of a leaf's mutex, for a few instructions that happen in every function of arrays: one exchange,

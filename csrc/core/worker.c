@@ -5,6 +5,9 @@
 
 /* A thread without work for so long ends; the next task starts another. */
 #define IDLE_NS INT64_C(5000000000)
+/* So long it looks for the next task before it sleeps: about what it would take to wake it up. */
+#define LINGER_NS 20000
+#define LOOKS 32 /* from one look at the clock to the next */
 
 static _Thread_local struct {
     usm_worker *worker; /* whose thread this is; NULL: nobody's */
@@ -37,10 +40,44 @@ void usm_thread_pin(const cpu_set_t *processors)
                   pthread_setaffinity_np(pthread_self(), sizeof *processors, processors) == 0;
 }
 
+/* Lock held at entry and exit. */
+static void rest(usm_worker *worker)
+{
+    if (worker->rest != NULL) {
+        pthread_mutex_unlock(&worker->lock);
+        worker->rest(worker);
+        pthread_mutex_lock(&worker->lock);
+    }
+}
+
+/*
+ * Who submits one short task after the other neither waits for this thread to wake up nor has to wake it. One
+ * thread of a worker at a time. Lock held at entry and exit.
+ */
+static void linger(usm_worker *worker)
+{
+    worker->lingers = true;
+    pthread_mutex_unlock(&worker->lock);
+    int64_t until = usm_clock_ns() + LINGER_NS;
+    do {
+        for (int i = 0; i < LOOKS && atomic_load_explicit(&worker->n_ready, memory_order_relaxed) == 0; i++) {
+            usm_pause();
+        }
+    } while (atomic_load_explicit(&worker->n_ready, memory_order_relaxed) == 0 && usm_clock_ns() < until);
+    pthread_mutex_lock(&worker->lock);
+    worker->lingers = false;
+}
+
 /* A thread may go when nothing is left that could become ready later. Lock held. */
 static usm_work *next_work(usm_worker *worker)
 {
     int64_t deadline = 0; /* the clock is asked only where there is something to wait for */
+    if (worker->first == NULL) {
+        rest(worker);
+    }
+    if (worker->first == NULL && !worker->lingers && !worker->stopping) {
+        linger(worker);
+    }
     while (worker->first == NULL) {
         if (worker->stopping && worker->tasks == 0) {
             return NULL;
@@ -91,6 +128,7 @@ static void *live(void *argument)
             pthread_cond_broadcast(&worker->changed); /* the others found it stopping with this task left */
         }
         if (worker->threads > worker->max_threads + worker->blocked) {
+            rest(worker);
             break; /* it stood in for another, which goes on */
         }
     }
@@ -113,10 +151,11 @@ static bool add_thread(usm_worker *worker)
     return started;
 }
 
-void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self))
+void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self),
+                     void (*rest)(usm_worker *self))
 {
-    *worker = (usm_worker){.max_threads = max_threads, .begin = begin};
-    pthread_mutex_init(&worker->lock, NULL);
+    *worker = (usm_worker){.max_threads = max_threads, .begin = begin, .rest = rest};
+    usm_mutex_init(&worker->lock);
     usm_cond_init(&worker->changed);
 }
 
@@ -181,6 +220,7 @@ void usm_worker_fork(usm_worker *worker, usm_fork_phase phase)
     if (phase == USM_FORK_CHILD) { /* its threads are in the parent, but for one that forks inside a task */
         worker->first = worker->last = NULL;
         worker->n_ready = worker->idle = 0;
+        worker->lingers = false;
         worker->tasks = worker->threads = here.worker == worker;
         worker->blocked = worker->threads > 0 && here.waits > 0;
         usm_cond_init(&worker->changed);

@@ -24,21 +24,25 @@ typedef struct usm_worker {
     /* A leaf: nothing is locked under it, and no task runs under it. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    usm_work *first, *last; /* ready: everything they wait for has ended */
-    unsigned n_ready;
-    unsigned tasks; /* announced, not yet finished */
+    usm_work *first, *last;   /* ready: everything they wait for has ended */
+    _Atomic unsigned n_ready; /* written with the lock */
+    unsigned tasks;           /* announced, not yet finished */
     unsigned threads, max_threads;
     unsigned idle;    /* threads that run no task, those that are just starting too */
     unsigned blocked; /* threads whose tasks are stuck in waits; they do not count against max_threads */
+    bool lingers;     /* a thread looks for tasks, and needs no signal */
     bool stopping;
     void (*begin)(struct usm_worker *self);
+    void (*rest)(struct usm_worker *self);
 } usm_worker;
 
 /*
- * No thread is started yet. `begin` (NULL: none) is called on each new thread before its first task, also
- * when the worker was dropped in between.
+ * No thread is started yet. Of the hooks, which may be NULL, `begin` is called on each new thread before its
+ * first task, also when the worker was dropped in between; `rest` on a thread that has no more tasks for now,
+ * with no lock held.
  */
-void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self));
+void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self),
+                     void (*rest)(usm_worker *self));
 
 /*
  * There will be a task, which must be put later: its thread is started here, where that can still fail. The

@@ -12,7 +12,8 @@
 /* An owner: the worker frees the block. */
 typedef struct owner {
     usm_worker worker;
-    _Atomic int begun; /* threads */
+    _Atomic int begun;  /* threads */
+    _Atomic int rested; /* times that a thread had no more tasks */
 } owner;
 
 /* A task, and what may happen in it. */
@@ -27,12 +28,17 @@ typedef struct job {
 
 static _Atomic int n_begun, n_ran;
 
+static inline void count_rest(usm_worker *worker)
+{
+    ((owner *)worker)->rested++;
+}
+
 static inline usm_worker *new_worker(unsigned max_threads, void (*begin)(usm_worker *))
 {
     owner *owner = malloc(sizeof *owner);
     memset(owner, 0xff, sizeof *owner); /* nobody has to zero it */
-    usm_worker_init(&owner->worker, max_threads, begin);
-    owner->begun = 0;
+    usm_worker_init(&owner->worker, max_threads, begin, count_rest);
+    owner->begun = owner->rested = 0;
     return &owner->worker;
 }
 

@@ -163,14 +163,53 @@ static void every_part_runs_once(void)
 {
     for (unsigned width = 1; width <= 8; width++) {
         for (unsigned n = 0; n <= 1000; n += 1 + n / 2) {
-            parts parts;
-            memset(&parts, 0, sizeof parts);
-            usm_host_parallel(width, n, run_part, &parts);
+            parts parts[2];
+            memset(parts, 0, sizeof parts);
+            usm_host_parallel(width, n, run_part, &parts[0]);
+            usm_host_parallel_if_long(width, n, run_part, &parts[1]);
             for (unsigned i = 0; i < 1000; i++) {
-                CHECK_EQ(parts.runs[i], i < n);
+                CHECK_EQ(parts[0].runs[i], i < n);
+                CHECK_EQ(parts[1].runs[i], i < n);
             }
         }
     }
+}
+
+enum { SLOW_FROM = 9, SLOW = 16 };
+
+typedef struct slow {
+    gate gate;
+    pthread_t threads[SLOW];
+} slow;
+
+/* The first few take no time, the others wait for each other: two threads at least must be in them. */
+static void run_slow_part(void *context, unsigned i)
+{
+    slow *slow = context;
+    slow->threads[i] = pthread_self();
+    if (i == SLOW_FROM - 1) {
+        sleep_ms(5);
+    } else if (i == SLOW_FROM || i == SLOW_FROM + 1) {
+        gate_pass(&slow->gate);
+    }
+}
+
+static void *open_behind_two(void *context)
+{
+    gate_await(context, 2);
+    gate_open(context);
+    return NULL;
+}
+
+static void help_comes_where_it_takes_long(void)
+{
+    slow slow = {.gate = GATE_CLOSED};
+    pthread_t opener;
+    CHECK_EQ(pthread_create(&opener, NULL, open_behind_two, &slow.gate), 0);
+    usm_host_parallel_if_long(2, SLOW, run_slow_part, &slow);
+    CHECK_EQ(pthread_join(opener, NULL), 0);
+    CHECK(pthread_equal(slow.threads[0], pthread_self()));
+    CHECK(!pthread_equal(slow.threads[SLOW_FROM], slow.threads[SLOW_FROM + 1]));
 }
 
 static void sequences(void)
@@ -462,6 +501,7 @@ int main(void)
     RUN(no_bytes);
     RUN_SETTLED(large_copies_of_several_queues);
     RUN(every_part_runs_once);
+    RUN_SETTLED(help_comes_where_it_takes_long);
     RUN_SETTLED(sequences);
     RUN_SETTLED(tasks_of_a_partition_stay_in_it);
     RUN_SETTLED(low_priority);

@@ -238,6 +238,38 @@ static void begin_pinned(usm_worker *worker)
     usm_thread_pin(&processors);
 }
 
+static void run_unrested(usm_work *work)
+{
+    CHECK_EQ(((owner *)((job *)work)->worker)->rested, 0);
+    run_job(work);
+}
+
+/* A thread tells that it has nothing to do once all that was ready is done, and before it ends. */
+static void a_thread_rests_behind_its_tasks(void)
+{
+    usm_worker *worker = new_worker(1, NULL);
+    owner *of = (owner *)worker;
+    gate held = GATE_CLOSED;
+    job jobs[3] = {{.gate = &held, .worker = worker}, {.worker = worker}, {.worker = worker}};
+    for (int i = 0; i < 3; i++) {
+        announce(worker);
+        jobs[i].work.run = run_unrested;
+    }
+    of->rested = 0; /* of a thread that began before it had something to do */
+    usm_worker_put(worker, &jobs[0].work);
+    gate_await(&held, 1);
+    of->rested = 0;
+    usm_worker_put(worker, &jobs[1].work);
+    usm_worker_put(worker, &jobs[2].work);
+    gate_open(&held);
+    await_ran(3);
+    for (int i = 0; i < 10000 && of->rested == 0; i++) {
+        sleep_ms(1);
+    }
+    CHECK_EQ(of->rested, 1);
+    usm_worker_drop(worker);
+}
+
 /* Threads that are started on a pinned one, and on one of those, are not bound to its processor. */
 static void a_pinned_thread_starts_others_that_are_not(void)
 {
@@ -406,6 +438,7 @@ int main(void)
     RUN_ALONE(the_last_task_drops_its_worker);
     RUN_ALONE(no_signal_comes_to_a_thread);
     RUN_ALONE(each_thread_begins_once_before_its_tasks);
+    RUN_ALONE(a_thread_rests_behind_its_tasks);
     RUN_ALONE(a_pinned_thread_starts_others_that_are_not);
     RUN_ALONE(a_refused_thread_is_an_error);
     RUN_ALONE(without_more_threads_those_that_are_there_do_it);

@@ -88,7 +88,7 @@ usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error)
         return status;
     }
     /* Several, so that one stuck task does not stop the others of an out-of-order queue. */
-    usm_worker_init(&native->worker, queue->in_order ? 1 : USM_CUDA_LANES, NULL);
+    usm_worker_init(&native->worker, queue->in_order ? 1 : USM_CUDA_LANES, NULL, NULL);
     native->owner = queue;
     queue->native = native;
     return USM_OK;

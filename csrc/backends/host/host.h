@@ -6,6 +6,8 @@
 #include "../../core/launch.h"
 #include "../../core/worker.h"
 
+#include <stddef.h>
+
 /* device.c */
 usm_status usm_host_start(usm_device ***devices, size_t *n_devices, usm_error *error);
 usm_status usm_host_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
@@ -37,9 +39,12 @@ typedef struct usm_host_task {
     usm_strided *strided; /* owned copy of a strided command's plan */
     usm_launch *launch;   /* the same of a kernel launch */
     usm_work work;
+    /* Of most launches: a block that one thread takes and another gives back is slow for malloc. */
+    _Alignas(max_align_t) char room[sizeof(usm_launch) + 8 * sizeof(usm_argument)];
 } usm_host_task;
 
 /* event.c */
+void usm_host_event_join(usm_event *event);
 void usm_host_event_destroy(usm_event *event);
 
 /* execute.c: does a command on the calling thread, with up to `width` threads where it is large. */
@@ -50,6 +55,12 @@ size_t usm_host_command_cost(const usm_command *command);
 /* parallel.c: runs part(context, i) for 0 <= i < parts, on up to `width` threads, the caller among them. */
 void usm_host_parallel(unsigned width, unsigned parts, void (*part)(void *context, unsigned i),
                        void *context);
+/*
+ * The same for work of which nobody knows how long it takes: the caller does it alone, part by part, until
+ * what is left is worth the help of others.
+ */
+void usm_host_parallel_if_long(unsigned width, unsigned parts, void (*part)(void *context, unsigned i),
+                               void *context);
 void usm_host_parallel_fork(usm_fork_phase phase);
 
 /* program.c */

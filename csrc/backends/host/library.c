@@ -26,6 +26,7 @@ const usm_backend usm_host_backend = {
     .queue_destroy = usm_host_queue_destroy,
     .queue_run_now = usm_host_queue_run_now,
     .queue_submit = usm_host_queue_submit,
+    .event_join = usm_host_event_join,
     .event_destroy = usm_host_event_destroy,
     .program_build = usm_host_program_build,
     .program_destroy = usm_host_program_destroy,

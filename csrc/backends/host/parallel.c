@@ -1,6 +1,6 @@
 /*
- * Threads that help with large copies and fills, one set for the process. One job at a time: a second one
- * runs on its own thread, since the processors are busy anyway.
+ * Threads that help with large copies and fills and with kernels, one set for the process. One job at a time:
+ * a second one runs on its own thread, since the processors are busy anyway.
  */
 #include "host.h"
 
@@ -11,6 +11,8 @@
 
 #define IDLE_NS INT64_C(5000000000)
 #define MAX_HELPERS 255
+/* To wake a thread, and to be told that it is through, takes some microseconds on either side. */
+#define HELP_NS 20000
 
 typedef struct job {
     void (*part)(void *context, unsigned i);
@@ -85,10 +87,13 @@ static void add_helpers(unsigned wanted)
     }
 }
 
-void usm_host_parallel(unsigned width, unsigned parts, void (*part)(void *context, unsigned i), void *context)
+/* The parts from `from` on. */
+static void share(unsigned width, unsigned from, unsigned parts, void (*part)(void *context, unsigned i),
+                  void *context)
 {
-    job job = {.part = part, .context = context, .parts = parts};
-    bool alone = width <= 1 || parts <= 1;
+    job job = {.part = part, .context = context, .parts = parts, .next = from};
+    unsigned rest = parts - from;
+    bool alone = width <= 1 || rest <= 1;
     if (!alone) {
         pthread_once(&pool.once, start);
         pthread_mutex_lock(&pool.lock);
@@ -98,13 +103,13 @@ void usm_host_parallel(unsigned width, unsigned parts, void (*part)(void *contex
         }
     }
     if (alone) {
-        for (unsigned i = 0; i < parts; i++) {
+        for (unsigned i = from; i < parts; i++) {
             part(context, i);
         }
         return;
     }
     pool.job = &job;
-    unsigned wanted = (width < parts ? width : parts) - 1;
+    unsigned wanted = (width < rest ? width : rest) - 1;
     if (pool.idle < wanted) {
         add_helpers(wanted);
     }
@@ -115,6 +120,29 @@ void usm_host_parallel(unsigned width, unsigned parts, void (*part)(void *contex
     }
     pool.job = NULL;
     pthread_mutex_unlock(&pool.lock);
+}
+
+void usm_host_parallel(unsigned width, unsigned parts, void (*part)(void *context, unsigned i), void *context)
+{
+    share(width, 0, parts, part, context);
+}
+
+void usm_host_parallel_if_long(unsigned width, unsigned parts, void (*part)(void *context, unsigned i),
+                               void *context)
+{
+    if (width <= 1 || parts <= 1) {
+        share(width, 0, parts, part, context);
+        return;
+    }
+    int64_t begun = usm_clock_ns();
+    for (unsigned done = 1; done <= parts; done++) {
+        part(context, done - 1);
+        /* As long as they took so far, the others will take. */
+        if ((usm_clock_ns() - begun) * (parts - done) > HELP_NS * done) {
+            share(width, done, parts, part, context);
+            return;
+        }
+    }
 }
 
 void usm_host_parallel_fork(usm_fork_phase phase)

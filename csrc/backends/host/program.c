@@ -166,6 +166,11 @@ static void run_piece(void *context, unsigned number)
     run *run = context;
     size_t lo[3], hi[3], i = number;
     for (int d = 0; d < 3; d++) {
+        if (run->pieces[d] == 1) { /* the commonest, without a division */
+            lo[d] = 0;
+            hi[d] = run->grid[d];
+            continue;
+        }
         size_t at = i % run->pieces[d];
         i /= run->pieces[d];
         lo[d] = bound(run->grid[d], at, run->pieces[d]);
@@ -281,7 +286,8 @@ usm_status usm_host_launch(const usm_launch *launch, unsigned width, usm_error *
     }
     run.values = values;
     cut(&run, width, run.pointer == NULL && (run.entry->flags & USMPY_KERNEL_GROUPS) != 0);
-    usm_host_parallel(width, (unsigned)(run.pieces[0] * run.pieces[1] * run.pieces[2]), run_piece, &run);
+    unsigned pieces = (unsigned)(run.pieces[0] * run.pieces[1] * run.pieces[2]);
+    (launch->cost != 0 ? usm_host_parallel : usm_host_parallel_if_long)(width, pieces, run_piece, &run);
     if (values != few) {
         free(values);
     }

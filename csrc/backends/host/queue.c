@@ -19,6 +19,21 @@ typedef struct host_queue {
     usm_priority priority;
 } host_queue;
 
+/* Who submits has the queue's lock most of the time: the thread that ends tasks takes it for many at once. */
+#define MANY 16
+
+static _Thread_local struct {
+    usm_ended events;
+    unsigned n;
+} ended;
+
+static void forget_ended(usm_worker *worker)
+{
+    (void)worker;
+    ended.n = 0;
+    usm_events_forget(&ended.events); /* may drop the queue */
+}
+
 static void finish(usm_host_task *task, usm_status status, usm_error *error)
 {
     usm_failure *failure = NULL;
@@ -27,7 +42,11 @@ static void finish(usm_host_task *task, usm_status status, usm_error *error)
         failure = failure != NULL ? failure : usm_failure_no_memory();
         usm_error_clear(error);
     }
-    usm_event_finish(&task->event, failure);
+    ended.events.ticks = 0; /* each ends at its own time */
+    usm_event_finish_among(&task->event, failure, &ended.events);
+    if (++ended.n == MANY) {
+        forget_ended(NULL);
+    }
 }
 
 static void run(usm_work *work)
@@ -40,6 +59,9 @@ static void run(usm_work *work)
     usm_error error;
     usm_status status = USM_OK;
     error.failure = NULL;
+    if (task->command.kind == USM_COMMAND_HOST) {
+        forget_ended(NULL); /* it may take long, and fork */
+    }
     if (event->profiled) {
         event->start_ns = usm_clock_ns();
     } else if (event->record != NULL) {
@@ -72,7 +94,7 @@ usm_status usm_host_queue_create(usm_queue *queue, usm_error *error)
     }
     /* Two at least, so that one stuck task does not stop the others of an out-of-order queue. */
     unsigned units = queue->device->info.max_compute_units;
-    usm_worker_init(&host->worker, queue->in_order ? 1 : units < 2 ? 2 : units, begin_thread);
+    usm_worker_init(&host->worker, queue->in_order ? 1 : units < 2 ? 2 : units, begin_thread, forget_ended);
     host->device = queue->device;
     host->priority = queue->priority;
     queue->native = host;
@@ -117,7 +139,7 @@ usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_c
         task->command.as.strided = task->strided;
     }
     if (command->kind == USM_COMMAND_LAUNCH) {
-        task->launch = usm_launch_clone(command->as.launch);
+        task->launch = usm_launch_clone_in(command->as.launch, task->room, sizeof task->room);
         if (task->launch == NULL) {
             return usm_error_memory(error, sizeof(usm_launch), "a launch");
         }

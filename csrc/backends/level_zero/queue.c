@@ -31,7 +31,7 @@ usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error)
     }
     pthread_mutex_init(&native->lock, NULL);
     /* Several, so that one stuck task does not stop the others of an out-of-order queue. */
-    usm_worker_init(&native->worker, queue->in_order ? 1 : 4, NULL);
+    usm_worker_init(&native->worker, queue->in_order ? 1 : 4, NULL, NULL);
     return USM_OK;
 }
 

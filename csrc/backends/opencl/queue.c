@@ -82,7 +82,7 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
         return usm_opencl_failed(error, code, function);
     }
     /* Several, so that one stuck task does not stop the others of an out-of-order queue. */
-    usm_worker_init(&native->worker, queue->in_order ? 1 : 4, NULL);
+    usm_worker_init(&native->worker, queue->in_order ? 1 : 4, NULL, NULL);
     native->owner = queue;
     queue->native = native;
     return USM_OK;
