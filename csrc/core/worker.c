@@ -102,6 +102,12 @@ static usm_work *next_work(usm_worker *worker)
     return work;
 }
 
+/* A thread stood in for another, which goes on. Lock held. */
+static bool is_extra(const usm_worker *worker)
+{
+    return worker->threads > worker->max_threads + worker->blocked;
+}
+
 static void free_worker(usm_worker *worker)
 {
     pthread_cond_destroy(&worker->changed);
@@ -127,9 +133,11 @@ static void *live(void *argument)
         if (--worker->tasks == 0 && worker->stopping) {
             pthread_cond_broadcast(&worker->changed); /* the others found it stopping with this task left */
         }
-        if (worker->threads > worker->max_threads + worker->blocked) {
+        if (is_extra(worker)) {
             rest(worker);
-            break; /* it stood in for another, which goes on */
+            if (is_extra(worker)) { /* still: another may have gone meanwhile */
+                break;
+            }
         }
     }
     worker->threads--;

@@ -14,6 +14,7 @@ typedef struct owner {
     usm_worker worker;
     _Atomic int begun;  /* threads */
     _Atomic int rested; /* times that a thread had no more tasks */
+    int rest_ms;        /* how long it takes over that */
 } owner;
 
 /* A task, and what may happen in it. */
@@ -30,7 +31,11 @@ static _Atomic int n_begun, n_ran;
 
 static inline void count_rest(usm_worker *worker)
 {
-    ((owner *)worker)->rested++;
+    owner *of = (owner *)worker;
+    of->rested++;
+    if (of->rest_ms != 0) {
+        sleep_ms(of->rest_ms);
+    }
 }
 
 static inline usm_worker *new_worker(unsigned max_threads, void (*begin)(usm_worker *))
@@ -38,7 +43,7 @@ static inline usm_worker *new_worker(unsigned max_threads, void (*begin)(usm_wor
     owner *owner = malloc(sizeof *owner);
     memset(owner, 0xff, sizeof *owner); /* nobody has to zero it */
     usm_worker_init(&owner->worker, max_threads, begin, count_rest);
-    owner->begun = owner->rested = 0;
+    owner->begun = owner->rested = owner->rest_ms = 0;
     return &owner->worker;
 }
 

@@ -270,6 +270,24 @@ static void a_thread_rests_behind_its_tasks(void)
     usm_worker_drop(worker);
 }
 
+/* Each is one too many, but not both: the task that is left has a thread. */
+static void of_two_that_could_end_one_stays(void)
+{
+    usm_worker *worker = new_worker(1, NULL);
+    gate held = GATE_CLOSED;
+    job jobs[3] = {{.gate = &held, .waits = true}, {.gate = &held}, {.order = 0}};
+    for (int i = 0; i < 2; i++) {
+        submit(worker, &jobs[i]);
+        gate_await(&held, i + 1);
+    }
+    announce(worker);
+    put(worker, &jobs[2]);
+    ((owner *)worker)->rest_ms = 50;
+    gate_open(&held);
+    await_ran(3);
+    usm_worker_drop(worker);
+}
+
 /* Threads that are started on a pinned one, and on one of those, are not bound to its processor. */
 static void a_pinned_thread_starts_others_that_are_not(void)
 {
@@ -439,6 +457,7 @@ int main(void)
     RUN_ALONE(no_signal_comes_to_a_thread);
     RUN_ALONE(each_thread_begins_once_before_its_tasks);
     RUN_ALONE(a_thread_rests_behind_its_tasks);
+    RUN_ALONE(of_two_that_could_end_one_stays);
     RUN_ALONE(a_pinned_thread_starts_others_that_are_not);
     RUN_ALONE(a_refused_thread_is_an_error);
     RUN_ALONE(without_more_threads_those_that_are_there_do_it);
