@@ -332,8 +332,9 @@ def measured(
         batches = {"usmpy": ours.batch(key), "raw C": raw_batch}
         batches |= {peer.name: batch for peer in peers if (batch := peer.batch(key)) is not None}
         large = key.endswith("large")
-        # One run a batch: so many that each candidate meets the memory while others leave it alone.
-        best = best_batches(batches, max(3, rounds // 2) if large else rounds)
+        # Large, one run a batch: so many that each candidate meets the memory while others leave it alone. Where
+        # threads wait for each other, times stay at one of a few levels for long: so many that each meets all.
+        best = best_batches(batches, max(3, rounds // 2) if large else 4 * rounds)
         best = {peer: seconds / runs for peer, seconds in best.items()}
         if limit is not None or key in DRIVER_BOUND:
             limits = limit or RAW

@@ -250,11 +250,13 @@ typedef struct sim_engine {
     ze_context_handle_t context;
     ze_device_handle_t device;
     uint32_t n_workers, n_started, n_running;
+    _Atomic uint32_t n_came; /* lists of commands, so far */
+    uint32_t n_seen;         /* of them, when a worker began to look for more */
     uint32_t n_held;           /* workers that sleep */
     sim_command *first, *last; /* not yet ended */
     pthread_cond_t wake;
     pthread_t *workers;
-    bool closing;
+    bool closing, lingers; /* one worker looks, and is not asleep */
     int32_t process; /* that started the workers */
 } sim_engine;
 
@@ -267,6 +269,8 @@ ze_result_t sim_engine_init(sim_engine *engine, ze_context_handle_t context, ze_
 void sim_engine_free(sim_engine *engine, const char *function);
 /* Takes the commands, a list of them. */
 ze_result_t sim_engine_submit(sim_engine *engine, sim_command *first, sim_command *last);
+/* Looks for a moment whether `done(of)`, which needs no lock: sim_wait() sleeps, and is slow to wake up. */
+bool sim_poll(bool (*done)(void *of), void *of, uint64_t timeout_ns);
 /* Waits until `done(of)` or the time is over, or the device of the engine or the context is lost. */
 ze_result_t sim_wait(bool (*done)(void *of), void *of, uint64_t timeout_ns, ze_device_handle_t device,
                      ze_context_handle_t context);

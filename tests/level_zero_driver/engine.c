@@ -6,11 +6,19 @@
 #include "driver.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/*
+ * A device takes its next command, and a host in Intel's driver sees the end of one, without being woken: both
+ * look for so long before they sleep, and leave the processor to others in between. Here all have few of them.
+ */
+#define LOOK_NS 50000
+#define LOOKS 200 /* some microseconds */
 
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed; /* for hosts; monotonic */
@@ -18,6 +26,23 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint32_t n_hosts;    /* that wait for `changed` */
 static sim_engine *engines; /* all */
 static bool paused;         /* zesimPause() */
+
+/* Between two looks. */
+static void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+bool sim_poll(bool (*done)(void *of), void *of, uint64_t timeout_ns)
+{
+    uint64_t end = sim_now_ns() + (timeout_ns < LOOK_NS ? timeout_ns : LOOK_NS);
+    for (; !done(of) && sim_now_ns() < end; sched_yield())
+        for (int i = 0; i < LOOKS && !done(of); i++)
+            relax();
+    return done(of);
+}
 
 static void make_condition(void)
 {
@@ -153,6 +178,23 @@ static void run(sim_engine *engine, sim_command *command)
     tell();
 }
 
+static bool has_come(void *of)
+{
+    const sim_engine *engine = of;
+    return atomic_load(&engine->n_came) != engine->n_seen;
+}
+
+/* One of the workers looks for the next command. The lock is held at entry and exit. */
+static void linger(sim_engine *engine)
+{
+    engine->lingers = true;
+    engine->n_seen = atomic_load(&engine->n_came);
+    pthread_mutex_unlock(&sim_lock);
+    (void)sim_poll(has_come, engine, LOOK_NS);
+    pthread_mutex_lock(&sim_lock);
+    engine->lingers = false;
+}
+
 static void *work(void *of)
 {
     sim_engine *engine = of;
@@ -170,6 +212,11 @@ static void *work(void *of)
         }
         if (engine->closing && engine->first == NULL)
             break;
+        if (engine->first == NULL && !engine->closing && !engine->lingers) {
+            linger(engine);
+            if (engine->first != NULL || engine->closing)
+                continue;
+        }
         engine->n_held++;
         pthread_cond_wait(&engine->wake, &sim_lock);
         engine->n_held--;
@@ -275,6 +322,7 @@ ze_result_t sim_engine_submit(sim_engine *engine, sim_command *first, sim_comman
         else
             engine->last->next = first;
         engine->last = last;
+        engine->n_came++;
         pthread_cond_broadcast(&engine->wake);
     }
     pthread_mutex_unlock(&sim_lock);
