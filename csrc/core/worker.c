@@ -63,7 +63,11 @@ static void linger(usm_worker *worker)
         for (int i = 0; i < LOOKS && atomic_load_explicit(&worker->n_ready, memory_order_relaxed) == 0; i++) {
             usm_pause();
         }
-    } while (atomic_load_explicit(&worker->n_ready, memory_order_relaxed) == 0 && usm_clock_ns() < until);
+        if (atomic_load_explicit(&worker->n_ready, memory_order_relaxed) != 0) {
+            break;
+        }
+        sched_yield(); /* who would submit may be waiting for this processor */
+    } while (usm_clock_ns() < until);
     pthread_mutex_lock(&worker->lock);
     worker->lingers = false;
 }

@@ -13,6 +13,8 @@
 #define MAX_HELPERS 255
 /* To wake a thread, and to be told that it is through, takes some microseconds on either side. */
 #define HELP_NS 20000
+/* Of many parts, so few are not looked at one by one. */
+#define FEW 8
 
 typedef struct job {
     void (*part)(void *context, unsigned i);
@@ -134,9 +136,13 @@ void usm_host_parallel_if_long(unsigned width, unsigned parts, void (*part)(void
         share(width, 0, parts, part, context);
         return;
     }
+    unsigned step = parts < 2 * FEW ? 1 : FEW; /* the clock may take longer than a part */
     int64_t begun = usm_clock_ns();
     for (unsigned done = 1; done <= parts; done++) {
         part(context, done - 1);
+        if (done > 1 && done % step != 0) {
+            continue;
+        }
         /* As long as they took so far, the others will take. */
         if ((usm_clock_ns() - begun) * (parts - done) > HELP_NS * done) {
             share(width, done, parts, part, context);
