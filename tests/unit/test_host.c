@@ -175,7 +175,7 @@ static void every_part_runs_once(void)
     }
 }
 
-enum { SLOW_FROM = 9, SLOW = 16 };
+enum { SLOW_FROM = 16, SLOW = 32 };
 
 typedef struct slow {
     gate gate;
@@ -187,7 +187,7 @@ static void run_slow_part(void *context, unsigned i)
 {
     slow *slow = context;
     slow->threads[i] = pthread_self();
-    if (i == SLOW_FROM - 1) {
+    if (i == SLOW_FROM / 2) {
         sleep_ms(5);
     } else if (i == SLOW_FROM || i == SLOW_FROM + 1) {
         gate_pass(&slow->gate);
