@@ -110,11 +110,18 @@ int usm_backend_index(const char *name, size_t length)
     return -1;
 }
 
+void usm_strided_on_host(const usm_strided *strided, unsigned width)
+{
+    HOST_BACKEND->strided_now(strided, width);
+}
+
+/* The host's threads may be at work for others, also where nobody has started it. */
 void usm_backends_fork(usm_fork_phase phase)
 {
     for (int i = 0; i < USM_N_BACKENDS; i++) {
         const usm_backend *backend = slots[i].report.backend;
-        if (backend != NULL && atomic_load_explicit(&slots[i].started, memory_order_acquire)) {
+        if (backend == HOST_BACKEND ||
+            (backend != NULL && atomic_load_explicit(&slots[i].started, memory_order_acquire))) {
             backend->fork(phase);
         }
     }

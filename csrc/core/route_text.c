@@ -91,7 +91,7 @@ static void write_command(page *page, const usm_queue *queue, const usm_strided 
     if (usm_strided_is_block(axes)) {
         write_text(page, "%s of ", host ? "memmove" : "driver copy");
         write_size(page, usm_dtype_nbytes(axes->dst_dtype, axes->shape[0]));
-    } else if (host) {
+    } else if (host || queue->device->info.is_host) {
         write_text(page, "loop over %d ax%s", axes->ndim, axes->ndim == 1 ? "is" : "es");
     } else {
         usm_kernel_plan plan;

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* A thread without work for so long ends; the next task starts another. */
 #define IDLE_NS INT64_C(5000000000)
@@ -38,6 +39,13 @@ void usm_thread_pin(const cpu_set_t *processors)
 {
     here.pinned = pthread_getaffinity_np(pthread_self(), sizeof here.processors, &here.processors) == 0 &&
                   pthread_setaffinity_np(pthread_self(), sizeof *processors, processors) == 0;
+}
+
+void usm_thread_is_foreign(void)
+{
+    if (!here.pinned) {
+        here.pinned = sched_getaffinity(getpid(), sizeof here.processors, &here.processors) == 0;
+    }
 }
 
 /* Lock held at entry and exit. */

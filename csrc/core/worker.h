@@ -78,5 +78,7 @@ void usm_worker_fork(usm_worker *worker, usm_fork_phase phase);
 bool usm_thread_start(void *(*run)(void *argument), void *argument);
 /* Keeps the calling thread on these processors, but not the threads that it starts; once a thread. */
 void usm_thread_pin(const cpu_set_t *processors);
+/* The calling thread is a driver's, which may have pinned it: threads that it starts run where others may. */
+void usm_thread_is_foreign(void);
 
 #endif

@@ -184,6 +184,11 @@ static void kernel_destroy(usm_kernel *kernel)
     usm_host_backend.kernel_destroy(kernel);
 }
 
+static void strided_now(const usm_strided *strided, unsigned width)
+{
+    usm_host_backend.strided_now(strided, width);
+}
+
 static void queue_fork(usm_queue *queue, usm_fork_phase phase)
 {
     usm_host_backend.queue_fork(queue, phase);
@@ -217,6 +222,7 @@ const usm_backend usm_fault_backend = {
     .program_destroy = program_destroy,
     .kernel_create = kernel_create,
     .kernel_destroy = kernel_destroy,
+    .strided_now = strided_now,
     .queue_fork = queue_fork,
     .fork = fault_fork,
 };

@@ -32,6 +32,7 @@ const usm_backend usm_host_backend = {
     .program_destroy = usm_host_program_destroy,
     .kernel_create = usm_host_kernel_create,
     .kernel_destroy = usm_host_kernel_destroy,
+    .strided_now = usm_host_strided,
     .queue_fork = usm_host_queue_fork,
     .fork = host_fork,
 };

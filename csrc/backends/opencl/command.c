@@ -36,6 +36,16 @@ static void fill_now(const usm_command *command)
     }
 }
 
+/* Twice what is written, since it is slower than plain bytes. */
+static bool is_short(const usm_strided *strided)
+{
+    size_t cost = 2 * (size_t)usm_dtype_table[strided->dst_dtype].itemsize;
+    for (int i = 0; i < strided->ndim && cost <= RUN_NOW_BYTES; i++) {
+        cost *= (size_t)strided->shape[i];
+    }
+    return cost <= RUN_NOW_BYTES;
+}
+
 /*
  * Nothing has to be waited for: a point in the order has been reached. The memory of a processor is the
  * host's, so that short copies and fills need no driver.
@@ -47,7 +57,9 @@ bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int6
     bool point = command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER;
     bool copy = command->kind == USM_COMMAND_COPY && here && command->as.copy.nbytes <= RUN_NOW_BYTES;
     bool fill = command->kind == USM_COMMAND_FILL && here && command->as.fill.nbytes <= RUN_NOW_BYTES;
-    if (!(point || copy || fill) || usm_opencl_forked() || usm_queue_is_shared(queue)) {
+    bool strided =
+        command->kind == USM_COMMAND_STRIDED && queue->device->info.is_host && is_short(command->as.strided);
+    if (!(point || copy || fill || strided) || usm_opencl_forked() || usm_queue_is_shared(queue)) {
         return false;
     }
     *start_ns = queue->profiling ? usm_clock_ns() : 0;
@@ -55,6 +67,8 @@ bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int6
         memmove(command->as.copy.dst, command->as.copy.src, command->as.copy.nbytes);
     } else if (fill) {
         fill_now(command);
+    } else if (strided) {
+        usm_strided_on_host(command->as.strided, 1);
     }
     *end_ns = queue->profiling ? usm_clock_ns() : 0;
     return true;
@@ -194,6 +208,12 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
             code = enqueue_prefetch(queue, command, n_waits, waits, &id);
             break;
         case USM_COMMAND_STRIDED:
+            if (queue->device->info.is_host) {
+                function = "clEnqueueNativeKernel";
+                code = usm_opencl_strided_here(queue, command->as.strided, n_waits, waits, &id);
+                break;
+            }
+            /* fall through */
         case USM_COMMAND_SEQUENCE: {
             usm_status status = usm_opencl_launch(queue, command, n_waits, waits, &id, error);
             if (status != USM_OK) {

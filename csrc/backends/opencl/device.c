@@ -116,6 +116,7 @@ static bool describe(usm_opencl_device *device, usm_device_type type, usm_device
     size_t group = 0;
     cl_ulong global = 0, local = 0, largest = 0;
     cl_device_fp_config fp64 = 0;
+    cl_device_exec_capabilities abilities = 0;
     copy_text(device, CL_DEVICE_NAME, info->name, sizeof info->name);
     copy_text(device, CL_DEVICE_VENDOR, info->vendor, sizeof info->vendor);
     copy_text(device, CL_DRIVER_VERSION, info->driver_version, sizeof info->driver_version);
@@ -137,12 +138,15 @@ static bool describe(usm_opencl_device *device, usm_device_type type, usm_device
         info->has_fp64 = info->has_fp16 = false;
     }
 #endif
+    (void)ASK(device, CL_DEVICE_EXECUTION_CAPABILITIES, abilities);
     device->has_priorities = has_extension(extensions, "cl_khr_priority_hints");
     ask_memory(device, info, extensions);
     ask_sub_groups(device, info);
     ask_uuid(device, info, extensions);
     /* A processor's "device" memory is the host's, unless the driver wants it mapped. */
     info->host_reads_device = type == USM_CPU && device->memory != USM_OPENCL_COARSE_SVM;
+    info->is_host = info->host_reads_device && (abilities & CL_EXEC_NATIVE_KERNEL) != 0 &&
+                    device->platform->api->clEnqueueNativeKernel != NULL;
     info->dlpack_oneapi_id = -1;
     info->dlpack_type = kDLOneAPI;
     free(extensions);
@@ -262,6 +266,7 @@ usm_status usm_opencl_device_partition(usm_device *parent, uint32_t units, size_
         parts[i]->native = part;
         parts[i]->info = parent->info;
         parts[i]->info.max_compute_units = units;
+        parts[i]->info.is_host = false; /* threads that help with copies would leave its processors */
     }
     for (size_t i = 0; status != USM_OK && i < n; i++) {
         free(parts[i]->native); /* the driver's parts stay: they are few */

@@ -177,7 +177,8 @@ usm_status usm_opencl_queue_prepare(usm_queue *queue, const usm_command *command
 {
     usm_kernel_plan plan;
     usm_opencl_kernel *kernel;
-    if (command->kind != USM_COMMAND_STRIDED && command->kind != USM_COMMAND_SEQUENCE) {
+    bool strided = command->kind == USM_COMMAND_STRIDED && !queue->device->info.is_host;
+    if (!strided && command->kind != USM_COMMAND_SEQUENCE) {
         return USM_OK;
     }
     return usm_opencl_forked() ? usm_opencl_after_fork(error)
