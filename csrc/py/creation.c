@@ -372,6 +372,9 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[6];
     usmpy_target target;
+    if (nargs == 1 && kwnames == NULL && usmpy_is_array(state, args[0])) {
+        return Py_NewRef(args[0]);
+    }
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }

@@ -182,10 +182,35 @@ static PyObject *structure_of(PyTypeObject *type, PyObject **items, Py_ssize_t n
     return structure;
 }
 
+/* Limits never change: one object each, made when it is first asked for. Takes the count of `made`. */
+static PyObject *keep_limits(usmpy_state *state, usm_dtype dtype, PyObject *made)
+{
+    PyObject *none = NULL;
+    if (made != NULL && atomic_compare_exchange_strong(&state->limits[dtype], &none, made)) {
+        return Py_NewRef(made);
+    }
+    return made; /* another thread was first: two equal ones */
+}
+
+/* New reference, or NULL without an exception. */
+static PyObject *kept_limits(usmpy_state *state, PyObject *type, PyTypeObject *kind)
+{
+    if (!Py_IS_TYPE(type, state->dtype_type)) {
+        return NULL;
+    }
+    usm_dtype dtype = ((usmpy_dtype *)type)->id;
+    PyObject *kept = atomic_load_explicit(&state->limits[dtype], memory_order_acquire);
+    return kept != NULL && Py_IS_TYPE(kept, kind) ? Py_NewRef(kept) : NULL;
+}
+
 static PyObject *finfo(PyObject *module, PyObject *type)
 {
     usmpy_state *state = usmpy_state_of_module(module);
     usm_dtype dtype;
+    PyObject *kept = kept_limits(state, type, state->finfo_type);
+    if (kept != NULL) {
+        return kept;
+    }
     if (parse_limited(state, type, &dtype, true, "finfo") < 0) {
         return NULL;
     }
@@ -198,13 +223,17 @@ static PyObject *finfo(PyObject *module, PyObject *type)
         PyFloat_FromDouble(limits->smallest_normal),
         Py_NewRef(usmpy_dtype_object(state, dtype)),
     };
-    return structure_of(state->finfo_type, items, 6);
+    return keep_limits(state, dtype, structure_of(state->finfo_type, items, 6));
 }
 
 static PyObject *iinfo(PyObject *module, PyObject *type)
 {
     usmpy_state *state = usmpy_state_of_module(module);
     usm_dtype dtype;
+    PyObject *kept = kept_limits(state, type, state->iinfo_type);
+    if (kept != NULL) {
+        return kept;
+    }
     if (parse_limited(state, type, &dtype, false, "iinfo") < 0) {
         return NULL;
     }
@@ -217,7 +246,7 @@ static PyObject *iinfo(PyObject *module, PyObject *type)
         PyLong_FromLongLong(negative ? -(int64_t)most - 1 : 0),
         Py_NewRef(usmpy_dtype_object(state, dtype)),
     };
-    return structure_of(state->iinfo_type, items, 4);
+    return keep_limits(state, dtype, structure_of(state->iinfo_type, items, 4));
 }
 
 int usmpy_inspection_add_types(PyObject *module, usmpy_state *state)

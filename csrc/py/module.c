@@ -199,10 +199,21 @@ static int exec(PyObject *module)
         }                                                               \
     } while (0)
 
+/* Of what is only ever filled. */
+static void clear_limits(usmpy_state *state)
+{
+    for (int i = 0; i < USM_DTYPES; i++) {
+        Py_XDECREF(atomic_exchange(&state->limits[i], NULL));
+    }
+}
+
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     usmpy_state *state = usmpy_state_of_module(module);
     FOR_EACH_OBJECT(state, Py_VISIT);
+    for (int i = 0; i < USM_DTYPES; i++) {
+        Py_VISIT(atomic_load_explicit(&state->limits[i], memory_order_relaxed));
+    }
     return 0;
 }
 
@@ -222,6 +233,7 @@ static int clear(PyObject *module)
     usmpy_state *self = state;
     atomic_compare_exchange_strong(&usmpy_newest_state, &self, NULL);
     FOR_EACH_OBJECT(state, Py_CLEAR);
+    clear_limits(state);
     drop_spares(state);
     return 0;
 }

@@ -40,6 +40,7 @@ typedef struct usmpy_state {
     PyObject *usm_error, *backend_unavailable, *device_not_found, *build_error, *placement_error;
 
     PyObject *dtypes[USM_DTYPES];
+    _Atomic(PyObject *) limits[USM_DTYPES]; /* what finfo and iinfo gave of each; NULL until used */
     PyObject *names[USMPY_NAMES];
     PyObject *dlpack, *dlpack_device, *exchange_api, *sycl_interface; /* interned attribute names */
     PyObject *consumer_version;                                       /* (1, 3) */
