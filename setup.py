@@ -205,7 +205,7 @@ class Build(build_ext):
         compile_one = self.compiler._compile
 
         def compile_by_file(target, source, extension, arguments, options, macros):
-            if source.endswith(("host/builtin.c", "host/cast.c")):
+            if source.endswith(("host/builtin.c", "host/builtin_wide.c", "host/cast.c")):
                 options = [*options, *LOOPS]
             elif "/backends/" in source and "/host/" not in source:
                 options = [*options, "-O2"]

@@ -25,9 +25,37 @@ kernel void usm_locate(global long *offsets, global const long *index, global lo
     }
 }
 
+#ifdef USM_HOST
+/* The same without divisions where indices follow each other in a row, as those of a mask do. */
+static void usm_unravel_rows(long *dst, const long *index, const usm_indices *x)
+{
+    long step = x->step, length = x->length, from = 0, place = 0;
+    ulong size = (ulong)(step == 1 ? length : step);
+    if (step == 1) {
+        USM_FOR_EACH (r, x->n) {
+            from = (ulong)(index[r] - from) < size ? from : index[r] - index[r] % length;
+            dst[r] = index[r] - from;
+        }
+        return;
+    }
+    USM_FOR_EACH (r, x->n) {
+        if ((ulong)(index[r] - from) >= size) {
+            long whole = index[r] / step;
+            from = whole * step;
+            place = whole % length;
+        }
+        dst[r] = place;
+    }
+}
+#endif
+
 /* dst[r] = index[r] / divisor % modulus: one axis of a row-major index. */
 kernel void usm_unravel(global long *dst, global const long *index, usm_indices x)
 {
+#ifdef USM_HOST
+    usm_unravel_rows(dst, index, &x);
+    return;
+#endif
     USM_FOR_EACH (r, x.n) {
         dst[r] = index[r] / x.step % x.length;
     }

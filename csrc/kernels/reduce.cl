@@ -9,18 +9,26 @@ typedef struct usm_reduction {
     long outer, reduced, inner, chunk, chunks, all;
 } usm_reduction;
 
+/* After so many bytes a processor looks whether they decide. */
+#define USM_REDUCE_BLOCK 2048
+
 /* Bytes side by side; what decides the result ends the work. */
 static uchar usm_reduce_run(global const uchar *src, long n, long all)
 {
     long i = 0;
 #ifdef USM_SERIAL
-    for (; i + 256 <= n; i += 256) {
-        uchar zeros = 0, ones = 0;
-        for (int k = 0; k < 256; k++) {
-            zeros |= src[i + k] == 0;
-            ones |= src[i + k];
+    for (; i + USM_REDUCE_BLOCK <= n; i += USM_REDUCE_BLOCK) {
+        uchar found = 0;
+        if (all) {
+            for (int k = 0; k < USM_REDUCE_BLOCK; k++) {
+                found |= src[i + k] == 0;
+            }
+        } else {
+            for (int k = 0; k < USM_REDUCE_BLOCK; k++) {
+                found |= src[i + k];
+            }
         }
-        if (all ? zeros : ones) {
+        if (found) {
             return all ? 0 : 1;
         }
     }

@@ -24,6 +24,9 @@ typedef struct mask_layout {
 
 #define CHUNK 4096
 #define MOST_CHUNKS 16384
+/* Processors count so many bytes in the time in which they move one; one thread is enough for so many. */
+#define COUNTED_AT_ONCE 16
+#define CHUNK_OF_PROCESSOR ((int64_t)2 << 20)
 #define FEW_ROWS 32 /* of a long axis each: a work-item for each row would leave most of a device idle */
 
 /* Axes from the fastest to the slowest, merged where the steps allow it. False where they are too many. */
@@ -54,7 +57,7 @@ static bool lay_out(const usmpy_array *mask, const int64_t *steps, mask_layout *
 }
 
 static int submit(usmpy_state *state, const char *function, usmpy_array *const *arrays, int n, int64_t items,
-                  const mask_layout *layout)
+                  const mask_layout *layout, size_t cost)
 {
     usm_builtin builtin = {.module = "mask", .function = function, .n = {items, 1, 1}};
     usm_access accesses[3];
@@ -64,7 +67,7 @@ static int submit(usmpy_state *state, const char *function, usmpy_array *const *
         accesses[i] = (usm_access){arrays[i]->alloc, i == 0 ? USM_READ_WRITE : USM_READ};
     }
     usm_builtin_value(&builtin, layout, sizeof *layout);
-    builtin.cost = items == 1 ? (size_t)layout->chunks * 8 : (size_t)layout->n;
+    builtin.cost = cost;
     usm_status status =
         usm_builtin_submit(usmpy_queue_of(arrays[0]->queue), &builtin, accesses, (size_t)n, NULL, &error);
     if (status != USM_OK) {
@@ -72,6 +75,11 @@ static int submit(usmpy_state *state, const char *function, usmpy_array *const *
         return -1;
     }
     return 0;
+}
+
+static size_t count_cost(const mask_layout *layout)
+{
+    return (size_t)(layout->n / COUNTED_AT_ONCE + (layout->n < COUNTED_AT_ONCE));
 }
 
 /* Where the results of each chunk begin, and, behind these, how many there are. `bytes` is compact. */
@@ -84,8 +92,9 @@ static usmpy_array *count_chunks(usmpy_state *state, usmpy_array *bytes, mask_la
     const int64_t size = layout->chunks + 1;
     usmpy_array *counts = usmpy_array_empty(state, bytes->queue, USM_DEVICE, USM_INT64, 1, &size, 'C', false);
     usmpy_array *const arrays[] = {counts, bytes};
-    if (counts != NULL && (submit(state, "usm_mask_count", arrays, 2, layout->chunks, layout) < 0 ||
-                           submit(state, "usm_mask_scan", arrays, 1, 1, layout) < 0)) {
+    if (counts != NULL &&
+        (submit(state, "usm_mask_count", arrays, 2, layout->chunks, layout, count_cost(layout)) < 0 ||
+         submit(state, "usm_mask_scan", arrays, 1, 1, layout, (size_t)layout->chunks * 8) < 0)) {
         Py_CLEAR(counts);
     }
     return counts;
@@ -120,10 +129,10 @@ static usmpy_array *compact_bytes(usmpy_state *state, usmpy_array *array)
     return bytes;
 }
 
-static usmpy_array *no_offsets(usmpy_state *state, PyObject *queue)
+static usmpy_array *no_offsets(usmpy_state *state, PyObject *queue, usm_kind kind)
 {
     const int64_t none = 0;
-    return usmpy_array_empty(state, queue, USM_DEVICE, USM_INT64, 1, &none, 'C', false);
+    return usmpy_array_empty(state, queue, kind, USM_INT64, 1, &none, 'C', false);
 }
 
 /* A few truth values of a processor, which the host reads: no kernel is worth its launch, three even less. */
@@ -133,7 +142,8 @@ static bool are_few(const usmpy_array *bytes)
            usm_alloc_host_reads(bytes->alloc);
 }
 
-static usmpy_array *few_offsets(usmpy_state *state, usmpy_array *bytes, const mask_layout *layout)
+static usmpy_array *few_offsets(usmpy_state *state, usmpy_array *bytes, const mask_layout *layout,
+                                usm_kind kind)
 {
     int64_t at[MASK_AXES] = {0}, sum = 0, offset = 0, n = 0;
     if (usmpy_wait_alloc(state, bytes->alloc, USM_READ, INT64_MAX) < 0) {
@@ -142,7 +152,7 @@ static usmpy_array *few_offsets(usmpy_state *state, usmpy_array *bytes, const ma
     for (int64_t i = 0; i < bytes->size; i++) {
         sum += bytes->data[i] != 0;
     }
-    usmpy_array *offsets = usmpy_array_empty(state, bytes->queue, USM_DEVICE, USM_INT64, 1, &sum, 'C', false);
+    usmpy_array *offsets = usmpy_array_empty(state, bytes->queue, kind, USM_INT64, 1, &sum, 'C', false);
     if (offsets == NULL || sum == 0 ||
         usmpy_wait_alloc(state, offsets->alloc, USM_WRITE, INT64_MAX) < 0) { /* the block's earlier life */
         return sum == 0 ? offsets : (Py_XDECREF(offsets), NULL);
@@ -163,11 +173,11 @@ static usmpy_array *few_offsets(usmpy_state *state, usmpy_array *bytes, const ma
     return offsets;
 }
 
-usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int64_t *steps)
+usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int64_t *steps, usm_kind kind)
 {
     mask_layout layout;
     if (mask->size == 0) {
-        return no_offsets(state, mask->queue);
+        return no_offsets(state, mask->queue, kind);
     }
     if (!lay_out(mask, steps, &layout)) {
         PyErr_Format(PyExc_ValueError, "the mask has more than %d axes that cannot be merged", MASK_AXES);
@@ -175,18 +185,19 @@ usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int
     }
     usmpy_array *bytes = compact_bytes(state, mask), *offsets = NULL;
     if (bytes != NULL && are_few(bytes)) {
-        offsets = few_offsets(state, bytes, &layout);
+        offsets = few_offsets(state, bytes, &layout, kind);
         Py_DECREF(bytes);
         return offsets;
     }
     usmpy_array *counts = bytes == NULL ? NULL : count_chunks(state, bytes, &layout);
     int64_t sum = counts == NULL ? -1 : read_sum(state, counts);
     if (sum >= 0) {
-        offsets = usmpy_array_empty(state, mask->queue, USM_DEVICE, USM_INT64, 1, &sum, 'C', false);
+        offsets = usmpy_array_empty(state, mask->queue, kind, USM_INT64, 1, &sum, 'C', false);
     }
     usmpy_array *const arrays[] = {offsets, bytes, counts};
     if (offsets != NULL && sum > 0 &&
-        submit(state, "usm_mask_place", arrays, 3, layout.chunks, &layout) < 0) {
+        submit(state, "usm_mask_place", arrays, 3, layout.chunks, &layout,
+               (size_t)(layout.n + sum * (int64_t)sizeof(int64_t))) < 0) {
         Py_CLEAR(offsets);
     }
     Py_XDECREF(counts);
@@ -219,10 +230,11 @@ static int count_row(usmpy_state *state, usmpy_array *dst, usmpy_array *row)
 int usmpy_count_rows(usmpy_state *state, usmpy_array *dst, usmpy_array *bytes)
 {
     const int64_t rows = dst->size, length = bytes->size / rows, one = 1;
-    if (rows > FEW_ROWS || length <= CHUNK) {
+    bool processor = bytes->alloc->place->device->type == USM_CPU;
+    if (rows > FEW_ROWS || length <= (processor ? CHUNK_OF_PROCESSOR : CHUNK)) {
         const mask_layout layout = {.n = bytes->size, .chunk = length, .chunks = rows};
         usmpy_array *const arrays[] = {dst, bytes};
-        return submit(state, "usm_mask_count", arrays, 2, rows, &layout);
+        return submit(state, "usm_mask_count", arrays, 2, rows, &layout, count_cost(&layout));
     }
     int status = 0;
     for (int64_t i = 0; status == 0 && i < rows; i++) {
@@ -258,7 +270,13 @@ static PyObject *nonzero(PyObject *module, PyObject *const *args, Py_ssize_t nar
         return few;
     }
     usm_layout_compact(array->ndim, usmpy_shape(array), 'C', steps);
-    usmpy_array *flat = usmpy_mask_offsets(state, array, steps);
+    usm_kind kind = array->ndim == 1 ? (usm_kind)array->alloc->kind : USM_DEVICE;
+    usmpy_array *flat = usmpy_mask_offsets(state, array, steps, kind);
+    if (flat != NULL && array->ndim == 1) { /* it is the only axis already */
+        PyObject *one = PyTuple_Pack(1, flat);
+        Py_DECREF(flat);
+        return one;
+    }
     PyObject *result = flat == NULL ? NULL : PyTuple_New(array->ndim);
     for (int i = 0; result != NULL && i < array->ndim; i++) {
         usmpy_array *axis =

@@ -6,9 +6,10 @@
 
 /*
  * Offsets of the true elements, in row-major order, as a vector of int64 on the mask's queue: the sum over
- * the axes of index times steps[axis]. Waits on the host once, for their number. NULL with an exception.
+ * the axes of index times steps[axis], in memory of this kind. Waits on the host once, for their number. NULL
+ * with an exception.
  */
-usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int64_t *steps);
+usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int64_t *steps, usm_kind kind);
 
 /*
  * How many bytes of each row are true: dst is compact int64, one for each row of `bytes`, which is compact.

@@ -258,7 +258,7 @@ static int resolve_mask(usmpy_state *state, selection *s)
     for (int i = 0; i < mask->ndim; i++) {
         steps[i] = byte_step(s->view, s->axes[0] + i);
     }
-    s->offsets = usmpy_mask_offsets(state, mask, steps);
+    s->offsets = usmpy_mask_offsets(state, mask, steps, USM_DEVICE);
     s->ndim = 1;
     s->shape[0] = s->offsets == NULL ? 0 : s->offsets->size;
     return s->offsets == NULL ? -1 : 0;
@@ -303,7 +303,7 @@ static int expand_masks(usmpy_state *state, selection *s)
             return -1;
         }
         usm_layout_compact(ndim, usmpy_shape(mask), 'C', steps);
-        usmpy_array *flat = usmpy_mask_offsets(state, mask, steps);
+        usmpy_array *flat = usmpy_mask_offsets(state, mask, steps, USM_DEVICE);
         if (flat == NULL) {
             return -1;
         }

@@ -59,6 +59,9 @@ typedef struct reduction {
 /* What one work-item goes through without a pause, in bytes. */
 #define CHUNK ((int64_t)1 << 16)
 #define MOST_CHUNKS 1024
+/* The same of processors, and how many bytes they look at in the time in which they move one. */
+#define CHUNK_OF_PROCESSOR ((int64_t)2 << 20)
+#define SEEN_AT_ONCE 16
 
 static int submit_reduction(usmpy_state *state, usmpy_array *dst, usmpy_array *src,
                             const reduction *reduction)
@@ -73,7 +76,8 @@ static int submit_reduction(usmpy_state *state, usmpy_array *dst, usmpy_array *s
     builtin.n[0] = reduction->inner;
     builtin.n[1] = reduction->chunks;
     builtin.n[2] = reduction->outer;
-    builtin.cost = (size_t)(reduction->outer * reduction->reduced * reduction->inner);
+    builtin.cost = (size_t)(reduction->outer * reduction->reduced * reduction->inner / SEEN_AT_ONCE);
+    builtin.cost += builtin.cost == 0;
     usm_status status = usm_builtin_submit(usmpy_queue_of(dst->queue), &builtin, accesses, 2, NULL, &error);
     if (status != USM_OK) {
         usmpy_raise(state, status, &error);
@@ -90,8 +94,9 @@ static int reduce(usmpy_state *state, usmpy_array *dst, usmpy_array *src, reduct
     int64_t lanes = whole.outer * whole.inner;
     whole.chunk = whole.reduced;
     whole.chunks = 1;
-    if (lanes < MOST_CHUNKS / 4 && lanes * whole.reduced > 2 * CHUNK) {
-        int64_t most = MOST_CHUNKS / lanes, wanted = lanes * whole.reduced / CHUNK;
+    int64_t chunk = src->alloc->place->device->type == USM_CPU ? CHUNK_OF_PROCESSOR : CHUNK;
+    if (lanes < MOST_CHUNKS / 4 && lanes * whole.reduced > 2 * chunk) {
+        int64_t most = MOST_CHUNKS / lanes, wanted = lanes * whole.reduced / chunk;
         wanted = wanted < most ? wanted : most;
         whole.chunk = (whole.reduced + wanted - 1) / wanted;
         whole.chunks = (whole.reduced + whole.chunk - 1) / whole.chunk;

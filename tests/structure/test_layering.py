@@ -286,10 +286,12 @@ STATE = {
         "again.0": "memory was refused in this thread: the second try is too",
     },
     "backends/host/builtin.c": {"part": "of each thread: what it does of a kernel"},
+    "backends/host/builtin_wide.c": {"part": "the same"},
     "backends/host/device.c": {
         "processors": "those that the process may use, found once",
     },
     "backends/host/parallel.c": {"pool": "threads that help with large blocks, one pool a process"},
+    "backends/host/queue.c": {"ended": "of each thread: tasks that have ended and that nobody was told of"},
     "backends/opencl/event.c": {
         "done": "events whose driver's part has ended, on their way to the thread that ends them",
         "thread": "that thread: what wakes it, and queues that it looks at",

@@ -159,19 +159,57 @@ static void run_part(void *context, unsigned i)
     atomic_fetch_add(&((parts *)context)->runs[i], 1);
 }
 
+static void *join_parts(void *stop)
+{
+    while (!atomic_load((_Atomic bool *)stop)) {
+        usm_host_parallel_join();
+    }
+    return NULL;
+}
+
 static void every_part_runs_once(void)
 {
+    pthread_t joiner;
+    _Atomic bool stop = false;
+    CHECK_EQ(pthread_create(&joiner, NULL, join_parts, &stop), 0);
     for (unsigned width = 1; width <= 8; width++) {
         for (unsigned n = 0; n <= 1000; n += 1 + n / 2) {
             parts parts[2];
             memset(parts, 0, sizeof parts);
-            usm_host_parallel(width, n, run_part, &parts[0]);
+            usm_host_parallel(width, n, n, run_part, &parts[0]);
             usm_host_parallel_if_long(width, n, run_part, &parts[1]);
             for (unsigned i = 0; i < 1000; i++) {
                 CHECK_EQ(parts[0].runs[i], i < n);
                 CHECK_EQ(parts[1].runs[i], i < n);
             }
         }
+    }
+    atomic_store(&stop, true);
+    CHECK_EQ(pthread_join(joiner, NULL), 0);
+}
+
+/* Who waits must come back soon, and runs nobody else's code. */
+static void *join_once(void *joined)
+{
+    *(bool *)joined = usm_host_parallel_join();
+    return NULL;
+}
+
+static void try_to_join(void *context, unsigned i)
+{
+    pthread_t other;
+    CHECK_EQ(pthread_create(&other, NULL, join_once, &((bool *)context)[i]), 0);
+    CHECK_EQ(pthread_join(other, NULL), 0);
+}
+
+static void nobody_joins_long_parts_and_those_of_users(void)
+{
+    bool joined[4] = {true, true, true, true};
+    CHECK(!usm_host_parallel_join());
+    usm_host_parallel(2, 2, (size_t)1 << 40, try_to_join, joined);
+    usm_host_parallel_if_long(2, 2, try_to_join, joined + 2);
+    for (int i = 0; i < 4; i++) {
+        CHECK(!joined[i]);
     }
 }
 
@@ -501,6 +539,7 @@ int main(void)
     RUN(no_bytes);
     RUN_SETTLED(large_copies_of_several_queues);
     RUN(every_part_runs_once);
+    RUN(nobody_joins_long_parts_and_those_of_users);
     RUN_SETTLED(help_comes_where_it_takes_long);
     RUN_SETTLED(sequences);
     RUN_SETTLED(tasks_of_a_partition_stay_in_it);

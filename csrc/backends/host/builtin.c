@@ -1,6 +1,7 @@
 /*
  * The built-in kernels that are launched as kernels (csrc/core/builtin.h), as the host runs them: compiled
- * from the one source of csrc/kernels, a thread's part of the range in variables of the thread.
+ * from the one source of csrc/kernels, a thread's part of the range in variables of the thread. The file is
+ * compiled once more, in part, for wider vectors (builtin_wide.c).
  */
 #include "host.h"
 
@@ -58,6 +59,19 @@ static void set_part(const size_t *lo, const size_t *hi)
 #define TWO(name, type) RUN(name, name(POINTER(0), POINTER(1), VALUE(2, type)))
 #define THREE(name, type) RUN(name, name(POINTER(0), POINTER(1), POINTER(2), VALUE(3, type)))
 #define FOUR(name, type) RUN(name, name(POINTER(0), POINTER(1), POINTER(2), POINTER(3), VALUE(4, type)))
+/* What is bound by the width of vectors: of the numbers that are compared most. */
+THREE(usm_compare_int64, usm_elements)
+THREE(usm_compare_float32, usm_elements)
+THREE(usm_compare_float64, usm_elements)
+THREE(usm_logic, usm_elements)
+TWO(usm_classify_4, usm_elements)
+TWO(usm_classify_8, usm_elements)
+TWO(usm_unravel, usm_indices)
+TWO(usm_mask_count, usm_mask)
+THREE(usm_mask_place, usm_mask)
+TWO(usm_reduce, usm_reduction)
+
+#ifndef USM_HOST_WIDE
 #define TAKE(name, size, type)                                                                     \
     static void flat_##name(char *dst, const char *src, const char *index, const usm_take *g)      \
     {                                                                                              \
@@ -150,23 +164,17 @@ TRIANGLE(usm_triangle_4)
 TRIANGLE(usm_triangle_8)
 
 THREE(usm_compare_int8, usm_elements)
-THREE(usm_compare_int16, usm_elements)
 THREE(usm_compare_int32, usm_elements)
-THREE(usm_compare_int64, usm_elements)
 THREE(usm_compare_uint8, usm_elements)
+THREE(usm_compare_int16, usm_elements)
 THREE(usm_compare_uint16, usm_elements)
 THREE(usm_compare_uint32, usm_elements)
 THREE(usm_compare_uint64, usm_elements)
 THREE(usm_compare_float16, usm_elements)
 THREE(usm_compare_bfloat16, usm_elements)
-THREE(usm_compare_float32, usm_elements)
-THREE(usm_compare_float64, usm_elements)
 THREE(usm_compare_complex64, usm_elements)
 THREE(usm_compare_complex128, usm_elements)
-THREE(usm_logic, usm_elements)
 TWO(usm_classify_2, usm_elements)
-TWO(usm_classify_4, usm_elements)
-TWO(usm_classify_8, usm_elements)
 TWO(usm_classify_4_4, usm_elements)
 TWO(usm_classify_8_8, usm_elements)
 FOUR(usm_where_1, usm_elements)
@@ -185,17 +193,25 @@ THREE(usm_scatter_4, usm_elements)
 THREE(usm_scatter_8, usm_elements)
 THREE(usm_scatter_16, usm_elements)
 THREE(usm_locate, usm_indices)
-TWO(usm_unravel, usm_indices)
-TWO(usm_mask_count, usm_mask)
 ONE(usm_mask_scan, usm_mask)
-THREE(usm_mask_place, usm_mask)
-TWO(usm_reduce, usm_reduction)
+#endif
 
 /* clang-format off */
 #define ENTRY(function) {.name = #function, .run = run_##function}
 /* clang-format on */
 
 static const struct usmpy_kernel_entry entries[] = {
+    ENTRY(usm_compare_int64),
+    ENTRY(usm_compare_float32),
+    ENTRY(usm_compare_float64),
+    ENTRY(usm_logic),
+    ENTRY(usm_classify_4),
+    ENTRY(usm_classify_8),
+    ENTRY(usm_unravel),
+    ENTRY(usm_mask_count),
+    ENTRY(usm_mask_place),
+    ENTRY(usm_reduce),
+#ifndef USM_HOST_WIDE
     ENTRY(usm_take_1),
     ENTRY(usm_take_2),
     ENTRY(usm_take_4),
@@ -212,23 +228,17 @@ static const struct usmpy_kernel_entry entries[] = {
     ENTRY(usm_triangle_4),
     ENTRY(usm_triangle_8),
     ENTRY(usm_compare_int8),
-    ENTRY(usm_compare_int16),
     ENTRY(usm_compare_int32),
-    ENTRY(usm_compare_int64),
     ENTRY(usm_compare_uint8),
+    ENTRY(usm_compare_int16),
     ENTRY(usm_compare_uint16),
     ENTRY(usm_compare_uint32),
     ENTRY(usm_compare_uint64),
     ENTRY(usm_compare_float16),
     ENTRY(usm_compare_bfloat16),
-    ENTRY(usm_compare_float32),
-    ENTRY(usm_compare_float64),
     ENTRY(usm_compare_complex64),
     ENTRY(usm_compare_complex128),
-    ENTRY(usm_logic),
     ENTRY(usm_classify_2),
-    ENTRY(usm_classify_4),
-    ENTRY(usm_classify_8),
     ENTRY(usm_classify_4_4),
     ENTRY(usm_classify_8_8),
     ENTRY(usm_where_1),
@@ -247,14 +257,15 @@ static const struct usmpy_kernel_entry entries[] = {
     ENTRY(usm_scatter_8),
     ENTRY(usm_scatter_16),
     ENTRY(usm_locate),
-    ENTRY(usm_unravel),
-    ENTRY(usm_mask_count),
     ENTRY(usm_mask_scan),
-    ENTRY(usm_mask_place),
-    ENTRY(usm_reduce),
+#endif
 };
 
+#ifdef USM_HOST_WIDE
+const struct usmpy_kernels usm_host_builtins_wide = {
+#else
 const struct usmpy_kernels usm_host_builtins = {
+#endif
     USMPY_KERNELS_VERSION,
     sizeof entries / sizeof entries[0],
     entries,

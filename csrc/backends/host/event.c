@@ -5,18 +5,28 @@
 
 /* What a thread that sleeps takes to wake up, on a virtual machine that has nothing else to do. */
 #define LOOK_NS 50000
+/* In the work of others nothing can interrupt it. */
+#define JOIN_NS 2000000
 #define LOOKS 32 /* from one look at the clock to the next */
 
-/* Many tasks are over before a thread could have gone to sleep. */
+/*
+ * Many tasks are over before a thread could have gone to sleep; and in a large one this thread, which is
+ * awake, takes part before others wake up.
+ */
 void usm_host_event_join(usm_event *event)
 {
-    for (int64_t until = usm_clock_ns() + LOOK_NS; usm_clock_ns() < until; sched_yield()) {
+    int64_t last = usm_clock_ns() + JOIN_NS;
+    for (int64_t now = last - JOIN_NS, until = now + LOOK_NS; now < until; now = usm_clock_ns()) {
+        if (now < last && usm_host_parallel_join()) {
+            until = usm_clock_ns() + LOOK_NS;
+        }
         for (int i = 0; i < LOOKS; i++) {
             if (usm_event_ended(event)) {
                 return;
             }
             usm_pause();
         }
+        sched_yield();
     }
 }
 

@@ -61,7 +61,7 @@ static void execute_copy(char *dst, const char *src, size_t nbytes, unsigned wid
         return;
     }
     block all = {.dst = dst, .src = src, .nbytes = nbytes};
-    usm_host_parallel(width, pieces(nbytes), copy_piece, &all);
+    usm_host_parallel(width, pieces(nbytes), nbytes, copy_piece, &all);
 }
 
 static void execute_fill(char *dst, const unsigned char *pattern, size_t size, size_t nbytes, unsigned width)
@@ -82,7 +82,7 @@ static void execute_fill(char *dst, const unsigned char *pattern, size_t size, s
         return;
     }
     block all = {.dst = dst, .nbytes = nbytes, .pattern = repeated};
-    usm_host_parallel(width, pieces(nbytes), fill_piece, &all);
+    usm_host_parallel(width, pieces(nbytes), nbytes, fill_piece, &all);
 }
 
 size_t usm_host_command_cost(const usm_command *command)

@@ -52,9 +52,14 @@ usm_status usm_host_execute(const usm_command *command, unsigned width, usm_erro
 /* Bytes that the command moves: what run_now and the number of threads are decided by. */
 size_t usm_host_command_cost(const usm_command *command);
 
-/* parallel.c: runs part(context, i) for 0 <= i < parts, on up to `width` threads, the caller among them. */
-void usm_host_parallel(unsigned width, unsigned parts, void (*part)(void *context, unsigned i),
+/*
+ * parallel.c: runs part(context, i) for 0 <= i < parts, on up to `width` threads, the caller among them; all
+ * of it moves `nbytes`, and calls nobody else's code.
+ */
+void usm_host_parallel(unsigned width, unsigned parts, size_t nbytes, void (*part)(void *context, unsigned i),
                        void *context);
+/* Takes part in such work, where some is left, for a few milliseconds at most. False: there was none. */
+bool usm_host_parallel_join(void);
 /*
  * The same for work of which nobody knows how long it takes: the caller does it alone, part by part, until
  * what is left is worth the help of others.
@@ -69,7 +74,8 @@ usm_status usm_host_program_build(usm_program *base, const usm_program_source *s
 void usm_host_program_destroy(usm_program *base);
 usm_status usm_host_kernel_create(usm_kernel *kernel, const char *name, usm_error *error);
 void usm_host_kernel_destroy(usm_kernel *kernel);
-extern const struct usmpy_kernels usm_host_builtins; /* builtin.c */
+extern const struct usmpy_kernels usm_host_builtins;      /* builtin.c */
+extern const struct usmpy_kernels usm_host_builtins_wide; /* builtin_wide.c: some of them; may be none */
 /* Runs it with up to `width` threads, the caller among them. */
 usm_status usm_host_launch(const usm_launch *launch, unsigned width, usm_error *error);
 

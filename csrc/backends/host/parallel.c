@@ -15,6 +15,9 @@
 #define HELP_NS 20000
 /* Of many parts, so few are not looked at one by one. */
 #define FEW 8
+/* A part of so many bytes is over before somebody could miss the thread that waits for the whole. */
+#define SHORT_BYTES ((size_t)4 << 20)
+#define JOIN_NS 2000000
 
 typedef struct job {
     void (*part)(void *context, unsigned i);
@@ -29,6 +32,8 @@ static struct {
     pthread_cond_t wanted, left;
     job *job;
     unsigned threads, idle;
+    /* The job has short parts left, about: threads that wait look at it without the lock. */
+    _Atomic bool open;
 } pool = {.once = PTHREAD_ONCE_INIT};
 
 static void start(void)
@@ -39,13 +44,29 @@ static void start(void)
 }
 
 /* Lock held at entry and exit. */
-static void run_parts(job *job)
+static void run_parts(job *job, int64_t until)
 {
     while (job->next < job->parts) {
         unsigned i = job->next++;
+        if (job->next == job->parts) {
+            atomic_store_explicit(&pool.open, false, memory_order_relaxed);
+        }
         pthread_mutex_unlock(&pool.lock);
         job->part(job->context, i);
         pthread_mutex_lock(&pool.lock);
+        if (until != INT64_MAX && usm_clock_ns() > until) {
+            return;
+        }
+    }
+}
+
+/* Lock held. */
+static void take_part(job *job, int64_t until)
+{
+    job->helpers++;
+    run_parts(job, until);
+    if (--job->helpers == 0) {
+        pthread_cond_signal(&pool.left);
     }
 }
 
@@ -58,11 +79,7 @@ static void *help(void *unused)
     for (;;) {
         job *job = pool.job;
         if (job != NULL && job->next < job->parts) {
-            job->helpers++;
-            run_parts(job);
-            if (--job->helpers == 0) {
-                pthread_cond_signal(&pool.left);
-            }
+            take_part(job, INT64_MAX);
             deadline = usm_clock_ns() + IDLE_NS;
             continue;
         }
@@ -90,8 +107,8 @@ static void add_helpers(unsigned wanted)
 }
 
 /* The parts from `from` on. */
-static void share(unsigned width, unsigned from, unsigned parts, void (*part)(void *context, unsigned i),
-                  void *context)
+static void share(unsigned width, unsigned from, unsigned parts, bool is_short,
+                  void (*part)(void *context, unsigned i), void *context)
 {
     job job = {.part = part, .context = context, .parts = parts, .next = from};
     unsigned rest = parts - from;
@@ -111,12 +128,13 @@ static void share(unsigned width, unsigned from, unsigned parts, void (*part)(vo
         return;
     }
     pool.job = &job;
+    atomic_store_explicit(&pool.open, is_short, memory_order_release);
     unsigned wanted = (width < rest ? width : rest) - 1;
     if (pool.idle < wanted) {
         add_helpers(wanted);
     }
     pthread_cond_broadcast(&pool.wanted);
-    run_parts(&job);
+    run_parts(&job, INT64_MAX);
     while (job.helpers > 0) {
         usm_cond_wait_until(&pool.left, &pool.lock, INT64_MAX);
     }
@@ -124,16 +142,31 @@ static void share(unsigned width, unsigned from, unsigned parts, void (*part)(vo
     pthread_mutex_unlock(&pool.lock);
 }
 
-void usm_host_parallel(unsigned width, unsigned parts, void (*part)(void *context, unsigned i), void *context)
+void usm_host_parallel(unsigned width, unsigned parts, size_t nbytes, void (*part)(void *context, unsigned i),
+                       void *context)
 {
-    share(width, 0, parts, part, context);
+    share(width, 0, parts, nbytes / (parts > 0 ? parts : 1) <= SHORT_BYTES, part, context);
+}
+
+bool usm_host_parallel_join(void)
+{
+    if (!atomic_load_explicit(&pool.open, memory_order_acquire)) {
+        return false;
+    }
+    pthread_mutex_lock(&pool.lock);
+    bool joins = atomic_load_explicit(&pool.open, memory_order_relaxed) && pool.job != NULL;
+    if (joins) {
+        take_part(pool.job, usm_clock_ns() + JOIN_NS);
+    }
+    pthread_mutex_unlock(&pool.lock);
+    return joins;
 }
 
 void usm_host_parallel_if_long(unsigned width, unsigned parts, void (*part)(void *context, unsigned i),
                                void *context)
 {
     if (width <= 1 || parts <= 1) {
-        share(width, 0, parts, part, context);
+        share(width, 0, parts, false, part, context);
         return;
     }
     unsigned step = parts < 2 * FEW ? 1 : FEW; /* the clock may take longer than a part */
@@ -145,7 +178,7 @@ void usm_host_parallel_if_long(unsigned width, unsigned parts, void (*part)(void
         }
         /* As long as they took so far, the others will take. */
         if ((usm_clock_ns() - begun) * (parts - done) > HELP_NS * done) {
-            share(width, done, parts, part, context);
+            share(width, done, parts, false, part, context);
             return;
         }
     }
@@ -160,6 +193,7 @@ void usm_host_parallel_fork(usm_fork_phase phase)
     }
     if (phase == USM_FORK_CHILD) {
         pool.job = NULL;
+        atomic_store_explicit(&pool.open, false, memory_order_relaxed);
         pool.threads = pool.idle = 0;
         usm_cond_init(&pool.wanted);
         usm_cond_init(&pool.left);

@@ -120,6 +120,26 @@ static usm_status from_entry(usm_kernel *kernel, const struct usmpy_kernel_entry
     return status;
 }
 
+static const struct usmpy_kernel_entry *find(const struct usmpy_kernels *kernels, const char *name)
+{
+    for (uint32_t i = 0; i < kernels->n; i++) {
+        if (strcmp(kernels->entries[i].name, name) == 0) {
+            return &kernels->entries[i];
+        }
+    }
+    return NULL;
+}
+
+static bool has_wide_vectors(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+#else
+    return false;
+#endif
+}
+
 usm_status usm_host_kernel_create(usm_kernel *kernel, const char *name, usm_error *error)
 {
     const program *native = kernel->program->native;
@@ -128,10 +148,11 @@ usm_status usm_host_kernel_create(usm_kernel *kernel, const char *name, usm_erro
         return usm_kernel_set_parameters(kernel, name, native->pointer->parameters,
                                          native->pointer->n_parameters, error);
     }
-    for (uint32_t i = 0; i < native->kernels->n; i++) {
-        if (strcmp(native->kernels->entries[i].name, name) == 0) {
-            return from_entry(kernel, &native->kernels->entries[i], error);
-        }
+    bool wide = native->kernels == &usm_host_builtins && has_wide_vectors();
+    const struct usmpy_kernel_entry *entry = wide ? find(&usm_host_builtins_wide, name) : NULL;
+    entry = entry != NULL ? entry : find(native->kernels, name);
+    if (entry != NULL) {
+        return from_entry(kernel, entry, error);
     }
     return usm_error_set(error, USM_INDEX, "the program has no kernel %s", name);
 }
@@ -184,7 +205,7 @@ static void run_piece(void *context, unsigned number)
 }
 
 /* Below this many bytes a second thread costs more than it saves. */
-#define PARALLEL_BYTES ((size_t)1 << 20)
+#define PARALLEL_BYTES ((size_t)1 << 19)
 /* Several pieces a thread, so that a busy processor does not hold up the others; and the first is done alone.
  */
 #define PIECES_A_THREAD 64
@@ -288,7 +309,11 @@ usm_status usm_host_launch(const usm_launch *launch, unsigned width, usm_error *
     run.values = values;
     cut(&run, width, run.pointer == NULL && (run.entry->flags & USMPY_KERNEL_GROUPS) != 0);
     unsigned pieces = (unsigned)(run.pieces[0] * run.pieces[1] * run.pieces[2]);
-    (launch->cost != 0 ? usm_host_parallel : usm_host_parallel_if_long)(width, pieces, run_piece, &run);
+    if (launch->cost != 0) {
+        usm_host_parallel(width, pieces, launch->cost, run_piece, &run);
+    } else {
+        usm_host_parallel_if_long(width, pieces, run_piece, &run);
+    }
     if (values != few) {
         free(values);
     }

@@ -396,5 +396,5 @@ void usm_host_strided(const usm_strided *plan, unsigned width)
     } else if (work.split_unit && work.run == 0) { /* whole lines */
         work.piece = (work.piece + USM_HOST_LINE - 1) / USM_HOST_LINE * USM_HOST_LINE;
     }
-    usm_host_parallel(width, parts, run_part, &work);
+    usm_host_parallel(width, parts, (size_t)bytes, run_part, &work);
 }
