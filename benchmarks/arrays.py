@@ -25,6 +25,8 @@ def show_intel() -> None:
     library = pathlib.Path(sys.prefix) / "lib" / "libintelocl.so"
     if library.is_file() and "OCL_ICD_VENDORS" not in os.environ:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="usmpy-opencl-"))
+        for listed in pathlib.Path("/etc/OpenCL/vendors").glob("*.icd"):
+            shutil.copy(listed, folder)
         (folder / "intel.icd").write_text(f"{library}\n")
         os.environ["OCL_ICD_VENDORS"] = str(folder)
         import atexit
@@ -85,6 +87,30 @@ MOVES = [
     ("take, rows", "take(x2, rows, axis=0)"),
 ]
 
+# Of 1 Mi elements, and of 8 Mi; d and e are float64, m a mask, half of it true, d2 and m2 the same of two
+# axes. On the host none may be slower than NumPy.
+TRUTHS = [
+    ("nonzero of a mask", "nonzero(m)"),
+    ("nonzero of a mask of two axes", "nonzero(m2)"),
+    ("nonzero of float64", "nonzero(d)"),
+    ("elements by a mask", "d[m]"),
+    ("elements by a mask of two axes", "d2[m2]"),
+    ("a number by a mask", "e[m] = 1"),
+    ("count_nonzero of a mask", "count_nonzero(m)"),
+    ("count_nonzero of float64", "count_nonzero(d)"),
+    ("all of a mask", "all(t)"),
+    ("all of float64", "all(d)"),
+    ("any, axis 0", "any(m2, axis=0)"),
+    ("all, axis 1", "all(m2, axis=1)"),
+    ("isnan", "isnan(d)"),
+    ("isfinite", "isfinite(d)"),
+    ("equal", "equal(d, e)"),
+    ("less", "less(d, e)"),
+    ("less than a number", "d < 0.5"),
+    ("logical_and", "logical_and(m, t)"),
+    ("where", "where(m, d, e)"),
+]
+
 # x is (3, 4) float32, v has 12 elements. The second is NumPy's way where it is another one.
 SMALL = [
     ("empty((3, 4), dtype=f4)", None),
@@ -124,6 +150,12 @@ SMALL = [
     ("all(c)", None),
     ("nonzero(x)", None),
     ("nonzero(v)", None),
+    ("asarray(x)", None),
+    ("finfo(f4)", None),
+    ("iinfo(i4)", None),
+    ("isdtype(f4, 'real floating')", None),
+    ("result_type(x, f8)", None),
+    ("can_cast(f4, f8)", None),
     ("x.copy()", None),
     ("x[1]", None),
     ("x[1:, ::2]", None),
@@ -243,13 +275,40 @@ def move_rows(place: str, queue: usmpy.Queue, rounds: int, n: int, only: str) ->
     return rows
 
 
+def truths(library: Any, n: int, array: Any) -> dict[str, Any]:
+    values = np.random.default_rng(2).random(n) + 2.0**-60
+    names = {"d": values, "e": 1 - values, "m": values > 0.5, "t": np.ones(n, bool)}
+    names |= {f"{name}2": names[name].reshape(-1, 1024) for name in "dm"}
+    return {name: array(value) for name, value in names.items()}
+
+
+def truth_rows(place: str, queue: usmpy.Queue, rounds: int, n: int, only: str) -> list[Row]:
+    rows = []
+    for size in (n, 8 * n):
+        ours = our_names(queue) | truths(usmpy, size, lambda x: usmpy.asarray(x, queue=queue, copy=True))
+        ours["queue"] = queue
+        theirs = numpy_names() | truths(np, size, np.array)
+        for name, statement in TRUTHS:
+            label = f"{place}: {name}, {size >> 20} Mi"
+            if only not in label:
+                continue
+            candidates = {
+                "usmpy": timer(f"{statement}; queue.wait()", ours),
+                "numpy": timer(statement, theirs),
+            }
+            times = timing.best_batches(candidates, rounds, warm_up=2, single=True)
+            limit = 1.0 if place == "host" else None
+            rows.append(Row(label, times.pop("usmpy"), times, "numpy", limit))
+    return rows
+
+
 def small_rows(rounds: int, only: str) -> list[Row]:
     values = np.arange(12, dtype="float32")
     names = {"v": values, "x": values.reshape(3, 4), "x1": values.reshape(1, 3, 4)}
     names |= {"c": values.reshape(3, 4) > 3, "i": np.array([1, 5, 2])}
     theirs = numpy_names() | names
     ours = {name: getattr(usmpy, name) for name in usmpy.__all__}
-    ours |= {"f4": usmpy.float32, "f8": usmpy.float64}
+    ours |= {"f4": usmpy.float32, "f8": usmpy.float64, "i4": usmpy.int32}
     ours |= {name: usmpy.asarray(value, device="host", copy=True) for name, value in names.items()}
     rows = []
     for statement, other in SMALL:
@@ -295,6 +354,7 @@ def main() -> None:
         if options.place in place:
             rows += copy_rows(place, queue, rounds, n, options.only)
             rows += move_rows(place, queue, rounds, m, options.only)
+            rows += truth_rows(place, queue, rounds, m // 4, options.only)
     if options.place in "small":
         rows += small_rows(rounds, options.only)
     modules = [usmpy, np] + ([dpnp] if dpnp is not None else [])
