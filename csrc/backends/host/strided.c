@@ -26,6 +26,8 @@
 /* How far ahead of what is moved the source is asked for, the second where rows are read in turn. */
 #define AHEAD 6144
 #define AHEAD_IN_ROWS 2048
+/* Of shorter runs with gaps, so far with the gaps. */
+#define SHORT_RUN 256
 /* What is converted before it goes past the caches: little, and what comes next is on its way meanwhile. */
 #define ROW_BYTES 2048
 /* Longer rows of one element are filled each by itself. */
@@ -73,13 +75,14 @@ static void move_runs(const work *work, char *dst, const char *src, int64_t n, i
     size_t run = work->run;
     if (work->streams && run % USM_HOST_LINE == 0 && usm_host_before_line(dst) == 0 &&
         to % USM_HOST_LINE == 0) {
-        int is_near = !work->tiled && (from == (int64_t)run || (run <= 256 && from % 512 == 0));
+        int is_near =
+            !work->tiled && (from == (int64_t)run || (run <= 256 && from % 512 == 0)) && usm_host_asks_near();
         for (int64_t i = 0; i < n; i++, dst += to, src += from) {
             usm_host_stream_ahead(dst, src, run, ahead, is_near);
         }
     } else if (work->streams) {
         for (int64_t i = 0; i < n; i++, dst += to, src += from) {
-            usm_host_stream(dst, src, run);
+            usm_host_stream_asking(dst, src, run, AHEAD);
         }
     } else {
         for (int64_t i = 0; i < n; i++, dst += to, src += from) {
@@ -165,7 +168,9 @@ static void move_along(const work *work, char *dst, const char *src, int64_t n)
         repeat_row(work, dst, src, n);
     } else if (work->run > 0) {
         int64_t from = work->along.src;
-        move_runs(work, dst, src, n, work->along.dst, from, runs_of(work, AHEAD) * from);
+        bool gaps = work->run < SHORT_RUN && llabs(from) > (int64_t)work->run && !usm_host_asks_near();
+        int64_t ahead = gaps ? (AHEAD + llabs(from) - 1) / llabs(from) * from : runs_of(work, AHEAD) * from;
+        move_runs(work, dst, src, n, work->along.dst, from, ahead);
     } else if (work->streams && usm_host_before_line(dst) % (size_t)work->dst_size == 0) {
         stream_row(work, dst, src, n);
     } else {
