@@ -228,6 +228,21 @@ def test_other_threads_run_while_a_kernel_is_built(device):
     assert len([t for t in ticks if before < t < after]) >= (after - before) / 0.1
 
 
+def test_strided_copies_of_a_device_and_of_its_parts_agree(device):
+    """The host's loops do them for the whole, kernels for parts; either way in the queue's order."""
+    values = np.arange(-(1 << 19), 1 << 19, dtype="int32").reshape(64, 128, 128)
+    for place in (device, device.create_sub_devices(1)[0]):
+        queue = usmpy.Queue(place)
+        x = usmpy.asarray(values, queue=queue, copy=True)
+        for axes in ((2, 0, 1), (1, 0, 2)):
+            moved = usmpy.permute_dims(x, axes)
+            y = usmpy.astype(usmpy.flip(moved, axis=1), "float64")  # each waits for the one before
+            z = usmpy.less(usmpy.permute_dims(y, np.argsort(axes).tolist()), 0.0)
+            expected = np.flip(values.transpose(axes), axis=1).astype("float64")
+            np.testing.assert_array_equal(y.asnumpy(), expected)
+            np.testing.assert_array_equal(z.asnumpy(), expected.transpose(np.argsort(axes)) < 0)
+
+
 def test_times_are_those_of_the_monotonic_clock(device):
     queue = usmpy.Queue(device, profiling=True)
     x = usmpy.zeros(32 << 20, dtype="uint8", queue=queue)
