@@ -250,14 +250,14 @@ typedef struct sim_engine {
     ze_context_handle_t context;
     ze_device_handle_t device;
     uint32_t n_workers, n_started, n_running;
-    _Atomic uint32_t n_came; /* lists of commands, so far */
-    uint32_t n_seen;         /* of them, when a worker began to look for more */
+    _Atomic uint32_t n_came;   /* lists of commands, so far */
+    uint32_t n_seen;           /* of them, when a worker began to look for more */
     uint32_t n_held;           /* workers that sleep */
     sim_command *first, *last; /* not yet ended */
     pthread_cond_t wake;
     pthread_t *workers;
     bool closing, lingers; /* one worker looks, and is not asleep */
-    int32_t process; /* that started the workers */
+    int32_t process;       /* that started the workers */
 } sim_engine;
 
 /* Guards engines, their commands and the counts of events; the condition is told of every end and signal. */

@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 /*
- * A device takes its next command, and a host in Intel's driver sees the end of one, without being woken: both
- * look for so long before they sleep, and leave the processor to others in between. Here all have few of them.
+ * A device takes its next command, and a host in Intel's driver sees the end of one, without being woken:
+ * both look for so long before they sleep, and leave the processor to others in between. Here all have few of
+ * them.
  */
 #define LOOK_NS 50000
 #define LOOKS 200 /* some microseconds */
