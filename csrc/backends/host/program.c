@@ -206,8 +206,7 @@ static void run_piece(void *context, unsigned number)
 
 /* Below this many bytes a second thread costs more than it saves. */
 #define PARALLEL_BYTES ((size_t)1 << 19)
-/* Several pieces a thread, so that a busy processor does not hold up the others; and the first is done alone.
- */
+/* Several pieces a thread, so that a busy processor does not hold up the others; the first is done alone. */
 #define PIECES_A_THREAD 64
 /* Work-items along the first dimension that are worth a loop of their own. */
 #define LEAST_ROW 128
