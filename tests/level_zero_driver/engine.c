@@ -58,7 +58,7 @@ static void make_condition(void)
 static void tell(void)
 {
     for (sim_engine *engine = engines; engine != NULL; engine = engine->next)
-        if (engine->n_held > 0)
+        if (engine->n_held > 0 && engine->first != NULL)
             pthread_cond_broadcast(&engine->wake);
     if (n_hosts > 0)
         pthread_cond_broadcast(&changed);
