@@ -62,8 +62,11 @@ typedef struct usm_backend {
     /* In which form it takes the built-in kernels (builtin.c): source, SPIR-V, PTX, or the host's own. */
     usm_language builtin_language;
 
-    /* Bytes of an event of this backend; its first member is usm_event. The core allocates and zeroes it. */
-    size_t event_size;
+    /*
+     * Bytes of an event of this backend; its first member is usm_event. The core allocates it, and zeroes the
+     * first event_zeroed of them, but for the inline arrays: the rest is written before it is read.
+     */
+    size_t event_size, event_zeroed;
 
     /* What diagnose() prints beside the libraries: names of environment variables that filter, NULL-ended. */
     const char *const *environment;
@@ -200,6 +203,12 @@ typedef struct usm_backend {
      */
     uint64_t (*stream_print)(usm_device *device, void *stream, bool alive);
 
+    /*
+     * Looks for a microsecond or two whether the task, somebody's wait for which is about to let go of the
+     * GIL, ends meanwhile: that costs as much. Any thread, no lock; may finish any events. NULL: no driver is
+     * as fast.
+     */
+    void (*event_peek)(usm_event *event);
     /*
      * Takes part in a task that is over in a moment, or waits for it in the driver, which may be faster than
      * being woken; returns at once for others. A few milliseconds at most: nothing can interrupt it. Any

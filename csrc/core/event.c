@@ -37,17 +37,19 @@ usm_event *usm_event_current(void)
 #define MOST_SPARE 640
 #endif
 
-static void give_back(usm_queue *queue, usm_event *event)
+/* Threads that count at once lose some of it: it is a bound, and locked additions are not free. */
+static int room_for_spare(usm_queue *queue)
 {
-    /* Threads that count at once lose some of it: it is a bound, and locked additions are not free. */
-    int n = atomic_load_explicit(&queue->n_returned, memory_order_relaxed);
-    if (n >= MOST_SPARE) {
-        free(event);
-        return;
-    }
-    atomic_store_explicit(&queue->n_returned, n + 1, memory_order_relaxed);
-    event->following = atomic_load_explicit(&queue->returned, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&queue->returned, &event->following, event,
+    return MOST_SPARE - atomic_load_explicit(&queue->n_returned, memory_order_relaxed);
+}
+
+/* `n` events, so many as there is room for, from `first` to `last`, linked by `following`. */
+static void give_back(usm_queue *queue, usm_event *first, usm_event *last, int n)
+{
+    int known = atomic_load_explicit(&queue->n_returned, memory_order_relaxed);
+    atomic_store_explicit(&queue->n_returned, known + n, memory_order_relaxed);
+    last->following = atomic_load_explicit(&queue->returned, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&queue->returned, &last->following, first,
                                                   memory_order_release, memory_order_relaxed)) {
     }
 }
@@ -61,10 +63,23 @@ static usm_event *take_spare(usm_queue *queue)
     usm_event *event = queue->spare;
     if (event != NULL) {
         queue->spare = event->following;
-        /* The compiler does not know the size: what it makes of one that it knows takes longer than all. */
-        memset(event, 0, queue->backend->event_size);
     }
     return event;
+}
+
+/*
+ * Each line that is not touched is worth a few nanoseconds. Tests see what would be read unwritten. The
+ * compiler does not know the sizes: what it makes of one that it knows takes longer than all.
+ */
+static void zero(const usm_backend *backend, usm_event *event)
+{
+    size_t head = offsetof(usm_event, inline_accesses);
+    __asm__("" : "+r"(head));
+#ifdef USM_TESTING
+    memset(event, 0xA5, backend->event_size);
+#endif
+    memset(event, 0, head);
+    memset(event + 1, 0, backend->event_zeroed - sizeof *event);
 }
 
 void usm_events_free(usm_queue *queue)
@@ -78,11 +93,12 @@ usm_event *usm_event_new(usm_queue *queue)
 {
     usm_event *event = take_spare(queue);
     if (event == NULL) {
-        event = usm_calloc(1, queue->backend->event_size);
+        event = usm_malloc(queue->backend->event_size);
     }
     if (event == NULL) {
         return NULL;
     }
+    zero(queue->backend, event);
     usm_refcount_init(&event->refs, 1);
     event->queue = usm_queue_retain(queue);
     event->profiled = queue->profiling;
@@ -92,14 +108,11 @@ usm_event *usm_event_new(usm_queue *queue)
     return event;
 }
 
-void usm_event_release(usm_event *event)
+/* Without a count; its memory and its count of the queue are the caller's. */
+static void clear(usm_event *event)
 {
-    if (!usm_refcount_down(&event->refs)) {
-        return;
-    }
-    usm_queue *queue = event->queue;
-    if (queue->backend->event_destroy != NULL) {
-        queue->backend->event_destroy(event);
+    if (event->queue->backend->event_destroy != NULL) {
+        event->queue->backend->event_destroy(event);
     }
     usm_failure_release(event->failure);
     if (event->accesses != event->inline_accesses) {
@@ -108,8 +121,21 @@ void usm_event_release(usm_event *event)
     if (event->links != event->inline_links) {
         free(event->links);
     }
-    give_back(queue, event);
     usm_live_add(USM_LIVE_EVENT, -1);
+}
+
+void usm_event_release(usm_event *event)
+{
+    if (!usm_refcount_down(&event->refs)) {
+        return;
+    }
+    usm_queue *queue = event->queue;
+    clear(event);
+    if (room_for_spare(queue) > 0) {
+        give_back(queue, event, event, 1);
+    } else {
+        free(event);
+    }
     usm_queue_release(queue);
 }
 
@@ -180,8 +206,28 @@ static void link_done(usm_waiter *waiter, usm_event *ended)
     }
 }
 
+/* Then nothing has to be placed: so it is for most tasks that a driver put in order. */
+static bool links_have_ended(usm_event *event)
+{
+    for (size_t i = 0; i < event->n_links; i++) {
+        if (!usm_event_ended(event->links[i].event)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < event->n_links; i++) {
+        usm_event *ended = event->links[i].event;
+        if (event->links[i].data && usm_event_get_state(ended) == USM_EVENT_ERROR) {
+            inherit(event, ended);
+        }
+    }
+    return true;
+}
+
 bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self))
 {
+    if (links_have_ended(event)) {
+        return true;
+    }
     event->ready = ready;
     /* One more than the links: nothing becomes ready while the hooks are still being placed. */
     atomic_store_explicit(&event->blockers, (uint32_t)event->n_links + 1, memory_order_relaxed);
@@ -220,6 +266,13 @@ static void hurry(usm_event *event)
     }
 }
 
+/* Leaf stripe held. False: it has ended, and takes no notice. */
+static bool watch(usm_event *event)
+{
+    atomic_store(&event->watched, true);
+    return atomic_load(&event->state) < USM_EVENT_COMPLETE;
+}
+
 bool usm_event_notify(usm_event *event, usm_waiter *waiter)
 {
     if (usm_event_ended(event)) {
@@ -227,7 +280,7 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
     }
     usm_leaf *leaf = usm_leaf_of(event);
     pthread_mutex_lock(&leaf->mutex);
-    bool taken = !usm_event_ended(event);
+    bool taken = watch(event);
     if (taken) {
         waiter->next = event->waiters;
         event->waiters = waiter;
@@ -269,21 +322,60 @@ static void let_go(usm_event *event, usm_failure *failure)
 
 void usm_events_forget(usm_ended *ended)
 {
-    usm_event *event = ended->first;
-    if (event != NULL) {
-        usm_queue_forget(event->queue, event);
+    usm_event *event = ended->first, *first = NULL, *last = NULL;
+    if (event == NULL) {
+        return;
     }
-    while (event != NULL) {
-        usm_event *next = event->next_ended;
-        usm_event_release(event);
-        event = next;
-    }
+    usm_queue *queue = event->queue;
+    int room = room_for_spare(queue), kept = 0, gone = 0;
     ended->first = ended->last = NULL;
+    usm_queue_forget(queue, event);
+    for (usm_event *next; event != NULL; event = next) {
+        next = event->next_ended;
+        if (!usm_refcount_down(&event->refs)) {
+            continue;
+        }
+        clear(event);
+        gone++;
+        if (kept < room) {
+            event->following = first;
+            first = event;
+            last = last != NULL ? last : event;
+            kept++;
+        } else {
+            free(event);
+        }
+    }
+    if (kept > 0) {
+        give_back(queue, first, last, kept);
+    }
+    for (; gone > 0; gone--) {
+        usm_queue_release(queue); /* of queues that are not for ever, the last may be its end */
+    }
 }
 
 void usm_event_finish(usm_event *event, usm_failure *failure)
 {
     usm_event_finish_among(event, failure, NULL);
+}
+
+/* Of an event that has just ended: who sleeps is woken, the others are the caller's to tell. */
+static usm_waiter *take_waiters(usm_event *event)
+{
+    usm_leaf *leaf = usm_leaf_of(event);
+    usm_waiter *waiters = NULL; /* reversed: who asked first hears first */
+    pthread_mutex_lock(&leaf->mutex);
+    while (event->waiters != NULL) {
+        usm_waiter *next = event->waiters->next;
+        event->waiters->next = waiters;
+        waiters = event->waiters;
+        event->waiters = next;
+    }
+    if (event->sleepers != 0) {
+        pthread_cond_broadcast(&leaf->changed);
+    }
+    pthread_mutex_unlock(&leaf->mutex);
+    return waiters;
 }
 
 void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *ended)
@@ -295,8 +387,10 @@ void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *e
         usm_event_release(event);
         return;
     }
-    usm_failure *cause = atomic_exchange_explicit(&event->cause, NULL, memory_order_acq_rel);
-    if (cause != NULL) {
+    /* All links have ended: nobody writes it any more. */
+    usm_failure *cause = atomic_load_explicit(&event->cause, memory_order_acquire);
+    if (USM_UNLIKELY(cause != NULL)) {
+        atomic_store_explicit(&event->cause, NULL, memory_order_relaxed);
         if (failure == NULL) {
             failure = usm_failure_from_cause(cause);
             failure = failure != NULL ? failure : usm_failure_no_memory();
@@ -309,23 +403,10 @@ void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *e
     }
     let_go(event, failure);
 
-    usm_leaf *leaf = usm_leaf_of(event);
-    pthread_mutex_lock(&leaf->mutex);
-    usm_waiter *waiters = NULL; /* reversed: who asked first hears first */
-    while (event->waiters != NULL) {
-        usm_waiter *next = event->waiters->next;
-        event->waiters->next = waiters;
-        waiters = event->waiters;
-        event->waiters = next;
-    }
+    atomic_exchange(&event->state, failure != NULL ? USM_EVENT_ERROR : USM_EVENT_COMPLETE);
+    usm_waiter *waiters = atomic_load(&event->watched) ? take_waiters(event) : NULL;
     size_t n_links = event->n_links;
     event->n_links = 0;
-    atomic_store_explicit(&event->state, failure != NULL ? USM_EVENT_ERROR : USM_EVENT_COMPLETE,
-                          memory_order_release);
-    if (event->sleepers != 0) {
-        pthread_cond_broadcast(&leaf->changed);
-    }
-    pthread_mutex_unlock(&leaf->mutex);
     if (ended == NULL) {
         usm_queue_forget(event->queue, event);
     }
@@ -352,7 +433,7 @@ static void visit(usm_event *event, uint64_t walk, usm_wait_list *stack)
 {
     usm_leaf *leaf = usm_leaf_of(event);
     pthread_mutex_lock(&leaf->mutex);
-    if (event->visited != walk) {
+    if (event->visited != walk && watch(event)) {
         event->visited = walk;
         for (size_t i = 0; i < event->n_links; i++) {
             usm_event *needed = event->links[i].event;
@@ -386,6 +467,14 @@ bool usm_event_needs_current(usm_event *event)
     return found;
 }
 
+void usm_event_peek(usm_event *event)
+{
+    const usm_backend *backend = event->queue->backend;
+    if (backend->event_peek != NULL && !usm_event_ended(event)) {
+        backend->event_peek(event);
+    }
+}
+
 usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
                               usm_error *error)
 {
@@ -408,6 +497,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     usm_status status = USM_OK;
     usm_leaf *leaf = usm_leaf_of(event);
     pthread_mutex_lock(&leaf->mutex);
+    watch(event);
     event->sleepers++;
     /* Not counted anew with each wake-up: other events wake this thread too, and must not keep
      * it from polling. */

@@ -91,6 +91,11 @@ typedef struct usm_event {
     /* Queue lock: the queue's pending events, in the order of submission. */
     struct usm_event *previous, *following;
 
+    /*
+     * The end takes the leaf stripe only where it is watched: who wants something of what follows takes the
+     * stripe, sets `watched`, and looks at `state` again. Both are in one order with the end's own look.
+     */
+    _Atomic bool watched;
     /* Leaf stripe of this event. */
     usm_waiter *waiters;
     unsigned sleepers; /* threads in usm_event_wait */
@@ -202,6 +207,9 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter);
  * never.
  */
 typedef bool (*usm_wait_poll)(void *argument);
+
+/* Before the GIL is let go of for a wait: the task may end as fast. Any thread, no lock; does not block. */
+void usm_event_peek(usm_event *event);
 
 /*
  * Blocks until the event has ended or the deadline (usm_clock_ns; INT64_MAX: none) has passed. No lock, no

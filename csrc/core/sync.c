@@ -3,12 +3,8 @@
 #include <errno.h>
 #include <time.h>
 
-/* Each on a line of its own: threads with different locks do not take lines from each other. */
-static struct {
-    _Alignas(64) pthread_mutex_t mutex;
-} hazards[USM_STRIPES];
 static usm_leaf leaves[USM_STRIPES];
-usm_brief usm_briefs[USM_STRIPES];
+usm_brief_stripe usm_briefs[USM_STRIPES], usm_hazard_stripes[USM_STRIPES];
 static pthread_mutex_t registry;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -27,7 +23,6 @@ static void start(void)
 {
     usm_mutex_init(&registry);
     for (int i = 0; i < USM_STRIPES; i++) {
-        usm_mutex_init(&hazards[i].mutex);
         usm_mutex_init(&leaves[i].mutex);
         usm_cond_init(&leaves[i].changed);
     }
@@ -36,20 +31,6 @@ static void start(void)
 void usm_sync_start(void)
 {
     pthread_once(&once, start);
-}
-
-void usm_hazard_lock(uint64_t mask)
-{
-    for (; mask != 0; mask &= mask - 1) {
-        pthread_mutex_lock(&hazards[__builtin_ctzll(mask)].mutex);
-    }
-}
-
-void usm_hazard_unlock(uint64_t mask)
-{
-    for (; mask != 0; mask &= mask - 1) {
-        pthread_mutex_unlock(&hazards[__builtin_ctzll(mask)].mutex);
-    }
 }
 
 usm_leaf *usm_leaf_of(const void *address)
@@ -122,16 +103,14 @@ void usm_sync_lock_all(void)
         pthread_mutex_lock(&leaves[i].mutex);
     }
     for (int i = 0; i < USM_STRIPES; i++) {
-        if (atomic_exchange_explicit(&usm_briefs[i].taken, true, memory_order_acquire)) {
-            usm_brief_wait(&usm_briefs[i]);
-        }
+        usm_brief_take(&usm_briefs[i].lock);
     }
 }
 
 void usm_sync_unlock_all(void)
 {
     for (int i = 0; i < USM_STRIPES; i++) {
-        usm_brief_unlock(&usm_briefs[i]);
+        usm_brief_unlock(&usm_briefs[i].lock);
     }
     for (int i = USM_STRIPES - 1; i >= 0; i--) {
         pthread_mutex_unlock(&leaves[i].mutex);

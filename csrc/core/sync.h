@@ -34,10 +34,6 @@ static inline uint64_t usm_stripe_bit(const void *address)
     return UINT64_C(1) << usm_stripe(address);
 }
 
-/* Locks or unlocks each hazard stripe whose bit is set. */
-void usm_hazard_lock(uint64_t mask);
-void usm_hazard_unlock(uint64_t mask);
-
 /*
  * A lock that is held for less time than it takes to sleep and be woken: who finds it taken looks again a
  * hundred times first, where the system has such locks.
@@ -64,24 +60,52 @@ static inline void usm_pause(void)
  * where a mutex takes two. Who finds it taken spins, and sleeps if that takes long.
  */
 typedef struct usm_brief {
-    _Alignas(64) _Atomic bool taken;
+    _Atomic bool taken;
 } usm_brief;
 
-extern usm_brief usm_briefs[USM_STRIPES];
+/* Each on a line of its own: threads with different locks do not take lines from each other. */
+typedef struct usm_brief_stripe {
+    _Alignas(64) usm_brief lock;
+} usm_brief_stripe;
+
+extern usm_brief_stripe usm_briefs[USM_STRIPES], usm_hazard_stripes[USM_STRIPES];
 void usm_brief_wait(usm_brief *brief);
 
-static inline usm_brief *usm_brief_lock(const void *address)
+static inline void usm_brief_take(usm_brief *brief)
 {
-    usm_brief *brief = &usm_briefs[usm_stripe(address)];
     if (__builtin_expect(atomic_exchange_explicit(&brief->taken, true, memory_order_acquire), 0)) {
         usm_brief_wait(brief);
     }
+}
+
+static inline usm_brief *usm_brief_lock(const void *address)
+{
+    usm_brief *brief = &usm_briefs[usm_stripe(address)].lock;
+    usm_brief_take(brief);
     return brief;
 }
 
 static inline void usm_brief_unlock(usm_brief *brief)
 {
     atomic_store_explicit(&brief->taken, false, memory_order_release);
+}
+
+/*
+ * Locks or unlocks each hazard stripe whose bit is set: brief ones, since every task takes one for each of
+ * its allocations, and holds them for its bookkeeping or for work of a few microseconds.
+ */
+static inline void usm_hazard_lock(uint64_t mask)
+{
+    for (; mask != 0; mask &= mask - 1) {
+        usm_brief_take(&usm_hazard_stripes[__builtin_ctzll(mask)].lock);
+    }
+}
+
+static inline void usm_hazard_unlock(uint64_t mask)
+{
+    for (; mask != 0; mask &= mask - 1) {
+        usm_brief_unlock(&usm_hazard_stripes[__builtin_ctzll(mask)].lock);
+    }
 }
 
 /* May be taken again by its holder: a driver that is being started may fork, to run a helper program. */

@@ -81,6 +81,7 @@ int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns)
 
 int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns)
 {
+    usm_event_peek(event);
     if (usm_event_get_state(event) == USM_EVENT_COMPLETE) {
         usmpy_deferred_poll();
         return 0;

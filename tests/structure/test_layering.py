@@ -371,7 +371,7 @@ STATE = {
         "place_hook": "asks csrc/py for the line",
     },
     "core/sync.c": {
-        "hazards": "striped locks of allocations",
+        "usm_hazard_stripes": "striped locks of allocations",
         "leaves": "striped locks of everything small",
         "registry": "lock of the lists of the process",
         "registry_depth": "how often this thread holds it",

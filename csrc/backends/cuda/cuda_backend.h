@@ -106,15 +106,16 @@ typedef struct usm_cuda_event {
     _Atomic int ends;         /* of an early one: links and driver, who both must have ended */
     CUevent start, end;       /* of profiling queues */
     usm_kernel *kernel;       /* of a launch: one count, for messages and so that its module stays */
-    usm_command command;      /* of a task that is enqueued later, or runs on the host */
     usm_strided *strided;     /* the plan of `command`; owned */
     usm_launch *launch;       /* the same for a kernel */
-    usm_work work;            /* tasks of the host */
     usm_cuda_pinned *landing; /* a small copy from or to pageable memory: its data */
     bool landed;              /* and there is nothing to be moved from there at the end */
     CUdeviceptr block;        /* freed with the event; 0 for none */
     int lost;                 /* the code of the context that was lost with it */
     char *text;               /* malloc'd: how to tell of that; may be NULL */
+    /* Not zeroed at first, from here on. */
+    usm_command command; /* of a task that is enqueued later, or runs on the host */
+    usm_work work;       /* tasks of the host */
     struct usm_cuda_event *next_claimed;
 } usm_cuda_event;
 

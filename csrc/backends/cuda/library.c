@@ -135,6 +135,7 @@ const usm_backend usm_cuda_backend = {
     .name = "cuda",
     .builtin_language = USM_LANGUAGE_PTX,
     .event_size = sizeof(usm_cuda_event),
+    .event_zeroed = offsetof(usm_cuda_event, command),
     .environment = environment,
     .start = usm_cuda_start,
     .device_partition = usm_cuda_device_partition,

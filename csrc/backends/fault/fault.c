@@ -204,6 +204,7 @@ const usm_backend usm_fault_backend = {
     .name = "host",
     .builtin_language = USM_LANGUAGE_BUILTIN,
     .event_size = sizeof(usm_host_task),
+    .event_zeroed = offsetof(usm_host_task, command),
     .environment = NULL,
     .start = start,
     .device_partition = device_partition,

@@ -35,9 +35,10 @@ void usm_host_queue_fork(usm_queue *queue, usm_fork_phase phase);
 /* An event of this backend is its task. */
 typedef struct usm_host_task {
     usm_event event;
-    usm_command command;
     usm_strided *strided; /* owned copy of a strided command's plan */
     usm_launch *launch;   /* the same of a kernel launch */
+    /* Not zeroed at first, from here on. */
+    usm_command command;
     usm_work work;
     /* Of most launches: a block that one thread takes and another gives back is slow for malloc. */
     _Alignas(max_align_t) char room[sizeof(usm_launch) + 8 * sizeof(usm_argument)];

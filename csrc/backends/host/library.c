@@ -13,6 +13,7 @@ const usm_backend usm_host_backend = {
     .name = "host",
     .builtin_language = USM_LANGUAGE_BUILTIN,
     .event_size = sizeof(usm_host_task),
+    .event_zeroed = offsetof(usm_host_task, command),
     .environment = environment,
     .start = usm_host_start,
     .device_partition = usm_host_device_partition,

@@ -111,9 +111,9 @@ static bool is_unused(const usm_context *context)
             queues++;
         }
     }
-    pthread_mutex_lock(&native->lock);
+    usm_brief_take(&native->brief);
     bool unused = native->slots_used == 0 && atomic_load(&native->users) == queues;
-    pthread_mutex_unlock(&native->lock);
+    usm_brief_unlock(&native->brief);
     return unused;
 }
 

@@ -11,6 +11,8 @@ static _Atomic bool forked; /* this is a child of the process that started the b
 
 /* A thread that waits is deaf to Ctrl-C in the driver. */
 #define JOIN_NS 4000000
+/* Looks before that, with the GIL held: a microsecond or two. */
+#define PEEKS 20
 
 bool usm_level_zero_forked(void)
 {
@@ -119,7 +121,7 @@ void usm_level_zero_look_at(usm_queue *queue, const usm_level_zero_event *known,
 {
     usm_level_zero_queue *native = usm_level_zero_queue_of(queue);
     usm_level_zero_event **last = &out->ended;
-    bool hurries = atomic_exchange(&native->hurried, false), asks = true;
+    bool hurries = atomic_load(&native->hurried) && atomic_exchange(&native->hurried, false), asks = true;
     known = queue->in_order && known != NULL && !known->claimed ? known : NULL;
     *out = (usm_level_zero_look){.ended = NULL};
     for (usm_event *base = queue->first; base != NULL && (asks || hurries); base = base->following) {
@@ -172,25 +174,47 @@ void usm_level_zero_end_all(usm_level_zero_event *event)
     usm_events_forget(&ended);
 }
 
-void usm_level_zero_event_join(usm_event *base)
+/* The driver's answer to a wait for the task. */
+static void take_answer(usm_level_zero_event *event, ze_result_t result)
 {
-    usm_level_zero_event *event = (usm_level_zero_event *)base;
-    usm_level_zero_slot *slot = atomic_load_explicit(&event->slot, memory_order_acquire);
+    usm_queue *queue = event->event.queue;
     usm_level_zero_look seen;
-    if (slot == NULL || usm_level_zero_forked()) {
-        return;
-    }
-    ze_result_t result = usm_level_zero.zeEventHostSynchronize(slot->id, JOIN_NS);
     if (result == ZE_RESULT_NOT_READY) {
         return;
     }
-    pthread_mutex_lock(&base->queue->lock);
-    usm_level_zero_look_at(base->queue, result == ZE_RESULT_SUCCESS ? event : NULL, &seen);
-    pthread_mutex_unlock(&base->queue->lock);
+    pthread_mutex_lock(&queue->lock);
+    usm_level_zero_look_at(queue, result == ZE_RESULT_SUCCESS ? event : NULL, &seen);
+    pthread_mutex_unlock(&queue->lock);
     if (seen.hurried != NULL) {
         usm_event_release(&seen.hurried->event);
     }
     usm_level_zero_end_all(seen.ended);
+}
+
+void usm_level_zero_event_peek(usm_event *base)
+{
+    usm_level_zero_event *event = (usm_level_zero_event *)base;
+    usm_level_zero_slot *slot = atomic_load_explicit(&event->slot, memory_order_acquire);
+    ze_result_t result = ZE_RESULT_NOT_READY;
+    if (slot == NULL || usm_level_zero_forked()) {
+        return;
+    }
+    for (int i = 0; i < PEEKS && result == ZE_RESULT_NOT_READY; i++) {
+        result = usm_level_zero.zeEventQueryStatus(slot->id);
+        usm_pause();
+    }
+    if (result == ZE_RESULT_SUCCESS) { /* all else is the wait's */
+        take_answer(event, result);
+    }
+}
+
+void usm_level_zero_event_join(usm_event *base)
+{
+    usm_level_zero_event *event = (usm_level_zero_event *)base;
+    usm_level_zero_slot *slot = atomic_load_explicit(&event->slot, memory_order_acquire);
+    if (slot != NULL && !usm_level_zero_forked()) {
+        take_answer(event, usm_level_zero.zeEventHostSynchronize(slot->id, JOIN_NS));
+    }
 }
 
 bool usm_level_zero_event_in_driver(usm_event *base)

@@ -83,10 +83,11 @@ typedef struct usm_level_zero_kernel usm_level_zero_kernel;
 typedef struct usm_level_zero_context {
     ze_context_handle_t id;
     const usm_level_zero_driver *driver;
-    pthread_mutex_t lock;         /* of the slots; a leaf but for the driver's own */
+    usm_brief brief;              /* of free and slots_used */
     usm_level_zero_slot *free[2]; /* without and with times */
+    size_t slots_used;            /* those that are not free */
+    pthread_mutex_t lock;         /* of the pools; a leaf but for the driver's own */
     usm_level_zero_pool *pools;
-    size_t slots_used;                        /* those that are not free */
     _Atomic(usm_level_zero_kernel *) kernels; /* built-in ones; only added to, without a lock */
     _Atomic long users; /* blocks of memory, queues and programs in it, those that are just made too */
 } usm_level_zero_context;
@@ -123,7 +124,6 @@ typedef struct usm_level_zero_event {
     /* What the driver signals at the end; from the append to the end of this struct. NULL for host tasks. */
     _Atomic(usm_level_zero_slot *) slot;
     int list;             /* of the queue, where it was appended */
-    usm_command command;  /* of a task that was not appended in its submission */
     usm_strided *strided; /* the plan of `command`; owned */
     usm_launch *launch;   /* the same for a kernel */
     void *temporary;      /* the driver's memory, until the end */
@@ -132,8 +132,10 @@ typedef struct usm_level_zero_event {
     bool late;            /* appended after all its links had ended */
     bool claimed;         /* queue lock: by the thread that ends it */
     _Atomic bool hurried; /* somebody waits to hear of the end */
+    /* Not zeroed at first, from here on. */
+    usm_command command; /* of a task that was not appended in its submission */
+    usm_work work;       /* host tasks, and ends that must not come under a lock */
     struct usm_level_zero_event *next_ended;
-    usm_work work; /* host tasks, and ends that must not come under a lock */
 } usm_level_zero_event;
 
 static inline usm_level_zero_queue *usm_level_zero_queue_of(const usm_queue *queue)
@@ -275,6 +277,7 @@ void *usm_level_zero_native_handle(usm_native what, const void *object);
 usm_status usm_level_zero_native_inspect(usm_native what, void *handle, usm_native_facts *facts,
                                          usm_error *error);
 void usm_level_zero_queue_fork(usm_queue *queue, usm_fork_phase phase);
+void usm_level_zero_event_peek(usm_event *event);
 void usm_level_zero_event_join(usm_event *event);
 bool usm_level_zero_event_in_driver(usm_event *event);
 void usm_level_zero_event_hurry(usm_event *event);

@@ -87,15 +87,22 @@ static usm_level_zero_slot *new_slot(usm_context *context, bool timed, usm_error
 usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, usm_error *error)
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
-    pthread_mutex_lock(&native->lock);
+    usm_brief_take(&native->brief);
     usm_level_zero_slot *slot = native->free[timed];
+    native->free[timed] = slot != NULL ? slot->next : NULL;
+    native->slots_used++;
+    usm_brief_unlock(&native->brief);
     if (slot != NULL) {
-        native->free[timed] = slot->next;
-    } else {
-        slot = new_slot(context, timed, error);
+        return slot;
     }
-    native->slots_used += slot != NULL;
+    pthread_mutex_lock(&native->lock);
+    slot = new_slot(context, timed, error);
     pthread_mutex_unlock(&native->lock);
+    if (slot == NULL) {
+        usm_brief_take(&native->brief);
+        native->slots_used--;
+        usm_brief_unlock(&native->brief);
+    }
     return slot;
 }
 
@@ -103,13 +110,13 @@ void usm_level_zero_slot_put(usm_context *context, usm_level_zero_slot *slot, bo
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
     bool again = !lost && usm_level_zero.zeEventHostReset(slot->id) == ZE_RESULT_SUCCESS;
-    pthread_mutex_lock(&native->lock);
+    usm_brief_take(&native->brief);
     native->slots_used--;
     if (again) { /* else it goes with its pool */
         slot->next = native->free[slot->timed];
         native->free[slot->timed] = slot;
     }
-    pthread_mutex_unlock(&native->lock);
+    usm_brief_unlock(&native->brief);
 }
 
 void usm_level_zero_slots_free(usm_level_zero_context *context)

@@ -157,6 +157,7 @@ const usm_backend usm_opencl_backend = {
     .name = "opencl",
     .builtin_language = USM_LANGUAGE_OPENCL,
     .event_size = sizeof(usm_opencl_event),
+    .event_zeroed = offsetof(usm_opencl_event, command),
     .environment = environment,
     .start = usm_opencl_start,
     .device_partition = usm_opencl_device_partition,

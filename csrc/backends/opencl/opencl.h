@@ -120,10 +120,8 @@ typedef struct usm_opencl_event {
     usm_event event;
     /* The driver's event, from the enqueue to the end of this struct; NULL for host tasks and before. */
     _Atomic(cl_event) id;
-    usm_command command; /* of a task that was not enqueued in its submission, and of one that may go again */
     usm_strided *strided; /* the plan of `command`; owned */
     usm_launch *launch;   /* the same for a kernel */
-    usm_command copy;     /* what move() does where the command became a host task */
     cl_int status;        /* as the driver's callback had it */
     bool late;            /* enqueued after all its links had ended */
     bool final;           /* what fails in its wait list fails it here too: it never goes again */
@@ -139,7 +137,10 @@ typedef struct usm_opencl_event {
     cl_event refused; /* the driver's first event where the task went again: others may still wait for it */
     _Atomic unsigned ticks; /* how often the thread found it unended while it was quiet */
     struct usm_opencl_event *next_done, *next_seen, *next_late;
-    usm_work work; /* host tasks */
+    /* Not zeroed at first, from here on. */
+    usm_command command; /* of a task that was not enqueued in its submission, and of one that may go again */
+    usm_command copy;    /* what move() does where the command became a host task */
+    usm_work work;       /* host tasks */
 } usm_opencl_event;
 
 static inline usm_opencl_queue *usm_opencl_queue_of(const usm_queue *queue)
