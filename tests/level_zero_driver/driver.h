@@ -269,8 +269,11 @@ ze_result_t sim_engine_init(sim_engine *engine, ze_context_handle_t context, ze_
 void sim_engine_free(sim_engine *engine, const char *function);
 /* Takes the commands, a list of them. */
 ze_result_t sim_engine_submit(sim_engine *engine, sim_command *first, sim_command *last);
-/* Looks for a moment whether `done(of)`, which needs no lock: sim_wait() sleeps, and is slow to wake up. */
-bool sim_poll(bool (*done)(void *of), void *of, uint64_t timeout_ns);
+/*
+ * Looks for a moment, and no longer than the time, which it shortens by that, whether `done(of)`, which needs
+ * no lock: sim_wait() sleeps, and is slow to wake up.
+ */
+bool sim_poll(bool (*done)(void *of), void *of, uint64_t *timeout_ns);
 /* Waits until `done(of)` or the time is over, or the device of the engine or the context is lost. */
 ze_result_t sim_wait(bool (*done)(void *of), void *of, uint64_t timeout_ns, ze_device_handle_t device,
                      ze_context_handle_t context);

@@ -20,6 +20,7 @@
  */
 #define LOOK_NS 50000
 #define LOOKS 200 /* some microseconds */
+#define FEW_LOOKS 8
 
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed; /* for hosts; monotonic */
@@ -36,12 +37,19 @@ static void relax(void)
 #endif
 }
 
-bool sim_poll(bool (*done)(void *of), void *of, uint64_t timeout_ns)
+bool sim_poll(bool (*done)(void *of), void *of, uint64_t *timeout_ns)
 {
-    uint64_t end = sim_now_ns() + (timeout_ns < LOOK_NS ? timeout_ns : LOOK_NS);
-    for (; !done(of) && sim_now_ns() < end; sched_yield())
-        for (int i = 0; i < LOOKS && !done(of); i++)
+    uint64_t look = *timeout_ns < LOOK_NS ? *timeout_ns : LOOK_NS;
+    uint64_t end = sim_now_ns() + look;
+    while (!done(of) && sim_now_ns() < end) {
+        bool all = look == LOOK_NS;
+        for (int i = 0; i < (all ? LOOKS : FEW_LOOKS) && !done(of); i++)
             relax();
+        if (all)
+            sched_yield();
+    }
+    if (*timeout_ns != UINT64_MAX)
+        *timeout_ns -= look;
     return done(of);
 }
 
@@ -191,7 +199,8 @@ static void linger(sim_engine *engine)
     engine->lingers = true;
     engine->n_seen = atomic_load(&engine->n_came);
     pthread_mutex_unlock(&sim_lock);
-    (void)sim_poll(has_come, engine, LOOK_NS);
+    uint64_t look = LOOK_NS;
+    (void)sim_poll(has_come, engine, &look);
     pthread_mutex_lock(&sim_lock);
     engine->lingers = false;
 }

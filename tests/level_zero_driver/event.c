@@ -125,7 +125,7 @@ ze_result_t ZE_APICALL zeEventHostSynchronize(ze_event_handle_t event, uint64_t 
 {
     SIM_ENTER(zeEventHostSynchronize);
     check_visible(event, "zeEventHostSynchronize");
-    if (sim_poll(event_is_over, event, timeout))
+    if (sim_poll(event_is_over, event, &timeout))
         return ZE_RESULT_SUCCESS;
     return sim_wait(event_is_over, event, timeout, NULL, event->pool->context);
 }
@@ -216,7 +216,7 @@ static bool fence_is_over(void *fence)
 ze_result_t ZE_APICALL zeFenceHostSynchronize(ze_fence_handle_t fence, uint64_t timeout)
 {
     SIM_ENTER(zeFenceHostSynchronize);
-    if (sim_poll(fence_is_over, fence, timeout))
+    if (sim_poll(fence_is_over, fence, &timeout))
         return ZE_RESULT_SUCCESS;
     return sim_wait(fence_is_over, fence, timeout, fence->queue->engine.device, NULL);
 }

@@ -163,7 +163,7 @@ static ze_result_t append_prefetch(const usm_queue *queue, ze_command_list_handl
     return append_point(queue, list, signal, n_waits, waits);
 }
 
-/* The queue's native lock held. */
+/* The queue's lock held. */
 static usm_status append(usm_level_zero_event *event, ze_command_list_handle_t list,
                          const usm_command *command, ze_event_handle_t signal, uint32_t n_waits,
                          ze_event_handle_t *waits, usm_error *error)
@@ -236,13 +236,11 @@ usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command 
                                  ze_event_handle_t *waits, usm_error *error)
 {
     usm_queue *queue = event->event.queue;
-    usm_level_zero_queue *native = usm_level_zero_queue_of(queue);
     usm_status status = USM_OK;
     usm_level_zero_slot *slot = usm_level_zero_slot_take(queue->context, event->event.profiled, error);
     if (slot == NULL) {
         return error->status;
     }
-    pthread_mutex_lock(&native->lock);
     ze_command_list_handle_t list = usm_level_zero_list_begin(queue, event->list, error);
     status = list == NULL ? error->status : order_shared(queue, event->list, list, error);
     if (status == USM_OK) {
@@ -253,7 +251,6 @@ usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command 
     } else if (!usm_level_zero_list_drop(queue, event->list)) {
         wait_for_rest(event, command, list, slot->id);
     }
-    pthread_mutex_unlock(&native->lock);
     if (status == USM_OK && command->kind == USM_COMMAND_LAUNCH) {
         event->kernel = usm_kernel_retain(command->as.launch->kernel);
     }

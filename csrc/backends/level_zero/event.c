@@ -11,8 +11,8 @@ static _Atomic bool forked; /* this is a child of the process that started the b
 
 /* A thread that waits is deaf to Ctrl-C in the driver. */
 #define JOIN_NS 4000000
-/* Looks before that, with the GIL held: a microsecond or two. */
-#define PEEKS 20
+/* Before that, with the GIL held. */
+#define PEEK_NS 2000
 
 bool usm_level_zero_forked(void)
 {
@@ -195,16 +195,9 @@ void usm_level_zero_event_peek(usm_event *base)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
     usm_level_zero_slot *slot = atomic_load_explicit(&event->slot, memory_order_acquire);
-    ze_result_t result = ZE_RESULT_NOT_READY;
-    if (slot == NULL || usm_level_zero_forked()) {
-        return;
-    }
-    for (int i = 0; i < PEEKS && result == ZE_RESULT_NOT_READY; i++) {
-        result = usm_level_zero.zeEventQueryStatus(slot->id);
-        usm_pause();
-    }
-    if (result == ZE_RESULT_SUCCESS) { /* all else is the wait's */
-        take_answer(event, result);
+    if (slot != NULL && !usm_level_zero_forked() &&
+        usm_level_zero.zeEventHostSynchronize(slot->id, PEEK_NS) == ZE_RESULT_SUCCESS) {
+        take_answer(event, ZE_RESULT_SUCCESS); /* all else is the wait's */
     }
 }
 

@@ -108,8 +108,7 @@ enum { USM_LEVEL_ZERO_COMPUTE, USM_LEVEL_ZERO_COPY, USM_LEVEL_ZERO_LISTS };
 
 /* usm_queue.native */
 typedef struct usm_level_zero_queue {
-    usm_worker worker;    /* threads of host tasks; first: it frees this block */
-    pthread_mutex_t lock; /* appending to the lists; a leaf but for the driver's own */
+    usm_worker worker; /* threads of host tasks; first: it frees this block */
     usm_level_zero_list lists[USM_LEVEL_ZERO_LISTS];
     struct usm_queue *owner;
     _Atomic bool ticking; /* in the watcher's list (event.c) */
@@ -171,11 +170,11 @@ void usm_level_zero_slots_free(usm_level_zero_context *context);
 
 /* list.c: reads the environment. */
 usm_status usm_level_zero_lists_start(usm_error *error);
-/* list.c: makes what is not there yet. The queue's native lock held, or the queue is just made. */
+/* list.c: makes what is not there yet. The queue's lock held, or the queue is just made. */
 usm_status usm_level_zero_list_make(usm_queue *queue, int list, usm_error *error);
 /*
  * list.c: what to append one task's commands to; NULL: the error is filled. Then either of those below, under
- * the same hold of the queue's native lock.
+ * the same hold of the queue's lock.
  */
 ze_command_list_handle_t usm_level_zero_list_begin(usm_queue *queue, int list, usm_error *error);
 /* list.c: the commands run. On failure none does, and drop is done. */
@@ -187,7 +186,7 @@ void usm_level_zero_lists_free(usm_queue *queue);
 
 /* command.c: which list the command is for. */
 int usm_level_zero_list_for(const usm_queue *queue, const usm_command *command);
-/* command.c: gives the command to the driver behind `waits`; sets the event's slot. Queue lock at most. */
+/* command.c: gives the command to the driver behind `waits`; sets the event's slot. Queue lock held. */
 usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command *command, uint32_t n_waits,
                                  ze_event_handle_t *waits, usm_error *error);
 
@@ -232,12 +231,12 @@ typedef struct usm_level_zero_program {
 
 /* command.c: the driver fills no pattern as long as this one. */
 bool usm_level_zero_fills_with_kernel(const usm_queue *queue, const usm_command *command);
-/* kernel.c: strided commands, sequences, fills. The queue's native lock held. */
+/* kernel.c: strided commands, sequences, fills. The queue's lock held. */
 usm_status usm_level_zero_launch_builtin(const usm_queue *queue, ze_command_list_handle_t list,
                                          const usm_command *command, ze_event_handle_t signal,
                                          uint32_t n_waits, ze_event_handle_t *waits, usm_error *error);
 void usm_level_zero_kernels_free(usm_level_zero_context *context);
-/* launch.c: kernels of users. The queue's native lock held. */
+/* launch.c: kernels of users. The queue's lock held. */
 usm_status usm_level_zero_launch_kernel(const usm_queue *queue, ze_command_list_handle_t list,
                                         const usm_launch *launch, ze_event_handle_t signal, uint32_t n_waits,
                                         ze_event_handle_t *waits, usm_error *error);

@@ -73,7 +73,7 @@ static bool lacks_immediate(ze_result_t result)
     return result == ZE_RESULT_ERROR_UNSUPPORTED_FEATURE || result == ZE_RESULT_ERROR_UNINITIALIZED;
 }
 
-/* The queue's native lock held, or the queue is just made. */
+/* The queue's lock held, or the queue is just made. */
 static usm_status make_list(const usm_queue *queue, int which, usm_level_zero_list *list, usm_error *error)
 {
     const usm_level_zero_device *device = usm_level_zero_device_of(queue->device);

@@ -29,7 +29,6 @@ usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error)
         free(native);
         return error->status;
     }
-    pthread_mutex_init(&native->lock, NULL);
     /* Several, so that one stuck task does not stop the others of an out-of-order queue. */
     usm_worker_init(&native->worker, queue->in_order ? 1 : 4, NULL, NULL);
     return USM_OK;
@@ -43,7 +42,6 @@ void usm_level_zero_queue_destroy(usm_queue *queue)
         usm_level_zero_lists_free(queue);
         atomic_fetch_sub(&usm_level_zero_context_of(queue->context)->users, 1);
     }
-    pthread_mutex_destroy(&native->lock);
     usm_worker_drop(&native->worker);
 }
 
@@ -104,7 +102,10 @@ static void append_late(usm_event *base)
         return;
     }
     usm_event_retain(base); /* another thread may see the end before this one goes on */
-    if (usm_level_zero_append(event, &event->command, 0, NULL, &error) == USM_OK) {
+    pthread_mutex_lock(&base->queue->lock);
+    usm_status status = usm_level_zero_append(event, &event->command, 0, NULL, &error);
+    pthread_mutex_unlock(&base->queue->lock);
+    if (status == USM_OK) {
         usm_level_zero_watch(event);
     } else {
         fail(base, &error);
