@@ -206,7 +206,8 @@ def test_out_of_order_queues_come_and_go(device):
 
 
 def test_other_threads_run_while_a_kernel_is_built(device):
-    queue = usmpy.Queue(device, context=usmpy.Context(device))  # which has no kernels yet
+    part = device.create_sub_devices(1)[0]  # the whole device has the host's kernels, which are built
+    queue = usmpy.Queue(part, context=usmpy.Context(part))  # which has no kernels yet
     x = usmpy.arange(100_000, dtype="int32", queue=queue)
     ticks, stop = [], threading.Event()
 
@@ -272,3 +273,49 @@ def test_queues_of_any_priority_work(device, priority):
     queue = usmpy.Queue(device, priority=priority)
     assert queue.priority == priority
     assert usmpy.flip(usmpy.arange(4, queue=queue)).copy().tolist() == [3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("n", [100, 3_000_000])
+def test_built_in_kernels_of_a_device_and_of_its_parts_agree(device, n):
+    """The host's for the whole, done at once where they are short; the driver's own for parts."""
+    rng = np.random.default_rng(n)
+    values = rng.integers(-1000, 1000, n, dtype="int32")
+    index = rng.integers(-n, n, n)
+    for place in (device, device.create_sub_devices(1)[0]):
+        queue = usmpy.Queue(place)
+        x = usmpy.asarray(values, queue=queue, copy=True)
+        for _ in range(3):  # each behind work that has not ended
+            x = usmpy.take(x, usmpy.asarray(index % n, queue=queue))
+        expected = values[index][index][index]
+        mask = usmpy.less(x, usmpy.flip(x))
+        expected_mask = expected < expected[::-1]
+        np.testing.assert_array_equal(x.asnumpy(), expected)
+        np.testing.assert_array_equal(mask.asnumpy(), expected_mask)
+        np.testing.assert_array_equal(x[mask].asnumpy(), expected[expected_mask])
+        np.testing.assert_array_equal(
+            usmpy.where(mask, x, usmpy.zeros_like(x)).asnumpy(), np.where(expected_mask, expected, 0)
+        )
+        np.testing.assert_array_equal(usmpy.nonzero(mask)[0].asnumpy(), np.nonzero(expected_mask)[0])
+        assert bool(usmpy.any(mask)) == expected_mask.any()
+
+
+def test_a_built_in_kernel_behind_failed_work_does_not_run(device):
+    """Nor is anything left of it, which would be its arguments."""
+    queue = usmpy.Queue(device)
+    x = usmpy.zeros(3_000_000, dtype="int32", queue=queue)
+    gate = threading.Event()
+
+    def fail(array):
+        assert gate.wait(PATIENCE)
+        raise ValueError("on purpose")
+
+    failed = queue.host_task(fail, x)
+    y = usmpy.where(usmpy.equal(x, 0), x, x)
+    gate.set()
+    with pytest.raises(ValueError, match="on purpose"):
+        failed.wait(PATIENCE)
+    with pytest.raises(usmpy.UsmError, match="not run") as caught:
+        y.wait()
+    assert isinstance(caught.value.__cause__, ValueError)
+    with pytest.raises((ValueError, usmpy.UsmError)):
+        queue.wait()

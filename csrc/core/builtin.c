@@ -240,11 +240,33 @@ static void set_range(const usm_place *place, const usm_builtin *builtin, usm_ra
     }
 }
 
+/* The host's own place, which is for ever. May block the first time: usm_detach. */
+static usm_status host_place(usm_place **out, usm_error *error)
+{
+    static _Atomic(usm_place *) known;
+    *out = atomic_load_explicit(&known, memory_order_acquire);
+    if (USM_LIKELY(*out != NULL)) {
+        return USM_OK;
+    }
+    usm_context *context = NULL;
+    void *held = usm_detach();
+    usm_device *device = usm_backend_start(usm_backend_index("host", 4))->devices[0];
+    usm_status status = usm_context_default(device, &context, error);
+    status = status == USM_OK ? usm_context_place(context, device, out, error) : status;
+    usm_attach(held);
+    if (status == USM_OK) {
+        atomic_store_explicit(&known, *out, memory_order_release);
+    }
+    return status;
+}
+
 usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, const usm_access *accesses,
                               size_t n_accesses, usm_event **out, usm_error *error)
 {
     usm_kernel *kernel = NULL;
-    usm_status status = get(queue->place, builtin, &kernel, error);
+    usm_place *place = queue->place;
+    usm_status status = queue->device->info.is_host ? host_place(&place, error) : USM_OK;
+    status = status == USM_OK ? get(place, builtin, &kernel, error) : status;
     if (status != USM_OK) {
         return status;
     }
@@ -253,7 +275,7 @@ usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, cons
     launch.n_arguments = builtin->n_arguments;
     launch.arguments = builtin->arguments;
     launch.cost = builtin->cost;
-    set_range(queue->place, builtin, &launch.range);
+    set_range(place, builtin, &launch.range);
     const usm_command command = {.kind = USM_COMMAND_LAUNCH, .as.launch = &launch};
     const usm_submission submission = {
         .command = &command, .accesses = accesses, .n_accesses = n_accesses, .fresh = builtin->fresh};

@@ -30,7 +30,8 @@ typedef struct usm_device_info {
     bool has_fp16, has_fp64;
     bool has_usm_device, has_usm_shared, has_usm_host, has_usm_system;
     bool host_reads_device; /* memory of kind "device" may be read and written by the host too */
-    bool is_host; /* a driver's view of the host's processors, where the host's loops do strided copies */
+    bool is_host; /* a driver's view of the host's processors: the host's loops do copies and what is built in
+                   */
     /* DLPack's name of memory on this device: (type, id). */
     int32_t dlpack_type, dlpack_id;
     /* The same of memory of kinds "shared" and "host", whose id is 0 then; 0: as memory of the device. */

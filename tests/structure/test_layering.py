@@ -313,6 +313,7 @@ STATE = {
     "backends/level_zero/library.c": {"usm_level_zero": "functions of the loader, found once"},
     "core/detach.c": {"detach_hook": "lets go of Python's lock", "attach_hook": "takes it again"},
     "core/library.c": {"folder": "where drivers of the Python environment are, set at import"},
+    "core/builtin.c": {"known.0": "the host's place, which is for ever"},
     "core/backend.c": {"slots": "what each backend said when it was started"},
     "core/context.c": {
         "all_contexts": "found by their native handles",

@@ -189,6 +189,11 @@ static void strided_now(const usm_strided *strided, unsigned width)
     usm_host_backend.strided_now(strided, width);
 }
 
+static void builtin_now(const usm_launch *launch, unsigned width)
+{
+    usm_host_backend.builtin_now(launch, width);
+}
+
 static void queue_fork(usm_queue *queue, usm_fork_phase phase)
 {
     usm_host_backend.queue_fork(queue, phase);
@@ -224,6 +229,7 @@ const usm_backend usm_fault_backend = {
     .kernel_create = kernel_create,
     .kernel_destroy = kernel_destroy,
     .strided_now = strided_now,
+    .builtin_now = builtin_now,
     .queue_fork = queue_fork,
     .fork = fault_fork,
 };

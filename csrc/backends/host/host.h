@@ -79,6 +79,7 @@ extern const struct usmpy_kernels usm_host_builtins;      /* builtin.c */
 extern const struct usmpy_kernels usm_host_builtins_wide; /* builtin_wide.c: some of them; may be none */
 /* Runs it with up to `width` threads, the caller among them. */
 usm_status usm_host_launch(const usm_launch *launch, unsigned width, usm_error *error);
+void usm_host_launch_builtin(const usm_launch *launch, unsigned width);
 
 /* pointer.c: functions that were given as addresses. */
 typedef struct usm_host_pointer {

@@ -320,3 +320,8 @@ usm_status usm_host_launch(const usm_launch *launch, unsigned width, usm_error *
                ? usm_error_memory(error, 0, "local memory of a work-group")
                : USM_OK;
 }
+
+void usm_host_launch_builtin(const usm_launch *launch, unsigned width)
+{
+    (void)usm_host_launch(launch, width, NULL); /* it has neither local memory nor more arguments than few */
+}

@@ -48,7 +48,7 @@ static bool is_short(const usm_strided *strided)
 
 /*
  * Nothing has to be waited for: a point in the order has been reached. The memory of a processor is the
- * host's, so that short copies and fills need no driver.
+ * host's, so that short copies, fills and built-in kernels need no driver.
  */
 bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,
                               int64_t *end_ns)
@@ -59,7 +59,10 @@ bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int6
     bool fill = command->kind == USM_COMMAND_FILL && here && command->as.fill.nbytes <= RUN_NOW_BYTES;
     bool strided =
         command->kind == USM_COMMAND_STRIDED && queue->device->info.is_host && is_short(command->as.strided);
-    if (!(point || copy || fill || strided) || usm_opencl_forked() || usm_queue_is_shared(queue)) {
+    bool builtin = command->kind == USM_COMMAND_LAUNCH &&
+                   usm_opencl_is_builtin_here(queue, command->as.launch) &&
+                   command->as.launch->cost <= RUN_NOW_BYTES;
+    if (!(point || copy || fill || strided || builtin) || usm_opencl_forked() || usm_queue_is_shared(queue)) {
         return false;
     }
     *start_ns = queue->profiling ? usm_clock_ns() : 0;
@@ -69,6 +72,8 @@ bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int6
         fill_now(command);
     } else if (strided) {
         usm_strided_on_host(command->as.strided, 1);
+    } else if (builtin) {
+        usm_builtin_on_host(command->as.launch, 1);
     }
     *end_ns = queue->profiling ? usm_clock_ns() : 0;
     return true;
@@ -223,6 +228,11 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
             break;
         }
         case USM_COMMAND_LAUNCH: {
+            if (usm_opencl_is_builtin_here(queue, command->as.launch)) {
+                function = "clEnqueueNativeKernel";
+                code = usm_opencl_builtin_here(queue, command->as.launch, n_waits, waits, &id);
+                break;
+            }
             usm_status status =
                 usm_opencl_launch_kernel(queue, command->as.launch, n_waits, waits, &id, error);
             if (status != USM_OK) {

@@ -1,10 +1,13 @@
 /*
- * Strided copies and casts where the device is the host's own processors, and the driver runs functions in
- * its order: then the host's loops do them, several times as fast as the kernels that the driver compiles,
- * and nothing has to be built.
+ * Strided copies, casts and built-in kernels where the device is the host's own processors, and the driver
+ * runs functions in its order: then the host's loops do them, several times as fast as the kernels that the
+ * driver compiles, and nothing has to be built.
  */
 #include "opencl.h"
 
+#include "../../core/heap.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 /* What the driver copies, and hands over when it is time. */
@@ -25,12 +28,17 @@ static void CL_CALLBACK run(void *copied)
     usm_strided_on_host(&argument->strided, argument->width);
 }
 
+static unsigned width_of(const usm_queue *queue)
+{
+    return queue->priority == USM_PRIORITY_LOW ? 1 : queue->device->info.max_compute_units;
+}
+
 cl_int usm_opencl_strided_here(const usm_queue *queue, const usm_strided *strided, cl_uint n_waits,
                                const cl_event *waits, cl_event *id)
 {
     argument argument;
     size_t ndim = (size_t)strided->ndim, nbytes = ndim * sizeof(int64_t);
-    argument.width = queue->priority == USM_PRIORITY_LOW ? 1 : queue->device->info.max_compute_units;
+    argument.width = width_of(queue);
     argument.strided = *strided;
     memcpy(argument.numbers, strided->shape, nbytes);
     memcpy(argument.numbers + ndim, strided->dst_strides, nbytes);
@@ -38,4 +46,71 @@ cl_int usm_opencl_strided_here(const usm_queue *queue, const usm_strided *stride
     return usm_opencl_platform_of(queue)->api->clEnqueueNativeKernel(
         usm_opencl_queue_of(queue)->id, run, &argument, offsetof(struct argument, numbers) + 3 * nbytes, 0,
         NULL, NULL, n_waits, waits, id);
+}
+
+/* The same for a launch. Large values lie behind it, and `as.data` says how far from its start. */
+typedef struct launch_argument {
+    unsigned width;
+    usm_launch launch;
+    usm_argument arguments[];
+} launch_argument;
+
+static bool lies_behind(const usm_argument *argument)
+{
+    return argument->kind == USM_PARAMETER_VALUE && argument->size > USM_INLINE_VALUE;
+}
+
+static size_t aligned(size_t size)
+{
+    return (size + 15) & ~(size_t)15;
+}
+
+static void CL_CALLBACK run_launch(void *copied)
+{
+    launch_argument *argument = copied;
+    for (size_t i = 0; i < argument->launch.n_arguments; i++) {
+        if (lies_behind(&argument->arguments[i])) {
+            argument->arguments[i].as.data = (char *)copied + (uintptr_t)argument->arguments[i].as.data;
+        }
+    }
+    argument->launch.arguments = argument->arguments;
+    usm_thread_is_foreign();
+    usm_builtin_on_host(&argument->launch, argument->width);
+}
+
+static size_t size_of(const usm_launch *launch, size_t *behind)
+{
+    *behind = aligned(sizeof(launch_argument) + launch->n_arguments * sizeof *launch->arguments);
+    size_t size = *behind;
+    for (size_t i = 0; i < launch->n_arguments; i++) {
+        size += lies_behind(&launch->arguments[i]) ? aligned(launch->arguments[i].size) : 0;
+    }
+    return size;
+}
+
+cl_int usm_opencl_builtin_here(const usm_queue *queue, const usm_launch *launch, cl_uint n_waits,
+                               const cl_event *waits, cl_event *id)
+{
+    _Alignas(16) char few[1024];
+    size_t at, size = size_of(launch, &at);
+    launch_argument *argument = size <= sizeof few ? (launch_argument *)few : usm_malloc(size);
+    if (argument == NULL) {
+        return CL_OUT_OF_HOST_MEMORY;
+    }
+    argument->width = width_of(queue);
+    argument->launch = *launch;
+    for (size_t i = 0; i < launch->n_arguments; i++) {
+        argument->arguments[i] = launch->arguments[i];
+        if (lies_behind(&launch->arguments[i])) {
+            memcpy((char *)argument + at, launch->arguments[i].as.data, launch->arguments[i].size);
+            argument->arguments[i].as.data = (void *)(uintptr_t)at;
+            at += aligned(launch->arguments[i].size);
+        }
+    }
+    cl_int code = usm_opencl_platform_of(queue)->api->clEnqueueNativeKernel(
+        usm_opencl_queue_of(queue)->id, run_launch, argument, size, 0, NULL, NULL, n_waits, waits, id);
+    if ((char *)argument != few) {
+        free(argument);
+    }
+    return code;
 }

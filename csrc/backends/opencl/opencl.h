@@ -234,9 +234,16 @@ bool usm_opencl_event_is_running(usm_event *event);
 void usm_opencl_event_destroy(usm_event *event);
 void usm_opencl_fork(usm_fork_phase phase);
 
-/* here.c: strided commands of devices that are the host. */
+/* here.c: strided commands and built-in kernels of devices that are the host. */
 cl_int usm_opencl_strided_here(const usm_queue *queue, const usm_strided *strided, cl_uint n_waits,
                                const cl_event *waits, cl_event *id);
+cl_int usm_opencl_builtin_here(const usm_queue *queue, const usm_launch *launch, cl_uint n_waits,
+                               const cl_event *waits, cl_event *id);
+/* A kernel of the host's, which core/builtin.c has found for such a device? */
+static inline bool usm_opencl_is_builtin_here(const usm_queue *queue, const usm_launch *launch)
+{
+    return launch->kernel->program->backend != queue->backend;
+}
 /* command.c: a copy between regions that overlap. */
 bool usm_opencl_overlaps(const usm_command *command);
 /* command.c: gives the command to the driver behind `waits`, and sets the event's id. Queue lock at most. */
