@@ -243,7 +243,11 @@ def dpnp_names(queue: usmpy.Queue, n: int) -> dict[str, Any] | None:
         return None
     import dpctl
 
-    devices = [device for device in dpctl.get_devices("opencl") if device.name == queue.device.name]
+    devices = [
+        device
+        for device in dpctl.get_devices("opencl")
+        if device.name == queue.device.name and device.has_aspect_usm_device_allocations
+    ]
     if not devices:
         return None
     names = {name: getattr(dpnp, name) for name in dir(dpnp) if not name.startswith("_")}

@@ -74,11 +74,17 @@ usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class)
     return alloc;
 }
 
+/* Of this many spare bytes, one block more. */
+static bool has_room(size_t spare, size_t nbytes)
+{
+    return spare + nbytes <= (nbytes <= USM_POOL_SMALL ? USM_POOL_SMALL_LIMIT : USM_POOL_LIMIT);
+}
+
 bool usm_pool_push(usm_pool *pool, usm_alloc *alloc)
 {
     usm_brief *lock = usm_brief_lock(pool);
     count_unused(pool, alloc->size);
-    bool room = pool->spare + alloc->size <= USM_POOL_LIMIT;
+    bool room = has_room(pool->spare, alloc->size);
     if (room) {
         pool->spare += alloc->size;
         alloc->link.next_free = atomic_load_explicit(&pool->free[alloc->size_class], memory_order_relaxed);
@@ -112,7 +118,7 @@ usm_pool_state usm_pool_look(usm_pool *pool)
 
 bool usm_pool_has_room(const usm_pool *pool, size_t nbytes)
 {
-    return __atomic_load_n(&pool->spare, __ATOMIC_RELAXED) + nbytes <= USM_POOL_LIMIT;
+    return has_room(__atomic_load_n(&pool->spare, __ATOMIC_RELAXED), nbytes);
 }
 
 size_t usm_pool_spare(usm_pool *pool)

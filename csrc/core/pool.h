@@ -4,8 +4,14 @@
 
 #include "alloc.h"
 
-/* Spare blocks of a pool never exceed this; blocks above the largest class go straight to the driver. */
+/*
+ * Spare blocks of a pool never exceed this, but for small ones, which have room of their own: they are asked
+ * for most often, and large ones alone may fill a pool. Blocks above the largest class go straight to the
+ * driver.
+ */
 #define USM_POOL_LIMIT ((size_t)64 << 20)
+#define USM_POOL_SMALL ((size_t)64 << 10)
+#define USM_POOL_SMALL_LIMIT (USM_POOL_LIMIT + ((size_t)8 << 20))
 #define USM_POOL_LARGEST ((size_t)32 << 20)
 #define USM_NOT_POOLED 255
 

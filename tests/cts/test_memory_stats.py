@@ -51,6 +51,23 @@ def test_held_is_what_is_in_use_and_pooled(place):
     assert stats["limit"] is None
 
 
+def test_small_blocks_are_kept_where_large_ones_fill_the_pool(place):
+    """Else a program that let go of large arrays would ask the driver for every small one from then on."""
+    large = [usmpy.empty(30 * MIB, dtype="uint8", device=place) for _ in range(4)]
+    del large
+    full = usmpy.memory_stats(place)["device"]["pooled"]
+    assert full <= 64 * MIB
+    x = usmpy.empty(100, dtype="uint8", device=place)
+    address = x.data_ptr
+    del x
+    assert usmpy.memory_stats(place)["device"]["pooled"] > full
+    y = usmpy.empty(100, dtype="uint8", device=place)
+    assert y.data_ptr == address
+    many = [usmpy.empty(60 * KIB, dtype="uint8", device=place) for _ in range(300)]
+    del many
+    assert usmpy.memory_stats(place)["device"]["pooled"] <= 72 * MIB
+
+
 def test_trim_gives_pooled_blocks_back(place):
     x = usmpy.empty(50 * KIB, dtype="uint8", device=place)
     y = usmpy.empty(50 * KIB, dtype="uint8", device=place)

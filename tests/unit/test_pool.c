@@ -93,6 +93,12 @@ static void the_limit(void)
         CHECK_EQ(usm_pool_spare(pool), pushed);
     }
     CHECK_EQ(pushed, USM_POOL_LIMIT);
+    for (size_t kept = 0; kept < USM_POOL_SMALL_LIMIT - USM_POOL_LIMIT; kept += USM_POOL_SMALL) {
+        CHECK(usm_pool_push(pool, spare(USM_POOL_SMALL)));
+    }
+    usm_alloc *last = spare(64);
+    CHECK(!usm_pool_push(pool, last));
+    free_spare(last);
     size_t block;
     free_spare(usm_pool_pop(pool, usm_pool_class(USM_POOL_LARGEST, &block)));
     usm_alloc *small = spare(64);
