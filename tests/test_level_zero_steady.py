@@ -114,3 +114,34 @@ def test_the_hosts_memory_does_not_grow():
     assert min(grown) < {LAUNCHES} / 10, grown
     """
     level_zero_processes.run(program)
+
+
+def test_idle_engines_of_other_queues_sleep_on():
+    """They were woken by every end, and took the processors from those that had something to do."""
+    level_zero_processes.run("""
+
+    import os, time
+
+    def threads():
+        return set(os.listdir("/proc/self/task"))
+
+    def sleeps(thread):
+        with open(f"/proc/self/task/{thread}/status") as status:
+            fields = dict(line.split(":", 1) for line in status)
+        return int(fields["voluntary_ctxt_switches"])
+
+    device = usmpy.get_devices("level_zero")[0]
+    busy, idle = usmpy.Queue(device), usmpy.Queue(device, in_order=False)
+    x = usmpy.zeros(64, dtype="float32", queue=busy)
+    busy.fill(x, 1.0).wait()
+    before = threads()
+    usmpy.zeros(64, dtype="float32", queue=idle).wait()
+    engines = threads() - before
+    assert engines
+    time.sleep(0.05)  # they look for a moment before they sleep
+    slept = {thread: sleeps(thread) for thread in engines}
+    for _ in range(2000):
+        busy.fill(x, 2.0).wait()
+    woken = {thread: sleeps(thread) - slept[thread] for thread in engines & threads()}
+    assert max(woken.values(), default=0) < 200, woken
+    """)

@@ -240,33 +240,33 @@ static void set_range(const usm_place *place, const usm_builtin *builtin, usm_ra
     }
 }
 
-/* The host's own place, which is for ever. May block the first time: usm_detach. */
-static usm_status host_place(usm_place **out, usm_error *error)
+/* The host's own place, for ever; NULL where memory ran out. May block the first time: usm_detach. */
+static usm_place *host_place(void)
 {
     static _Atomic(usm_place *) known;
-    *out = atomic_load_explicit(&known, memory_order_acquire);
-    if (USM_LIKELY(*out != NULL)) {
-        return USM_OK;
+    usm_place *place = atomic_load_explicit(&known, memory_order_acquire);
+    if (USM_LIKELY(place != NULL)) {
+        return place;
     }
-    usm_context *context = NULL;
+    usm_context *context;
     void *held = usm_detach();
-    usm_device *device = usm_backend_start(usm_backend_index("host", 4))->devices[0];
-    usm_status status = usm_context_default(device, &context, error);
-    status = status == USM_OK ? usm_context_place(context, device, out, error) : status;
-    usm_attach(held);
-    if (status == USM_OK) {
-        atomic_store_explicit(&known, *out, memory_order_release);
+    const usm_backend_report *host = usm_backend_start(usm_backend_index("host", 4));
+    if (host->n_devices == 0 || usm_context_default(host->devices[0], &context, NULL) != USM_OK ||
+        usm_context_place(context, host->devices[0], &place, NULL) != USM_OK) {
+        place = NULL;
     }
-    return status;
+    usm_attach(held);
+    atomic_store_explicit(&known, place, memory_order_release);
+    return place;
 }
 
 usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, const usm_access *accesses,
                               size_t n_accesses, usm_event **out, usm_error *error)
 {
     usm_kernel *kernel = NULL;
-    usm_place *place = queue->place;
-    usm_status status = queue->device->info.is_host ? host_place(&place, error) : USM_OK;
-    status = status == USM_OK ? get(place, builtin, &kernel, error) : status;
+    usm_place *place = queue->device->info.is_host ? host_place() : NULL;
+    place = place != NULL ? place : queue->place;
+    usm_status status = get(place, builtin, &kernel, error);
     if (status != USM_OK) {
         return status;
     }
