@@ -87,7 +87,7 @@ typedef struct usm_cuda_queue {
     /* The watcher's: looks without work, and while work was submitted; how much it was at the last one. */
     unsigned idle_ticks, busy_ticks;
     uint64_t seen;
-    _Atomic uint64_t reaped; /* what was submitted to the first lane when its tasks were ended last */
+    _Atomic uint64_t reaped; /* what was submitted to the first lane when all its tasks were ended last */
     struct usm_cuda_queue *next_watched;
 } usm_cuda_queue;
 

@@ -86,6 +86,12 @@ static usm_cuda_event *claim(usm_queue *queue, bool *pending)
         last = &event->next_claimed;
     }
     *last = NULL;
+    if (!*pending) { /* usm_cuda_reap need not come for what a wait has ended */
+        usm_cuda_queue *native = usm_cuda_queue_of(queue);
+        atomic_store_explicit(&native->reaped,
+                              atomic_load_explicit(&native->lanes[0].submitted, memory_order_relaxed),
+                              memory_order_relaxed);
+    }
     free(text);
     return first;
 }
@@ -209,7 +215,7 @@ void usm_cuda_reap(usm_queue *queue)
     usm_cuda_lane *lane = &native->lanes[0];
     uint64_t submitted = atomic_load_explicit(&lane->submitted, memory_order_relaxed);
     uint64_t reaped = atomic_load_explicit(&native->reaped, memory_order_relaxed);
-    if (USM_LIKELY(submitted - reaped < MANY) ||
+    if (USM_LIKELY((int64_t)(submitted - reaped) < MANY) ||
         !atomic_compare_exchange_strong(&native->reaped, &reaped, submitted) || usm_cuda_forked() ||
         usm_cuda_is_lost(queue->device)) {
         return;
