@@ -62,24 +62,6 @@ static void make_condition(void)
     pthread_condattr_destroy(&attributes);
 }
 
-/* The lock is held. Engines whose next command could not begin look again. */
-static void tell(void)
-{
-    for (sim_engine *engine = engines; engine != NULL; engine = engine->next)
-        if (engine->n_held > 0 && engine->first != NULL)
-            pthread_cond_broadcast(&engine->wake);
-    if (n_hosts > 0)
-        pthread_cond_broadcast(&changed);
-}
-
-void sim_tell(void)
-{
-    pthread_once(&once, make_condition);
-    pthread_mutex_lock(&sim_lock);
-    tell();
-    pthread_mutex_unlock(&sim_lock);
-}
-
 void sim_signal(ze_event_handle_t event, uint64_t start_ns, uint64_t end_ns)
 {
     event->start_ns = start_ns;
@@ -111,6 +93,38 @@ static sim_command *next_command(sim_engine *engine)
             return NULL;
     }
     return NULL;
+}
+
+/* One more worker, where there is something for it. The lock is held. */
+static void rouse(sim_engine *engine)
+{
+    if (engine->n_held == 0)
+        return;
+    if (engine->closing)
+        pthread_cond_broadcast(&engine->wake);
+    else if (next_command(engine) != NULL)
+        pthread_cond_signal(&engine->wake);
+}
+
+/*
+ * Something has ended: in `here`, whose worker looks for more by itself, or (NULL) elsewhere. The lock is
+ * held.
+ */
+static void tell(sim_engine *here)
+{
+    for (sim_engine *engine = engines; engine != NULL; engine = engine->next)
+        if (engine != here || engine->closing)
+            rouse(engine);
+    if (n_hosts > 0)
+        pthread_cond_broadcast(&changed);
+}
+
+void sim_tell(void)
+{
+    pthread_once(&once, make_condition);
+    pthread_mutex_lock(&sim_lock);
+    tell(NULL);
+    pthread_mutex_unlock(&sim_lock);
 }
 
 static void sleep_ns(uint64_t ns)
@@ -184,7 +198,7 @@ static void run(sim_engine *engine, sim_command *command)
         sim_signal(command->signal, start_ns, end_ns);
     if (result == ZE_RESULT_SUCCESS && command->fence != NULL)
         atomic_store(&command->fence->signalled, true);
-    tell();
+    tell(engine);
 }
 
 static bool has_come(void *of)
@@ -213,6 +227,7 @@ static void *work(void *of)
         sim_command *command = next_command(engine);
         if (command != NULL) {
             begin(engine, command);
+            rouse(engine);
             pthread_mutex_unlock(&sim_lock);
             run(engine, command); /* takes the lock */
             pthread_mutex_unlock(&sim_lock);
@@ -333,7 +348,8 @@ ze_result_t sim_engine_submit(sim_engine *engine, sim_command *first, sim_comman
             engine->last->next = first;
         engine->last = last;
         engine->n_came++;
-        pthread_cond_broadcast(&engine->wake);
+        if (!engine->lingers)
+            rouse(engine);
     }
     pthread_mutex_unlock(&sim_lock);
     return result;
@@ -450,6 +466,6 @@ void zesimPause(int pause)
     pthread_once(&once, make_condition);
     pthread_mutex_lock(&sim_lock);
     paused = pause != 0;
-    tell();
+    tell(NULL);
     pthread_mutex_unlock(&sim_lock);
 }

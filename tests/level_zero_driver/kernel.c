@@ -50,6 +50,8 @@ static void destroy(ze_kernel_handle_t kernel)
 {
     if (kernel->id != NULL)
         kernel->module->cl->clReleaseKernel(kernel->id);
+    for (int i = 0; i < kernel->n_spare; i++)
+        kernel->module->cl->clReleaseKernel(kernel->spare[i]);
     sim_module_release(kernel->module);
     sim_arguments_free(kernel->arguments, kernel->n_arguments);
     pthread_mutex_destroy(&kernel->lock);
@@ -96,6 +98,28 @@ void sim_kernel_release(ze_kernel_handle_t kernel)
 {
     if (atomic_fetch_sub(&kernel->count, 1) == 1)
         destroy(kernel);
+}
+
+cl_kernel sim_kernel_take(ze_kernel_handle_t kernel)
+{
+    cl_kernel id = NULL;
+    cl_int code;
+    pthread_mutex_lock(&kernel->lock);
+    if (kernel->n_spare > 0)
+        id = kernel->spare[--kernel->n_spare];
+    pthread_mutex_unlock(&kernel->lock);
+    return id != NULL ? id : kernel->module->cl->clCreateKernel(kernel->module->program, kernel->name, &code);
+}
+
+void sim_kernel_put(ze_kernel_handle_t kernel, cl_kernel id)
+{
+    pthread_mutex_lock(&kernel->lock);
+    bool kept = kernel->n_spare < SIM_SPARE_KERNELS;
+    if (kept)
+        kernel->spare[kernel->n_spare++] = id;
+    pthread_mutex_unlock(&kernel->lock);
+    if (!kept)
+        kernel->module->cl->clReleaseKernel(id);
 }
 
 ze_result_t ZE_APICALL zeKernelDestroy(ze_kernel_handle_t kernel)

@@ -5,6 +5,11 @@
 #include <string.h>
 
 #define MAX_LOCAL 32768
+/*
+ * So few work-items are the engine's own: waking the processor's other threads takes several times as long,
+ * and from one process to the next another time.
+ */
+#define FEW_ITEMS 65536
 
 struct sim_launch {
     ze_kernel_handle_t kernel; /* a count of it */
@@ -53,14 +58,31 @@ bool sim_launch_is_of(const struct sim_launch *launch, ze_kernel_handle_t kernel
     return launch->kernel == kernel;
 }
 
-static cl_int set_arguments(const sim_opencl *cl, const struct sim_launch *launch)
+static cl_int set_arguments(const sim_opencl *cl, cl_kernel id, const struct sim_launch *launch)
 {
     cl_int code = CL_SUCCESS;
     for (uint32_t i = 0; i < launch->kernel->n_arguments && code == CL_SUCCESS; i++) {
         const sim_argument *a = &launch->arguments[i];
-        code = a->kind == SIM_POINTER ? cl->clSetKernelArgSVMPointer(launch->kernel->id, i, a->pointer)
-                                      : cl->clSetKernelArg(launch->kernel->id, i, a->size, a->value);
+        code = a->kind == SIM_POINTER ? cl->clSetKernelArgSVMPointer(id, i, a->pointer)
+                                      : cl->clSetKernelArg(id, i, a->size, a->value);
     }
+    return code;
+}
+
+/* A local queue runs the kernel in the first call: nothing is locked. */
+static cl_int run(const sim_opencl *cl, const struct sim_launch *launch, cl_kernel id, const size_t global[3],
+                  const size_t local[3], const size_t offset[3])
+{
+    bool few = (double)global[0] * (double)global[1] * (double)global[2] <= FEW_ITEMS;
+    cl_command_queue queue = sim_opencl_take_queue(cl, few);
+    if (queue == NULL)
+        return CL_OUT_OF_HOST_MEMORY;
+    cl_int code = set_arguments(cl, id, launch);
+    if (code == CL_SUCCESS)
+        code = cl->clEnqueueNDRangeKernel(queue, id, 3, offset, global, local, 0, NULL, NULL);
+    if (code == CL_SUCCESS)
+        code = cl->clFinish(queue);
+    sim_opencl_put_queue(queue, few);
     return code;
 }
 
@@ -78,17 +100,11 @@ ze_result_t sim_launch_run(const struct sim_launch *launch, const sim_engine *en
         if (global[i] == 0)
             return ZE_RESULT_SUCCESS;
     }
-    cl_command_queue queue = sim_opencl_take_queue(cl);
-    if (queue == NULL)
+    cl_kernel id = sim_kernel_take(launch->kernel);
+    if (id == NULL)
         return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-    pthread_mutex_lock(&launch->kernel->lock);
-    cl_int code = set_arguments(cl, launch);
-    if (code == CL_SUCCESS)
-        code = cl->clEnqueueNDRangeKernel(queue, launch->kernel->id, 3, offset, global, local, 0, NULL, NULL);
-    pthread_mutex_unlock(&launch->kernel->lock);
-    if (code == CL_SUCCESS)
-        code = cl->clFinish(queue);
-    sim_opencl_put_queue(queue);
+    cl_int code = run(cl, launch, id, global, local, offset);
+    sim_kernel_put(launch->kernel, id);
     if (code != CL_SUCCESS)
         sim_misuse("%s: OpenCL's code %d", launch->kernel->name, (int)code);
     return code == CL_SUCCESS ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_DEVICE_LOST;

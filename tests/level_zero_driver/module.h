@@ -33,11 +33,15 @@ typedef struct sim_argument {
     unsigned char *value; /* owned */
 } sim_argument;
 
+#define SIM_SPARE_KERNELS 8
+
 struct _ze_kernel_handle_t {
     ze_module_handle_t module;
     char *name;
-    cl_kernel id;
-    pthread_mutex_t lock; /* the arguments of `id`; a leaf */
+    cl_kernel id;         /* for questions */
+    pthread_mutex_t lock; /* of what OpenCL has of `id`, and of the spare ones; a leaf */
+    cl_kernel spare[SIM_SPARE_KERNELS];
+    int n_spare;
     uint32_t n_arguments;
     sim_argument *arguments;
     uint32_t group[3]; /* 0: not set */
@@ -54,6 +58,9 @@ void sim_cache_store(const sim_opencl *cl, cl_program program, uint64_t key);
 
 void sim_module_release(ze_module_handle_t module);
 void sim_kernel_release(ze_kernel_handle_t kernel);
+/* OpenCL's kernel, whose arguments nobody else sets until it is put back; NULL: no memory. */
+cl_kernel sim_kernel_take(ze_kernel_handle_t kernel);
+void sim_kernel_put(ze_kernel_handle_t kernel, cl_kernel id);
 void sim_arguments_free(sim_argument *arguments, uint32_t n);
 /* NULL: no memory. */
 sim_argument *sim_arguments_copy(const sim_argument *arguments, uint32_t n);

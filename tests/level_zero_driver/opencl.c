@@ -14,8 +14,15 @@ static bool works;
 static char problem[512];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* spare queues; a leaf */
-static cl_command_queue spare[SPARE];
-static int n_spare;
+static cl_command_queue spare[2][SPARE];                 /* [1]: local */
+static int n_spare[2];
+
+static bool runs_locally(cl_device_id device)
+{
+    char names[8192] = "";
+    return opencl.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(names), names, NULL) == CL_SUCCESS &&
+           strstr(names, "cl_intel_exec_by_local_thread") != NULL;
+}
 
 /* A processor that takes SPIR-V, of any platform. */
 static bool find_device(void)
@@ -34,6 +41,7 @@ static bool find_device(void)
             continue;
         cl_int code;
         opencl.device = device;
+        opencl.local = runs_locally(device);
         opencl.context = opencl.clCreateContext(NULL, 1, &device, NULL, NULL, &code);
         if (code == CL_SUCCESS)
             return true;
@@ -77,22 +85,28 @@ const sim_opencl *sim_opencl_get(const char **why)
     return works ? &opencl : NULL;
 }
 
-cl_command_queue sim_opencl_take_queue(const sim_opencl *cl)
+cl_command_queue sim_opencl_take_queue(const sim_opencl *cl, bool local)
 {
+    static const cl_queue_properties here[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_THREAD_LOCAL_EXEC_ENABLE_INTEL,
+                                               0};
     cl_command_queue queue = NULL;
+    local = local && cl->local;
     pthread_mutex_lock(&lock);
-    if (n_spare > 0)
-        queue = spare[--n_spare];
+    if (n_spare[local] > 0)
+        queue = spare[local][--n_spare[local]];
     pthread_mutex_unlock(&lock);
     cl_int code;
-    return queue != NULL ? queue
-                         : cl->clCreateCommandQueueWithProperties(cl->context, cl->device, NULL, &code);
+    return queue != NULL
+               ? queue
+               : cl->clCreateCommandQueueWithProperties(cl->context, cl->device, local ? here : NULL, &code);
 }
 
-void sim_opencl_put_queue(cl_command_queue queue)
+void sim_opencl_put_queue(cl_command_queue queue, bool local)
 {
+    local = local && opencl.local;
     pthread_mutex_lock(&lock);
-    if (n_spare < SPARE)
-        spare[n_spare++] = queue; /* else it is lost: more threads than this never run at once */
+    if (n_spare[local] < SPARE)
+        spare[local][n_spare[local]++] =
+            queue; /* else it is lost: more threads than this never run at once */
     pthread_mutex_unlock(&lock);
 }

@@ -6,6 +6,7 @@
 
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 
 #define SIM_OPENCL_FUNCTIONS(X)           \
     X(clGetPlatformIDs)                   \
@@ -35,12 +36,13 @@ typedef struct sim_opencl {
 #undef SIM_OPENCL_MEMBER
     cl_device_id device;
     cl_context context;
+    bool local; /* queues may run kernels on the thread that asks: cl_intel_exec_by_local_thread */
 } sim_opencl;
 
 /* Opened on first use; NULL: there is none, and *why says what was tried. */
 const sim_opencl *sim_opencl_get(const char **why);
-/* A queue that nobody else uses until it is put back; NULL: no memory. */
-cl_command_queue sim_opencl_take_queue(const sim_opencl *cl);
-void sim_opencl_put_queue(cl_command_queue queue);
+/* A queue that nobody else uses until it is put back; NULL: no memory. Local: where the driver has such. */
+cl_command_queue sim_opencl_take_queue(const sim_opencl *cl, bool local);
+void sim_opencl_put_queue(cl_command_queue queue, bool local);
 
 #endif
