@@ -260,7 +260,7 @@ typedef struct sim_engine {
     int32_t process;       /* that started the workers */
 } sim_engine;
 
-/* Guards engines, their commands and the counts of events; the condition is told of every end and signal. */
+/* Guards engines, their commands, the counts of events, and the hosts that sleep. */
 extern pthread_mutex_t sim_lock;
 
 ze_result_t sim_engine_init(sim_engine *engine, ze_context_handle_t context, ze_device_handle_t device,
@@ -269,20 +269,9 @@ ze_result_t sim_engine_init(sim_engine *engine, ze_context_handle_t context, ze_
 void sim_engine_free(sim_engine *engine, const char *function);
 /* Takes the commands, a list of them. */
 ze_result_t sim_engine_submit(sim_engine *engine, sim_command *first, sim_command *last);
-/*
- * Looks for a moment, and no longer than the time, which it shortens by that, whether `done(of)`, which needs
- * no lock: sim_wait() sleeps, and is slow to wake up.
- */
-bool sim_poll(bool (*done)(void *of), void *of, uint64_t *timeout_ns);
-/* Waits until `done(of)` or the time is over, or the device of the engine or the context is lost. */
-ze_result_t sim_wait(bool (*done)(void *of), void *of, uint64_t timeout_ns, ze_device_handle_t device,
-                     ze_context_handle_t context);
 bool sim_engine_idle(void *engine);
-/*
- * Commands of a lost device are dropped one after the other, while hosts know of the loss already: who takes
- * away what they name waits until the last is gone, for five seconds at most.
- */
-void sim_settle(void);
+/* Has a lost device commands left? sim_lock is held. */
+bool sim_engines_drop(void);
 /* The event becomes signalled, with the times of a command. */
 void sim_signal(ze_event_handle_t event, uint64_t start_ns, uint64_t end_ns);
 /* Something has changed that engines and hosts may wait for. */
@@ -295,6 +284,30 @@ void sim_command_free(sim_command *command);
 sim_command *sim_command_copy(const sim_command *command);
 /* command.c: does it, on a worker. */
 ze_result_t sim_command_run(const sim_command *command, const sim_engine *engine);
+
+/* --- wait.c ------------------------------------------------------------------------------------------- */
+
+/*
+ * A device takes its next command, and a host in Intel's driver sees the end of one, without being woken:
+ * both look for so long before they sleep, and leave the processor to others in between. Here all have few of
+ * them.
+ */
+#define SIM_LOOK_NS 50000
+/*
+ * Looks for a moment, and no longer than the time, which it shortens by that, whether `done(of)`, which needs
+ * no lock: sim_wait() sleeps, and is slow to wake up.
+ */
+bool sim_poll(bool (*done)(void *of), void *of, uint64_t *timeout_ns);
+/* Waits until `done(of)` or the time is over, or the device of the engine or the context is lost. */
+ze_result_t sim_wait(bool (*done)(void *of), void *of, uint64_t timeout_ns, ze_device_handle_t device,
+                     ze_context_handle_t context);
+/*
+ * Commands of a lost device are dropped one after the other, while hosts know of the loss already: who takes
+ * away what they name waits until the last is gone, for five seconds at most.
+ */
+void sim_settle(void);
+/* Wakes whoever waits for something that is over now. sim_lock is held. */
+void sim_tell_hosts(void);
 
 /* --- queue.c, list.c --------------------------------------------------------------------------------- */
 

@@ -6,61 +6,15 @@
 #include "driver.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-/*
- * A device takes its next command, and a host in Intel's driver sees the end of one, without being woken:
- * both look for so long before they sleep, and leave the processor to others in between. Here all have few of
- * them.
- */
-#define LOOK_NS 50000
-#define LOOKS 200 /* some microseconds */
-#define FEW_LOOKS 8
-
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed; /* for hosts; monotonic */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static uint32_t n_hosts;    /* that wait for `changed` */
 static sim_engine *engines; /* all */
 static bool paused;         /* zesimPause() */
-
-/* Between two looks. */
-static void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
-bool sim_poll(bool (*done)(void *of), void *of, uint64_t *timeout_ns)
-{
-    uint64_t look = *timeout_ns < LOOK_NS ? *timeout_ns : LOOK_NS;
-    uint64_t end = sim_now_ns() + look;
-    while (!done(of) && sim_now_ns() < end) {
-        bool all = look == LOOK_NS;
-        for (int i = 0; i < (all ? LOOKS : FEW_LOOKS) && !done(of); i++)
-            relax();
-        if (all)
-            sched_yield();
-    }
-    if (*timeout_ns != UINT64_MAX)
-        *timeout_ns -= look;
-    return done(of);
-}
-
-static void make_condition(void)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
 
 void sim_signal(ze_event_handle_t event, uint64_t start_ns, uint64_t end_ns)
 {
@@ -115,13 +69,11 @@ static void tell(sim_engine *here)
     for (sim_engine *engine = engines; engine != NULL; engine = engine->next)
         if (engine != here || engine->closing)
             rouse(engine);
-    if (n_hosts > 0)
-        pthread_cond_broadcast(&changed);
+    sim_tell_hosts();
 }
 
 void sim_tell(void)
 {
-    pthread_once(&once, make_condition);
     pthread_mutex_lock(&sim_lock);
     tell(NULL);
     pthread_mutex_unlock(&sim_lock);
@@ -213,7 +165,7 @@ static void linger(sim_engine *engine)
     engine->lingers = true;
     engine->n_seen = atomic_load(&engine->n_came);
     pthread_mutex_unlock(&sim_lock);
-    uint64_t look = LOOK_NS;
+    uint64_t look = SIM_LOOK_NS;
     (void)sim_poll(has_come, engine, &look);
     pthread_mutex_lock(&sim_lock);
     engine->lingers = false;
@@ -267,7 +219,6 @@ static bool start_worker(sim_engine *engine)
 ze_result_t sim_engine_init(sim_engine *engine, ze_context_handle_t context, ze_device_handle_t device,
                             bool in_order)
 {
-    pthread_once(&once, make_condition);
     memset(engine, 0, sizeof(*engine));
     engine->context = context;
     engine->device = device;
@@ -355,71 +306,15 @@ ze_result_t sim_engine_submit(sim_engine *engine, sim_command *first, sim_comman
     return result;
 }
 
-/* --- hosts that wait ---------------------------------------------------------------------------------- */
+/* --- what has not ended ------------------------------------------------------------------------------- */
 
-ze_result_t sim_wait(bool (*done)(void *of), void *of, uint64_t timeout_ns, ze_device_handle_t device,
-                     ze_context_handle_t context)
-{
-    pthread_once(&once, make_condition);
-    uint64_t now = sim_now_ns();
-    uint64_t end = timeout_ns > UINT64_MAX / 2 - now ? UINT64_MAX : now + timeout_ns;
-    ze_result_t result = ZE_RESULT_SUCCESS;
-    pthread_mutex_lock(&sim_lock);
-    while (!done(of)) {
-        result = device != NULL ? sim_lost(device) : sim_context_lost(context);
-        if (result != ZE_RESULT_SUCCESS)
-            break;
-        if (timeout_ns == 0 || (end != UINT64_MAX && sim_now_ns() >= end)) {
-            result = ZE_RESULT_NOT_READY;
-            break;
-        }
-        n_hosts++;
-        if (end == UINT64_MAX) {
-            pthread_cond_wait(&changed, &sim_lock);
-        } else {
-            struct timespec until = {.tv_sec = (time_t)(end / 1000000000u),
-                                     .tv_nsec = (long)(end % 1000000000u)};
-            pthread_cond_timedwait(&changed, &sim_lock, &until);
-        }
-        n_hosts--;
-    }
-    pthread_mutex_unlock(&sim_lock);
-    return result;
-}
-
-static bool drops(void)
+bool sim_engines_drop(void)
 {
     for (const sim_engine *engine = engines; engine != NULL; engine = engine->next)
         if (engine->first != NULL && engine->process == (int32_t)getpid() &&
             sim_lost(engine->device) != ZE_RESULT_SUCCESS)
             return true;
     return false;
-}
-
-static bool any_lost(void)
-{
-    ze_device_handle_t cards;
-    uint32_t n = sim_cards(&cards);
-    for (uint32_t i = 0; i < n; i++)
-        if (sim_lost(&cards[i]) != ZE_RESULT_SUCCESS)
-            return true;
-    return false;
-}
-
-void sim_settle(void)
-{
-    if (!any_lost())
-        return; /* no lock where events are reset */
-    pthread_once(&once, make_condition);
-    pthread_mutex_lock(&sim_lock);
-    for (int i = 0; i < 500 && drops(); i++) { /* a command that runs for ever is told of as misuse */
-        uint64_t end = sim_now_ns() + 10000000;
-        struct timespec until = {.tv_sec = (time_t)(end / 1000000000u), .tv_nsec = (long)(end % 1000000000u)};
-        n_hosts++;
-        pthread_cond_timedwait(&changed, &sim_lock, &until);
-        n_hosts--;
-    }
-    pthread_mutex_unlock(&sim_lock);
 }
 
 static bool meets(const void *address, size_t size, const char *begin, const char *end)
@@ -463,7 +358,6 @@ bool sim_kernel_in_use(ze_kernel_handle_t kernel)
 SIM_EXPORT void zesimPause(int pause);
 void zesimPause(int pause)
 {
-    pthread_once(&once, make_condition);
     pthread_mutex_lock(&sim_lock);
     paused = pause != 0;
     tell(NULL);
