@@ -4,7 +4,9 @@
 
 The rows and options are those of launch.py, the C program is level_zero_raw.c; both use the first device.
 Unless --system is given, that is the software driver of the tests (tests/level_zero_driver), which the loader
-finds as it finds any other: what is compared is what stands around the driver's work, in both alike.
+finds as it finds any other: what is compared is what stands around the driver's work, in both alike. Its
+engines have the last processor for themselves, and do not sleep: threads that share one with the program, or
+are woken across the machine, make a device that is quick at one time and slow at another.
 
 Needs a release build (no USMPY_TESTING), a C compiler, libze1 and libze-dev.
 """
@@ -40,6 +42,10 @@ def show_software_driver() -> None:
     from usmpy import level_zero_sim
 
     # This tree's: the package that is measured may be an installed wheel, which has no sources of the driver.
+    processors = sorted(os.sched_getaffinity(0))
+    if len(processors) > 1:
+        os.sched_setaffinity(0, processors[:-1])
+        os.environ |= {"ZESIM_PROCESSOR": str(processors[-1]), "ZESIM_LOOK_US": "1000"}
     library = level_zero_sim.build(TREE / "tests" / "level_zero_driver", TREE / "build" / "level_zero_sim")
     os.environ.update(level_zero_sim.environment(library))
 

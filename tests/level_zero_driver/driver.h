@@ -67,10 +67,13 @@ void sim_count_setup(void);
 
 /* --- setup.c: the environment, read at the first zeInit() ------------------------------------------- */
 
+#define SIM_ANY_PROCESSOR UINT32_MAX
+
 typedef struct sim_setup {
     uint32_t devices, sub_devices, units, copy_engines, overlap, timestamp_bits, api_minor, fill_bytes;
     uint64_t memory_bytes, max_alloc_bytes;
-    uint64_t jitter_ns;
+    uint64_t jitter_ns, look_ns;
+    uint32_t processor; /* SIM_ANY_PROCESSOR: not set */
     ze_device_type_t type;
     bool peer, optimize, relaxed, immediate, fp64;
     bool flat, combined; /* ZE_FLAT_DEVICE_HIERARCHY */
@@ -288,14 +291,10 @@ ze_result_t sim_command_run(const sim_command *command, const sim_engine *engine
 /* --- wait.c ------------------------------------------------------------------------------------------- */
 
 /*
- * A device takes its next command, and a host in Intel's driver sees the end of one, without being woken:
- * both look for so long before they sleep, and leave the processor to others in between. Here all have few of
- * them.
- */
-#define SIM_LOOK_NS 50000
-/*
- * Looks for a moment, and no longer than the time, which it shortens by that, whether `done(of)`, which needs
- * no lock: sim_wait() sleeps, and is slow to wake up.
+ * Looks for ZESIM_LOOK_US, and no longer than the time, which it shortens by that, whether `done(of)`, which
+ * needs no lock: sim_wait() sleeps, and is slow to wake up. A device takes its next command without being
+ * woken, and a host in Intel's driver sees the end of one like that. Both leave the processor to others in
+ * between: here all have few of them.
  */
 bool sim_poll(bool (*done)(void *of), void *of, uint64_t *timeout_ns);
 /* Waits until `done(of)` or the time is over, or the device of the engine or the context is lost. */

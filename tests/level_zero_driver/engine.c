@@ -6,15 +6,17 @@
 #include "driver.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
-static sim_engine *engines; /* all */
-static bool paused;         /* zesimPause() */
+pthread_mutex_t sim_lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* held for less than a sleep takes */
+static sim_engine *engines;                                       /* all */
+static bool paused;                                               /* zesimPause() */
 
 void sim_signal(ze_event_handle_t event, uint64_t start_ns, uint64_t end_ns)
 {
@@ -165,15 +167,29 @@ static void linger(sim_engine *engine)
     engine->lingers = true;
     engine->n_seen = atomic_load(&engine->n_came);
     pthread_mutex_unlock(&sim_lock);
-    uint64_t look = SIM_LOOK_NS;
+    uint64_t look = sim_settings()->look_ns;
     (void)sim_poll(has_come, engine, &look);
     pthread_mutex_lock(&sim_lock);
     engine->lingers = false;
 }
 
+/* A device does its work beside the host, not on its processor. */
+static void leave_host(void)
+{
+    uint32_t processor = sim_settings()->processor;
+    cpu_set_t there;
+    if (processor == SIM_ANY_PROCESSOR)
+        return;
+    CPU_ZERO(&there);
+    CPU_SET(processor, &there);
+    if (pthread_setaffinity_np(pthread_self(), sizeof(there), &there) != 0)
+        fprintf(stderr, "level-zero-sim: ZESIM_PROCESSOR=%u is no processor of this machine\n", processor);
+}
+
 static void *work(void *of)
 {
     sim_engine *engine = of;
+    leave_host();
     pthread_mutex_lock(&sim_lock);
     for (;;) {
         sim_command *command = next_command(engine);

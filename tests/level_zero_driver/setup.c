@@ -75,6 +75,8 @@ static void read_environment(void)
     setup.memory_bytes = number("ZESIM_MEMORY_MIB", 1, 1 << 20, 8192) << 20;
     setup.max_alloc_bytes = number("ZESIM_MAX_ALLOC_MIB", 1, 1 << 20, 2048) << 20;
     setup.jitter_ns = 1000 * number("ZESIM_JITTER_US", 0, 1000000, 0);
+    setup.look_ns = 1000 * number("ZESIM_LOOK_US", 0, 1000000, 50);
+    setup.processor = (uint32_t)number("ZESIM_PROCESSOR", 0, 1023, SIM_ANY_PROCESSOR);
     setup.peer = number("ZESIM_PEER", 0, 1, 1) != 0;
     setup.relaxed = number("ZESIM_RELAXED", 0, 1, 1) != 0;
     setup.fill_bytes = (uint32_t)number("ZESIM_FILL_BYTES", 1, SIM_FILL_COMPUTE, SIM_FILL_COMPUTE);

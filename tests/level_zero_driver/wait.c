@@ -32,10 +32,11 @@ static void relax(void)
 
 bool sim_poll(bool (*done)(void *of), void *of, uint64_t *timeout_ns)
 {
-    uint64_t look = *timeout_ns < SIM_LOOK_NS ? *timeout_ns : SIM_LOOK_NS;
+    uint64_t most = sim_settings()->look_ns;
+    uint64_t look = *timeout_ns < most ? *timeout_ns : most;
     uint64_t end = sim_now_ns() + look;
     while (!done(of) && sim_now_ns() < end) {
-        bool all = look == SIM_LOOK_NS;
+        bool all = look == most;
         for (int i = 0; i < (all ? LOOKS : FEW_LOOKS) && !done(of); i++)
             relax();
         if (all)

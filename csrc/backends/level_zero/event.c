@@ -11,8 +11,8 @@ static _Atomic bool forked; /* this is a child of the process that started the b
 
 /* A thread that waits is deaf to Ctrl-C in the driver. */
 #define JOIN_NS 4000000
-/* Before that, with the GIL held. */
-#define PEEK_NS 2000
+/* Before that, with the GIL held: what a small launch takes, and little beside the interpreter's own 5 ms. */
+#define PEEK_NS 8000
 
 bool usm_level_zero_forked(void)
 {
