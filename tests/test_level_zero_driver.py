@@ -88,6 +88,11 @@ SETTINGS = {
         {"ZESIM_FAIL": "zeEventCreate:2:0x70000002,zeFenceCreate:1+:0x78000003"}
     ],
     "a_function_that_the_driver_lacks": [{"ZESIM_WITHOUT": "zeCommandListAppendMemAdvise"}],
+    # The second: there is no such processor, and the engines run anywhere.
+    "engines_stay_on_their_processor": [
+        {"ZESIM_PROCESSOR": str(max(os.sched_getaffinity(0))), "EXPECT_THREADS": "1"},
+        {"ZESIM_PROCESSOR": "1023", "EXPECT_THREADS": "0"},
+    ],
     # What begins late shows what nothing orders.
     "lists_wait_for_each_other_by_events": [{}, {"ZESIM_JITTER_US": "200", "ZESIM_OVERLAP": "4"}],
     "a_barrier_waits_for_all_before_it": [{}, {"ZESIM_JITTER_US": "2000", "ZESIM_OVERLAP": "4"}],

@@ -202,7 +202,7 @@ static void names_and_properties(void)
     uint32_t n = 0;
     const char *names[16];
     OK(zeModuleGetKernelNames(module, &n, NULL));
-    CHECK(n == 7);
+    CHECK(n == 8);
     OK(zeModuleGetKernelNames(module, &n, names));
     bool found = false;
     for (uint32_t i = 0; i < n; i++)
@@ -337,7 +337,40 @@ static void a_list_that_only_copies_takes_no_kernel(void)
     end();
 }
 
+/* Where a launch kept the kernel to itself while it runs, the other could not begin. */
+static void one_kernel_runs_in_two_lists_at_once(void)
+{
+    begin();
+    ze_module_handle_t module = new_module();
+    ze_kernel_handle_t meet = new_kernel(module, "meet");
+    ze_command_list_handle_t lists[2] = {list, new_list(devices[0], IN_ORDER)};
+    int *arrived = new_memory(ZE_MEMORY_TYPE_SHARED, 64), *met = new_memory(ZE_MEMORY_TYPE_SHARED, 64);
+    int looks = 1 << 28;
+    ze_group_count_t one = {1, 1, 1};
+    *arrived = met[0] = met[1] = 0;
+    OK(zeKernelSetGroupSize(meet, 1, 1, 1));
+    OK(zeKernelSetArgumentValue(meet, 0, 8, &arrived));
+    OK(zeKernelSetArgumentValue(meet, 1, 8, &met));
+    OK(zeKernelSetArgumentValue(meet, 3, 4, &looks));
+    for (int i = 0; i < 2; i++) {
+        OK(zeKernelSetArgumentValue(meet, 2, 4, &i));
+        OK(zeCommandListAppendLaunchKernel(lists[i], meet, &one, NULL, 0, NULL));
+    }
+    for (int i = 0; i < 2; i++) {
+        OK(zeCommandListAppendBarrier(lists[i], event, 0, NULL));
+        wait_for_it();
+    }
+    CHECK(met[0] && met[1]);
+    OK(zeCommandListDestroy(lists[1]));
+    OK(zeMemFree(context, arrived));
+    OK(zeMemFree(context, met));
+    OK(zeKernelDestroy(meet));
+    OK(zeModuleDestroy(module));
+    end();
+}
+
 MAIN(TEST(a_kernel_runs_with_the_arguments_that_it_was_appended_with), TEST(local_memory_and_values),
      TEST(three_dimensions_and_a_required_group), TEST(names_and_properties), TEST(specialization_constants),
      TEST(native_binaries_come_back), TEST(a_module_that_is_cut_short_has_a_log),
-     TEST(memory_that_the_device_does_not_know_is_told), TEST(a_list_that_only_copies_takes_no_kernel))
+     TEST(memory_that_the_device_does_not_know_is_told), TEST(a_list_that_only_copies_takes_no_kernel),
+     TEST(one_kernel_runs_in_two_lists_at_once))

@@ -51,6 +51,14 @@ kernel void nothing(void)
 {
 }
 
+/* Two launches, each of which waits for the other: for so many looks, and says whether it came. */
+kernel void meet(global volatile int *arrived, global int *met, int which, int looks)
+{
+    atomic_inc(arrived);
+    for (int i = 0; i < looks && !met[which]; i++)
+        met[which] = *arrived >= 2;
+}
+
 /* Of benchmarks/level_zero.py. */
 kernel void axpy(global const float *x, global float *y, float a, int n)
 {

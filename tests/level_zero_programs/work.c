@@ -1,6 +1,8 @@
 /* Commands: order, overlap, events, fences, timestamps. */
 #include "program.h"
 
+#include <dirent.h>
+
 #define N 4096
 
 static ze_command_list_handle_t list;
@@ -252,8 +254,45 @@ static void broken_rules_are_told(void)
     end();
 }
 
-MAIN(TEST(copies_and_fills_in_order), TEST(a_host_gets_its_answer_while_work_is_pending),
-     TEST(commands_begin_in_order_and_overlap), TEST(a_barrier_waits_for_all_before_it),
-     TEST(a_queue_runs_closed_lists_and_signals_a_fence), TEST(timestamps_lie_between_those_of_the_host),
-     TEST(regions_are_copied_row_by_row), TEST(lists_wait_for_each_other_by_events),
-     TEST(broken_rules_are_told))
+/* Threads of this process that may run on that processor alone. */
+static int threads_on(const char *processor)
+{
+    char path[300], line[256], wanted[64];
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    snprintf(wanted, sizeof(wanted), "Cpus_allowed_list:\t%s\n", processor);
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        snprintf(path, sizeof(path), "/proc/self/task/%s/status", task->d_name);
+        FILE *status = fopen(path, "r");
+        while (status != NULL && fgets(line, sizeof(line), status) != NULL)
+            n += strcmp(line, wanted) == 0;
+        if (status != NULL)
+            fclose(status);
+    }
+    closedir(tasks);
+    return n;
+}
+
+static void engines_stay_on_their_processor(void)
+{
+    open_context();
+    const char *processor = getenv("ZESIM_PROCESSOR");
+    int before = threads_on(processor);
+    bool expected = atoi(getenv("EXPECT_THREADS")) != 0;
+    ze_command_list_handle_t list = new_list(devices[0], IN_ORDER);
+    ze_event_pool_handle_t pool = new_pool(1, ZE_EVENT_POOL_FLAG_HOST_VISIBLE);
+    ze_event_handle_t event = new_event(pool, 0);
+    OK(zeCommandListAppendBarrier(list, event, 0, NULL));
+    OK(zeEventHostSynchronize(event, UINT64_MAX));
+    CHECK((threads_on(processor) > before) == expected); /* several where the list is not in order */
+    OK(zeEventDestroy(event));
+    OK(zeEventPoolDestroy(pool));
+    OK(zeCommandListDestroy(list));
+    close_context();
+}
+
+MAIN(TEST(engines_stay_on_their_processor), TEST(copies_and_fills_in_order),
+     TEST(a_host_gets_its_answer_while_work_is_pending), TEST(commands_begin_in_order_and_overlap),
+     TEST(a_barrier_waits_for_all_before_it), TEST(a_queue_runs_closed_lists_and_signals_a_fence),
+     TEST(timestamps_lie_between_those_of_the_host), TEST(regions_are_copied_row_by_row),
+     TEST(lists_wait_for_each_other_by_events), TEST(broken_rules_are_told))
