@@ -294,21 +294,23 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
 
 /*
  * What the task held goes back before anybody hears that it ended: who waited for it finds the memory free.
- * Each count is taken off the list before it is given back, so that a fork in between leaks in the child, at
- * worst.
+ * Counts of allocations that later tasks took are theirs (hazard.h). Each of the others is taken off the list
+ * before it is given back, so that a fork in between leaks in the child, at worst.
  */
 static void let_go(usm_event *event, usm_failure *failure)
 {
-    bool forgotten = usm_hazard_is_forgotten(event, failure);
-    for (size_t i = 0; i < event->n_accesses && !forgotten; i++) {
-        usm_access *access = &event->accesses[i];
-        uint64_t stripe = usm_stripe_bit(access->alloc);
-        usm_hazard_lock(stripe);
-        usm_hazard_forget(access->alloc, access->mode, event, failure);
-        usm_hazard_unlock(stripe);
+    if (usm_hazard_is_forgotten(event, failure)) {
+        event->n_accesses = 0;
     }
     while (event->n_accesses > 0) {
-        usm_alloc_release_deferred(event->accesses[--event->n_accesses].alloc);
+        const usm_access *access = &event->accesses[--event->n_accesses];
+        uint64_t stripe = usm_stripe_bit(access->alloc);
+        usm_hazard_lock(stripe);
+        bool counted = usm_hazard_forget(access->alloc, access->mode, event, failure);
+        usm_hazard_unlock(stripe);
+        if (counted) {
+            usm_alloc_release_deferred(access->alloc);
+        }
     }
     while (event->keeps != NULL) {
         usm_keep *keep = event->keeps;

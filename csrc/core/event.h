@@ -109,7 +109,7 @@ typedef struct usm_event {
     _Atomic(struct usm_failure *) cause; /* of the first data link that failed; one count */
 
     /* From submission to the end; touched by the submitting and the finishing thread alone. */
-    usm_access *accesses; /* one count of each allocation */
+    usm_access *accesses; /* one count of each allocation, until a later event takes it (hazard.h) */
     size_t n_accesses;
     /* Those of them that still name it as their writer or a reader (hazard.h), not counting its own end. */
     _Atomic uint32_t places;

@@ -160,27 +160,45 @@ static void replace(replaced *replaced, usm_event *event)
     replaced->places++;
 }
 
+/*
+ * The counts of the allocation that the replaced events had, one each: one is the new event's, which ends
+ * behind all of them. Without any it takes its own.
+ */
+static void take_over(usm_alloc *alloc, uint32_t counts)
+{
+    if (counts == 0) {
+        usm_alloc_retain(alloc);
+    } else if (USM_UNLIKELY(counts > 1)) {
+        usm_refcount_down_by(&alloc->refs, (int32_t)counts - 1); /* not the last */
+    }
+}
+
 static void record(usm_alloc *alloc, usm_access_mode mode, usm_event *event, replaced *replaced)
 {
     usm_hazards *hazards = &alloc->hazards;
+    uint32_t counts = 0;
     if ((mode & USM_WRITE) != 0) {
         if (hazards->writer != NULL) {
             replace(replaced, hazards->writer);
+            counts++;
         }
         hazards->writer = event;
         for (uint32_t i = 0; i < hazards->n_readers; i++) {
             replace(replaced, hazards->readers[i]);
         }
+        counts += hazards->n_readers;
         hazards->n_readers = 0;
     } else {
         usm_event **earlier = earlier_reader(hazards, event);
         if (earlier != NULL) {
             replace(replaced, *earlier);
+            counts++;
             *earlier = event;
         } else {
             hazards->readers[hazards->n_readers++] = event;
         }
     }
+    take_over(alloc, counts);
     count_pending(alloc);
 }
 
@@ -209,15 +227,17 @@ bool usm_hazard_is_forgotten(const usm_event *event, const usm_failure *failure)
     return true;
 }
 
-void usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_failure *failure)
+bool usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_failure *failure)
 {
     usm_hazards *hazards = &alloc->hazards;
-    if (hazards->writer == event) {
+    bool counted = hazards->writer == event;
+    if (counted) {
         hazards->writer = NULL;
     }
     for (uint32_t i = 0; (mode & USM_WRITE) == 0 && i < hazards->n_readers; i++) {
         if (hazards->readers[i] == event) {
             hazards->readers[i] = hazards->readers[--hazards->n_readers];
+            counted = true;
             break;
         }
     }
@@ -228,6 +248,7 @@ void usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event,
         usm_hazard_spoil(alloc, failure);
     }
     count_pending(alloc);
+    return counted;
 }
 
 void usm_hazard_recount(usm_alloc *alloc)
@@ -244,5 +265,25 @@ void usm_hazard_spoil(usm_alloc *alloc, usm_failure *failure)
         &alloc->hazards.failure, failure == NULL ? NULL : usm_failure_retain(failure), memory_order_acq_rel);
     if (old != NULL) {
         usm_failure_release(old);
+    }
+}
+
+static bool names(const usm_hazards *hazards, const usm_event *event)
+{
+    for (uint32_t i = 0; i < hazards->n_readers; i++) {
+        if (hazards->readers[i] == event) {
+            return true;
+        }
+    }
+    return hazards->writer == event;
+}
+
+void usm_hazard_hold(const usm_event *event)
+{
+    for (size_t i = 0; i < event->n_accesses; i++) {
+        usm_alloc *alloc = event->accesses[i].alloc;
+        if (!names(&alloc->hazards, event)) {
+            usm_alloc_retain(alloc);
+        }
     }
 }

@@ -44,19 +44,26 @@ usm_failure *usm_hazard_failure(usm_alloc *alloc);
 bool usm_hazard_reserve(usm_alloc *alloc, usm_access_mode mode);
 /*
  * From now on later accesses wait for the event, on all its allocations, each of which it names once; a write
- * replaces what was recorded before. All their stripes held.
+ * replaces what was recorded before. The event gets a count of each: that of an event which it replaces, and
+ * behind which it ends, else a new one. All their stripes held.
  */
 void usm_hazard_record(usm_event *event);
 /*
  * Would usm_hazard_forget do nothing, for each of the event's accesses? True for most tasks of a queue that
- * is kept busy: later ones have taken their places. No lock.
+ * is kept busy: later ones have taken their places, and their counts. No lock.
  */
 bool usm_hazard_is_forgotten(const usm_event *event, const usm_failure *failure);
 /*
  * The event has ended. A write that succeeded clears what an earlier one left; one that failed spoils the
- * memory, but for a failure that was delivered before (a refused submission), which leaves it as it was.
+ * memory, but for a failure that was delivered before (a refused submission), which leaves it as it was. True
+ * where the count of the allocation is still the event's, and now the caller's.
  */
-void usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_failure *failure);
+bool usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_failure *failure);
+/*
+ * In the child of a fork, where the event goes on and later ones end: the counts that they took are taken
+ * once more, for good. One thread, no lock.
+ */
+void usm_hazard_hold(const usm_event *event);
 /* Counts anew what is pending, after USM_ALLOC_UNORDERED changed. */
 void usm_hazard_recount(usm_alloc *alloc);
 /* The failure of the last write; NULL clears it (the memory was written anew). */

@@ -1,6 +1,7 @@
 #include "queue.h"
 
 #include "backend.h"
+#include "hazard.h"
 #include "heap.h"
 #include "live.h"
 #include "trace.h"
@@ -360,6 +361,7 @@ void usm_queues_after_fork(void)
     }
     if (usm_event_current() != NULL) {
         usm_event_drop_links(usm_event_current());
+        usm_hazard_hold(usm_event_current());
     }
     for (usm_event *event; (event = oldest_pending()) != NULL;) {
         usm_failure *failure = usm_failure_from_error(&error);

@@ -42,6 +42,14 @@ static inline bool usm_refcount_up_unless_zero(usm_refcount *refs)
     return value < 0;
 }
 
+/* Some of several counts that the caller has, not all of them. */
+static inline void usm_refcount_down_by(usm_refcount *refs, int32_t n)
+{
+    if (atomic_load_explicit(&refs->value, memory_order_relaxed) >= 0) {
+        atomic_fetch_sub_explicit(&refs->value, n, memory_order_release);
+    }
+}
+
 /* True for the caller that gave the last count back: it, and nobody else, destroys the object. */
 static inline bool usm_refcount_down(usm_refcount *refs)
 {

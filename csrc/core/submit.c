@@ -99,8 +99,8 @@ static void link_waits(usm_event *event, usm_wait_list *waits)
     waits->n = 0;
 }
 
-/* One entry an allocation, so that it is recorded once and forgotten once. */
-static void hold_accesses(usm_event *event, const usm_submission *submission)
+/* One entry an allocation, so that it is recorded once, with one count, and forgotten once. */
+static void list_accesses(usm_event *event, const usm_submission *submission)
 {
     for (size_t i = 0; i < submission->n_accesses; i++) {
         const usm_access *access = &submission->accesses[i];
@@ -112,7 +112,6 @@ static void hold_accesses(usm_event *event, const usm_submission *submission)
             event->accesses[k].mode |= access->mode;
         } else {
             event->accesses[event->n_accesses++] = *access;
-            usm_alloc_retain(access->alloc);
         }
     }
 }
@@ -194,7 +193,7 @@ static usm_status collect(usm_queue *queue, const usm_submission *submission, us
  */
 static void record(usm_queue *queue, const usm_submission *submission, usm_event *event, usm_wait_list *waits)
 {
-    hold_accesses(event, submission);
+    list_accesses(event, submission);
     link_waits(event, waits);
     usm_hazard_record(event);
     append(queue, event);
