@@ -204,8 +204,8 @@ typedef struct usm_backend {
     uint64_t (*stream_print)(usm_device *device, void *stream, bool alive);
 
     /*
-     * Looks for a microsecond or two whether the task, somebody's wait for which is about to let go of the
-     * GIL, ends meanwhile: that costs as much. Any thread, no lock; may finish any events. NULL: no driver is
+     * Looks for a few microseconds whether the task, somebody's wait for which is about to let go of the
+     * GIL, ends meanwhile: so long the shortest tasks take. Any thread, no lock; may finish any events. NULL: no driver is
      * as fast.
      */
     void (*event_peek)(usm_event *event);

@@ -80,6 +80,26 @@ static void linger(usm_worker *worker)
     worker->lingers = false;
 }
 
+/* The first ready task; there is one. Lock held. */
+static usm_work *pop(usm_worker *worker)
+{
+    usm_work *work = worker->first;
+    worker->first = work->next;
+    worker->n_ready--;
+    if (worker->first == NULL) {
+        worker->last = NULL;
+    }
+    return work;
+}
+
+/* An announced task has ended. Lock held. */
+static void count_ended(usm_worker *worker)
+{
+    if (--worker->tasks == 0 && worker->stopping) {
+        pthread_cond_broadcast(&worker->changed); /* others found it stopping with this task left */
+    }
+}
+
 /* A thread may go when nothing is left that could become ready later. Lock held. */
 static usm_work *next_work(usm_worker *worker)
 {
@@ -105,13 +125,7 @@ static usm_work *next_work(usm_worker *worker)
             deadline = 0;
         }
     }
-    usm_work *work = worker->first;
-    worker->first = work->next;
-    worker->n_ready--;
-    if (worker->first == NULL) {
-        worker->last = NULL;
-    }
-    return work;
+    return pop(worker);
 }
 
 /* A thread stood in for another, which goes on. Lock held. */
@@ -142,9 +156,7 @@ static void *live(void *argument)
         work->run(work); /* may drop the worker; the task is gone afterwards */
         pthread_mutex_lock(&worker->lock);
         worker->idle++;
-        if (--worker->tasks == 0 && worker->stopping) {
-            pthread_cond_broadcast(&worker->changed); /* the others found it stopping with this task left */
-        }
+        count_ended(worker);
         if (is_extra(worker)) {
             rest(worker);
             if (is_extra(worker)) { /* still: another may have gone meanwhile */
@@ -202,6 +214,25 @@ void usm_worker_put(usm_worker *worker, usm_work *work)
     } else if (worker->threads < worker->max_threads + worker->blocked) {
         add_thread(worker); /* without it the threads that are there will come to it later */
     }
+    pthread_mutex_unlock(&worker->lock);
+}
+
+usm_work *usm_worker_take(usm_worker *worker, bool awake_too, bool (*fits)(const usm_work *work))
+{
+    if (atomic_load_explicit(&worker->n_ready, memory_order_relaxed) == 0) {
+        return NULL;
+    }
+    pthread_mutex_lock(&worker->lock);
+    bool ours = worker->first != NULL && (awake_too || !worker->lingers);
+    usm_work *work = ours && fits(worker->first) ? pop(worker) : NULL;
+    pthread_mutex_unlock(&worker->lock);
+    return work;
+}
+
+void usm_worker_done(usm_worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    count_ended(worker);
     pthread_mutex_unlock(&worker->lock);
 }
 

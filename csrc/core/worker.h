@@ -54,6 +54,14 @@ usm_status usm_worker_announce(usm_worker *worker, const char *backend, usm_erro
 void usm_worker_put(usm_worker *worker, usm_work *work);
 
 /*
+ * For a thread that waits, and is awake, while the worker's own may have to be woken: takes the next ready
+ * task, if `fits`. NULL: there is none, or (but for awake_too) a thread of the worker's is looking for it.
+ * Who gets one runs it and calls usm_worker_done; the owner stays until then. No lock.
+ */
+usm_work *usm_worker_take(usm_worker *worker, bool awake_too, bool (*fits)(const usm_work *work));
+void usm_worker_done(usm_worker *worker);
+
+/*
  * The owner goes: nothing more is announced. What was announced still runs; then the threads end, and the
  * last frees the block with free(). Any thread, the worker's own too; does not block.
  */

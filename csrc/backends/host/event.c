@@ -10,14 +10,15 @@
 #define LOOKS 32 /* from one look at the clock to the next */
 
 /*
- * Many tasks are over before a thread could have gone to sleep; and in a large one this thread, which is
- * awake, takes part before others wake up.
+ * Many tasks are over before a thread could have gone to sleep. Those that the queue's thread, which may have
+ * to be woken, has not begun are done here, and in a large one this thread takes part.
  */
 void usm_host_event_join(usm_event *event)
 {
     int64_t last = usm_clock_ns() + JOIN_NS;
+    bool looked = false; /* long enough for a thread that was awake */
     for (int64_t now = last - JOIN_NS, until = now + LOOK_NS; now < until; now = usm_clock_ns()) {
-        if (now < last && usm_host_parallel_join()) {
+        if (now < last && (usm_host_queue_help(event->queue, looked) || usm_host_parallel_join())) {
             until = usm_clock_ns() + LOOK_NS;
         }
         for (int i = 0; i < LOOKS; i++) {
@@ -26,6 +27,7 @@ void usm_host_event_join(usm_event *event)
             }
             usm_pause();
         }
+        looked = true;
         sched_yield();
     }
 }

@@ -30,6 +30,11 @@ void usm_host_queue_destroy(usm_queue *queue);
 bool usm_host_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
 usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                  usm_error *error);
+/*
+ * Does the next task of the queue, if it is short and its own thread has not begun it; where that thread is
+ * awake, too, only for awake_too. False: there was none.
+ */
+bool usm_host_queue_help(usm_queue *queue, bool awake_too);
 void usm_host_queue_fork(usm_queue *queue, usm_fork_phase phase);
 
 /* An event of this backend is its task. */
@@ -62,11 +67,11 @@ void usm_host_parallel(unsigned width, unsigned parts, size_t nbytes, void (*par
 /* Takes part in such work, where some is left, for a few milliseconds at most. False: there was none. */
 bool usm_host_parallel_join(void);
 /*
- * The same for work of which nobody knows how long it takes: the caller does it alone, part by part, until
- * what is left is worth the help of others.
+ * The same for work of which nobody knows whether it takes long: the caller does it alone, part by part,
+ * until what is left is worth the help of others. 0 bytes: it calls foreign code, and may take for ever.
  */
-void usm_host_parallel_if_long(unsigned width, unsigned parts, void (*part)(void *context, unsigned i),
-                               void *context);
+void usm_host_parallel_if_long(unsigned width, unsigned parts, size_t nbytes,
+                               void (*part)(void *context, unsigned i), void *context);
 void usm_host_parallel_fork(usm_fork_phase phase);
 
 /* program.c */

@@ -142,10 +142,15 @@ static void share(unsigned width, unsigned from, unsigned parts, bool is_short,
     pthread_mutex_unlock(&pool.lock);
 }
 
+static bool are_short(size_t nbytes, unsigned parts)
+{
+    return nbytes / (parts > 0 ? parts : 1) <= SHORT_BYTES;
+}
+
 void usm_host_parallel(unsigned width, unsigned parts, size_t nbytes, void (*part)(void *context, unsigned i),
                        void *context)
 {
-    share(width, 0, parts, nbytes / (parts > 0 ? parts : 1) <= SHORT_BYTES, part, context);
+    share(width, 0, parts, are_short(nbytes, parts), part, context);
 }
 
 bool usm_host_parallel_join(void)
@@ -162,11 +167,12 @@ bool usm_host_parallel_join(void)
     return joins;
 }
 
-void usm_host_parallel_if_long(unsigned width, unsigned parts, void (*part)(void *context, unsigned i),
-                               void *context)
+void usm_host_parallel_if_long(unsigned width, unsigned parts, size_t nbytes,
+                               void (*part)(void *context, unsigned i), void *context)
 {
+    bool is_short = nbytes != 0 && are_short(nbytes, parts);
     if (width <= 1 || parts <= 1) {
-        share(width, 0, parts, false, part, context);
+        share(width, 0, parts, is_short, part, context);
         return;
     }
     unsigned step = parts < 2 * FEW ? 1 : FEW; /* the clock may take longer than a part */
@@ -178,7 +184,7 @@ void usm_host_parallel_if_long(unsigned width, unsigned parts, void (*part)(void
         }
         /* As long as they took so far, the others will take. */
         if ((usm_clock_ns() - begun) * (parts - done) > HELP_NS * done) {
-            share(width, done, parts, false, part, context);
+            share(width, done, parts, is_short, part, context);
             return;
         }
     }

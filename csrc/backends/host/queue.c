@@ -11,6 +11,8 @@
 
 /* What costs less than handing it to another thread (a few microseconds) is done by the submitting one. */
 #define RUN_NOW_BYTES ((size_t)64 << 10)
+/* And this, of which a thread that waits cannot be interrupted, takes a millisecond or two at most. */
+#define SHORT_BYTES ((size_t)8 << 20)
 
 /* Outlives the queue, as its worker does. */
 typedef struct host_queue {
@@ -49,10 +51,15 @@ static void finish(usm_host_task *task, usm_status status, usm_error *error)
     }
 }
 
+static usm_host_task *task_of(const usm_work *work)
+{
+    return (usm_host_task *)((char *)work - offsetof(usm_host_task, work));
+}
+
 static void run(usm_work *work)
 {
-    usm_host_task *task = (usm_host_task *)((char *)work - offsetof(usm_host_task, work));
-    usm_event *event = &task->event;
+    usm_host_task *task = task_of(work);
+    usm_event *event = &task->event, *outer = usm_event_current();
     const usm_queue *queue = event->queue;
     /* Helpers would inherit a low priority, and stay slow for everybody. */
     unsigned width = queue->priority == USM_PRIORITY_LOW ? 1 : queue->device->info.max_compute_units;
@@ -71,10 +78,39 @@ static void run(usm_work *work)
         atomic_store_explicit(&event->state, USM_EVENT_RUNNING, memory_order_release);
         usm_event_set_current(event);
         status = usm_host_execute(&task->command, width, &error);
-        usm_event_set_current(NULL);
+        usm_event_set_current(outer); /* a task that waits may have taken this one */
     }
     event->end_ns = event->profiled ? usm_clock_ns() : 0;
     finish(task, status, &error); /* may drop the queue; the task is gone afterwards */
+}
+
+/* Kernels of users are foreign code, of which nothing is known. */
+static bool is_ours(const usm_command *command)
+{
+    return command->kind != USM_COMMAND_HOST &&
+           !(command->kind == USM_COMMAND_LAUNCH && command->as.launch->cost == 0);
+}
+
+static bool is_short(const usm_work *work)
+{
+    const usm_command *command = &task_of(work)->command;
+    return is_ours(command) && usm_host_command_cost(command) <= SHORT_BYTES;
+}
+
+bool usm_host_queue_help(usm_queue *queue, bool awake_too)
+{
+    host_queue *host = queue->native;
+    if (host->device->parent != NULL || host->priority == USM_PRIORITY_LOW) {
+        return false; /* its threads are not as others */
+    }
+    usm_work *work = usm_worker_take(&host->worker, awake_too, is_short);
+    if (work == NULL) {
+        return false;
+    }
+    run(work);
+    forget_ended(NULL);
+    usm_worker_done(&host->worker);
+    return true;
 }
 
 static void begin_thread(usm_worker *worker)
@@ -108,10 +144,7 @@ void usm_host_queue_destroy(usm_queue *queue)
 
 bool usm_host_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns)
 {
-    /* Kernels of users are foreign code, of which nothing is known. */
-    if (command->kind == USM_COMMAND_HOST ||
-        (command->kind == USM_COMMAND_LAUNCH && command->as.launch->cost == 0) ||
-        usm_host_command_cost(command) > RUN_NOW_BYTES) {
+    if (!is_ours(command) || usm_host_command_cost(command) > RUN_NOW_BYTES) {
         return false;
     }
     *start_ns = queue->profiling ? usm_clock_ns() : 0;
