@@ -186,6 +186,26 @@ def test_a_child_that_ends_by_itself():
     event.wait(PATIENCE)
 
 
+def test_a_fork_inside_a_task_whose_memory_others_wait_for():
+    """They end in the child, while the task goes on there: the memory stays."""
+    queue = usmpy.Queue("host")
+    x, other = (usmpy.zeros(1 << 16, dtype="int32", queue=queue) for _ in range(2))
+    gate = threading.Event()
+
+    def task(array):
+        gate.wait(PATIENCE)
+        in_child(lambda: usmpy.Queue("host").fill(other, 9).wait(10))
+        array[...] = 1
+
+    first = queue.host_task(task, x)
+    second = queue.fill(x, 2)
+    third = queue.memcpy(usmpy.empty(1 << 16, dtype="int32", queue=queue), x)
+    del x
+    gate.set()
+    for event in (first, second, third):
+        event.wait(PATIENCE)
+
+
 def test_multiprocessing_by_fork():
     import multiprocessing
 

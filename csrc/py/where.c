@@ -59,9 +59,22 @@ typedef struct reduction {
 /* What one work-item goes through without a pause, in bytes. */
 #define CHUNK ((int64_t)1 << 16)
 #define MOST_CHUNKS 1024
-/* The same of processors, and how many bytes they look at in the time in which they move one. */
-#define CHUNK_OF_PROCESSOR ((int64_t)2 << 20)
+/* The same of processors; results side by side that a work-item has there (as in csrc/kernels/reduce.cl). */
+#define CHUNK_OF_PROCESSOR ((int64_t)1 << 19)
+#define WIDTH_OF_PROCESSOR 1024
+/* And how many bytes they look at in the time in which they move one. */
 #define SEEN_AT_ONCE 16
+
+static bool on_processor(const usmpy_array *array)
+{
+    return array->alloc->place->device->type == USM_CPU;
+}
+
+/* Work-items along the inner axis. */
+static int64_t parts_of(const reduction *reduction, bool processor)
+{
+    return processor ? (reduction->inner + WIDTH_OF_PROCESSOR - 1) / WIDTH_OF_PROCESSOR : reduction->inner;
+}
 
 static int submit_reduction(usmpy_state *state, usmpy_array *dst, usmpy_array *src,
                             const reduction *reduction)
@@ -73,7 +86,7 @@ static int submit_reduction(usmpy_state *state, usmpy_array *dst, usmpy_array *s
     usm_builtin_pointer(&builtin, dst->data);
     usm_builtin_pointer(&builtin, src->data);
     usm_builtin_value(&builtin, reduction, sizeof *reduction);
-    builtin.n[0] = reduction->inner;
+    builtin.n[0] = parts_of(reduction, on_processor(src));
     builtin.n[1] = reduction->chunks;
     builtin.n[2] = reduction->outer;
     builtin.cost = (size_t)(reduction->outer * reduction->reduced * reduction->inner / SEEN_AT_ONCE);
@@ -91,12 +104,14 @@ static int submit_reduction(usmpy_state *state, usmpy_array *dst, usmpy_array *s
  */
 static int reduce(usmpy_state *state, usmpy_array *dst, usmpy_array *src, reduction whole)
 {
-    int64_t lanes = whole.outer * whole.inner;
+    int64_t lanes = whole.outer * whole.inner, items = whole.outer * parts_of(&whole, on_processor(src));
     whole.chunk = whole.reduced;
     whole.chunks = 1;
-    int64_t chunk = src->alloc->place->device->type == USM_CPU ? CHUNK_OF_PROCESSOR : CHUNK;
-    if (lanes < MOST_CHUNKS / 4 && lanes * whole.reduced > 2 * chunk) {
-        int64_t most = MOST_CHUNKS / lanes, wanted = lanes * whole.reduced / chunk;
+    int64_t chunk = on_processor(src) ? CHUNK_OF_PROCESSOR : CHUNK;
+    int64_t least = on_processor(src) ? 8 * chunk : 2 * chunk;
+    if (items < MOST_CHUNKS / 4 && lanes * whole.reduced > least) {
+        int64_t most = MOST_CHUNKS / items, wanted = lanes * whole.reduced / chunk;
+        most = most < whole.reduced ? most : whole.reduced;
         wanted = wanted < most ? wanted : most;
         whole.chunk = (whole.reduced + wanted - 1) / wanted;
         whole.chunks = (whole.reduced + whole.chunk - 1) / whole.chunk;

@@ -85,6 +85,29 @@ def test_long_axes_beside_short_ones(put):
     np.testing.assert_array_equal(usmpy.all(put(~values), axis=(0, 1)).asnumpy(), (~values).all(axis=(0, 1)))
 
 
+# Rows beside each other, by the widths and heights that are taken at once, and one more or less.
+@pytest.mark.parametrize("inner", [1, 2, 63, 64, 65, 1023, 1024, 1025, 2300])
+@pytest.mark.parametrize("reduced", [1, 3, 4, 5, 64, 130])
+def test_columns_of_any_width_and_height(put, inner, reduced):
+    rng = np.random.default_rng(inner * reduced)
+    for outer in (1, 3):
+        for density in (0.5 / reduced, 1 - 0.5 / reduced):
+            # Bytes of a mask made elsewhere: all but 0 are true.
+            values = np.where(rng.random((outer, reduced, inner)) < density, rng.integers(1, 256), 0)
+            x = put(values.astype("uint8").view(bool))
+            for ours, theirs in PAIRS[:2]:
+                result = ours(x, axis=1).asnumpy()
+                np.testing.assert_array_equal(result, theirs(values, axis=1))
+                assert set(result.view("uint8").ravel().tolist()) <= {0, 1}
+
+
+def test_columns_so_many_that_they_are_done_in_parts(put):
+    values = np.zeros((7001, 1030), bool)
+    values[7000, 1029] = values[0, 0] = values[3500, 1024] = True
+    np.testing.assert_array_equal(usmpy.any(put(values), axis=0).asnumpy(), values.any(axis=0))
+    np.testing.assert_array_equal(usmpy.all(put(~values), axis=0).asnumpy(), (~values).all(axis=0))
+
+
 def test_bad_input(put):
     x = put([[True]])
     with pytest.raises(IndexError, match="axis is 2"):

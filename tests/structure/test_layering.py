@@ -181,6 +181,17 @@ def test_the_table_of_what_backends_see_has_no_entry_too_many():
     assert used == {own: set(headers) for own, headers in SEEN_BY_BACKENDS.items()}
 
 
+def test_the_host_that_tests_see_has_every_function_of_the_host():
+    """The faults' table stands in for it: what that leaves out, no test runs."""
+
+    def members(file):
+        return set(re.findall(r"^    \.(\w+) =", (CSRC / "backends" / file).read_text(), re.MULTILINE))
+
+    host = members("host/library.c")
+    assert len(host) > 20
+    assert host - members("fault/fault.c") == set()
+
+
 def test_every_folder_of_a_backend_has_a_row():
     assert {path.name for path in (CSRC / "backends").iterdir() if path.is_dir()} == set(SEEN_BY_BACKENDS)
 

@@ -156,6 +156,11 @@ static usm_status queue_submit(usm_queue *queue, usm_event *event, const usm_com
                                : usm_host_backend.queue_submit(queue, event, command, error);
 }
 
+static void event_join(usm_event *event)
+{
+    usm_host_backend.event_join(event);
+}
+
 static void event_destroy(usm_event *event)
 {
     usm_host_backend.event_destroy(event);
@@ -223,6 +228,7 @@ const usm_backend usm_fault_backend = {
     .queue_destroy = queue_destroy,
     .queue_run_now = queue_run_now,
     .queue_submit = queue_submit,
+    .event_join = event_join,
     .event_destroy = event_destroy,
     .program_build = program_build,
     .program_destroy = program_destroy,
