@@ -295,7 +295,8 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
 /*
  * What the task held goes back before anybody hears that it ended: who waited for it finds the memory free.
  * Counts of allocations that later tasks took are theirs (hazard.h). Each of the others is taken off the list
- * before it is given back, so that a fork in between leaks in the child, at worst.
+ * once the allocation has forgotten the task, and before it is given back: a fork in between leaks in the
+ * child, at worst.
  */
 static void let_go(usm_event *event, usm_failure *failure)
 {
@@ -303,11 +304,12 @@ static void let_go(usm_event *event, usm_failure *failure)
         event->n_accesses = 0;
     }
     while (event->n_accesses > 0) {
-        const usm_access *access = &event->accesses[--event->n_accesses];
+        const usm_access *access = &event->accesses[event->n_accesses - 1];
         uint64_t stripe = usm_stripe_bit(access->alloc);
         usm_hazard_lock(stripe);
         bool counted = usm_hazard_forget(access->alloc, access->mode, event, failure);
         usm_hazard_unlock(stripe);
+        event->n_accesses--;
         if (counted) {
             usm_alloc_release_deferred(access->alloc);
         }

@@ -177,7 +177,7 @@ static void every_part_runs_once(void)
             parts parts[2];
             memset(parts, 0, sizeof parts);
             usm_host_parallel(width, n, n, run_part, &parts[0]);
-            usm_host_parallel_if_long(width, n, run_part, &parts[1]);
+            usm_host_parallel_if_long(width, n, 0, run_part, &parts[1]);
             for (unsigned i = 0; i < 1000; i++) {
                 CHECK_EQ(parts[0].runs[i], i < n);
                 CHECK_EQ(parts[1].runs[i], i < n);
@@ -207,7 +207,7 @@ static void nobody_joins_long_parts_and_those_of_users(void)
     bool joined[4] = {true, true, true, true};
     CHECK(!usm_host_parallel_join());
     usm_host_parallel(2, 2, (size_t)1 << 40, try_to_join, joined);
-    usm_host_parallel_if_long(2, 2, try_to_join, joined + 2);
+    usm_host_parallel_if_long(2, 2, 0, try_to_join, joined + 2);
     for (int i = 0; i < 4; i++) {
         CHECK(!joined[i]);
     }
@@ -244,7 +244,7 @@ static void help_comes_where_it_takes_long(void)
     slow slow = {.gate = GATE_CLOSED};
     pthread_t opener;
     CHECK_EQ(pthread_create(&opener, NULL, open_behind_two, &slow.gate), 0);
-    usm_host_parallel_if_long(2, SLOW, run_slow_part, &slow);
+    usm_host_parallel_if_long(2, SLOW, 0, run_slow_part, &slow);
     CHECK_EQ(pthread_join(opener, NULL), 0);
     CHECK(pthread_equal(slow.threads[0], pthread_self()));
     CHECK(!pthread_equal(slow.threads[SLOW_FROM], slow.threads[SLOW_FROM + 1]));

@@ -382,6 +382,45 @@ static void idle_threads_end_unless_a_task_is_announced(void)
 }
 
 /* Several threads submit to one worker and to their own, which come and go; tasks wait and submit others. */
+static bool any(const usm_work *work)
+{
+    (void)work;
+    return true;
+}
+
+static bool none(const usm_work *work)
+{
+    (void)work;
+    return false;
+}
+
+/* Where the worker's only thread is in another task: in order, what fits, and each once. */
+static void others_take_what_is_ready(void)
+{
+    usm_worker *worker = new_worker(1, NULL);
+    gate held = GATE_CLOSED;
+    job first = {.gate = &held}, jobs[3] = {{.order = 0}};
+    CHECK(usm_worker_take(worker, true, any) == NULL);
+    submit(worker, &first);
+    gate_await(&held, 1);
+    for (int i = 0; i < 3; i++) {
+        submit(worker, &jobs[i]);
+    }
+    CHECK(usm_worker_take(worker, true, none) == NULL);
+    for (int i = 0; i < 2; i++) {
+        usm_work *work = usm_worker_take(worker, i == 0, any);
+        CHECK(work == &jobs[i].work);
+        work->run(work);
+        usm_worker_done(worker);
+    }
+    CHECK_EQ(worker->tasks, 2); /* the one at the gate and the last */
+    gate_open(&held);
+    await_ran(4);
+    CHECK_EQ(jobs[2].order, 4);
+    CHECK(usm_worker_take(worker, true, any) == NULL);
+    usm_worker_drop(worker);
+}
+
 enum { SUBMITTERS = 4, ROUNDS = 30, JOBS = 40 };
 
 typedef struct burst {
@@ -422,6 +461,12 @@ static void *submit_bursts(void *argument)
             *first = (burst){{.run = run_burst}, worker, next, random_below(&seed, 4) == 0};
             announce(worker);
             usm_worker_put(worker, &first->work);
+            usm_worker *from = random_below(&seed, 2) == 0 ? shared : own;
+            usm_work *taken = usm_worker_take(from, random_below(&seed, 2) == 0, any);
+            if (taken != NULL) {
+                taken->run(taken);
+                usm_worker_done(from);
+            }
         }
         usm_worker_drop(own);
     }
@@ -461,6 +506,7 @@ int main(void)
     RUN_ALONE(a_pinned_thread_starts_others_that_are_not);
     RUN_ALONE(a_refused_thread_is_an_error);
     RUN_ALONE(without_more_threads_those_that_are_there_do_it);
+    RUN_ALONE(others_take_what_is_ready);
     RUN_ALONE(many_threads_and_workers);
     RUN_ALONE(idle_threads_end_unless_a_task_is_announced);
     return 0;
