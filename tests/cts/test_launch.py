@@ -125,6 +125,18 @@ def test_times_of_a_launch(device, program, in_order):
     assert first.end_time_ns <= second.end_time_ns
 
 
+def test_times_of_many_launches_are_in_their_order(device, program):
+    queue = usmpy.Queue(device, profiling=True)
+    x = zeros(queue, 64)
+    for _ in range(5):
+        events = [program.add_one[64](x) for _ in range(50)]
+        queue.wait()
+        ends = [event.end_time_ns for event in events]
+        assert ends == sorted(ends)
+        starts = [event.start_time_ns for event in events]
+        assert starts == sorted(starts)
+
+
 # Index spaces.
 
 

@@ -54,40 +54,6 @@ usm_status usm_opencl_after_fork(usm_error *error)
         "processes with multiprocessing's method 'spawn'");
 }
 
-static bool ask_time(const usm_opencl_event *event, cl_profiling_info what, int64_t *time)
-{
-    const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
-    cl_event id = atomic_load_explicit(&((usm_opencl_event *)event)->id, memory_order_relaxed);
-    cl_ulong value = 0;
-    bool told = api->clGetEventProfilingInfo(id, what, sizeof value, &value, NULL) == CL_SUCCESS;
-    *time = (int64_t)value;
-    return told;
-}
-
-/*
- * The driver's clock, moved to ours. Where the driver does not say what its clock shows now, its time of the
- * enqueue stands beside ours.
- */
-static void read_times(usm_opencl_event *event)
-{
-    const usm_opencl_queue *queue = usm_opencl_queue_of(event->event.queue);
-    usm_event *base = &event->event;
-    int64_t clock_ns = queue->clock_ns, start, end, queued;
-    bool told = ask_time(event, CL_PROFILING_COMMAND_START, &start) &&
-                ask_time(event, CL_PROFILING_COMMAND_END, &end);
-    if (told && !queue->has_timer && ask_time(event, CL_PROFILING_COMMAND_QUEUED, &queued)) {
-        clock_ns = event->enqueued_ns - queued;
-    }
-    base->start_ns = told ? start + clock_ns : usm_clock_ns();
-    base->end_ns = told ? end + clock_ns : base->start_ns;
-    if (base->start_ns < base->submit_ns) { /* clocks agree to about a microsecond */
-        base->start_ns = base->submit_ns;
-    }
-    if (base->end_ns < base->start_ns) {
-        base->end_ns = base->start_ns;
-    }
-}
-
 static void fail(usm_opencl_event *event, const usm_error *error, usm_ended *ended)
 {
     usm_failure *failure = usm_failure_from_error(error);
@@ -121,7 +87,7 @@ static void finish(usm_event *base, usm_ended *ended)
         return;
     }
     if (base->profiled) {
-        read_times(event);
+        usm_opencl_read_times(event);
     }
     if (event->status < 0 && !inherits) {
         usm_error_driver(&error, USM_DRIVER, "opencl", event->status, usm_opencl_name(event->status),

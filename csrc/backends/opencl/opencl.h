@@ -107,8 +107,10 @@ typedef struct usm_opencl_queue {
     usm_worker worker; /* threads of host tasks; first: it frees this block */
     cl_command_queue id;
     cl_context context;
-    bool has_timer;   /* the driver told the device's clock when the queue was made: */
-    int64_t clock_ns; /* usm_clock_ns() - the device's clock */
+    /* times.c: usm_clock_ns() - the device's clock, as the driver told when the queue was made (has_timer),
+     * or as the best of its tasks told, at compared_ns; queue lock */
+    bool has_timer;
+    int64_t clock_ns, compared_ns;
     usm_opencl_habit habits[USM_OPENCL_HABITS];
     bool ticking, awaited; /* queue lock; see event.c: it is looked at soon, or when a callback comes */
     _Atomic int n_quiet;   /* events that are quiet and that nobody has claimed */
@@ -258,6 +260,10 @@ void usm_opencl_spares_fork(usm_fork_phase phase);
 /* quick.c. The first before the task is enqueued (queue lock), the second when it has ended. */
 bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command, int32_t before_us);
 void usm_opencl_learn(const usm_opencl_event *event);
+/* times.c: where the driver tells, the queue's clocks are compared once; and of a task that has ended: */
+void usm_opencl_compare_clocks(const usm_opencl_platform *platform, cl_device_id device,
+                               usm_opencl_queue *queue);
+void usm_opencl_read_times(usm_opencl_event *event);
 /* event.c: from now on the end of the driver's event is the end of ours. */
 usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error);
 /* event.c: the same without a callback, for what is over in a moment and is final. Queue lock. */

@@ -11,29 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The device's clock beside ours, as near as calls can be: the first one in a process may take long. False
- * where the driver does not tell.
- */
-static bool compare_clocks(const usm_opencl_platform *platform, cl_device_id device, int64_t *clock_ns)
-{
-    int64_t shortest = INT64_MAX;
-    for (int i = 0; i < 3; i++) {
-        cl_ulong there = 0, host = 0;
-        int64_t before = usm_clock_ns();
-        if (platform->version < 201 || platform->api->clGetDeviceAndHostTimer == NULL ||
-            platform->api->clGetDeviceAndHostTimer(device, &there, &host) != CL_SUCCESS) {
-            return false;
-        }
-        int64_t after = usm_clock_ns();
-        if (after - before < shortest) {
-            shortest = after - before;
-            *clock_ns = before + (after - before) / 2 - (int64_t)there;
-        }
-    }
-    return true;
-}
-
 usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
 {
     const usm_opencl_platform *platform = usm_opencl_platform_of(queue);
@@ -64,7 +41,9 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
         free(native);
         return status;
     }
-    native->has_timer = queue->profiling && compare_clocks(platform, device->id, &native->clock_ns);
+    if (queue->profiling) {
+        usm_opencl_compare_clocks(platform, device->id, native);
+    }
     const char *function = "clCreateCommandQueueWithProperties";
     if (queue->foreign != NULL) {
         function = "clRetainCommandQueue";
