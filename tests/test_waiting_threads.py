@@ -79,7 +79,8 @@ def test_a_task_that_waits_stays_the_task_that_it_is(stuck):
     ready.set()
     box["event"].wait()
     assert not gate.is_set()
-    assert len(seen) == 1 and "wait" in seen[0]
+    assert len(seen) == 1
+    assert "wait" in seen[0]
     box.clear()
 
 

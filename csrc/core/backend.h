@@ -205,8 +205,8 @@ typedef struct usm_backend {
 
     /*
      * Looks for a few microseconds whether the task, somebody's wait for which is about to let go of the
-     * GIL, ends meanwhile: so long the shortest tasks take. Any thread, no lock; may finish any events. NULL: no driver is
-     * as fast.
+     * GIL, ends meanwhile: so long the shortest tasks take. Any thread, no lock; may finish any events. NULL:
+     * no driver is as fast.
      */
     void (*event_peek)(usm_event *event);
     /*
