@@ -187,7 +187,7 @@ def test_a_child_that_ends_by_itself():
 
 
 def test_a_fork_inside_a_task_whose_memory_others_wait_for():
-    """They end in the child, while the task goes on there: the memory stays."""
+    """They end in the child, while the task goes on there."""
     queue = usmpy.Queue("host")
     x, other = (usmpy.zeros(1 << 16, dtype="int32", queue=queue) for _ in range(2))
     gate = threading.Event()

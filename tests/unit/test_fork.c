@@ -205,6 +205,43 @@ static void a_task_forks_and_exits(void)
     }
 }
 
+typedef struct holder {
+    gate meet;
+    pid_t child;
+} holder;
+
+/* Of the memory, later tasks have the only count: they end in the child, where this one goes on. */
+static usm_status task_fork_with_memory(void *argument, usm_error *error)
+{
+    holder *holder = argument;
+    (void)error;
+    gate_pass(&holder->meet);
+    int64_t alive = usm_live_count(USM_LIVE_ALLOC);
+    holder->child = fork_child();
+    if (holder->child == 0) {
+        CHECK_EQ(usm_live_count(USM_LIVE_ALLOC), alive);
+        _exit(0);
+    }
+    return USM_OK;
+}
+
+static void memory_of_a_task_that_forks_stays(void)
+{
+    _Atomic int ran = 0;
+    holder holder = {.meet = GATE_CLOSED};
+    usm_queue *queue = new_queue(true);
+    usm_alloc *alloc = new_alloc(64);
+    usm_event *task = submit_access(queue, task_fork_with_memory, &holder, alloc, USM_WRITE);
+    usm_event *after = submit_access(queue, task_count, &ran, alloc, USM_WRITE);
+    usm_alloc_release(alloc);
+    gate_open(&holder.meet);
+    expect_end(task, USM_EVENT_COMPLETE);
+    expect_end(after, USM_EVENT_COMPLETE);
+    CHECK_EQ(ran, 1);
+    await_child(holder.child);
+    usm_queue_release(queue);
+}
+
 /* The last to hear of the end of the task. In the child it sees that the queue goes on, and ends it all. */
 typedef struct last_word {
     usm_waiter waiter;
@@ -377,6 +414,7 @@ int main(void)
     RUN_SETTLED(children_fork_too);
     RUN_SETTLED(a_task_forks_and_exits);
     RUN_SETTLED(a_task_forks_and_goes_on);
+    RUN_SETTLED(memory_of_a_task_that_forks_stays);
     RUN_SETTLED(a_waiter_forks);
     RUN_SETTLED(a_starting_driver_forks);
 #ifdef __SANITIZE_ADDRESS__
