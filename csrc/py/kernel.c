@@ -161,6 +161,22 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
                         PyVectorcall_NARGS(nargsf), launcher->depends);
 }
 
+/* Made and dropped with most launches: a few are kept. Not tracked yet. */
+static bound *new_bound(usmpy_state *state)
+{
+    bound *launcher;
+    if (state->n_spare_bound > 0) {
+        launcher = (bound *)state->spare_bound[--state->n_spare_bound];
+        usmpy_revive_object((PyObject *)launcher, state->bound_type);
+    } else {
+        launcher = PyObject_GC_New(bound, state->bound_type);
+    }
+    if (launcher != NULL) {
+        launcher->call = bound_call;
+    }
+    return launcher;
+}
+
 static PyObject *kernel_subscript(PyObject *self, PyObject *key)
 {
     usmpy_state *state = usmpy_state_of(self);
@@ -182,14 +198,16 @@ static PyObject *kernel_subscript(PyObject *self, PyObject *key)
     } else {
         Py_XINCREF(depends);
     }
-    bound *launcher = PyObject_GC_New(bound, state->bound_type);
+    bound *launcher = new_bound(state);
     if (launcher == NULL) {
         Py_XDECREF(depends);
-    } else {
-        launcher->call = bound_call;
-        launcher->kernel = Py_NewRef(self);
-        launcher->depends = depends;
-        launcher->range = range;
+        return NULL;
+    }
+    launcher->kernel = Py_NewRef(self);
+    launcher->depends = depends;
+    launcher->range = range;
+    /* Nothing else that it holds could hold it. */
+    if (depends != NULL || ((usmpy_kernel *)self)->owner != NULL) {
         PyObject_GC_Track((PyObject *)launcher);
     }
     return (PyObject *)launcher;
@@ -208,7 +226,14 @@ static void bound_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     Py_CLEAR(((bound *)self)->kernel);
     Py_CLEAR(((bound *)self)->depends);
-    usmpy_free_object(self);
+    PyTypeObject *type = Py_TYPE(self);
+    usmpy_state *state = usmpy_state_of_type(type);
+    if (state->n_spare_bound < USMPY_SPARE_BOUND) {
+        state->spare_bound[state->n_spare_bound++] = self;
+    } else {
+        type->tp_free(self);
+    }
+    Py_DECREF(type);
 }
 
 /* What the words of a sequence of str say, and the memory that they point into. */

@@ -225,6 +225,9 @@ static void drop_spares(usmpy_state *state)
     while (state->n_spare_events > 0) {
         PyObject_Free(state->spare_events[--state->n_spare_events]);
     }
+    while (state->n_spare_bound > 0) {
+        PyObject_GC_Del(state->spare_bound[--state->n_spare_bound]);
+    }
 }
 
 static int clear(PyObject *module)

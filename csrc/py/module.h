@@ -22,9 +22,11 @@ struct usmpy_type_cache;
 #ifdef Py_GIL_DISABLED
 #define USMPY_SPARE_ARRAYS 0
 #define USMPY_SPARE_EVENTS 0
+#define USMPY_SPARE_BOUND 0
 #else
 #define USMPY_SPARE_ARRAYS 64
 #define USMPY_SPARE_EVENTS 32
+#define USMPY_SPARE_BOUND 8
 #endif
 
 #define USMPY_CUDA_QUEUES 16 /* of the first so many devices */
@@ -61,6 +63,8 @@ typedef struct usmpy_state {
     int n_spare_arrays;
     PyObject *spare_events[USMPY_SPARE_EVENTS + 1];
     int n_spare_events;
+    PyObject *spare_bound[USMPY_SPARE_BOUND + 1]; /* objects of the garbage collector, untracked */
+    int n_spare_bound;
 } usmpy_state;
 
 /*
