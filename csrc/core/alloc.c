@@ -43,6 +43,7 @@ static void begin(usm_alloc *alloc, usm_place *place, usm_kind kind)
     alloc->kind = (uint8_t)kind;
     alloc->place = place;
     alloc->context = usm_context_retain(place->context);
+    alloc->stripe = alloc->context->works_here ? usm_stripe(alloc) : usm_stripe_of_thread();
     atomic_store_explicit(&alloc->number, 0, memory_order_relaxed);
     alloc->tracked = NULL;
     usm_live_add(USM_LIVE_ALLOC, 1);
@@ -290,7 +291,7 @@ void usm_alloc_finish_lent(usm_alloc *alloc)
 /* The stream is idle, or its work is a task of ours: what was counted for it goes. */
 static void is_in_order(usm_alloc *alloc)
 {
-    uint64_t stripe = usm_stripe_bit(alloc);
+    uint64_t stripe = usm_alloc_stripe(alloc);
     usm_hazard_lock(stripe);
     atomic_fetch_and_explicit(&alloc->flags, (uint8_t)~USM_ALLOC_UNORDERED, memory_order_release);
     usm_hazard_recount(alloc);
@@ -346,7 +347,7 @@ usm_status usm_alloc_put_in_order(usm_alloc *alloc, usm_queue *queue, usm_error 
 /* Takes counts of what the access must wait for. */
 static usm_status collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits, usm_error *error)
 {
-    uint64_t stripe = usm_stripe_bit(alloc);
+    uint64_t stripe = usm_alloc_stripe(alloc);
     usm_failure *cause = NULL;
     usm_wait_list_init(waits);
     usm_hazard_lock(stripe);
@@ -409,7 +410,7 @@ usm_status usm_alloc_hand_over(usm_alloc *alloc, usm_access_mode mode, usm_devic
 
 usm_status usm_alloc_lend(usm_alloc *alloc, usm_device *device, void *stream, usm_error *error)
 {
-    uint64_t stripe = usm_stripe_bit(alloc);
+    uint64_t stripe = usm_alloc_stripe(alloc);
     if (is_unordered(alloc) && atomic_load_explicit(&alloc->stream, memory_order_relaxed) != stream) {
         usm_status status = usm_alloc_put_in_order(alloc, NULL, error);
         if (status != USM_OK) {
@@ -440,7 +441,7 @@ usm_status usm_alloc_outlast(usm_alloc *alloc, usm_access_mode mode, usm_device 
  */
 static bool is_before_the_end(usm_alloc *alloc)
 {
-    uint64_t stripe = usm_stripe_bit(alloc);
+    uint64_t stripe = usm_alloc_stripe(alloc);
     usm_hazard_lock(stripe);
     usm_event *end = alloc->hazards.writer;
     if (end != NULL) {
@@ -458,7 +459,7 @@ static bool is_before_the_end(usm_alloc *alloc)
 usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
                           void *argument, usm_error *error)
 {
-    uint64_t stripe = usm_stripe_bit(alloc);
+    uint64_t stripe = usm_alloc_stripe(alloc);
     usm_wait_list waits;
     usm_failure *cause = NULL;
     if (USM_UNLIKELY((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0) &&

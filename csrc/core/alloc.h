@@ -35,6 +35,7 @@ typedef struct usm_alloc {
     uint8_t kind;       /* usm_kind */
     uint8_t size_class; /* of the pool; USM_NOT_POOLED */
     _Atomic uint8_t flags;
+    uint8_t stripe;          /* of its hazards (sync.h) */
     struct usm_place *place; /* alive through its context */
     usm_context *context;    /* one count */
     void *pointer;           /* NULL where size is 0 */
@@ -115,6 +116,12 @@ usm_status usm_alloc_hand_over(usm_alloc *alloc, usm_access_mode mode, usm_devic
  */
 usm_status usm_alloc_outlast(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
                              usm_error *error);
+
+/* The mask of the stripe of its hazards. */
+static inline uint64_t usm_alloc_stripe(const usm_alloc *alloc)
+{
+    return UINT64_C(1) << alloc->stripe;
+}
 
 static inline usm_alloc *usm_alloc_retain(USM_KEEPS usm_alloc *alloc)
 {

@@ -178,6 +178,15 @@ typedef struct usm_backend {
                                usm_error *error);
 
     /*
+     * Can the event, the last of a queue in order, stand for this command too, behind what it stands for?
+     * Nobody but the backend has it. True: until event_repeat, which follows, it is as if the driver did not
+     * have it. Queue and hazard locks held. NULL: never.
+     */
+    bool (*event_may_repeat)(usm_event *event, const usm_command *command);
+    /* Takes that command as queue_submit does; on failure the event is what it was. Queue lock held. */
+    usm_status (*event_repeat)(usm_event *event, const usm_command *command, usm_error *error);
+
+    /*
      * Ends the tasks that the driver has ended, so that what is pending here is pending there. Asks the
      * driver without waiting for it, and leaves a graph capture alone. Any thread, no lock. NULL: nothing is
      * late.

@@ -49,6 +49,7 @@ static usm_status create(const usm_backend *backend, usm_device **devices, size_
     }
     usm_refcount_init(&context->refs, 1);
     context->backend = backend;
+    context->works_here = backend->builtin_language == USM_LANGUAGE_BUILTIN;
     context->devices = devices;
     context->n_devices = n_devices;
     context->foreign = foreign;

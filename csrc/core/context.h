@@ -33,6 +33,7 @@ typedef struct usm_place {
 
 typedef struct usm_context {
     usm_refcount refs;
+    bool works_here; /* short work is done by the thread that submits it, with the hazards locked (host) */
     const struct usm_backend *backend;
     void *native;
     void *foreign; /* the driver's context that another library made; NULL: it was made here */

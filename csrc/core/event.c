@@ -175,7 +175,7 @@ static void inherit_from_memory(usm_event *event)
         if ((event->accesses[i].mode & USM_READ) == 0) {
             continue;
         }
-        uint64_t stripe = usm_stripe_bit(alloc);
+        uint64_t stripe = usm_alloc_stripe(alloc);
         usm_hazard_lock(stripe);
         usm_failure *failure = atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed);
         if (failure != NULL && !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
@@ -305,7 +305,7 @@ static void let_go(usm_event *event, usm_failure *failure)
     }
     while (event->n_accesses > 0) {
         const usm_access *access = &event->accesses[event->n_accesses - 1];
-        uint64_t stripe = usm_stripe_bit(access->alloc);
+        uint64_t stripe = usm_alloc_stripe(access->alloc);
         usm_hazard_lock(stripe);
         bool counted = usm_hazard_forget(access->alloc, access->mode, event, failure);
         usm_hazard_unlock(stripe);

@@ -82,7 +82,10 @@ typedef struct usm_event {
     _Atomic bool held; /* somebody has an Event of it, and may ask when it ended */
     bool profiled;     /* the times below are filled as they come */
     bool refused;      /* the backend did not take it: it fails nobody but the caller, who was told */
-    /* Of submission, in the process; above that of all it depends on. 0: it was done at once, unseen. */
+    /*
+     * Of submission (the first, where it stands for several: repeat.h), in the process; above that of all it
+     * depends on. 0: it was done at once, unseen.
+     */
     uint64_t order;
     struct usm_queue *queue; /* one count */
     int64_t submit_ns, start_ns, end_ns;

@@ -51,7 +51,7 @@ uint64_t usm_hazard_mask(const usm_access *accesses, size_t n)
 {
     uint64_t mask = 0;
     for (size_t i = 0; i < n; i++) {
-        mask |= usm_stripe_bit(accesses[i].alloc);
+        mask |= usm_alloc_stripe(accesses[i].alloc);
     }
     return mask;
 }

@@ -26,10 +26,8 @@ usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, 
     queue->priority = options->priority;
     queue->foreign = options->foreign;
     atomic_init(&queue->shared, options->foreign != NULL);
-    usm_mutex_init(&queue->lock);
     usm_status status = queue->backend->queue_create(queue, error);
     if (status != USM_OK) {
-        pthread_mutex_destroy(&queue->lock);
         usm_context_release(queue->context);
         free(queue);
         return status;
@@ -101,7 +99,6 @@ void usm_queue_release(usm_queue *queue)
     usm_trace_leave(queue);
     usm_failure_release(queue->failure);
     usm_events_free(queue);
-    pthread_mutex_destroy(&queue->lock);
     usm_keep_drop(queue->keeps);
     usm_context *context = queue->context;
     free(queue);
@@ -111,16 +108,16 @@ void usm_queue_release(usm_queue *queue)
 
 void usm_queue_remember(usm_queue *queue, usm_failure *failure)
 {
-    pthread_mutex_lock(&queue->lock);
+    usm_lock_take(&queue->lock);
     if (queue->failure == NULL && !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
         queue->failure = usm_failure_retain(failure);
     }
-    pthread_mutex_unlock(&queue->lock);
+    usm_lock_give(&queue->lock);
 }
 
 void usm_queue_forget(usm_queue *queue, usm_event *event)
 {
-    pthread_mutex_lock(&queue->lock);
+    usm_lock_take(&queue->lock);
     for (; event != NULL; event = event->next_ended) {
         if (event->previous != NULL || queue->first == event) {
             *(event->previous != NULL ? &event->previous->following : &queue->first) = event->following;
@@ -135,7 +132,7 @@ void usm_queue_forget(usm_queue *queue, usm_event *event)
             queue->barrier = NULL;
         }
     }
-    pthread_mutex_unlock(&queue->lock);
+    usm_lock_give(&queue->lock);
 }
 
 /* An event of ours for what others enqueued. */
@@ -154,7 +151,7 @@ static usm_status snapshot(usm_queue *queue, usm_wait **out, size_t *count, usm_
     usm_wait *waits = NULL;
     usm_status status = USM_OK;
     size_t n = 0, i = 0;
-    pthread_mutex_lock(&queue->lock);
+    usm_lock_take(&queue->lock);
     for (usm_event *event = queue->first; event != NULL; event = event->following) {
         n++;
     }
@@ -176,7 +173,7 @@ static usm_status snapshot(usm_queue *queue, usm_wait **out, size_t *count, usm_
     for (usm_event *event = from; event != NULL; event = event->following) {
         waits[i++] = (usm_wait){usm_event_retain(event), false};
     }
-    pthread_mutex_unlock(&queue->lock);
+    usm_lock_give(&queue->lock);
     *out = waits;
     *count = n;
     return status;
@@ -198,7 +195,7 @@ static usm_event *before_the_last(usm_queue *queue)
     if (queue->backend->event_hurry == NULL || usm_event_current() != NULL) {
         return NULL;
     }
-    pthread_mutex_lock(&queue->lock);
+    usm_lock_take(&queue->lock);
     for (usm_event *event = queue->first; event != NULL && n < TOO_MANY; event = event->following) {
         n++;
     }
@@ -209,7 +206,7 @@ static usm_event *before_the_last(usm_queue *queue)
     if (found != NULL) {
         usm_event_retain(found);
     }
-    pthread_mutex_unlock(&queue->lock);
+    usm_lock_give(&queue->lock);
     return found;
 }
 
@@ -238,10 +235,10 @@ static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_p
     if (status != USM_OK) {
         return status;
     }
-    pthread_mutex_lock(&queue->lock);
+    usm_lock_take(&queue->lock);
     usm_failure *failure = queue->failure;
     queue->failure = NULL;
-    pthread_mutex_unlock(&queue->lock);
+    usm_lock_give(&queue->lock);
     if (failure != NULL) {
         usm_failure_deliver(failure);
         status = usm_error_failed(error, failure);
@@ -373,11 +370,11 @@ void usm_queues_fork(usm_fork_phase phase)
 {
     for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
         if (phase == USM_FORK_PREPARE) {
-            pthread_mutex_lock(&queue->lock);
+            usm_lock_take(&queue->lock);
             queue->backend->queue_fork(queue, phase);
         } else {
             queue->backend->queue_fork(queue, phase);
-            pthread_mutex_unlock(&queue->lock);
+            usm_lock_give(&queue->lock);
         }
     }
 }

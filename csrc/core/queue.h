@@ -25,7 +25,7 @@ typedef struct usm_queue {
         shared;      /* others may enqueue in the driver's queue too: no look at this struct shows it idle */
     usm_keep *keeps; /* what lives as long as this */
 
-    pthread_mutex_t lock;
+    usm_lock lock;
     /* Under lock: events that have not ended, in the order of submission. Without it, `last` says if any. */
     usm_event *first;
     usm_event *_Atomic last;

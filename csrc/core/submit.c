@@ -4,6 +4,7 @@
 #include "backend.h"
 #include "hazard.h"
 #include "heap.h"
+#include "repeat.h"
 #include "trace.h"
 
 static void append(usm_queue *queue, usm_event *event)
@@ -208,8 +209,8 @@ static void record(usm_queue *queue, const usm_submission *submission, usm_event
 /* The host's own queues, whose short work the submitting thread does; nobody wants to know of it. */
 bool usm_queue_may_begin_now(usm_queue *queue)
 {
-    return queue->backend->builtin_language == USM_LANGUAGE_BUILTIN && !queue->profiling &&
-           USM_LIKELY(!usm_trace_is_on()) && atomic_load_explicit(&queue->last, memory_order_acquire) == NULL;
+    return queue->context->works_here && !queue->profiling && USM_LIKELY(!usm_trace_is_on()) &&
+           atomic_load_explicit(&queue->last, memory_order_acquire) == NULL;
 }
 
 /*
@@ -251,6 +252,32 @@ static bool done_now(usm_queue *queue, const usm_submission *submission)
     return done;
 }
 
+/*
+ * The last task stands for this one too. Takes the locks over, under which the backend's count is the only
+ * one and stays: a second one needs no locked instruction.
+ */
+static usm_status submit_again(usm_event *event, const usm_submission *submission, uint64_t mask,
+                               usm_event **out, usm_error *error)
+{
+    usm_queue *queue = event->queue;
+    if (out != NULL) {
+        atomic_store_explicit(&event->refs.value, 2, memory_order_relaxed);
+        atomic_store_explicit(&event->held, true, memory_order_relaxed);
+    }
+    usm_hazard_unlock(mask);
+    usm_status status = usm_repeat_submit(event, submission, error);
+    if (out != NULL && status != USM_OK) {
+        atomic_store_explicit(&event->held, false, memory_order_relaxed);
+    }
+    usm_lock_give(&queue->lock);
+    if (out != NULL && status == USM_OK) {
+        *out = event;
+    } else if (out != NULL) {
+        usm_event_release(event);
+    }
+    return status;
+}
+
 usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, usm_event **out,
                             usm_error *error)
 {
@@ -279,8 +306,12 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
         }
     }
 
-    pthread_mutex_lock(&queue->lock);
+    usm_lock_take(&queue->lock);
     usm_hazard_lock(mask);
+    event = USM_UNLIKELY(traced) ? NULL : usm_repeat_begin(queue, submission);
+    if (event != NULL) {
+        return submit_again(event, submission, mask, out, error);
+    }
     usm_status status = collect(queue, submission, &waits, &cause, error);
     if (USM_UNLIKELY(queue->foreign != NULL) && status == USM_OK && queue->backend->queue_admit != NULL) {
         status = queue->backend->queue_admit(queue, waits.items, waits.n, error);
@@ -321,7 +352,7 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
             event->keeps = NULL; /* the caller's again */
         }
     }
-    pthread_mutex_unlock(&queue->lock);
+    usm_lock_give(&queue->lock);
 
     usm_wait_list_clear(&waits);
     if (outcome == DONE) {

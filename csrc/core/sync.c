@@ -1,7 +1,10 @@
 #include "sync.h"
 
 #include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 static usm_leaf leaves[USM_STRIPES];
 usm_brief_stripe usm_briefs[USM_STRIPES], usm_hazard_stripes[USM_STRIPES];
@@ -33,9 +36,39 @@ void usm_sync_start(void)
     pthread_once(&once, start);
 }
 
+/* initial-exec: one instruction instead of a call. Its byte fits into what loaders keep free for that. */
+_Thread_local uint8_t usm_own_stripe __attribute__((tls_model("initial-exec")));
+
+uint8_t usm_choose_stripe(void)
+{
+    static _Atomic unsigned threads;
+    unsigned stripe = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % USM_STRIPES;
+    usm_own_stripe = (uint8_t)(stripe + 1);
+    return (uint8_t)stripe;
+}
+
 usm_leaf *usm_leaf_of(const void *address)
 {
     return &leaves[usm_stripe(address)];
+}
+
+void usm_lock_wait(usm_lock *lock)
+{
+    for (int i = 0; i < 100; i++) {
+        usm_pause();
+        if (atomic_load_explicit(&lock->state, memory_order_relaxed) == 0 && usm_lock_try(lock)) {
+            return;
+        }
+    }
+    /* From here on it is taken as one that somebody may sleep for: so it is given back with a call. */
+    while (atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0) {
+        (void)syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+    }
+}
+
+void usm_lock_wake(usm_lock *lock)
+{
+    (void)syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 void usm_brief_wait(usm_brief *brief)

@@ -9,9 +9,9 @@
  *   5. one leaf stripe: an event's waiters; or one brief stripe: a pool's free lists; or one worker's lock;
  *      nothing is locked under it
  *
- * Hazards and waiters share fixed arrays of locks, chosen by address, instead of a lock in each object:
- * objects stay small, taking the locks of many allocations needs a bit mask instead of a sort, and fork() can
- * hold all of them, so that the child never meets a lock whose owner does not exist there.
+ * Hazards and waiters share fixed arrays of locks, chosen by address or thread, instead of a lock in each
+ * object: objects stay small, taking the locks of many allocations needs a bit mask instead of a sort, and
+ * fork() can hold all of them, so that the child never meets a lock whose owner does not exist there.
  */
 #ifndef USM_CORE_SYNC_H
 #define USM_CORE_SYNC_H
@@ -23,15 +23,24 @@
 
 #define USM_STRIPES 64
 
-static inline unsigned usm_stripe(const void *address)
+static inline uint8_t usm_stripe(const void *address)
 {
     uintptr_t bits = (uintptr_t)address >> 6; /* objects are spaced by at least a cache line */
-    return (unsigned)((bits ^ (bits >> 6) ^ (bits >> 12)) & (USM_STRIPES - 1));
+    return (uint8_t)((bits ^ (bits >> 6) ^ (bits >> 12)) & (USM_STRIPES - 1));
 }
 
-static inline uint64_t usm_stripe_bit(const void *address)
+/*
+ * The stripe of the hazards of what this thread makes: a task on memory of one thread takes one lock, however
+ * many blocks it touches. Where they are held for longer than it takes to look (host), `usm_stripe` spreads
+ * them, so that threads on memory that another has made do not meet.
+ */
+extern _Thread_local uint8_t usm_own_stripe
+    __attribute__((tls_model("initial-exec"))); /* plus 1; 0: none yet */
+uint8_t usm_choose_stripe(void);
+
+static inline uint8_t usm_stripe_of_thread(void)
 {
-    return UINT64_C(1) << usm_stripe(address);
+    return __builtin_expect(usm_own_stripe != 0, 1) ? (uint8_t)(usm_own_stripe - 1) : usm_choose_stripe();
 }
 
 /*
@@ -53,6 +62,38 @@ static inline void usm_pause(void)
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
+}
+
+/*
+ * A queue's lock: taken and given back with one locked instruction each, in line, for it is half of what many
+ * a submission does. Who finds it taken looks again a hundred times, then sleeps. All zeros is free.
+ */
+typedef struct usm_lock {
+    _Atomic uint32_t state; /* 0 free, 1 taken, 2 taken and somebody may sleep */
+} usm_lock;
+
+void usm_lock_wait(usm_lock *lock);
+void usm_lock_wake(usm_lock *lock);
+
+static inline bool usm_lock_try(usm_lock *lock)
+{
+    uint32_t is_free = 0;
+    return atomic_compare_exchange_strong_explicit(&lock->state, &is_free, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static inline void usm_lock_take(usm_lock *lock)
+{
+    if (__builtin_expect(!usm_lock_try(lock), 0)) {
+        usm_lock_wait(lock);
+    }
+}
+
+static inline void usm_lock_give(usm_lock *lock)
+{
+    if (__builtin_expect(atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2, 0)) {
+        usm_lock_wake(lock);
+    }
 }
 
 /*

@@ -135,6 +135,15 @@ class Driver:
         finally:
             self.library.cudasim_hold(0)
 
+    @contextlib.contextmanager
+    def failing(self, name, code):
+        """The function's next call returns the code, and does nothing."""
+        assert self.library.cudasim_fail(name.encode(), 1, code) == 0
+        try:
+            yield
+        finally:
+            self.library.cudasim_fail(name.encode(), 0, 0)
+
     def misuses(self):
         counts = (ctypes.c_ulonglong * 8)()
         self.library.cudasim_counts(counts)

@@ -18,7 +18,7 @@ struct usm_cuda_captured {
 };
 
 /* Captured tasks are behind this one's only task, which has ended. */
-static usm_cuda_lane ended = {.submitted = 1, .completed = 1, .fenced = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
+static usm_cuda_lane ended = {.submitted = 1, .completed = 1, .fenced = 1};
 
 /* What graphs have let go of: the driver calls back where no call of it is allowed. */
 static _Atomic(usm_cuda_captured *) dropped;

@@ -62,8 +62,9 @@ typedef struct usm_cuda_lane {
     _Atomic uint64_t submitted;    /* queue lock, or read by anybody */
     _Atomic uint64_t completed;    /* the driver has ended this task and all before */
     _Atomic uint64_t fenced;       /* the last fence's number */
-    pthread_mutex_t lock;          /* what follows; nothing but a device's lock and the driver under it */
+    usm_lock lock;                 /* what follows; nothing but a device's lock and the driver under it */
     usm_cuda_fence *first, *last;  /* unended, in order */
+    usm_cuda_fence *spare;         /* ended */
     struct usm_cuda_event *latest; /* queue lock: the last task, NULL once it was seen to have ended */
 } usm_cuda_lane;
 
@@ -231,6 +232,8 @@ usm_status usm_cuda_lane_open(usm_queue *queue, usm_cuda_lane *lane, CUstream fo
 void usm_cuda_lane_close(usm_cuda_lane *lane);
 /* A fence for the task `number` or later, which is in the driver, if none is there. Any lock but a leaf. */
 CUresult usm_cuda_lane_fence(usm_cuda_lane *lane, uint64_t number);
+/* The same where the device's context is current. */
+CUresult usm_cuda_lane_fence_here(usm_cuda_lane *lane, uint64_t number);
 /* Makes later work of the stream wait for the task. Any lock but a leaf. */
 CUresult usm_cuda_lane_follow(CUstream stream, usm_cuda_lane *lane, uint64_t number);
 /* Looks what the driver has ended. No context need be current. */
@@ -355,6 +358,8 @@ bool usm_cuda_queue_run_now(usm_queue *queue, const usm_command *command, int64_
 usm_status usm_cuda_queue_admit(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error);
 usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                  usm_error *error);
+bool usm_cuda_event_may_repeat(usm_event *event, const usm_command *command);
+usm_status usm_cuda_event_repeat(usm_event *event, const usm_command *command, usm_error *error);
 void usm_cuda_queue_settle(usm_queue *queue);
 /*
  * Now and then, the thread that submits without end ends what has ended: it has it all in its own cache. No

@@ -108,7 +108,7 @@ static void read_times(usm_cuda_event *event)
     usm_cuda_scope scope;
     float until_start = 0, length = 0;
     bool entered = usm_cuda_enter(base->queue->device, &scope, NULL) == USM_OK;
-    pthread_mutex_lock(&base->queue->lock);
+    usm_lock_take(&base->queue->lock);
     bool told = entered && native->base != NULL && usm_cuda.elapsed_time != NULL &&
                 usm_cuda.elapsed_time(&until_start, native->base, event->start) == CUDA_SUCCESS &&
                 usm_cuda.elapsed_time(&length, event->start, event->end) == CUDA_SUCCESS;
@@ -128,7 +128,7 @@ static void read_times(usm_cuda_event *event)
         native->base = event->start;
         event->start = old;
     }
-    pthread_mutex_unlock(&base->queue->lock);
+    usm_lock_give(&base->queue->lock);
     if (entered) {
         usm_cuda_leave(&scope);
     }
@@ -178,9 +178,9 @@ static bool end_claimed(usm_queue *queue)
 {
     bool pending;
     usm_ended ended = {NULL, NULL, 0};
-    pthread_mutex_lock(&queue->lock);
+    usm_lock_take(&queue->lock);
     usm_cuda_event *event = claim(queue, &pending);
-    pthread_mutex_unlock(&queue->lock);
+    usm_lock_give(&queue->lock);
     while (event != NULL) {
         usm_cuda_event *next = event->next_claimed;
         /* Other queues' tasks that it waited for have ended too, but may not have been seen to. */

@@ -8,14 +8,21 @@
 
 #include <stdlib.h>
 
-/* A device keeps its events without times: making one costs more than recording it. */
-static CUresult take_fence(usm_device *device, usm_cuda_fence **out)
+/*
+ * Events without times are kept, by the lane and, when it goes, by its device: making one costs more than
+ * recording it. The lane's lock held, the context current.
+ */
+static CUresult take_fence(usm_cuda_lane *lane, usm_cuda_fence **out)
 {
-    usm_cuda_device *native = usm_cuda_device_of(device);
-    usm_cuda_scope scope;
-    CUresult code;
+    usm_cuda_device *native = usm_cuda_device_of(lane->device);
+    usm_cuda_fence *fence = lane->spare;
+    if (fence != NULL) {
+        lane->spare = fence->next;
+        *out = fence;
+        return CUDA_SUCCESS;
+    }
     pthread_mutex_lock(&native->lock);
-    usm_cuda_fence *fence = native->spare;
+    fence = native->spare;
     if (fence != NULL) {
         native->spare = fence->next;
     }
@@ -25,12 +32,10 @@ static CUresult take_fence(usm_device *device, usm_cuda_fence **out)
         return CUDA_SUCCESS;
     }
     fence = usm_calloc(1, sizeof *fence);
-    if (fence == NULL || usm_cuda_enter(device, &scope, NULL) != USM_OK) {
-        free(fence);
+    if (fence == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    code = usm_cuda.cuEventCreate(&fence->id, CU_EVENT_DISABLE_TIMING);
-    usm_cuda_leave(&scope);
+    CUresult code = usm_cuda.cuEventCreate(&fence->id, CU_EVENT_DISABLE_TIMING);
     if (code != CUDA_SUCCESS) {
         free(fence);
         return code;
@@ -39,12 +44,22 @@ static CUresult take_fence(usm_device *device, usm_cuda_fence **out)
     return CUDA_SUCCESS;
 }
 
-static void put_fence(usm_device *device, usm_cuda_fence *fence)
+/* The lane's lock held. */
+static void put_fence(usm_cuda_lane *lane, usm_cuda_fence *fence)
+{
+    fence->next = lane->spare;
+    lane->spare = fence;
+}
+
+static void give_to_device(usm_device *device, usm_cuda_fence *fence)
 {
     usm_cuda_device *native = usm_cuda_device_of(device);
     pthread_mutex_lock(&native->lock);
-    fence->next = native->spare;
-    native->spare = fence;
+    for (usm_cuda_fence *next; fence != NULL; fence = next) {
+        next = fence->next;
+        fence->next = native->spare;
+        native->spare = fence;
+    }
     pthread_mutex_unlock(&native->lock);
 }
 
@@ -74,7 +89,6 @@ usm_status usm_cuda_lane_open(usm_queue *queue, usm_cuda_lane *lane, CUstream fo
         lane->stream = NULL;
         return usm_cuda_failed_on(queue->device, error, code, "cuStreamCreateWithPriority");
     }
-    pthread_mutex_init(&lane->lock, NULL);
     return USM_OK;
 }
 
@@ -83,10 +97,9 @@ void usm_cuda_lane_close(usm_cuda_lane *lane)
 {
     usm_cuda_scope scope;
     bool foreign = lane->foreign;
-    while (lane->first != NULL && !usm_cuda_forked()) {
-        usm_cuda_fence *fence = lane->first;
-        lane->first = fence->next;
-        put_fence(lane->device, fence);
+    if (!usm_cuda_forked()) {
+        give_to_device(lane->device, lane->first);
+        give_to_device(lane->device, lane->spare);
     }
     if (!foreign && !usm_cuda_forked() && !usm_cuda_is_lost(lane->device) &&
         usm_cuda_enter(lane->device, &scope, NULL) == USM_OK) {
@@ -94,31 +107,24 @@ void usm_cuda_lane_close(usm_cuda_lane *lane)
         (void)usm_cuda.cuStreamDestroy(lane->stream);
         usm_cuda_leave(&scope);
     }
-    pthread_mutex_destroy(&lane->lock);
 }
 
-/* The lane's lock held. */
+/* The lane's lock held, the context current. */
 static CUresult record(usm_cuda_lane *lane)
 {
     usm_cuda_fence *fence;
-    usm_cuda_scope scope;
     uint64_t number = atomic_load_explicit(&lane->submitted, memory_order_acquire);
-    CUresult code = take_fence(lane->device, &fence);
+    CUresult code = take_fence(lane, &fence);
     if (code != CUDA_SUCCESS) {
         return code;
     }
-    code = CUDA_ERROR_INVALID_CONTEXT;
-    if (usm_cuda_enter(lane->device, &scope, NULL) == USM_OK) {
-        code =
-            lane->stream == (CUstream)USM_STREAM_ALL
-                ? usm_cuda.cuCtxRecordEvent(
-                      atomic_load_explicit(&usm_cuda_device_of(lane->device)->context, memory_order_acquire),
-                      fence->id)
-                : usm_cuda.cuEventRecord(fence->id, lane->stream);
-        usm_cuda_leave(&scope);
-    }
+    code = lane->stream == (CUstream)USM_STREAM_ALL
+               ? usm_cuda.cuCtxRecordEvent(
+                     atomic_load_explicit(&usm_cuda_device_of(lane->device)->context, memory_order_acquire),
+                     fence->id)
+               : usm_cuda.cuEventRecord(fence->id, lane->stream);
     if (code != CUDA_SUCCESS) {
-        put_fence(lane->device, fence);
+        put_fence(lane, fence);
         usm_cuda_note(lane->device, code);
         return code;
     }
@@ -130,15 +136,34 @@ static CUresult record(usm_cuda_lane *lane)
     return CUDA_SUCCESS;
 }
 
+static bool needs_fence(const usm_cuda_lane *lane, uint64_t number)
+{
+    return atomic_load_explicit(&((usm_cuda_lane *)lane)->fenced, memory_order_acquire) < number &&
+           !usm_cuda_lane_ended(lane, number);
+}
+
 CUresult usm_cuda_lane_fence(usm_cuda_lane *lane, uint64_t number)
 {
+    usm_cuda_scope scope;
+    if (!needs_fence(lane, number)) {
+        return CUDA_SUCCESS;
+    }
+    if (usm_cuda_enter(lane->device, &scope, NULL) != USM_OK) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    CUresult code = usm_cuda_lane_fence_here(lane, number);
+    usm_cuda_leave(&scope);
+    return code;
+}
+
+CUresult usm_cuda_lane_fence_here(usm_cuda_lane *lane, uint64_t number)
+{
     CUresult code = CUDA_SUCCESS;
-    pthread_mutex_lock(&lane->lock);
-    if (atomic_load_explicit(&lane->fenced, memory_order_relaxed) < number &&
-        !usm_cuda_lane_ended(lane, number)) {
+    usm_lock_take(&lane->lock);
+    if (needs_fence(lane, number)) {
         code = record(lane);
     }
-    pthread_mutex_unlock(&lane->lock);
+    usm_lock_give(&lane->lock);
     return code;
 }
 
@@ -152,10 +177,15 @@ void usm_cuda_lane_share(usm_cuda_lane *lane)
 CUresult usm_cuda_lane_follow(CUstream stream, usm_cuda_lane *lane, uint64_t number)
 {
     CUresult code = CUDA_SUCCESS;
-    pthread_mutex_lock(&lane->lock);
+    usm_lock_take(&lane->lock);
     if (!usm_cuda_lane_ended(lane, number)) {
+        usm_cuda_scope scope;
         if (atomic_load_explicit(&lane->fenced, memory_order_relaxed) < number) {
-            code = record(lane);
+            code = CUDA_ERROR_INVALID_CONTEXT;
+            if (usm_cuda_enter(lane->device, &scope, NULL) == USM_OK) { /* the stream's may be another GPU */
+                code = record(lane);
+                usm_cuda_leave(&scope);
+            }
         }
         usm_cuda_fence *fence = lane->first;
         while (fence != NULL && fence->number < number) {
@@ -166,7 +196,7 @@ CUresult usm_cuda_lane_follow(CUstream stream, usm_cuda_lane *lane, uint64_t num
             code = usm_cuda.cuStreamWaitEvent(stream, fence->id, CU_EVENT_WAIT_DEFAULT);
         }
     }
-    pthread_mutex_unlock(&lane->lock);
+    usm_lock_give(&lane->lock);
     return code;
 }
 
@@ -214,7 +244,7 @@ static void poll_fences(usm_cuda_lane *lane)
             lane->last = NULL;
         }
         take_answer(lane, code, fence->number);
-        put_fence(lane->device, fence);
+        put_fence(lane, fence);
     }
 }
 
@@ -237,14 +267,14 @@ static bool look(usm_cuda_lane *lane, usm_cuda_scope *scope)
         return false;
     }
     usm_cuda_relax(scope);
-    pthread_mutex_lock(&lane->lock);
+    usm_lock_take(&lane->lock);
     poll_fences(lane);
     return true;
 }
 
 static void look_away(usm_cuda_lane *lane, usm_cuda_scope *scope)
 {
-    pthread_mutex_unlock(&lane->lock);
+    usm_lock_give(&lane->lock);
     usm_cuda_leave(scope);
 }
 

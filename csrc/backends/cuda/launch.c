@@ -53,6 +53,16 @@ static usm_status refuse_range(const usm_kernel *kernel, int i, size_t groups, s
                             i, kernel->name, groups, items, most_groups[i]);
 }
 
+/* Rounded up. Divisions of 64 bits are slow, and two of three axes mostly need none. */
+static size_t groups_of(size_t n, size_t items)
+{
+    if (items == 1) {
+        return n;
+    }
+    return (n | items) >> 31 == 0 ? ((uint32_t)n + (uint32_t)items - 1) / (uint32_t)items
+                                  : (n + items - 1) / items;
+}
+
 static usm_status shape(const usm_launch *launch, unsigned *grid, unsigned *block, usm_error *error)
 {
     const usm_cuda_kernel *native = launch->kernel->native;
@@ -62,9 +72,7 @@ static usm_status shape(const usm_launch *launch, unsigned *grid, unsigned *bloc
     if (!range->has_local) {
         if (range->ndim == 1 && launch->kernel->fit != USM_FIT_GROUPS) {
             size_t n = range->global[0], items = n < native->block ? n : native->block;
-            /* Divisions of 64 bits are slow. */
-            size_t groups = n >> 31 == 0 ? ((uint32_t)n + (uint32_t)items - 1) / (uint32_t)items
-                                         : (n + items - 1) / items;
+            size_t groups = groups_of(n, items);
             block[0] = (unsigned)items;
             grid[0] = (unsigned)groups;
             block[1] = block[2] = grid[1] = grid[2] = 1;
@@ -76,7 +84,7 @@ static usm_status shape(const usm_launch *launch, unsigned *grid, unsigned *bloc
         local = chosen;
     }
     for (int i = 0; i < 3; i++) {
-        size_t items = local[i], groups = (range->global[i] + items - 1) / items;
+        size_t items = local[i], groups = groups_of(range->global[i], items);
         if (items > most_items[i] || groups > most_groups[i]) {
             return refuse_range(launch->kernel, i, groups, items, error);
         }

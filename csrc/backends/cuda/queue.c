@@ -232,7 +232,7 @@ static CUresult close_latest(usm_cuda_lane *lane)
     uint64_t number = number_of(&latest->event);
     return atomic_load_explicit(&lane->fenced, memory_order_relaxed) >= number
                ? CUDA_SUCCESS
-               : usm_cuda_lane_fence(lane, number);
+               : usm_cuda_lane_fence_here(lane, number);
 }
 
 /* All links are known to the driver, or have ended. Queue lock held, the context current. */
@@ -270,7 +270,7 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
     atomic_store_explicit(&lane->submitted, number, memory_order_release);
     atomic_store_explicit(&event->number, number, memory_order_release);
     if (USM_UNLIKELY(atomic_load_explicit(&lane->eager, memory_order_relaxed))) {
-        usm_cuda_note(base->queue->device, usm_cuda_lane_fence(lane, number));
+        usm_cuda_note(base->queue->device, usm_cuda_lane_fence_here(lane, number));
     }
     usm_cuda_watch(usm_cuda_queue_of(base->queue));
     return USM_OK;
@@ -351,13 +351,13 @@ static void enqueue_late(usm_event *base)
     usm_status status = USM_OK;
     usm_error error;
     error.failure = NULL;
-    pthread_mutex_lock(&queue->lock);
+    usm_lock_take(&queue->lock);
     bool early = event->early;
     bool runs = !early && atomic_load_explicit(&base->cause, memory_order_acquire) == NULL;
     if (runs) {
         status = enqueue_late_now(event, &error);
     }
-    pthread_mutex_unlock(&queue->lock);
+    usm_lock_give(&queue->lock);
     if (early) {
         usm_cuda_end_early(event);
     } else if (!runs) {
@@ -523,6 +523,48 @@ usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *base, const usm_co
     }
     status = USM_UNLIKELY(eager) ? submit_shared(event, command, error) : submit(event, command, error);
     usm_cuda_leave(&scope);
+    return status;
+}
+
+/* A launch of the kernel that the event is of, in a stream that is ours alone. */
+bool usm_cuda_event_may_repeat(usm_event *base, const usm_command *command)
+{
+    usm_cuda_event *event = (usm_cuda_event *)base;
+    usm_cuda_lane *lane = &usm_cuda_queue_of(base->queue)->lanes[0];
+    if (command->kind != USM_COMMAND_LAUNCH || event->kernel != command->as.launch->kernel ||
+        event->claimed || event->early || number_of(base) == 0 || lane->latest != event ||
+        atomic_load_explicit(&lane->eager, memory_order_relaxed) || usm_cuda_forked() ||
+        usm_cuda_is_lost(base->queue->device)) {
+        return false;
+    }
+    atomic_store_explicit(&event->number, 0, memory_order_release);
+    return true;
+}
+
+usm_status usm_cuda_event_repeat(usm_event *base, const usm_command *command, usm_error *error)
+{
+    usm_cuda_event *event = (usm_cuda_event *)base;
+    usm_queue *queue = base->queue;
+    usm_cuda_queue *native = usm_cuda_queue_of(queue);
+    usm_cuda_lane *lane = event->lane;
+    uint64_t number = atomic_load_explicit(&lane->submitted, memory_order_relaxed);
+    usm_cuda_scope scope;
+    usm_status status = usm_cuda_enter(queue->device, &scope, error);
+    if (status == USM_OK) {
+        status = usm_cuda_launch(queue, lane->stream, command->as.launch, error);
+        usm_cuda_leave(&scope);
+    }
+    if (USM_LIKELY(status == USM_OK)) {
+        number++;
+        atomic_store_explicit(&lane->submitted, number, memory_order_release);
+        /* About: nothing more than before is to be ended (usm_cuda_reap). */
+        uint64_t reaped = atomic_load_explicit(&native->reaped, memory_order_relaxed);
+        atomic_store_explicit(&native->reaped, reaped + 1, memory_order_relaxed);
+    }
+    atomic_store_explicit(&event->number, number, memory_order_release);
+    if (USM_UNLIKELY(atomic_load_explicit(&lane->eager, memory_order_relaxed))) {
+        usm_cuda_note(queue->device, usm_cuda_lane_fence(lane, number));
+    }
     return status;
 }
 

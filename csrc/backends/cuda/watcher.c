@@ -133,14 +133,14 @@ static bool look_after(usm_queue *queue)
     }
     atomic_store(&native->hurried, false);
     if (++native->idle_ticks > IDLE_TICKS) {
-        pthread_mutex_lock(&queue->lock);
+        usm_lock_take(&queue->lock);
         if (queue->first == NULL) {
             pthread_mutex_lock(&thread.lock);
             take_off(native);
             pthread_mutex_unlock(&thread.lock);
             native->watched = false;
         }
-        pthread_mutex_unlock(&queue->lock);
+        usm_lock_give(&queue->lock);
     }
     return false;
 }

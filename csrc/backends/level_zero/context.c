@@ -102,9 +102,9 @@ static bool is_unused(const usm_context *context)
     for (usm_place *at = atomic_load_explicit(&context->places, memory_order_acquire); at != NULL;
          at = at->next) {
         if (at->queue != NULL) {
-            pthread_mutex_lock(&at->queue->lock);
+            usm_lock_take(&at->queue->lock);
             bool idle = at->queue->first == NULL;
-            pthread_mutex_unlock(&at->queue->lock);
+            usm_lock_give(&at->queue->lock);
             if (!idle) {
                 return false;
             }

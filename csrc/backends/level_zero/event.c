@@ -207,9 +207,9 @@ static void take_answer(usm_level_zero_event *event, ze_result_t result)
     if (result == ZE_RESULT_NOT_READY) {
         return;
     }
-    pthread_mutex_lock(&queue->lock);
+    usm_lock_take(&queue->lock);
     usm_level_zero_look_at(queue, result == ZE_RESULT_SUCCESS ? event : NULL, &seen);
-    pthread_mutex_unlock(&queue->lock);
+    usm_lock_give(&queue->lock);
     if (seen.hurried != NULL) {
         usm_event_release(&seen.hurried->event);
     }

@@ -102,9 +102,9 @@ static void append_late(usm_event *base)
         return;
     }
     usm_event_retain(base); /* another thread may see the end before this one goes on */
-    pthread_mutex_lock(&base->queue->lock);
+    usm_lock_take(&base->queue->lock);
     usm_status status = usm_level_zero_append(event, &event->command, 0, NULL, &error);
-    pthread_mutex_unlock(&base->queue->lock);
+    usm_lock_give(&base->queue->lock);
     if (status == USM_OK) {
         usm_level_zero_watch(event);
     } else {

@@ -111,9 +111,9 @@ static usm_level_zero_event *tick(usm_queue *queue)
     usm_level_zero_queue *native = usm_level_zero_queue_of(queue);
     usm_level_zero_look seen;
     atomic_store(&native->ticking, false); /* before the look: what comes behind it asks for the next one */
-    pthread_mutex_lock(&queue->lock);
+    usm_lock_take(&queue->lock);
     usm_level_zero_look_at(queue, NULL, &seen);
-    pthread_mutex_unlock(&queue->lock);
+    usm_lock_give(&queue->lock);
     if (seen.unended) {
         tick_soon(native);
     }

@@ -215,10 +215,10 @@ static void hurry_late(usm_opencl_event *event)
         usm_opencl_queue *native = usm_opencl_queue_of(event->event.queue);
         usm_opencl_event_hurry(&event->event);
         if (native->owner->in_order && !atomic_load(&event->loud)) { /* the driver refused */
-            pthread_mutex_lock(&native->owner->lock);
+            usm_lock_take(&native->owner->lock);
             native->awaited = false;
             tick_soon(native);
-            pthread_mutex_unlock(&native->owner->lock);
+            usm_lock_give(&native->owner->lock);
         }
         usm_event_release(&event->event);
         event = next;
@@ -228,10 +228,10 @@ static void hurry_late(usm_opencl_event *event)
 /* The callback that the queue's later events were left to has come. No lock; a count of the queue is held. */
 static void look_again(usm_queue *queue)
 {
-    pthread_mutex_lock(&queue->lock);
+    usm_lock_take(&queue->lock);
     look found = look_at(queue, NULL, 1, true);
     usm_opencl_queue_of(queue)->awaited = found.late != NULL;
-    pthread_mutex_unlock(&queue->lock);
+    usm_lock_give(&queue->lock);
     end_all(found.ended);
     hurry_late(found.late);
 }
@@ -271,7 +271,7 @@ static void tick(void)
     pthread_mutex_lock(&thread.lock);
     for (usm_opencl_queue **at = &thread.ticking; *at != NULL && n < 16;) {
         usm_opencl_queue *native = *at;
-        if (pthread_mutex_trylock(&native->owner->lock) != 0) {
+        if (!usm_lock_try(&native->owner->lock)) {
             at = &native->next_ticking;
             continue;
         }
@@ -284,7 +284,7 @@ static void tick(void)
             *at = native->next_ticking;
         }
         n++;
-        pthread_mutex_unlock(&native->owner->lock);
+        usm_lock_give(&native->owner->lock);
     }
     pthread_mutex_unlock(&thread.lock);
     for (int i = 0; i < n; i++) {
@@ -380,9 +380,9 @@ static void CL_CALLBACK on_end(cl_event id, cl_int status, void *argument)
 /* True where there was something to end. `complete`: as in look_at; it is ended in any case. */
 static bool end_quiet(usm_queue *queue, usm_opencl_event *complete, unsigned most)
 {
-    pthread_mutex_lock(&queue->lock);
+    usm_lock_take(&queue->lock);
     look found = look_at(queue, complete, most, false);
-    pthread_mutex_unlock(&queue->lock);
+    usm_lock_give(&queue->lock);
     end_all(found.ended);
     if (complete != NULL && claim(complete)) { /* behind many that have not ended */
         complete->status = CL_COMPLETE;

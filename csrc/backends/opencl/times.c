@@ -44,14 +44,14 @@ static bool ask(const usm_opencl_event *event, cl_profiling_info what, int64_t *
  */
 static int64_t best_of(usm_opencl_queue *queue, int64_t found_ns)
 {
-    pthread_mutex_lock(&queue->owner->lock);
+    usm_lock_take(&queue->owner->lock);
     int64_t now_ns = usm_clock_ns(), drifted = (now_ns - queue->compared_ns) / DRIFT;
     if (queue->compared_ns == 0 || found_ns > queue->clock_ns - drifted) {
         queue->clock_ns = found_ns;
         queue->compared_ns = now_ns;
     }
     int64_t best_ns = queue->clock_ns;
-    pthread_mutex_unlock(&queue->owner->lock);
+    usm_lock_give(&queue->owner->lock);
     return best_ns;
 }
 

@@ -1,0 +1,344 @@
+"""Loops of launches whose events nobody keeps: one task stands for those that touch the same memory."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import random
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import usmpy
+from usmpy import _core
+
+N = 64
+SOURCE = """
+kernel void add(global const int *a, global int *b) { b[get_global_id(0)] += a[get_global_id(0)]; }
+kernel void mul(global const int *a, global int *b) { b[get_global_id(0)] *= a[get_global_id(0)]; }
+kernel void put(global int *b, int value) { b[get_global_id(0)] = value; }
+"""
+
+
+@pytest.fixture
+def program(device):
+    return usmpy.Program(SOURCE, device=device)
+
+
+@pytest.fixture
+def queue(device):
+    queue = usmpy.Queue(device)
+    yield queue
+    queue.wait()
+
+
+@pytest.fixture
+def pair(queue):
+    pair = (usmpy.ones(N, dtype="int32", queue=queue), usmpy.zeros(N, dtype="int32", queue=queue))
+    queue.wait()
+    return pair
+
+
+def events():
+    return _core._live_counts()["events"]
+
+
+def allocations():
+    return _core._live_counts()["allocs"]
+
+
+def until(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_a_loop_of_launches_is_one_task(driver, program, queue, pair):
+    until(lambda: events() == 0)
+    with driver.held():
+        for _ in range(100):
+            program.add[N](*pair)
+        assert events() <= 2
+    queue.wait()
+    assert pair[1].tolist() == [100] * N
+
+
+def test_so_it_is_after_a_wait(driver, program, queue, pair):
+    for _ in range(3):
+        with driver.held():
+            for _ in range(10):
+                program.add[N](*pair)
+            assert events() <= 2
+        queue.wait()
+    assert pair[1].tolist() == [30] * N
+
+
+def test_events_that_are_kept_are_tasks_of_their_own(driver, program, queue, pair):
+    with driver.held():
+        kept = [program.add[N](*pair) for _ in range(5)]
+        assert events() >= 5
+        assert not any(event.done for event in kept)
+    for event in kept:
+        event.wait()
+    assert pair[1].tolist() == [5] * N
+
+
+def test_a_kept_event_ends_before_later_launches_do(driver, program, queue, pair):
+    first = program.add[N](*pair)
+    driver.late(queue.native_handle, 0.5)
+    for _ in range(5):
+        program.add[N](*pair)
+    last = program.add[N](*pair)
+    first.wait()
+    assert not last.done
+    last.wait()
+    assert pair[1].tolist() == [7] * N
+
+
+def test_an_event_that_was_let_go_of_stands_for_later_launches(driver, program, queue, pair):
+    with driver.held():
+        event = program.add[N](*pair)
+        identity = repr(event)
+        del event
+        event = program.add[N](*pair)
+        assert repr(event) == identity
+        assert event.status in ("submitted", "running")
+    event.wait()
+    assert pair[1].tolist() == [2] * N
+
+
+@pytest.mark.parametrize("other", ["kernel", "memory", "mode", "depends", "fill", "barrier"])
+def test_what_differs_is_a_task_of_its_own(driver, program, queue, pair, other):
+    x, y = pair
+    z = usmpy.zeros(N, dtype="int32", queue=queue)
+    queue.wait()
+    until(lambda: events() == 0)
+    with driver.held():
+        for _ in range(10):
+            event = program.add[N](x, y)
+            del event
+            if other == "kernel":
+                program.mul[N](x, y)
+            elif other == "memory":
+                program.add[N](x, z)
+            elif other == "mode":
+                program.add[N](y, x)
+            elif other == "fill":
+                queue.fill(y, 7)
+            elif other == "barrier":
+                queue.barrier()
+            else:
+                kept = queue.fill(z, 1)
+                program.add[N, kept](x, y)
+        assert events() >= 15
+    queue.wait()
+
+
+def test_memory_is_given_back_when_the_loop_has_ended(driver, program, queue):
+    before = allocations()
+    x, y = (usmpy.zeros(N, dtype="int32", queue=queue) for _ in range(2))
+    with driver.held():
+        for _ in range(10):
+            program.add[N](x, y)
+        del x, y
+        gc.collect()
+        assert allocations() == before + 2
+    until(lambda: allocations() == before)
+
+
+def test_a_kernel_that_was_let_go_of_stays_until_the_loop_has_ended(driver, device, queue, pair):
+    built = usmpy.Program(SOURCE.replace("+=", "+= 2 *"), device=device)
+    with driver.held():
+        add = built.add
+        for _ in range(10):
+            add[N](*pair)
+        del built, add
+        gc.collect()
+    queue.wait()
+    assert pair[1].tolist() == [20] * N
+
+
+def test_another_queue_comes_in_between(driver, device, program, queue, pair):
+    """It reads what was written before it, and the loop goes on behind it."""
+    x, y = pair
+    other = usmpy.Queue(device)
+    z = usmpy.zeros(N, dtype="int32", queue=other)
+    other.wait()
+    with driver.held():
+        for _ in range(5):
+            program.add[N](x, y)
+        copied = other.memcpy(z, y)
+        for _ in range(5):
+            program.add[N](x, y)
+        waits = driver.calls("cuStreamWaitEvent")
+        assert waits >= 2
+    copied.wait()
+    assert z.tolist() == [5] * N
+    assert y.tolist() == [10] * N
+
+
+def test_the_host_reads_between_launches(program, queue, pair):
+    for i in range(20):
+        for _ in range(3):
+            program.add[N](*pair)
+        assert pair[1].tolist() == [3 * (i + 1)] * N
+
+
+def test_a_launch_that_the_driver_refuses_leaves_the_loop_as_it_was(driver, program, queue, pair):
+    with driver.held():
+        for _ in range(3):
+            program.add[N](*pair)
+        with (
+            driver.failing("cuLaunchKernel", 701),
+            pytest.raises(usmpy.UsmError, match="add was not launched"),
+        ):
+            program.add[N](*pair)
+        for _ in range(3):
+            program.add[N](*pair)
+    queue.wait()
+    assert pair[1].tolist() == [6] * N
+    until(lambda: events() == 0)
+
+
+def test_times_and_traces_are_of_every_launch(program, device):
+    queue = usmpy.Queue(device, profiling=True)
+    x, y = (usmpy.ones(N, dtype="int32", queue=queue) for _ in range(2))
+    ends = []
+    for _ in range(3):
+        event = program.add[N](x, y)
+        event.wait()
+        ends.append((event.submit_time_ns, event.start_time_ns, event.end_time_ns))
+    assert ends == sorted(ends)
+    assert len(set(ends)) == 3
+
+    queue = usmpy.Queue(device)
+    x, y = (usmpy.ones(N, dtype="int32", queue=queue) for _ in range(2))
+    queue.wait()
+    program.add[N](x, y)
+    with usmpy.trace() as trace:
+        for _ in range(4):
+            program.add[N](x, y)
+        queue.wait()
+    program.add[N](x, y)
+    queue.wait()
+    assert sum(task.name == "add" for task in trace.tasks) == 4
+
+
+def test_a_stream_that_others_know_has_a_fence_behind_every_task(driver, program, queue, pair):
+    for _ in range(3):
+        program.add[N](*pair)
+    handle = queue.native_handle
+    assert handle
+    with driver.held():
+        before = driver.calls("cuEventRecord")
+        for _ in range(5):
+            program.add[N](*pair)
+        assert driver.calls("cuEventRecord") - before >= 5
+    queue.wait()
+    assert pair[1].tolist() == [8] * N
+
+
+def test_sharing_it_while_a_loop_runs(driver, program, device, pair):
+    """Whoever gets the stream finds all that was launched, and goes on from there."""
+    x, y = pair
+    for _ in range(10):
+        queue = usmpy.Queue(device)
+        y[...] = 0
+        y.wait()
+        stop = threading.Event()
+
+        def loop(queue=queue, stop=stop):
+            while not stop.is_set():
+                queue.submit(program.add, (x, y), N)
+
+        thread = threading.Thread(target=loop)
+        thread.start()
+        time.sleep(0.002)
+        handle = queue.native_handle
+        stop.set()
+        thread.join()
+        assert handle
+        queue.wait()
+        assert len(set(y.tolist())) == 1
+
+
+def test_threads_launch_and_wait_in_one_queue(program, queue, pair):
+    x, y = pair
+    turns, threads = 150, 4
+
+    def work(number):
+        for i in range(turns):
+            event = program.add[N](x, y)
+            if (i + number) % 7 == 0:
+                event.wait()
+            del event
+            if (i + number) % 50 == 0:
+                queue.wait()
+
+    running = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join(120)
+        assert not thread.is_alive()
+    queue.wait()
+    assert y.tolist() == [turns * threads] * N
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_loops_against_a_sequential_model(driver, device, program, seed):
+    """Two queues, three arrays, short loops of each kernel, events kept or not, and reads in between."""
+    rng = random.Random(seed)
+    queues = [usmpy.Queue(device) for _ in range(2)]
+    arrays = [usmpy.full(N, i + 1, dtype="int32", queue=queues[0]) for i in range(3)]
+    queues[0].wait()
+    model = [np.full(N, i + 1, "int32") for i in range(3)]
+    kept = []
+    for _ in range(40):
+        queue = rng.choice(queues)
+        source, target = rng.sample(range(3), 2)
+        what = rng.choice(["add", "mul", "put", "read", "copy"])
+        for _ in range(rng.choice([1, 2, 5])):
+            if what == "put":
+                event = queue.submit(program.put, (arrays[target], np.int32(source)), N)
+                model[target][...] = source
+            elif what == "copy":
+                event = queue.memcpy(arrays[target], arrays[source])
+                model[target][...] = model[source]
+            elif what == "read":
+                event = None
+                assert arrays[target].tolist() == model[target].tolist()
+            else:
+                event = queue.submit(program[what], (arrays[source], arrays[target]), N)
+                with np.errstate(over="ignore"):
+                    if what == "add":
+                        model[target] += model[source]
+                    else:
+                        model[target] *= model[source]
+            if event is not None and rng.random() < 0.2:
+                kept.append(event)
+            del event
+    for event in kept:
+        event.wait()
+    for array, expected in zip(arrays, model, strict=True):
+        assert array.tolist() == expected.tolist()
+    del kept
+    usmpy.Event.wait_all([queue.barrier() for queue in queues])
+
+
+def test_an_export_comes_behind_the_whole_loop(peer, driver, program, queue, pair):
+    x, y = pair
+    stream = peer.stream()
+    copied = driver.allocate(4 * N, "host")
+    with driver.held():
+        for _ in range(10):
+            program.add[N](x, y)
+        capsule = y.__dlpack__(stream=stream, max_version=(1, 0))
+        driver.copy(stream, copied, y.data_ptr, 4 * N)
+    driver.synchronize(stream)
+    assert np.ctypeslib.as_array((ctypes.c_int32 * N).from_address(copied)).tolist() == [10] * N
+    del capsule
+    driver.call("cuMemFreeHost", ctypes.c_void_p(copied))

@@ -1,0 +1,116 @@
+/* A queue's lock is held by one thread at a time, also where others sleep for it; stripes of threads. */
+#include "check.h"
+#include "support.h"
+
+#include "core/sync.h"
+
+#include <time.h>
+
+#define THREADS 4
+#define TURNS 20000
+
+static usm_lock lock;
+static long counted; /* under the lock */
+
+static void *count(void *unused)
+{
+    const struct timespec moment = {.tv_nsec = 200000};
+    (void)unused;
+    for (int i = 0; i < TURNS; i++) {
+        usm_lock_take(&lock);
+        long before = counted;
+        if (i % 2000 == 0) {
+            nanosleep(&moment, NULL); /* longer than anybody looks: the others sleep */
+        }
+        counted = before + 1;
+        usm_lock_give(&lock);
+        if (i % 3 == 0 && usm_lock_try(&lock)) {
+            counted++;
+            counted--;
+            usm_lock_give(&lock);
+        }
+    }
+    return NULL;
+}
+
+static void one_holder(void)
+{
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, count, NULL), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK_EQ(counted, (long)THREADS * TURNS);
+    CHECK_EQ(lock.state, 0);
+}
+
+static void tried(void)
+{
+    CHECK(usm_lock_try(&lock));
+    CHECK(!usm_lock_try(&lock));
+    usm_lock_give(&lock);
+    CHECK(usm_lock_try(&lock));
+    usm_lock_give(&lock);
+}
+
+/* Every sleeper is woken, one by one, though nobody comes behind them who would look. */
+static void *pass(void *unused)
+{
+    (void)unused;
+    usm_lock_take(&lock);
+    counted++;
+    usm_lock_give(&lock);
+    return NULL;
+}
+
+static void sleepers_are_woken(void)
+{
+    const struct timespec moment = {.tv_nsec = 20000000};
+    pthread_t threads[THREADS];
+    counted = 0;
+    usm_lock_take(&lock);
+    for (int i = 0; i < THREADS; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, pass, NULL), 0);
+    }
+    nanosleep(&moment, NULL);
+    usm_lock_give(&lock);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK_EQ(counted, THREADS);
+    CHECK_EQ(lock.state, 0);
+}
+
+static void *stripe(void *out)
+{
+    uint8_t first = usm_stripe_of_thread();
+    CHECK_EQ(usm_stripe_of_thread(), first);
+    CHECK(first < USM_STRIPES);
+    *(uint8_t *)out = first;
+    return NULL;
+}
+
+static void threads_have_stripes_of_their_own(void)
+{
+    uint8_t stripes[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, stripe, &stripes[i]), 0);
+        pthread_join(thread, NULL);
+        for (int k = 0; k < i; k++) {
+            CHECK(stripes[k] != stripes[i]);
+        }
+    }
+}
+
+int main(void)
+{
+    watchdog(60);
+    RUN(tried);
+    RUN(one_holder);
+    RUN(sleepers_are_woken);
+    RUN(threads_have_stripes_of_their_own);
+    return 0;
+}
