@@ -25,6 +25,7 @@ typedef struct pending {
     Py_ssize_t n_arrays;
     Py_buffer *views;
     Py_ssize_t n_views;
+    bool has_local;
 } pending;
 
 /*
@@ -282,13 +283,14 @@ static int take_foreign(usmpy_state *state, const usm_parameter *parameter, PyOb
     return status;
 }
 
-static int take_local(const usm_parameter *parameter, PyObject *object, usm_argument *out)
+static int take_local(const usm_parameter *parameter, PyObject *object, usm_argument *out, pending *pending)
 {
     if (parameter->kind != USM_PARAMETER_LOCAL &&
         (parameter->kind != USM_PARAMETER_UNKNOWN || parameter->size != 0)) {
         PyErr_Format(PyExc_TypeError, "LocalMemory was given for %s", type_of(parameter));
         return -1;
     }
+    pending->has_local = true;
     out->kind = USM_PARAMETER_LOCAL;
     out->size = (uint32_t)((usmpy_local *)object)->nbytes;
     return 0;
@@ -305,7 +307,7 @@ static int take(usmpy_state *state, const usm_parameter *parameter, PyObject *ob
         return take_number(state, parameter, object, out);
     }
     if (Py_IS_TYPE(object, state->local_type)) {
-        return take_local(parameter, object, out);
+        return take_local(parameter, object, out, pending);
     }
     if (object == Py_None &&
         (parameter->kind == USM_PARAMETER_POINTER ||
@@ -432,7 +434,7 @@ static int check_range(const usm_kernel *kernel, const usm_device *device, usm_r
 static int check_local_memory(const usm_kernel *kernel, const usm_device *device, const pending *pending)
 {
     uint64_t total = 0;
-    for (size_t i = 0; i < kernel->n_parameters; i++) {
+    for (size_t i = 0; pending->has_local && i < kernel->n_parameters; i++) {
         const usm_argument *argument = &pending->arguments[i];
         total += argument->kind == USM_PARAMETER_LOCAL ? argument->size : 0;
     }
@@ -489,7 +491,7 @@ PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel_object, const usm_ra
         usmpy_array *arrays[INLINE_ARGUMENTS];
     } few;
     Py_buffer few_views[INLINE_VIEWS];
-    pending pending = {few.arguments, few.accesses, few.arrays, 0, few_views, 0};
+    pending pending = {few.arguments, few.accesses, few.arrays, 0, few_views, 0, false};
     char *block = NULL;
     PyObject *event = NULL;
     usmpy_deferred_poll();

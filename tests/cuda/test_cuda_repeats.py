@@ -342,3 +342,69 @@ def test_an_export_comes_behind_the_whole_loop(peer, driver, program, queue, pai
     assert np.ctypeslib.as_array((ctypes.c_int32 * N).from_address(copied)).tolist() == [10] * N
     del capsule
     driver.call("cuMemFreeHost", ctypes.c_void_p(copied))
+
+
+def test_points_in_a_shared_queue_are_one_task(driver, queue, pair):
+    stream = queue.native_handle
+    with driver.held():
+        queue.fill(pair[1], 7)
+        queue.barrier()
+        made, recorded = driver.calls("cuEventCreate"), driver.calls("cuEventRecord")
+        for _ in range(50):
+            queue.barrier()
+        assert driver.calls("cuEventRecord") - recorded == 50
+        assert driver.calls("cuEventCreate") == made
+        assert events() <= 4
+    queue.wait()
+    assert not driver.is_busy(stream)
+
+
+def test_a_point_that_is_kept_ends_before_later_work_of_others(driver, queue, pair):
+    """What others enqueue between two points belongs to the second alone."""
+    stream = queue.native_handle
+    queue.barrier()
+    first = queue.barrier()
+    driver.late(stream, 0.5)
+    second = queue.barrier()
+    first.wait()
+    assert not second.done
+    second.wait()
+
+
+def test_a_point_that_nobody_kept_moves_behind_the_work_of_others(driver, queue, pair):
+    stream = queue.native_handle
+    driver.late(stream, 0.2)
+    queue.barrier()
+    driver.late(stream, 0.3)
+    event = queue.barrier()
+    event.wait()
+    assert not driver.is_busy(stream)
+
+
+def test_a_stream_that_waits_for_a_point_does_not_wait_for_the_next(driver, device, queue, pair):
+    stream = queue.native_handle
+    other = usmpy.Queue(device)
+    z = usmpy.zeros(N, dtype="int32", queue=other)
+    other.wait()
+    queue.barrier()
+    point = queue.barrier()
+    event = other.fill(z, 3, depends=[point])
+    del point
+    driver.late(stream, 0.5)
+    queue.barrier()
+    event.wait()
+    assert driver.is_busy(stream)
+    queue.wait()
+
+
+def test_points_while_others_capture_the_stream(driver, queue, pair):
+    stream = queue.native_handle
+    queue.barrier()
+    driver.begin_capture(stream)
+    for _ in range(3):
+        queue.barrier()
+    driver.end_capture(stream)
+    for _ in range(3):
+        queue.barrier()
+    queue.wait()
+    until(lambda: events() == 0)

@@ -91,6 +91,8 @@ FOREIGN = {
     "CL/cl_ext.h": {"opencl"},
     "level_zero/ze_api.h": {"level_zero"},
     "cpuid.h": {"core"},
+    "linux/futex.h": {"core"},
+    "sys/syscall.h": {"core"},
     "emmintrin.h": {"host"},
 }
 C_AND_POSIX = re.compile(
@@ -383,6 +385,8 @@ STATE = {
         "place_hook": "asks csrc/py for the line",
     },
     "core/sync.c": {
+        "usm_own_stripe": "the stripe of this thread",
+        "threads.0": "how many threads have one",
         "usm_hazard_stripes": "striped locks of allocations",
         "leaves": "striped locks of everything small",
         "registry": "lock of the lists of the process",

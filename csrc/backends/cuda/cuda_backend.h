@@ -101,6 +101,7 @@ typedef struct usm_cuda_event {
     /* Both set once the driver has it: 0 before, and for work of the host. */
     _Atomic uint64_t number;
     usm_cuda_lane *lane;
+    bool point;               /* a barrier or marker */
     bool claimed;             /* queue lock: a thread is ending it */
     bool late;                /* queue lock: it is not in the driver yet, and waits for its links */
     bool early;               /* it was late, and was enqueued before they had ended: set before `number` */
@@ -234,6 +235,8 @@ void usm_cuda_lane_close(usm_cuda_lane *lane);
 CUresult usm_cuda_lane_fence(usm_cuda_lane *lane, uint64_t number);
 /* The same where the device's context is current. */
 CUresult usm_cuda_lane_fence_here(usm_cuda_lane *lane, uint64_t number);
+/* The same behind a task that nobody waits for: the fence of that one moves behind `number`, the next. */
+CUresult usm_cuda_lane_fence_again(usm_cuda_lane *lane, uint64_t number);
 /* Makes later work of the stream wait for the task. Any lock but a leaf. */
 CUresult usm_cuda_lane_follow(CUstream stream, usm_cuda_lane *lane, uint64_t number);
 /* Looks what the driver has ended. No context need be current. */
@@ -256,6 +259,11 @@ static inline bool usm_cuda_lane_is_fenced(const usm_cuda_lane *lane)
 
 /* From now on others may capture the stream, or enqueue there. Any lock but a leaf. */
 void usm_cuda_lane_share(usm_cuda_lane *lane);
+
+static inline bool usm_cuda_is_point(const usm_command *command)
+{
+    return command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER;
+}
 
 /* command.c. Gives the command to the driver. The context is current, the queue's lock held. */
 usm_status usm_cuda_enqueue(usm_cuda_event *event, CUstream stream, const usm_command *command,

@@ -127,34 +127,85 @@ static usm_status launch_failed(const usm_launch *launch, CUresult code, const u
                             reason.text);
 }
 
-/* Parameters of any size: numbers and pointers, mostly, without a call. */
-static void pack(const usm_cuda_kernel *native, void *const *parameters, size_t n, char *block)
+/* A parameter of any size: a number or a pointer, mostly, without a call. */
+static void pack(const usm_cuda_kernel *native, size_t i, const void *from, char *block)
 {
-    for (size_t i = 0; i < n; i++) {
-        char *to = block + native->offsets[i];
-        switch (native->sizes[i]) {
-            case 8:
-                memcpy(to, parameters[i], 8);
-                break;
-            case 4:
-                memcpy(to, parameters[i], 4);
-                break;
-            default:
-                memcpy(to, parameters[i], native->sizes[i]);
-        }
+    char *to = block + native->offsets[i];
+    switch (native->sizes[i]) {
+        case 8:
+            memcpy(to, from, 8);
+            break;
+        case 4:
+            memcpy(to, from, 4);
+            break;
+        default:
+            memcpy(to, from, native->sizes[i]);
     }
 }
 
-usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_launch *launch,
-                           usm_error *error)
+static void *value_of(const usm_argument *argument)
+{
+    return argument->size <= USM_INLINE_VALUE ? (void *)argument->as.value : (void *)argument->as.data;
+}
+
+typedef struct sizes {
+    unsigned grid[3], block[3];
+} sizes;
+
+static usm_status enqueue(const usm_launch *launch, CUstream stream, const sizes *sizes, size_t shared,
+                          void **parameters, void **extra, usm_error *error)
+{
+    const usm_cuda_kernel *native = launch->kernel->native;
+    const unsigned *grid = sizes->grid, *block = sizes->block;
+    CUresult code = usm_cuda.cuLaunchKernel(native->function, grid[0], grid[1], grid[2], block[0], block[1],
+                                            block[2], (unsigned)shared, stream, parameters, extra);
+    return USM_LIKELY(code == CUDA_SUCCESS) ? USM_OK : launch_failed(launch, code, grid, block, error);
+}
+
+static usm_status enqueue_packed(const usm_launch *launch, CUstream stream, const sizes *sizes, size_t shared,
+                                 char *packed, usm_error *error)
+{
+    const usm_cuda_kernel *native = launch->kernel->native;
+    size_t size = native->packed_size;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+    return enqueue(launch, stream, sizes, shared, NULL, extra, error);
+}
+
+/* Most launches: what the driver takes in one block, and no local memory. */
+static usm_status launch_packed(const usm_launch *launch, CUstream stream, const sizes *sizes,
+                                usm_error *error)
+{
+    const usm_cuda_kernel *native = launch->kernel->native;
+    _Alignas(16) char packed[USM_CUDA_PACKED_BYTES];
+    size_t n = launch->n_arguments;
+    for (size_t i = 0; i < n; i++) {
+        pack(native, i, value_of(&launch->arguments[i]), packed);
+    }
+    if (launch->kernel->fit == USM_FIT_RANGE) {
+        pack(native, n, launch->range.global, packed);
+    }
+    return enqueue_packed(launch, stream, sizes, 0, packed, error);
+}
+
+static bool has_local(const usm_launch *launch)
+{
+    for (size_t i = 0; i < launch->n_arguments; i++) {
+        if (USM_UNLIKELY(launch->arguments[i].kind == USM_PARAMETER_LOCAL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static usm_status launch_apart(const usm_launch *launch, CUstream stream, const sizes *sizes,
+                               usm_error *error)
 {
     const usm_kernel *kernel = launch->kernel;
     usm_cuda_kernel *native = kernel->native;
     size_t n = launch->n_arguments, passed = 0, shared = 0;
     void *few[FEW_PARAMETERS + 1], **parameters = few;
     uint32_t few_offsets[FEW_PARAMETERS], *offsets = few_offsets;
-    unsigned grid[3], block[3];
-    (void)queue;
     if (USM_UNLIKELY(n > FEW_PARAMETERS)) { /* CUDA's limit is a few thousand bytes of them */
         parameters = __builtin_alloca((n + 1) * sizeof *parameters);
         offsets = __builtin_alloca(n * sizeof *offsets);
@@ -169,35 +220,41 @@ usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_la
                 parameters[passed++] = &offsets[i];
             }
         } else {
-            parameters[passed++] =
-                argument->size <= USM_INLINE_VALUE ? (void *)argument->as.value : (void *)argument->as.data;
+            parameters[passed++] = value_of(argument);
         }
     }
     if (kernel->fit == USM_FIT_RANGE) {
         parameters[passed++] = (void *)launch->range.global;
     }
-    usm_status status = shape(launch, grid, block, error);
-    if (USM_UNLIKELY(status != USM_OK)) {
-        return status;
-    }
-    if (USM_UNLIKELY(shared > atomic_load_explicit(&native->granted, memory_order_relaxed))) {
-        status = grant_shared(kernel, shared, error);
+    if (shared > atomic_load_explicit(&native->granted, memory_order_relaxed)) {
+        usm_status status = grant_shared(kernel, shared, error);
         if (status != USM_OK) {
             return status;
         }
     }
-    CUresult code;
-    if (USM_LIKELY(passed == native->n_packed && passed != 0)) {
+    if (passed == native->n_packed && passed != 0) {
         _Alignas(16) char packed[USM_CUDA_PACKED_BYTES];
-        size_t size = native->packed_size;
-        void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-                         CU_LAUNCH_PARAM_END};
-        pack(native, parameters, passed, packed);
-        code = usm_cuda.cuLaunchKernel(native->function, grid[0], grid[1], grid[2], block[0], block[1],
-                                       block[2], (unsigned)shared, stream, NULL, extra);
-    } else {
-        code = usm_cuda.cuLaunchKernel(native->function, grid[0], grid[1], grid[2], block[0], block[1],
-                                       block[2], (unsigned)shared, stream, parameters, NULL);
+        for (size_t i = 0; i < passed; i++) {
+            pack(native, i, parameters[i], packed);
+        }
+        return enqueue_packed(launch, stream, sizes, shared, packed, error);
     }
-    return USM_LIKELY(code == CUDA_SUCCESS) ? USM_OK : launch_failed(launch, code, grid, block, error);
+    return enqueue(launch, stream, sizes, shared, parameters, NULL, error);
+}
+
+usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_launch *launch,
+                           usm_error *error)
+{
+    const usm_kernel *kernel = launch->kernel;
+    const usm_cuda_kernel *native = kernel->native;
+    size_t n = launch->n_arguments + (kernel->fit == USM_FIT_RANGE);
+    sizes sizes;
+    (void)queue;
+    usm_status status = shape(launch, sizes.grid, sizes.block, error);
+    if (USM_UNLIKELY(status != USM_OK)) {
+        return status;
+    }
+    return USM_LIKELY(n == native->n_packed && n != 0 && !has_local(launch))
+               ? launch_packed(launch, stream, &sizes, error)
+               : launch_apart(launch, stream, &sizes, error);
 }

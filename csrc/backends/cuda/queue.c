@@ -180,9 +180,9 @@ static usm_status choose_lane(usm_cuda_event *event, const usm_command *command,
     usm_queue *queue = event->event.queue;
     usm_cuda_queue *native = usm_cuda_queue_of(queue);
     unsigned n = atomic_load_explicit(&native->n_lanes, memory_order_relaxed);
-    bool point = command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER;
     *out = &native->lanes[0];
-    if (queue->in_order || (point && usm_queue_is_shared(queue)) || queue->foreign != NULL) {
+    if (queue->in_order || (usm_cuda_is_point(command) && usm_queue_is_shared(queue)) ||
+        queue->foreign != NULL) {
         return USM_OK;
     }
     for (size_t i = 0; i < event->event.n_links; i++) {
@@ -265,6 +265,7 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
     }
     uint64_t number = atomic_load_explicit(&lane->submitted, memory_order_relaxed) + 1;
     event->lane = lane;
+    event->point = usm_cuda_is_point(command);
     lane->latest = event;
     /* In this order: who knows the task's number finds it submitted. */
     atomic_store_explicit(&lane->submitted, number, memory_order_release);
@@ -526,53 +527,11 @@ usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *base, const usm_co
     return status;
 }
 
-/* A launch of the kernel that the event is of, in a stream that is ours alone. */
-bool usm_cuda_event_may_repeat(usm_event *base, const usm_command *command)
-{
-    usm_cuda_event *event = (usm_cuda_event *)base;
-    usm_cuda_lane *lane = &usm_cuda_queue_of(base->queue)->lanes[0];
-    if (command->kind != USM_COMMAND_LAUNCH || event->kernel != command->as.launch->kernel ||
-        event->claimed || event->early || number_of(base) == 0 || lane->latest != event ||
-        atomic_load_explicit(&lane->eager, memory_order_relaxed) || usm_cuda_forked() ||
-        usm_cuda_is_lost(base->queue->device)) {
-        return false;
-    }
-    atomic_store_explicit(&event->number, 0, memory_order_release);
-    return true;
-}
-
-usm_status usm_cuda_event_repeat(usm_event *base, const usm_command *command, usm_error *error)
-{
-    usm_cuda_event *event = (usm_cuda_event *)base;
-    usm_queue *queue = base->queue;
-    usm_cuda_queue *native = usm_cuda_queue_of(queue);
-    usm_cuda_lane *lane = event->lane;
-    uint64_t number = atomic_load_explicit(&lane->submitted, memory_order_relaxed);
-    usm_cuda_scope scope;
-    usm_status status = usm_cuda_enter(queue->device, &scope, error);
-    if (status == USM_OK) {
-        status = usm_cuda_launch(queue, lane->stream, command->as.launch, error);
-        usm_cuda_leave(&scope);
-    }
-    if (USM_LIKELY(status == USM_OK)) {
-        number++;
-        atomic_store_explicit(&lane->submitted, number, memory_order_release);
-        /* About: nothing more than before is to be ended (usm_cuda_reap). */
-        uint64_t reaped = atomic_load_explicit(&native->reaped, memory_order_relaxed);
-        atomic_store_explicit(&native->reaped, reaped + 1, memory_order_relaxed);
-    }
-    atomic_store_explicit(&event->number, number, memory_order_release);
-    if (USM_UNLIKELY(atomic_load_explicit(&lane->eager, memory_order_relaxed))) {
-        usm_cuda_note(queue->device, usm_cuda_lane_fence(lane, number));
-    }
-    return status;
-}
-
 /* Nothing has to be waited for: a point in the order has been reached. */
 bool usm_cuda_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns)
 {
-    bool point = command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER;
-    if (!point || usm_cuda_forked() || usm_cuda_is_lost(queue->device) || usm_queue_is_shared(queue)) {
+    if (!usm_cuda_is_point(command) || usm_cuda_forked() || usm_cuda_is_lost(queue->device) ||
+        usm_queue_is_shared(queue)) {
         return false;
     }
     *start_ns = *end_ns = queue->profiling ? usm_clock_ns() : 0;
