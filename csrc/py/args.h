@@ -52,6 +52,25 @@ static inline bool usmpy_given(PyObject *argument)
  * not a bool. */
 int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter);
 
+/* The value of an int (no bool) of one digit of CPython's, below 2**30: most are. False: it is none. */
+static inline bool usmpy_small_int(PyObject *object, int64_t *value)
+{
+    if (!PyLong_CheckExact(object)) {
+        return false;
+    }
+#if PY_VERSION_HEX >= 0x030C0000
+    if (!PyUnstable_Long_IsCompact((PyLongObject *)object)) {
+        return false;
+    }
+    *value = PyUnstable_Long_CompactValue((PyLongObject *)object);
+    return true;
+#else
+    int overflow;
+    *value = PyLong_AsLongLongAndOverflow(object, &overflow); /* no error: it is an int */
+    return overflow == 0 && *value > -(1 << 30) && *value < 1 << 30;
+#endif
+}
+
 /*
  * The items of any iterable, as a new tuple. NULL without an exception where the object cannot be iterated
  * over, for the caller's own message; NULL with the exception that the iteration raised.

@@ -170,6 +170,30 @@ static int take_by_width(const usm_parameter *parameter, PyObject *number, usm_a
     return 0;
 }
 
+/* An int that a parameter of integers has room for, without a word about others. */
+static bool take_small(const usm_parameter *parameter, PyObject *object, usm_argument *out)
+{
+    int64_t value;
+    if (parameter->kind != USM_PARAMETER_VALUE || parameter->dtype == USM_NO_DTYPE ||
+        !usmpy_small_int(object, &value)) {
+        return false;
+    }
+    const usm_dtype_info *info = &usm_dtype_table[parameter->dtype];
+    bool is_signed = info->kind == USM_KIND_INT;
+    if ((!is_signed && info->kind != USM_KIND_UINT) || parameter->dtype >= USM_COMPUTED_DTYPES ||
+        (!is_signed && value < 0)) {
+        return false;
+    }
+    unsigned bits = info->bits - is_signed;
+    if (bits < 30 && (value >> bits) != 0 && (value >> bits) != -1) {
+        return false;
+    }
+    out->kind = USM_PARAMETER_VALUE;
+    out->size = parameter->size;
+    memcpy(out->as.value, &value, sizeof value);
+    return true;
+}
+
 static int take_number(usmpy_state *state, const usm_parameter *parameter, PyObject *number,
                        usm_argument *out)
 {
@@ -301,6 +325,9 @@ static int take(usmpy_state *state, const usm_parameter *parameter, PyObject *ob
 {
     if (usmpy_is_array(state, object)) {
         return take_array(parameter, (usmpy_array *)object, out, pending);
+    }
+    if (take_small(parameter, object, out)) {
+        return 0;
     }
     if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
         PyComplex_CheckExact(object)) {
