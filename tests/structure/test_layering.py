@@ -94,6 +94,7 @@ FOREIGN = {
     "linux/futex.h": {"core"},
     "sys/syscall.h": {"core"},
     "emmintrin.h": {"host"},
+    "immintrin.h": {"host"},
 }
 C_AND_POSIX = re.compile(
     r"(dlfcn|errno|fcntl|glob|limits|link|locale|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"

@@ -112,6 +112,14 @@ typedef void (*usm_host_row)(char *dst, const char *src, int64_t n, int64_t ds, 
 usm_host_row usm_host_cast_row(usm_dtype dst, usm_dtype src);
 usm_host_row usm_host_move_row(int itemsize);
 
+/*
+ * cast_lines.c: whole lines of converted elements, past the caches; dst begins a line, n elements that lie
+ * side by side fill whole ones. usm_host_stream_end() comes before anybody else looks. NULL: there is none
+ * for this pair of types or this processor.
+ */
+typedef void (*usm_host_lines)(char *dst, const char *src, int64_t n);
+usm_host_lines usm_host_cast_lines(usm_dtype dst, usm_dtype src);
+
 /* sequence.c */
 void usm_host_sequence(const usm_sequence *sequence);
 

@@ -50,6 +50,7 @@ typedef struct work {
     size_t run;          /* bytes moved at once for each index; 0: `row` does single elements */
     size_t repeats;      /* bytes that every element fills, one copy behind the other; 0: it is one copy */
     usm_host_row row;
+    usm_host_lines lines; /* instead of `row`, for whole lines past the caches; NULL: there is none */
     int dst_size, src_size;
     bool streams;  /* past the caches */
     bool gathers;  /* squares of elements are read along `across`, whose elements are neighbours in src */
@@ -91,7 +92,7 @@ static void move_runs(const work *work, char *dst, const char *src, int64_t n, i
     }
 }
 
-/* Elements that lie side by side in dst, made in the first cache and sent from there. */
+/* Elements that lie side by side in dst, sent past the caches from where they are converted or made. */
 static void stream_row(const work *work, char *dst, const char *src, int64_t n)
 {
     _Alignas(USM_HOST_LINE) char made[ROW_BYTES];
@@ -101,7 +102,12 @@ static void stream_row(const work *work, char *dst, const char *src, int64_t n)
         head = least(head, n);
         work->row(dst, src, head, ds, ss);
     }
-    for (int64_t i = head, count; i < n; i += count) {
+    int64_t whole = 0;
+    if (work->lines != NULL && ss == work->src_size) {
+        whole = (n - head) / (USM_HOST_LINE / ds) * (USM_HOST_LINE / ds);
+        work->lines(dst + head * ds, src + head * ss, whole);
+    }
+    for (int64_t i = head + whole, count; i < n; i += count) {
         count = least(room, n - i);
         work->row(made, src + i * ss, count, ds, ss);
         size_t nbytes = (size_t)(count * ds), lines = nbytes / USM_HOST_LINE * USM_HOST_LINE;
@@ -391,6 +397,7 @@ void usm_host_strided(const usm_strided *plan, unsigned width)
         work.outer_count *= work.outer[i].length;
     }
     work.streams = chooses_stream(&work, bytes);
+    work.lines = work.streams ? usm_host_cast_lines(plan->dst_dtype, plan->src_dtype) : NULL;
     unsigned parts = bytes < PARALLEL_BYTES || width <= 1 ? 1 : width * 4;
     work.split_unit = work.outer_count == 1;
     int64_t all = work.split_unit ? unit_length(&work) : work.outer_count;

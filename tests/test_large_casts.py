@@ -1,0 +1,63 @@
+"""Casts that go past the caches by whole lines give what short ones do, for every pair of types."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import usmpy
+
+TYPES = [
+    "bool",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    "float32",
+    "float64",
+]
+PAIRS = [pair for pair in itertools.product(TYPES, TYPES) if pair[0] != pair[1]]
+LARGE = 4 << 20  # bytes of a result that leaves the caches
+SHORT = 10_000  # elements of one that does not
+
+
+def values(dtype, n):
+    rng = np.random.default_rng(7)
+    if dtype == "bool":
+        return rng.integers(0, 2, n).astype(bool)
+    if dtype.startswith("float"):
+        x = (rng.standard_normal(n) * 10.0 ** rng.integers(-3, 12, n)).astype(dtype)
+        special = [
+            np.nan,
+            np.inf,
+            -np.inf,
+            2.0**31,
+            -(2.0**31),
+            2.0**31 - 128,
+            2.0**63,
+            -(2.0**63),
+            255.5,
+            -0.5,
+        ]
+        x[: len(special)] = x[-len(special) :] = special
+        return x
+    limits = np.iinfo(dtype)
+    x = rng.integers(limits.min, limits.max, n, dtype=dtype, endpoint=True)
+    x[:3] = x[-3:] = limits.min, limits.max, 1
+    return x
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_a_large_cast_is_many_short_ones(pair):
+    source, target = pair
+    queue = usmpy.Queue("host")
+    n = LARGE // np.dtype(target).itemsize + 1003
+    x = usmpy.asarray(values(source, n + 3), queue=queue, copy=True)[3:]  # of no whole line
+    whole, parts = (usmpy.zeros(n + 5, dtype=target, queue=queue) for _ in range(2))
+    usmpy.copyto(whole[5:], x, casting="unsafe")
+    for at in range(0, n, SHORT):
+        usmpy.copyto(parts[5 + at : 5 + min(at + SHORT, n)], x[at : at + SHORT], casting="unsafe")
+    queue.wait()
+    np.testing.assert_array_equal(whole.asnumpy(), parts.asnumpy())
+    if not source.startswith("float") or target.startswith("float"):
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(whole[5:].asnumpy(), x.asnumpy().astype(target))
