@@ -115,6 +115,11 @@ void usm_strided_on_host(const usm_strided *strided, unsigned width)
     HOST_BACKEND->strided_now(strided, width);
 }
 
+void usm_block_on_host(const usm_command *command, unsigned width)
+{
+    HOST_BACKEND->block_now(command, width);
+}
+
 void usm_builtin_on_host(const struct usm_launch *launch, unsigned width)
 {
     HOST_BACKEND->builtin_now(launch, width);

@@ -256,6 +256,8 @@ typedef struct usm_backend {
      * backends but the host's.
      */
     void (*strided_now)(const usm_strided *strided, unsigned width);
+    /* The same for a copy or a fill of contiguous bytes; copies may overlap. */
+    void (*block_now)(const usm_command *command, unsigned width);
     /* The same for a built-in kernel of the host's. */
     void (*builtin_now)(const struct usm_launch *launch, unsigned width);
 
@@ -293,10 +295,11 @@ int usm_backend_index(const char *name, size_t length);
 void usm_backends_fork(usm_fork_phase phase);
 
 /*
- * The host backend's strided_now and builtin_now, for the others: a driver whose device is the host's own
- * processors runs nothing that is faster. It is not started for that.
+ * The host backend's strided_now, block_now and builtin_now, for the others: a driver whose device is the
+ * host's own processors runs nothing that is faster. It is not started for that.
  */
 void usm_strided_on_host(const usm_strided *strided, unsigned width);
+void usm_block_on_host(const usm_command *command, unsigned width);
 void usm_builtin_on_host(const struct usm_launch *launch, unsigned width);
 
 /*

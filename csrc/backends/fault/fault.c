@@ -194,6 +194,11 @@ static void strided_now(const usm_strided *strided, unsigned width)
     usm_host_backend.strided_now(strided, width);
 }
 
+static void block_now(const usm_command *command, unsigned width)
+{
+    usm_host_backend.block_now(command, width);
+}
+
 static void builtin_now(const usm_launch *launch, unsigned width)
 {
     usm_host_backend.builtin_now(launch, width);
@@ -235,6 +240,7 @@ const usm_backend usm_fault_backend = {
     .kernel_create = kernel_create,
     .kernel_destroy = kernel_destroy,
     .strided_now = strided_now,
+    .block_now = block_now,
     .builtin_now = builtin_now,
     .queue_fork = queue_fork,
     .fork = fault_fork,

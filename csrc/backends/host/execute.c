@@ -43,7 +43,14 @@ static void fill_piece(void *context, unsigned i)
 {
     const block *all = context;
     size_t from = i * PIECE, n = all->nbytes - from < PIECE ? all->nbytes - from : PIECE;
-    fill(all->dst + from, all->pattern, n); /* PIECE is a multiple of the pattern */
+    char *dst = all->dst + from; /* PIECE is a multiple of the pattern */
+    size_t lines = n / USM_HOST_LINE * USM_HOST_LINE;
+    if (usm_host_stream_pattern(dst, all->pattern, lines)) {
+        fill(dst + lines, all->pattern, n - lines);
+        usm_host_stream_end();
+    } else {
+        fill(dst, all->pattern, n);
+    }
 }
 
 static unsigned pieces(size_t nbytes)
@@ -85,6 +92,16 @@ static void execute_fill(char *dst, const unsigned char *pattern, size_t size, s
     usm_host_parallel(width, pieces(nbytes), nbytes, fill_piece, &all);
 }
 
+void usm_host_block(const usm_command *command, unsigned width)
+{
+    if (command->kind == USM_COMMAND_COPY) {
+        execute_copy(command->as.copy.dst, command->as.copy.src, command->as.copy.nbytes, width);
+    } else {
+        execute_fill(command->as.fill.dst, command->as.fill.pattern, command->as.fill.pattern_size,
+                     command->as.fill.nbytes, width);
+    }
+}
+
 size_t usm_host_command_cost(const usm_command *command)
 {
     switch (command->kind) {
@@ -117,11 +134,8 @@ usm_status usm_host_execute(const usm_command *command, unsigned width, usm_erro
 {
     switch (command->kind) {
         case USM_COMMAND_COPY:
-            execute_copy(command->as.copy.dst, command->as.copy.src, command->as.copy.nbytes, width);
-            break;
         case USM_COMMAND_FILL:
-            execute_fill(command->as.fill.dst, command->as.fill.pattern, command->as.fill.pattern_size,
-                         command->as.fill.nbytes, width);
+            usm_host_block(command, width);
             break;
         case USM_COMMAND_STRIDED:
             usm_host_strided(command->as.strided, width);

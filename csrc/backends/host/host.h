@@ -55,6 +55,8 @@ void usm_host_event_destroy(usm_event *event);
 
 /* execute.c: does a command on the calling thread, with up to `width` threads where it is large. */
 usm_status usm_host_execute(const usm_command *command, unsigned width, usm_error *error);
+/* A copy or a fill of contiguous bytes. */
+void usm_host_block(const usm_command *command, unsigned width);
 /* Bytes that the command moves: what run_now and the number of threads are decided by. */
 size_t usm_host_command_cost(const usm_command *command);
 

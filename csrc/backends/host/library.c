@@ -34,6 +34,7 @@ const usm_backend usm_host_backend = {
     .kernel_create = usm_host_kernel_create,
     .kernel_destroy = usm_host_kernel_destroy,
     .strided_now = usm_host_strided,
+    .block_now = usm_host_block,
     .builtin_now = usm_host_launch_builtin,
     .queue_fork = usm_host_queue_fork,
     .fork = host_fork,

@@ -101,6 +101,29 @@ static inline void usm_host_stream(char *dst, const char *src, size_t nbytes)
     usm_host_stream_asking(dst, src, nbytes, 0);
 }
 
+/* Sixteen bytes, repeated over whole lines; dst is a multiple of sixteen. False: it was not done. */
+static inline bool usm_host_stream_pattern(char *dst, const unsigned char *pattern, size_t nbytes)
+{
+#if defined(__SSE2__)
+    __m128i line = _mm_loadu_si128((const __m128i *)pattern);
+    if ((uintptr_t)dst % 16 != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < nbytes; i += USM_HOST_LINE) {
+        _mm_stream_si128((__m128i *)(dst + i), line);
+        _mm_stream_si128((__m128i *)(dst + i + 16), line);
+        _mm_stream_si128((__m128i *)(dst + i + 32), line);
+        _mm_stream_si128((__m128i *)(dst + i + 48), line);
+    }
+    return true;
+#else
+    (void)dst;
+    (void)pattern;
+    (void)nbytes;
+    return false;
+#endif
+}
+
 static inline void usm_host_stream_end(void)
 {
 #if defined(__SSE2__)

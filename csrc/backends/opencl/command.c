@@ -5,6 +5,8 @@
 
 /* Copies and fills that cost about what handing them to the driver does: a few microseconds. */
 #define RUN_NOW_BYTES ((size_t)128 << 10)
+/* From here on the host's loops are worth it: they go past the caches, on all processors. */
+#define LARGE_BYTES ((size_t)4 << 20)
 /* What is repeated is read from the first cache. */
 #define FILL_BLOCK ((size_t)8 << 10)
 
@@ -34,6 +36,12 @@ static void fill_now(const usm_command *command)
         memcpy(dst + done, dst, more);
         done += more;
     }
+}
+
+/* Drivers copy and fill with ordinary stores, some of them with one thread. */
+static bool is_large_here(const usm_queue *queue, size_t nbytes)
+{
+    return queue->device->info.is_host && nbytes >= LARGE_BYTES;
 }
 
 /* Twice what is written, since it is slower than plain bytes. */
@@ -201,10 +209,20 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
     }
     switch (command->kind) {
         case USM_COMMAND_COPY:
+            if (is_large_here(queue, command->as.copy.nbytes)) {
+                function = "clEnqueueNativeKernel";
+                code = usm_opencl_block_here(queue, command, n_waits, waits, &id);
+                break;
+            }
             function = "copying";
             code = enqueue_copy(queue, command, n_waits, waits, &id);
             break;
         case USM_COMMAND_FILL:
+            if (is_large_here(queue, command->as.fill.nbytes)) {
+                function = "clEnqueueNativeKernel";
+                code = usm_opencl_block_here(queue, command, n_waits, waits, &id);
+                break;
+            }
             function = "filling";
             code = enqueue_fill(queue, command, n_waits, waits, &id);
             break;

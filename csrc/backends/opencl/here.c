@@ -1,5 +1,5 @@
 /*
- * Strided copies, casts and built-in kernels where the device is the host's own processors, and the driver
+ * Copies, fills, casts and built-in kernels where the device is the host's own processors, and the driver
  * runs functions in its order: then the host's loops do them, several times as fast as the kernels that the
  * driver compiles, and nothing has to be built.
  */
@@ -46,6 +46,28 @@ cl_int usm_opencl_strided_here(const usm_queue *queue, const usm_strided *stride
     return usm_opencl_platform_of(queue)->api->clEnqueueNativeKernel(
         usm_opencl_queue_of(queue)->id, run, &argument, offsetof(struct argument, numbers) + 3 * nbytes, 0,
         NULL, NULL, n_waits, waits, id);
+}
+
+/* The same for contiguous bytes. */
+typedef struct block_argument {
+    unsigned width;
+    usm_command command;
+} block_argument;
+
+static void CL_CALLBACK run_block(void *copied)
+{
+    const block_argument *argument = copied;
+    usm_thread_is_foreign();
+    usm_block_on_host(&argument->command, argument->width);
+}
+
+cl_int usm_opencl_block_here(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
+                             const cl_event *waits, cl_event *id)
+{
+    block_argument argument = {width_of(queue), *command};
+    return usm_opencl_platform_of(queue)->api->clEnqueueNativeKernel(usm_opencl_queue_of(queue)->id,
+                                                                     run_block, &argument, sizeof argument, 0,
+                                                                     NULL, NULL, n_waits, waits, id);
 }
 
 /* The same for a launch. Large values lie behind it, and `as.data` says how far from its start. */

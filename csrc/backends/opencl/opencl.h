@@ -239,6 +239,8 @@ void usm_opencl_fork(usm_fork_phase phase);
 /* here.c: strided commands and built-in kernels of devices that are the host. */
 cl_int usm_opencl_strided_here(const usm_queue *queue, const usm_strided *strided, cl_uint n_waits,
                                const cl_event *waits, cl_event *id);
+cl_int usm_opencl_block_here(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
+                             const cl_event *waits, cl_event *id);
 cl_int usm_opencl_builtin_here(const usm_queue *queue, const usm_launch *launch, cl_uint n_waits,
                                const cl_event *waits, cl_event *id);
 /* A kernel of the host's, which core/builtin.c has found for such a device? */
