@@ -200,15 +200,17 @@ class Build(build_ext):
         """
         What is called in nanoseconds stays as fast as it can be: csrc/core and csrc/py. The many loops of the
         host's casts and built-in kernels are vectorised without more copies of each; a driver's calls take
-        longer than what -O3 could save beside them, and so does what is asked for once (RARE). It is the
-        difference of a quarter of a wheel.
+        longer than what -O3 could save beside them; what is asked for once (RARE) is as small as it can be.
+        It is the difference of a quarter of a wheel.
         """
         compile_one = self.compiler._compile
 
         def compile_by_file(target, source, extension, arguments, options, macros):
             if source.endswith(("host/builtin.c", "host/builtin_wide.c", "host/cast.c")):
                 options = [*options, *LOOPS]
-            elif ("/backends/" in source and "/host/" not in source) or source.endswith(RARE):
+            elif source.endswith(RARE):
+                options = [*options, "-Os"]
+            elif "/backends/" in source and "/host/" not in source:
                 options = [*options, "-O2"]
             compile_one(target, source, extension, arguments, options, macros)
 
@@ -247,10 +249,19 @@ if not sys.platform.startswith("linux"):
 # GCC's: vectorised, but without a second vectorised loop for each remainder.
 LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "--param=vect-epilogues-nomask=0"]
 
-RARE_CORE = "adopt backend context device fork names program route_text signature spirv spirv_kernel usage"
-RARE_PY = "build c_api context device errors from_python memory module native notifier program sycl trace"
+RARE_CORE = (
+    "adopt backend context device fork library names program route_text signature spirv spirv_kernel track "
+    "usage"
+)
+RARE_HOST = "device library memory"
+RARE_PY = (
+    "build c_api context device errors from_python memory module native notifier pointer program stream sycl "
+    "sycl_interface trace"
+)
 RARE = tuple(
-    f"{layer}/{name}.c" for layer, names in (("core", RARE_CORE), ("py", RARE_PY)) for name in names.split()
+    f"{layer}/{name}.c"
+    for layer, names in (("core", RARE_CORE), ("py", RARE_PY), ("host", RARE_HOST))
+    for name in names.split()
 )
 
 # GCC's for x86: structs of a few hundred bytes are copied and zeroed by plain moves. The instruction that it

@@ -2,6 +2,7 @@
 #ifndef USM_HOST_STREAM_H
 #define USM_HOST_STREAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -76,6 +77,14 @@ static inline int usm_host_asks_near(void)
     return 0;
 #endif
 }
+
+/*
+ * lines.c: n runs of whole lines that are `to` and `from` apart; dst begins a line. `ahead`: where what comes
+ * next lies in the source. Only where usm_host_has_lines says so.
+ */
+bool usm_host_has_lines(void);
+void usm_host_move_lines(char *dst, const char *src, size_t run, int64_t n, int64_t to, int64_t from,
+                         int64_t ahead);
 
 /* dst and src do not overlap; usm_host_stream_end() comes before anybody else looks. ahead: 0 for nothing. */
 static inline void usm_host_stream_asking(char *dst, const char *src, size_t nbytes, int64_t ahead)

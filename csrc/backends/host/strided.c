@@ -53,6 +53,7 @@ typedef struct work {
     usm_host_lines lines; /* instead of `row`, for whole lines past the caches; NULL: there is none */
     int dst_size, src_size;
     bool streams;  /* past the caches */
+    bool wide;     /* lines in one piece (lines.c) */
     bool gathers;  /* squares of elements are read along `across`, whose elements are neighbours in src */
     int64_t piece; /* of the split axis */
     bool split_unit;
@@ -74,8 +75,10 @@ static void move_runs(const work *work, char *dst, const char *src, int64_t n, i
                       int64_t ahead)
 {
     size_t run = work->run;
-    if (work->streams && run % USM_HOST_LINE == 0 && usm_host_before_line(dst) == 0 &&
-        to % USM_HOST_LINE == 0) {
+    bool lines = run % USM_HOST_LINE == 0 && usm_host_before_line(dst) == 0 && to % USM_HOST_LINE == 0;
+    if (work->streams && lines && work->wide) {
+        usm_host_move_lines(dst, src, run, n, to, from, ahead);
+    } else if (work->streams && lines) {
         int is_near =
             !work->tiled && (from == (int64_t)run || (run <= 256 && from % 512 == 0)) && usm_host_asks_near();
         for (int64_t i = 0; i < n; i++, dst += to, src += from) {
@@ -397,6 +400,7 @@ void usm_host_strided(const usm_strided *plan, unsigned width)
         work.outer_count *= work.outer[i].length;
     }
     work.streams = chooses_stream(&work, bytes);
+    work.wide = work.streams && usm_host_has_lines();
     work.lines = work.streams ? usm_host_cast_lines(plan->dst_dtype, plan->src_dtype) : NULL;
     unsigned parts = bytes < PARALLEL_BYTES || width <= 1 ? 1 : width * 4;
     work.split_unit = work.outer_count == 1;
