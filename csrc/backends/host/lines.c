@@ -7,6 +7,7 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
+/* What is asked for ahead goes into the second cache here, which is slow on AMD's (usm_host_asks_near). */
 bool usm_host_has_lines(void)
 {
     return __builtin_cpu_supports("avx512f") && !usm_host_asks_near();
