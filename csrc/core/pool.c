@@ -12,10 +12,22 @@
  */
 #define SMALLEST_SHIFT 6
 #define CLASSES (4 * 19 + 1)
+/*
+ * While so many blocks were turned away for lack of room, a class that nobody asked for is left over from
+ * other work. With fewer, two sizes in turn that have no room together would take it from each other.
+ */
+#define PATIENCE 8
+
+/* Written under the brief stripe of the pool. */
+typedef struct class
+{
+    _Atomic(usm_alloc *) free; /* last in, first out: warm in the cache */
+    uint64_t used_at;          /* how many had been turned away when a block last came or went */
+} class;
 
 struct usm_pool {
-    /* Written under the brief stripe of the pool; last in, first out: warm in the cache. */
-    _Atomic(usm_alloc *) free[CLASSES];
+    class classes[CLASSES];
+    uint64_t turned_away;
     size_t spare; /* written under the lock; a glance at it needs none */
     size_t used, peak, n_used;
 };
@@ -58,16 +70,27 @@ static void count_unused(usm_pool *pool, size_t nbytes)
     pool->used -= nbytes;
 }
 
+/* Lock held. */
+static usm_alloc *take(usm_pool *pool, class *class)
+{
+    usm_alloc *alloc = atomic_load_explicit(&class->free, memory_order_relaxed);
+    if (alloc != NULL) {
+        atomic_store_explicit(&class->free, alloc->link.next_free, memory_order_relaxed);
+        pool->spare -= alloc->size;
+    }
+    return alloc;
+}
+
 usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class)
 {
-    if (atomic_load_explicit(&pool->free[size_class], memory_order_relaxed) == NULL) {
+    class *class = &pool->classes[size_class];
+    if (atomic_load_explicit(&class->free, memory_order_relaxed) == NULL) {
         return NULL; /* a glance without the lock: at worst a spare block is missed */
     }
     usm_brief *lock = usm_brief_lock(pool);
-    usm_alloc *alloc = pool->free[size_class];
+    usm_alloc *alloc = take(pool, class);
     if (alloc != NULL) {
-        atomic_store_explicit(&pool->free[size_class], alloc->link.next_free, memory_order_relaxed);
-        pool->spare -= alloc->size;
+        class->used_at = pool->turned_away;
         count_used(pool, alloc->size);
     }
     usm_brief_unlock(lock);
@@ -80,17 +103,84 @@ static bool has_room(size_t spare, size_t nbytes)
     return spare + nbytes <= (nbytes <= USM_POOL_SMALL ? USM_POOL_SMALL_LIMIT : USM_POOL_LIMIT);
 }
 
+/* Lock held. Has it a block that can go at once, without a wait for the stream that it was lent to? */
+static bool has_idle(const class *class)
+{
+    usm_alloc *alloc = atomic_load_explicit(&class->free, memory_order_relaxed);
+    return alloc != NULL &&
+           (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_UNORDERED) == 0;
+}
+
+/* Lock held. The class that was not used for longest, and long enough; NULL: all of them are in use. */
+static class *left_over(usm_pool *pool)
+{
+    class *oldest = NULL;
+    for (int i = 0; i < CLASSES; i++) {
+        class *class = &pool->classes[i];
+        if (pool->turned_away - class->used_at >= PATIENCE &&
+            (oldest == NULL || class->used_at < oldest->used_at) && has_idle(class)) {
+            oldest = class;
+        }
+    }
+    return oldest;
+}
+
+/* Lock held. A list of what has to go, for so many bytes to have room. */
+static usm_alloc *make_room(usm_pool *pool, size_t nbytes)
+{
+    usm_alloc *all = NULL;
+    pool->turned_away++;
+    while (!has_room(pool->spare, nbytes)) {
+        class *class = left_over(pool);
+        if (class == NULL) {
+            break;
+        }
+        usm_alloc *alloc = take(pool, class);
+        alloc->link.next_free = all;
+        all = alloc;
+    }
+    return all;
+}
+
+/* Takes the list. */
+static void give_back(usm_alloc *all, usm_place *place, usm_kind kind)
+{
+    if (all != NULL) {
+        usm_context_memory_departs(place->context);
+    }
+    while (all != NULL) {
+        usm_alloc *next = all->link.next_free;
+        usm_alloc_finish_lent(all);
+        place->context->backend->memory_free(place->context, place->device, kind, all->pointer, all->size);
+        usm_usage_give(place, all->size);
+        free(all->hazards.readers);
+        free(all);
+        all = next;
+    }
+}
+
 bool usm_pool_push(usm_pool *pool, usm_alloc *alloc)
 {
+    usm_place *place = alloc->place;
+    usm_kind kind = (usm_kind)alloc->kind;
+    usm_alloc *old = NULL;
+    class *class = &pool->classes[alloc->size_class];
     usm_brief *lock = usm_brief_lock(pool);
     count_unused(pool, alloc->size);
+    if (USM_UNLIKELY(!has_room(pool->spare, alloc->size))) {
+        old = make_room(pool, alloc->size);
+    }
     bool room = has_room(pool->spare, alloc->size);
     if (room) {
         pool->spare += alloc->size;
-        alloc->link.next_free = atomic_load_explicit(&pool->free[alloc->size_class], memory_order_relaxed);
-        atomic_store_explicit(&pool->free[alloc->size_class], alloc, memory_order_relaxed);
+        class->used_at = pool->turned_away;
+        alloc->link.next_free = atomic_load_explicit(&class->free, memory_order_relaxed);
+        atomic_store_explicit(&class->free, alloc, memory_order_relaxed);
     }
     usm_brief_unlock(lock);
+    if (USM_UNLIKELY(old != NULL)) {
+        give_back(old, place, kind); /* alloc may be somebody else's by now */
+    }
     return room;
 }
 
@@ -133,29 +223,14 @@ size_t usm_pool_trim(usm_pool *pool, usm_place *place, usm_kind kind)
 {
     usm_alloc *all = NULL;
     usm_brief *lock = usm_brief_lock(pool);
+    size_t freed = pool->spare;
     for (int i = 0; i < CLASSES; i++) {
-        while (pool->free[i] != NULL) {
-            usm_alloc *alloc = pool->free[i];
-            pool->free[i] = alloc->link.next_free;
+        for (usm_alloc *alloc; (alloc = take(pool, &pool->classes[i])) != NULL; all = alloc) {
             alloc->link.next_free = all;
-            all = alloc;
         }
     }
-    size_t freed = pool->spare;
-    pool->spare = 0;
     usm_brief_unlock(lock);
-    if (all != NULL) {
-        usm_context_memory_departs(place->context);
-    }
-    while (all != NULL) {
-        usm_alloc *next = all->link.next_free;
-        usm_alloc_finish_lent(all);
-        place->context->backend->memory_free(place->context, place->device, kind, all->pointer, all->size);
-        usm_usage_give(place, all->size);
-        free(all->hazards.readers);
-        free(all);
-        all = next;
-    }
+    give_back(all, place, kind);
     return freed;
 }
 

@@ -26,7 +26,10 @@ uint8_t usm_pool_class(size_t nbytes, size_t *block);
 
 /* A spare block with its allocation struct, or NULL: from now on it counts as used. Any thread. */
 usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class);
-/* The block is not used any more. False when the pool is full: the caller frees it. Any thread. */
+/*
+ * The block is not used any more. In a full pool, blocks of sizes that nobody asks for any more go for it;
+ * false where there are none: the caller frees it. Any thread that may free memory.
+ */
 bool usm_pool_push(usm_pool *pool, usm_alloc *alloc);
 
 /* Blocks that did not come from the spare ones, or do not become one. Any thread. */

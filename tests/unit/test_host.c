@@ -188,6 +188,47 @@ static void every_part_runs_once(void)
     CHECK_EQ(pthread_join(joiner, NULL), 0);
 }
 
+typedef struct crowd {
+    _Atomic unsigned at_work, most;
+    _Atomic bool stop;
+} crowd;
+
+static void run_among_others(void *context, unsigned i)
+{
+    crowd *crowd = context;
+    unsigned now = atomic_fetch_add(&crowd->at_work, 1) + 1, most = atomic_load(&crowd->most);
+    (void)i;
+    while (now > most && !atomic_compare_exchange_weak(&crowd->most, &most, now)) {
+    }
+    sleep_ms(1);
+    atomic_fetch_sub(&crowd->at_work, 1);
+}
+
+static void *join_crowd(void *context)
+{
+    return join_parts(&((crowd *)context)->stop);
+}
+
+/* Threads that wait take the place of helpers: more than there are processors would only take turns. */
+static void no_more_work_than_asked_for(void)
+{
+    enum { JOINERS = 3, PARTS = 40 };
+    crowd crowd = {0};
+    pthread_t joiners[JOINERS];
+    for (int i = 0; i < JOINERS; i++) {
+        CHECK_EQ(pthread_create(&joiners[i], NULL, join_crowd, &crowd), 0);
+    }
+    for (unsigned width = 1; width <= 4; width++) {
+        atomic_store(&crowd.most, 0);
+        usm_host_parallel(width, PARTS, PARTS, run_among_others, &crowd);
+        CHECK_EQ(crowd.most, width);
+    }
+    atomic_store(&crowd.stop, true);
+    for (int i = 0; i < JOINERS; i++) {
+        CHECK_EQ(pthread_join(joiners[i], NULL), 0);
+    }
+}
+
 /* Who waits must come back soon, and runs nobody else's code. */
 static void *join_once(void *joined)
 {
@@ -539,6 +580,7 @@ int main(void)
     RUN(no_bytes);
     RUN_SETTLED(large_copies_of_several_queues);
     RUN(every_part_runs_once);
+    RUN_SETTLED(no_more_work_than_asked_for);
     RUN(nobody_joins_long_parts_and_those_of_users);
     RUN_SETTLED(help_comes_where_it_takes_long);
     RUN_SETTLED(sequences);

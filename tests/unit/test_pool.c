@@ -46,6 +46,8 @@ static usm_alloc *spare(size_t nbytes)
     size_t block;
     alloc->size_class = usm_pool_class(nbytes, &block);
     alloc->size = block;
+    alloc->place = host_place();
+    alloc->kind = USM_DEVICE;
     usm_context *context = host_place()->context;
     CHECK_OK(context->backend->memory_allocate(context, host_device(), USM_DEVICE, block, &alloc->pointer,
                                                &zeroed, &error));
@@ -106,6 +108,48 @@ static void the_limit(void)
     usm_pool_destroy(pool, host_place(), USM_DEVICE);
 }
 
+/* A loop's block comes and goes; the other block too where `other`. How often the pool had none. */
+static int misses(usm_pool *pool, size_t nbytes, size_t other, int rounds)
+{
+    size_t sizes[] = {nbytes, other}, block;
+    int missed = 0;
+    for (int i = 0; i < rounds; i++) {
+        for (int k = 0; k < (other > 0 ? 2 : 1); k++) {
+            usm_alloc *alloc = usm_pool_pop(pool, usm_pool_class(sizes[k], &block));
+            missed += alloc == NULL;
+            alloc = alloc != NULL ? alloc : spare(sizes[k]);
+            if (!usm_pool_push(pool, alloc)) {
+                free_spare(alloc);
+            }
+        }
+    }
+    return missed;
+}
+
+/* What an earlier part of a program left gives way to what is asked for now, and to no more than that. */
+static void what_is_left_over_gives_way(void)
+{
+    usm_pool *pool = usm_pool_create();
+    size_t large = USM_POOL_LARGEST / 2, now = USM_POOL_LARGEST / 4;
+    for (size_t kept = 0; kept < USM_POOL_LIMIT; kept += large) {
+        CHECK(usm_pool_push(pool, spare(large)));
+    }
+    CHECK(misses(pool, now, 0, 100) < 12);
+    CHECK_EQ(usm_pool_spare(pool), USM_POOL_LIMIT - large + now);
+    CHECK_EQ(misses(pool, now, 0, 100), 0);
+    CHECK_EQ(misses(pool, now, large, 100), 0);
+    CHECK_EQ(misses(pool, now, 64, 100), 1); /* the first small one */
+    usm_pool_trim(pool, host_place(), USM_DEVICE);
+
+    /* Blocks that are in use as often as those that find no room stay. */
+    for (size_t kept = 0; kept < USM_POOL_LIMIT; kept += USM_POOL_LARGEST) {
+        CHECK(usm_pool_push(pool, spare(USM_POOL_LARGEST)));
+    }
+    CHECK_EQ(misses(pool, USM_POOL_LARGEST, large, 100), 100);
+    CHECK_EQ(usm_pool_spare(pool), USM_POOL_LIMIT);
+    usm_pool_destroy(pool, host_place(), USM_DEVICE);
+}
+
 #define THREADS 4
 
 static usm_pool *shared_pool;
@@ -163,6 +207,7 @@ int main(void)
     RUN_SETTLED(classes);
     RUN_SETTLED(last_in_first_out);
     RUN_SETTLED(the_limit);
+    RUN_SETTLED(what_is_left_over_gives_way);
     RUN_SETTLED(many_threads);
     return 0;
 }

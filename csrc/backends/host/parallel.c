@@ -23,7 +23,8 @@ typedef struct job {
     void (*part)(void *context, unsigned i);
     void *context;
     unsigned parts, next; /* lock */
-    unsigned helpers;     /* lock: helpers that are in it */
+    unsigned helpers;     /* lock: threads that are in it, besides the one that brought it */
+    unsigned most;        /* of them at a time: more than there are processors would only take turns */
 } job;
 
 static struct {
@@ -41,6 +42,12 @@ static void start(void)
     pthread_mutex_init(&pool.lock, NULL);
     usm_cond_init(&pool.wanted);
     usm_cond_init(&pool.left);
+}
+
+/* Lock held. */
+static bool wants_help(const job *job)
+{
+    return job != NULL && job->next < job->parts && job->helpers < job->most;
 }
 
 /* Lock held at entry and exit. */
@@ -68,6 +75,9 @@ static void take_part(job *job, int64_t until)
     if (--job->helpers == 0) {
         pthread_cond_signal(&pool.left);
     }
+    if (wants_help(job)) {
+        pthread_cond_signal(&pool.wanted); /* a thread that waited has to look at its own affairs again */
+    }
 }
 
 static void *help(void *unused)
@@ -77,16 +87,15 @@ static void *help(void *unused)
     pthread_mutex_lock(&pool.lock);
     int64_t deadline = usm_clock_ns() + IDLE_NS;
     for (;;) {
-        job *job = pool.job;
-        if (job != NULL && job->next < job->parts) {
-            take_part(job, INT64_MAX);
+        if (wants_help(pool.job)) {
+            take_part(pool.job, INT64_MAX);
             deadline = usm_clock_ns() + IDLE_NS;
             continue;
         }
         pool.idle++;
         bool in_time = usm_cond_wait_until(&pool.wanted, &pool.lock, deadline);
         pool.idle--;
-        if (!in_time && (pool.job == NULL || pool.job->next >= pool.job->parts)) {
+        if (!in_time && !wants_help(pool.job)) {
             break;
         }
     }
@@ -110,8 +119,9 @@ static void add_helpers(unsigned wanted)
 static void share(unsigned width, unsigned from, unsigned parts, bool is_short,
                   void (*part)(void *context, unsigned i), void *context)
 {
-    job job = {.part = part, .context = context, .parts = parts, .next = from};
     unsigned rest = parts - from;
+    unsigned wanted = (width < rest ? width : rest) - 1;
+    job job = {.part = part, .context = context, .parts = parts, .next = from, .most = wanted};
     bool alone = width <= 1 || rest <= 1;
     if (!alone) {
         pthread_once(&pool.once, start);
@@ -129,7 +139,6 @@ static void share(unsigned width, unsigned from, unsigned parts, bool is_short,
     }
     pool.job = &job;
     atomic_store_explicit(&pool.open, is_short, memory_order_release);
-    unsigned wanted = (width < rest ? width : rest) - 1;
     if (pool.idle < wanted) {
         add_helpers(wanted);
     }
@@ -159,7 +168,7 @@ bool usm_host_parallel_join(void)
         return false;
     }
     pthread_mutex_lock(&pool.lock);
-    bool joins = atomic_load_explicit(&pool.open, memory_order_relaxed) && pool.job != NULL;
+    bool joins = atomic_load_explicit(&pool.open, memory_order_relaxed) && wants_help(pool.job);
     if (joins) {
         take_part(pool.job, usm_clock_ns() + JOIN_NS);
     }
