@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import random
 import signal
 import threading
 import time
@@ -168,6 +169,91 @@ def test_a_short_kernel_that_takes_long_this_time_holds_up_no_other(device):
     behind.wait()
     queue.wait()
     assert (long.status, x.item(), y.item()) == ("complete", 6, 100)
+
+
+def chained(kernel, x, go, n, first=None):
+    """The events of n runs, each behind the one before."""
+    events = [] if first is None else [first]
+    while len(events) < n:
+        events.append(kernel[usmpy.Range(1), events[-1:]](x, go))
+    return events
+
+
+def test_tasks_behind_each_other_hold_up_no_others(device):
+    """In a queue that is out of order they go to the driver in order, but only behind what they wait for."""
+    queue = usmpy.Queue(device, in_order=False)
+    kernel = usmpy.Program(COUNT, device=device, language="opencl")["one"]
+
+    def numbers(n):
+        return usmpy.full(1, n, dtype="int32", usm_type="host", queue=queue)
+
+    x, y, z, flag, go = numbers(0), numbers(0), numbers(0), numbers(0), numbers(1)
+    queue.wait()
+    chained(kernel, x, go, 20)[-1].wait()
+    word, free, count = (ctypes.c_int32.from_address(array.data_ptr) for array in (flag, y, z))
+    stuck = chained(kernel, x, go, 10, first=kernel[usmpy.Range(1)](x, flag))
+    try:
+        others = chained(kernel, z, go, 30)
+        tried = 0
+        deadline = time.monotonic() + 2
+        while count.value < 30 and time.monotonic() < deadline:
+            tried += 1
+            kernel[usmpy.Range(1)](y, go)  # which waits for none of them
+            time.sleep(0.02)
+        # With few processors, the driver may have no thread for anything.
+        assert count.value == 30 or free.value < tried - 1
+        assert not any(event.done for event in stuck)
+    finally:
+        word.value = 1
+    for event in (*stuck, *others):
+        event.wait(PATIENCE)
+    queue.wait()
+    assert (x.item(), y.item(), z.item()) == (30, tried, 30)
+
+
+@pytest.mark.parametrize("profiling", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_chains_of_kernels_and_copies_do_what_a_sequential_machine_does(device, seed, profiling):
+    """Through events, through memory, through barriers; some of the events are waited for on the way."""
+    chance = random.Random(seed)
+    n = 3000
+    source = """kernel void axpy(global uint *y, volatile global const uint *x, int a)
+    {
+        for (int k = 0; k < a; k++) /* long enough to be overtaken */
+            y[get_global_id(0)] += x[get_global_id(0)];
+    }"""
+    kernel = usmpy.Program(source, device=device, language="opencl")["axpy"]
+    queue = usmpy.Queue(device, in_order=False, profiling=profiling)
+    other = usmpy.Queue(device, context=queue.context, profiling=profiling)
+    arrays = [usmpy.full(n, k, dtype="uint32", queue=queue) for k in range(5)]
+    model = [np.full(n, k, "uint32") for k in range(5)]
+    theirs, of_theirs = usmpy.zeros(n, dtype="uint32", queue=other), np.zeros(n, "uint32")
+    events = [queue.barrier()]
+    for k in range(400):
+        i, j = chance.sample(range(5), 2)
+        depends = chance.sample(events, min(len(events), chance.choice([0, 1, 1, 2, 4])))
+        what = chance.choice(["launch"] * 6 + ["copy", "fill", "barrier", "other", "wait"])
+        if what == "launch":
+            events.append(kernel[usmpy.Range(n), depends](arrays[i], arrays[j], (k % 4) * 300))
+            model[i] += model[j] * ((k % 4) * 300)
+        elif what == "copy":
+            events.append(queue.memcpy(arrays[i], arrays[j], depends=depends))
+            model[i][...] = model[j]
+        elif what == "fill":
+            events.append(queue.fill(arrays[i], k, depends=depends))
+            model[i][...] = k
+        elif what == "barrier":
+            events.append(queue.barrier(depends))
+        elif what == "other":
+            events.append(other.fill(theirs, k, depends=depends))
+            of_theirs[...] = k
+        else:
+            chance.choice(events).wait(PATIENCE)
+        del events[:-12]
+    for array, values in zip((*arrays, theirs), (*model, of_theirs), strict=True):
+        np.testing.assert_array_equal(array.asnumpy(), values)
+    if profiling:
+        assert all(event.submit_time_ns <= event.start_time_ns <= event.end_time_ns for event in events)
 
 
 def test_threads_that_wait_at_once_all_hear_of_the_end(device):

@@ -233,6 +233,67 @@ def test_waits_count_the_work_of_others(peer, in_order):
     assert x.tolist() == [4, 4, 4]
 
 
+def test_an_out_of_order_queue_of_ours_holds_all_of_its_work_for_others(peer):
+    """What comes behind each other goes to the driver another way, which nobody sees who has the queue."""
+    device = usmpy.Context.from_native("opencl", peer.context).devices[0]
+    queue = usmpy.Queue(device, in_order=False)
+    source = """kernel void one(global int *x, volatile global const int *flag) {
+        while (*flag == 0) ; x[0] += 1; }"""
+    kernel = usmpy.Program(source, device=device, language="opencl")["one"]
+    x, flag, go = (usmpy.full(1, k == 2, dtype="int32", usm_type="host", queue=queue) for k in range(3))
+    queue.wait()
+    word, count = (ctypes.c_int32.from_address(array.data_ptr) for array in (flag, x))
+    events = [kernel[usmpy.Range(1)](x, go)]
+    for k in range(40):
+        events.append(kernel[usmpy.Range(1), events[-1:]](x, flag if k == 20 else go))
+    theirs = cl.CommandQueue.from_int_ptr(queue.native_handle)
+    marker = cl.enqueue_marker(theirs)
+    theirs.flush()
+    time.sleep(0.05)
+    held = marker.command_execution_status
+    word.value = 1
+    marker.wait()
+    assert count.value == 41
+    assert held > cl.command_execution_status.COMPLETE
+    later = kernel[usmpy.Range(1), events[-1:]](x, go)
+    later.wait()
+    assert count.value == 42
+
+
+def test_a_failure_goes_along_a_chain_and_the_queue_works_on(peer):
+    """Tasks behind what the driver could not end."""
+    if "Portable" in peer.device.platform.name:
+        pytest.skip("PoCL ends the process where an event fails that others wait for")
+    theirs = usmpy.Queue.from_native("opencl", peer.queue)
+    queue = usmpy.Queue(theirs.device, context=theirs.context, in_order=False)
+    add = usmpy.Program(SOURCE, device=queue, language="opencl")["add"]
+    x, y = (usmpy.zeros(8, dtype="float32", queue=queue) for _ in range(2))
+
+    def chain(array, first=()):
+        events = list(first)
+        for _ in range(10):
+            events.append(add[usmpy.Range(8), events[-1:]](array, 1.0))
+        return events
+
+    chain(x)[-1].wait()
+    gate = peer.gate()
+    held = theirs.barrier()
+    behind = chain(x, [held])
+    beside = chain(y)
+    gate.set_status(-5)  # CL_OUT_OF_RESOURCES
+    beside[-1].wait(20)
+    failed = []
+    for event in behind:
+        try:
+            event.wait(20)
+        except usmpy.UsmError as error:
+            failed.append(error)
+    assert len(failed) in (0, len(behind))  # a driver may take no notice
+    queue.fill(x, 5)
+    chain(x)[-1].wait(20)
+    assert (x.tolist(), y.tolist()) == ([15] * 8, [10] * 8)
+
+
 def test_a_barrier_in_an_out_of_order_queue_holds_up_both(peer):
     flags = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
     theirs = cl.CommandQueue(peer.context, properties=flags)

@@ -95,11 +95,10 @@ bool usm_opencl_overlaps(const usm_command *command)
 }
 
 /* Regions that overlap, in memory that the host does not reach: through a block that the driver frees. */
-static cl_int copy_through(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                           const cl_event *waits, cl_event *id)
+static cl_int copy_through(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
+    const usm_queue *queue = turn->queue;
     const usm_opencl_api *api = usm_opencl_platform_of(queue)->api;
-    cl_command_queue native = usm_opencl_queue_of(queue)->id;
     size_t nbytes = command->as.copy.nbytes;
     cl_event first = NULL;
     void *block = api->clEnqueueSVMFree == NULL
@@ -108,11 +107,12 @@ static cl_int copy_through(const usm_queue *queue, const usm_command *command, c
     if (block == NULL) {
         return CL_MEM_OBJECT_ALLOCATION_FAILURE;
     }
-    cl_int code = api->clEnqueueSVMMemcpy(native, CL_FALSE, block, command->as.copy.src, nbytes, n_waits,
-                                          waits, &first);
+    cl_int code = api->clEnqueueSVMMemcpy(turn->id, CL_FALSE, block, command->as.copy.src, nbytes,
+                                          turn->n_waits, turn->waits, &first);
     if (code == CL_SUCCESS) {
-        code = api->clEnqueueSVMMemcpy(native, CL_FALSE, command->as.copy.dst, block, nbytes, 1, &first, id);
-        api->clEnqueueSVMFree(native, 1, &block, NULL, NULL, 1, code == CL_SUCCESS ? id : &first, NULL);
+        code =
+            api->clEnqueueSVMMemcpy(turn->id, CL_FALSE, command->as.copy.dst, block, nbytes, 1, &first, id);
+        api->clEnqueueSVMFree(turn->id, 1, &block, NULL, NULL, 1, code == CL_SUCCESS ? id : &first, NULL);
         api->clReleaseEvent(first);
     } else {
         api->clSVMFree(usm_opencl_queue_of(queue)->context, block);
@@ -120,35 +120,33 @@ static cl_int copy_through(const usm_queue *queue, const usm_command *command, c
     return code;
 }
 
-static cl_int enqueue_copy(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                           const cl_event *waits, cl_event *id)
+static cl_int enqueue_copy(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
+    const usm_queue *queue = turn->queue;
     const usm_opencl_platform *platform = usm_opencl_platform_of(queue);
-    cl_command_queue native = usm_opencl_queue_of(queue)->id;
     if (usm_opencl_context_of(queue->context)->memory == USM_OPENCL_INTEL_USM) {
-        return platform->enqueue_memcpy(native, CL_FALSE, command->as.copy.dst, command->as.copy.src,
-                                        command->as.copy.nbytes, n_waits, waits, id);
+        return platform->enqueue_memcpy(turn->id, CL_FALSE, command->as.copy.dst, command->as.copy.src,
+                                        command->as.copy.nbytes, turn->n_waits, turn->waits, id);
     }
     if (usm_opencl_overlaps(command)) {
-        return copy_through(queue, command, n_waits, waits, id);
+        return copy_through(turn, command, id);
     }
-    return platform->api->clEnqueueSVMMemcpy(native, CL_FALSE, command->as.copy.dst, command->as.copy.src,
-                                             command->as.copy.nbytes, n_waits, waits, id);
+    return platform->api->clEnqueueSVMMemcpy(turn->id, CL_FALSE, command->as.copy.dst, command->as.copy.src,
+                                             command->as.copy.nbytes, turn->n_waits, turn->waits, id);
 }
 
-static cl_int enqueue_fill(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                           const cl_event *waits, cl_event *id)
+static cl_int enqueue_fill(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
+    const usm_queue *queue = turn->queue;
     const usm_opencl_platform *platform = usm_opencl_platform_of(queue);
-    cl_command_queue native = usm_opencl_queue_of(queue)->id;
     if (usm_opencl_context_of(queue->context)->memory == USM_OPENCL_INTEL_USM) {
-        return platform->enqueue_fill(native, command->as.fill.dst, command->as.fill.pattern,
-                                      command->as.fill.pattern_size, command->as.fill.nbytes, n_waits, waits,
-                                      id);
+        return platform->enqueue_fill(turn->id, command->as.fill.dst, command->as.fill.pattern,
+                                      command->as.fill.pattern_size, command->as.fill.nbytes, turn->n_waits,
+                                      turn->waits, id);
     }
-    return platform->api->clEnqueueSVMMemFill(native, command->as.fill.dst, command->as.fill.pattern,
-                                              command->as.fill.pattern_size, command->as.fill.nbytes, n_waits,
-                                              waits, id);
+    return platform->api->clEnqueueSVMMemFill(turn->id, command->as.fill.dst, command->as.fill.pattern,
+                                              command->as.fill.pattern_size, command->as.fill.nbytes,
+                                              turn->n_waits, turn->waits, id);
 }
 
 /*
@@ -156,16 +154,17 @@ static cl_int enqueue_fill(const usm_queue *queue, const usm_command *command, c
  * with a list wait for the list alone, so one without a list goes into it; and a barrier holds up what they
  * enqueue later.
  */
-static cl_int enqueue_point(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                            const cl_event *waits, cl_event *id)
+static cl_int enqueue_point(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
+    const usm_queue *queue = turn->queue;
     const usm_opencl_api *api = usm_opencl_platform_of(queue)->api;
-    cl_command_queue native = usm_opencl_queue_of(queue)->id;
+    cl_uint n_waits = turn->n_waits;
+    const cl_event *waits = turn->waits;
     if (!usm_queue_is_shared(queue)) {
-        return api->clEnqueueMarkerWithWaitList(native, n_waits, waits, id);
+        return api->clEnqueueMarkerWithWaitList(turn->id, n_waits, waits, id);
     }
     if (!queue->in_order && n_waits > 0) {
-        cl_int code = api->clEnqueueBarrierWithWaitList(native, n_waits, waits, NULL);
+        cl_int code = api->clEnqueueBarrierWithWaitList(turn->id, n_waits, waits, NULL);
         n_waits = 0;
         waits = NULL;
         if (code != CL_SUCCESS) {
@@ -173,37 +172,38 @@ static cl_int enqueue_point(const usm_queue *queue, const usm_command *command, 
         }
     }
     return command->kind == USM_COMMAND_BARRIER
-               ? api->clEnqueueBarrierWithWaitList(native, n_waits, waits, id)
-               : api->clEnqueueMarkerWithWaitList(native, n_waits, waits, id);
+               ? api->clEnqueueBarrierWithWaitList(turn->id, n_waits, waits, id)
+               : api->clEnqueueMarkerWithWaitList(turn->id, n_waits, waits, id);
 }
 
 /* A hint: memory that the driver cannot move, such as somebody else's, is left where it is. */
-static cl_int enqueue_prefetch(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                               const cl_event *waits, cl_event *id)
+static cl_int enqueue_prefetch(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
+    const usm_queue *queue = turn->queue;
     const usm_opencl_platform *platform = usm_opencl_platform_of(queue);
-    cl_command_queue native = usm_opencl_queue_of(queue)->id;
     const void *pointer = command->as.prefetch.pointer;
     size_t nbytes = command->as.prefetch.nbytes;
     cl_int code = CL_INVALID_OPERATION;
     if (usm_opencl_context_of(queue->context)->memory != USM_OPENCL_INTEL_USM) {
         if (platform->api->clEnqueueSVMMigrateMem != NULL) {
-            code = platform->api->clEnqueueSVMMigrateMem(native, 1, &pointer, &nbytes, 0, n_waits, waits, id);
+            code = platform->api->clEnqueueSVMMigrateMem(turn->id, 1, &pointer, &nbytes, 0, turn->n_waits,
+                                                         turn->waits, id);
         }
     } else if (platform->enqueue_migrate != NULL) {
-        code = platform->enqueue_migrate(native, pointer, nbytes, 0, n_waits, waits, id);
+        code = platform->enqueue_migrate(turn->id, pointer, nbytes, 0, turn->n_waits, turn->waits, id);
     }
-    return code == CL_SUCCESS ? code : enqueue_point(queue, command, n_waits, waits, id);
+    return code == CL_SUCCESS ? code : enqueue_point(turn, command, id);
 }
 
 usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *command, cl_uint n_waits,
                               const cl_event *waits, usm_error *error)
 {
     const usm_queue *queue = event->event.queue;
+    const usm_opencl_turn turn = {queue, usm_opencl_queue_of_task(event), n_waits,
+                                  n_waits > 0 ? waits : NULL};
     const char *function;
     cl_event id = NULL;
     cl_int code;
-    waits = n_waits > 0 ? waits : NULL;
     if (event->event.profiled) {
         event->enqueued_ns = usm_clock_ns();
     }
@@ -211,34 +211,34 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
         case USM_COMMAND_COPY:
             if (is_large_here(queue, command->as.copy.nbytes)) {
                 function = "clEnqueueNativeKernel";
-                code = usm_opencl_block_here(queue, command, n_waits, waits, &id);
+                code = usm_opencl_block_here(&turn, command, &id);
                 break;
             }
             function = "copying";
-            code = enqueue_copy(queue, command, n_waits, waits, &id);
+            code = enqueue_copy(&turn, command, &id);
             break;
         case USM_COMMAND_FILL:
             if (is_large_here(queue, command->as.fill.nbytes)) {
                 function = "clEnqueueNativeKernel";
-                code = usm_opencl_block_here(queue, command, n_waits, waits, &id);
+                code = usm_opencl_block_here(&turn, command, &id);
                 break;
             }
             function = "filling";
-            code = enqueue_fill(queue, command, n_waits, waits, &id);
+            code = enqueue_fill(&turn, command, &id);
             break;
         case USM_COMMAND_PREFETCH:
             function = "prefetching";
-            code = enqueue_prefetch(queue, command, n_waits, waits, &id);
+            code = enqueue_prefetch(&turn, command, &id);
             break;
         case USM_COMMAND_STRIDED:
             if (queue->device->info.is_host) {
                 function = "clEnqueueNativeKernel";
-                code = usm_opencl_strided_here(queue, command->as.strided, n_waits, waits, &id);
+                code = usm_opencl_strided_here(&turn, command->as.strided, &id);
                 break;
             }
             /* fall through */
         case USM_COMMAND_SEQUENCE: {
-            usm_status status = usm_opencl_launch(queue, command, n_waits, waits, &id, error);
+            usm_status status = usm_opencl_launch(&turn, command, &id, error);
             if (status != USM_OK) {
                 return status;
             }
@@ -248,11 +248,10 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
         case USM_COMMAND_LAUNCH: {
             if (usm_opencl_is_builtin_here(queue, command->as.launch)) {
                 function = "clEnqueueNativeKernel";
-                code = usm_opencl_builtin_here(queue, command->as.launch, n_waits, waits, &id);
+                code = usm_opencl_builtin_here(&turn, command->as.launch, &id);
                 break;
             }
-            usm_status status =
-                usm_opencl_launch_kernel(queue, command->as.launch, n_waits, waits, &id, error);
+            usm_status status = usm_opencl_launch_kernel(&turn, command->as.launch, &id, error);
             if (status != USM_OK) {
                 return status;
             }
@@ -261,7 +260,7 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
         }
         default:
             function = "a point in the queue's order";
-            code = enqueue_point(queue, command, n_waits, waits, &id);
+            code = enqueue_point(&turn, command, &id);
     }
     if (code != CL_SUCCESS) {
         return usm_opencl_failed(error, code, function);

@@ -120,6 +120,7 @@ static bool claim(usm_opencl_event *event)
     if (atomic_load(&event->quiet)) {
         atomic_fetch_sub_explicit(&usm_opencl_queue_of(event->event.queue)->n_quiet, 1, memory_order_relaxed);
     }
+    usm_opencl_chain_drop(event);
     return true;
 }
 

@@ -33,19 +33,25 @@ static unsigned width_of(const usm_queue *queue)
     return queue->priority == USM_PRIORITY_LOW ? 1 : queue->device->info.max_compute_units;
 }
 
-cl_int usm_opencl_strided_here(const usm_queue *queue, const usm_strided *strided, cl_uint n_waits,
-                               const cl_event *waits, cl_event *id)
+/* The driver copies the argument. */
+static cl_int enqueue(const usm_opencl_turn *turn, void(CL_CALLBACK *function)(void *), void *argument,
+                      size_t size, cl_event *id)
+{
+    return usm_opencl_platform_of(turn->queue)
+        ->api->clEnqueueNativeKernel(turn->id, function, argument, size, 0, NULL, NULL, turn->n_waits,
+                                     turn->waits, id);
+}
+
+cl_int usm_opencl_strided_here(const usm_opencl_turn *turn, const usm_strided *strided, cl_event *id)
 {
     argument argument;
     size_t ndim = (size_t)strided->ndim, nbytes = ndim * sizeof(int64_t);
-    argument.width = width_of(queue);
+    argument.width = width_of(turn->queue);
     argument.strided = *strided;
     memcpy(argument.numbers, strided->shape, nbytes);
     memcpy(argument.numbers + ndim, strided->dst_strides, nbytes);
     memcpy(argument.numbers + 2 * ndim, strided->src_strides, nbytes);
-    return usm_opencl_platform_of(queue)->api->clEnqueueNativeKernel(
-        usm_opencl_queue_of(queue)->id, run, &argument, offsetof(struct argument, numbers) + 3 * nbytes, 0,
-        NULL, NULL, n_waits, waits, id);
+    return enqueue(turn, run, &argument, offsetof(struct argument, numbers) + 3 * nbytes, id);
 }
 
 /* The same for contiguous bytes. */
@@ -61,13 +67,10 @@ static void CL_CALLBACK run_block(void *copied)
     usm_block_on_host(&argument->command, argument->width);
 }
 
-cl_int usm_opencl_block_here(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                             const cl_event *waits, cl_event *id)
+cl_int usm_opencl_block_here(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
-    block_argument argument = {width_of(queue), *command};
-    return usm_opencl_platform_of(queue)->api->clEnqueueNativeKernel(usm_opencl_queue_of(queue)->id,
-                                                                     run_block, &argument, sizeof argument, 0,
-                                                                     NULL, NULL, n_waits, waits, id);
+    block_argument argument = {width_of(turn->queue), *command};
+    return enqueue(turn, run_block, &argument, sizeof argument, id);
 }
 
 /* The same for a launch. Large values lie behind it, and `as.data` says how far from its start. */
@@ -110,8 +113,7 @@ static size_t size_of(const usm_launch *launch, size_t *behind)
     return size;
 }
 
-cl_int usm_opencl_builtin_here(const usm_queue *queue, const usm_launch *launch, cl_uint n_waits,
-                               const cl_event *waits, cl_event *id)
+cl_int usm_opencl_builtin_here(const usm_opencl_turn *turn, const usm_launch *launch, cl_event *id)
 {
     _Alignas(16) char few[1024];
     size_t at, size = size_of(launch, &at);
@@ -119,7 +121,7 @@ cl_int usm_opencl_builtin_here(const usm_queue *queue, const usm_launch *launch,
     if (argument == NULL) {
         return CL_OUT_OF_HOST_MEMORY;
     }
-    argument->width = width_of(queue);
+    argument->width = width_of(turn->queue);
     argument->launch = *launch;
     for (size_t i = 0; i < launch->n_arguments; i++) {
         argument->arguments[i] = launch->arguments[i];
@@ -129,8 +131,7 @@ cl_int usm_opencl_builtin_here(const usm_queue *queue, const usm_launch *launch,
             at += aligned(launch->arguments[i].size);
         }
     }
-    cl_int code = usm_opencl_platform_of(queue)->api->clEnqueueNativeKernel(
-        usm_opencl_queue_of(queue)->id, run_launch, argument, size, 0, NULL, NULL, n_waits, waits, id);
+    cl_int code = enqueue(turn, run_launch, argument, size, id);
     if ((char *)argument != few) {
         free(argument);
     }

@@ -197,17 +197,18 @@ cl_int usm_opencl_set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint 
                : context->platform->api->clSetKernelArgSVMPointer(kernel, index, pointer);
 }
 
-static cl_int launch(const usm_queue *queue, cl_kernel kernel, const usm_kernel_range *range, cl_uint n_waits,
-                     const cl_event *waits, cl_event *id)
+static cl_int launch(const usm_opencl_turn *turn, cl_kernel kernel, const usm_kernel_range *range,
+                     cl_event *id)
 {
-    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
-    return api->clEnqueueNDRangeKernel(usm_opencl_queue_of(queue)->id, kernel, 3, NULL, range->global,
-                                       range->local, n_waits, waits, id);
+    const usm_opencl_api *api = usm_opencl_context_of(turn->queue->context)->platform->api;
+    return api->clEnqueueNDRangeKernel(turn->id, kernel, 3, NULL, range->global, range->local, turn->n_waits,
+                                       turn->waits, id);
 }
 
-static cl_int launch_strided(const usm_queue *queue, cl_kernel kernel, const usm_kernel_plan *plan,
-                             cl_uint n_waits, const cl_event *waits, cl_event *id)
+static cl_int launch_strided(const usm_opencl_turn *turn, cl_kernel kernel, const usm_kernel_plan *plan,
+                             cl_event *id)
 {
+    const usm_queue *queue = turn->queue;
     const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
     const usm_kernel_device device = kernel_device(queue);
     cl_int code = CL_SUCCESS;
@@ -218,19 +219,19 @@ static cl_int launch_strided(const usm_queue *queue, cl_kernel kernel, const usm
         code = usm_opencl_set_pointer(queue, kernel, 0, one.dst);
         code = code != CL_SUCCESS ? code : usm_opencl_set_pointer(queue, kernel, 1, one.src);
         code = code != CL_SUCCESS ? code : api->clSetKernelArg(kernel, 2, sizeof one.axes, &one.axes);
-        code =
-            code != CL_SUCCESS ? code : launch(queue, kernel, &one.range, n_waits, waits, alone ? id : NULL);
+        code = code != CL_SUCCESS ? code : launch(turn, kernel, &one.range, alone ? id : NULL);
     }
     /* A marker behind everything so far: without an order in the queue, that is more than these launches. */
     if (plan->launches > 1 && code == CL_SUCCESS) {
-        code = api->clEnqueueMarkerWithWaitList(usm_opencl_queue_of(queue)->id, 0, NULL, id);
+        code = api->clEnqueueMarkerWithWaitList(turn->id, 0, NULL, id);
     }
     return code;
 }
 
-static cl_int launch_sequence(const usm_queue *queue, cl_kernel kernel, const usm_sequence *sequence,
-                              cl_uint n_waits, const cl_event *waits, cl_event *id)
+static cl_int launch_sequence(const usm_opencl_turn *turn, cl_kernel kernel, const usm_sequence *sequence,
+                              cl_event *id)
 {
+    const usm_queue *queue = turn->queue;
     const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
     const usm_kernel_device device = kernel_device(queue);
     usm_kernel_range range;
@@ -251,22 +252,22 @@ static cl_int launch_sequence(const usm_queue *queue, cl_kernel kernel, const us
         code = api->clSetKernelArg(kernel, i + 1, real && !fp64 ? sizeof(float) : 8, value);
     }
     code = code != CL_SUCCESS ? code : api->clSetKernelArg(kernel, numbers + 1, sizeof n, &n);
-    return code != CL_SUCCESS ? code : launch(queue, kernel, &range, n_waits, waits, id);
+    return code != CL_SUCCESS ? code : launch(turn, kernel, &range, id);
 }
 
-usm_status usm_opencl_launch(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                             const cl_event *waits, cl_event *id, usm_error *error)
+usm_status usm_opencl_launch(const usm_opencl_turn *turn, const usm_command *command, cl_event *id,
+                             usm_error *error)
 {
     usm_kernel_plan plan;
     usm_opencl_kernel *kernel;
-    usm_status status = get_for(queue, command, &plan, &kernel, error);
+    usm_status status = get_for(turn->queue, command, &plan, &kernel, error);
     if (status != USM_OK) {
         return status;
     }
     pthread_mutex_lock(&kernel->lock);
     cl_int code = command->kind == USM_COMMAND_STRIDED
-                      ? launch_strided(queue, kernel->id, &plan, n_waits, waits, id)
-                      : launch_sequence(queue, kernel->id, &command->as.sequence, n_waits, waits, id);
+                      ? launch_strided(turn, kernel->id, &plan, id)
+                      : launch_sequence(turn, kernel->id, &command->as.sequence, id);
     pthread_mutex_unlock(&kernel->lock);
     return code == CL_SUCCESS ? USM_OK : usm_opencl_failed(error, code, "clEnqueueNDRangeKernel");
 }

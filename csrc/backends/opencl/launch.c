@@ -258,9 +258,10 @@ static cl_int set_arguments(const usm_queue *queue, const usm_launch *launch, si
     return CL_SUCCESS;
 }
 
-usm_status usm_opencl_launch_kernel(const usm_queue *queue, const usm_launch *launch, cl_uint n_waits,
-                                    const cl_event *waits, cl_event *out, usm_error *error)
+usm_status usm_opencl_launch_kernel(const usm_opencl_turn *turn, const usm_launch *launch, cl_event *out,
+                                    usm_error *error)
 {
+    const usm_queue *queue = turn->queue;
     const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
     kernel *native = launch->kernel->native;
     const usm_range *range = &launch->range;
@@ -271,9 +272,9 @@ usm_status usm_opencl_launch_kernel(const usm_queue *queue, const usm_launch *la
     code = set_arguments(queue, launch, &i);
     if (code == CL_SUCCESS) {
         function = "clEnqueueNDRangeKernel";
-        code = api->clEnqueueNDRangeKernel(usm_opencl_queue_of(queue)->id, native->id, range->ndim, NULL,
-                                           range->global, range->has_local ? range->local : NULL, n_waits,
-                                           waits, out);
+        code = api->clEnqueueNDRangeKernel(turn->id, native->id, range->ndim, NULL, range->global,
+                                           range->has_local ? range->local : NULL, turn->n_waits, turn->waits,
+                                           out);
     }
     pthread_mutex_unlock(&native->lock);
     if (code == CL_SUCCESS) {

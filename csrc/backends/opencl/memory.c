@@ -5,6 +5,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
 
 static usm_opencl_memory weakest(const usm_context *context)
 {
@@ -195,6 +198,19 @@ static void *usm_allocate(usm_opencl_context *native, cl_context context, cl_dev
     return block == NULL ? NULL : block + (-(uintptr_t)block & (alignment - 1));
 }
 
+/*
+ * Of a processor's memory, as the host does with its own: the first use is several times cheaper, and copies
+ * look up fewer pages. A kernel without huge pages says no: nothing is lost.
+ */
+static void ask_for_huge_pages(void *block, size_t nbytes)
+{
+    uintptr_t begin = ((uintptr_t)block + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    uintptr_t end = ((uintptr_t)block + nbytes) / HUGE_PAGE * HUGE_PAGE;
+    if (begin < end) {
+        madvise((char *)block + (begin - (uintptr_t)block), end - begin, MADV_HUGEPAGE);
+    }
+}
+
 usm_status usm_opencl_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                       void **out, bool *zeroed, usm_error *error)
 {
@@ -237,6 +253,9 @@ usm_status usm_opencl_memory_allocate(usm_context *context, usm_device *device, 
                                 "cannot allocate %zu bytes of %s memory on %s (one block holds %llu at most)",
                                 nbytes, usm_kind_name(kind), device->info.name,
                                 (unsigned long long)device->info.max_alloc_size);
+    }
+    if (nbytes >= HUGE_PAGE && device->info.is_host) {
+        ask_for_huge_pages(*out, nbytes);
     }
     return USM_OK;
 }

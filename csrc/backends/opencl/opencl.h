@@ -102,10 +102,19 @@ typedef struct usm_opencl_habit {
 
 #define USM_OPENCL_HABITS 8
 
+/* Of a queue that is out of order: where tasks go that come behind each other all the same. */
+typedef struct usm_opencl_chain {
+    cl_command_queue id;    /* in order; NULL until it is worth it. Queue lock, as long as there are tasks */
+    unsigned wanted;        /* tasks that waited for others of the queue, up to what it takes; queue lock */
+    uint64_t last;          /* usm_event.order of the last task in it; queue lock */
+    _Atomic unsigned tasks; /* in it that nobody has claimed */
+} usm_opencl_chain;
+
 /* usm_queue.native */
 typedef struct usm_opencl_queue {
     usm_worker worker; /* threads of host tasks; first: it frees this block */
     cl_command_queue id;
+    usm_opencl_chain chain; /* chain.c */
     cl_context context;
     /* times.c: usm_clock_ns() - the device's clock, as the driver told when the queue was made (has_timer),
      * or as the best of its tasks told, at compared_ns; queue lock */
@@ -126,6 +135,7 @@ typedef struct usm_opencl_event {
     usm_launch *launch;   /* the same for a kernel */
     cl_int status;        /* as the driver's callback had it */
     bool late;            /* enqueued after all its links had ended */
+    bool chained;         /* enqueued into the queue's chain; final then, and set before id */
     bool final;           /* what fails in its wait list fails it here too: it never goes again */
     bool quick;           /* over in a moment, with all that it waits for; set before id */
     int32_t cost_us;      /* about how long it takes with all that it waits for, where that is quick */
@@ -177,13 +187,37 @@ usm_status usm_opencl_platforms(usm_opencl_platform ***platforms, size_t *n, usm
 usm_status usm_opencl_native_context(const usm_context *context, const usm_device *device, cl_context *out,
                                      usm_error *error);
 
+/* What a command comes behind, and in which of the driver's queues. */
+typedef struct usm_opencl_turn {
+    const usm_queue *queue;
+    cl_command_queue id;
+    cl_uint n_waits;
+    const cl_event *waits; /* NULL where there are none */
+} usm_opencl_turn;
+
+/* chain.c. Queue lock held, all of them but the last two. May this task go into the chain? */
+bool usm_opencl_chain_takes(usm_queue *queue, bool follows);
+/* Is this the task that the chain ends with? */
+bool usm_opencl_chain_ends_with(const usm_queue *queue, const usm_opencl_event *event);
+void usm_opencl_chain_add(usm_opencl_event *event);
+/* The task was refused after all. */
+void usm_opencl_chain_drop(usm_opencl_event *event);
+/* Others have the driver's queue from now on: what they enqueue there may rely on what is in it. */
+void usm_opencl_chain_close(usm_queue *queue);
+/* The driver's queue of this task. */
+static inline cl_command_queue usm_opencl_queue_of_task(const usm_opencl_event *event)
+{
+    const usm_opencl_queue *native = usm_opencl_queue_of(event->event.queue);
+    return event->chained ? native->chain.id : native->id;
+}
+
 /* kernel.c. The first may build for a while: no lock. */
 usm_status usm_opencl_kernel_get(const usm_queue *queue, const usm_opencl_kernel_name *name,
                                  usm_opencl_kernel **out, usm_error *error);
 void usm_opencl_kernels_free(usm_opencl_context *context);
 /* Strided commands and sequences. */
-usm_status usm_opencl_launch(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                             const cl_event *waits, cl_event *id, usm_error *error);
+usm_status usm_opencl_launch(const usm_opencl_turn *turn, const usm_command *command, cl_event *id,
+                             usm_error *error);
 
 /* The kernel's lock held: arguments belong to the kernel until the launch. */
 cl_int usm_opencl_set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint index, const void *pointer);
@@ -195,8 +229,8 @@ typedef struct usm_opencl_program {
 } usm_opencl_program;
 
 /* launch.c: kernels of users. */
-usm_status usm_opencl_launch_kernel(const usm_queue *queue, const usm_launch *launch, cl_uint n_waits,
-                                    const cl_event *waits, cl_event *out, usm_error *error);
+usm_status usm_opencl_launch_kernel(const usm_opencl_turn *turn, const usm_launch *launch, cl_event *out,
+                                    usm_error *error);
 usm_status usm_opencl_program_build(usm_program *base, const usm_program_source *source, char **log,
                                     usm_error *error);
 void usm_opencl_program_destroy(usm_program *base);
@@ -237,17 +271,17 @@ void usm_opencl_event_destroy(usm_event *event);
 void usm_opencl_fork(usm_fork_phase phase);
 
 /* here.c: strided commands and built-in kernels of devices that are the host. */
-cl_int usm_opencl_strided_here(const usm_queue *queue, const usm_strided *strided, cl_uint n_waits,
-                               const cl_event *waits, cl_event *id);
-cl_int usm_opencl_block_here(const usm_queue *queue, const usm_command *command, cl_uint n_waits,
-                             const cl_event *waits, cl_event *id);
-cl_int usm_opencl_builtin_here(const usm_queue *queue, const usm_launch *launch, cl_uint n_waits,
-                               const cl_event *waits, cl_event *id);
+cl_int usm_opencl_strided_here(const usm_opencl_turn *turn, const usm_strided *strided, cl_event *id);
+cl_int usm_opencl_block_here(const usm_opencl_turn *turn, const usm_command *command, cl_event *id);
+cl_int usm_opencl_builtin_here(const usm_opencl_turn *turn, const usm_launch *launch, cl_event *id);
 /* A kernel of the host's, which core/builtin.c has found for such a device? */
 static inline bool usm_opencl_is_builtin_here(const usm_queue *queue, const usm_launch *launch)
 {
     return launch->kernel->program->backend != queue->backend;
 }
+/* queue.c: a queue of the driver's with what `queue` was made with. NULL: `code` says why; the caller's. */
+cl_command_queue usm_opencl_driver_queue(const usm_queue *queue, cl_context context, bool in_order,
+                                         cl_int *code);
 /* command.c: a copy between regions that overlap. */
 bool usm_opencl_overlaps(const usm_command *command);
 /* command.c: gives the command to the driver behind `waits`, and sets the event's id. Queue lock at most. */

@@ -11,23 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
+cl_command_queue usm_opencl_driver_queue(const usm_queue *queue, cl_context context, bool in_order,
+                                         cl_int *code)
 {
-    const usm_opencl_platform *platform = usm_opencl_platform_of(queue);
     const usm_opencl_device *device = usm_opencl_device_of(queue->device);
-    cl_command_queue_properties bits = (queue->in_order ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) |
+    cl_command_queue_properties bits = (in_order ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) |
                                        (queue->profiling ? CL_QUEUE_PROFILING_ENABLE : 0);
     const cl_queue_properties priority = queue->priority == USM_PRIORITY_HIGH  ? CL_QUEUE_PRIORITY_HIGH_KHR
                                          : queue->priority == USM_PRIORITY_LOW ? CL_QUEUE_PRIORITY_LOW_KHR
                                                                                : CL_QUEUE_PRIORITY_MED_KHR;
     const cl_queue_properties properties[] = {
         CL_QUEUE_PROPERTIES, bits, device->has_priorities ? CL_QUEUE_PRIORITY_KHR : 0, priority, 0};
+    return usm_opencl_platform_of(queue)->api->clCreateCommandQueueWithProperties(context, device->id,
+                                                                                  properties, code);
+}
+
+usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
+{
+    const usm_opencl_platform *platform = usm_opencl_platform_of(queue);
     cl_int code = CL_INVALID_OPERATION;
     if (usm_opencl_forked()) {
-        return usm_error_set(
-            error, USM_FORKED,
-            "OpenCL was used before this process was forked, and drivers do not survive that; start "
-            "processes with multiprocessing's method 'spawn'");
+        return usm_opencl_after_fork(error);
     }
     if (queue->foreign == NULL && platform->api->clCreateCommandQueueWithProperties == NULL) {
         return usm_error_set(error, USM_VALUE, "%s is older than OpenCL 2.0", platform->name);
@@ -42,7 +46,7 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
         return status;
     }
     if (queue->profiling) {
-        usm_opencl_compare_clocks(platform, device->id, native);
+        usm_opencl_compare_clocks(platform, usm_opencl_device_of(queue->device)->id, native);
     }
     const char *function = "clCreateCommandQueueWithProperties";
     if (queue->foreign != NULL) {
@@ -53,8 +57,7 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
         native->id = usm_opencl_spare_take(queue, native->context);
     }
     if (native->id == NULL && queue->foreign == NULL) {
-        native->id =
-            platform->api->clCreateCommandQueueWithProperties(native->context, device->id, properties, &code);
+        native->id = usm_opencl_driver_queue(queue, native->context, queue->in_order, &code);
     }
     if (native->id == NULL) {
         free(native);
@@ -71,6 +74,9 @@ void usm_opencl_queue_destroy(usm_queue *queue)
 {
     usm_opencl_queue *native = usm_opencl_queue_of(queue);
     usm_opencl_forget_queue(native);
+    if (!usm_opencl_forked() && native->chain.id != NULL) {
+        usm_opencl_platform_of(queue)->api->clReleaseCommandQueue(native->chain.id);
+    }
     if (!usm_opencl_forked() && !usm_opencl_spare_put(queue)) {
         usm_opencl_platform_of(queue)->api->clReleaseCommandQueue(native->id);
     }
@@ -92,9 +98,9 @@ static cl_event driver_event(const usm_queue *queue, const usm_link *link)
  * What the driver is to wait for: false where a link is beyond it. *final: see usm_opencl_event. The order of
  * an in-order queue is the driver's own, so that its tasks name each other in no wait list, which costs time
  * in every one of them: a task behind one that the driver could not end may run on what that one left, and
- * fails with it (finish).
+ * fails with it (finish). So it is in a chain, for a task that is to go there (`chained`).
  */
-static bool collect(usm_event *event, cl_event *waits, cl_uint *n, bool *quick, bool *final,
+static bool collect(usm_event *event, bool chained, cl_event *waits, cl_uint *n, bool *quick, bool *final,
                     int32_t *before_us)
 {
     *n = 0;
@@ -115,7 +121,8 @@ static bool collect(usm_event *event, cl_event *waits, cl_uint *n, bool *quick, 
         const usm_opencl_event *earlier = (usm_opencl_event *)link->event;
         *quick = *quick && earlier->quick;
         *before_us = earlier->cost_us > *before_us ? earlier->cost_us : *before_us;
-        if (event->queue->in_order && link->event->queue == event->queue && earlier->final) {
+        if (link->event->queue == event->queue && earlier->final &&
+            (event->queue->in_order || (chained && earlier->chained))) {
             continue; /* one that may go again would do so behind this one */
         }
         *final = *final && link->data && earlier->final;
@@ -137,7 +144,7 @@ static usm_status enqueue_alone(usm_opencl_event *event, usm_error *error)
     event->late = event->final = true;
     usm_status status = usm_opencl_enqueue(event, &event->command, 0, NULL, error);
     if (status == USM_OK) {
-        usm_opencl_platform_of(queue)->api->clFlush(usm_opencl_queue_of(queue)->id);
+        usm_opencl_platform_of(queue)->api->clFlush(usm_opencl_queue_of_task(event));
         status = usm_opencl_watch(event, error);
     }
     return status;
@@ -263,7 +270,7 @@ static usm_status enqueue(usm_opencl_event *event, const cl_event *waits, cl_uin
     } else {
         status = usm_opencl_enqueue(event, &event->command, n, waits, error);
         if (status == USM_OK) {
-            usm_opencl_platform_of(base->queue)->api->clFlush(usm_opencl_queue_of(base->queue)->id);
+            usm_opencl_platform_of(base->queue)->api->clFlush(usm_opencl_queue_of_task(event));
             if (event->quick && event->final && !base->profiled) {
                 usm_opencl_watch_quietly(event);
             } else {
@@ -274,6 +281,44 @@ static usm_status enqueue(usm_opencl_event *event, const cl_event *waits, cl_uin
     return status;
 }
 
+/* Does it come behind others of its queue, which is out of order, and is its place behind the last of them?
+ */
+static bool comes_behind(const usm_event *event, bool *follows)
+{
+    bool behind = false;
+    *follows = false;
+    for (size_t i = 0; i < event->n_links; i++) {
+        const usm_event *earlier = event->links[i].event;
+        if (earlier->queue == event->queue && !usm_event_ended(earlier)) {
+            behind = true;
+            *follows = *follows || usm_opencl_chain_ends_with(event->queue, (usm_opencl_event *)earlier);
+        }
+    }
+    return behind;
+}
+
+/* What the task waits for; then it is known whether it goes into the queue's chain. */
+static bool find_place(usm_opencl_event *event, bool may_chain, cl_event *waits, cl_uint *n, bool *quick,
+                       int32_t *before_us)
+{
+    usm_queue *queue = event->event.queue;
+    bool final, known, follows = false, chained = false;
+    if (may_chain && !queue->in_order && !usm_queue_is_shared(queue) &&
+        comes_behind(&event->event, &follows)) {
+        chained = usm_opencl_chain_takes(queue, follows);
+    }
+    known = collect(&event->event, chained, waits, n, quick, &final, before_us);
+    if (chained && !(known && final)) { /* one that may go again has to come behind events */
+        chained = false;
+        known = collect(&event->event, false, waits, n, quick, &final, before_us);
+    }
+    event->final = known && final;
+    if (chained) {
+        usm_opencl_chain_add(event);
+    }
+    return known;
+}
+
 usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_command *command,
                                    usm_error *error)
 {
@@ -281,10 +326,7 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_
     cl_event few[USM_INLINE_LINKS], *waits = few;
     cl_uint n = 0;
     if (usm_opencl_forked()) {
-        return usm_error_set(
-            error, USM_FORKED,
-            "OpenCL was used before this process was forked, and drivers do not survive that; start "
-            "processes with multiprocessing's method 'spawn'");
+        return usm_opencl_after_fork(error);
     }
     if (base->n_links > USM_INLINE_LINKS) {
         waits = usm_malloc(base->n_links * sizeof *waits);
@@ -295,13 +337,15 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_
     (void)queue;
     event->work.run = run_host;
     int32_t before_us;
-    bool quick, final, known = collect(base, waits, &n, &quick, &final, &before_us);
-    event->final = known && final;
+    bool quick, known = find_place(event, command->kind != USM_COMMAND_HOST, waits, &n, &quick, &before_us);
     event->quick =
         usm_opencl_is_quick(event, command, before_us) && known && quick && !usm_queue_is_shared(base->queue);
     usm_status status = keep_command(event, command, event->final)
                             ? enqueue(event, waits, n, known, error)
                             : usm_error_memory(error, sizeof(usm_strided), "a copy's plan");
+    if (status != USM_OK) {
+        usm_opencl_chain_drop(event);
+    }
     if (waits != few) {
         free(waits);
     }
