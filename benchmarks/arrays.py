@@ -37,6 +37,7 @@ def show_intel() -> None:
 show_intel()
 
 import numpy as np  # noqa: E402
+import raw  # noqa: E402
 import timing  # noqa: E402
 from timing import Row  # noqa: E402
 
@@ -72,6 +73,13 @@ COPIES = [
     ("every other float32", False, "empty(n, f4)", "ones(2 * n, f4)[::2]"),
     ("float32 from behind", False, "empty(n, f4)", "ones(n, f4)[::-1]"),
 ]
+
+# Bytes of a run where as many lie between two: a C loop on all processors is a peer on the host, with memory
+# asked for ahead and without. What it takes, the processor takes to read memory in this way.
+GAPS = {"every other 64 bytes": 64, "every other 256 bytes": 256}
+AHEAD = {"raw C": 0, "raw C, 8 KiB ahead": 8 << 10}
+# These are also measured so many at a time: the last cache of large machines holds a part of what was copied.
+AGAIN = 10
 
 # On 16 MiB; x and y are float32, i an index array. None of them may be slower than the peer.
 MOVES = [
@@ -110,6 +118,9 @@ TRUTHS = [
     ("logical_and", "logical_and(m, t)"),
     ("where", "where(m, d, e)"),
 ]
+
+# What gives its argument back costs what calling a C function does: this one looks at the argument alone.
+CALLS = {"asarray(x)": "callable(x)"}
 
 # x is (3, 4) float32, v has 12 elements. The second is NumPy's way where it is another one.
 SMALL = [
@@ -198,6 +209,24 @@ def timer(statement: str, names: dict[str, Any]) -> timing.Batch:
     return timeit.Timer(statement, timer=CLOCK, globals=names).timeit
 
 
+def raw_gaps(run: int, n: int) -> dict[str, timing.Batch]:
+    """On memory of its own, of which the caches hold as little as of the others'."""
+    if shutil.which(os.environ.get("CC", "gcc")) is None:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        loops = raw.build(folder)
+    threads = len(os.sched_getaffinity(0))
+
+    def batch(ahead: int) -> timing.Batch:
+        dst, src = (usmpy.full(size, 1, dtype="float32", device="host") for size in (n, 2 * n))
+        dst.wait(), src.wait()
+        statement = "copy(dst.data_ptr, src.data_ptr, n, run, ahead, threads)"
+        names = {"copy": loops.raw_copy_gaps, "dst": dst, "src": src, "n": n, "run": run}
+        return timer(statement, names | {"ahead": ahead, "threads": threads})
+
+    return {name: batch(ahead) for name, ahead in AHEAD.items()}
+
+
 def copy_rows(place: str, queue: usmpy.Queue, rounds: int, n: int, only: str) -> list[Row]:
     """Our contiguous copy of as many bytes, and on the host NumPy, are the peers; the two of them in turn."""
     rows = []
@@ -220,12 +249,18 @@ def copy_rows(place: str, queue: usmpy.Queue, rounds: int, n: int, only: str) ->
         }
         if name == CONTIGUOUS:
             del candidates[CONTIGUOUS]
-        times = timing.best_batches(candidates, rounds, warm_up=1, single=True)
+        if place == "host" and name in GAPS:
+            candidates |= raw_gaps(GAPS[name], n)
         limits = {"numpy": 1.0} if place == "host" else {}
         if runs and name != CONTIGUOUS:
             limits[CONTIGUOUS] = 1 / 0.8
         first = next(iter(limits), None)
-        rows.append(Row(f"{place}: {name}", times.pop("usmpy"), times, first, limits.get(first), also=limits))
+        for how, run in ("", 1), (", one after another", AGAIN):
+            if run > 1 and name not in GAPS:
+                continue
+            times = timing.best_batches(candidates, max(3, rounds // run), warm_up=1, runs=run)
+            title = f"{place}: {name}{how}"
+            rows.append(Row(title, times.pop("usmpy"), times, first, limits.get(first), also=limits))
     return rows
 
 
@@ -269,7 +304,7 @@ def move_rows(place: str, queue: usmpy.Queue, rounds: int, n: int, only: str) ->
         for peer, names in peers.items():
             if names is not None:
                 candidates[peer] = timer(statement + ("; queue.wait()" if peer == "dpnp" else ""), names)
-        times = timing.best_batches(candidates, rounds, warm_up=2, single=True)
+        times = timing.best_batches(candidates, rounds, warm_up=2, runs=1)
         target = "numpy" if place == "host" else "dpnp"
         limits = {target: 1.0} if target in candidates else {}
         label = f"{place}: {name}" + ("" if target in candidates else " (dpnp is not installed)")
@@ -300,7 +335,7 @@ def truth_rows(place: str, queue: usmpy.Queue, rounds: int, n: int, only: str) -
                 "usmpy": timer(f"{statement}; queue.wait()", ours),
                 "numpy": timer(statement, theirs),
             }
-            times = timing.best_batches(candidates, rounds, warm_up=2, single=True)
+            times = timing.best_batches(candidates, rounds, warm_up=2, runs=1)
             limit = 1.0 if place == "host" else None
             rows.append(Row(label, times.pop("usmpy"), times, "numpy", limit))
     return rows
@@ -321,6 +356,8 @@ def small_rows(rounds: int, only: str) -> list[Row]:
         ):
             continue
         candidates = {"usmpy": timer(statement, ours), "numpy": timer(other or statement, theirs)}
+        if statement in CALLS:
+            candidates[CALLS[statement]] = timer(CALLS[statement], theirs)
         times = timing.best_batches(candidates, rounds)
         limit = 0.6 if statement.partition("(")[0] in ours else 1.0  # functions; methods and operators
         rows.append(Row(statement, times.pop("usmpy"), times, "numpy", limit))

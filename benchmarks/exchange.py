@@ -11,7 +11,6 @@ Needs a release build (no USMPY_TESTING) with the extra "bench", and a C compile
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 import pathlib
 import subprocess
@@ -21,6 +20,7 @@ import time
 
 import jax
 import numpy as np
+import raw
 import torch
 import tvm_ffi
 from timing import Row, best_times, report
@@ -164,18 +164,6 @@ def exchange_rows(rounds: int) -> list[Row]:
     return rows
 
 
-def raw_loops(folder: str) -> ctypes.CDLL:
-    library = pathlib.Path(folder) / "raw.so"
-    compiler = os.environ.get("CC", "gcc")
-    flags = ["-O3", "-march=native", "-shared", "-fPIC", "-pthread"]
-    subprocess.run([compiler, *flags, HERE / "raw.c", "-o", library], check=True)
-    raw = ctypes.CDLL(str(library))
-    raw.raw_copy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    raw.raw_fill.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_size_t, ctypes.c_int]
-    raw.raw_copy.restype = raw.raw_fill.restype = None
-    return raw
-
-
 def large_rows(rounds: int) -> list[Row]:
     n = LARGE // 4
     source, target = np.ones(n, dtype=np.uint32), np.zeros(n, dtype=np.uint32)
@@ -196,7 +184,7 @@ def large_rows(rounds: int) -> list[Row]:
     }
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        names["raw"] = raw_loops(folder)
+        names["raw"] = raw.build(folder)
         for name, ours, peers in LARGE_COPIES:
             best = best_times({"usmpy": ours, **peers}, names, rounds)
             mine = best.pop("usmpy")

@@ -401,7 +401,7 @@ def build_rows(usmpy: ModuleType, raw: ctypes.CDLL, handle: int, device: Any, ro
         return one_by_one(lambda: peer(f"// {next(counter)}\n{SOURCE}"))
 
     few = max(3, rounds // 8)
-    colds = best_batches({name: cold(peer) for name, peer in peers.items()}, few, warm_up=1, single=True)
+    colds = best_batches({name: cold(peer) for name, peer in peers.items()}, few, warm_up=1, runs=1)
     batches = {name: one_by_one(lambda peer=peer: peer(SOURCE)) for name, peer in peers.items()}
     batches["raw C"] = calls(raw.raw_build_binary, handle)  # from the binary, which the caller has to keep
     cached = best_batches(batches, few)

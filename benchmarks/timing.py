@@ -56,17 +56,20 @@ def best_batches(
     candidates: dict[str, Batch],
     rounds: int,
     warm_up: int = 3,
-    single: bool = False,
+    runs: int = 0,
     best: Callable[[list[float]], float] = min,
 ) -> dict[str, float]:
-    """Seconds a run of each candidate: the best of `rounds` batches taken in turn, of one run if `single`."""
-    counts = dict.fromkeys(candidates, 1)
+    """Seconds a run of each candidate: the best of `rounds` batches taken in turn.
+
+    They are of `runs` runs, or of as many as take a moment together.
+    """
+    counts = dict.fromkeys(candidates, runs)
     for name, batch in candidates.items():
         batch(warm_up)  # first calls fill caches and start threads
-        count = 1
-        while not single and (seconds := batch(count)) < BATCH_SECONDS / 4:
-            count *= 4
-        if not single:
+        if runs == 0:
+            count = 1
+            while (seconds := batch(count)) < BATCH_SECONDS / 4:
+                count *= 4
             counts[name] = max(1, int(count * BATCH_SECONDS / max(seconds, 1e-9)))
     seconds_of: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):

@@ -26,8 +26,9 @@
 /* How far ahead of what is moved the source is asked for, the second where rows are read in turn. */
 #define AHEAD 6144
 #define AHEAD_IN_ROWS 2048
-/* Of shorter runs with gaps, so far with the gaps. */
+/* Of shorter runs with gaps, so far with the gaps; the second where lines go in one piece. */
 #define SHORT_RUN 256
+#define AHEAD_OF_LINES 16384
 /* What is converted before it goes past the caches: little, and what comes next is on its way meanwhile. */
 #define ROW_BYTES 2048
 /* Longer rows of one element are filled each by itself. */
@@ -178,7 +179,8 @@ static void move_along(const work *work, char *dst, const char *src, int64_t n)
     } else if (work->run > 0) {
         int64_t from = work->along.src;
         bool gaps = work->run < SHORT_RUN && llabs(from) > (int64_t)work->run && !usm_host_asks_near();
-        int64_t ahead = gaps ? (AHEAD + llabs(from) - 1) / llabs(from) * from : runs_of(work, AHEAD) * from;
+        int64_t bytes = work->wide ? AHEAD_OF_LINES : AHEAD;
+        int64_t ahead = gaps ? (bytes + llabs(from) - 1) / llabs(from) * from : runs_of(work, AHEAD) * from;
         move_runs(work, dst, src, n, work->along.dst, from, ahead);
     } else if (work->streams && usm_host_before_line(dst) % (size_t)work->dst_size == 0) {
         stream_row(work, dst, src, n);
