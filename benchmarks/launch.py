@@ -19,10 +19,8 @@ import ctypes
 import dataclasses
 import importlib.util
 import itertools
-import math
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -35,12 +33,12 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from timing import Batch, Row, best_batches, report
+from timing import Batch, Row, best_batches, best_sixth, report, timed_batches
 
 HERE = pathlib.Path(__file__).resolve().parent
 SMALL, LARGE = 8 << 10, 64 << 20  # bytes
 LAUNCHES = 100  # as in launch_raw.c
-PASSES = 4  # over all rows
+PASSES = 16  # over all rows
 TRACED = 10  # loops of so many launches in one trace
 ELEMENTS = 1024
 HOST_ELEMENTS = 16 << 20
@@ -330,23 +328,28 @@ def measured(
     """The rows of ROWS whose name has the words `only`; `limit` instead of theirs.
 
     Where threads wait for each other, times stay for seconds at one of a few levels: all rows are measured
-    several times in turn, so that each candidate of each meets all of them.
+    several times in turn, so that each candidate of each meets all of them. Means of the best sixth of all
+    batches.
     """
     wanted = [row for row in ROWS if only in row[1]]
-    best: dict[str, dict[str, float]] = {}
+    every: dict[str, dict[str, list[float]]] = {}
     for _ in range(PASSES):
         for key, _, (function, *arguments), runs, _ in wanted:
-            batches = {
+            candidates = {
                 "usmpy": ours.batch(key),
                 "raw C": calls(getattr(raw, f"raw_{function}"), handle, *arguments),
             }
-            batches |= {peer.name: peer.batch(key) for peer in peers}
-            some = {name: batch for name, batch in batches.items() if batch is not None}
+            candidates |= {peer.name: peer.batch(key) for peer in peers}
+            some = {name: batch for name, batch in candidates.items() if batch is not None}
             # Large, one run a batch: so many that each meets the memory while others leave it alone.
-            few = max(3, rounds // (2 * PASSES))
-            seconds = best_batches(some, few if key.endswith("large") else rounds)
-            known = best.setdefault(key, dict.fromkeys(seconds, math.inf))
-            best[key] = {name: min(known[name], value / runs) for name, value in seconds.items()}
+            few = max(2, rounds // (2 * PASSES))
+            taken = timed_batches(some, few if key.endswith("large") else max(3, 4 * rounds // PASSES))
+            known = every.setdefault(key, {name: [] for name in taken})
+            for name, seconds in taken.items():
+                known[name] += [value / runs for value in seconds]
+    best = {
+        key: {name: best_sixth(seconds) for name, seconds in known.items()} for key, known in every.items()
+    }
     rows = []
     for key, title, _, _, limits in wanted:
         limits = {peer: most for peer, most in (limit or limits).items() if peer in best[key]}
@@ -364,17 +367,13 @@ def traced_rows(usmpy: ModuleType, peer: Peer, only: str, rounds: int) -> list[R
     if only not in name:
         return []
     loop = f"for _ in range({TRACED}):\n" + textwrap.indent(peer.statements["launch"], "    ")
-    batches = {
+    candidates = {
         "usmpy": timeit.Timer(f"with usmpy.trace():\n{textwrap.indent(loop, '    ')}", globals=peer.names),
         "not traced": timeit.Timer(loop, globals=peer.names),
     }
-    best = best_batches({key: timer.timeit for key, timer in batches.items()}, 6 * rounds, best=best_sixth)
-    best = {key: seconds / TRACED / LAUNCHES for key, seconds in best.items()}
+    taken = timed_batches({key: timer.timeit for key, timer in candidates.items()}, 6 * rounds)
+    best = {key: best_sixth(seconds) / TRACED / LAUNCHES for key, seconds in taken.items()}
     return [Row(name, best.pop("usmpy"), best, "not traced", 1.03)]
-
-
-def best_sixth(seconds: list[float]) -> float:
-    return statistics.fmean(sorted(seconds)[: max(1, len(seconds) // 6)])
 
 
 def build_rows(usmpy: ModuleType, raw: ctypes.CDLL, handle: int, device: Any, rounds: int) -> list[Row]:

@@ -11,6 +11,7 @@ import dataclasses
 import json
 import os
 import platform
+import statistics
 import sys
 import timeit
 from collections.abc import Callable
@@ -52,14 +53,10 @@ class Row:
         return first and all(self.ours <= limit * self.peers[peer] for peer, limit in self.also.items())
 
 
-def best_batches(
-    candidates: dict[str, Batch],
-    rounds: int,
-    warm_up: int = 3,
-    runs: int = 0,
-    best: Callable[[list[float]], float] = min,
-) -> dict[str, float]:
-    """Seconds a run of each candidate: the best of `rounds` batches taken in turn.
+def timed_batches(
+    candidates: dict[str, Batch], rounds: int, warm_up: int = 3, runs: int = 0
+) -> dict[str, list[float]]:
+    """Seconds a run of each candidate in each of `rounds` batches, taken in turn.
 
     They are of `runs` runs, or of as many as take a moment together.
     """
@@ -75,7 +72,19 @@ def best_batches(
     for _ in range(rounds):
         for name, batch in candidates.items():
             seconds_of[name].append(batch(counts[name]) / counts[name])
-    return {name: best(every) for name, every in seconds_of.items()}
+    return seconds_of
+
+
+def best_batches(
+    candidates: dict[str, Batch], rounds: int, warm_up: int = 3, runs: int = 0
+) -> dict[str, float]:
+    """Seconds a run of each candidate in the best of its batches."""
+    return {name: min(every) for name, every in timed_batches(candidates, rounds, warm_up, runs).items()}
+
+
+def best_sixth(seconds: list[float]) -> float:
+    """Where times stay at one of a few levels, one best batch is luck, and most batches are the weather."""
+    return statistics.fmean(sorted(seconds)[: max(1, len(seconds) // 6)])
 
 
 def best_times(candidates: dict[str, str], names: dict[str, Any], rounds: int) -> dict[str, float]:
