@@ -206,8 +206,9 @@ static void run_piece(void *context, unsigned number)
 
 /* Below this many bytes a second thread costs more than it saves. */
 #define PARALLEL_BYTES ((size_t)1 << 19)
-/* And from so many on it is worth it whatever the kernel does with them. */
+/* And from so many on, or from so many work-items, it is worth it whatever the kernel does with them. */
 #define LONG_BYTES ((size_t)8 << 20)
+#define LONG_ITEMS ((size_t)1 << 20)
 /* Several pieces a thread, so that a busy processor does not hold up the others; the first is done alone. */
 #define PIECES_A_THREAD 64
 /* Work-items along the first dimension that are worth a loop of their own. */
@@ -310,7 +311,9 @@ usm_status usm_host_launch(const usm_launch *launch, unsigned width, usm_error *
     run.values = values;
     cut(&run, width, run.pointer == NULL && (run.entry->flags & USMPY_KERNEL_GROUPS) != 0);
     unsigned pieces = (unsigned)(run.pieces[0] * run.pieces[1] * run.pieces[2]);
-    if (launch->cost >= LONG_BYTES) {
+    const size_t *global = launch->range.global;
+    size_t rows = global[1] * global[2];
+    if (launch->cost >= LONG_BYTES || (launch->cost == 0 && global[0] >= LONG_ITEMS / rows)) {
         usm_host_parallel(width, pieces, launch->cost, run_piece, &run);
     } else {
         usm_host_parallel_if_long(width, pieces, launch->cost, run_piece, &run);
