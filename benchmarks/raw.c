@@ -1,5 +1,4 @@
-/* The raw C loops that copies and fills of the host backend are measured against: all processors, no library.
- */
+/* The C loops that copies and fills of the host backend are measured against: all processors, no library. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>

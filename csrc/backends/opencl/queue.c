@@ -281,8 +281,7 @@ static usm_status enqueue(usm_opencl_event *event, const cl_event *waits, cl_uin
     return status;
 }
 
-/* Does it come behind others of its queue, which is out of order, and is its place behind the last of them?
- */
+/* Does it come behind others of its queue, which is out of order? *follows: behind the end of the chain. */
 static bool comes_behind(const usm_event *event, bool *follows)
 {
     bool behind = false;
