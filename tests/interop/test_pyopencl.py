@@ -260,8 +260,8 @@ def test_an_out_of_order_queue_of_ours_holds_all_of_its_work_for_others(peer):
     assert count.value == 42
 
 
-def test_a_failure_goes_along_a_chain_and_the_queue_works_on(peer):
-    """Tasks behind what the driver could not end."""
+def test_tasks_behind_each_other_all_end_alike_behind_a_gate_that_failed(peer):
+    """Whether they fail is the driver's to say: Intel's runs what comes behind a barrier that failed."""
     if "Portable" in peer.device.platform.name:
         pytest.skip("PoCL ends the process where an event fails that others wait for")
     theirs = usmpy.Queue.from_native("opencl", peer.queue)
@@ -288,7 +288,9 @@ def test_a_failure_goes_along_a_chain_and_the_queue_works_on(peer):
             event.wait(20)
         except usmpy.UsmError as error:
             failed.append(error)
-    assert len(failed) in (0, len(behind))  # a driver may take no notice
+    assert len(failed) in (0, len(behind))
+    if not failed:
+        assert x.tolist() == [20] * 8
     queue.fill(x, 5)
     chain(x)[-1].wait(20)
     assert (x.tolist(), y.tolist()) == ([15] * 8, [10] * 8)

@@ -200,7 +200,7 @@ bool usm_opencl_chain_takes(usm_queue *queue, bool follows);
 /* Is this the task that the chain ends with? */
 bool usm_opencl_chain_ends_with(const usm_queue *queue, const usm_opencl_event *event);
 void usm_opencl_chain_add(usm_opencl_event *event);
-/* The task was refused after all. */
+/* The task has ended, or was refused after all. */
 void usm_opencl_chain_drop(usm_opencl_event *event);
 /* Others have the driver's queue from now on: what they enqueue there may rely on what is in it. */
 void usm_opencl_chain_close(usm_queue *queue);
