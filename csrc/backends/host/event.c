@@ -2,24 +2,41 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* What a thread that sleeps takes to wake up, on a virtual machine that has nothing else to do. */
 #define LOOK_NS 50000
-/* In the work of others nothing can interrupt it. */
+/* In the work of others nothing can interrupt it: so much of its own time, however long others keep it off
+ * the processor. */
 #define JOIN_NS 2000000
 #define LOOKS 32 /* from one look at the clock to the next */
 
+static int64_t own_time_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /*
  * Many tasks are over before a thread could have gone to sleep. Those that the queue's thread, which may have
- * to be woken, has not begun are done here, and in a large one this thread takes part.
+ * to be woken, has not begun are done here, and in a large one this thread takes part. It looks twice at
+ * least: in between, others may have had its processor for all the time that there is.
  */
 void usm_host_event_join(usm_event *event)
 {
-    int64_t last = usm_clock_ns() + JOIN_NS;
+    int64_t begun = 0;   /* own time; 0: it has done nothing for others yet */
     bool looked = false; /* long enough for a thread that was awake */
-    for (int64_t now = last - JOIN_NS, until = now + LOOK_NS; now < until; now = usm_clock_ns()) {
-        if (now < last && (usm_host_queue_help(event->queue, looked) || usm_host_parallel_join())) {
+    bool helps = true;
+    int idle = 0; /* looks since it last did something */
+    for (int64_t now = usm_clock_ns(), until = now + LOOK_NS; now < until || idle < 2; now = usm_clock_ns()) {
+        idle++;
+        if (helps && (usm_host_queue_help(event->queue, looked) || usm_host_parallel_join())) {
+            int64_t own = own_time_ns();
+            begun = begun != 0 ? begun : own;
+            helps = own - begun < JOIN_NS;
             until = usm_clock_ns() + LOOK_NS;
+            idle = 0;
         }
         for (int i = 0; i < LOOKS; i++) {
             if (usm_event_ended(event)) {
