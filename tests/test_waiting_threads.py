@@ -1,5 +1,7 @@
 """A thread that waits does short work itself where the queue's own threads have not begun it."""
 
+import contextlib
+import ctypes
 import threading
 
 import numpy as np
@@ -12,9 +14,19 @@ N = 1 << 18  # bytes: more than the submitting thread does in the call
 
 
 @pytest.fixture
-def stuck():
-    """A queue out of order all of whose threads are in tasks that end when `open_gate` is called."""
-    queue = usmpy.Queue("host", in_order=False)
+def queue():
+    return usmpy.Queue("host", in_order=False)
+
+
+@pytest.fixture
+def stuck(queue):
+    """The queue, all of whose threads are in tasks that end when the gate is opened."""
+    with held(queue) as gate:
+        yield queue, gate
+
+
+@contextlib.contextmanager
+def held(queue):
     gate, begun = threading.Event(), threading.Semaphore(0)
     n = max(2, queue.device.max_compute_units)
 
@@ -27,12 +39,14 @@ def stuck():
         assert begun.acquire(timeout=PATIENCE)
     timer = threading.Timer(10, gate.set)  # else a failure would be a hang
     timer.start()
-    yield queue, gate
-    timer.cancel()
-    timer.join()
-    gate.set()
-    for event in tasks:
-        event.wait(PATIENCE)
+    try:
+        yield gate
+    finally:
+        timer.cancel()
+        timer.join()
+        gate.set()
+        for event in tasks:
+            event.wait(PATIENCE)
 
 
 def pair(queue):
@@ -98,3 +112,93 @@ def test_what_may_take_long_is_left_to_the_queue(stuck):
     assert gate.is_set()
     event.wait(PATIENCE)
     assert ran != [threading.get_ident()]
+
+
+ADD = "kernel void add(global int *x, int n) { x[get_global_id(0)] += n; }"
+SPIN = """kernel void add(global int *x, int n)
+{
+    for (volatile int i = 0; i < n; i++)
+        ;
+    x[get_global_id(0)] += 1;
+}"""
+
+
+def test_a_kernel_that_was_quick_before(queue):
+    """At this size, and smaller ones, in this queue; its own threads have to find out about it."""
+    add = usmpy.Program(ADD, device=queue.device)["add"]
+    x = usmpy.zeros(N, dtype="int32", queue=queue)
+    for _ in range(3):
+        add[usmpy.Range(N // 2)](x, 1).wait(PATIENCE)  # with a time limit nobody takes part
+    with held(queue) as gate:
+        for n in (N // 2, N // 4):
+            add[usmpy.Range(n)](x, 1).wait()
+        assert not gate.is_set()
+        larger = add[usmpy.Range(N)](x, 1)
+        with pytest.raises(TimeoutError):
+            larger.wait(0.05)
+        threading.Timer(0.05, gate.set).start()
+        larger.wait()
+        assert gate.is_set()
+    assert x.asnumpy().tolist() == [6] * (N // 4) + [5] * (N // 4) + [1] * (N // 2)
+
+
+def test_a_kernel_that_took_long_is_left_to_the_queue(queue):
+    spin = usmpy.Program(SPIN, device=queue.device)["add"]
+    x = usmpy.zeros(1, dtype="int32", queue=queue)
+    for n in (1, 1, 1, 200_000_000):
+        spin[usmpy.Range(1)](x, n).wait(PATIENCE)
+    with held(queue) as gate:
+        event = spin[usmpy.Range(1)](x, 1)
+        threading.Timer(0.05, gate.set).start()
+        event.wait()
+        assert gate.is_set()
+    assert x.tolist() == [5]
+
+
+def test_a_kernel_runs_in_a_task_that_waits(queue):
+    """And the task is itself again afterwards."""
+    add = usmpy.Program(ADD, device=queue.device)["add"]
+    x = usmpy.zeros(N, dtype="int32", queue=queue)
+    for _ in range(3):
+        add[usmpy.Range(N)](x, 1).wait(PATIENCE)
+    other, said = usmpy.Queue("host"), []
+    box, ready = {}, threading.Event()
+
+    def task():
+        assert ready.wait(PATIENCE)
+        add[usmpy.Range(N)](x, 1).wait()
+        try:
+            box["event"].wait()
+        except usmpy.UsmError as error:
+            said.append(str(error))
+
+    with held(queue) as gate:
+        box["event"] = other.host_task(task)
+        ready.set()
+        box["event"].wait()
+        assert not gate.is_set()
+    assert len(said) == 1
+    assert x.asnumpy().tolist() == [4] * N
+    box.clear()
+
+
+def test_what_may_be_python_is_left_to_the_queue(queue):
+    """A signal that comes meanwhile is raised in the wait, not in a callback, which cannot raise it."""
+    threads = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p)
+    def note(begin, end, x):
+        threads.append(threading.get_ident())
+
+    address = ctypes.cast(note, ctypes.c_void_p).value
+    kernel = usmpy.Kernel.from_pointer(address, ["int32*"], owner=note)
+    x = usmpy.zeros(1, dtype="int32", queue=queue)
+    for _ in range(4):
+        kernel[usmpy.Range(1)](x).wait(PATIENCE)
+    with held(queue) as gate:
+        event = kernel[usmpy.Range(1)](x)
+        threading.Timer(0.05, gate.set).start()
+        event.wait()
+        assert gate.is_set()
+    assert len(threads) == 5
+    assert threading.get_ident() not in threads

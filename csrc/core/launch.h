@@ -11,6 +11,11 @@ typedef struct usm_range {
     size_t global[3], local[3];
 } usm_range;
 
+static inline size_t usm_range_items(const usm_range *range)
+{
+    return range->global[0] * range->global[1] * range->global[2];
+}
+
 #define USM_INLINE_VALUE 16
 
 typedef struct usm_argument {

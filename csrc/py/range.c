@@ -210,7 +210,7 @@ static PyObject *get_size(PyObject *self, void *unused)
 {
     (void)unused;
     const usm_range *range = &((usmpy_range *)self)->range;
-    return PyLong_FromSize_t(range->global[0] * range->global[1] * range->global[2]);
+    return PyLong_FromSize_t(usm_range_items(range));
 }
 
 static PyObject *get_global(PyObject *self, void *unused)

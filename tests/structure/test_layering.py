@@ -25,6 +25,7 @@ SEEN_BY_BACKENDS = {
     "host": {
         "backend.h": "the seam",
         "copy.h": "views of its strided copies and casts",
+        "habit.h": "kernels that were quick before",
         "half.h": "conversions of half precision, which its casts share with single numbers",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels, their index space and arguments",
@@ -37,6 +38,7 @@ SEEN_BY_BACKENDS = {
         "backend.h": "the seam",
         "copy.h": "plans of strided copies that are enqueued later",
         "detach.h": "builds of kernels are long",
+        "habit.h": "kernels that were quick before",
         "heap.h": "allocation that tests can make fail",
         "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",

@@ -1,6 +1,7 @@
 #include "host.h"
 
 #include "../../core/copy.h"
+#include "../../core/habit.h"
 #include "../../core/heap.h"
 #include "../../core/ticks.h"
 #include "../../core/worker.h"
@@ -13,10 +14,14 @@
 #define RUN_NOW_BYTES ((size_t)64 << 10)
 /* And this, of which a thread that waits cannot be interrupted, takes a millisecond or two at most. */
 #define SHORT_BYTES ((size_t)8 << 20)
+/* The same for kernels of users, of which nothing is known but how long they took before: for those that a
+ * signal can wait for. */
+#define QUICK_NS 10000000
 
 /* Outlives the queue, as its worker does. */
 typedef struct host_queue {
     usm_worker worker;
+    usm_habits habits;
     const usm_device *device;
     usm_priority priority;
 } host_queue;
@@ -56,6 +61,35 @@ static usm_host_task *task_of(const usm_work *work)
     return (usm_host_task *)((char *)work - offsetof(usm_host_task, work));
 }
 
+/* Kernels of users are foreign code, of which nothing is known. */
+static bool is_ours(const usm_command *command)
+{
+    return command->kind != USM_COMMAND_HOST &&
+           !(command->kind == USM_COMMAND_LAUNCH && command->as.launch->cost == 0);
+}
+
+/* One that may become known: what somebody gave as a pointer may be Python's, and stays with the queue's
+ * thread; in the one that waits, a signal would be raised inside of it. */
+static bool has_habits(const usm_command *command)
+{
+    return command->kind == USM_COMMAND_LAUNCH && command->as.launch->cost == 0 &&
+           !command->as.launch->kernel->program->any_place;
+}
+
+static usm_status execute(usm_host_task *task, unsigned width, usm_error *error)
+{
+    if (!has_habits(&task->command)) {
+        return usm_host_execute(&task->command, width, error);
+    }
+    host_queue *host = task->event.queue->native;
+    const usm_launch *launch = task->command.as.launch;
+    int64_t begun = usm_clock_ns();
+    usm_status status = usm_host_execute(&task->command, width, error);
+    usm_habit_learn(&host->habits, launch->kernel, usm_range_items(&launch->range),
+                    usm_clock_ns() - begun <= QUICK_NS);
+    return status;
+}
+
 static void run(usm_work *work)
 {
     usm_host_task *task = task_of(work);
@@ -77,23 +111,22 @@ static void run(usm_work *work)
     if (atomic_load_explicit(&event->cause, memory_order_acquire) == NULL) {
         atomic_store_explicit(&event->state, USM_EVENT_RUNNING, memory_order_release);
         usm_event_set_current(event);
-        status = usm_host_execute(&task->command, width, &error);
+        status = execute(task, width, &error);
         usm_event_set_current(outer); /* a task that waits may have taken this one */
     }
     event->end_ns = event->profiled ? usm_clock_ns() : 0;
     finish(task, status, &error); /* may drop the queue; the task is gone afterwards */
 }
 
-/* Kernels of users are foreign code, of which nothing is known. */
-static bool is_ours(const usm_command *command)
-{
-    return command->kind != USM_COMMAND_HOST &&
-           !(command->kind == USM_COMMAND_LAUNCH && command->as.launch->cost == 0);
-}
-
 static bool is_short(const usm_work *work)
 {
-    const usm_command *command = &task_of(work)->command;
+    const usm_host_task *task = task_of(work);
+    const usm_command *command = &task->command;
+    if (has_habits(command)) {
+        const host_queue *host = task->event.queue->native;
+        const usm_launch *launch = command->as.launch;
+        return usm_habit_is_quick(&host->habits, launch->kernel, usm_range_items(&launch->range));
+    }
     return is_ours(command) && usm_host_command_cost(command) <= SHORT_BYTES;
 }
 
@@ -131,6 +164,7 @@ usm_status usm_host_queue_create(usm_queue *queue, usm_error *error)
     /* Two at least, so that one stuck task does not stop the others of an out-of-order queue. */
     unsigned units = queue->device->info.max_compute_units;
     usm_worker_init(&host->worker, queue->in_order ? 1 : units < 2 ? 2 : units, begin_thread, forget_ended);
+    memset(&host->habits, 0, sizeof host->habits);
     host->device = queue->device;
     host->priority = queue->priority;
     queue->native = host;

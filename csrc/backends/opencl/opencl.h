@@ -4,6 +4,7 @@
 
 #include "../../core/backend.h"
 
+#include "../../core/habit.h"
 #include "../../core/kernels.h"
 #include "../../core/launch.h"
 #include "../../core/worker.h"
@@ -93,15 +94,6 @@ typedef struct usm_opencl_context {
     _Atomic bool moves;                       /* arrays do not always begin where the driver's blocks do */
 } usm_opencl_context;
 
-/* How long a kernel takes, as far as it was seen in this queue (quick.c). */
-typedef struct usm_opencl_habit {
-    _Atomic(const void *) kernel; /* for comparing alone */
-    _Atomic size_t items;
-    _Atomic unsigned runs; /* quick ones, of so many work-items */
-} usm_opencl_habit;
-
-#define USM_OPENCL_HABITS 8
-
 /* Of a queue that is out of order: where tasks go that come behind each other all the same. */
 typedef struct usm_opencl_chain {
     cl_command_queue id;    /* in order; NULL until it is worth it. Queue lock, as long as there are tasks */
@@ -120,7 +112,7 @@ typedef struct usm_opencl_queue {
      * or as the best of its tasks told, at compared_ns; queue lock */
     bool has_timer;
     int64_t clock_ns, compared_ns;
-    usm_opencl_habit habits[USM_OPENCL_HABITS];
+    usm_habits habits; /* quick.c */
     bool ticking, awaited; /* queue lock; see event.c: it is looked at soon, or when a callback comes */
     _Atomic int n_quiet;   /* events that are quiet and that nobody has claimed */
     struct usm_queue *owner;

@@ -11,19 +11,6 @@
 /* What takes less than a millisecond. */
 #define QUICK_ELEMENTS ((int64_t)1 << 16)
 #define QUICK_NS 1000000
-/* A kernel is trusted after so many quick runs of as many work-items. */
-#define QUICK_RUNS 2
-
-static usm_opencl_habit *habit_of(const usm_queue *queue, const void *kernel)
-{
-    uintptr_t bits = (uintptr_t)kernel >> 4;
-    return &usm_opencl_queue_of(queue)->habits[(bits ^ (bits >> 7)) % USM_OPENCL_HABITS];
-}
-
-static size_t items_of(const usm_launch *launch)
-{
-    return launch->range.global[0] * launch->range.global[1] * launch->range.global[2];
-}
 
 static int64_t elements_of(const usm_strided *strided)
 {
@@ -55,11 +42,9 @@ static bool is_quick_alone(usm_opencl_event *event, const usm_command *command)
             return command->as.sequence.count <= QUICK_ELEMENTS;
         case USM_COMMAND_LAUNCH: {
             event->kernel = command->as.launch->kernel;
-            event->items = items_of(command->as.launch);
-            const usm_opencl_habit *habit = habit_of(event->event.queue, event->kernel);
-            return atomic_load_explicit(&habit->kernel, memory_order_relaxed) == event->kernel &&
-                   event->items <= atomic_load_explicit(&habit->items, memory_order_relaxed) &&
-                   atomic_load_explicit(&habit->runs, memory_order_relaxed) >= QUICK_RUNS;
+            event->items = usm_range_items(&command->as.launch->range);
+            return usm_habit_is_quick(&usm_opencl_queue_of(event->event.queue)->habits, event->kernel,
+                                      event->items);
         }
         case USM_COMMAND_BARRIER:
         case USM_COMMAND_MARKER:
@@ -77,28 +62,11 @@ bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command, in
     return is_quick_alone(event, command) && event->cost_us <= QUICK_US;
 }
 
-/*
- * Kernels are compared by address alone, and threads may write here at once: what is learnt may be wrong, and
- * then a wait is slower, or deaf to Ctrl-C for as long as the kernel runs, once.
- */
+/* What took long may have waited for others: then nothing is lost. */
 void usm_opencl_learn(const usm_opencl_event *event)
 {
-    if (event->kernel == NULL) {
-        return;
-    }
-    usm_opencl_habit *habit = habit_of(event->event.queue, event->kernel);
-    bool same = atomic_load_explicit(&habit->kernel, memory_order_relaxed) == event->kernel &&
-                atomic_load_explicit(&habit->items, memory_order_relaxed) == event->items;
-    if (event->ended_ns - event->enqueued_ns > QUICK_NS) { /* or it waited for others: then nothing is lost */
-        if (same) {
-            atomic_store_explicit(&habit->runs, 0, memory_order_relaxed);
-        }
-    } else if (same) {
-        unsigned runs = atomic_load_explicit(&habit->runs, memory_order_relaxed);
-        atomic_store_explicit(&habit->runs, runs < QUICK_RUNS ? runs + 1 : runs, memory_order_relaxed);
-    } else {
-        atomic_store_explicit(&habit->runs, 1, memory_order_relaxed);
-        atomic_store_explicit(&habit->items, event->items, memory_order_relaxed);
-        atomic_store_explicit(&habit->kernel, event->kernel, memory_order_relaxed);
+    if (event->kernel != NULL) {
+        usm_habit_learn(&usm_opencl_queue_of(event->event.queue)->habits, event->kernel, event->items,
+                        event->ended_ns - event->enqueued_ns <= QUICK_NS);
     }
 }
