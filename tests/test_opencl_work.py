@@ -281,6 +281,47 @@ def test_threads_that_wait_at_once_all_hear_of_the_end(device):
         ended.clear()
 
 
+LOOPS = """kernel void count(volatile global int *x, int loops)
+{
+    for (int i = 0; i < loops; i++)
+        x[1] = i;
+    x[0] += 1;
+}"""
+
+
+@pytest.mark.parametrize("in_order", [True, False], ids=["in order", "out of order"])
+def test_what_a_wait_was_for_is_done_behind_it(device, in_order):
+    """Whether the kernel ends while the thread looks for it, or long after, or now this and now that."""
+    program = usmpy.Program(LOOPS, device=device, language="opencl")
+    wrong = []
+
+    def work():
+        queue = usmpy.Queue(device, in_order=in_order)
+        x = usmpy.zeros(2, dtype="int32", usm_type="host", queue=queue)
+        queue.wait()
+        word, n = ctypes.c_int32.from_address(x.data_ptr), 0
+        for loops in [1] * 20 + [300_000] * 20 + [1] * 300 + [1, 300_000] * 10:
+            program["count"][usmpy.Range(1)](x, loops).wait()
+            n += 1
+            if word.value != n:
+                wrong.append((loops, n, word.value))
+        for loops in (1, 300_000):
+            for _ in range(5):
+                program["count"][usmpy.Range(1)](x, loops)
+            queue.wait()
+            n += 5
+            if word.value != n:
+                wrong.append((loops, n, word.value))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+    assert wrong == []
+
+
 def test_out_of_order_queues_come_and_go(device):
     """Releasing one right behind its last task is what hangs a driver."""
     for i in range(200):

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 
 static _Atomic(usm_opencl_event *) done; /* newest first */
@@ -16,11 +15,6 @@ static _Atomic unsigned joiners; /* threads in usm_opencl_event_join: each looks
 
 /* How long a joined event's callback is looked for, after the driver's wait for it has ended. */
 #define SPIN_NS 20000
-/* How long a thread asks a driver whose wait puts it to sleep. */
-#define LOOK_NS 100000
-/* Where others want the processor, they have it for long: so many waits are then the driver's at once. */
-#define LONG_NS 50000
-#define SHY_WAITS 100
 
 /*
  * A callback costs a tenth of a launch, and often a change of threads. So tasks that are over in a moment
@@ -131,15 +125,6 @@ typedef struct look {
     bool more;               /* there are others that have not ended */
 } look;
 
-static cl_int ask_status(usm_opencl_event *event)
-{
-    const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
-    cl_int status = CL_QUEUED;
-    cl_int code = api->clGetEventInfo(atomic_load_explicit(&event->id, memory_order_relaxed),
-                                      CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
-    return code == CL_SUCCESS ? status : code;
-}
-
 /*
  * Looks at quiet events, oldest first, until it has met `most` that have not ended; in a queue in order at
  * the first. `complete` (may be NULL) is known to have succeeded; behind it, one ends the look. Queue lock
@@ -156,7 +141,7 @@ static look look_at(const usm_queue *queue, usm_opencl_event *complete, unsigned
         if (!atomic_load(&event->quiet) || atomic_load(&event->claimed) || waits) {
             continue;
         }
-        cl_int status = event == complete ? CL_COMPLETE : ask_status(event);
+        cl_int status = event == complete ? CL_COMPLETE : usm_opencl_ask_status(event);
         if (event == complete) { /* what it waited for lies before it */
             most = unended + 1;
         }
@@ -393,55 +378,6 @@ static bool end_quiet(usm_queue *queue, usm_opencl_event *complete, unsigned mos
 }
 
 /*
- * Other drivers put a thread to sleep that waits, and waking it takes longer than what is quick: first it
- * looks for itself, and leaves the processor to the driver's threads in between. True once it has ended.
- */
-static bool look_for_end(const usm_event *base, bool *complete)
-{
-    _Atomic int *shy = &usm_opencl_context_of(base->queue->context)->platform->shy;
-    int left = atomic_load_explicit(shy, memory_order_relaxed);
-    if (left > 0) {
-        atomic_store_explicit(shy, left - 1, memory_order_relaxed);
-        return false;
-    }
-    for (int64_t first = 0, last = 0;;) {
-        cl_int status = ask_status((usm_opencl_event *)base);
-        int64_t now = usm_clock_ns();
-        first = first != 0 ? first : now;
-        if (last != 0 && now - last > LONG_NS) {
-            atomic_store_explicit(shy, SHY_WAITS, memory_order_relaxed);
-        }
-        if (status <= CL_COMPLETE || now - first > LOOK_NS) {
-            *complete = status == CL_COMPLETE;
-            return status <= CL_COMPLETE;
-        }
-        last = now;
-        sched_yield();
-    }
-}
-
-/*
- * Intel's runtime has threads that wait take part in the work, as guests of its own few; where several wait
- * at once, they may all sleep on each other for good. So one at a time does; false for the others.
- */
-static bool wait_in_driver(const usm_event *base, cl_event id, bool *complete)
-{
-    usm_opencl_context *context = usm_opencl_context_of(base->queue->context);
-    bool alone = context->memory == USM_OPENCL_INTEL_USM && base->queue->device->type == USM_CPU;
-    if (alone && atomic_exchange_explicit(&context->platform->joined, true, memory_order_acquire)) {
-        return false;
-    }
-    if (!alone && look_for_end(base, complete)) {
-        return true;
-    }
-    *complete = context->platform->api->clWaitForEvents(1, &id) == CL_SUCCESS;
-    if (alone) {
-        atomic_store_explicit(&context->platform->joined, false, memory_order_release);
-    }
-    return true;
-}
-
-/*
  * The driver's wait, where this thread may run the task itself; then the event is mostly on the list, put
  * there by this very thread. A callback that comes after the last look at the list wakes the other thread.
  */
@@ -459,7 +395,7 @@ void usm_opencl_event_join(usm_event *base)
         while (atomic_load_explicit(&native->n_quiet, memory_order_relaxed) > 1 &&
                end_quiet(base->queue, NULL, 1) && !usm_event_ended(base)) {
         }
-        if (!usm_event_ended(base) && wait_in_driver(base, id, &complete)) {
+        if (!usm_event_ended(base) && usm_opencl_wait(event, id, &complete)) {
             end_quiet(base->queue, complete ? event : NULL, MOST_UNENDED);
         }
         if (usm_event_ended(base)) {
@@ -468,7 +404,7 @@ void usm_opencl_event_join(usm_event *base)
     }
     atomic_fetch_add(&joiners, 1);
     atomic_store(&event->joined, true);
-    bool waited = wait_in_driver(base, id, &complete);
+    bool waited = usm_opencl_wait(event, id, &complete);
     drain();
     for (int64_t until = 0; waited && !usm_event_ended(base);) {
         int64_t now = usm_clock_ns();

@@ -33,8 +33,8 @@ typedef struct usm_opencl_platform {
     cl_platform_id id;
     unsigned version;    /* 100 * major + minor */
     bool unlisted;       /* the loader's functions work on it, but those that are given the platform itself */
-    _Atomic bool joined; /* a thread waits in the driver, where that is for one alone: event.c */
-    _Atomic int shy;     /* waits that are left to the driver at once: event.c */
+    _Atomic bool joined; /* a thread waits in the driver, where that is for one alone: wait.c */
+    _Atomic int shy;     /* waits that are left to the driver at once: wait.c */
     char name[64];
     /* cl_intel_unified_shared_memory; NULL where the platform lacks it. */
     clDeviceMemAllocINTEL_fn device_alloc;
@@ -94,6 +94,13 @@ typedef struct usm_opencl_context {
     _Atomic bool moves;                       /* arrays do not always begin where the driver's blocks do */
 } usm_opencl_context;
 
+/* How looking for the end of tasks before waiting for it went (wait.c): by kernel, as habits are. */
+typedef struct usm_opencl_looks {
+    _Atomic size_t size;     /* the smallest that was looked for in vain */
+    _Atomic unsigned misses; /* in a row */
+    _Atomic unsigned waits;  /* since the last look */
+} usm_opencl_looks;
+
 /* Of a queue that is out of order: where tasks go that come behind each other all the same. */
 typedef struct usm_opencl_chain {
     cl_command_queue id;    /* in order; NULL until it is worth it. Queue lock, as long as there are tasks */
@@ -112,7 +119,8 @@ typedef struct usm_opencl_queue {
      * or as the best of its tasks told, at compared_ns; queue lock */
     bool has_timer;
     int64_t clock_ns, compared_ns;
-    usm_habits habits; /* quick.c */
+    usm_habits habits;                  /* quick.c */
+    usm_opencl_looks looks[USM_HABITS]; /* wait.c */
     bool ticking, awaited; /* queue lock; see event.c: it is looked at soon, or when a callback comes */
     _Atomic int n_quiet;   /* events that are quiet and that nobody has claimed */
     struct usm_queue *owner;
@@ -288,6 +296,11 @@ void usm_opencl_spares_fork(usm_fork_phase phase);
 /* quick.c. The first before the task is enqueued (queue lock), the second when it has ended. */
 bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command, int32_t before_us);
 void usm_opencl_learn(const usm_opencl_event *event);
+/* wait.c: what the driver says of the task: CL_COMPLETE, an error, or one of the states before. */
+cl_int usm_opencl_ask_status(const usm_opencl_event *event);
+/* wait.c: waits for a quick task; `id` is its driver's event. False: this thread has to wait otherwise. True:
+ * it has ended, and *complete says whether it is known to have succeeded. */
+bool usm_opencl_wait(const usm_opencl_event *event, cl_event id, bool *complete);
 /* times.c: where the driver tells, the queue's clocks are compared once; and of a task that has ended: */
 void usm_opencl_compare_clocks(const usm_opencl_platform *platform, cl_device_id device,
                                usm_opencl_queue *queue);
