@@ -8,7 +8,7 @@ import threading
 
 import producers
 import pytest
-from producers import CPU, IS_COPIED, READ_ONLY, capsule_name, delete, peek, take
+from producers import CPU, IS_COPIED, READ_ONLY, capsule_name, delete, lasting_counts, peek, take
 
 import usmpy
 
@@ -28,11 +28,6 @@ def shown(backend, device):
 def readable(backend):
     if "host-accessible" not in backend.tags:
         pytest.skip("the host cannot read the memory of this device")
-
-
-def lasting_counts():
-    """Without events: the one that filled an array goes when its queue's thread lets go of it."""
-    return {name: count for name, count in usmpy._core._live_counts().items() if name != "events"}
 
 
 def read_only(x):
