@@ -182,6 +182,44 @@ def test_a_kernel_runs_in_a_task_that_waits(queue):
     box.clear()
 
 
+FLAG = """kernel void add(volatile global const int *flag, global int *x)
+{
+    while (*flag == 0)
+        ;
+    x[0] += 1;
+}"""
+
+
+def test_a_kernel_that_nobody_waits_for_is_left_to_the_queue(queue):
+    """It may be waiting for what this thread does next."""
+    add = usmpy.Program(FLAG, device=queue.device)["add"]
+    flag, x = usmpy.ones(1, dtype="int32", queue=queue), usmpy.zeros(1, dtype="int32", queue=queue)
+    source, copy = pair(queue)
+    queue.wait()
+    word, late = ctypes.c_int32.from_address(flag.data_ptr), threading.Event()
+    for _ in range(4):
+        add[usmpy.Range(1)](flag, x).wait(PATIENCE)
+
+    def rescue():
+        late.set()
+        word.value = 1
+
+    watchdog = threading.Timer(5, rescue)  # else a failure would be a hang
+    with held(queue) as gate:
+        word.value = 0
+        spins = add[usmpy.Range(1)](flag, x)
+        other = queue.memcpy(copy, source)
+        threading.Timer(0.05, gate.set).start()
+        watchdog.start()
+        other.wait()
+    watchdog.cancel()
+    assert not late.is_set()
+    assert not spins.done
+    word.value = 1
+    spins.wait()
+    assert x.tolist() == [5]
+
+
 def test_what_may_be_python_is_left_to_the_queue(queue):
     """A signal that comes meanwhile is raised in the wait, not in a callback, which cannot raise it."""
     threads = []

@@ -217,14 +217,15 @@ void usm_worker_put(usm_worker *worker, usm_work *work)
     pthread_mutex_unlock(&worker->lock);
 }
 
-usm_work *usm_worker_take(usm_worker *worker, bool awake_too, bool (*fits)(const usm_work *work))
+usm_work *usm_worker_take(usm_worker *worker, bool awake_too,
+                          bool (*fits)(const usm_work *work, const void *argument), const void *argument)
 {
     if (atomic_load_explicit(&worker->n_ready, memory_order_relaxed) == 0) {
         return NULL;
     }
     pthread_mutex_lock(&worker->lock);
     bool ours = worker->first != NULL && (awake_too || !worker->lingers);
-    usm_work *work = ours && fits(worker->first) ? pop(worker) : NULL;
+    usm_work *work = ours && fits(worker->first, argument) ? pop(worker) : NULL;
     pthread_mutex_unlock(&worker->lock);
     return work;
 }

@@ -54,11 +54,13 @@ usm_status usm_worker_announce(usm_worker *worker, const char *backend, usm_erro
 void usm_worker_put(usm_worker *worker, usm_work *work);
 
 /*
- * For a thread that waits, and is awake, while the worker's own may have to be woken: takes the next ready
- * task, if `fits`. NULL: there is none, or (but for awake_too) a thread of the worker's is looking for it.
- * Who gets one runs it and calls usm_worker_done; the owner stays until then. No lock.
+ * For a waiting thread, which is awake while the worker's own may have to be woken: takes the next ready task
+ * if fits(task, argument). Returns NULL if there is none or, without awake_too, if a thread of the worker is
+ * already looking for tasks. The caller runs the task and then calls usm_worker_done; the owner lives until
+ * then. Called without locks.
  */
-usm_work *usm_worker_take(usm_worker *worker, bool awake_too, bool (*fits)(const usm_work *work));
+usm_work *usm_worker_take(usm_worker *worker, bool awake_too,
+                          bool (*fits)(const usm_work *work, const void *argument), const void *argument);
 void usm_worker_done(usm_worker *worker);
 
 /*

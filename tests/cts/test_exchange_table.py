@@ -147,7 +147,7 @@ def test_a_failed_task_comes_out_of_the_table(queue, backend):
 def test_a_loan_points_into_the_array_and_allocates_nothing(queue, view):
     x = view(usmpy.zeros((2, 3), dtype="float32", queue=queue))
     x.wait()
-    before = lasting_counts()
+    before, events = lasting_counts(), usmpy._core._live_counts()["events"]
     usmpy._core._fault("heap", 1)  # the core's next allocation would fail
     try:
         tensor = DLTensor()
@@ -163,6 +163,7 @@ def test_a_loan_points_into_the_array_and_allocates_nothing(queue, view):
         shape = ctypes.cast(tensor.shape, ctypes.c_void_p).value
         assert id(x) < shape < id(x) + x.__sizeof__() + 8 * 2 * x.ndim
     assert lasting_counts() == before
+    assert usmpy._core._live_counts()["events"] <= events
 
 
 # -- managed_tensor_to_py_object_no_sync -----------------------------------------------------------

@@ -382,15 +382,17 @@ static void idle_threads_end_unless_a_task_is_announced(void)
 }
 
 /* Several threads submit to one worker and to their own, which come and go; tasks wait and submit others. */
-static bool any(const usm_work *work)
+static bool any(const usm_work *work, const void *argument)
 {
     (void)work;
+    (void)argument;
     return true;
 }
 
-static bool none(const usm_work *work)
+static bool none(const usm_work *work, const void *argument)
 {
     (void)work;
+    (void)argument;
     return false;
 }
 
@@ -400,15 +402,15 @@ static void others_take_what_is_ready(void)
     usm_worker *worker = new_worker(1, NULL);
     gate held = GATE_CLOSED;
     job first = {.gate = &held}, jobs[3] = {{.order = 0}};
-    CHECK(usm_worker_take(worker, true, any) == NULL);
+    CHECK(usm_worker_take(worker, true, any, NULL) == NULL);
     submit(worker, &first);
     gate_await(&held, 1);
     for (int i = 0; i < 3; i++) {
         submit(worker, &jobs[i]);
     }
-    CHECK(usm_worker_take(worker, true, none) == NULL);
+    CHECK(usm_worker_take(worker, true, none, NULL) == NULL);
     for (int i = 0; i < 2; i++) {
-        usm_work *work = usm_worker_take(worker, i == 0, any);
+        usm_work *work = usm_worker_take(worker, i == 0, any, NULL);
         CHECK(work == &jobs[i].work);
         work->run(work);
         usm_worker_done(worker);
@@ -417,7 +419,7 @@ static void others_take_what_is_ready(void)
     gate_open(&held);
     await_ran(4);
     CHECK_EQ(jobs[2].order, 4);
-    CHECK(usm_worker_take(worker, true, any) == NULL);
+    CHECK(usm_worker_take(worker, true, any, NULL) == NULL);
     usm_worker_drop(worker);
 }
 
@@ -462,7 +464,7 @@ static void *submit_bursts(void *argument)
             announce(worker);
             usm_worker_put(worker, &first->work);
             usm_worker *from = random_below(&seed, 2) == 0 ? shared : own;
-            usm_work *taken = usm_worker_take(from, random_below(&seed, 2) == 0, any);
+            usm_work *taken = usm_worker_take(from, random_below(&seed, 2) == 0, any, NULL);
             if (taken != NULL) {
                 taken->run(taken);
                 usm_worker_done(from);

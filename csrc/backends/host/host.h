@@ -31,10 +31,11 @@ bool usm_host_queue_run_now(usm_queue *queue, const usm_command *command, int64_
 usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                  usm_error *error);
 /*
- * Does the next task of the queue, if it is short and its own thread has not begun it; where that thread is
- * awake, too, only for awake_too. False: there was none.
+ * Called by a thread that waits for `event`: runs the next task of its queue if the task is short and the
+ * queue's thread has not begun it. If that thread is awake, a task is taken only with awake_too. Returns false
+ * if no task was run.
  */
-bool usm_host_queue_help(usm_queue *queue, bool awake_too);
+bool usm_host_queue_help(const usm_event *event, bool awake_too);
 void usm_host_queue_fork(usm_queue *queue, usm_fork_phase phase);
 
 /* An event of this backend is its task. */

@@ -118,25 +118,35 @@ static void run(usm_work *work)
     finish(task, status, &error); /* may drop the queue; the task is gone afterwards */
 }
 
-static bool is_short(const usm_work *work)
+/*
+ * A user's kernel may spin until the waiting thread does something after its wait. The waiting thread therefore
+ * runs only the kernels that must complete before the awaited event can.
+ */
+static bool is_awaited(const usm_event *event, const usm_event *awaited)
+{
+    return event == awaited || (awaited->queue->in_order && event->order < awaited->order);
+}
+
+static bool is_short(const usm_work *work, const void *awaited)
 {
     const usm_host_task *task = task_of(work);
     const usm_command *command = &task->command;
     if (has_habits(command)) {
         const host_queue *host = task->event.queue->native;
         const usm_launch *launch = command->as.launch;
-        return usm_habit_is_quick(&host->habits, launch->kernel, usm_range_items(&launch->range));
+        return is_awaited(&task->event, awaited) &&
+               usm_habit_is_quick(&host->habits, launch->kernel, usm_range_items(&launch->range));
     }
     return is_ours(command) && usm_host_command_cost(command) <= SHORT_BYTES;
 }
 
-bool usm_host_queue_help(usm_queue *queue, bool awake_too)
+bool usm_host_queue_help(const usm_event *event, bool awake_too)
 {
-    host_queue *host = queue->native;
+    host_queue *host = event->queue->native;
     if (host->device->parent != NULL || host->priority == USM_PRIORITY_LOW) {
         return false; /* its threads are not as others */
     }
-    usm_work *work = usm_worker_take(&host->worker, awake_too, is_short);
+    usm_work *work = usm_worker_take(&host->worker, awake_too, is_short, event);
     if (work == NULL) {
         return false;
     }
