@@ -177,11 +177,16 @@ def sources(headers):
 def dependencies():
     patterns = ("*.h", "*.inc", "*.cl", "*.ptx", "*.spv", "embed.py")
     found = [path for pattern in patterns for path in (ROOT / "csrc").rglob(pattern)]
-    return sorted(str(path.relative_to(ROOT)) for path in [*found, ROOT / "usmpy" / "include" / "usmpy.h"])
+    more = [
+        ROOT / "usmpy" / "include" / "usmpy.h",
+        ROOT / "usmpy" / "_core.pyi",
+        ROOT / "csrc/py/docstrings.py",
+    ]
+    return sorted(str(path.relative_to(ROOT)) for path in [*found, *more])
 
 
 class Build(build_ext):
-    """The extension, with the device kernels as one more source that is written beside the objects."""
+    """The extension. The device kernels (a source) and the docstrings (a header) are written first."""
 
     def build_extensions(self):
         if not DEBUG and not self.compiles(["-flto"], ["-flto=auto"]):
@@ -231,11 +236,12 @@ class Build(build_ext):
         return True
 
     def run(self):
-        embedded = Path(self.build_temp) / "kernels.c"
-        runpy.run_path(str(ROOT / "csrc" / "kernels" / "embed.py"))["write"](embedded)
+        written = Path(self.build_temp)
+        runpy.run_path(str(ROOT / "csrc" / "kernels" / "embed.py"))["write"](written / "kernels.c")
+        runpy.run_path(str(ROOT / "csrc" / "py" / "docstrings.py"))["write"](written / "docstrings.h")
         for extension in self.extensions:
-            extension.sources.append(str(embedded))
-            extension.include_dirs.append(str(ROOT / "csrc"))
+            extension.sources.append(str(written / "kernels.c"))
+            extension.include_dirs += [str(ROOT / "csrc"), str(written)]
         super().run()
 
 

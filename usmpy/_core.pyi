@@ -136,78 +136,175 @@ _Real: TypeAlias = float | _HostScalar
 
 @final
 class Device:
+    """A device and the queue that arrays made on it get.
+
+    selector: None (select_default_device), a Device, or a filter string: parts of
+    'backend:type:index' in this order, at least one, alternatives separated by commas: 'gpu',
+    'opencl', 'cuda:1' (the grammar of SYCL's filter_selector extension,
+    sycl_ext_oneapi_filter_selector). Two devices are equal when they are the same hardware with
+    the same queue, so zeros(n, device=x.device) always lands beside x.
+
+    Raises ValueError for a malformed string, DeviceNotFound where no device fits,
+    BackendUnavailable, which names the library, where the backend's is missing, UsmError where
+    a driver is broken, TypeError for anything else.
+    """
     def __new__(cls, selector: str | Device | None = None) -> Self: ...
     @classmethod
-    def create_device(cls, obj: _Placement = None) -> Device: ...
+    def create_device(cls, obj: _Placement = None) -> Device:
+        """The placement that array creation uses for device=obj.
+
+        obj: None (the default device), a filter string, a Device (returned as it is), a Queue or a
+        USMArray (the device with that queue).
+
+        Raises TypeError for anything else, and what Device() raises.
+        """
     @classmethod
-    def from_native(cls, backend: _Backend, handle: _Handle) -> Device: ...
-    def create_sub_devices(self, units: SupportsIndex) -> list[Device]: ...
-    def info(self) -> dict[str, Any]: ...
+    def from_native(cls, backend: _Backend, handle: _Handle) -> Device:
+        """The device that a driver's object is, with its cached queue.
+
+        backend: 'opencl'. handle: a cl_device_id as an int, or an object whose int_ptr is one, such as
+        PyOpenCL's Device. It is equal to the one that get_devices() lists, or that
+        create_sub_devices() made; parts that another library cut off are not known here.
+
+        Raises DeviceNotFound for any other handle, ValueError for 0 and for a backend without native
+        devices, TypeError for arguments of a wrong type, BackendUnavailable.
+        """
+    def create_sub_devices(self, units: SupportsIndex) -> list[Device]:
+        """List of parts of the device (SYCL 2020, 4.6.4, partition_equally).
+
+        units: compute units of each part. Units that are left over go unused. The same call gives
+        equal devices.
+
+        Raises ValueError unless 1 <= units <= max_compute_units, TypeError for what is no int.
+        """
+    def info(self) -> dict[str, Any]:
+        """Dict of all properties that are plain facts, by name; sizes in bytes."""
     @property
-    def queue(self) -> Queue: ...
+    def queue(self) -> Queue:
+        """The queue that arrays made with device=self get: the one this placement was made from, else
+        the cached queue of the device, of which the process has one for each context and device.
+        """
     @property
-    def context(self) -> Context: ...
+    def context(self) -> Context:
+        """The context of `queue`; for root devices the platform's default."""
     @property
-    def native_handle(self) -> int | None: ...
+    def native_handle(self) -> int | None:
+        """The driver's device as an int, for other libraries: a cl_device_id; None on the host. It is valid
+        as long as the process.
+        """
     @property
-    def parent(self) -> Device | None: ...
+    def parent(self) -> Device | None:
+        """The device that this sub-device is a part of; None for a root device."""
     @property
-    def backend(self) -> _Backend: ...
+    def backend(self) -> _Backend:
+        """'host', 'opencl', 'level_zero' or 'cuda'."""
     @property
-    def device_type(self) -> _DeviceType: ...
+    def device_type(self) -> _DeviceType:
+        """'cpu', 'gpu' or 'accelerator'."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The driver's name of the device."""
     @property
-    def vendor(self) -> str: ...
+    def vendor(self) -> str:
+        """The maker's name."""
     @property
-    def driver_version(self) -> str: ...
+    def driver_version(self) -> str:
+        """As the driver says it; for the host, the kernel's."""
     @property
-    def filter_string(self) -> str: ...
+    def filter_string(self) -> str:
+        """'backend:type:index', with which Device() makes the same device again.
+
+        A sub-device adds '.K@UNITS': part K of create_sub_devices(UNITS).
+        """
     @property
-    def uuid(self) -> uuid.UUID: ...
+    def uuid(self) -> uuid.UUID:
+        """A uuid.UUID: the same for the same hardware in every process."""
     @property
-    def max_compute_units(self) -> int: ...
+    def max_compute_units(self) -> int:
+        """Number of compute units; processors on the host (SYCL 2020, 4.6.4)."""
     @property
-    def max_work_group_size(self) -> int: ...
+    def max_work_group_size(self) -> int:
+        """Work-items that a work-group may have (SYCL 2020, 4.6.4)."""
     @property
-    def sub_group_sizes(self) -> tuple[int, ...]: ...
+    def sub_group_sizes(self) -> tuple[int, ...]:
+        """Sub-group sizes that kernels may use, in work-items: a tuple (SYCL 2020, 4.6.4)."""
     @property
-    def global_mem_size(self) -> int: ...
+    def global_mem_size(self) -> int:
+        """Size of the device's memory in bytes."""
     @property
-    def local_mem_size(self) -> int: ...
+    def local_mem_size(self) -> int:
+        """Size of the local memory of a work-group in bytes."""
     @property
-    def max_alloc_size(self) -> int: ...
+    def max_alloc_size(self) -> int:
+        """Size that one allocation may have, in bytes."""
     @property
-    def has_fp16(self) -> builtins.bool: ...
+    def has_fp16(self) -> builtins.bool:
+        """Kernels may compute with half. Such data can be held and exchanged anyway."""
     @property
-    def has_fp64(self) -> builtins.bool: ...
+    def has_fp64(self) -> builtins.bool:
+        """Kernels may compute with double. Such data can be held and exchanged anyway."""
     @property
-    def has_usm_device(self) -> builtins.bool: ...
+    def has_usm_device(self) -> builtins.bool:
+        """usm_type='device' is available (SYCL 2020, 4.8)."""
     @property
-    def has_usm_shared(self) -> builtins.bool: ...
+    def has_usm_shared(self) -> builtins.bool:
+        """usm_type='shared' is available (SYCL 2020, 4.8)."""
     @property
-    def has_usm_host(self) -> builtins.bool: ...
+    def has_usm_host(self) -> builtins.bool:
+        """usm_type='host' is available (SYCL 2020, 4.8)."""
     @property
-    def has_usm_system(self) -> builtins.bool: ...
+    def has_usm_system(self) -> builtins.bool:
+        """Kernels may use any pointer of the process (SYCL 2020, 4.8)."""
     @property
-    def dlpack_device(self) -> tuple[int, int]: ...
+    def dlpack_device(self) -> tuple[int, int]:
+        """(device type, device id) of memory on this device (DLPack 1.3, DLDevice)."""
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
-    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by filter_string: unpickling gives the device of that name, with its cached queue."""
 
 @final
 class Context:
+    """Several devices of one platform, whose memory and events may meet (SYCL 2020, 4.6.3).
+
+    devices: a Device or a sequence of Devices of one backend, without repeats. Equal contexts
+    are the same native context: two Context(devices) differ, device.context is the platform's
+    default.
+
+    Raises ValueError for no devices, for repeated ones and for those of different backends,
+    TypeError for anything else.
+    """
     def __new__(cls, devices: Device | Iterable[Device]) -> Self: ...
     @property
-    def devices(self) -> list[Device]: ...
+    def devices(self) -> list[Device]:
+        """List of the devices it was made of."""
     @property
-    def backend(self) -> _Backend: ...
+    def backend(self) -> _Backend:
+        """'host', 'opencl', 'level_zero' or 'cuda'."""
     @property
-    def is_default(self) -> builtins.bool: ...
+    def is_default(self) -> builtins.bool:
+        """It is the platform's default context."""
     @property
-    def native_handle(self) -> int | None: ...
+    def native_handle(self) -> int | None:
+        """The driver's context as an int, for other libraries: a cl_context; None on the host. It is valid as
+        long as this context; who keeps it longer must take a count of it (PyOpenCL's from_int_ptr does).
+        """
     @classmethod
-    def from_native(cls, backend: _Backend, handle: _HandleOrSycl, *, owner: object = None) -> Context: ...
+    def from_native(cls, backend: _Backend, handle: _HandleOrSycl, *, owner: object = None) -> Context:
+        """The context over a driver's context that another library made.
+
+        backend: 'opencl'. handle: a cl_context as an int, or an object whose int_ptr is one, such as
+        PyOpenCL's Context, or a SyclContext of dpctl. owner: any object, kept alive as long as the
+        context (it must not lead to this object: the cycle would never be found). One native context
+        is one context here: those of the same handle are equal, the one of `context.native_handle` is
+        that context again, and memory of one is memory of the other. The handle is counted up here and
+        down in the end, never destroyed.
+
+        Raises ValueError for a handle of 0 and a backend without native contexts, TypeError for
+        arguments of a wrong type, UsmError where it is no context as far as the driver can tell
+        (CL_INVALID_CONTEXT), DeviceNotFound for a device in it that usmpy does not list,
+        BackendUnavailable, MemoryError when memory runs out.
+        """
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
 
@@ -215,6 +312,19 @@ class Context:
 
 @final
 class Queue:
+    """Where work is submitted: always a new queue, equal to itself alone (SYCL 2020, 4.6.5).
+
+    device: anything that Device.create_device takes. context: a Context that holds the device;
+    None is the device's. in_order: work runs in the order of submission; with False, only as
+    `depends` and the memory it uses order it. profiling: events have times. priority: 'low',
+    'normal' or 'high'; on the host 'low' lowers the thread's, and 'high' is 'normal', since
+    raising it needs a privilege. Each submission returns an Event at once, keeps what it uses
+    alive and waits for earlier work on the same memory, also in other queues.
+
+    Raises ValueError for a context without the device and for another priority, TypeError for
+    arguments of a wrong type, MemoryError when memory runs out, UsmError where the driver
+    refuses, and what Device() raises.
+    """
     def __new__(
         cls,
         device: _Placement = None,
@@ -225,25 +335,74 @@ class Queue:
         priority: _Priority = "normal",
     ) -> Self: ...
     @property
-    def device(self) -> Device: ...
+    def device(self) -> Device:
+        """The Device, with this queue: arrays made on it get this queue."""
     @property
-    def context(self) -> Context: ...
+    def context(self) -> Context:
+        """The Context of its device and memory."""
     @property
-    def backend(self) -> _Backend: ...
+    def backend(self) -> _Backend:
+        """Name of the backend: 'host', 'opencl', 'level_zero' or 'cuda'."""
     @property
-    def in_order(self) -> builtins.bool: ...
+    def in_order(self) -> builtins.bool:
+        """Work runs in the order of submission (SYCL 2020, property::queue::in_order)."""
     @property
-    def profiling(self) -> builtins.bool: ...
+    def profiling(self) -> builtins.bool:
+        """Events have times (SYCL 2020, property::queue::enable_profiling)."""
     @property
-    def priority(self) -> _Priority: ...
+    def priority(self) -> _Priority:
+        """Priority of its work: 'low', 'normal' or 'high'."""
     @property
-    def native_handle(self) -> int | None: ...
+    def native_handle(self) -> int | None:
+        """The driver's queue or stream as an int, for other libraries to enqueue in: a cl_command_queue; None
+        on the host, whose queues are threads, and for queues over Level Zero's plain lists. It is valid as
+        long as this queue; who keeps it longer must take a count of it (PyOpenCL's from_int_ptr does).
+        """
     @classmethod
-    def from_native(cls, backend: _Backend, handle: _HandleOrSycl, *, owner: object = None) -> Queue: ...
+    def from_native(cls, backend: _Backend, handle: _HandleOrSycl, *, owner: object = None) -> Queue:
+        """A queue over a driver's queue that another library made: work goes into that one.
+
+        backend: 'opencl'. handle: a cl_command_queue as an int, or an object whose int_ptr is one, such
+        as PyOpenCL's CommandQueue, or a SyclQueue of dpctl, which is kept alive. owner: any object, kept
+        alive as long as the handle is used here
+        (it must not lead to this queue: the cycle would never be found). The driver says what device,
+        context and properties are. The handle is counted up here and down in the end, never destroyed.
+        Like Queue(), always a new queue, equal to itself alone, also for a handle that was given
+        before; two of them are in one order as far as the driver's queue is. What other libraries
+        enqueue and what is submitted here run in the order of the calls, but for host tasks and what
+        waits for them or for other drivers, which is enqueued when that has ended. wait(), wait_for()
+        and barrier() count the work of others, too.
+
+        Raises ValueError for a handle of 0 and a backend without native queues, TypeError for arguments
+        of a wrong type, UsmError where it is no queue as far as the driver can tell
+        (CL_INVALID_COMMAND_QUEUE), DeviceNotFound for one on a device that usmpy does not list,
+        BackendUnavailable, MemoryError when memory runs out.
+        """
     @classmethod
-    def from_stream(cls, stream: _Stream) -> Queue: ...
-    def __cuda_stream__(self) -> tuple[int, int]: ...
-    def _get_capsule(self) -> CapsuleType: ...
+    def from_stream(cls, stream: _Stream) -> Queue:
+        """A queue that enqueues in a CUDA stream of another library, on the device that the stream is of.
+
+        stream: an object with __cuda_stream__ (cuda.core, PyTorch, CuPy), a stream of CuPy, PyTorch or
+        Numba, or an int: the address of a stream, 1 (the legacy default stream) or 2 (the calling
+        thread's). The object is kept alive as long as the stream is used here, and the stream is never
+        destroyed. Otherwise as from_native; a Queue comes back as it is.
+
+        Raises TypeError for anything else, ValueError for 0 and a stream of no device's primary context,
+        UsmError where it is no stream as far as the driver can tell, BackendUnavailable without CUDA.
+        """
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """(0, the driver's stream as an int), by which other libraries enqueue here.
+
+        Raises TypeError where the queue is no CUDA stream.
+        """
+    def _get_capsule(self) -> CapsuleType:
+        """A capsule 'SyclQueueRef', as dpctl takes it: a SYCL queue that enqueues where this one does.
+
+        For queues of backend opencl, in a process that has dpctl, and for what from_native made of a
+        SyclQueue.
+
+        Raises BufferError where there can be none.
+        """
     def memcpy(
         self,
         dst: USMArray | Buffer,
@@ -251,29 +410,120 @@ class Queue:
         nbytes: SupportsIndex | None = None,
         *,
         depends: _Depends = (),
-    ) -> Event: ...
+    ) -> Event:
+        """Copy bytes; returns an Event (SYCL 2020, 4.6.5, memcpy).
+
+        dst, src: contiguous USMArrays or objects with the buffer protocol (PEP 3118), kept alive
+        until the copy has ended. They may overlap. nbytes: how many bytes; None is all, and the
+        sizes must be equal. depends: an Event, or Events, to wait for.
+
+        Raises ValueError for sizes that do not fit and for a read-only dst, BufferError for what is
+        not contiguous (use copyto), TypeError for anything else, MemoryError when memory runs out.
+        """
     @overload
-    def fill(self, dst: USMArray, value: _Number | bytes, *, depends: _Depends = ()) -> Event: ...
+    def fill(self, dst: USMArray, value: _Number | bytes, *, depends: _Depends = ()) -> Event:
+        """Set every element of contiguous memory; returns an Event (SYCL 2020, 4.6.5, fill).
+
+        dst: a USMArray, or a writable object with the buffer protocol, whose elements are bytes.
+        value: a number that fits dst's dtype, or bytes of one element. depends: an Event, or
+        Events, to wait for.
+
+        Raises ValueError for a read-only dst and bytes of another size, OverflowError and TypeError
+        for a number that the dtype cannot hold, BufferError for what is not contiguous, TypeError
+        for anything else, MemoryError when memory runs out.
+        """
     @overload
     def fill(self, dst: Buffer, value: int | _HostScalar | bytes, *, depends: _Depends = ()) -> Event: ...
     def submit(
         self, kernel: Kernel, args: Iterable[_KernelArgument], range: _Range, *, depends: _Depends = ()
-    ) -> Event: ...
-    def prefetch(self, x: USMArray) -> Event: ...
-    def barrier(self, depends: _Depends = ()) -> Event: ...
-    def host_task(self, fn: Callable[..., object], /, *args: Any, depends: _Depends = ()) -> Event: ...
-    def keep_alive(self, objects: object, depends: _Depends = ()) -> Event: ...
-    def wait(self, timeout: float | None = None) -> None: ...
-    def wait_for(self, other: Event | _Stream, /) -> None: ...
+    ) -> Event:
+        """Launch a kernel in this queue; returns its Event at once.
+
+        kernel: a Kernel that was built for this queue's device. args: a sequence with one item a
+        parameter (see Kernel). range: a Range, an NdRange, an int or a sequence of ints.
+        depends: an Event or a sequence of Events. The arrays may belong to other queues whose
+        memory this one reaches; work on the same memory is ordered.
+
+        Raises what Kernel says, before anything is enqueued.
+        """
+    def prefetch(self, x: USMArray) -> Event:
+        """Bring memory near the queue's device; returns an Event (SYCL 2020, 4.6.5, prefetch).
+
+        x: a USMArray. A hint: on the host nothing moves.
+
+        Raises TypeError for anything else, MemoryError when memory runs out.
+        """
+    def barrier(self, depends: _Depends = ()) -> Event:
+        """An Event that later work in this queue waits for (SYCL, ext_oneapi_submit_barrier).
+
+        depends: an Event, or Events, after which it ends; where there are none, after all work
+        submitted so far.
+
+        Raises TypeError for anything else, MemoryError when memory runs out.
+        """
+    def host_task(self, fn: Callable[..., object], /, *args: Any, depends: _Depends = ()) -> Event:
+        """Run fn(*args) on a thread of the queue once earlier work has ended; returns an Event (SYCL
+        2020, 4.10).
+
+        fn: something callable; what it raises comes out of wait(), what it returns is dropped.
+        args: its arguments; USMArrays among them count as read and written. depends: an Event, or
+        Events, to wait for, besides earlier work in an in-order queue and on the same memory. A
+        wait inside fn never waits for this task or what waits for it. What fn submits on its own
+        arguments (x[0] = 1 too) runs after it; to use their memory at once, take a view of it:
+        numpy.from_dlpack(x), memoryview(x).
+
+        Raises TypeError for what cannot be called and for a depends of anything else, RuntimeError
+        while the interpreter ends, MemoryError when memory runs out.
+        """
+    def keep_alive(self, objects: object, depends: _Depends = ()) -> Event:
+        """Hold objects until work has ended; returns an Event.
+
+        objects: anything. depends: an Event, or Events, that must end (and in an in-order queue,
+        earlier work); where there are none, all work submitted so far. memcpy, host_task and the
+        like do this for their own arguments.
+
+        Raises TypeError for a depends of anything else, MemoryError when memory runs out.
+        """
+    def wait(self, timeout: float | None = None) -> None:
+        """Block until all work submitted so far has ended (SYCL 2020, 4.6.5, wait_and_throw).
+
+        timeout: seconds; None waits for as long as it takes. Inside a host task of this queue, only
+        earlier work counts.
+
+        Raises the first error of asynchronous work since the last call, once; TimeoutError when the
+        time runs out, ValueError for a negative timeout, TypeError for what is no number.
+        """
+    def wait_for(self, other: Event | _Stream, /) -> None:
+        """Make later work in this queue wait for what is in another so far. Does not block.
+
+        other: a Queue, an Event, or a CUDA stream: an object as from_stream takes it, or an int, of
+        which 1 and 2 are the default streams of this queue's device. Its failures stay its own.
+
+        Raises TypeError for anything else, ValueError for the stream 0, BufferError for a stream that
+        is being captured into a graph, MemoryError when memory runs out.
+        """
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
-    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by device and properties; the cached queue of a device stays the cached one.
+
+        PicklingError for a queue in a context of its own.
+        """
 
 @final
 class Range:
+    """The index space of a launch: 1 to 3 dimensions of work-items (SYCL 2020, 4.9.1.1).
+
+    get_global_id(i) runs from 0 to global_range[i] - 1: the first dimension is OpenCL's
+    dimension 0, whose neighbours run side by side. The device chooses the work-groups.
+
+    Raises ValueError for extents below 1, for other than 1 to 3 of them and where their
+    product is no 64-bit number; TypeError for what is not an int.
+    """
     def __new__(cls, *global_range: SupportsIndex) -> Self: ...
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Work-items in all."""
     def __len__(self) -> int: ...
     def __getitem__(self, key: SupportsIndex, /) -> int: ...
     def __eq__(self, value: object, /) -> builtins.bool: ...
@@ -281,24 +531,57 @@ class Range:
 
 @final
 class NdRange:
+    """An index space cut into work-groups (SYCL 2020, 4.9.1.2).
+
+    global_range, local_range: Ranges, ints or sequences of as many ints, in work-items; each
+    local extent divides the global one.
+
+    Raises ValueError where it does not, where the dimensions differ and for extents below 1;
+    TypeError for anything else. A device's limits are checked at the launch.
+    """
     def __new__(cls, global_range: _Extents, local_range: _Extents) -> Self: ...
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Work-items in all."""
     @property
-    def global_range(self) -> tuple[int, ...]: ...
+    def global_range(self) -> tuple[int, ...]:
+        """Work-items in each dimension, as a tuple."""
     @property
-    def local_range(self) -> tuple[int, ...]: ...
+    def local_range(self) -> tuple[int, ...]:
+        """Work-items of a work-group in each dimension, as a tuple."""
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class LocalMemory:
+    """The argument for a kernel's pointer to local memory: that many bytes for each work-group,
+    not initialised (SYCL 2020, local_accessor).
+
+    Raises ValueError for less than 1 byte, TypeError for what is not an int.
+    """
     def __new__(cls, nbytes: SupportsIndex) -> Self: ...
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """Bytes for each work-group."""
 
 @final
 class Program:
+    """Kernels, built for one device: program['add'] and program.add are its Kernels.
+
+    source: str; bytes for language 'spirv' and 'native'.
+    device: None (the default device), a filter string, a Device, a Queue or a USMArray.
+    language: 'portable' (OpenCL C without vector types, images and pipes: runs on every backend,
+    with the same bits for + - * / and sqrt), 'opencl', 'spirv' or 'native' on OpenCL, 'cuda' (CUDA
+    C++), 'ptx' or 'native' (a cubin or fatbin) on CUDA, 'c' on the host: functions
+    void f(size_t begin, size_t end, ...).
+    options: of the compiler, such as '-D N=4'.
+
+    What was built is kept on disk ($USMPY_CACHE_DIR, else $XDG_CACHE_HOME/usmpy, else
+    ~/.cache/usmpy), by the content of everything that the result depends on.
+
+    Raises BuildError, whose message and .log hold all that the compiler wrote; ValueError for a
+    language that the device does not take; TypeError for wrong types.
+    """
     def __new__(
         cls,
         source: str | Buffer,
@@ -308,81 +591,194 @@ class Program:
         options: str = "",
     ) -> Self: ...
     language: Final[str]
+    """The language of the source."""
     options: Final[str]
+    """The compiler's options."""
     @property
-    def device(self) -> Device: ...
+    def device(self) -> Device:
+        """The Device that it was built for."""
     @property
-    def context(self) -> Context: ...
+    def context(self) -> Context:
+        """The Context that it was built in."""
     @property
-    def kernel_names(self) -> list[str]: ...
+    def kernel_names(self) -> list[str]:
+        """List of the kernels' names; empty where the driver does not tell."""
     @property
-    def binary(self) -> bytes: ...
+    def binary(self) -> bytes:
+        """The built program as bytes, for language='native' on an equal device. UsmError where the
+        backend has no such form.
+        """
     def __getitem__(self, key: str, /) -> Kernel: ...
     def __getattr__(self, name: str, /) -> Kernel: ...
 
 @final
 class Kernel:
+    """A function of a Program, ready to be launched: kernel[range](*args) or
+    kernel[range, depends](*args) returns the Event of the launch.
+
+    range: a Range, an NdRange, an int or a sequence of ints. depends: an Event or a sequence of
+    Events that must have ended before. The queue is the one that the USMArrays among the
+    arguments share; Queue.submit names one.
+
+    Arguments are USMArrays (None: a null pointer) for pointers, Python, NumPy and ctypes numbers
+    for values, bytes and ctypes structures for structs, LocalMemory(nbytes) for local memory. All
+    is checked before anything is enqueued: TypeError for a wrong count or type, OverflowError for a
+    number that its parameter cannot hold, ValueError for a read-only array, a wrong size or a range
+    beyond the limits, BufferError for an array that is not contiguous, ExecutionPlacementError for
+    arrays of several queues and for a program of another device. What the kernel uses stays alive
+    until it has ended.
+    """
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The function's name in the program."""
     @property
-    def program(self) -> Program | None: ...
+    def program(self) -> Program | None:
+        """The Program that it belongs to; None for one from a pointer."""
     @property
-    def device(self) -> Device: ...
+    def device(self) -> Device:
+        """The Device that it was built for."""
     @property
-    def parameters(self) -> tuple[str, ...]: ...
+    def parameters(self) -> tuple[str, ...]:
+        """What it takes, as a tuple of str in the words of from_pointer(); 'local ...*' takes LocalMemory,
+        'bytes[n]' a struct of n bytes, 'unknown' is what the program does not tell.
+        """
     @property
-    def parameter_names(self) -> tuple[str | None, ...]: ...
+    def parameter_names(self) -> tuple[str | None, ...]:
+        """Their names; None where the program does not tell."""
     @property
-    def max_work_group_size(self) -> int: ...
+    def max_work_group_size(self) -> int:
+        """The most work-items in a group."""
     @classmethod
     def from_pointer(
         cls, address: int, parameters: Iterable[str], *, name: str | None = None, owner: object = None
-    ) -> Kernel: ...
-    def with_parameters(self, parameters: Iterable[str], /) -> Kernel: ...
+    ) -> Kernel:
+        """A kernel for the host device from a function in memory: ctypes, cffi, numba.cfunc.
+
+        address: of a C function void f(size_t begin, size_t end, <parameters>), which does the part
+        begin <= i < end of a one-dimensional range; it is called on disjoint parts, from several
+        threads, without the GIL.
+        parameters: a sequence such as ['const float32*', 'float32*', 'int32']: pointers ('void*' for
+        any element), bool, integers, float32 and float64. What is const is only read.
+        name: for messages.
+        owner: what keeps the function in memory; the kernel and each of its launches hold it. Without
+        an owner, the function must stay until they have ended.
+
+        Raises ValueError for the address 0 and for an unknown parameter, TypeError for wrong types.
+        """
+    def with_parameters(self, parameters: Iterable[str], /) -> Kernel:
+        """The same kernel with its parameters said in words: for programs that do not tell them.
+
+        parameters: a sequence of str as in from_pointer(), and 'local float32*' for local memory,
+        'bytes[n]' for a struct of n bytes; one for each parameter.
+
+        Raises ValueError for another number of them, for unknown words and for what contradicts the
+        program.
+        """
     def __getitem__(self, key: _Range | tuple[_Range, _Depends], /) -> BoundKernel: ...
 
 @final
 class BoundKernel:
+    """A Kernel with its index space and dependencies; call it with the arguments."""
     def __call__(self, *args: _KernelArgument) -> Event: ...
 
 @final
 class Event:
+    """A piece of asynchronous work: what submitting returns (SYCL 2020, 4.6.6). It can be awaited.
+
+    Work that depends on failed work does not run, and ends in 'error' with the first error as
+    its cause.
+    """
     @property
-    def status(self) -> _Status: ...
+    def status(self) -> _Status:
+        """How far the work is: 'submitted', 'running', 'complete' or 'error'."""
     @property
-    def done(self) -> builtins.bool: ...
+    def done(self) -> builtins.bool:
+        """Whether the work has ended, in success or error."""
     @property
-    def submit_time_ns(self) -> int: ...
+    def submit_time_ns(self) -> int:
+        """When it was submitted, in nanoseconds of the device's clock (SYCL 2020, 4.6.6,
+        command_submit; on the host: of time.monotonic_ns).
+
+        Raises UsmError unless the queue has profiling=True.
+        """
     @property
-    def start_time_ns(self) -> int: ...
+    def start_time_ns(self) -> int:
+        """When it began to run, in nanoseconds (command_start). Waits for the work to end.
+
+        Raises UsmError unless the queue has profiling=True.
+        """
     @property
-    def end_time_ns(self) -> int: ...
-    def wait(self, timeout: float | None = None) -> None: ...
-    def exception(self) -> BaseException | None: ...
+    def end_time_ns(self) -> int:
+        """When it ended, in nanoseconds (command_end). Waits for the work to end.
+
+        Raises UsmError unless the queue has profiling=True.
+        """
+    def wait(self, timeout: float | None = None) -> None:
+        """Block until the work has ended (SYCL 2020, 4.6.6, wait_and_throw).
+
+        timeout: seconds; None waits for as long as it takes.
+
+        Raises the error of the work, every time; TimeoutError when the time runs out, UsmError
+        inside a task that the event waits for, ValueError for a negative timeout, TypeError for
+        what is no number.
+        """
+    def exception(self) -> BaseException | None:
+        """The exception that wait() raises; None while the work runs and when it succeeded."""
     @classmethod
-    def wait_all(cls, events: Iterable[Event], timeout: float | None = None) -> None: ...
+    def wait_all(cls, events: Iterable[Event], timeout: float | None = None) -> None:
+        """Wait for all events, then raise the error of the first in the list that failed.
+
+        events: Events. timeout: seconds for all of them together; None waits for as long as it
+        takes.
+
+        Raises the error of that event, TimeoutError when the time runs out, ValueError for a
+        negative timeout, TypeError for anything else.
+        """
     def __await__(self) -> Generator[Any]: ...
 
 # Data types.
 
 @final
 class DType:
+    """A data type: usmpy.float32 and its siblings, one object each.
+
+    name: a name, a DType, a Python or NumPy scalar type, or a numpy.dtype of native byte order.
+    A DType is equal to its name and to the numpy.dtype of the same elements. Held and exchanged
+    bit for bit are the types of DLPack 1.3 with one lane: bool, integers, float16 to float64,
+    complex32 to complex128, bfloat16, float8, and the packed float6 and float4.
+
+    Raises TypeError for anything else.
+    """
     def __new__(cls, name: _DTypeLike, /) -> DType: ...
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name, such as 'float32'."""
     @property
-    def itemsize(self) -> int: ...
+    def itemsize(self) -> int:
+        """Size of one element in bytes, rounded up: 1 for the packed types of 4 and 6 bits."""
     @property
-    def bits(self) -> int: ...
+    def bits(self) -> int:
+        """Size of one element in bits."""
     @property
-    def dlpack(self) -> tuple[int, int, int]: ...
+    def dlpack(self) -> tuple[int, int, int]:
+        """(type code, bits, lanes) of the elements (DLPack 1.3, DLDataType)."""
     @property
-    def dtype(self) -> np.dtype[Any]: ...
+    def dtype(self) -> np.dtype[Any]:
+        """The numpy.dtype of the same elements, which is what numpy.dtype(self) asks for.
+
+        bfloat16, float8 and narrower types need the package ml_dtypes. Raises TypeError where
+        neither has the type, ImportError without NumPy.
+        """
     @property
-    def __numpy_dtype__(self) -> np.dtype[Any]: ...
+    def __numpy_dtype__(self) -> np.dtype[Any]:
+        """The numpy.dtype of the same elements (the protocol of NumPy 2.4).
+
+        Raises what `dtype` raises.
+        """
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
-    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by name: unpickling gives the same object."""
 
 bool: Final[DType]
 int8: Final[DType]
@@ -416,16 +812,34 @@ float4_e2m1fn: Final[DType]
 
 @final
 class Flags(structseq[builtins.bool], tuple[builtins.bool, builtins.bool, builtins.bool]):
+    """Flags of a USMArray."""
+
     __match_args__: Final = ("c_contiguous", "f_contiguous", "writable")
     @property
-    def c_contiguous(self) -> builtins.bool: ...
+    def c_contiguous(self) -> builtins.bool:
+        """Elements lie side by side in row-major order."""
     @property
-    def f_contiguous(self) -> builtins.bool: ...
+    def f_contiguous(self) -> builtins.bool:
+        """Elements lie side by side in column-major order."""
     @property
-    def writable(self) -> builtins.bool: ...
+    def writable(self) -> builtins.bool:
+        """Elements may be written through this array."""
 
 @final
 class USMArray:
+    """A strided array over one allocation of unified shared memory (SYCL 2020, 4.8), not
+    initialised.
+
+    shape: an int or a sequence of ints, lengths in elements. dtype: a DType, its name, a Python
+    or NumPy type; None is float64, or float32 where the device lacks that. usm_type: 'device',
+    'shared' or 'host'. device: anything that Device.create_device takes. queue: a Queue, which
+    must be the device's if both are given. order: 'C' (row-major) or 'F' (column-major).
+
+    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
+    be and for device and queue that disagree, MemoryError when memory runs out, and what
+    Device() raises.
+    """
+
     __dlpack_c_exchange_api__: ClassVar[CapsuleType]
     __c_dlpack_exchange_api__: ClassVar[CapsuleType]
     def __new__(
@@ -450,52 +864,159 @@ class USMArray:
         usm_type: _UsmType | None = None,
         owner: object = None,
         readonly: builtins.bool = False,
-    ) -> USMArray: ...
+    ) -> USMArray:
+        """An array over memory that another library allocated, without a copy.
+
+        address: of the first element, an int, such as the svm_ptr of PyOpenCL's SVMAllocation. shape, dtype:
+        as in USMArray(). strides: from one index to the next, in elements, one for each axis; None is
+        row-major. queue: a Queue of the context that the memory is of. usm_type: None asks the driver,
+        which also tells the bounds; it cannot tell for SVM, which needs usm_type ('shared' for what is
+        fine-grained) and is taken on trust, as any memory is on the host ('host' for None). owner: any
+        object, kept alive until the last array over the memory and its last task are gone (it must not
+        lead to the array: the cycle would never be found). readonly: the array is. Work that others have
+        enqueued in the driver's queue behind `queue` (from_native) comes first; for other work on the
+        memory, wait.
+
+        Raises ValueError for an address of 0, one that is not aligned to the dtype or that the driver does
+        not know in this context, for elements beyond the allocation and for a usm_type that is not the
+        driver's, TypeError for arguments of a wrong type, MemoryError when memory runs out.
+        """
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes in elements, a tuple of ints."""
     @property
-    def strides(self) -> tuple[int, ...]: ...
+    def strides(self) -> tuple[int, ...]:
+        """Elements from one index to the next, for each axis: a tuple of ints, row-major where a
+        length is 0 or 1.
+        """
     @property
-    def ndim(self) -> int: ...
+    def ndim(self) -> int:
+        """Number of axes."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Number of elements."""
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """Size of the elements side by side in bytes; packed types share bytes."""
     @property
-    def itemsize(self) -> int: ...
+    def itemsize(self) -> int:
+        """Size of one element in bytes; 1 for packed types."""
     @property
-    def dtype(self) -> DType: ...
+    def dtype(self) -> DType:
+        """The DType of the elements."""
     @property
-    def __numpy_dtype__(self) -> np.dtype[Any]: ...
+    def __numpy_dtype__(self) -> np.dtype[Any]:
+        """The numpy.dtype of the elements; TypeError where NumPy and ml_dtypes have none."""
     @property
-    def device(self) -> Device: ...
+    def device(self) -> Device:
+        """The Device, with this array's queue: zeros(n, device=x.device) lands beside x."""
     @property
-    def queue(self) -> Queue: ...
+    def queue(self) -> Queue:
+        """The Queue that work on this array runs in."""
     @property
-    def context(self) -> Context: ...
+    def context(self) -> Context:
+        """The Context of the queue."""
     @property
-    def usm_type(self) -> _UsmType: ...
+    def usm_type(self) -> _UsmType:
+        """Kind of the allocation: 'device', 'shared' or 'host' (SYCL 2020, 4.8)."""
     @property
-    def flags(self) -> Flags: ...
+    def flags(self) -> Flags:
+        """c_contiguous, f_contiguous and writable: a named tuple of bools."""
     @property
-    def T(self) -> USMArray: ...
+    def T(self) -> USMArray:
+        """View with the two axes exchanged (array API standard 2024.12, T).
+
+        Raises ValueError unless there are two.
+        """
     @property
-    def mT(self) -> USMArray: ...
+    def mT(self) -> USMArray:
+        """View with the last two axes exchanged (array API standard 2024.12, mT).
+
+        Raises ValueError for fewer than two.
+        """
     @property
-    def data_ptr(self) -> int: ...
+    def data_ptr(self) -> int:
+        """Address of the first element as an int; 0 where there is none. Does not wait for pending work."""
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Dict of pointer, shape, strides in bytes, type and stream (Numba, CUDA Array Interface, version 3).
+
+        The stream is None where no work on the memory is pending, else a CUDA stream that a consumer must
+        come after: that of this array's queue, which has then been made to wait for all of it. Raises
+        AttributeError where the memory is not CUDA's, and for a dtype that NumPy has no letter for.
+        """
     @property
-    def __sycl_usm_array_interface__(self) -> dict[str, Any]: ...
-    def copy(self) -> USMArray: ...
-    def to_device(self, device: _Placement, /, *, stream: _Stream | None = None) -> USMArray: ...
-    def astype(self, dtype: _DTypeLike, /, *, copy: builtins.bool = True) -> USMArray: ...
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        """Dict of pointer, shape, strides in elements, type and syclobj (dpctl's documentation, version 1).
+
+        syclobj is the SyclQueue that this array's Queue was made from, else the Queue itself, whose
+        _get_capsule gives dpctl a SYCL queue over it. Waits for pending work on the memory. Raises
+        AttributeError where the memory is not OpenCL's or Level Zero's, and for a dtype that NumPy has
+        no letter for; and the error of work on the memory.
+        """
+    def copy(self) -> USMArray:
+        """A new array of the same shape, dtype, usm_type and queue, in row-major order.
+
+        Raises MemoryError when memory runs out.
+        """
+    def to_device(self, device: _Placement, /, *, stream: _Stream | None = None) -> USMArray:
+        """The same elements on another placement (array API standard 2024.12, to_device).
+
+        device: anything that Device.create_device takes. stream: None, or a Queue or CUDA stream (as
+        Queue.wait_for takes it) in which the copy is to run. There is no copy where that placement
+        can use the memory in place; the result is ordered after pending work either way.
+
+        Raises TypeError for arguments of a wrong type, MemoryError when memory runs out, and what
+        Device() raises.
+        """
+    def astype(self, dtype: _DTypeLike, /, *, copy: builtins.bool = True) -> USMArray:
+        """The elements cast to another type, on the same queue (array API standard 2024.12, astype).
+
+        dtype: a DType, its name, a Python or NumPy type. copy=False returns self where the dtype is
+        the same. Floating point to integer rounds towards zero, saturates, and makes 0 of NaN.
+
+        Raises TypeError for complex to real, for types that are only stored and exchanged and for
+        arguments of a wrong type, MemoryError when memory runs out.
+        """
     # Which type of number they return is not known before the program runs.
-    def item(self, *args: SupportsIndex) -> Any: ...
-    def tolist(self) -> Any: ...
-    def asnumpy(self) -> np.ndarray[Any, np.dtype[Any]]: ...
-    def wait(self, timeout: float | None = None) -> None: ...
-    def lend(self, stream: Event | _Stream | None = None) -> _Loan: ...
+    def item(self, *args: SupportsIndex) -> Any:
+        """One element as a Python number. Waits for pending work.
+
+        args: nothing for the only element; else its index, one int in row-major order or one for
+        each axis.
+
+        Raises ValueError where there is not exactly one, IndexError where the index is out of
+        range, TypeError for packed types, and the error of work on the memory.
+        """
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers; a number for 0 dimensions. Waits for pending work.
+
+        Raises TypeError for types that have no Python number, and the error of work on the memory.
+        """
+    def asnumpy(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """A numpy.ndarray with a copy of the elements, wherever they are. Waits for pending work.
+
+        Raises ImportError without NumPy, TypeError for types that neither NumPy nor ml_dtypes has,
+        MemoryError when memory runs out, and the error of work on the memory.
+        """
+    def wait(self, timeout: float | None = None) -> None:
+        """Block until pending work on the memory has ended.
+
+        timeout: seconds; None waits for as long as it takes.
+
+        Raises the error of that work; TimeoutError when the time runs out, ValueError for a
+        negative timeout, TypeError for what is no number.
+        """
+    def lend(self, stream: Event | _Stream | None = None) -> _Loan:
+        """Context manager that lends the memory to somebody's kernel, and yields its pointer.
+
+        stream: where that kernel runs: a Queue, a CUDA stream (as Queue.wait_for takes it), an Event
+        that ends with it, or None for the host. On entry it waits for pending work on the array, on
+        exit later work on the array waits for it; a stream does so on the device.
+
+        Raises BufferError for a stream that the memory's backend does not have, ValueError for the
+        stream 0, TypeError for anything else.
+        """
     def __dlpack__(
         self,
         *,
@@ -503,11 +1024,44 @@ class USMArray:
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: builtins.bool | None = None,
-    ) -> CapsuleType: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType: ...
-    def _repr_html_(self) -> str: ...
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn: ...
+    ) -> CapsuleType:
+        """A DLPack capsule (array API standard 2024.12, __dlpack__; DLPack 1.3).
+
+        stream: the consumer's. For CUDA memory 1 (also None: the legacy default stream), 2 (the calling
+        thread's) or the address of a stream, whose later work waits for ours, on the device; -1 for no
+        order; of managed and pinned memory None gives finished data. For memory of the CPU None, or
+        -1 for no wait. max_version: (major, minor) that the consumer understands: 1 or more gives
+        'dltensor_versioned', anything less, and None, 'dltensor'. dl_device: another true view of the
+        memory, or (1, 0) for a copy on the host. copy: True always copies, False never does, None
+        copies only if it must.
+
+        Raises BufferError for what cannot be exchanged as asked, ValueError for a stream that cannot
+        be, such as 0, TypeError for arguments of a wrong type, MemoryError when memory runs out, and
+        the error of work on the memory.
+        """
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """(device type, device id), of the view that most consumers understand (array API standard
+        2024.12; DLPack 1.3).
+        """
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        """The module usmpy (array API standard 2024.12).
+
+        api_version: None, or a version of the standard such as '2024.12'.
+
+        Raises ValueError for a version that it does not follow.
+        """
+    def _repr_html_(self) -> str:
+        """What notebooks show: properties, corners of the values, and a small picture of 2-D data, for which
+        a few kilobytes are copied. Waits for pending work; errors are part of the text.
+        """
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        """Refuses: NumPy asks for it where the host cannot read the memory in place, and nothing is
+        copied implicitly.
+
+        dtype, copy: NumPy's, ignored.
+
+        Raises TypeError, always.
+        """
     def __buffer__(self, flags: int, /) -> memoryview: ...
     # Element by element; False and True for what no array can be compared with.
     def __eq__(self, value: object, /) -> Any: ...
@@ -525,25 +1079,86 @@ class USMArray:
     def __bool__(self) -> builtins.bool: ...
     def __int__(self) -> int: ...
     def __float__(self) -> float: ...
-    def __complex__(self) -> complex: ...
+    def __complex__(self) -> complex:
+        """complex() of the only element. Waits for pending work.
+
+        Raises ValueError unless there is exactly one, and the error of work on the memory.
+        """
     def __index__(self) -> int: ...
-    def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]: ...
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
+        """Pickled by elements and place (filter_string). Waits for pending work.
+
+        protocol: an int; from 5 on there is no further copy in memory.
+
+        Raises the error of work on the memory. Unpickling raises what Device() does where the place
+        is missing.
+        """
 
 @final
 class _Loan:
-    def __enter__(self) -> int: ...
-    def __exit__(self, *exception: object) -> Literal[False]: ...
+    """A context manager: what USMArray.lend() returns. It can be entered once."""
+    def __enter__(self) -> int:
+        """The pointer, an int: the address of the first element.
+
+        Raises RuntimeError the second time, and the error of work on the memory.
+        """
+    def __exit__(self, *exception: object) -> Literal[False]:
+        """End of the loan: later work on the array waits for the stream.
+
+        exception: what the with statement passes; it propagates.
+
+        Raises RuntimeError unless it was entered.
+        """
 
 @final
 class borrow:
+    """Context manager: any library's array, or a buffer, as a USMArray for the length of the
+    block.
+
+    x: an object with the C exchange table of DLPack or __dlpack__ (DLPack 1.3), with
+    __cuda_array_interface__, or with the buffer protocol (PEP 3118). queue: a Queue; None is the
+    cached queue of the memory's device.
+    On entry the queue waits for the owner's work; on exit the owner's later work waits for
+    ours, on the device where the owner has streams and on the host where it has none, so that
+    it may change or free the memory right after. After the block the array cannot be used:
+    ValueError.
+
+    Raises TypeError for anything else, and on entry BufferError for memory that the queue
+    cannot use in place, RuntimeError where it was entered before.
+    """
     def __new__(cls, x: _Array | Buffer | _SupportsCudaInterface, queue: Queue | None = None) -> Self: ...
-    def __enter__(self) -> USMArray: ...
-    def __exit__(self, *exception: object) -> Literal[False]: ...
+    def __enter__(self) -> USMArray:
+        """The borrowed array.
+
+        Raises BufferError for memory that the queue cannot use in place, RuntimeError the second time, and
+        the error of work on the memory.
+        """
+    def __exit__(self, *exception: object) -> Literal[False]:
+        """End of the borrow: the owner's later work waits for ours. exception: what with passes; it goes on.
+
+        Raises RuntimeError unless it was entered, and the error of work on the memory.
+        """
 
 # Placement.
 
-def get_execution_queue(queues: Iterable[Queue | USMArray], /) -> Queue | None: ...
-def memory_connection(a: _Placement, b: _Placement, /) -> MemoryConnection: ...
+def get_execution_queue(queues: Iterable[Queue | USMArray], /) -> Queue | None:
+    """The queue that all of `queues` share; None where they differ or there are none.
+
+    queues: Queues and USMArrays. This is what functions of several arrays ask to know where to
+    run.
+
+    Raises TypeError for anything else.
+    """
+
+def memory_connection(a: _Placement, b: _Placement, /) -> MemoryConnection:
+    """May memory of the first (context, device) pair be used from the second?
+
+    a, b: pairs, given as devices, queues or arrays. MemoryConnection.UNIFIED: in place.
+    MIGRATABLE: the driver's peer copy moves it. NONE: through the host. Copies are planned by
+    the same answer.
+
+    Raises TypeError for what is no placement, and what Device() raises.
+    """
 
 # Creation.
 
@@ -554,7 +1169,20 @@ def empty(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """An array whose elements are not initialised (array API standard 2024.12, empty).
+
+    shape: an int or a sequence of ints, lengths in elements. dtype: a DType, its name, a Python
+    or NumPy type; None is float64, or float32 where the device lacks that.
+    device: anything that Device.create_device takes. queue: a Queue, which must be the device's
+    if both are given; None for both is the default placement (select_default_device). usm_type:
+    'device' (also for None), 'shared' or 'host'.
+
+    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
+    be and for device and queue that disagree, MemoryError when memory runs out, and what
+    Device() raises.
+    """
+
 def zeros(
     shape: _Shape,
     *,
@@ -562,7 +1190,16 @@ def zeros(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """An array of zeros, of any dtype (array API standard 2024.12, zeros).
+
+    shape, dtype, device, queue and usm_type are as in empty.
+
+    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
+    be and for device and queue that disagree, MemoryError when memory runs out, and what
+    Device() raises.
+    """
+
 def ones(
     shape: _Shape,
     *,
@@ -570,7 +1207,17 @@ def ones(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """An array of ones (array API standard 2024.12, ones).
+
+    shape, dtype, device, queue and usm_type are as in empty.
+
+    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
+    be and for device and queue that disagree, MemoryError when memory runs out, and what
+    Device() raises.
+    TypeError also for a dtype that is only stored and exchanged.
+    """
+
 def full(
     shape: _Shape,
     fill_value: _Number,
@@ -579,7 +1226,19 @@ def full(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """An array of one value (array API standard 2024.12, full).
+
+    fill_value: a Python number, or a zero-dimensional value of another library on the host.
+    dtype: None is bool, int64, or the default float or complex type, as fill_value is. shape,
+    device, queue and usm_type are as in empty.
+
+    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
+    be and for device and queue that disagree, MemoryError when memory runs out, and what
+    Device() raises.
+    TypeError and OverflowError for a value that the dtype cannot hold.
+    """
+
 def empty_like(
     x: USMArray,
     /,
@@ -588,7 +1247,18 @@ def empty_like(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """An array of x's shape whose elements are not initialised (array API standard 2024.12,
+    empty_like).
+
+    dtype, usm_type and the placement, device or queue, are those of x (a USMArray) where they
+    are None; else as in empty.
+
+    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
+    be and for device and queue that disagree, MemoryError when memory runs out, and what
+    Device() raises.
+    """
+
 def zeros_like(
     x: USMArray,
     /,
@@ -597,7 +1267,17 @@ def zeros_like(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """Zeros in x's shape (array API standard 2024.12, zeros_like).
+
+    dtype, usm_type and the placement, device or queue, are those of x (a USMArray) where they
+    are None; else as in empty.
+
+    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
+    be and for device and queue that disagree, MemoryError when memory runs out, and what
+    Device() raises.
+    """
+
 def ones_like(
     x: USMArray,
     /,
@@ -606,7 +1286,17 @@ def ones_like(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """Ones in x's shape (array API standard 2024.12, ones_like).
+
+    dtype, usm_type and the placement, device or queue, are those of x (a USMArray) where they
+    are None; else as in empty.
+
+    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
+    be and for device and queue that disagree, MemoryError when memory runs out, and what
+    Device() raises.
+    """
+
 def full_like(
     x: USMArray,
     /,
@@ -616,7 +1306,19 @@ def full_like(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """One value in x's shape (array API standard 2024.12, full_like).
+
+    fill_value is as in full.
+    dtype, usm_type and the placement, device or queue, are those of x (a USMArray) where they
+    are None; else as in empty.
+
+    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
+    be and for device and queue that disagree, MemoryError when memory runs out, and what
+    Device() raises.
+    TypeError and OverflowError for a value that the dtype cannot hold.
+    """
+
 def eye(
     n_rows: SupportsIndex,
     n_cols: SupportsIndex | None = None,
@@ -627,7 +1329,17 @@ def eye(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """Ones on one diagonal, zeros elsewhere (array API standard 2024.12, eye).
+
+    n_rows, n_cols: lengths in elements; n_cols None is n_rows. k: which diagonal, above the
+    main one where k > 0. dtype, device, queue and usm_type are as in empty.
+
+    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
+    be and for device and queue that disagree, MemoryError when memory runs out, and what
+    Device() raises.
+    """
+
 def arange(
     start: _Real,
     /,
@@ -638,7 +1350,18 @@ def arange(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """start + i * step for as long as that is before stop (array API standard 2024.12, arange).
+
+    start, stop, step: real numbers; where stop is None, start is where to stop, and 0 the
+    first. dtype: None is int64 for ints, else the default float type. device, queue and
+    usm_type are as in empty.
+
+    Raises ValueError for step 0 and for limits that are not finite, OverflowError where an int
+    does not fit the dtype, TypeError for what is no real number and for a dtype without
+    numbers, MemoryError when memory runs out, and what Device() raises.
+    """
+
 def linspace(
     start: _Number,
     stop: _Number,
@@ -650,7 +1373,18 @@ def linspace(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """num numbers from start to stop, evenly spaced (array API standard 2024.12, linspace).
+
+    start, stop: numbers. num: how many, an int. endpoint: True has stop, exactly, as the last
+    element; False leaves it out. dtype: None is the default float type, or complex where a
+    limit is. device, queue and usm_type are as in empty.
+
+    Raises ValueError for a negative num, TypeError for what is no number, for complex limits of a
+    real dtype and for a dtype without numbers, OverflowError for an int beyond floating point,
+    MemoryError when memory runs out, and what Device() raises.
+    """
+
 def asarray(
     obj: _ArrayLike,
     /,
@@ -660,41 +1394,262 @@ def asarray(
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
     copy: builtins.bool | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """An array from a USMArray, any library's array, a buffer, a number or nested sequences (array
+    API standard 2024.12, asarray).
+
+    obj is taken without a copy where dtype, placement (device, queue) and usm_type, which are
+    those of obj where they are None, allow it. Python numbers become bool, int64, or the
+    default float or complex type. An object with __sycl_usm_array_interface__ counts, too, where
+    its syclobj is usmpy's or dpctl's. copy: True always copies, False never does, None copies only
+    if it must.
+
+    Raises ValueError where copy=False and a copy is needed, for ragged sequences and for device
+    and queue that disagree, TypeError for what is no array and for kinds of numbers that the
+    dtype cannot hold, OverflowError for ints that do not fit, BufferError for memory that
+    cannot be exchanged, MemoryError when memory runs out, and what Device() raises.
+    """
+
 def from_dlpack(
     x: _Array, /, *, device: _Placement | tuple[int, int] = None, copy: builtins.bool | None = None
-) -> USMArray: ...
+) -> USMArray:
+    """The memory of any library's array as a USMArray (array API standard 2024.12, from_dlpack;
+    DLPack 1.3).
+
+    x: an object with the C exchange table of DLPack or the method __dlpack__. device: anything
+    that Device.create_device takes, or a DLPack pair such as (1, 0); None leaves the memory
+    where it is, on the cached queue of its device. copy: True always copies, False never does,
+    None copies only if it must.
+
+    Raises BufferError for what cannot be exchanged and where copy=False and a copy is needed,
+    TypeError for objects of no such protocol, MemoryError when memory runs out, what Device()
+    raises, and what the method of x raises.
+    """
 
 # Manipulation.
 
-def reshape(x: USMArray, /, shape: _Shape, *, copy: builtins.bool | None = None) -> USMArray: ...
-def permute_dims(x: USMArray, /, axes: _Axes) -> USMArray: ...
-def squeeze(x: USMArray, /, axis: _Axes) -> USMArray: ...
-def expand_dims(x: USMArray, /, axis: SupportsIndex = 0) -> USMArray: ...
-def flip(x: USMArray, /, *, axis: _Axes | None = None) -> USMArray: ...
-def broadcast_to(x: USMArray, /, shape: _Shape) -> USMArray: ...
+def reshape(x: USMArray, /, shape: _Shape, *, copy: builtins.bool | None = None) -> USMArray:
+    """The elements of x, in row-major order, in another shape (array API standard 2024.12,
+    reshape).
+
+    shape: an int or a sequence of ints, lengths in elements; one may be -1 and is computed. The
+    result is a view where the strides allow it: copy=False insists on that, copy=True always
+    copies, copy=None copies only if it must.
+
+    Raises ValueError for a shape of another size and where copy=False and a copy is needed,
+    TypeError for arguments of a wrong type and packed types, MemoryError when memory runs out.
+    """
+
+def permute_dims(x: USMArray, /, axes: _Axes) -> USMArray:
+    """View with axis axes[i] of x as axis i (array API standard 2024.12, permute_dims).
+
+    axes: a tuple or list of ints, in which each axis occurs once; negative ones count from the
+    last.
+
+    Raises ValueError where an axis is missing or repeated, IndexError for an axis that x lacks,
+    TypeError for arguments of a wrong type.
+    """
+
+def squeeze(x: USMArray, /, axis: _Axes) -> USMArray:
+    """View without the named axes, which must have length 1 (array API standard 2024.12, squeeze).
+
+    x: a USMArray. axis: an int, or a tuple or list of ints; negative ones count from the last.
+
+    Raises ValueError for an axis of another length and for repeated ones, IndexError for an
+    axis that x lacks, TypeError for arguments of a wrong type.
+    """
+
+def expand_dims(x: USMArray, /, axis: SupportsIndex = 0) -> USMArray:
+    """View with a new axis of length 1 (array API standard 2024.12, expand_dims).
+
+    x: a USMArray. axis: the place of the new axis in the result, an int; negative ones count
+    from the last.
+
+    Raises IndexError for a place that the result lacks, ValueError above 64 dimensions,
+    TypeError for arguments of a wrong type.
+    """
+
+def flip(x: USMArray, /, *, axis: _Axes | None = None) -> USMArray:
+    """View with the order of elements reversed (array API standard 2024.12, flip).
+
+    x: a USMArray. axis: an int, a tuple or list of ints, or None for all axes.
+
+    Raises IndexError for an axis that x lacks, ValueError for repeated ones, TypeError for
+    arguments of a wrong type.
+    """
+
+def broadcast_to(x: USMArray, /, shape: _Shape) -> USMArray:
+    """View of x in a larger shape (array API standard 2024.12, broadcast_to).
+
+    shape: an int or a sequence of ints, lengths in elements. The view is read-only where an
+    element appears more than once.
+
+    Raises ValueError for a shape that x does not broadcast to, TypeError for arguments of a
+    wrong type.
+    """
+
 def astype(
     x: USMArray, dtype: _DTypeLike, /, *, copy: builtins.bool = True, device: _Placement = None
-) -> USMArray: ...
-def concat(arrays: Iterable[USMArray], /, *, axis: SupportsIndex | None = 0) -> USMArray: ...
-def stack(arrays: Iterable[USMArray], /, *, axis: SupportsIndex = 0) -> USMArray: ...
-def unstack(x: USMArray, /, *, axis: SupportsIndex = 0) -> tuple[USMArray, ...]: ...
-def matrix_transpose(x: USMArray, /) -> USMArray: ...
-def moveaxis(x: USMArray, source: _Axes, destination: _Axes, /) -> USMArray: ...
-def roll(x: USMArray, /, shift: _Axes, *, axis: _Axes | None = None) -> USMArray: ...
+) -> USMArray:
+    """The elements of x cast to another type (array API standard 2024.12, astype).
+
+    dtype: a DType, its name, a Python or NumPy type. copy=False gives x itself where nothing
+    changes. device: where the result is to be; None is x's queue. Floating point to integer
+    rounds towards zero, saturates, and makes 0 of NaN.
+
+    Raises TypeError for complex to real, for types that are only stored and exchanged and for
+    arguments of a wrong type, MemoryError when memory runs out, and what Device() raises.
+    """
+
+def concat(arrays: Iterable[USMArray], /, *, axis: SupportsIndex | None = 0) -> USMArray:
+    """Join arrays along an axis, on the queue that they share (array API standard 2024.12,
+    concat).
+
+    arrays: USMArrays, at least one. axis: an int; None joins them as vectors. The result has
+    the promoted dtype and the widest usm_type (device < shared < host).
+
+    Raises ValueError for shapes that differ elsewhere and for no arrays, IndexError for an axis
+    that they lack, TypeError where there is no common dtype, ExecutionPlacementError where
+    there is no common queue, MemoryError when memory runs out.
+    """
+
+def stack(arrays: Iterable[USMArray], /, *, axis: SupportsIndex = 0) -> USMArray:
+    """Join arrays of one shape along a new axis, on the queue that they share (array API standard
+    2024.12, stack).
+
+    arrays: USMArrays, at least one. axis: the place of the new axis in the result, an int.
+    dtype and usm_type are as in concat.
+
+    Raises ValueError for shapes that differ and for no arrays, IndexError for a place that the
+    result lacks, TypeError where there is no common dtype, ExecutionPlacementError where there
+    is no common queue, MemoryError when memory runs out.
+    """
+
+def unstack(x: USMArray, /, *, axis: SupportsIndex = 0) -> tuple[USMArray, ...]:
+    """The parts of x along an axis, as a tuple of views (array API standard 2024.12, unstack).
+
+    x: a USMArray of 1 dimension or more. axis: an int.
+
+    Raises IndexError for an axis that x lacks, ValueError for 0 dimensions, TypeError for
+    arguments of a wrong type.
+    """
+
+def matrix_transpose(x: USMArray, /) -> USMArray:
+    """View with the last two axes exchanged (array API standard 2024.12, matrix_transpose).
+
+    x: a USMArray of 2 dimensions or more.
+
+    Raises ValueError for fewer dimensions, TypeError for arguments of a wrong type.
+    """
+
+def moveaxis(x: USMArray, source: _Axes, destination: _Axes, /) -> USMArray:
+    """View with axes at other places; the rest keeps its order (array API standard 2024.12,
+    moveaxis).
+
+    source, destination: an int each, or tuples or lists of as many ints; negative ones count
+    from the last.
+
+    Raises IndexError for an axis that x lacks, ValueError for repeated ones and for different
+    numbers of them, TypeError for arguments of a wrong type.
+    """
+
+def roll(x: USMArray, /, shift: _Axes, *, axis: _Axes | None = None) -> USMArray:
+    """Elements moved along axes; what leaves at one end comes in at the other (array API standard
+    2024.12, roll).
+
+    shift: by how many places, an int, or a tuple or list of ints for as many axes. axis: an int,
+    a tuple or list of ints, or None for x as a vector. Shifts of one axis add up.
+
+    Raises IndexError for an axis that x lacks, ValueError for different numbers of shifts and
+    axes, TypeError for arguments of a wrong type, MemoryError when memory runs out.
+    """
+
 def repeat(
     x: USMArray,
     repeats: SupportsIndex | USMArray | Sequence[SupportsIndex],
     /,
     *,
     axis: SupportsIndex | None = None,
-) -> USMArray: ...
-def tile(x: USMArray, repetitions: _Shape, /) -> USMArray: ...
-def take(x: USMArray, indices: USMArray, /, *, axis: SupportsIndex | None = None) -> USMArray: ...
-def take_along_axis(x: USMArray, indices: USMArray, /, *, axis: SupportsIndex = -1) -> USMArray: ...
-def broadcast_arrays(*arrays: USMArray) -> list[USMArray]: ...
-def broadcast_shapes(*shapes: _Shape) -> tuple[int, ...]: ...
-def meshgrid(*arrays: USMArray, indexing: Literal["xy", "ij"] = "xy") -> list[USMArray]: ...
+) -> USMArray:
+    """Each element of x several times, one behind the other (array API standard 2024.12, repeat).
+
+    repeats: how often, an int; or a USMArray of integers or a sequence of ints, one for each place along
+    the axis (or one for all), which the host reads, after a wait, since the result's length depends on
+    them. axis: an int; None takes x as a vector.
+
+    Raises ValueError for negative numbers and for another count of them, IndexError for an axis that x
+    lacks, TypeError for arguments of a wrong type, ExecutionPlacementError where x and repeats share
+    no queue, MemoryError when memory runs out.
+    """
+
+def tile(x: USMArray, repetitions: _Shape, /) -> USMArray:
+    """The whole of x several times along each axis (array API standard 2024.12, tile).
+
+    repetitions: how often, an int or a sequence of ints, which belong to the last axes of x, or
+    to new ones in front of it.
+
+    Raises ValueError for negative numbers, TypeError for arguments of a wrong type, MemoryError
+    when memory runs out.
+    """
+
+def take(x: USMArray, indices: USMArray, /, *, axis: SupportsIndex | None = None) -> USMArray:
+    """The elements of x at these indices along an axis, as a new array (array API standard 2024.12,
+    take).
+
+    indices: a USMArray of an integer type, of any number of dimensions, which replace the axis in
+    the result; negative ones count from the end. axis: an int; None where x has one dimension.
+    Indices that the host can read are checked, after a wait for pending work on them; of others,
+    which kernels alone see, those out of range are taken for the nearest.
+
+    Raises IndexError for an index out of range and for an axis that x lacks, ValueError where axis is
+    missing, TypeError for indices of another type, ExecutionPlacementError where the two share no
+    queue, MemoryError when memory runs out.
+    """
+
+def take_along_axis(x: USMArray, indices: USMArray, /, *, axis: SupportsIndex = -1) -> USMArray:
+    """Elements of x by an index each: result[i, j, k] is x[i, indices[i, j, k], k] for the axis in the
+    middle (array API standard 2024.12, take_along_axis).
+
+    indices: a USMArray of an integer type with as many dimensions as x, whose other axes broadcast
+    against those of x; checked as in take. axis: an int.
+
+    Raises IndexError for an index out of range and for an axis that x lacks, ValueError for shapes
+    that do not fit, TypeError for indices of another type, ExecutionPlacementError where the two
+    share no queue, MemoryError when memory runs out.
+    """
+
+def broadcast_arrays(*arrays: USMArray) -> list[USMArray]:
+    """Views of the arrays in the one shape that they broadcast to, as a list (array API standard 2024.12,
+    broadcast_arrays).
+
+    arrays: USMArrays on one queue. Views in which an element appears more than once are read-only.
+
+    Raises ValueError for shapes that do not broadcast, ExecutionPlacementError where there is no
+    common queue, TypeError for arguments of a wrong type.
+    """
+
+def broadcast_shapes(*shapes: _Shape) -> tuple[int, ...]:
+    """The shape that these shapes broadcast to, as a tuple (array API standard 2025.12,
+    broadcast_shapes).
+
+    shapes: ints or sequences of ints, lengths in elements.
+
+    Raises ValueError for shapes that do not broadcast, TypeError for what is no shape.
+    """
+
+def meshgrid(*arrays: USMArray, indexing: Literal["xy", "ij"] = "xy") -> list[USMArray]:
+    """Coordinates of the points of a grid, from those along each axis (array API standard 2024.12,
+    meshgrid).
+
+    arrays: USMArrays of one dimension and of one dtype, on one queue. indexing: 'xy' exchanges
+    the first two axes of the result, 'ij' does not. A list with a new array for each; its memory
+    is of the kind that the array's is.
+
+    Raises ValueError for arrays of more dimensions, for different dtypes and for another
+    indexing, ExecutionPlacementError where there is no common queue, TypeError for arguments of
+    a wrong type, MemoryError when memory runs out.
+    """
+
 def tril(
     x: USMArray,
     /,
@@ -703,7 +1658,17 @@ def tril(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """The lower triangle of a matrix or of each of a stack, zeros elsewhere (array API standard
+    2024.12, tril).
+
+    x: a USMArray of 2 dimensions or more. k: the last diagonal that is kept, an int; above 0 is
+    above the main one. device, queue and usm_type are x's where they are left out.
+
+    Raises ValueError for fewer dimensions, TypeError for arguments of a wrong type, MemoryError
+    when memory runs out, and what Device() raises.
+    """
+
 def triu(
     x: USMArray,
     /,
@@ -712,55 +1677,138 @@ def triu(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
-) -> USMArray: ...
+) -> USMArray:
+    """The upper triangle of a matrix or of each of a stack, zeros elsewhere (array API standard
+    2024.12, triu).
+
+    x: a USMArray of 2 dimensions or more. k: the first diagonal that is kept, an int; below 0 is
+    below the main one. device, queue and usm_type are x's where they are left out.
+
+    Raises ValueError for fewer dimensions, TypeError for arguments of a wrong type, MemoryError
+    when memory runs out, and what Device() raises.
+    """
 
 @final
 class FloatLimits(structseq[Any], tuple[int, float, float, float, float, DType]):
+    """Limits of a floating-point type, from finfo()."""
+
     __match_args__: Final = ("bits", "eps", "max", "min", "smallest_normal", "dtype")
     @property
-    def bits(self) -> int: ...
+    def bits(self) -> int:
+        """The size of one number in bits."""
     @property
-    def eps(self) -> float: ...
+    def eps(self) -> float:
+        """The distance from 1 to the next larger number."""
     @property
-    def max(self) -> float: ...
+    def max(self) -> float:
+        """The largest finite number."""
     @property
-    def min(self) -> float: ...
+    def min(self) -> float:
+        """The smallest finite number."""
     @property
-    def smallest_normal(self) -> float: ...
+    def smallest_normal(self) -> float:
+        """The smallest positive number with full precision."""
     @property
-    def dtype(self) -> DType: ...
+    def dtype(self) -> DType:
+        """The type of real numbers."""
 
 @final
 class IntegerLimits(structseq[Any], tuple[int, int, int, DType]):
+    """Limits of an integer type, from iinfo()."""
+
     __match_args__: Final = ("bits", "max", "min", "dtype")
     @property
-    def bits(self) -> int: ...
+    def bits(self) -> int:
+        """The size of one number in bits."""
     @property
-    def max(self) -> int: ...
+    def max(self) -> int:
+        """The largest number."""
     @property
-    def min(self) -> int: ...
+    def min(self) -> int:
+        """The smallest number."""
     @property
-    def dtype(self) -> DType: ...
+    def dtype(self) -> DType:
+        """The type."""
 
-def result_type(*arrays_and_dtypes: USMArray | _DTypeLike | complex) -> DType: ...
-def can_cast(from_: _DTypeLike | USMArray, to: _DTypeLike, /) -> builtins.bool: ...
-def isdtype(dtype: _DTypeLike, kind: _DTypeLike | tuple[_DTypeLike, ...]) -> builtins.bool: ...
-def finfo(type: _DTypeLike | USMArray, /) -> FloatLimits: ...
-def iinfo(type: _DTypeLike | USMArray, /) -> IntegerLimits: ...
+def result_type(*arrays_and_dtypes: USMArray | _DTypeLike | complex) -> DType:
+    """The type that these promote to (array API standard 2024.12, result_type).
+
+    arrays_and_dtypes: USMArrays, dtypes and Python numbers, which follow the others; one at least that
+    is no number. bfloat16 promotes as float16 does; the two give float32.
+
+    Raises TypeError where the standard knows no common type, such as for integers and floating-point
+    types.
+    """
+
+def can_cast(from_: _DTypeLike | USMArray, to: _DTypeLike, /) -> builtins.bool:
+    """Does promotion turn one type into the other (array API standard 2024.12, can_cast)?
+
+    from_: a dtype or a USMArray. to: a dtype. False where the two have no common type.
+
+    Raises TypeError for what is no dtype.
+    """
+
+def isdtype(dtype: _DTypeLike, kind: _DTypeLike | tuple[_DTypeLike, ...]) -> builtins.bool:
+    """Is a dtype of a kind (array API standard 2024.12, isdtype)?
+
+    kind: a dtype, 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating',
+    'complex floating', 'numeric', or a tuple of them. bfloat16 and shorter types are 'real
+    floating'.
+
+    Raises ValueError for another kind, TypeError for what is no dtype.
+    """
+
+def finfo(type: _DTypeLike | USMArray, /) -> FloatLimits:
+    """Limits of a floating-point type: bits, eps, max, min, smallest_normal, dtype (array API standard
+    2024.12, finfo).
+
+    type: a dtype, or a USMArray, whose dtype it is; complex types have those of their parts.
+
+    Raises TypeError for other types.
+    """
+
+def iinfo(type: _DTypeLike | USMArray, /) -> IntegerLimits:
+    """Limits of an integer type: bits, max, min, dtype (array API standard 2024.12, iinfo).
+
+    type: a dtype, or a USMArray, whose dtype it is.
+
+    Raises TypeError for other types.
+    """
+
 def copyto(
     dst: _Array | Buffer,
     src: _ArrayLike,
     /,
     *,
     casting: _Casting = "same_kind",
-) -> None: ...
+) -> None:
+    """dst[...] = src, with broadcasting, between any two places.
+
+    dst: a USMArray, or another library's writable array. src: a USMArray, any library's array,
+    a number or nested sequences. casting: 'no', 'safe', 'same_kind' or 'unsafe'. Runs in dst's
+    queue; memory of other libraries is finished with on return.
+
+    Raises ValueError for a read-only dst, for shapes that do not broadcast and for another
+    casting, TypeError where casting forbids it and for what is no array, BufferError for memory
+    that cannot be exchanged, MemoryError when memory runs out.
+    """
+
 def explain_copy(
     dst: _Array | Buffer,
     src: _ArrayLike,
     /,
     *,
     casting: _Casting = "same_kind",
-) -> str: ...
+) -> str:
+    """How copyto(dst, src) would go, as text, a line for each fact; nothing is copied.
+
+    Axes after merging, memory and strides (in bytes) of both sides, memory_connection, the path,
+    pieces, runs of neighbouring elements, buffers with their bytes, and each step: driver copy or
+    kernel, bytes, cast, queue; last, the events that it would wait for now. The copy follows the
+    same plan. dst, src and casting are as in copyto.
+
+    Raises what copyto raises for its arguments.
+    """
 
 # Memory.
 
@@ -778,30 +1826,234 @@ class _MemoryStats(TypedDict):
     shared: _KindStats
     host: _KindStats
 
-def memory_stats(device: _Placement = None) -> _MemoryStats: ...
-def trim(device: _Placement = None) -> int: ...
-def set_memory_limit(device: _Placement, nbytes: SupportsIndex | None) -> None: ...
-def track_allocations(on: builtins.bool, /) -> builtins.bool: ...
-def equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray: ...
-def not_equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray: ...
-def less(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray: ...
-def less_equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray: ...
-def greater(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray: ...
-def greater_equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray: ...
-def logical_and(x1: USMArray | builtins.bool, x2: USMArray | builtins.bool, /) -> USMArray: ...
-def logical_or(x1: USMArray | builtins.bool, x2: USMArray | builtins.bool, /) -> USMArray: ...
-def logical_xor(x1: USMArray | builtins.bool, x2: USMArray | builtins.bool, /) -> USMArray: ...
-def logical_not(x: USMArray, /) -> USMArray: ...
-def isnan(x: USMArray, /) -> USMArray: ...
-def isinf(x: USMArray, /) -> USMArray: ...
-def isfinite(x: USMArray, /) -> USMArray: ...
-def where(condition: USMArray, x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray: ...
-def all(x: USMArray, /, *, axis: _Axes | None = None, keepdims: builtins.bool = False) -> USMArray: ...
-def any(x: USMArray, /, *, axis: _Axes | None = None, keepdims: builtins.bool = False) -> USMArray: ...
-def count_nonzero(
-    x: USMArray, /, *, axis: _Axes | None = None, keepdims: builtins.bool = False
-) -> USMArray: ...
-def nonzero(x: USMArray, /) -> tuple[USMArray, ...]: ...
+def memory_stats(device: _Placement = None) -> _MemoryStats:
+    """What this process holds of a device's memory, all in bytes.
+
+    A dict: held is what the driver gave (in use and pooled), peak the most that it ever was, limit
+    that of set_memory_limit or None. Under 'device', 'shared' and 'host', the kinds of memory: in_use,
+    pooled (spare blocks, for the next allocations), peak (the most in use so far), and blocks, the
+    number of those in use. Sizes are those of blocks, up to a quarter above what was asked for.
+    Imported memory is its owner's, and not counted. device is a placement as for array creation:
+    it says which (context, device) pair is meant.
+
+    Raises what Device.create_device raises for device.
+    """
+
+def trim(device: _Placement = None) -> int:
+    """Gives pooled blocks back to the driver: the bytes given back.
+
+    What the driver itself keeps of freed memory (CUDA's pools) goes to other libraries and processes, too.
+    Those of one device (a placement as for array creation), or of all for None. Memory in use stays.
+
+    Raises what Device.create_device raises for device.
+    """
+
+def set_memory_limit(device: _Placement, nbytes: SupportsIndex | None) -> None:
+    """The most bytes that usmpy takes from the driver for a (context, device) pair, pooled ones counted.
+
+    None for nbytes takes the limit away. An allocation above it first lets pooled blocks go; where
+    that is not enough it is a MemoryError that names the limit. What is in use stays, also above a new
+    limit. device is a placement as for array creation.
+
+    Raises ValueError for nbytes below 0, TypeError for what is no integer, and what
+    Device.create_device raises for device.
+    """
+
+def track_allocations(on: builtins.bool, /) -> builtins.bool:
+    """Whether allocations remember from now on which line made them: what it was before.
+
+    The environment variable USMPY_TRACK_ALLOCATIONS=1 does the same from the start. An allocation then costs
+    about a microsecond more; without it, nothing. See live_allocations().
+
+    Raises TypeError where on is no bool.
+    """
+
+def equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
+    """Whether x1 == x2, element by element, as bool (array API standard 2024.12, equal).
+
+    x1, x2: USMArrays of one queue that broadcast, of any types; one of them may be a Python number,
+    which follows the other's type. NaN equals nothing. The result is on their queue, in the widest of their
+    kinds of memory.
+
+    Raises TypeError for types that have no common one and for what is only stored, ValueError for
+    shapes that do not broadcast, OverflowError for a number that the type does not hold,
+    ExecutionPlacementError for arrays of different queues.
+    """
+
+def not_equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
+    """Whether x1 != x2, element by element, as bool (array API standard 2024.12, not_equal).
+
+    x1, x2: USMArrays of one queue that broadcast, of any types; one of them may be a Python number,
+    which follows the other's type. NaN differs from all. The result is on their queue, in the widest of their
+    kinds of memory.
+
+    Raises TypeError for types that have no common one and for what is only stored, ValueError for
+    shapes that do not broadcast, OverflowError for a number that the type does not hold,
+    ExecutionPlacementError for arrays of different queues.
+    """
+
+def less(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
+    """Whether x1 < x2, element by element, as bool (array API standard 2024.12, less).
+
+    x1, x2: USMArrays of one queue that broadcast, not complex; one of them may be a Python number,
+    which follows the other's type. The result is on their queue, in the widest of their
+    kinds of memory.
+
+    Raises TypeError for types that have no common one and for what is only stored, ValueError for
+    shapes that do not broadcast, OverflowError for a number that the type does not hold,
+    ExecutionPlacementError for arrays of different queues.
+    """
+
+def less_equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
+    """Whether x1 <= x2, element by element, as bool (array API standard 2024.12, less_equal).
+
+    x1, x2: USMArrays of one queue that broadcast, not complex; one of them may be a Python number,
+    which follows the other's type. The result is on their queue, in the widest of their
+    kinds of memory.
+
+    Raises TypeError for types that have no common one and for what is only stored, ValueError for
+    shapes that do not broadcast, OverflowError for a number that the type does not hold,
+    ExecutionPlacementError for arrays of different queues.
+    """
+
+def greater(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
+    """Whether x1 > x2, element by element, as bool (array API standard 2024.12, greater).
+
+    x1, x2: USMArrays of one queue that broadcast, not complex; one of them may be a Python number,
+    which follows the other's type. The result is on their queue, in the widest of their
+    kinds of memory.
+
+    Raises TypeError for types that have no common one and for what is only stored, ValueError for
+    shapes that do not broadcast, OverflowError for a number that the type does not hold,
+    ExecutionPlacementError for arrays of different queues.
+    """
+
+def greater_equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
+    """Whether x1 >= x2, element by element, as bool (array API standard 2024.12, greater_equal).
+
+    x1, x2: USMArrays of one queue that broadcast, not complex; one of them may be a Python number,
+    which follows the other's type. The result is on their queue, in the widest of their
+    kinds of memory.
+
+    Raises TypeError for types that have no common one and for what is only stored, ValueError for
+    shapes that do not broadcast, OverflowError for a number that the type does not hold,
+    ExecutionPlacementError for arrays of different queues.
+    """
+
+def logical_and(x1: USMArray | builtins.bool, x2: USMArray | builtins.bool, /) -> USMArray:
+    """AND of truth values, element by element (array API standard 2024.12,
+    logical_and).
+
+    x1, x2: of dtype bool, USMArrays of one queue that broadcast, or one of two True or False.
+
+    Raises TypeError for other types, ValueError for shapes that do not broadcast,
+    ExecutionPlacementError for arrays of different queues.
+    """
+
+def logical_or(x1: USMArray | builtins.bool, x2: USMArray | builtins.bool, /) -> USMArray:
+    """OR of truth values, element by element (array API standard 2024.12,
+    logical_or).
+
+    x1, x2: of dtype bool, USMArrays of one queue that broadcast, or one of two True or False.
+
+    Raises TypeError for other types, ValueError for shapes that do not broadcast,
+    ExecutionPlacementError for arrays of different queues.
+    """
+
+def logical_xor(x1: USMArray | builtins.bool, x2: USMArray | builtins.bool, /) -> USMArray:
+    """XOR of truth values, element by element (array API standard 2024.12,
+    logical_xor).
+
+    x1, x2: of dtype bool, USMArrays of one queue that broadcast, or one of two True or False.
+
+    Raises TypeError for other types, ValueError for shapes that do not broadcast,
+    ExecutionPlacementError for arrays of different queues.
+    """
+
+def logical_not(x: USMArray, /) -> USMArray:
+    """NOT of truth values, element by element (array API standard 2024.12,
+    logical_not).
+
+    x: of dtype bool, USMArrays of one queue that broadcast, or one of two True or False.
+
+    Raises TypeError for other types.
+    """
+
+def isnan(x: USMArray, /) -> USMArray:
+    """Not a number, element by element, as bool (array API standard 2024.12, isnan).
+
+    x: a USMArray of any numeric type; of complex numbers either part counts (isfinite: both).
+
+    Raises TypeError for bool, for types that are only stored and for what is no USMArray.
+    """
+
+def isinf(x: USMArray, /) -> USMArray:
+    """Plus or minus infinity, element by element, as bool (array API standard 2024.12, isinf).
+
+    x: a USMArray of any numeric type; of complex numbers either part counts (isfinite: both).
+
+    Raises TypeError for bool, for types that are only stored and for what is no USMArray.
+    """
+
+def isfinite(x: USMArray, /) -> USMArray:
+    """Neither NaN nor infinite, element by element, as bool (array API standard 2024.12, isfinite).
+
+    x: a USMArray of any numeric type; of complex numbers either part counts (isfinite: both).
+
+    Raises TypeError for bool, for types that are only stored and for what is no USMArray.
+    """
+
+def where(condition: USMArray, x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
+    """Elements of x1 where condition is true, else of x2 (array API standard 2024.12, where).
+
+    condition: a USMArray of bool. x1, x2: USMArrays, or one of them a Python number, which follows
+    the other's type. All are of one queue and broadcast. The result is on their queue, of the
+    common type, in the widest of their kinds of memory.
+
+    Raises TypeError for other conditions and for types that have no common one, ValueError for
+    shapes that do not broadcast, OverflowError for a number that the type does not hold,
+    ExecutionPlacementError for arrays of different queues.
+    """
+
+def all(x: USMArray, /, *, axis: _Axes | None = None, keepdims: builtins.bool = False) -> USMArray:
+    """Whether all elements are true, along axes (array API standard 2024.12, all).
+
+    x: a USMArray; what is not 0 is true, NaN too. axis: an int, a tuple of ints, or None for all
+    axes. keepdims: they stay, with length 1. Of no elements the result is True.
+
+    Raises IndexError for an axis that x lacks, ValueError for a repeated one, TypeError for arguments
+    of a wrong type and for types that are only stored.
+    """
+
+def any(x: USMArray, /, *, axis: _Axes | None = None, keepdims: builtins.bool = False) -> USMArray:
+    """Whether any elements are true, along axes (array API standard 2024.12, any).
+
+    x: a USMArray; what is not 0 is true, NaN too. axis: an int, a tuple of ints, or None for all
+    axes. keepdims: they stay, with length 1. Of no elements the result is False.
+
+    Raises IndexError for an axis that x lacks, ValueError for a repeated one, TypeError for arguments
+    of a wrong type and for types that are only stored.
+    """
+
+def count_nonzero(x: USMArray, /, *, axis: _Axes | None = None, keepdims: builtins.bool = False) -> USMArray:
+    """How many elements are true, as int64, along axes (array API standard 2024.12, count_nonzero).
+
+    x: a USMArray; what is not 0 is true, NaN too. axis: an int, a tuple of ints, or None for all
+    axes. keepdims: they stay, with length 1. Of no elements the result is 0.
+
+    Raises IndexError for an axis that x lacks, ValueError for a repeated one, TypeError for arguments
+    of a wrong type and for types that are only stored.
+    """
+
+def nonzero(x: USMArray, /) -> tuple[USMArray, ...]:
+    """Indices of the elements that are not 0, in row-major order (array API standard 2024.12, nonzero).
+
+    x: a USMArray of one dimension or more. The result is a tuple of vectors of int64, one for each
+    axis. Waits on the host once, for their number.
+
+    Raises ValueError for 0 dimensions, TypeError for what is no USMArray and for types that are
+    only stored, MemoryError when memory runs out, and the error of work on the memory.
+    """
 
 # For the Python part of usmpy.
 
@@ -815,10 +2067,14 @@ class _BackendReport(TypedDict):
 
 @final
 class _Notifier:
+    """A pipe that tells an event loop of ended events; for usmpy._asyncio."""
     def __new__(cls) -> Self: ...
-    def fileno(self) -> int: ...
-    def watch(self, event: Event, object: object, /) -> builtins.bool: ...
-    def collect(self) -> list[Any]: ...
+    def fileno(self) -> int:
+        """Readable when collect() has something."""
+    def watch(self, event: Event, object: object, /) -> builtins.bool:
+        """collect() will return `object` once the event has ended. False when it has already."""
+    def collect(self) -> list[Any]:
+        """Objects whose events have ended since the last call, in the order of their ends."""
 
 _TraceRecord: TypeAlias = tuple[
     str,  # what
@@ -839,13 +2095,30 @@ _TraceRecord: TypeAlias = tuple[
 
 @final
 class _Trace:
+    """Records the first `limit` things from now on; for usmpy._trace."""
     def __new__(cls, limit: int, /) -> Self: ...
-    def stop(self) -> None: ...
-    def counts(self) -> tuple[int, int, int, int, int]: ...
-    def read(self) -> list[_TraceRecord]: ...
+    def stop(self) -> None:
+        """Nothing new is recorded; how tasks end still is. May be called again."""
+    def counts(self) -> tuple[int, int, int, int, int]:
+        """(records, dropped, pending, start in nanoseconds, stop in nanoseconds or 0)."""
+    def read(self) -> list[_TraceRecord]:
+        """(what, state, name, device, queue, thread, submit_ns, start_ns, end_ns, amount, profiled, in_order,
+        waits, accesses) of each record; waits are (record, explicit), accesses (allocation, mode).
+        """
 
-def _live_allocations() -> list[tuple[int, _UsmType, Device, int, builtins.bool, int, str | None]]: ...
-def _backends(name: str | None = None, /) -> list[_BackendReport]: ...
-def _read_only(x: USMArray, /) -> USMArray: ...
-def _reinterpret(x: USMArray, dtype: _DTypeLike, /) -> USMArray: ...
-def _set_default_device(device: Device, /) -> None: ...
+def _live_allocations() -> list[tuple[int, _UsmType, Device, int, builtins.bool, int, str | None]]:
+    """(nbytes, usm_type, device, address, imported, born_ns, where) of each that is tracked, oldest first."""
+
+def _backends(name: str | None = None, /) -> list[_BackendReport]:
+    """One dict for each backend, or for that of this name alone, which are started: name, built, absent (why,
+    or None), broken, devices, environment (variables that filter).
+    """
+
+def _read_only(x: USMArray, /) -> USMArray:
+    """View of x that cannot be written. TypeError for what is no USMArray."""
+
+def _reinterpret(x: USMArray, dtype: _DTypeLike, /) -> USMArray:
+    """View of x with elements of another dtype of as many bits. ValueError where the sizes differ."""
+
+def _set_default_device(device: Device, /) -> None:
+    """Creation functions that name no place use `device` from now on. TypeError for what is no placement."""

@@ -7,6 +7,7 @@
 #include "array.h"
 #include "deferred.h"
 #include "dlpack.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "stream.h"
 #include "trace.h"
@@ -245,32 +246,13 @@ static void borrow_dealloc(PyObject *self)
 }
 
 static PyMethodDef borrow_methods[] = {
-    {"__enter__", borrow_enter, METH_NOARGS,
-     "__enter__($self)\n--\n\n"
-     "The borrowed array.\n\n"
-     "Raises BufferError for memory that the queue cannot use in place, RuntimeError the second time, and the\n"
-     "error of work on the memory."},
-    {"__exit__", (PyCFunction)(void (*)(void))borrow_exit, METH_FASTCALL,
-     "__exit__($self, *exception)\n--\n\n"
-     "End of the borrow: the owner's later work waits for ours. exception: what with passes; it goes on.\n\n"
-     "Raises RuntimeError unless it was entered, and the error of work on the memory."},
+    {"__enter__", borrow_enter, METH_NOARGS, USMPY_DOC_borrow___enter__},
+    {"__exit__", (PyCFunction)(void (*)(void))borrow_exit, METH_FASTCALL, USMPY_DOC_borrow___exit__},
     {0},
 };
 
 static PyType_Slot borrow_slots[] = {
-    {Py_tp_doc,
-     "borrow(x, queue=None)\n--\n\n"
-     "Context manager: any library's array, or a buffer, as a USMArray for the length of the\n"
-     "block.\n\n"
-     "x: an object with the C exchange table of DLPack or __dlpack__ (DLPack 1.3), with\n"
-     "__cuda_array_interface__, or with the buffer protocol (PEP 3118). queue: a Queue; None is the\n"
-     "cached queue of the memory's device.\n"
-     "On entry the queue waits for the owner's work; on exit the owner's later work waits for\n"
-     "ours, on the device where the owner has streams and on the host where it has none, so that\n"
-     "it may change or free the memory right after. After the block the array cannot be used:\n"
-     "ValueError.\n\n"
-     "Raises TypeError for anything else, and on entry BufferError for memory that the queue\n"
-     "cannot use in place, RuntimeError where it was entered before."},
+    {Py_tp_doc, USMPY_DOC_borrow},
     {Py_tp_new, borrow_new},
     {Py_tp_dealloc, borrow_dealloc},
     {Py_tp_traverse, borrow_traverse},
@@ -438,19 +420,13 @@ static void lend_dealloc(PyObject *self)
 }
 
 static PyMethodDef lend_methods[] = {
-    {"__enter__", lend_enter, METH_NOARGS,
-     "__enter__($self)\n--\n\n"
-     "The pointer, an int: the address of the first element.\n\n"
-     "Raises RuntimeError the second time, and the error of work on the memory."},
-    {"__exit__", (PyCFunction)(void (*)(void))lend_exit, METH_FASTCALL,
-     "__exit__($self, *exception)\n--\n\n"
-     "End of the loan: later work on the array waits for the stream. exception: what with passes; it goes on.\n\n"
-     "Raises RuntimeError unless it was entered."},
+    {"__enter__", lend_enter, METH_NOARGS, USMPY_DOC__Loan___enter__},
+    {"__exit__", (PyCFunction)(void (*)(void))lend_exit, METH_FASTCALL, USMPY_DOC__Loan___exit__},
     {0},
 };
 
 static PyType_Slot lend_slots[] = {
-    {Py_tp_doc, "A context manager: what USMArray.lend() returns. It can be entered once."},
+    {Py_tp_doc, USMPY_DOC__Loan},
     {Py_tp_dealloc, lend_dealloc},
     {Py_tp_methods, lend_methods},
     {0, NULL},

@@ -2,6 +2,7 @@
 #include "args.h"
 #include "array.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "manipulation.h"
 #include "placement.h"
@@ -213,28 +214,9 @@ static PyObject *meshgrid(PyObject *module, PyObject *const *args, Py_ssize_t na
 
 PyMethodDef usmpy_broadcast_functions[] = {
     {"broadcast_shapes", (PyCFunction)(void (*)(void))broadcast_shapes, METH_FASTCALL,
-     "broadcast_shapes(*shapes)\n--\n\n"
-     "The shape that these shapes broadcast to, as a tuple (array API standard 2025.12,\n"
-     "broadcast_shapes).\n\n"
-     "shapes: ints or sequences of ints, lengths in elements.\n\n"
-     "Raises ValueError for shapes that do not broadcast, TypeError for what is no shape."},
+     USMPY_DOC_broadcast_shapes},
     {"broadcast_arrays", (PyCFunction)(void (*)(void))broadcast_arrays, METH_FASTCALL,
-     "broadcast_arrays(*arrays)\n--\n\n"
-     "Views of the arrays in the one shape that they broadcast to, as a list (array API standard 2024.12,\n"
-     "broadcast_arrays).\n\n"
-     "arrays: USMArrays on one queue. Views in which an element appears more than once are read-only.\n\n"
-     "Raises ValueError for shapes that do not broadcast, ExecutionPlacementError where there is no\n"
-     "common queue, TypeError for arguments of a wrong type."},
-    USMPY_METHOD(
-        "meshgrid", meshgrid,
-        "meshgrid(*arrays, indexing='xy')\n--\n\n"
-        "Coordinates of the points of a grid, from those along each axis (array API standard 2024.12,\n"
-        "meshgrid).\n\n"
-        "arrays: USMArrays of one dimension and of one dtype, on one queue. indexing: 'xy' exchanges\n"
-        "the first two axes of the result, 'ij' does not. A list with a new array for each; its memory\n"
-        "is of the kind that the array's is.\n\n"
-        "Raises ValueError for arrays of more dimensions, for different dtypes and for another\n"
-        "indexing, ExecutionPlacementError where there is no common queue, TypeError for arguments of\n"
-        "a wrong type, MemoryError when memory runs out."),
+     USMPY_DOC_broadcast_arrays},
+    USMPY_METHOD("meshgrid", meshgrid, USMPY_DOC_meshgrid),
     {0},
 };

@@ -3,6 +3,7 @@
 
 #include "args.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "operands.h"
 #include "placement.h"
 
@@ -297,46 +298,19 @@ CLASSIFY(is_nan, "isnan", IS_NAN)
 CLASSIFY(is_infinite, "isinf", IS_INFINITE)
 CLASSIFY(is_finite, "isfinite", IS_FINITE)
 
-#define RELATION_DOC(name, sign, types, more)                                                              \
-#name                                                                                                  \
-        "(x1, x2, /)\n--\n\n"                                                                              \
-        "Whether x1 " sign " x2, element by element, as bool (array API standard 2024.12, " #name          \
-        ").\n\n"                                                                                           \
-        "x1, x2: USMArrays of one queue that broadcast, " types                                            \
-        "; one of them may be a Python number,\n"                                                          \
-        "which follows the other's type. " more                                                            \
-        "The result is on their queue, in the widest of their\n"                                           \
-        "kinds of memory.\n\n"                                                                             \
-        "Raises TypeError for types that have no common one and for what is only stored, ValueError for\n" \
-        "shapes that do not broadcast, OverflowError for a number that the type does not hold,\n"          \
-        "ExecutionPlacementError for arrays of different queues."
-#define LOGICAL_DOC(name, arguments, what, raises)                                                       \
-#name "(" arguments ", /)\n--\n\n" what                                                              \
-          " of truth values, element by element (array API standard 2024.12,\n" #name ").\n\n" arguments \
-          ": of dtype bool, USMArrays of one queue that broadcast, or one of two True or False.\n\n"     \
-          "Raises TypeError for other types" raises "."
-#define TWO_RAISES \
-    ", ValueError for shapes that do not broadcast,\nExecutionPlacementError for arrays of different queues"
-#define CLASSIFY_DOC(name, what)                                                                           \
-#name "(x, /)\n--\n\n" what ", element by element, as bool (array API standard 2024.12, " #name        \
-          ").\n\n"                                                                                         \
-          "x: a USMArray of any numeric type; of complex numbers either part counts (isfinite: both).\n\n" \
-          "Raises TypeError for bool, for types that are only stored and for what is no USMArray."
-
 PyMethodDef usmpy_compare_functions[] = {
-    USMPY_METHOD("equal", equal, RELATION_DOC(equal, "==", "of any types", "NaN equals nothing. ")),
-    USMPY_METHOD("not_equal", not_equal,
-                 RELATION_DOC(not_equal, "!=", "of any types", "NaN differs from all. ")),
-    USMPY_METHOD("less", less, RELATION_DOC(less, "<", "not complex", "")),
-    USMPY_METHOD("less_equal", less_equal, RELATION_DOC(less_equal, "<=", "not complex", "")),
-    USMPY_METHOD("greater", greater, RELATION_DOC(greater, ">", "not complex", "")),
-    USMPY_METHOD("greater_equal", greater_equal, RELATION_DOC(greater_equal, ">=", "not complex", "")),
-    USMPY_METHOD("logical_and", logical_and, LOGICAL_DOC(logical_and, "x1, x2", "AND", TWO_RAISES)),
-    USMPY_METHOD("logical_or", logical_or, LOGICAL_DOC(logical_or, "x1, x2", "OR", TWO_RAISES)),
-    USMPY_METHOD("logical_xor", logical_xor, LOGICAL_DOC(logical_xor, "x1, x2", "XOR", TWO_RAISES)),
-    USMPY_METHOD("logical_not", logical_not, LOGICAL_DOC(logical_not, "x", "NOT", "")),
-    USMPY_METHOD("isnan", is_nan, CLASSIFY_DOC(isnan, "Not a number")),
-    USMPY_METHOD("isinf", is_infinite, CLASSIFY_DOC(isinf, "Plus or minus infinity")),
-    USMPY_METHOD("isfinite", is_finite, CLASSIFY_DOC(isfinite, "Neither NaN nor infinite")),
+    USMPY_METHOD("equal", equal, USMPY_DOC_equal),
+    USMPY_METHOD("not_equal", not_equal, USMPY_DOC_not_equal),
+    USMPY_METHOD("less", less, USMPY_DOC_less),
+    USMPY_METHOD("less_equal", less_equal, USMPY_DOC_less_equal),
+    USMPY_METHOD("greater", greater, USMPY_DOC_greater),
+    USMPY_METHOD("greater_equal", greater_equal, USMPY_DOC_greater_equal),
+    USMPY_METHOD("logical_and", logical_and, USMPY_DOC_logical_and),
+    USMPY_METHOD("logical_or", logical_or, USMPY_DOC_logical_or),
+    USMPY_METHOD("logical_xor", logical_xor, USMPY_DOC_logical_xor),
+    USMPY_METHOD("logical_not", logical_not, USMPY_DOC_logical_not),
+    USMPY_METHOD("isnan", is_nan, USMPY_DOC_isnan),
+    USMPY_METHOD("isinf", is_infinite, USMPY_DOC_isinf),
+    USMPY_METHOD("isfinite", is_finite, USMPY_DOC_isfinite),
     {0},
 };

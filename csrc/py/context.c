@@ -1,5 +1,6 @@
 #include "args.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "native.h"
 #include "objects.h"
@@ -134,43 +135,21 @@ static PyObject *context_repr(PyObject *self)
 }
 
 static PyGetSetDef context_getset[] = {
-    {"devices", context_get_devices, NULL, "List of the devices it was made of.", NULL},
-    {"backend", context_get_backend, NULL, "'host', 'opencl', 'level_zero' or 'cuda'.", NULL},
-    {"is_default", context_get_is_default, NULL, "It is the platform's default context.", NULL},
-    {"native_handle", usmpy_context_native_handle, NULL,
-     "The driver's context as an int, for other libraries: a cl_context; None on the host. It is valid as\n"
-     "long as this context; who keeps it longer must take a count of it (PyOpenCL's from_int_ptr does).",
-     NULL},
+    {"devices", context_get_devices, NULL, USMPY_DOC_Context_devices, NULL},
+    {"backend", context_get_backend, NULL, USMPY_DOC_Context_backend, NULL},
+    {"is_default", context_get_is_default, NULL, USMPY_DOC_Context_is_default, NULL},
+    {"native_handle", usmpy_context_native_handle, NULL, USMPY_DOC_Context_native_handle, NULL},
     {0},
 };
 
 static PyMethodDef context_methods[] = {
     {"from_native", (PyCFunction)(void (*)(void))usmpy_context_from_native,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "from_native($type, backend, handle, *, owner=None)\n--\n\n"
-     "The context over a driver's context that another library made.\n\n"
-     "backend: 'opencl'. handle: a cl_context as an int, or an object whose int_ptr is one, such as\n"
-     "PyOpenCL's Context, or a SyclContext of dpctl. owner: any object, kept alive as long as the\n"
-     "context (it must not lead to this object: the cycle would never be found). One native context\n"
-     "is one context here: those of the same handle are equal, the one of `context.native_handle` is\n"
-     "that context again, and memory of one is memory of the other. The handle is counted up here and\n"
-     "down in the end, never destroyed.\n\n"
-     "Raises ValueError for a handle of 0 and a backend without native contexts, TypeError for\n"
-     "arguments of a wrong type, UsmError where it is no context as far as the driver can tell\n"
-     "(CL_INVALID_CONTEXT), DeviceNotFound for a device in it that usmpy does not list,\n"
-     "BackendUnavailable, MemoryError when memory runs out."},
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Context_from_native},
     {0},
 };
 
 static PyType_Slot context_slots[] = {
-    {Py_tp_doc,
-     "Context(devices)\n--\n\n"
-     "Several devices of one platform, whose memory and events may meet (SYCL 2020, 4.6.3).\n\n"
-     "devices: a Device or a sequence of Devices of one backend, without repeats. Equal contexts\n"
-     "are the same native context: two Context(devices) differ, device.context is the platform's\n"
-     "default.\n\n"
-     "Raises ValueError for no devices, for repeated ones and for those of different backends,\n"
-     "TypeError for anything else."},
+    {Py_tp_doc, USMPY_DOC_Context},
     {Py_tp_new, context_new},
     {Py_tp_dealloc, context_dealloc},
     {Py_tp_repr, context_repr},

@@ -4,6 +4,7 @@
 #include "args.h"
 #include "deferred.h"
 #include "dlpack.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "placement.h"
 #include "wait.h"
@@ -433,80 +434,16 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
     return result;
 }
 
-#define LIKE_DOC                                                                                   \
-    "dtype, usm_type and the placement, device or queue, are those of x (a USMArray) where they\n" \
-    "are None; else as in empty."
-
-#define PLACE_DOC                                                                                    \
-    "device: anything that Device.create_device takes. queue: a Queue, which must be the device's\n" \
-    "if both are given; None for both is the default placement (select_default_device). usm_type:\n" \
-    "'device' (also for None), 'shared' or 'host'."
-
-#define RAISES_DOC                                                                                  \
-    "Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot\n" \
-    "be and for device and queue that disagree, MemoryError when memory runs out, and what\n"       \
-    "Device() raises."
-
 PyMethodDef usmpy_creation_functions[] = {
-    USMPY_METHOD(
-        "empty", empty,
-        "empty(shape, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-        "An array whose elements are not initialised (array API standard 2024.12, empty).\n\n"
-        "shape: an int or a sequence of ints, lengths in elements. dtype: a DType, its name, a Python\n"
-        "or NumPy type; None is float64, or float32 where the device lacks that.\n" PLACE_DOC
-        "\n\n" RAISES_DOC),
-    USMPY_METHOD("zeros", zeros,
-                 "zeros(shape, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "An array of zeros, of any dtype (array API standard 2024.12, zeros).\n\n"
-                 "shape, dtype, device, queue and usm_type are as in empty.\n\n" RAISES_DOC),
-    USMPY_METHOD("ones", ones,
-                 "ones(shape, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "An array of ones (array API standard 2024.12, ones).\n\n"
-                 "shape, dtype, device, queue and usm_type are as in empty.\n\n" RAISES_DOC
-                 "\nTypeError also for a dtype that is only stored and exchanged."),
-    USMPY_METHOD(
-        "full", full,
-        "full(shape, fill_value, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-        "An array of one value (array API standard 2024.12, full).\n\n"
-        "fill_value: a Python number, or a zero-dimensional value of another library on the host.\n"
-        "dtype: None is bool, int64, or the default float or complex type, as fill_value is. shape,\n"
-        "device, queue and usm_type are as in empty.\n\n" RAISES_DOC
-        "\nTypeError and OverflowError for a value that the dtype cannot hold."),
-    USMPY_METHOD("empty_like", empty_like,
-                 "empty_like(x, /, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "An array of x's shape whose elements are not initialised (array API standard 2024.12,\n"
-                 "empty_like).\n\n" LIKE_DOC "\n\n" RAISES_DOC),
-    USMPY_METHOD("zeros_like", zeros_like,
-                 "zeros_like(x, /, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "Zeros in x's shape (array API standard 2024.12, zeros_like).\n\n" LIKE_DOC
-                 "\n\n" RAISES_DOC),
-    USMPY_METHOD("ones_like", ones_like,
-                 "ones_like(x, /, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "Ones in x's shape (array API standard 2024.12, ones_like).\n\n" LIKE_DOC "\n\n" RAISES_DOC),
-    USMPY_METHOD("full_like", full_like,
-                 "full_like(x, /, fill_value, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-                 "One value in x's shape (array API standard 2024.12, full_like).\n\n"
-                 "fill_value is as in full.\n" LIKE_DOC "\n\n" RAISES_DOC
-                 "\nTypeError and OverflowError for a value that the dtype cannot hold."),
-    USMPY_METHOD(
-        "eye", eye,
-        "eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-        "Ones on one diagonal, zeros elsewhere (array API standard 2024.12, eye).\n\n"
-        "n_rows, n_cols: lengths in elements; n_cols None is n_rows. k: which diagonal, above the\n"
-        "main one where k > 0. dtype, device, queue and usm_type are as in empty.\n\n" RAISES_DOC),
-    USMPY_METHOD(
-        "asarray", asarray,
-        "asarray(obj, /, *, dtype=None, device=None, queue=None, usm_type=None, copy=None)\n--\n\n"
-        "An array from a USMArray, any library's array, a buffer, a number or nested sequences (array\n"
-        "API standard 2024.12, asarray).\n\n"
-        "obj is taken without a copy where dtype, placement (device, queue) and usm_type, which are\n"
-        "those of obj where they are None, allow it. Python numbers become bool, int64, or the\n"
-        "default float or complex type. An object with __sycl_usm_array_interface__ counts, too, where\n"
-        "its syclobj is usmpy's or dpctl's. copy: True always copies, False never does, None copies only\n"
-        "if it must.\n\n"
-        "Raises ValueError where copy=False and a copy is needed, for ragged sequences and for device\n"
-        "and queue that disagree, TypeError for what is no array and for kinds of numbers that the\n"
-        "dtype cannot hold, OverflowError for ints that do not fit, BufferError for memory that\n"
-        "cannot be exchanged, MemoryError when memory runs out, and what Device() raises."),
+    USMPY_METHOD("empty", empty, USMPY_DOC_empty),
+    USMPY_METHOD("zeros", zeros, USMPY_DOC_zeros),
+    USMPY_METHOD("ones", ones, USMPY_DOC_ones),
+    USMPY_METHOD("full", full, USMPY_DOC_full),
+    USMPY_METHOD("empty_like", empty_like, USMPY_DOC_empty_like),
+    USMPY_METHOD("zeros_like", zeros_like, USMPY_DOC_zeros_like),
+    USMPY_METHOD("ones_like", ones_like, USMPY_DOC_ones_like),
+    USMPY_METHOD("full_like", full_like, USMPY_DOC_full_like),
+    USMPY_METHOD("eye", eye, USMPY_DOC_eye),
+    USMPY_METHOD("asarray", asarray, USMPY_DOC_asarray),
     {0},
 };

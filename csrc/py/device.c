@@ -1,5 +1,6 @@
 #include "args.h"
 #include "array.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "native.h"
 #include "objects.h"
@@ -363,101 +364,48 @@ static PyObject *device_reduce(PyObject *self, PyObject *unused)
     }
 
 static PyGetSetDef device_getset[] = {
-    {"queue", device_get_queue, NULL,
-     "The queue that arrays made with device=self get: the one this placement was made from, else\n"
-     "the cached queue of the device, of which the process has one for each context and device.",
-     NULL},
-    {"context", device_get_context, NULL, "The context of `queue`; for root devices the platform's default.",
-     NULL},
-    {"native_handle", usmpy_device_native_handle, NULL,
-     "The driver's device as an int, for other libraries: a cl_device_id; None on the host. It is valid as\n"
-     "long as the process.",
-     NULL},
-    {"parent", device_get_parent, NULL,
-     "The device that this sub-device is a part of; None for a root device.", NULL},
-    FACT(BACKEND, "backend", "'host', 'opencl', 'level_zero' or 'cuda'."),
-    FACT(DEVICE_TYPE, "device_type", "'cpu', 'gpu' or 'accelerator'."),
-    FACT(NAME, "name", "The driver's name of the device."),
-    FACT(VENDOR, "vendor", "The maker's name."),
-    FACT(DRIVER_VERSION, "driver_version", "As the driver says it; for the host, the kernel's."),
-    FACT(
-        FILTER_STRING, "filter_string",
-        "'backend:type:index', with which Device() makes the same device again.\n\nA sub-device adds '.K@UNITS': part K "
-        "of create_sub_devices(UNITS)."),
-    FACT(UUID, "uuid", "A uuid.UUID: the same for the same hardware in every process."),
-    FACT(MAX_COMPUTE_UNITS, "max_compute_units",
-         "Number of compute units; processors on the host (SYCL 2020, 4.6.4)."),
-    FACT(MAX_WORK_GROUP_SIZE, "max_work_group_size",
-         "Work-items that a work-group may have (SYCL 2020, 4.6.4)."),
-    FACT(SUB_GROUP_SIZES, "sub_group_sizes",
-         "Sub-group sizes that kernels may use, in work-items: a tuple (SYCL 2020, 4.6.4)."),
-    FACT(GLOBAL_MEM_SIZE, "global_mem_size", "Size of the device's memory in bytes."),
-    FACT(LOCAL_MEM_SIZE, "local_mem_size", "Size of the local memory of a work-group in bytes."),
-    FACT(MAX_ALLOC_SIZE, "max_alloc_size", "Size that one allocation may have, in bytes."),
-    FACT(HAS_FP16, "has_fp16", "Kernels may compute with half. Such data can be held and exchanged anyway."),
-    FACT(HAS_FP64, "has_fp64",
-         "Kernels may compute with double. Such data can be held and exchanged anyway."),
-    FACT(HAS_USM_DEVICE, "has_usm_device", "usm_type='device' is available (SYCL 2020, 4.8)."),
-    FACT(HAS_USM_SHARED, "has_usm_shared", "usm_type='shared' is available (SYCL 2020, 4.8)."),
-    FACT(HAS_USM_HOST, "has_usm_host", "usm_type='host' is available (SYCL 2020, 4.8)."),
-    FACT(HAS_USM_SYSTEM, "has_usm_system", "Kernels may use any pointer of the process (SYCL 2020, 4.8)."),
-    FACT(DLPACK_DEVICE, "dlpack_device",
-         "(device type, device id) of memory on this device (DLPack 1.3, DLDevice)."),
+    {"queue", device_get_queue, NULL, USMPY_DOC_Device_queue, NULL},
+    {"context", device_get_context, NULL, USMPY_DOC_Device_context, NULL},
+    {"native_handle", usmpy_device_native_handle, NULL, USMPY_DOC_Device_native_handle, NULL},
+    {"parent", device_get_parent, NULL, USMPY_DOC_Device_parent, NULL},
+    FACT(BACKEND, "backend", USMPY_DOC_Device_backend),
+    FACT(DEVICE_TYPE, "device_type", USMPY_DOC_Device_device_type),
+    FACT(NAME, "name", USMPY_DOC_Device_name),
+    FACT(VENDOR, "vendor", USMPY_DOC_Device_vendor),
+    FACT(DRIVER_VERSION, "driver_version", USMPY_DOC_Device_driver_version),
+    FACT(FILTER_STRING, "filter_string", USMPY_DOC_Device_filter_string),
+    FACT(UUID, "uuid", USMPY_DOC_Device_uuid),
+    FACT(MAX_COMPUTE_UNITS, "max_compute_units", USMPY_DOC_Device_max_compute_units),
+    FACT(MAX_WORK_GROUP_SIZE, "max_work_group_size", USMPY_DOC_Device_max_work_group_size),
+    FACT(SUB_GROUP_SIZES, "sub_group_sizes", USMPY_DOC_Device_sub_group_sizes),
+    FACT(GLOBAL_MEM_SIZE, "global_mem_size", USMPY_DOC_Device_global_mem_size),
+    FACT(LOCAL_MEM_SIZE, "local_mem_size", USMPY_DOC_Device_local_mem_size),
+    FACT(MAX_ALLOC_SIZE, "max_alloc_size", USMPY_DOC_Device_max_alloc_size),
+    FACT(HAS_FP16, "has_fp16", USMPY_DOC_Device_has_fp16),
+    FACT(HAS_FP64, "has_fp64", USMPY_DOC_Device_has_fp64),
+    FACT(HAS_USM_DEVICE, "has_usm_device", USMPY_DOC_Device_has_usm_device),
+    FACT(HAS_USM_SHARED, "has_usm_shared", USMPY_DOC_Device_has_usm_shared),
+    FACT(HAS_USM_HOST, "has_usm_host", USMPY_DOC_Device_has_usm_host),
+    FACT(HAS_USM_SYSTEM, "has_usm_system", USMPY_DOC_Device_has_usm_system),
+    FACT(DLPACK_DEVICE, "dlpack_device", USMPY_DOC_Device_dlpack_device),
     {0},
 };
 
 static PyMethodDef device_methods[] = {
     {"from_native", (PyCFunction)(void (*)(void))usmpy_device_from_native,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "from_native($type, backend, handle)\n--\n\n"
-     "The device that a driver's object is, with its cached queue.\n\n"
-     "backend: 'opencl'. handle: a cl_device_id as an int, or an object whose int_ptr is one, such as\n"
-     "PyOpenCL's Device. It is equal to the one that get_devices() lists, or that\n"
-     "create_sub_devices() made; parts that another library cut off are not known here.\n\n"
-     "Raises DeviceNotFound for any other handle, ValueError for 0 and for a backend without native\n"
-     "devices, TypeError for arguments of a wrong type, BackendUnavailable."},
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Device_from_native},
     {"create_device", (PyCFunction)(void (*)(void))device_create_device,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "create_device($type, obj=None)\n--\n\n"
-     "The placement that array creation uses for device=obj.\n\n"
-     "obj: None (the default device), a filter string, a Device (returned as it is), a Queue or a\n"
-     "USMArray (the device with that queue).\n\n"
-     "Raises TypeError for anything else, and what Device() raises."},
-    USMPY_METHOD(
-        "create_sub_devices", device_create_sub_devices,
-        "create_sub_devices($self, units)\n--\n\n"
-        "List of parts of the device (SYCL 2020, 4.6.4, partition_equally).\n\n"
-        "units: compute units of each part. Units that are left over go unused. The same call gives\n"
-        "equal devices.\n\n"
-        "Raises ValueError unless 1 <= units <= max_compute_units, TypeError for what is no int."),
-    {"info", device_info, METH_NOARGS,
-     "info($self)\n--\n\n"
-     "Dict of all properties that are plain facts, by name; sizes in bytes."},
-    {"__reduce__", device_reduce, METH_NOARGS,
-     "__reduce__($self)\n--\n\nPickled by filter_string: unpickling gives the device of that name, with its cached queue."},
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Device_create_device},
+    USMPY_METHOD("create_sub_devices", device_create_sub_devices, USMPY_DOC_Device_create_sub_devices),
+    {"info", device_info, METH_NOARGS, USMPY_DOC_Device_info},
+    {"__reduce__", device_reduce, METH_NOARGS, USMPY_DOC_Device___reduce__},
     {0},
 };
 
 static PyType_Slot device_slots[] = {
-    {Py_tp_doc,
-     "Device(selector=None)\n--\n\n"
-     "A device and the queue that arrays made on it get.\n\n"
-     "selector: None (select_default_device), a Device, or a filter string: parts of\n"
-     "'backend:type:index' in this order, at least one, alternatives separated by commas: 'gpu',\n"
-     "'opencl', 'cuda:1' (the grammar of SYCL's filter_selector extension,\n"
-     "sycl_ext_oneapi_filter_selector). Two devices are equal when they are the same hardware with\n"
-     "the same queue, so zeros(n, device=x.device) always lands beside x.\n\n"
-     "Raises ValueError for a malformed string, DeviceNotFound where no device fits,\n"
-     "BackendUnavailable, which names the library, where the backend's is missing, UsmError where\n"
-     "a driver is broken, TypeError for anything else."},
-    {Py_tp_new, device_new},
-    {Py_tp_dealloc, device_dealloc},
-    {Py_tp_repr, device_repr},
-    {Py_tp_hash, device_hash},
-    {Py_tp_richcompare, device_richcompare},
-    {Py_tp_getset, device_getset},
-    {Py_tp_methods, device_methods},
-    {0, NULL},
+    {Py_tp_doc, USMPY_DOC_Device}, {Py_tp_new, device_new},         {Py_tp_dealloc, device_dealloc},
+    {Py_tp_repr, device_repr},     {Py_tp_hash, device_hash},       {Py_tp_richcompare, device_richcompare},
+    {Py_tp_getset, device_getset}, {Py_tp_methods, device_methods}, {0, NULL},
 };
 
 static PyType_Spec device_spec = {
@@ -526,9 +474,6 @@ static PyObject *backends(PyObject *module, PyObject *args)
 }
 
 PyMethodDef usmpy_device_functions[] = {
-    {"_backends", backends, METH_VARARGS,
-     "_backends($module, name=None, /)\n--\n\n"
-     "One dict for each backend, or for that of this name alone, which are started: name, built, absent (why, or\n"
-     "None), broken, devices, environment (variables that filter)."},
+    {"_backends", backends, METH_VARARGS, USMPY_DOC__backends},
     {0},
 };

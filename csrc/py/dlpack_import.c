@@ -2,6 +2,7 @@
 #include "args.h"
 #include "deferred.h"
 #include "dlpack.h"
+#include "docstrings.h"
 #include "lock.h"
 #include "native.h"
 #include "stream.h"
@@ -444,17 +445,6 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
 }
 
 PyMethodDef usmpy_dlpack_functions[] = {
-    USMPY_METHOD(
-        "from_dlpack", from_dlpack,
-        "from_dlpack(x, /, *, device=None, copy=None)\n--\n\n"
-        "The memory of any library's array as a USMArray (array API standard 2024.12, from_dlpack;\n"
-        "DLPack 1.3).\n\n"
-        "x: an object with the C exchange table of DLPack or the method __dlpack__. device: anything\n"
-        "that Device.create_device takes, or a DLPack pair such as (1, 0); None leaves the memory\n"
-        "where it is, on the cached queue of its device. copy: True always copies, False never does,\n"
-        "None copies only if it must.\n\n"
-        "Raises BufferError for what cannot be exchanged and where copy=False and a copy is needed,\n"
-        "TypeError for objects of no such protocol, MemoryError when memory runs out, what Device()\n"
-        "raises, and what the method of x raises."),
+    USMPY_METHOD("from_dlpack", from_dlpack, USMPY_DOC_from_dlpack),
     {0},
 };

@@ -1,4 +1,5 @@
 #include "dtype.h"
+#include "docstrings.h"
 
 #include "args.h"
 
@@ -188,21 +189,12 @@ static PyObject *dtype_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 }
 
 static PyGetSetDef dtype_getset[] = {
-    {"name", dtype_get_name, NULL, "The name, such as 'float32'.", NULL},
-    {"itemsize", dtype_get_itemsize, NULL,
-     "Size of one element in bytes, rounded up: 1 for the packed types of 4 and 6 bits.", NULL},
-    {"bits", dtype_get_bits, NULL, "Size of one element in bits.", NULL},
-    {"dlpack", dtype_get_dlpack, NULL, "(type code, bits, lanes) of the elements (DLPack 1.3, DLDataType).",
-     NULL},
-    {"dtype", dtype_get_numpy, NULL,
-     "The numpy.dtype of the same elements, which is what numpy.dtype(self) asks for.\n\n"
-     "bfloat16, float8 and narrower types need the package ml_dtypes. Raises TypeError where\n"
-     "neither has the type, ImportError without NumPy.",
-     NULL},
-    {"__numpy_dtype__", dtype_get_numpy, NULL,
-     "The numpy.dtype of the same elements (the protocol of NumPy 2.4).\n\n"
-     "Raises what `dtype` raises.",
-     NULL},
+    {"name", dtype_get_name, NULL, USMPY_DOC_DType_name, NULL},
+    {"itemsize", dtype_get_itemsize, NULL, USMPY_DOC_DType_itemsize, NULL},
+    {"bits", dtype_get_bits, NULL, USMPY_DOC_DType_bits, NULL},
+    {"dlpack", dtype_get_dlpack, NULL, USMPY_DOC_DType_dlpack, NULL},
+    {"dtype", dtype_get_numpy, NULL, USMPY_DOC_DType_dtype, NULL},
+    {"__numpy_dtype__", dtype_get_numpy, NULL, USMPY_DOC_DType___numpy_dtype__, NULL},
     {0},
 };
 
@@ -213,8 +205,7 @@ static PyObject *dtype_reduce_name(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef dtype_methods[] = {
-    {"__reduce__", dtype_reduce_name, METH_NOARGS,
-     "__reduce__($self)\n--\n\nPickled by name: unpickling gives the same object."},
+    {"__reduce__", dtype_reduce_name, METH_NOARGS, USMPY_DOC_DType___reduce__},
     {0},
 };
 
@@ -224,14 +215,7 @@ static void dtype_dealloc(PyObject *self)
 }
 
 static PyType_Slot dtype_slots[] = {
-    {Py_tp_doc,
-     "DType(name, /)\n--\n\n"
-     "A data type: usmpy.float32 and its siblings, one object each.\n\n"
-     "name: a name, a DType, a Python or NumPy scalar type, or a numpy.dtype of native byte order.\n"
-     "A DType is equal to its name and to the numpy.dtype of the same elements. Held and exchanged\n"
-     "bit for bit are the types of DLPack 1.3 with one lane: bool, integers, float16 to float64,\n"
-     "complex32 to complex128, bfloat16, float8, and the packed float6 and float4.\n\n"
-     "Raises TypeError for anything else."},
+    {Py_tp_doc, USMPY_DOC_DType},
     {Py_tp_new, dtype_new},
     {Py_tp_dealloc, dtype_dealloc},
     {Py_tp_repr, dtype_repr},

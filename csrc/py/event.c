@@ -1,5 +1,6 @@
 #include "args.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "objects.h"
 #include "wait.h"
@@ -199,42 +200,19 @@ static PyObject *event_await(PyObject *self)
 }
 
 static PyGetSetDef event_getset[] = {
-    {"status", get_status, NULL, "How far the work is: 'submitted', 'running', 'complete' or 'error'.", NULL},
-    {"done", get_done, NULL, "Whether the work has ended, in success or error.", NULL},
-    {"submit_time_ns", get_time, NULL,
-     "When it was submitted, in nanoseconds of the device's clock (SYCL 2020, 4.6.6,\n"
-     "command_submit; on the host: of time.monotonic_ns).\n\n"
-     "Raises UsmError unless the queue has profiling=True.",
-     (void *)0},
-    {"start_time_ns", get_time, NULL,
-     "When it began to run, in nanoseconds (command_start). Waits for the work to end.\n\n"
-     "Raises UsmError unless the queue has profiling=True.",
-     (void *)1},
-    {"end_time_ns", get_time, NULL,
-     "When it ended, in nanoseconds (command_end). Waits for the work to end.\n\n"
-     "Raises UsmError unless the queue has profiling=True.",
-     (void *)2},
+    {"status", get_status, NULL, USMPY_DOC_Event_status, NULL},
+    {"done", get_done, NULL, USMPY_DOC_Event_done, NULL},
+    {"submit_time_ns", get_time, NULL, USMPY_DOC_Event_submit_time_ns, (void *)0},
+    {"start_time_ns", get_time, NULL, USMPY_DOC_Event_start_time_ns, (void *)1},
+    {"end_time_ns", get_time, NULL, USMPY_DOC_Event_end_time_ns, (void *)2},
     {0},
 };
 
 static PyMethodDef event_methods[] = {
-    USMPY_METHOD("wait", event_wait,
-                 "wait($self, timeout=None)\n--\n\n"
-                 "Block until the work has ended (SYCL 2020, 4.6.6, wait_and_throw).\n\n"
-                 "timeout: seconds; None waits for as long as it takes.\n\n"
-                 "Raises the error of the work, every time; TimeoutError when the time runs out, UsmError\n"
-                 "inside a task that the event waits for, ValueError for a negative timeout, TypeError for\n"
-                 "what is no number."),
-    {"exception", event_exception, METH_NOARGS,
-     "exception($self)\n--\n\n"
-     "The exception that wait() raises; None while the work runs and when it succeeded."},
+    USMPY_METHOD("wait", event_wait, USMPY_DOC_Event_wait),
+    {"exception", event_exception, METH_NOARGS, USMPY_DOC_Event_exception},
     {"wait_all", (PyCFunction)(void (*)(void))event_wait_all, METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "wait_all($type, events, timeout=None)\n--\n\n"
-     "Wait for all events, then raise the error of the first in the list that failed.\n\n"
-     "events: Events. timeout: seconds for all of them together; None waits for as long as it\n"
-     "takes.\n\n"
-     "Raises the error of that event, TimeoutError when the time runs out, ValueError for a\n"
-     "negative timeout, TypeError for anything else."},
+     USMPY_DOC_Event_wait_all},
     {0},
 };
 
@@ -244,17 +222,10 @@ static PyMemberDef event_members[] = {
 };
 
 static PyType_Slot event_slots[] = {
-    {Py_tp_doc,
-     "A piece of asynchronous work: what submitting returns (SYCL 2020, 4.6.6). It can be awaited.\n\n"
-     "Work that depends on failed work does not run, and ends in 'error' with the first error as\n"
-     "its cause."},
-    {Py_tp_dealloc, event_dealloc},
-    {Py_tp_repr, event_repr},
-    {Py_tp_getset, event_getset},
-    {Py_tp_methods, event_methods},
-    {Py_tp_members, event_members},
-    {Py_am_await, event_await},
-    {0, NULL},
+    {Py_tp_doc, USMPY_DOC_Event},   {Py_tp_dealloc, event_dealloc},
+    {Py_tp_repr, event_repr},       {Py_tp_getset, event_getset},
+    {Py_tp_methods, event_methods}, {Py_tp_members, event_members},
+    {Py_am_await, event_await},     {0, NULL},
 };
 
 static PyType_Spec event_spec = {

@@ -1,6 +1,7 @@
 /* Data type functions of the array API standard: what promotes to what, and the limits of numbers. */
 #include "args.h"
 #include "array.h"
+#include "docstrings.h"
 
 #include <string.h>
 
@@ -252,24 +253,24 @@ static PyObject *iinfo(PyObject *module, PyObject *type)
 int usmpy_inspection_add_types(PyObject *module, usmpy_state *state)
 {
     PyStructSequence_Field floats[] = {
-        {"bits", "The size of one number in bits."},
-        {"eps", "The distance from 1 to the next larger number."},
-        {"max", "The largest finite number."},
-        {"min", "The smallest finite number."},
-        {"smallest_normal", "The smallest positive number with full precision."},
-        {"dtype", "The type of real numbers."},
+        {"bits", USMPY_DOC_FloatLimits_bits},
+        {"eps", USMPY_DOC_FloatLimits_eps},
+        {"max", USMPY_DOC_FloatLimits_max},
+        {"min", USMPY_DOC_FloatLimits_min},
+        {"smallest_normal", USMPY_DOC_FloatLimits_smallest_normal},
+        {"dtype", USMPY_DOC_FloatLimits_dtype},
         {NULL, NULL},
     };
     PyStructSequence_Field integers[] = {
-        {"bits", "The size of one number in bits."},
-        {"max", "The largest number."},
-        {"min", "The smallest number."},
-        {"dtype", "The type."},
+        {"bits", USMPY_DOC_IntegerLimits_bits},
+        {"max", USMPY_DOC_IntegerLimits_max},
+        {"min", USMPY_DOC_IntegerLimits_min},
+        {"dtype", USMPY_DOC_IntegerLimits_dtype},
         {NULL, NULL},
     };
     PyStructSequence_Desc descriptions[] = {
-        {"usmpy.FloatLimits", "Limits of a floating-point type, from finfo().", floats, 6},
-        {"usmpy.IntegerLimits", "Limits of an integer type, from iinfo().", integers, 4},
+        {"usmpy.FloatLimits", USMPY_DOC_FloatLimits, floats, 6},
+        {"usmpy.IntegerLimits", USMPY_DOC_IntegerLimits, integers, 4},
     };
     state->finfo_type = PyStructSequence_NewType(&descriptions[0]);
     state->iinfo_type = PyStructSequence_NewType(&descriptions[1]);
@@ -281,35 +282,10 @@ int usmpy_inspection_add_types(PyObject *module, usmpy_state *state)
 }
 
 PyMethodDef usmpy_inspection_functions[] = {
-    {"result_type", (PyCFunction)(void (*)(void))result_type, METH_FASTCALL,
-     "result_type(*arrays_and_dtypes)\n--\n\n"
-     "The type that these promote to (array API standard 2024.12, result_type).\n\n"
-     "arrays_and_dtypes: USMArrays, dtypes and Python numbers, which follow the others; one at least that\n"
-     "is no number. bfloat16 promotes as float16 does; the two give float32.\n\n"
-     "Raises TypeError where the standard knows no common type, such as for integers and floating-point\n"
-     "types."},
-    USMPY_METHOD("can_cast", can_cast,
-                 "can_cast(from_, to, /)\n--\n\n"
-                 "Does promotion turn one type into the other (array API standard 2024.12, can_cast)?\n\n"
-                 "from_: a dtype or a USMArray. to: a dtype. False where the two have no common type.\n\n"
-                 "Raises TypeError for what is no dtype."),
-    USMPY_METHOD("isdtype", isdtype,
-                 "isdtype(dtype, kind)\n--\n\n"
-                 "Is a dtype of a kind (array API standard 2024.12, isdtype)?\n\n"
-                 "kind: a dtype, 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating',\n"
-                 "'complex floating', 'numeric', or a tuple of them. bfloat16 and shorter types are 'real\n"
-                 "floating'.\n\n"
-                 "Raises ValueError for another kind, TypeError for what is no dtype."),
-    {"finfo", finfo, METH_O,
-     "finfo(type, /)\n--\n\n"
-     "Limits of a floating-point type: bits, eps, max, min, smallest_normal, dtype (array API standard\n"
-     "2024.12, finfo).\n\n"
-     "type: a dtype, or a USMArray, whose dtype it is; complex types have those of their parts.\n\n"
-     "Raises TypeError for other types."},
-    {"iinfo", iinfo, METH_O,
-     "iinfo(type, /)\n--\n\n"
-     "Limits of an integer type: bits, max, min, dtype (array API standard 2024.12, iinfo).\n\n"
-     "type: a dtype, or a USMArray, whose dtype it is.\n\n"
-     "Raises TypeError for other types."},
+    {"result_type", (PyCFunction)(void (*)(void))result_type, METH_FASTCALL, USMPY_DOC_result_type},
+    USMPY_METHOD("can_cast", can_cast, USMPY_DOC_can_cast),
+    USMPY_METHOD("isdtype", isdtype, USMPY_DOC_isdtype),
+    {"finfo", finfo, METH_O, USMPY_DOC_finfo},
+    {"iinfo", iinfo, METH_O, USMPY_DOC_iinfo},
     {0},
 };

@@ -1,4 +1,5 @@
 /* Kernel, and what kernel[range, depends] gives: something to call with the arguments. */
+#include "docstrings.h"
 #include "launch.h"
 
 #include "args.h"
@@ -442,39 +443,18 @@ static PyObject *with_parameters(PyObject *self, PyObject *argument)
 
 static PyMethodDef kernel_methods[] = {
     {"from_pointer", (PyCFunction)(void (*)(void))usmpy_kernel_from_pointer,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "from_pointer($type, address, parameters, *, name=None, owner=None)\n--\n\n"
-     "A kernel for the host device from a function in memory: ctypes, cffi, numba.cfunc.\n\n"
-     "address: of a C function void f(size_t begin, size_t end, <parameters>), which does the part\n"
-     "begin <= i < end of a one-dimensional range; it is called on disjoint parts, from several\n"
-     "threads, without the GIL.\n"
-     "parameters: a sequence such as ['const float32*', 'float32*', 'int32']: pointers ('void*' for\n"
-     "any element), bool, integers, float32 and float64. What is const is only read.\n"
-     "name: for messages.\n"
-     "owner: what keeps the function in memory; the kernel and each of its launches hold it. Without\n"
-     "an owner, the function must stay until they have ended.\n\n"
-     "Raises ValueError for the address 0 and for an unknown parameter, TypeError for wrong types."},
-    {"with_parameters", with_parameters, METH_O,
-     "with_parameters($self, parameters, /)\n--\n\n"
-     "The same kernel with its parameters said in words: for programs that do not tell them.\n\n"
-     "parameters: a sequence of str as in from_pointer(), and 'local float32*' for local memory,\n"
-     "'bytes[n]' for a struct of n bytes; one for each parameter.\n\n"
-     "Raises ValueError for another number of them, for unknown words and for what contradicts the\n"
-     "program."},
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Kernel_from_pointer},
+    {"with_parameters", with_parameters, METH_O, USMPY_DOC_Kernel_with_parameters},
     {0},
 };
 
 static PyGetSetDef kernel_getset[] = {
-    {"name", get_name, NULL, "The function's name in the program.", NULL},
-    {"program", get_program, NULL, "The Program that it belongs to; None for one from a pointer.", NULL},
-    {"device", get_device, NULL, "The Device that it was built for.", NULL},
-    {"parameters", get_parameters, NULL,
-     "What it takes, as a tuple of str in the words of from_pointer(); 'local ...*' takes LocalMemory,\n"
-     "'bytes[n]' a struct of n bytes, 'unknown' is what the program does not tell.",
-     NULL},
-    {"parameter_names", get_parameter_names, NULL, "Their names; None where the program does not tell.",
-     NULL},
-    {"max_work_group_size", get_max_work_group_size, NULL, "The most work-items in a group.", NULL},
+    {"name", get_name, NULL, USMPY_DOC_Kernel_name, NULL},
+    {"program", get_program, NULL, USMPY_DOC_Kernel_program, NULL},
+    {"device", get_device, NULL, USMPY_DOC_Kernel_device, NULL},
+    {"parameters", get_parameters, NULL, USMPY_DOC_Kernel_parameters, NULL},
+    {"parameter_names", get_parameter_names, NULL, USMPY_DOC_Kernel_parameter_names, NULL},
+    {"max_work_group_size", get_max_work_group_size, NULL, USMPY_DOC_Kernel_max_work_group_size, NULL},
     {0},
 };
 
@@ -484,28 +464,11 @@ static PyMemberDef kernel_members[] = {
 };
 
 static PyType_Slot kernel_slots[] = {
-    {Py_tp_doc,
-     "A function of a Program, ready to be launched: kernel[range](*args) or\n"
-     "kernel[range, depends](*args) returns the Event of the launch.\n\n"
-     "range: a Range, an NdRange, an int or a sequence of ints. depends: an Event or a sequence of\n"
-     "Events that must have ended before. The queue is the one that the USMArrays among the\n"
-     "arguments share; Queue.submit names one.\n\n"
-     "Arguments are USMArrays (None: a null pointer) for pointers, Python, NumPy and ctypes numbers\n"
-     "for values, bytes and ctypes structures for structs, LocalMemory(nbytes) for local memory. All\n"
-     "is checked before anything is enqueued: TypeError for a wrong count or type, OverflowError for a\n"
-     "number that its parameter cannot hold, ValueError for a read-only array, a wrong size or a range\n"
-     "beyond the limits, BufferError for an array that is not contiguous, ExecutionPlacementError for\n"
-     "arrays of several queues and for a program of another device. What the kernel uses stays alive\n"
-     "until it has ended."},
-    {Py_tp_dealloc, kernel_dealloc},
-    {Py_tp_traverse, kernel_traverse},
-    {Py_tp_clear, kernel_clear},
-    {Py_tp_repr, kernel_repr},
-    {Py_mp_subscript, kernel_subscript},
-    {Py_tp_methods, kernel_methods},
-    {Py_tp_getset, kernel_getset},
-    {Py_tp_members, kernel_members},
-    {0, NULL},
+    {Py_tp_doc, USMPY_DOC_Kernel},     {Py_tp_dealloc, kernel_dealloc},
+    {Py_tp_traverse, kernel_traverse}, {Py_tp_clear, kernel_clear},
+    {Py_tp_repr, kernel_repr},         {Py_mp_subscript, kernel_subscript},
+    {Py_tp_methods, kernel_methods},   {Py_tp_getset, kernel_getset},
+    {Py_tp_members, kernel_members},   {0, NULL},
 };
 
 static PyType_Spec kernel_spec = {
@@ -522,12 +485,8 @@ static PyMemberDef bound_members[] = {
 };
 
 static PyType_Slot bound_slots[] = {
-    {Py_tp_doc, "A Kernel with its index space and dependencies; call it with the arguments."},
-    {Py_tp_dealloc, bound_dealloc},
-    {Py_tp_traverse, bound_traverse},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_members, bound_members},
-    {0, NULL},
+    {Py_tp_doc, USMPY_DOC_BoundKernel}, {Py_tp_dealloc, bound_dealloc}, {Py_tp_traverse, bound_traverse},
+    {Py_tp_call, PyVectorcall_Call},    {Py_tp_members, bound_members}, {0, NULL},
 };
 
 static PyType_Spec bound_spec = {

@@ -4,6 +4,7 @@
 #include "args.h"
 #include "array.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "placement.h"
 
@@ -278,98 +279,16 @@ static PyObject *astype(PyObject *module, PyObject *const *args, Py_ssize_t narg
 }
 
 PyMethodDef usmpy_manipulation_functions[] = {
-    USMPY_METHOD(
-        "reshape", reshape,
-        "reshape(x, /, shape, *, copy=None)\n--\n\n"
-        "The elements of x, in row-major order, in another shape (array API standard 2024.12,\n"
-        "reshape).\n\n"
-        "shape: an int or a sequence of ints, lengths in elements; one may be -1 and is computed. The\n"
-        "result is a view where the strides allow it: copy=False insists on that, copy=True always\n"
-        "copies, copy=None copies only if it must.\n\n"
-        "Raises ValueError for a shape of another size and where copy=False and a copy is needed,\n"
-        "TypeError for arguments of a wrong type and packed types, MemoryError when memory runs out."),
-    USMPY_METHOD(
-        "permute_dims", permute_dims,
-        "permute_dims(x, /, axes)\n--\n\n"
-        "View with axis axes[i] of x as axis i (array API standard 2024.12, permute_dims).\n\n"
-        "axes: a tuple or list of ints, in which each axis occurs once; negative ones count from the\n"
-        "last.\n\n"
-        "Raises ValueError where an axis is missing or repeated, IndexError for an axis that x lacks,\n"
-        "TypeError for arguments of a wrong type."),
-    USMPY_METHOD(
-        "squeeze", squeeze,
-        "squeeze(x, /, axis)\n--\n\n"
-        "View without the named axes, which must have length 1 (array API standard 2024.12, squeeze).\n\n"
-        "x: a USMArray. axis: an int, or a tuple or list of ints; negative ones count from the last.\n\n"
-        "Raises ValueError for an axis of another length and for repeated ones, IndexError for an\n"
-        "axis that x lacks, TypeError for arguments of a wrong type."),
-    USMPY_METHOD("expand_dims", expand_dims,
-                 "expand_dims(x, /, axis=0)\n--\n\n"
-                 "View with a new axis of length 1 (array API standard 2024.12, expand_dims).\n\n"
-                 "x: a USMArray. axis: the place of the new axis in the result, an int; negative ones count\n"
-                 "from the last.\n\n"
-                 "Raises IndexError for a place that the result lacks, ValueError above 64 dimensions,\n"
-                 "TypeError for arguments of a wrong type."),
-    USMPY_METHOD("flip", flip,
-                 "flip(x, /, *, axis=None)\n--\n\n"
-                 "View with the order of elements reversed (array API standard 2024.12, flip).\n\n"
-                 "x: a USMArray. axis: an int, a tuple or list of ints, or None for all axes.\n\n"
-                 "Raises IndexError for an axis that x lacks, ValueError for repeated ones, TypeError for\n"
-                 "arguments of a wrong type."),
-    USMPY_METHOD("broadcast_to", broadcast_to,
-                 "broadcast_to(x, /, shape)\n--\n\n"
-                 "View of x in a larger shape (array API standard 2024.12, broadcast_to).\n\n"
-                 "shape: an int or a sequence of ints, lengths in elements. The view is read-only where an\n"
-                 "element appears more than once.\n\n"
-                 "Raises ValueError for a shape that x does not broadcast to, TypeError for arguments of a\n"
-                 "wrong type."),
-    USMPY_METHOD(
-        "astype", astype,
-        "astype(x, dtype, /, *, copy=True, device=None)\n--\n\n"
-        "The elements of x cast to another type (array API standard 2024.12, astype).\n\n"
-        "dtype: a DType, its name, a Python or NumPy type. copy=False gives x itself where nothing\n"
-        "changes. device: where the result is to be; None is x's queue. Floating point to integer\n"
-        "rounds towards zero, saturates, and makes 0 of NaN.\n\n"
-        "Raises TypeError for complex to real, for types that are only stored and exchanged and for\n"
-        "arguments of a wrong type, MemoryError when memory runs out, and what Device() raises."),
-    USMPY_METHOD(
-        "concat", usmpy_concat,
-        "concat(arrays, /, *, axis=0)\n--\n\n"
-        "Join arrays along an axis, on the queue that they share (array API standard 2024.12,\n"
-        "concat).\n\n"
-        "arrays: USMArrays, at least one. axis: an int; None joins them as vectors. The result has\n"
-        "the promoted dtype and the widest usm_type (device < shared < host).\n\n"
-        "Raises ValueError for shapes that differ elsewhere and for no arrays, IndexError for an axis\n"
-        "that they lack, TypeError where there is no common dtype, ExecutionPlacementError where\n"
-        "there is no common queue, MemoryError when memory runs out."),
-    USMPY_METHOD(
-        "stack", usmpy_stack,
-        "stack(arrays, /, *, axis=0)\n--\n\n"
-        "Join arrays of one shape along a new axis, on the queue that they share (array API standard\n"
-        "2024.12, stack).\n\n"
-        "arrays: USMArrays, at least one. axis: the place of the new axis in the result, an int.\n"
-        "dtype and usm_type are as in concat.\n\n"
-        "Raises ValueError for shapes that differ and for no arrays, IndexError for a place that the\n"
-        "result lacks, TypeError where there is no common dtype, ExecutionPlacementError where there\n"
-        "is no common queue, MemoryError when memory runs out."),
-    USMPY_METHOD(
-        "copyto", usmpy_copyto,
-        "copyto(dst, src, /, *, casting='same_kind')\n--\n\n"
-        "dst[...] = src, with broadcasting, between any two places.\n\n"
-        "dst: a USMArray, or another library's writable array. src: a USMArray, any library's array,\n"
-        "a number or nested sequences. casting: 'no', 'safe', 'same_kind' or 'unsafe'. Runs in dst's\n"
-        "queue; memory of other libraries is finished with on return.\n\n"
-        "Raises ValueError for a read-only dst, for shapes that do not broadcast and for another\n"
-        "casting, TypeError where casting forbids it and for what is no array, BufferError for memory\n"
-        "that cannot be exchanged, MemoryError when memory runs out."),
-    USMPY_METHOD(
-        "explain_copy", usmpy_explain_copy,
-        "explain_copy(dst, src, /, *, casting='same_kind')\n--\n\n"
-        "How copyto(dst, src) would go, as text, a line for each fact; nothing is copied.\n\n"
-        "Axes after merging, memory and strides (in bytes) of both sides, memory_connection, the path,\n"
-        "pieces, runs of neighbouring elements, buffers with their bytes, and each step: driver copy or\n"
-        "kernel, bytes, cast, queue; last, the events that it would wait for now. The copy follows the\n"
-        "same plan. dst, src and casting are as in copyto.\n\n"
-        "Raises what copyto raises for its arguments."),
+    USMPY_METHOD("reshape", reshape, USMPY_DOC_reshape),
+    USMPY_METHOD("permute_dims", permute_dims, USMPY_DOC_permute_dims),
+    USMPY_METHOD("squeeze", squeeze, USMPY_DOC_squeeze),
+    USMPY_METHOD("expand_dims", expand_dims, USMPY_DOC_expand_dims),
+    USMPY_METHOD("flip", flip, USMPY_DOC_flip),
+    USMPY_METHOD("broadcast_to", broadcast_to, USMPY_DOC_broadcast_to),
+    USMPY_METHOD("astype", astype, USMPY_DOC_astype),
+    USMPY_METHOD("concat", usmpy_concat, USMPY_DOC_concat),
+    USMPY_METHOD("stack", usmpy_stack, USMPY_DOC_stack),
+    USMPY_METHOD("copyto", usmpy_copyto, USMPY_DOC_copyto),
+    USMPY_METHOD("explain_copy", usmpy_explain_copy, USMPY_DOC_explain_copy),
     {0},
 };

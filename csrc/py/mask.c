@@ -1,5 +1,6 @@
 /* The true elements of masks: offsets for indexing, nonzero and count_nonzero. */
 #include "mask.h"
+#include "docstrings.h"
 
 #include "args.h"
 #include "compare.h"
@@ -292,13 +293,6 @@ static PyObject *nonzero(PyObject *module, PyObject *const *args, Py_ssize_t nar
 }
 
 PyMethodDef usmpy_mask_functions[] = {
-    USMPY_METHOD(
-        "nonzero", nonzero,
-        "nonzero(x, /)\n--\n\n"
-        "Indices of the elements that are not 0, in row-major order (array API standard 2024.12, nonzero).\n\n"
-        "x: a USMArray of one dimension or more. The result is a tuple of vectors of int64, one for each\n"
-        "axis. Waits on the host once, for their number.\n\n"
-        "Raises ValueError for 0 dimensions, TypeError for what is no USMArray and for types that are\n"
-        "only stored, MemoryError when memory runs out, and the error of work on the memory."),
+    USMPY_METHOD("nonzero", nonzero, USMPY_DOC_nonzero),
     {0},
 };

@@ -1,6 +1,7 @@
 /* memory_stats, trim, set_memory_limit, and which allocations are alive. */
 #include "args.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "lock.h"
 #include "objects.h"
@@ -224,41 +225,10 @@ void usmpy_memory_start(void)
 }
 
 PyMethodDef usmpy_memory_functions[] = {
-    USMPY_METHOD(
-        "memory_stats", memory_stats,
-        "memory_stats($module, device=None)\n--\n\n"
-        "What this process holds of a device's memory, all in bytes.\n\n"
-        "A dict: held is what the driver gave (in use and pooled), peak the most that it ever was, limit\n"
-        "that of set_memory_limit or None. Under 'device', 'shared' and 'host', the kinds of memory: in_use,\n"
-        "pooled (spare blocks, for the next allocations), peak (the most in use so far), and blocks, the\n"
-        "number of those in use. Sizes are those of blocks, up to a quarter above what was asked for.\n"
-        "Imported memory is its owner's, and not counted. device is a placement as for array creation:\n"
-        "it says which (context, device) pair is meant.\n\n"
-        "Raises what Device.create_device raises for device."),
-    USMPY_METHOD(
-        "trim", trim,
-        "trim($module, device=None)\n--\n\n"
-        "Gives pooled blocks back to the driver: the bytes given back.\n\n"
-        "What the driver itself keeps of freed memory (CUDA's pools) goes to other libraries and processes, too.\n"
-        "Those of one device (a placement as for array creation), or of all for None. Memory in use stays.\n\n"
-        "Raises what Device.create_device raises for device."),
-    USMPY_METHOD(
-        "set_memory_limit", set_memory_limit,
-        "set_memory_limit($module, device, nbytes)\n--\n\n"
-        "The most bytes that usmpy takes from the driver for a (context, device) pair, pooled ones counted.\n\n"
-        "None for nbytes takes the limit away. An allocation above it first lets pooled blocks go; where\n"
-        "that is not enough it is a MemoryError that names the limit. What is in use stays, also above a new\n"
-        "limit. device is a placement as for array creation.\n\n"
-        "Raises ValueError for nbytes below 0, TypeError for what is no integer, and what\n"
-        "Device.create_device raises for device."),
-    {"track_allocations", track_allocations, METH_O,
-     "track_allocations($module, on, /)\n--\n\n"
-     "Whether allocations remember from now on which line made them: what it was before.\n\n"
-     "The environment variable USMPY_TRACK_ALLOCATIONS=1 does the same from the start. An allocation then costs\n"
-     "about a microsecond more; without it, nothing. See live_allocations().\n\n"
-     "Raises TypeError where on is no bool."},
-    {"_live_allocations", live_allocations, METH_NOARGS,
-     "_live_allocations($module)\n--\n\n"
-     "(nbytes, usm_type, device, address, imported, born_ns, where) of each that is tracked, oldest first."},
+    USMPY_METHOD("memory_stats", memory_stats, USMPY_DOC_memory_stats),
+    USMPY_METHOD("trim", trim, USMPY_DOC_trim),
+    USMPY_METHOD("set_memory_limit", set_memory_limit, USMPY_DOC_set_memory_limit),
+    {"track_allocations", track_allocations, METH_O, USMPY_DOC_track_allocations},
+    {"_live_allocations", live_allocations, METH_NOARGS, USMPY_DOC__live_allocations},
     {0},
 };

@@ -1,5 +1,6 @@
 /* The module usmpy._core: its state and how it comes and goes. */
 #include "module.h"
+#include "docstrings.h"
 
 #include "array.h"
 #include "c_api.h"
@@ -82,12 +83,12 @@ static int import_classes(usmpy_state *state)
 static int add_flags_type(PyObject *module, usmpy_state *state)
 {
     static PyStructSequence_Field fields[] = {
-        {"c_contiguous", "Elements lie side by side in row-major order."},
-        {"f_contiguous", "Elements lie side by side in column-major order."},
-        {"writable", "Elements may be written through this array."},
+        {"c_contiguous", USMPY_DOC_Flags_c_contiguous},
+        {"f_contiguous", USMPY_DOC_Flags_f_contiguous},
+        {"writable", USMPY_DOC_Flags_writable},
         {NULL, NULL},
     };
-    static PyStructSequence_Desc description = {"usmpy.Flags", "Flags of a USMArray.", fields, 3};
+    static PyStructSequence_Desc description = {"usmpy.Flags", USMPY_DOC_Flags, fields, 3};
     state->flags_type = PyStructSequence_NewType(&description);
     return state->flags_type == NULL ? -1
                                      : PyModule_AddObjectRef(module, "Flags", (PyObject *)state->flags_type);

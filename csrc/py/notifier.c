@@ -4,6 +4,7 @@
  * event, and no Python on the thread that ended it.
  */
 #include "args.h"
+#include "docstrings.h"
 #include "objects.h"
 
 #include "../core/deferred.h"
@@ -192,17 +193,14 @@ static PyObject *notifier_collect(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef notifier_methods[] = {
-    {"fileno", notifier_fileno, METH_NOARGS, "fileno($self)\n--\n\nReadable when collect() has something."},
-    {"watch", (PyCFunction)(void (*)(void))notifier_watch, METH_FASTCALL,
-     "watch($self, event, object, /)\n--\n\n"
-     "collect() will return `object` once the event has ended. False when it has already."},
-    {"collect", notifier_collect, METH_NOARGS,
-     "collect($self)\n--\n\nObjects whose events have ended since the last call, in the order of their ends."},
+    {"fileno", notifier_fileno, METH_NOARGS, USMPY_DOC__Notifier_fileno},
+    {"watch", (PyCFunction)(void (*)(void))notifier_watch, METH_FASTCALL, USMPY_DOC__Notifier_watch},
+    {"collect", notifier_collect, METH_NOARGS, USMPY_DOC__Notifier_collect},
     {0},
 };
 
 static PyType_Slot notifier_slots[] = {
-    {Py_tp_doc, "_Notifier()\n--\n\nA pipe that tells an event loop of ended events; for usmpy._asyncio."},
+    {Py_tp_doc, USMPY_DOC__Notifier},
     {Py_tp_new, notifier_new},
     {Py_tp_dealloc, notifier_dealloc},
     {Py_tp_methods, notifier_methods},

@@ -1,4 +1,5 @@
 #include "placement.h"
+#include "docstrings.h"
 
 #include "args.h"
 #include "creation.h"
@@ -448,23 +449,8 @@ static PyObject *set_default_device(PyObject *module, PyObject *device)
 }
 
 PyMethodDef usmpy_placement_functions[] = {
-    USMPY_METHOD(
-        "get_execution_queue", get_execution_queue,
-        "get_execution_queue(queues, /)\n--\n\n"
-        "The queue that all of `queues` share; None where they differ or there are none.\n\n"
-        "queues: Queues and USMArrays. This is what functions of several arrays ask to know where to\n"
-        "run.\n\n"
-        "Raises TypeError for anything else."),
-    USMPY_METHOD(
-        "memory_connection", memory_connection,
-        "memory_connection(a, b, /)\n--\n\n"
-        "May memory of the first (context, device) pair be used from the second?\n\n"
-        "a, b: pairs, given as devices, queues or arrays. MemoryConnection.UNIFIED: in place.\n"
-        "MIGRATABLE: the driver's peer copy moves it. NONE: through the host. Copies are planned by\n"
-        "the same answer.\n\n"
-        "Raises TypeError for what is no placement, and what Device() raises."),
-    {"_set_default_device", set_default_device, METH_O,
-     "_set_default_device($module, device, /)\n--\n\n"
-     "Creation functions that name no place use `device` from now on. TypeError for what is no placement."},
+    USMPY_METHOD("get_execution_queue", get_execution_queue, USMPY_DOC_get_execution_queue),
+    USMPY_METHOD("memory_connection", memory_connection, USMPY_DOC_memory_connection),
+    {"_set_default_device", set_default_device, METH_O, USMPY_DOC__set_default_device},
     {0},
 };

@@ -1,5 +1,6 @@
 /* Program: source in, kernels out; built for one device, and cached on disk. */
 #include "program.h"
+#include "docstrings.h"
 
 #include "args.h"
 #include "errors.h"
@@ -178,39 +179,22 @@ static PyObject *program_repr(PyObject *self)
 }
 
 static PyGetSetDef program_getset[] = {
-    {"device", get_device, NULL, "The Device that it was built for.", NULL},
-    {"context", get_context, NULL, "The Context that it was built in.", NULL},
-    {"kernel_names", get_kernel_names, NULL,
-     "List of the kernels' names; empty where the driver does not tell.", NULL},
-    {"binary", get_binary, NULL,
-     "The built program as bytes, for language='native' on an equal device. UsmError where the\n"
-     "backend has no such form.",
-     NULL},
+    {"device", get_device, NULL, USMPY_DOC_Program_device, NULL},
+    {"context", get_context, NULL, USMPY_DOC_Program_context, NULL},
+    {"kernel_names", get_kernel_names, NULL, USMPY_DOC_Program_kernel_names, NULL},
+    {"binary", get_binary, NULL, USMPY_DOC_Program_binary, NULL},
     {0},
 };
 
 static PyMemberDef program_members[] = {
-    {"language", T_OBJECT, offsetof(usmpy_program, language), READONLY, "The language of the source."},
-    {"options", T_OBJECT, offsetof(usmpy_program, options), READONLY, "The compiler's options."},
+    {"language", T_OBJECT, offsetof(usmpy_program, language), READONLY, USMPY_DOC_Program_language},
+    {"options", T_OBJECT, offsetof(usmpy_program, options), READONLY, USMPY_DOC_Program_options},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(usmpy_program, weakrefs), READONLY, NULL},
     {0},
 };
 
 static PyType_Slot program_slots[] = {
-    {Py_tp_doc,
-     "Program(source, *, device=None, language='portable', options='')\n--\n\n"
-     "Kernels, built for one device: program['add'] and program.add are its Kernels.\n\n"
-     "source: str; bytes for language 'spirv' and 'native'.\n"
-     "device: None (the default device), a filter string, a Device, a Queue or a USMArray.\n"
-     "language: 'portable' (OpenCL C without vector types, images and pipes: runs on every backend,\n"
-     "with the same bits for + - * / and sqrt), 'opencl', 'spirv' or 'native' on OpenCL, 'cuda' (CUDA\n"
-     "C++), 'ptx' or 'native' (a cubin or fatbin) on CUDA, 'c' on the host: functions\n"
-     "void f(size_t begin, size_t end, ...).\n"
-     "options: of the compiler, such as '-D N=4'.\n\n"
-     "What was built is kept on disk ($USMPY_CACHE_DIR, else $XDG_CACHE_HOME/usmpy, else\n"
-     "~/.cache/usmpy), by the content of everything that the result depends on.\n\n"
-     "Raises BuildError, whose message and .log hold all that the compiler wrote; ValueError for a\n"
-     "language that the device does not take; TypeError for wrong types."},
+    {Py_tp_doc, USMPY_DOC_Program},
     {Py_tp_new, program_new},
     {Py_tp_dealloc, program_dealloc},
     {Py_tp_traverse, program_traverse},

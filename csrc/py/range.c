@@ -1,4 +1,5 @@
 /* Range, NdRange and LocalMemory: SYCL's words for the index space and for memory of a work-group. */
+#include "docstrings.h"
 #include "launch.h"
 
 #include "args.h"
@@ -228,51 +229,30 @@ static PyObject *get_local(PyObject *self, void *unused)
 }
 
 static PyGetSetDef range_getset[] = {
-    {"size", get_size, NULL, "Work-items in all.", NULL},
+    {"size", get_size, NULL, USMPY_DOC_Range_size, NULL},
     {0},
 };
 
 static PyGetSetDef nd_range_getset[] = {
-    {"size", get_size, NULL, "Work-items in all.", NULL},
-    {"global_range", get_global, NULL, "Work-items in each dimension, as a tuple.", NULL},
-    {"local_range", get_local, NULL, "Work-items of a work-group in each dimension, as a tuple.", NULL},
+    {"size", get_size, NULL, USMPY_DOC_NdRange_size, NULL},
+    {"global_range", get_global, NULL, USMPY_DOC_NdRange_global_range, NULL},
+    {"local_range", get_local, NULL, USMPY_DOC_NdRange_local_range, NULL},
     {0},
 };
 
 static PyType_Slot range_slots[] = {
-    {Py_tp_doc,
-     "Range(*global_range)\n--\n\n"
-     "The index space of a launch: 1 to 3 dimensions of work-items (SYCL 2020, 4.9.1.1).\n\n"
-     "get_global_id(i) runs from 0 to global_range[i] - 1: the first dimension is OpenCL's\n"
-     "dimension 0, whose neighbours run side by side. The device chooses the work-groups.\n\n"
-     "Raises ValueError for extents below 1, for other than 1 to 3 of them and where their\n"
-     "product is no 64-bit number; TypeError for what is not an int."},
-    {Py_tp_new, range_new},
-    {Py_tp_dealloc, usmpy_free_object},
-    {Py_tp_repr, range_repr},
-    {Py_tp_hash, range_hash},
-    {Py_tp_richcompare, range_richcompare},
-    {Py_sq_length, range_length},
-    {Py_sq_item, range_item},
-    {Py_tp_getset, range_getset},
-    {0, NULL},
+    {Py_tp_doc, USMPY_DOC_Range},       {Py_tp_new, range_new},
+    {Py_tp_dealloc, usmpy_free_object}, {Py_tp_repr, range_repr},
+    {Py_tp_hash, range_hash},           {Py_tp_richcompare, range_richcompare},
+    {Py_sq_length, range_length},       {Py_sq_item, range_item},
+    {Py_tp_getset, range_getset},       {0, NULL},
 };
 
 static PyType_Slot nd_range_slots[] = {
-    {Py_tp_doc,
-     "NdRange(global_range, local_range)\n--\n\n"
-     "An index space cut into work-groups (SYCL 2020, 4.9.1.2).\n\n"
-     "global_range, local_range: Ranges, ints or sequences of as many ints, in work-items; each\n"
-     "local extent divides the global one.\n\n"
-     "Raises ValueError where it does not, where the dimensions differ and for extents below 1;\n"
-     "TypeError for anything else. A device's limits are checked at the launch."},
-    {Py_tp_new, nd_range_new},
-    {Py_tp_dealloc, usmpy_free_object},
-    {Py_tp_repr, range_repr},
-    {Py_tp_hash, range_hash},
-    {Py_tp_richcompare, range_richcompare},
-    {Py_tp_getset, nd_range_getset},
-    {0, NULL},
+    {Py_tp_doc, USMPY_DOC_NdRange},     {Py_tp_new, nd_range_new},
+    {Py_tp_dealloc, usmpy_free_object}, {Py_tp_repr, range_repr},
+    {Py_tp_hash, range_hash},           {Py_tp_richcompare, range_richcompare},
+    {Py_tp_getset, nd_range_getset},    {0, NULL},
 };
 
 static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -312,21 +292,13 @@ static PyObject *local_get_nbytes(PyObject *self, void *unused)
 }
 
 static PyGetSetDef local_getset[] = {
-    {"nbytes", local_get_nbytes, NULL, "Bytes for each work-group.", NULL},
+    {"nbytes", local_get_nbytes, NULL, USMPY_DOC_LocalMemory_nbytes, NULL},
     {0},
 };
 
 static PyType_Slot local_slots[] = {
-    {Py_tp_doc,
-     "LocalMemory(nbytes)\n--\n\n"
-     "The argument for a kernel's pointer to local memory: that many bytes for each work-group,\n"
-     "not initialised (SYCL 2020, local_accessor).\n\n"
-     "Raises ValueError for less than 1 byte, TypeError for what is not an int."},
-    {Py_tp_new, local_new},
-    {Py_tp_dealloc, usmpy_free_object},
-    {Py_tp_repr, local_repr},
-    {Py_tp_getset, local_getset},
-    {0, NULL},
+    {Py_tp_doc, USMPY_DOC_LocalMemory}, {Py_tp_new, local_new},       {Py_tp_dealloc, usmpy_free_object},
+    {Py_tp_repr, local_repr},           {Py_tp_getset, local_getset}, {0, NULL},
 };
 
 static PyType_Spec range_spec = {

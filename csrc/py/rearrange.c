@@ -2,6 +2,7 @@
 #include "args.h"
 #include "array.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "manipulation.h"
 
 #include <string.h>
@@ -315,35 +316,9 @@ static PyObject *roll(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
 }
 
 PyMethodDef usmpy_rearrange_functions[] = {
-    {"matrix_transpose", matrix_transpose, METH_O,
-     "matrix_transpose(x, /)\n--\n\n"
-     "View with the last two axes exchanged (array API standard 2024.12, matrix_transpose).\n\n"
-     "x: a USMArray of 2 dimensions or more.\n\n"
-     "Raises ValueError for fewer dimensions, TypeError for arguments of a wrong type."},
-    USMPY_METHOD(
-        "moveaxis", moveaxis,
-        "moveaxis(x, source, destination, /)\n--\n\n"
-        "View with axes at other places; the rest keeps its order (array API standard 2024.12,\n"
-        "moveaxis).\n\n"
-        "source, destination: an int each, or tuples or lists of as many ints; negative ones count\n"
-        "from the last.\n\n"
-        "Raises IndexError for an axis that x lacks, ValueError for repeated ones and for different\n"
-        "numbers of them, TypeError for arguments of a wrong type."),
-    USMPY_METHOD(
-        "unstack", unstack,
-        "unstack(x, /, *, axis=0)\n--\n\n"
-        "The parts of x along an axis, as a tuple of views (array API standard 2024.12, unstack).\n\n"
-        "x: a USMArray of 1 dimension or more. axis: an int.\n\n"
-        "Raises IndexError for an axis that x lacks, ValueError for 0 dimensions, TypeError for\n"
-        "arguments of a wrong type."),
-    USMPY_METHOD(
-        "roll", roll,
-        "roll(x, /, shift, *, axis=None)\n--\n\n"
-        "Elements moved along axes; what leaves at one end comes in at the other (array API standard\n"
-        "2024.12, roll).\n\n"
-        "shift: by how many places, an int, or a tuple or list of ints for as many axes. axis: an int,\n"
-        "a tuple or list of ints, or None for x as a vector. Shifts of one axis add up.\n\n"
-        "Raises IndexError for an axis that x lacks, ValueError for different numbers of shifts and\n"
-        "axes, TypeError for arguments of a wrong type, MemoryError when memory runs out."),
+    {"matrix_transpose", matrix_transpose, METH_O, USMPY_DOC_matrix_transpose},
+    USMPY_METHOD("moveaxis", moveaxis, USMPY_DOC_moveaxis),
+    USMPY_METHOD("unstack", unstack, USMPY_DOC_unstack),
+    USMPY_METHOD("roll", roll, USMPY_DOC_roll),
     {0},
 };

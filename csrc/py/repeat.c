@@ -3,6 +3,7 @@
 #include "array.h"
 #include "creation.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "manipulation.h"
 #include "placement.h"
@@ -345,23 +346,7 @@ static PyObject *tile(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
 }
 
 PyMethodDef usmpy_repeat_functions[] = {
-    USMPY_METHOD(
-        "repeat", repeat,
-        "repeat(x, repeats, /, *, axis=None)\n--\n\n"
-        "Each element of x several times, one behind the other (array API standard 2024.12, repeat).\n\n"
-        "repeats: how often, an int; or a USMArray of integers or a sequence of ints, one for each place along\n"
-        "the axis (or one for all), which the host reads, after a wait, since the result's length depends on\n"
-        "them. axis: an int; None takes x as a vector.\n\n"
-        "Raises ValueError for negative numbers and for another count of them, IndexError for an axis that x\n"
-        "lacks, TypeError for arguments of a wrong type, ExecutionPlacementError where x and repeats share\n"
-        "no queue, MemoryError when memory runs out."),
-    USMPY_METHOD(
-        "tile", tile,
-        "tile(x, repetitions, /)\n--\n\n"
-        "The whole of x several times along each axis (array API standard 2024.12, tile).\n\n"
-        "repetitions: how often, an int or a sequence of ints, which belong to the last axes of x, or\n"
-        "to new ones in front of it.\n\n"
-        "Raises ValueError for negative numbers, TypeError for arguments of a wrong type, MemoryError\n"
-        "when memory runs out."),
+    USMPY_METHOD("repeat", repeat, USMPY_DOC_repeat),
+    USMPY_METHOD("tile", tile, USMPY_DOC_tile),
     {0},
 };

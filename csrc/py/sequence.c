@@ -2,6 +2,7 @@
 #include "args.h"
 #include "array.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "placement.h"
 
@@ -413,25 +414,7 @@ static PyObject *linspace(PyObject *module, PyObject *const *args, Py_ssize_t na
 }
 
 PyMethodDef usmpy_sequence_functions[] = {
-    USMPY_METHOD(
-        "arange", arange,
-        "arange(start, /, stop=None, step=1, *, dtype=None, device=None, queue=None, usm_type=None)\n--\n\n"
-        "start + i * step for as long as that is before stop (array API standard 2024.12, arange).\n\n"
-        "start, stop, step: real numbers; where stop is None, start is where to stop, and 0 the\n"
-        "first. dtype: None is int64 for ints, else the default float type. device, queue and\n"
-        "usm_type are as in empty.\n\n"
-        "Raises ValueError for step 0 and for limits that are not finite, OverflowError where an int\n"
-        "does not fit the dtype, TypeError for what is no real number and for a dtype without\n"
-        "numbers, MemoryError when memory runs out, and what Device() raises."),
-    USMPY_METHOD(
-        "linspace", linspace,
-        "linspace(start, stop, /, num, *, dtype=None, endpoint=True, device=None, queue=None, usm_type=None)\n--\n\n"
-        "num numbers from start to stop, evenly spaced (array API standard 2024.12, linspace).\n\n"
-        "start, stop: numbers. num: how many, an int. endpoint: True has stop, exactly, as the last\n"
-        "element; False leaves it out. dtype: None is the default float type, or complex where a\n"
-        "limit is. device, queue and usm_type are as in empty.\n\n"
-        "Raises ValueError for a negative num, TypeError for what is no number, for complex limits of a\n"
-        "real dtype and for a dtype without numbers, OverflowError for an int beyond floating point,\n"
-        "MemoryError when memory runs out, and what Device() raises."),
+    USMPY_METHOD("arange", arange, USMPY_DOC_arange),
+    USMPY_METHOD("linspace", linspace, USMPY_DOC_linspace),
     {0},
 };

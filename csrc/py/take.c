@@ -2,6 +2,7 @@
 #include "args.h"
 #include "array.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "manipulation.h"
 #include "placement.h"
@@ -411,27 +412,7 @@ static PyObject *take_along_axis(PyObject *module, PyObject *const *args, Py_ssi
 }
 
 PyMethodDef usmpy_take_functions[] = {
-    USMPY_METHOD(
-        "take", take,
-        "take(x, indices, /, *, axis=None)\n--\n\n"
-        "The elements of x at these indices along an axis, as a new array (array API standard 2024.12,\n"
-        "take).\n\n"
-        "indices: a USMArray of an integer type, of any number of dimensions, which replace the axis in\n"
-        "the result; negative ones count from the end. axis: an int; None where x has one dimension.\n"
-        "Indices that the host can read are checked, after a wait for pending work on them; of others,\n"
-        "which kernels alone see, those out of range are taken for the nearest.\n\n"
-        "Raises IndexError for an index out of range and for an axis that x lacks, ValueError where axis is\n"
-        "missing, TypeError for indices of another type, ExecutionPlacementError where the two share no\n"
-        "queue, MemoryError when memory runs out."),
-    USMPY_METHOD(
-        "take_along_axis", take_along_axis,
-        "take_along_axis(x, indices, /, *, axis=-1)\n--\n\n"
-        "Elements of x by an index each: result[i, j, k] is x[i, indices[i, j, k], k] for the axis in the\n"
-        "middle (array API standard 2024.12, take_along_axis).\n\n"
-        "indices: a USMArray of an integer type with as many dimensions as x, whose other axes broadcast\n"
-        "against those of x; checked as in take. axis: an int.\n\n"
-        "Raises IndexError for an index out of range and for an axis that x lacks, ValueError for shapes\n"
-        "that do not fit, TypeError for indices of another type, ExecutionPlacementError where the two\n"
-        "share no queue, MemoryError when memory runs out."),
+    USMPY_METHOD("take", take, USMPY_DOC_take),
+    USMPY_METHOD("take_along_axis", take_along_axis, USMPY_DOC_take_along_axis),
     {0},
 };

@@ -1,5 +1,6 @@
 /* _Trace: a trace of the core as a Python object, and its records as tuples, for usmpy/_trace.py. */
 #include "trace.h"
+#include "docstrings.h"
 
 #include "errors.h"
 
@@ -156,19 +157,14 @@ static PyObject *trace_read(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef trace_methods[] = {
-    {"stop", trace_stop, METH_NOARGS,
-     "stop($self)\n--\n\nNothing new is recorded; how tasks end still is. May be called again."},
-    {"counts", trace_counts, METH_NOARGS,
-     "counts($self)\n--\n\n(records, dropped, pending, start in nanoseconds, stop in nanoseconds or 0)."},
-    {"read", trace_read, METH_NOARGS,
-     "read($self)\n--\n\n"
-     "(what, state, name, device, queue, thread, submit_ns, start_ns, end_ns, amount, profiled, in_order, waits,\n"
-     "accesses) of each record; waits are (record, explicit), accesses (allocation, mode)."},
+    {"stop", trace_stop, METH_NOARGS, USMPY_DOC__Trace_stop},
+    {"counts", trace_counts, METH_NOARGS, USMPY_DOC__Trace_counts},
+    {"read", trace_read, METH_NOARGS, USMPY_DOC__Trace_read},
     {0},
 };
 
 static PyType_Slot trace_slots[] = {
-    {Py_tp_doc, "_Trace(limit, /)\n--\n\nRecords the first `limit` things from now on; for usmpy._trace."},
+    {Py_tp_doc, USMPY_DOC__Trace},
     {Py_tp_new, trace_new},
     {Py_tp_dealloc, trace_dealloc},
     {Py_tp_methods, trace_methods},

@@ -3,6 +3,7 @@
 #include "array.h"
 #include "creation.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "manipulation.h"
 
@@ -112,23 +113,7 @@ static PyObject *triu(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
 }
 
 PyMethodDef usmpy_triangle_functions[] = {
-    USMPY_METHOD(
-        "tril", tril,
-        "tril(x, /, *, k=0, device=None, queue=None, usm_type=None)\n--\n\n"
-        "The lower triangle of a matrix or of each of a stack, zeros elsewhere (array API standard\n"
-        "2024.12, tril).\n\n"
-        "x: a USMArray of 2 dimensions or more. k: the last diagonal that is kept, an int; above 0 is\n"
-        "above the main one. device, queue and usm_type are x's where they are left out.\n\n"
-        "Raises ValueError for fewer dimensions, TypeError for arguments of a wrong type, MemoryError\n"
-        "when memory runs out, and what Device() raises."),
-    USMPY_METHOD(
-        "triu", triu,
-        "triu(x, /, *, k=0, device=None, queue=None, usm_type=None)\n--\n\n"
-        "The upper triangle of a matrix or of each of a stack, zeros elsewhere (array API standard\n"
-        "2024.12, triu).\n\n"
-        "x: a USMArray of 2 dimensions or more. k: the first diagonal that is kept, an int; below 0 is\n"
-        "below the main one. device, queue and usm_type are x's where they are left out.\n\n"
-        "Raises ValueError for fewer dimensions, TypeError for arguments of a wrong type, MemoryError\n"
-        "when memory runs out, and what Device() raises."),
+    USMPY_METHOD("tril", tril, USMPY_DOC_tril),
+    USMPY_METHOD("triu", triu, USMPY_DOC_triu),
     {0},
 };

@@ -3,6 +3,7 @@
 #include "array.h"
 #include "compare.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "native.h"
 
@@ -319,117 +320,24 @@ static PyObject *array_reduce(PyObject *self, PyObject *protocol)
 
 static PyMethodDef array_methods[] = {
     {"from_pointer", (PyCFunction)(void (*)(void))usmpy_array_from_pointer,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "from_pointer($type, address, shape, dtype=None, *, strides=None, queue, usm_type=None, owner=None,\n"
-     "             readonly=False)\n--\n\n"
-     "An array over memory that another library allocated, without a copy.\n\n"
-     "address: of the first element, an int, such as the svm_ptr of PyOpenCL's SVMAllocation. shape, dtype:\n"
-     "as in USMArray(). strides: from one index to the next, in elements, one for each axis; None is\n"
-     "row-major. queue: a Queue of the context that the memory is of. usm_type: None asks the driver,\n"
-     "which also tells the bounds; it cannot tell for SVM, which needs usm_type ('shared' for what is\n"
-     "fine-grained) and is taken on trust, as any memory is on the host ('host' for None). owner: any\n"
-     "object, kept alive until the last array over the memory and its last task are gone (it must not\n"
-     "lead to the array: the cycle would never be found). readonly: the array is. Work that others have\n"
-     "enqueued in the driver's queue behind `queue` (from_native) comes first; for other work on the\n"
-     "memory, wait.\n\n"
-     "Raises ValueError for an address of 0, one that is not aligned to the dtype or that the driver does\n"
-     "not know in this context, for elements beyond the allocation and for a usm_type that is not the\n"
-     "driver's, TypeError for arguments of a wrong type, MemoryError when memory runs out."},
-    {"copy", usmpy_array_copy_method, METH_NOARGS,
-     "copy($self)\n--\n\n"
-     "A new array of the same shape, dtype, usm_type and queue, in row-major order.\n\n"
-     "Raises MemoryError when memory runs out."},
-    USMPY_METHOD(
-        "to_device", usmpy_array_to_device,
-        "to_device($self, device, /, *, stream=None)\n--\n\n"
-        "The same elements on another placement (array API standard 2024.12, to_device).\n\n"
-        "device: anything that Device.create_device takes. stream: None, or a Queue or CUDA stream (as\n"
-        "Queue.wait_for takes it) in which the copy is to run. There is no copy where that placement\n"
-        "can use the memory in place; the result is ordered after pending work either way.\n\n"
-        "Raises TypeError for arguments of a wrong type, MemoryError when memory runs out, and what\n"
-        "Device() raises."),
-    USMPY_METHOD(
-        "astype", usmpy_array_astype,
-        "astype($self, dtype, /, *, copy=True)\n--\n\n"
-        "The elements cast to another type, on the same queue (array API standard 2024.12, astype).\n\n"
-        "dtype: a DType, its name, a Python or NumPy type. copy=False returns self where the dtype is\n"
-        "the same. Floating point to integer rounds towards zero, saturates, and makes 0 of NaN.\n\n"
-        "Raises TypeError for complex to real, for types that are only stored and exchanged and for\n"
-        "arguments of a wrong type, MemoryError when memory runs out."),
-    {"item", (PyCFunction)(void (*)(void))usmpy_array_item_method, METH_FASTCALL,
-     "item($self, *args)\n--\n\n"
-     "One element as a Python number. Waits for pending work.\n\n"
-     "args: nothing for the only element; else its index, one int in row-major order or one for\n"
-     "each axis.\n\n"
-     "Raises ValueError where there is not exactly one, IndexError where the index is out of\n"
-     "range, TypeError for packed types, and the error of work on the memory."},
-    {"tolist", usmpy_array_tolist, METH_NOARGS,
-     "tolist($self)\n--\n\n"
-     "Nested lists of Python numbers; a number for 0 dimensions. Waits for pending work.\n\n"
-     "Raises TypeError for types that have no Python number, and the error of work on the memory."},
-    {"asnumpy", usmpy_array_asnumpy, METH_NOARGS,
-     "asnumpy($self)\n--\n\n"
-     "A numpy.ndarray with a copy of the elements, wherever they are. Waits for pending work.\n\n"
-     "Raises ImportError without NumPy, TypeError for types that neither NumPy nor ml_dtypes has,\n"
-     "MemoryError when memory runs out, and the error of work on the memory."},
-    USMPY_METHOD("wait", usmpy_array_wait,
-                 "wait($self, timeout=None)\n--\n\n"
-                 "Block until pending work on the memory has ended.\n\n"
-                 "timeout: seconds; None waits for as long as it takes.\n\n"
-                 "Raises the error of that work; TimeoutError when the time runs out, ValueError for a\n"
-                 "negative timeout, TypeError for what is no number."),
-    USMPY_METHOD(
-        "lend", usmpy_array_lend,
-        "lend($self, stream=None)\n--\n\n"
-        "Context manager that lends the memory to somebody's kernel, and yields its pointer.\n\n"
-        "stream: where that kernel runs: a Queue, a CUDA stream (as Queue.wait_for takes it), an Event\n"
-        "that ends with it, or None for the host. On entry it waits for pending work on the array, on\n"
-        "exit later work on the array waits for it; a stream does so on the device.\n\n"
-        "Raises BufferError for a stream that the memory's backend does not have, ValueError for the\n"
-        "stream 0, TypeError for anything else."),
-    USMPY_METHOD(
-        "__dlpack__", usmpy_array_dlpack,
-        "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
-        "A DLPack capsule (array API standard 2024.12, __dlpack__; DLPack 1.3).\n\n"
-        "stream: the consumer's. For CUDA memory 1 (also None: the legacy default stream), 2 (the calling\n"
-        "thread's) or the address of a stream, whose later work waits for ours, on the device; -1 for no\n"
-        "order; of managed and pinned memory None gives finished data. For memory of the CPU None, or\n"
-        "-1 for no wait. max_version: (major, minor) that the consumer understands: 1 or more gives\n"
-        "'dltensor_versioned', anything less, and None, 'dltensor'. dl_device: another true view of the\n"
-        "memory, or (1, 0) for a copy on the host. copy: True always copies, False never does, None\n"
-        "copies only if it must.\n\n"
-        "Raises BufferError for what cannot be exchanged as asked, ValueError for a stream that cannot\n"
-        "be, such as 0, TypeError for arguments of a wrong type, MemoryError when memory runs out, and\n"
-        "the error of work on the memory."),
-    {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS,
-     "__dlpack_device__($self)\n--\n\n"
-     "(device type, device id), of the view that most consumers understand (array API standard\n"
-     "2024.12; DLPack 1.3)."},
-    {"__complex__", usmpy_array_complex, METH_NOARGS,
-     "__complex__($self)\n--\n\n"
-     "complex() of the only element. Waits for pending work.\n\n"
-     "Raises ValueError unless there is exactly one, and the error of work on the memory."},
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_USMArray_from_pointer},
+    {"copy", usmpy_array_copy_method, METH_NOARGS, USMPY_DOC_USMArray_copy},
+    USMPY_METHOD("to_device", usmpy_array_to_device, USMPY_DOC_USMArray_to_device),
+    USMPY_METHOD("astype", usmpy_array_astype, USMPY_DOC_USMArray_astype),
+    {"item", (PyCFunction)(void (*)(void))usmpy_array_item_method, METH_FASTCALL, USMPY_DOC_USMArray_item},
+    {"tolist", usmpy_array_tolist, METH_NOARGS, USMPY_DOC_USMArray_tolist},
+    {"asnumpy", usmpy_array_asnumpy, METH_NOARGS, USMPY_DOC_USMArray_asnumpy},
+    USMPY_METHOD("wait", usmpy_array_wait, USMPY_DOC_USMArray_wait),
+    USMPY_METHOD("lend", usmpy_array_lend, USMPY_DOC_USMArray_lend),
+    USMPY_METHOD("__dlpack__", usmpy_array_dlpack, USMPY_DOC_USMArray___dlpack__),
+    {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS, USMPY_DOC_USMArray___dlpack_device__},
+    {"__complex__", usmpy_array_complex, METH_NOARGS, USMPY_DOC_USMArray___complex__},
     {"__array_namespace__", (PyCFunction)(void (*)(void))array_namespace, METH_VARARGS | METH_KEYWORDS,
-     "__array_namespace__($self, *, api_version=None)\n--\n\n"
-     "The module usmpy (array API standard 2024.12).\n\n"
-     "api_version: None, or a version of the standard such as '2024.12'.\n\n"
-     "Raises ValueError for a version that it does not follow."},
+     USMPY_DOC_USMArray___array_namespace__},
     {"__array__", (PyCFunction)(void (*)(void))array_array, METH_VARARGS | METH_KEYWORDS,
-     "__array__($self, dtype=None, copy=None)\n--\n\n"
-     "Refuses: NumPy asks for it where the host cannot read the memory in place, and nothing is\n"
-     "copied implicitly.\n\n"
-     "dtype, copy: NumPy's, ignored.\n\n"
-     "Raises TypeError, always."},
-    {"_repr_html_", array_html, METH_NOARGS,
-     "_repr_html_($self)\n--\n\n"
-     "What notebooks show: properties, corners of the values, and a small picture of 2-D data, for which a\n"
-     "few kilobytes are copied. Waits for pending work; errors are part of the text."},
-    {"__reduce_ex__", array_reduce, METH_O,
-     "__reduce_ex__($self, protocol, /)\n--\n\n"
-     "Pickled by elements and place (filter_string). Waits for pending work.\n\n"
-     "protocol: an int; from 5 on there is no further copy in memory.\n\n"
-     "Raises the error of work on the memory. Unpickling raises what Device() does where the place\n"
-     "is missing."},
+     USMPY_DOC_USMArray___array__},
+    {"_repr_html_", array_html, METH_NOARGS, USMPY_DOC_USMArray__repr_html_},
+    {"__reduce_ex__", array_reduce, METH_O, USMPY_DOC_USMArray___reduce_ex__},
     {0},
 };
 
@@ -439,17 +347,7 @@ static PyMemberDef array_members[] = {
 };
 
 static PyType_Slot array_slots[] = {
-    {Py_tp_doc,
-     "USMArray(shape, dtype=None, *, usm_type='device', device=None, queue=None, order='C')\n--\n\n"
-     "A strided array over one allocation of unified shared memory (SYCL 2020, 4.8), not\n"
-     "initialised.\n\n"
-     "shape: an int or a sequence of ints, lengths in elements. dtype: a DType, its name, a Python\n"
-     "or NumPy type; None is float64, or float32 where the device lacks that. usm_type: 'device',\n"
-     "'shared' or 'host'. device: anything that Device.create_device takes. queue: a Queue, which\n"
-     "must be the device's if both are given. order: 'C' (row-major) or 'F' (column-major).\n\n"
-     "Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot\n"
-     "be and for device and queue that disagree, MemoryError when memory runs out, and what\n"
-     "Device() raises."},
+    {Py_tp_doc, USMPY_DOC_USMArray},
     {Py_tp_new, array_new},
     {Py_tp_dealloc, array_dealloc},
     {Py_tp_repr, array_repr},

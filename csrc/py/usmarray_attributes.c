@@ -1,5 +1,6 @@
 /* Attributes of USMArray. */
 #include "array.h"
+#include "docstrings.h"
 #include "objects.h"
 
 static PyObject *get_shape(PyObject *self, void *unused)
@@ -143,48 +144,25 @@ static PyObject *get_flags(PyObject *self, void *unused)
 }
 
 PyGetSetDef usmpy_array_getset[] = {
-    {"shape", get_shape, NULL, "Lengths of the axes in elements, a tuple of ints.", NULL},
-    {"strides", get_strides, NULL,
-     "Elements from one index to the next, for each axis: a tuple of ints, row-major where a\n"
-     "length is 0 or 1.",
-     NULL},
-    {"ndim", get_ndim, NULL, "Number of axes.", NULL},
-    {"size", get_size, NULL, "Number of elements.", NULL},
-    {"nbytes", get_nbytes, NULL, "Size of the elements side by side in bytes; packed types share bytes.",
-     NULL},
-    {"itemsize", get_itemsize, NULL, "Size of one element in bytes; 1 for packed types.", NULL},
-    {"dtype", get_dtype, NULL, "The DType of the elements.", NULL},
-    {"__numpy_dtype__", get_numpy_dtype, NULL,
-     "The numpy.dtype of the elements; TypeError where NumPy and ml_dtypes have none.", NULL},
-    {"device", get_device, NULL,
-     "The Device, with this array's queue: zeros(n, device=x.device) lands beside x.", NULL},
-    {"queue", get_queue, NULL, "The Queue that work on this array runs in.", NULL},
-    {"context", get_context, NULL, "The Context of the queue.", NULL},
-    {"usm_type", get_usm_type, NULL, "Kind of the allocation: 'device', 'shared' or 'host' (SYCL 2020, 4.8).",
-     NULL},
-    {"flags", get_flags, NULL, "c_contiguous, f_contiguous and writable: a named tuple of bools.", NULL},
-    {"T", get_T, NULL,
-     "View with the two axes exchanged (array API standard 2024.12, T).\n\n"
-     "Raises ValueError unless there are two.",
-     NULL},
-    {"mT", get_mT, NULL,
-     "View with the last two axes exchanged (array API standard 2024.12, mT).\n\n"
-     "Raises ValueError for fewer than two.",
-     NULL},
-    {"data_ptr", get_data_ptr, NULL,
-     "Address of the first element as an int; 0 where there is none. Does not wait for pending work.", NULL},
+    {"shape", get_shape, NULL, USMPY_DOC_USMArray_shape, NULL},
+    {"strides", get_strides, NULL, USMPY_DOC_USMArray_strides, NULL},
+    {"ndim", get_ndim, NULL, USMPY_DOC_USMArray_ndim, NULL},
+    {"size", get_size, NULL, USMPY_DOC_USMArray_size, NULL},
+    {"nbytes", get_nbytes, NULL, USMPY_DOC_USMArray_nbytes, NULL},
+    {"itemsize", get_itemsize, NULL, USMPY_DOC_USMArray_itemsize, NULL},
+    {"dtype", get_dtype, NULL, USMPY_DOC_USMArray_dtype, NULL},
+    {"__numpy_dtype__", get_numpy_dtype, NULL, USMPY_DOC_USMArray___numpy_dtype__, NULL},
+    {"device", get_device, NULL, USMPY_DOC_USMArray_device, NULL},
+    {"queue", get_queue, NULL, USMPY_DOC_USMArray_queue, NULL},
+    {"context", get_context, NULL, USMPY_DOC_USMArray_context, NULL},
+    {"usm_type", get_usm_type, NULL, USMPY_DOC_USMArray_usm_type, NULL},
+    {"flags", get_flags, NULL, USMPY_DOC_USMArray_flags, NULL},
+    {"T", get_T, NULL, USMPY_DOC_USMArray_T, NULL},
+    {"mT", get_mT, NULL, USMPY_DOC_USMArray_mT, NULL},
+    {"data_ptr", get_data_ptr, NULL, USMPY_DOC_USMArray_data_ptr, NULL},
     {"__cuda_array_interface__", usmpy_array_cuda_interface, NULL,
-     "A dict with pointer, shape, strides in bytes, type and stream (Numba, CUDA Array Interface, version 3).\n\n"
-     "The stream is None where no work on the memory is pending, else a CUDA stream that a consumer must\n"
-     "come after: that of this array's queue, which has then been made to wait for all of it. Raises\n"
-     "AttributeError where the memory is not CUDA's, and for a dtype that NumPy has no letter for.",
-     NULL},
+     USMPY_DOC_USMArray___cuda_array_interface__, NULL},
     {"__sycl_usm_array_interface__", usmpy_array_sycl_interface, NULL,
-     "A dict with pointer, shape, strides in elements, type and syclobj (dpctl's documentation, version 1).\n\n"
-     "syclobj is the SyclQueue that this array's Queue was made from, else the Queue itself, whose\n"
-     "_get_capsule gives dpctl a SYCL queue over it. Waits for pending work on the memory. Raises\n"
-     "AttributeError where the memory is not OpenCL's or Level Zero's, and for a dtype that NumPy has\n"
-     "no letter for; and the error of work on the memory.",
-     NULL},
+     USMPY_DOC_USMArray___sycl_usm_array_interface__, NULL},
     {0},
 };

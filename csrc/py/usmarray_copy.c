@@ -2,6 +2,7 @@
 #include "args.h"
 #include "array.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "stream.h"
 
@@ -290,10 +291,7 @@ static PyObject *read_only(PyObject *module, PyObject *object)
 }
 
 PyMethodDef usmpy_copy_functions[] = {
-    {"_reinterpret", reinterpret, METH_VARARGS,
-     "_reinterpret($module, x, dtype, /)\n--\n\n"
-     "View of x with elements of another dtype of as many bits. ValueError where the sizes differ."},
-    {"_read_only", read_only, METH_O,
-     "_read_only($module, x, /)\n--\n\nView of x that cannot be written. TypeError for what is no USMArray."},
+    {"_reinterpret", reinterpret, METH_VARARGS, USMPY_DOC__reinterpret},
+    {"_read_only", read_only, METH_O, USMPY_DOC__read_only},
     {0},
 };

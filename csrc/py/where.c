@@ -3,6 +3,7 @@
 #include "args.h"
 #include "compare.h"
 #include "deferred.h"
+#include "docstrings.h"
 #include "errors.h"
 #include "mask.h"
 #include "operands.h"
@@ -280,31 +281,10 @@ static PyObject *count_nonzero(PyObject *module, PyObject *const *args, Py_ssize
     return conclude(module, args, nargs, kwnames, "count_nonzero", COUNT);
 }
 
-#define CONCLUDE_DOC(name, what, empty)                                                                        \
-#name                                                                                                      \
-        "(x, /, *, axis=None, keepdims=False)\n--\n\n" what                                                    \
-        " along axes (array API standard 2024.12, " #name                                                      \
-        ").\n\n"                                                                                               \
-        "x: a USMArray; what is not 0 is true, NaN too. axis: an int, a tuple of ints, or None for all\n"      \
-        "axes. keepdims: they stay, with length 1. Of no elements the result is " empty                        \
-        ".\n\n"                                                                                                \
-        "Raises IndexError for an axis that x lacks, ValueError for a repeated one, TypeError for arguments\n" \
-        "of a wrong type and for types that are only stored."
-
 PyMethodDef usmpy_where_functions[] = {
-    USMPY_METHOD(
-        "where", where,
-        "where(condition, x1, x2, /)\n--\n\n"
-        "Elements of x1 where condition is true, else of x2 (array API standard 2024.12, where).\n\n"
-        "condition: a USMArray of bool. x1, x2: USMArrays, or one of them a Python number, which follows\n"
-        "the other's type. All are of one queue and broadcast. The result is on their queue, of the\n"
-        "common type, in the widest of their kinds of memory.\n\n"
-        "Raises TypeError for other conditions and for types that have no common one, ValueError for\n"
-        "shapes that do not broadcast, OverflowError for a number that the type does not hold,\n"
-        "ExecutionPlacementError for arrays of different queues."),
-    USMPY_METHOD("all", all, CONCLUDE_DOC(all, "Whether all elements are true,", "True")),
-    USMPY_METHOD("any", any, CONCLUDE_DOC(any, "Whether any elements are true,", "False")),
-    USMPY_METHOD("count_nonzero", count_nonzero,
-                 CONCLUDE_DOC(count_nonzero, "How many elements are true, as int64,", "0")),
+    USMPY_METHOD("where", where, USMPY_DOC_where),
+    USMPY_METHOD("all", all, USMPY_DOC_all),
+    USMPY_METHOD("any", any, USMPY_DOC_any),
+    USMPY_METHOD("count_nonzero", count_nonzero, USMPY_DOC_count_nonzero),
     {0},
 };

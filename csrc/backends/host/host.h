@@ -32,8 +32,8 @@ usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_c
                                  usm_error *error);
 /*
  * Called by a thread that waits for `event`: runs the next task of its queue if the task is short and the
- * queue's thread has not begun it. If that thread is awake, a task is taken only with awake_too. Returns false
- * if no task was run.
+ * queue's thread has not begun it. If that thread is awake, a task is taken only with awake_too. Returns
+ * false if no task was run.
  */
 bool usm_host_queue_help(const usm_event *event, bool awake_too);
 void usm_host_queue_fork(usm_queue *queue, usm_fork_phase phase);

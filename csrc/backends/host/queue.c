@@ -119,8 +119,8 @@ static void run(usm_work *work)
 }
 
 /*
- * A user's kernel may spin until the waiting thread does something after its wait. The waiting thread therefore
- * runs only the kernels that must complete before the awaited event can.
+ * A user's kernel may spin until the waiting thread does something after its wait. The waiting thread
+ * therefore runs only the kernels that must complete before the awaited event can.
  */
 static bool is_awaited(const usm_event *event, const usm_event *awaited)
 {
