@@ -133,12 +133,54 @@ PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *
     return usmpy_event_wrap(state, event);
 }
 
-/* One side of a memcpy. */
+/* One side of a memcpy, or the target of a fill. */
 typedef struct end {
     char *data;
     Py_ssize_t nbytes;
-    usm_alloc *alloc; /* NULL for a buffer */
+    usm_alloc *alloc;   /* NULL for a buffer */
+    usm_dtype dtype;    /* USM_NO_DTYPE for a buffer of a format that no DType describes */
+    const char *format; /* of such a buffer, as long as its view is kept */
 } end;
+
+/* The exporter refused and its exception is set: read-only and strided buffers get a message of ours. -1. */
+static int refuse_buffer(PyObject *object, bool writes, const char *parameter)
+{
+    PyObject *type, *value, *traceback;
+    Py_buffer view;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (PyErr_GivenExceptionMatches(type, PyExc_MemoryError) ||
+        PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) < 0) {
+        PyErr_Restore(type, value, traceback); /* replaces the second refusal */
+        return -1;
+    }
+    bool read_only = writes && view.readonly;
+    PyBuffer_Release(&view);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    if (read_only) {
+        PyErr_Format(PyExc_ValueError, "%s is a read-only buffer", parameter);
+    } else {
+        PyErr_Format(PyExc_BufferError, "%s is not a contiguous buffer; use copyto", parameter);
+    }
+    return -1;
+}
+
+static int open_buffer(PyObject *object, bool writes, const char *parameter, end *end, usm_keep **keeps)
+{
+    Py_buffer view;
+    int demands = PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT | (writes ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(object, &view, demands) < 0) {
+        return refuse_buffer(object, writes, parameter);
+    }
+    bool chars = view.format != NULL && strcmp(view.format, "c") == 0;
+    end->data = view.buf;
+    end->nbytes = view.len;
+    end->alloc = NULL;
+    end->dtype = chars ? USM_UINT8 : usmpy_dtype_of_format(view.format, view.itemsize);
+    end->format = view.format;
+    return usmpy_keep_buffer(keeps, &view);
+}
 
 /* Fills *end from an array or a buffer; a buffer goes into *keeps. 0 or -1. */
 static int open_end(usmpy_state *state, PyObject *object, bool writes, const char *parameter, end *end,
@@ -155,8 +197,10 @@ static int open_end(usmpy_state *state, PyObject *object, bool writes, const cha
             return -1;
         }
         end->data = array->data;
-        end->nbytes = (Py_ssize_t)usm_dtype_nbytes((usm_dtype)array->dtype, array->size);
+        end->dtype = (usm_dtype)array->dtype;
+        end->nbytes = (Py_ssize_t)usm_dtype_nbytes(end->dtype, array->size);
         end->alloc = array->alloc;
+        end->format = NULL;
         return 0;
     }
     if (!PyObject_CheckBuffer(object)) {
@@ -165,28 +209,42 @@ static int open_end(usmpy_state *state, PyObject *object, bool writes, const cha
                      parameter, Py_TYPE(object)->tp_name);
         return -1;
     }
-    Py_buffer view;
-    if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE | (writes ? PyBUF_WRITABLE : 0)) < 0) {
-        if (!PyErr_ExceptionMatches(PyExc_MemoryError)) {
-            /* Asked again without the demands, to tell a read-only buffer from a strided one. */
-            PyErr_Clear();
-            if (writes && PyObject_GetBuffer(object, &view, PyBUF_STRIDED_RO) == 0) {
-                bool read_only = view.readonly;
-                PyBuffer_Release(&view);
-                if (read_only) {
-                    PyErr_Format(PyExc_ValueError, "%s is a read-only buffer", parameter);
-                    return -1;
-                }
-            }
-            PyErr_Clear();
-            PyErr_Format(PyExc_BufferError, "%s is not a contiguous buffer; use copyto", parameter);
-        }
-        return -1;
+    return open_buffer(object, writes, parameter, end, keeps);
+}
+
+/* "dtype float32", or "format 'T{i:a:}'". */
+static PyObject *element_text(const end *end)
+{
+    return end->dtype != USM_NO_DTYPE ? PyUnicode_FromFormat("dtype %s", usm_dtype_table[end->dtype].name)
+                                      : PyUnicode_FromFormat("format '%.200s'", end->format);
+}
+
+/* memcpy moves bytes: elements of two types would be reinterpreted without a word. 0 or -1. */
+static int check_same_elements(const end *dst, const end *src)
+{
+    bool same = dst->dtype == src->dtype &&
+                (dst->dtype != USM_NO_DTYPE || strcmp(dst->format, src->format) == 0);
+    if (same || dst->dtype == USM_UINT8 || src->dtype == USM_UINT8) {
+        return 0;
     }
-    end->data = view.buf;
-    end->nbytes = view.len;
-    end->alloc = NULL;
-    return usmpy_keep_buffer(keeps, &view);
+    PyObject *to = element_text(dst), *from = element_text(src);
+    const char *buffer = src->alloc == NULL ? "src" : dst->alloc == NULL ? "dst" : NULL;
+    if (to != NULL && from != NULL && buffer != NULL) {
+        PyErr_Format(PyExc_TypeError,
+                     "memcpy copies bytes, and dst has elements of %U but src of %U; to convert the elements, "
+                     "use usmpy.copyto(dst, src, casting='unsafe'); to keep the bytes, pass "
+                     "memoryview(%s).cast('B') as %s",
+                     to, from, buffer, buffer);
+    } else if (to != NULL && from != NULL) {
+        PyErr_Format(PyExc_TypeError,
+                     "memcpy copies bytes, and dst has elements of %U but src of %U; to convert the elements, "
+                     "use usmpy.copyto(dst, src, casting='unsafe'); to keep the bytes, copy by way of an "
+                     "array of dtype uint8",
+                     to, from);
+    }
+    Py_XDECREF(to);
+    Py_XDECREF(from);
+    return -1;
 }
 
 /* The number of bytes to copy; -1 with an exception. */
@@ -269,7 +327,7 @@ PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t n
     usmpy_deferred_poll();
     Py_ssize_t nbytes = -1;
     if (open_end(state, out[0], true, "dst", &dst, &keeps) == 0 &&
-        open_end(state, out[1], false, "src", &src, &keeps) == 0) {
+        open_end(state, out[1], false, "src", &src, &keeps) == 0 && check_same_elements(&dst, &src) == 0) {
         nbytes = copied_bytes(out[2], &dst, &src);
     }
     if (nbytes < 0) {
@@ -342,13 +400,20 @@ PyObject *usmpy_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nar
     if (USM_UNLIKELY(!takes(usmpy_queue_of(self), dst.alloc))) {
         return refuse_place(state, usmpy_queue_of(self), "dst", dst.alloc);
     }
-    usm_dtype dtype = dst.alloc == NULL ? USM_UINT8 : (usm_dtype)((usmpy_array *)out[0])->dtype;
+    if (dst.dtype == USM_NO_DTYPE) {
+        PyErr_Format(PyExc_TypeError,
+                     "dst has elements of format '%.200s'; bool, integers, float16 to float64 and complex "
+                     "numbers in native byte order are allowed",
+                     dst.format);
+        usmpy_keep_drop(keeps);
+        return NULL;
+    }
     usm_command command;
     command.kind = dst.nbytes > 0 ? USM_COMMAND_FILL : USM_COMMAND_MARKER;
     command.as.fill.dst = dst.data;
     command.as.fill.nbytes = (size_t)dst.nbytes;
-    command.as.fill.pattern_size = usm_dtype_table[dtype].itemsize;
-    if (fill_pattern(state, out[1], dtype, command.as.fill.pattern) < 0) {
+    command.as.fill.pattern_size = usm_dtype_table[dst.dtype].itemsize;
+    if (fill_pattern(state, out[1], dst.dtype, command.as.fill.pattern) < 0) {
         usmpy_keep_drop(keeps);
         return NULL;
     }

@@ -1,6 +1,7 @@
 """memcpy, copyto, copy and astype: any dtypes, any strides, any overlap, any size."""
 
 import itertools
+import re
 import warnings
 
 import ml_dtypes
@@ -321,11 +322,60 @@ def test_memcpy_of_a_part(queue):
 def test_memcpy_takes_bits_as_they_are(queue):
     x = usmpy.asarray([1.5, -2.0], dtype="float32", queue=queue)
     y = usmpy.empty(2, dtype="int32", queue=queue)
-    queue.memcpy(y, x)
+    through = usmpy.empty(8, dtype="uint8", queue=queue)
+    queue.memcpy(through, x)
+    queue.memcpy(y, through)
     assert y.tolist() == np.array([1.5, -2.0], "float32").view("int32").tolist()
     f = usmpy.USMArray((2, 3), "int8", order="F", queue=queue)
     queue.memcpy(f, bytes(range(6)))
     assert f.tolist() == [[0, 2, 4], [1, 3, 5]]
+
+
+def sides(queue, dtype):
+    """What a side of memcpy may be: an array of ours, and buffers."""
+    return usmpy.zeros(6, dtype=dtype, queue=queue), np.zeros(6, dtype), np.zeros((2, 3), dtype, order="F")
+
+
+@pytest.mark.parametrize(
+    ("to", "source"), [("int32", "float32"), ("float64", "int64"), ("int8", "bool"), ("complex64", "float64")]
+)
+def test_memcpy_does_not_reinterpret_elements(queue, to, source):
+    for dst in sides(queue, to):
+        for src in sides(queue, source):
+            with pytest.raises(TypeError, match=f"dtype {to} but src of dtype {source}.*copyto") as caught:
+                queue.memcpy(dst, src)
+            message = str(caught.value)
+            is_buffer = [isinstance(side, np.ndarray) for side in (dst, src)]
+            assert ("memoryview" in message) == any(is_buffer)
+            advice = re.search(r"usmpy\.copyto\(.*?\)", message)[0]
+            ravel = [x.reshape(-1) if isinstance(x, np.ndarray) else x for x in (dst, src)]
+            exec(advice, {"usmpy": usmpy, "dst": ravel[0], "src": ravel[1]})
+            for i, name in enumerate(("dst", "src")):
+                if f"cast('B') as {name}" in message and is_buffer[i] and ravel[i].flags.c_contiguous:
+                    both = [ravel[0], ravel[1]]
+                    both[i] = memoryview(ravel[i]).cast("B")
+                    queue.memcpy(*both, nbytes=6).wait()
+
+
+def test_memcpy_of_bytes_to_any_elements(queue):
+    for view in (bytearray(24), np.arange(24, dtype="uint8"), memoryview(bytes(24)).cast("c")):
+        for dst in sides(queue, "float32"):
+            queue.memcpy(dst, view).wait()
+
+
+def test_memcpy_of_elements_that_no_dtype_describes(queue):
+    records, same, other = (np.zeros(6, code) for code in ("i4,f4", "i4,f4", "f4,i4"))
+    records["f0"] = 3
+    queue.memcpy(same, records).wait()
+    assert same.tolist() == records.tolist()
+    raw = usmpy.empty(records.nbytes, dtype="uint8", queue=queue)
+    queue.memcpy(raw, records).wait()
+    assert raw.asnumpy().tobytes() == records.tobytes()
+    for src in (records, np.zeros(6, ">f8")):
+        with pytest.raises(TypeError, match="format"):
+            queue.memcpy(other, src)
+    with pytest.raises(TypeError, match="dtype float64 but src of format '>d'"):
+        queue.memcpy(usmpy.zeros(6, dtype="float64", queue=queue), np.zeros(6, ">f8"))
 
 
 def test_memcpy_in_a_queue_of_another_place(queue, backend):

@@ -1,5 +1,9 @@
 """Queue.fill and fills through arrays: every dtype, any size, any strides."""
 
+import array
+import ctypes
+import re
+
 import numpy as np
 import pytest
 
@@ -83,13 +87,52 @@ def test_an_array_is_no_value(queue):
     assert x.tolist() == [0, 0, 0]
 
 
-def test_a_buffer(queue):
-    out = bytearray(100)
-    queue.fill(out, 7).wait()
-    assert out == b"\7" * 100
-    n = np.zeros(10, "int32")
-    queue.fill(n, 255).wait()
-    assert n.tolist() == [-1] * 10
+@pytest.mark.parametrize("buffer", [bytearray(100), memoryview(bytearray(100))], ids=["bytearray", "memoryview"])
+def test_bytes_of_a_buffer(queue, buffer):
+    queue.fill(buffer, 7).wait()
+    assert bytes(buffer) == b"\7" * 100
+    queue.fill(buffer, b"\xff").wait()
+    assert bytes(buffer) == b"\xff" * 100
+
+
+BUFFERS = sorted({*VALUES} - {"bfloat16"})
+
+
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("dtype", BUFFERS)
+def test_a_buffer_has_elements_of_its_own_format(queue, dtype, order):
+    value = VALUES[dtype][0]
+    n = np.zeros((3, 4), dtype, order=order)
+    queue.fill(n, value).wait()
+    np.testing.assert_array_equal(n, np.full((3, 4), value, dtype))
+
+
+@pytest.mark.parametrize("code", "bBhHiIlLqQfd")
+def test_elements_of_the_standard_library(queue, code):
+    a = array.array(code, [0] * 5)
+    queue.fill(a, 3).wait()
+    assert a.tolist() == [3] * 5
+    c = (ctypes.c_int32 * 4)()  # its format names the byte order
+    queue.fill(c, -7).wait()
+    assert list(c) == [-7] * 4
+    view = memoryview(bytearray(4)).cast("c")
+    queue.fill(view, ord("x")).wait()
+    assert view.tobytes() == b"xxxx"
+
+
+@pytest.mark.parametrize("dtype", [">f8", "i4,f4", "S3", "g"])
+def test_elements_that_no_dtype_describes(queue, dtype):
+    n = np.zeros(4, dtype)
+    before = n.tobytes()
+    with pytest.raises(TypeError, match=re.escape(f"format {memoryview(n).format!r}")):
+        queue.fill(n, 1)
+    assert n.tobytes() == before
+
+
+def test_an_exporter_that_fails(queue):
+    """The exporter's own exception: the object is contiguous and writable."""
+    with pytest.raises(ValueError, match="dtype 'M'"):
+        queue.fill(np.zeros(3, "M8[s]"), 1)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3, 4), (0, 3), (2, 1, 2)])
@@ -139,11 +182,19 @@ def test_values_that_do_not_fit(queue, dtype, value, error):
     assert not any(out)
 
 
-def test_a_buffer_takes_bytes_alone(queue):
+def test_values_and_places_that_a_buffer_refuses(queue):
     with pytest.raises(OverflowError):
         queue.fill(bytearray(4), 256)
     with pytest.raises(TypeError):
         queue.fill(bytearray(4), 1.0)
+    with pytest.raises(TypeError):
+        queue.fill(np.zeros(4, "int32"), 1.5)
+    with pytest.raises(OverflowError):
+        queue.fill(np.zeros(4, "int8"), 255)
+    with pytest.raises(ValueError, match="2 bytes"):
+        queue.fill(np.zeros(4, "int32"), b"12")
+    with pytest.raises(BufferError, match="copyto"):
+        queue.fill(np.zeros((4, 4))[:, 1], 1)
     with pytest.raises(ValueError, match="read-only"):
         queue.fill(b"1234", 1)
     with pytest.raises(TypeError, match="dst"):
