@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import faulthandler
+import functools
 import gc
 import os
 import tempfile
+import threading
 import time
 
 import cuda_drivers  # noqa: F401 (builds the driver in software)
@@ -127,10 +129,22 @@ def changed(before: dict[str, int], fewer: bool) -> dict[str, tuple[int, int]]:
     }
 
 
+@functools.cache
+def _callbacks() -> None:
+    """The queue that callbacks of events run in."""
+    before = _core._live_counts()
+    gate = threading.Event()
+    usmpy.Queue("host").host_task(gate.wait).add_done_callback(lambda event: None)
+    gate.set()
+    while _core._live_counts() != {**before, "queues": before["queues"] + 1}:
+        time.sleep(0.001)
+
+
 def _caches() -> None:
     """What the process keeps once it was used."""
     usmpy.empty(0)
     usmpy.Device("host:cpu:0").queue.wait()
+    _callbacks()
 
 
 def _check_level_zero() -> None:

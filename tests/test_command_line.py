@@ -104,6 +104,13 @@ def test_wrong_options_are_status_2(capsys):
     assert "usage: python -m usmpy" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("size", ["x", "", "0", "-1", "1.5", "1048577", "²"])
+def test_a_size_of_copies_that_is_none(capsys, size):
+    with pytest.raises(SystemExit):
+        _cli.main(["bench", f"--mib={size}"])
+    assert f"argument --mib: {size!r} is not an int from 1 to 1048576\n" in capsys.readouterr().err
+
+
 def test_check_passes_on_the_host(capsys):
     assert _cli.main(["check", "host"]) == 0
     said = capsys.readouterr().out

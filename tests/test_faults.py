@@ -344,7 +344,9 @@ OTHERS = {
 without_gil = pytest.mark.skipif(not COUNTED, reason="PyList_New itself crashes there when it gets no memory")
 
 
+# A wait that gets no memory does not ask for the task's error.
 @without_gil
+@pytest.mark.filterwarnings("ignore:Exception ignored in a task:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", sorted(EVERY.keys() - {"our table"} - WRITTEN_IN_PYTHON))
 def test_memory_of_python_runs_out(name):
     run_all(name, "python", (MemoryError, OTHERS.get(name, MemoryError)))

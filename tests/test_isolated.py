@@ -15,7 +15,10 @@ import usmpy
 
 SCRIPTS = sorted((pathlib.Path(__file__).parent / "isolated").glob("*.py"))
 # Scripts whose standard error is not empty: what it must have.
-SAID = {"exit_by_signal": "KeyboardInterrupt"}
+SAID = {
+    "exit_by_signal": "KeyboardInterrupt",
+    "exit_with_failed_work": "nobody asked for its result; call event.wait() or queue.wait()",
+}
 # Scripts that tests/sanitize.py leaves out, and why.
 NOT_SANITIZED = {
     "fork_after_kernels": "GCC's AddressSanitizer breaks in the children of busy forks that start threads",

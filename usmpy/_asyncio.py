@@ -30,11 +30,11 @@ def _notifier_of(loop: asyncio.AbstractEventLoop) -> _Notifier:
     return notifier
 
 
-def wait_for_event(event: Event) -> Generator[Any, None, None]:
-    """The iterator behind ``Event.__await__``; the event's error is raised as wait() raises it."""
+def wait_for_event(event: Event) -> Generator[Any, None, Any]:
+    """The iterator behind ``Event.__await__``: what result() returns or raises."""
     if not event.done:
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         if _notifier_of(loop).watch(event, future):
             yield from future
-    event.wait()
+    return event.result()

@@ -722,6 +722,10 @@ class Event:
         inside a task that the event waits for, ValueError for a negative timeout, TypeError for
         what is no number.
         """
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait, then return the value that the function of a host task returned."""
+    def add_done_callback(self, fn: Callable[[Event], object], /) -> None:
+        """Call fn(event) once the work has completed or failed."""
     def exception(self) -> BaseException | None:
         """The exception that wait() raises; None while the work runs and when it succeeded."""
     @classmethod
@@ -734,7 +738,7 @@ class Event:
         Raises the error of that event, TimeoutError when the time runs out, ValueError for a
         negative timeout, TypeError for anything else.
         """
-    def __await__(self) -> Generator[Any]: ...
+    def __await__(self) -> Generator[Any, None, Any]: ...
 
 # Data types.
 
@@ -2116,6 +2120,11 @@ def _backends(name: str | None = None, /) -> list[_BackendReport]:
 
 def _read_only(x: USMArray, /) -> USMArray:
     """View of x that cannot be written. TypeError for what is no USMArray."""
+
+def _peek(x: USMArray, /) -> Any:
+    """x.tolist() for display: the error of a task that it raises counts as one that nobody asked for.
+    TypeError for what is no USMArray.
+    """
 
 def _reinterpret(x: USMArray, dtype: _DTypeLike, /) -> USMArray:
     """View of x with elements of another dtype of as many bits. ValueError where the sizes differ."""

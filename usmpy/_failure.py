@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from types import MemberDescriptorType
+from typing import NoReturn
 
 
 def settle(exception: BaseException) -> None:
@@ -49,3 +50,8 @@ def again(exception: BaseException) -> BaseException:
     copy.__cause__ = exception.__cause__
     copy.__suppress_context__ = exception.__suppress_context__
     return copy.with_traceback(exception.__traceback__)
+
+
+def raise_unretrieved(exception: BaseException) -> NoReturn:
+    """Raises the error of a driver, for sys.unraisablehook: without a traceback it would show any line."""
+    raise exception from None

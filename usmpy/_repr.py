@@ -16,8 +16,13 @@ Nested = list[Any]
 
 
 def read(array: USMArray) -> Any:
-    """Nested lists of the elements: the one place where memory is copied for the eye."""
-    return array.tolist()
+    """Nested lists of the elements: the one place where memory is copied for display.
+
+    A debugger may show an array at any time, so an error of work that is raised here counts as not raised.
+    """
+    from ._core import _peek
+
+    return _peek(array)
 
 
 def _format(value: Any) -> str:

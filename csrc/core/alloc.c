@@ -456,8 +456,8 @@ static bool is_before_the_end(usm_alloc *alloc)
     return before;
 }
 
-usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
-                          void *argument, usm_error *error)
+static usm_status wait_for_access(usm_alloc *alloc, usm_access_mode mode, bool delivers, int64_t deadline_ns,
+                                  usm_wait_poll poll, void *argument, usm_error *error)
 {
     uint64_t stripe = usm_alloc_stripe(alloc);
     usm_wait_list waits;
@@ -486,12 +486,26 @@ usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadli
     usm_hazard_lock(stripe);
     cause = usm_hazard_failure(alloc);
     if (cause != NULL) {
-        usm_failure_deliver(cause);
         status = usm_error_failed(error, cause);
+        if (delivers) {
+            usm_failure_deliver(cause);
+        }
     }
-    if (alloc->hazards.writer == NULL) {
-        usm_hazard_spoil(alloc, NULL); /* somebody was told, now or before */
+    if (alloc->hazards.writer == NULL && (cause == NULL || delivers)) {
+        usm_hazard_spoil(alloc, NULL); /* it was delivered, now or before */
     }
     usm_hazard_unlock(stripe);
     return status;
+}
+
+usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
+                          void *argument, usm_error *error)
+{
+    return wait_for_access(alloc, mode, true, deadline_ns, poll, argument, error);
+}
+
+usm_status usm_alloc_peek(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
+                          void *argument, usm_error *error)
+{
+    return wait_for_access(alloc, mode, false, deadline_ns, poll, argument, error);
 }

@@ -176,5 +176,8 @@ static inline bool usm_alloc_is_untouched(const usm_alloc *alloc)
  */
 usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
                           void *argument, usm_error *error);
+/* The same for display: the failure does not count as delivered, and the memory is refused again. */
+usm_status usm_alloc_peek(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
+                          void *argument, usm_error *error);
 
 #endif

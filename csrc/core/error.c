@@ -181,3 +181,12 @@ void usm_failure_deliver(usm_failure *failure)
         }
     }
 }
+
+void usm_failure_cover(usm_failure *failure)
+{
+    for (; failure != NULL; failure = failure->cause) {
+        if (failure != &no_memory) {
+            atomic_store_explicit(&failure->covered, true, memory_order_release);
+        }
+    }
+}

@@ -2,6 +2,7 @@
 #ifndef USM_CORE_ERROR_H
 #define USM_CORE_ERROR_H
 
+#include "deferred.h"
 #include "refcount.h"
 #include "status.h"
 
@@ -31,8 +32,8 @@ void usm_error_clear(usm_error *error);
 
 /*
  * Why a piece of asynchronous work has no result. Shared by its event, by the memory it would have written,
- * by its queue and by the failures of work that depended on it (as their cause). Immutable but for
- * `delivered`.
+ * by its queue and by the failures of work that depended on it (as their cause). Immutable but for the
+ * members below `payload_release`.
  */
 typedef struct usm_failure {
     usm_refcount refs;
@@ -48,8 +49,17 @@ typedef struct usm_failure {
      */
     void *payload;
     void (*payload_release)(void *payload);
-    /* Somebody has been told: memory it spoiled is no longer refused (docs/design.md, "Errors of work"). */
+    /* It was raised or returned: memory it spoiled is no longer refused (docs/design.md, "Errors of work").
+     */
     _Atomic bool delivered;
+    /* A wait for several tasks included this one, and raised another failure: it needs no report either. */
+    _Atomic bool covered;
+    /* See unretrieved.h. */
+    _Atomic bool listed;
+    struct usm_failure *next;
+    unsigned n_reported;
+    bool reports_more;
+    usm_deferred report;
 } usm_failure;
 
 /*
@@ -63,7 +73,15 @@ USM_GIVES usm_failure *usm_failure_from_cause(USM_KEEPS usm_failure *cause);
 USM_GIVES usm_failure *usm_failure_no_memory(void);
 USM_GIVES usm_failure *usm_failure_retain(usm_failure *failure);
 void usm_failure_release(USM_TAKES usm_failure *failure);
-/* Marks it and all its causes as told. */
+/* Marks it and all its causes as raised. */
 void usm_failure_deliver(usm_failure *failure);
+/* Marks it and all its causes as part of a wait that raised another failure. */
+void usm_failure_cover(usm_failure *failure);
+/* A caller has asked for it. */
+static inline bool usm_failure_is_retrieved(const usm_failure *failure)
+{
+    return atomic_load_explicit(&((usm_failure *)failure)->delivered, memory_order_acquire) ||
+           atomic_load_explicit(&((usm_failure *)failure)->covered, memory_order_acquire);
+}
 
 #endif

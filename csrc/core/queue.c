@@ -84,6 +84,38 @@ void usm_queue_bury(usm_queue *queue)
     }
 }
 
+size_t usm_queues_pending(usm_device **oldest)
+{
+    size_t n = 0;
+    uint64_t order = UINT64_MAX;
+    *oldest = NULL;
+    usm_registry_lock();
+    for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
+        usm_lock_take(&queue->lock);
+        if (queue->first != NULL && queue->first->order < order) {
+            order = queue->first->order;
+            *oldest = queue->device;
+        }
+        for (usm_event *event = queue->first; event != NULL; event = event->following) {
+            n++;
+        }
+        usm_lock_give(&queue->lock);
+    }
+    usm_registry_unlock();
+    return n;
+}
+
+void usm_queues_report(void)
+{
+    usm_registry_lock();
+    for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
+        usm_lock_take(&queue->lock);
+        usm_unretrieved_report(&queue->unretrieved);
+        usm_lock_give(&queue->lock);
+    }
+    usm_registry_unlock();
+}
+
 void usm_queue_release(usm_queue *queue)
 {
     if (!usm_refcount_down(&queue->refs)) {
@@ -97,6 +129,7 @@ void usm_queue_release(usm_queue *queue)
     usm_registry_unlock();
     queue->backend->queue_destroy(queue);
     usm_trace_leave(queue);
+    usm_unretrieved_report(&queue->unretrieved);
     usm_failure_release(queue->failure);
     usm_events_free(queue);
     usm_keep_drop(queue->keeps);
@@ -112,6 +145,7 @@ void usm_queue_remember(usm_queue *queue, usm_failure *failure)
     if (queue->failure == NULL && !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
         queue->failure = usm_failure_retain(failure);
     }
+    usm_unretrieved_add(&queue->unretrieved, failure);
     usm_lock_give(&queue->lock);
 }
 
@@ -210,7 +244,7 @@ static usm_event *before_the_last(usm_queue *queue)
     return found;
 }
 
-/* For what was submitted here. */
+/* For what was submitted here, however it ends. */
 static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
                                usm_error *error)
 {
@@ -232,18 +266,6 @@ static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_p
         usm_event_release(waits[i].event);
     }
     free(waits);
-    if (status != USM_OK) {
-        return status;
-    }
-    usm_lock_take(&queue->lock);
-    usm_failure *failure = queue->failure;
-    queue->failure = NULL;
-    usm_lock_give(&queue->lock);
-    if (failure != NULL) {
-        usm_failure_deliver(failure);
-        status = usm_error_failed(error, failure);
-        usm_failure_release(failure);
-    }
     return status;
 }
 
@@ -251,7 +273,25 @@ usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll p
                           usm_error *error)
 {
     usm_status status = mark(queue, error);
-    return status == USM_OK ? wait_for_own(queue, deadline_ns, poll, argument, error) : status;
+    if (status == USM_OK) {
+        status = wait_for_own(queue, deadline_ns, poll, argument, error);
+    }
+    if (status != USM_OK) {
+        return status;
+    }
+    usm_lock_take(&queue->lock);
+    usm_failure *failure = queue->failure;
+    queue->failure = NULL;
+    if (failure != NULL) {
+        usm_failure_deliver(failure);
+    }
+    usm_unretrieved_prune(&queue->unretrieved);
+    usm_lock_give(&queue->lock);
+    if (failure != NULL) {
+        status = usm_error_failed(error, failure);
+        usm_failure_release(failure);
+    }
+    return status;
 }
 
 /* A queue of the list with a count of its own, so that it can be used without the registry lock. */
@@ -270,14 +310,8 @@ usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argum
     usm_queue *queue = next_alive(all_queues);
     usm_registry_unlock();
     while (queue != NULL) {
-        if (status == USM_OK || status == USM_FAILED) {
-            usm_error failure;
-            status = wait_for_own(queue, deadline_ns, poll, argument, &failure);
-            if (status == USM_FAILED) {
-                usm_error_clear(&failure);
-            } else if (status != USM_OK) {
-                *error = failure;
-            }
+        if (status == USM_OK) {
+            status = wait_for_own(queue, deadline_ns, poll, argument, error);
         }
         usm_registry_lock();
         usm_queue *next = next_alive(queue->next);
@@ -285,7 +319,7 @@ usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argum
         usm_queue_release(queue);
         queue = next;
     }
-    return status == USM_FAILED ? USM_OK : status;
+    return status;
 }
 
 void usm_queues_finish_in_driver(usm_context *context)
@@ -355,6 +389,7 @@ void usm_queues_after_fork(void)
         for (usm_event *event = queue->first; event != NULL; event = event->following) {
             event->ready = never_run; /* what it waits for ends below: that must not start it */
         }
+        usm_unretrieved_clear(&queue->unretrieved); /* the parent reports them */
     }
     if (usm_event_current() != NULL) {
         usm_event_drop_links(usm_event_current());

@@ -7,6 +7,7 @@
 #include "context.h"
 #include "event.h"
 #include "sync.h"
+#include "unretrieved.h"
 
 typedef enum usm_priority { USM_PRIORITY_LOW, USM_PRIORITY_NORMAL, USM_PRIORITY_HIGH } usm_priority;
 
@@ -31,6 +32,7 @@ typedef struct usm_queue {
     usm_event *_Atomic last;
     usm_event *barrier; /* out of order: the last barrier that has not ended; everything later waits for it */
     usm_failure *failure;        /* the first since the last usm_queue_wait; one count */
+    usm_unretrieved unretrieved; /* failures to report when the queue ends */
     usm_event *spare;            /* memory of events that are gone, linked by `following` */
     struct usm_segment *records; /* where traces have its tasks (trace.h); NULL: nowhere so far */
     uint32_t number;             /* in traces; 0: in none so far */
@@ -123,6 +125,13 @@ usm_status usm_queue_snapshot(usm_queue *queue, USM_GIVES usm_wait **out, size_t
  * exit.
  */
 usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argument, usm_error *error);
+/*
+ * How many tasks of all queues have not ended. *oldest is the device of the one that was submitted first,
+ * NULL where there is none. Any thread, no lock.
+ */
+size_t usm_queues_pending(usm_device **oldest);
+/* Reports the failures that nobody retrieved, of every queue of the process. Any thread, no lock. */
+void usm_queues_report(void);
 
 /*
  * Waits for what the driver has of the context's work, ten seconds at most, so that the memory it holds comes

@@ -138,6 +138,8 @@ PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_
 PyObject *usmpy_array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *usmpy_array_item_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused);
+/* The same for display: the failure of a task that it raises is not delivered. */
+PyObject *usmpy_array_peek(PyObject *self);
 PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused);
 PyObject *usmpy_array_complex(PyObject *self, PyObject *unused);
 PyObject *usmpy_array_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);

@@ -293,7 +293,7 @@ static PyObject *stream_of(usmpy_state *state, usmpy_array *array)
     usm_alloc_settle(array->alloc);
     if (ended || !usm_alloc_is_busy(array->alloc)) { /* it may hold a failure, or be over, which is told */
         usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
-        return usmpy_wait_alloc(state, array->alloc, mode, INT64_MAX) < 0 ? NULL : Py_NewRef(Py_None);
+        return usmpy_peek_alloc(state, array->alloc, mode) < 0 ? NULL : Py_NewRef(Py_None);
     }
     if (queue->device != device || queue->backend->stream_inspect == NULL) {
         queue = usmpy_current_queue(state, (DLDevice){kDLCUDA, device->info.dlpack_id});

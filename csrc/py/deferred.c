@@ -5,6 +5,7 @@
 
 #include "../core/heap.h"
 #include "../core/queue.h"
+#include "../core/sync.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -108,6 +109,24 @@ static void forget_frames(void)
     PyErr_Clear();
 }
 
+/* A process that does not end says why: sooner where the user has interrupted a wait before. */
+#define PATIENCE_NS INT64_C(5000000000)
+#define PATIENCE_AFTER_INTERRUPT_NS INT64_C(500000000)
+
+static void say_what_is_pending(void)
+{
+    usm_device *device;
+    char name[USM_DEVICE_TEXT];
+    size_t n = usm_queues_pending(&device);
+    if (n > 0) {
+        PySys_WriteStderr(
+            "usmpy: waiting for %zu task%s to complete before the process ends (%s on %s); press "
+            "Ctrl-C to end it without waiting\n",
+            n, n == 1 ? "" : "s", n == 1 ? "submitted" : "the oldest",
+            usm_device_text(device, name, sizeof name));
+    }
+}
+
 /*
  * Before the interpreter takes itself apart: all work ends, as it would if the caller had waited. Afterwards
  * host tasks are refused (usmpy_has_ended), so that no thread of ours needs the interpreter any more; what is
@@ -118,13 +137,21 @@ static PyObject *at_exit(PyObject *module, PyObject *unused)
     (void)unused;
     usm_error error;
     usmpy_wait wait;
+    int64_t patience_ns = usmpy_wait_was_interrupted() ? PATIENCE_AFTER_INTERRUPT_NS : PATIENCE_NS;
     usmpy_wait_begin(&wait);
-    usm_status status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &wait, &error);
+    usm_status status = usm_queues_drain(usm_clock_ns() + patience_ns, usmpy_wait_poll, &wait, &error);
+    if (status == USM_TIMEOUT) {
+        usmpy_wait_end(&wait);
+        say_what_is_pending();
+        usmpy_wait_begin(&wait);
+        status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &wait, &error);
+    }
     atomic_store(&ended, true);
     if (status == USM_OK) { /* what daemon threads submitted meanwhile, to queues that had been waited for */
         status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &wait, &error);
     }
     usmpy_wait_end(&wait);
+    usm_queues_report();
     usm_deferred_drain();
     if (!PyErr_Occurred()) {
         forget_frames();

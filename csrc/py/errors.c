@@ -3,7 +3,10 @@
 #include "deferred.h"
 
 #include "../core/heap.h"
+#include "../core/unretrieved.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 static PyObject *exception_class(usmpy_state *state, usm_status status)
@@ -117,6 +120,51 @@ void *usmpy_raise(usmpy_state *state, usm_status status, usm_error *error)
         Py_DECREF(exception);
     }
     return NULL;
+}
+
+/* Sets the exception of a failure that nobody retrieved, with a traceback. */
+static void set_unretrieved(usmpy_state *state, usm_failure *failure)
+{
+    PyObject *exception = usmpy_failure_exception(state, failure);
+    PyObject *traceback = exception == NULL ? NULL : PyException_GetTraceback(exception);
+    if (traceback != NULL) { /* not PyErr_SetObject, which links it with what this thread handles just now */
+        PyErr_Restore(Py_NewRef(Py_TYPE(exception)), exception, traceback);
+        return;
+    }
+    PyObject *function = exception == NULL ? NULL : usmpy_import("usmpy._failure", "raise_unretrieved");
+    Py_XDECREF(function == NULL ? NULL : PyObject_CallOneArg(function, exception));
+    Py_XDECREF(function);
+    Py_XDECREF(exception);
+}
+
+/* Runs between two steps of whatever the thread does: no exception is set before or after. */
+static void report(usm_deferred *node)
+{
+    usm_failure *failure = (usm_failure *)((char *)node - offsetof(usm_failure, report));
+    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    char text[200] =
+        "in a task of usmpy: it failed and nobody asked for its result; call event.wait() or "
+        "queue.wait()";
+    if (failure->n_reported > 1 || failure->reports_more) {
+        snprintf(text, sizeof text,
+                 "in %s%u tasks of one queue of usmpy: they failed and nobody asked for their results; call "
+                 "event.wait() or queue.wait(). The first error",
+                 failure->reports_more ? "at least " : "", failure->n_reported);
+    }
+    if (state != NULL && !usm_failure_is_retrieved(failure)) {
+        set_unretrieved(state, failure);
+#if PY_VERSION_HEX >= 0x030D0000
+        PyErr_FormatUnraisable("Exception ignored %s", text);
+#else
+        _PyErr_WriteUnraisableMsg(text, NULL);
+#endif
+    }
+    usm_failure_release(failure);
+}
+
+void usmpy_errors_start(void)
+{
+    usm_unretrieved_set_reporter(report);
 }
 
 /* The variables of the task's frames go: they may hold the memory that will hold the failure. */

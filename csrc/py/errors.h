@@ -16,6 +16,9 @@ void *usmpy_raise(usmpy_state *state, usm_status status, usm_error *error);
  * an exception set. */
 PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure);
 
+/* Once a process: failures that nobody retrieved go to sys.unraisablehook. */
+void usmpy_errors_start(void);
+
 /* Takes the pending exception as the failure of a task (status USM_FAILED, or USM_MEMORY). The
  * GIL is held. */
 usm_status usmpy_capture_exception(usm_error *error);

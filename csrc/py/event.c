@@ -2,6 +2,8 @@
 #include "deferred.h"
 #include "docstrings.h"
 #include "errors.h"
+#include "host_task.h"
+#include "lock.h"
 #include "objects.h"
 #include "wait.h"
 
@@ -17,18 +19,35 @@ PyObject *usmpy_event_wrap(usmpy_state *state, usm_event *event)
         self = (usmpy_event *)state->spare_events[--state->n_spare_events];
         usmpy_revive_object((PyObject *)self, state->event_type);
     } else {
-        self = PyObject_New(usmpy_event, state->event_type);
+        self = PyObject_GC_New(usmpy_event, state->event_type);
         if (self == NULL) {
             usm_event_release(event);
             return NULL;
         }
     }
     self->event = event;
+    self->callback = NULL;
+    self->result = NULL;
     self->weakrefs = NULL;
     return (PyObject *)self;
 }
 
-static void event_dealloc(PyObject *self)
+void usmpy_event_set_result(PyObject *event, PyObject *cell)
+{
+    ((usmpy_event *)event)->result = cell;
+    PyObject_GC_Track(event);
+}
+
+/* Without tp_clear: every cycle goes through the cell, which has one. */
+static int event_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((usmpy_event *)self)->result);
+    return 0;
+}
+
+/* The object without a result, untracked. */
+static void free_event(PyObject *self)
 {
     usmpy_event *event = (usmpy_event *)self;
     PyTypeObject *type = Py_TYPE(self);
@@ -37,13 +56,29 @@ static void event_dealloc(PyObject *self)
     }
     atomic_store_explicit(&event->event->held, false, memory_order_relaxed);
     usm_event_release(event->event);
+    if (event->callback != NULL) {
+        usm_event_release(event->callback);
+    }
     usmpy_state *state = usmpy_state_of_type(type);
     if (state->n_spare_events < USMPY_SPARE_EVENTS) {
         state->spare_events[state->n_spare_events++] = self;
     } else {
-        type->tp_free(self);
+        PyObject_GC_Del(self);
     }
     Py_DECREF(type);
+}
+
+static void event_dealloc(PyObject *self)
+{
+    if (USM_LIKELY(((usmpy_event *)self)->result == NULL)) {
+        free_event(self);
+        return;
+    }
+    PyObject_GC_UnTrack(self);
+    Py_TRASHCAN_BEGIN(self, event_dealloc) /* results may be a long chain of events */
+        Py_CLEAR(((usmpy_event *)self)->result);
+    free_event(self);
+    Py_TRASHCAN_END
 }
 
 static usm_event *core(PyObject *self)
@@ -65,15 +100,19 @@ static PyObject *get_status(PyObject *self, void *unused)
     return PyUnicode_FromString(names[usm_event_ask_state(core(self))]);
 }
 
-static PyObject *get_done(PyObject *self, void *unused)
+static bool has_ended(usm_event *event)
 {
-    (void)unused;
-    usm_event *event = core(self);
-    usmpy_deferred_poll();
     if (!usm_event_ended(event) && event->queue->backend->queue_settle != NULL) {
         event->queue->backend->queue_settle(event->queue); /* what the driver knows already */
     }
-    return PyBool_FromLong(usm_event_ended(event));
+    return usm_event_ended(event);
+}
+
+static PyObject *get_done(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_deferred_poll();
+    return PyBool_FromLong(has_ended(core(self)));
 }
 
 /* Times exist once the work has come so far; asking for the end waits for it. */
@@ -117,6 +156,65 @@ static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t na
     Py_RETURN_NONE;
 }
 
+static PyObject *event_result(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"result", 1, 1, 0, 0, {USMPY_timeout}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *timeout;
+    int64_t deadline_ns;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &timeout) < 0 ||
+        usmpy_deadline(timeout, &deadline_ns) < 0 || usmpy_wait_event(state, core(self), deadline_ns) < 0) {
+        return NULL;
+    }
+    PyObject *cell = ((usmpy_event *)self)->result, *value = cell == NULL ? NULL : PyCell_Get(cell);
+    return value == NULL ? Py_NewRef(Py_None) : value;
+}
+
+/* The event has ended, and so have the callbacks that were added before. */
+static PyObject *call_now(PyObject *self, PyObject *fn)
+{
+    PyObject *result = PyObject_CallOneArg(fn, self);
+    if (result == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) {
+        return NULL; /* Ctrl-C */
+    }
+    if (result == NULL) {
+        PyErr_WriteUnraisable(fn);
+    }
+    Py_XDECREF(result);
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_add_done_callback(PyObject *self, PyObject *fn)
+{
+    usmpy_event *event = (usmpy_event *)self;
+    if (!PyCallable_Check(fn)) {
+        return PyErr_Format(PyExc_TypeError, "fn is a %s; a callable is allowed", Py_TYPE(fn)->tp_name);
+    }
+    usmpy_deferred_poll();
+    usm_event *earlier = NULL, *added = NULL;
+    USMPY_BEGIN_CRITICAL_SECTION(self)
+        earlier = event->callback != NULL ? usm_event_retain(event->callback) : NULL;
+    USMPY_END_CRITICAL_SECTION()
+    int status = 0;
+    if (!has_ended(event->event) || (earlier != NULL && !usm_event_ended(earlier))) {
+        status = usmpy_callback_submit(usmpy_state_of(self), fn, self, event->event, earlier, &added);
+    }
+    if (earlier != NULL) {
+        usm_event_release(earlier);
+    }
+    if (status < 0 || added == NULL) {
+        return status < 0 ? NULL : call_now(self, fn);
+    }
+    USMPY_BEGIN_CRITICAL_SECTION(self)
+        earlier = event->callback;
+        event->callback = added;
+    USMPY_END_CRITICAL_SECTION()
+    if (earlier != NULL) {
+        usm_event_release(earlier);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *event_exception(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -156,12 +254,15 @@ static int wait_all(usmpy_state *state, PyObject *items, int64_t deadline_ns)
             return -1;
         }
     }
+    usm_event *first = NULL; /* the caller asked for all of them, and one can be raised */
     for (Py_ssize_t i = 0; i < n; i++) {
-        if (usmpy_wait_event(state, core(PySequence_Fast_GET_ITEM(items, i)), INT64_MAX) < 0) {
-            return -1;
+        usm_event *event = core(PySequence_Fast_GET_ITEM(items, i));
+        if (usm_event_get_state(event) == USM_EVENT_ERROR) {
+            usm_failure_cover(event->failure);
+            first = first == NULL ? event : first;
         }
     }
-    return 0;
+    return first == NULL ? 0 : usmpy_wait_event(state, first, INT64_MAX);
 }
 
 static PyObject *event_wait_all(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -210,6 +311,8 @@ static PyGetSetDef event_getset[] = {
 
 static PyMethodDef event_methods[] = {
     USMPY_METHOD("wait", event_wait, USMPY_DOC_Event_wait),
+    USMPY_METHOD("result", event_result, USMPY_DOC_Event_result),
+    {"add_done_callback", event_add_done_callback, METH_O, USMPY_DOC_Event_add_done_callback},
     {"exception", event_exception, METH_NOARGS, USMPY_DOC_Event_exception},
     {"wait_all", (PyCFunction)(void (*)(void))event_wait_all, METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
      USMPY_DOC_Event_wait_all},
@@ -222,16 +325,16 @@ static PyMemberDef event_members[] = {
 };
 
 static PyType_Slot event_slots[] = {
-    {Py_tp_doc, USMPY_DOC_Event},   {Py_tp_dealloc, event_dealloc},
-    {Py_tp_repr, event_repr},       {Py_tp_getset, event_getset},
-    {Py_tp_methods, event_methods}, {Py_tp_members, event_members},
-    {Py_am_await, event_await},     {0, NULL},
+    {Py_tp_doc, USMPY_DOC_Event},     {Py_tp_dealloc, event_dealloc}, {Py_tp_repr, event_repr},
+    {Py_tp_getset, event_getset},     {Py_tp_methods, event_methods}, {Py_tp_members, event_members},
+    {Py_tp_traverse, event_traverse}, {Py_am_await, event_await},     {0, NULL},
 };
 
 static PyType_Spec event_spec = {
     .name = "usmpy.Event",
     .basicsize = sizeof(usmpy_event),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+             Py_TPFLAGS_HAVE_GC,
     .slots = event_slots,
 };
 

@@ -2,7 +2,10 @@
 
 #include "deferred.h"
 #include "errors.h"
+#include "keep.h"
+#include "objects.h"
 #include "thread.h"
+#include "trace.h"
 #include "wait.h"
 
 #include "../core/heap.h"
@@ -10,12 +13,14 @@
 
 typedef struct host_task {
     usm_keep keep;
+    PyObject *result; /* the cell for what the function returns; NULL: a callback, of which nobody waits */
     Py_ssize_t n;
     PyObject *items[]; /* the function, then its arguments; NULL once they were let go of */
 } host_task;
 
 static void drop_items(host_task *task)
 {
+    Py_CLEAR(task->result);
     for (Py_ssize_t i = 0; i < task->n; i++) {
         Py_CLEAR(task->items[i]);
     }
@@ -41,8 +46,12 @@ static usm_status run(void *argument, usm_error *error)
         return usm_error_memory(error, 4096, "a thread state");
     }
     PyObject *result = PyObject_Vectorcall(task->items[0], task->items + 1, (size_t)task->n - 1, NULL);
-    if (result == NULL) {
+    if (result == NULL && task->result == NULL) {
+        PyErr_WriteUnraisable(task->items[0]);
+    } else if (result == NULL) {
         status = usmpy_capture_exception(error);
+    } else if (task->result != NULL) {
+        (void)PyCell_Set(task->result, result); /* the value goes with the cell where the Event is gone */
     }
     Py_XDECREF(result);
     drop_items(task);
@@ -61,18 +70,22 @@ uint32_t usmpy_host_task_name(const usm_command *command)
     return number;
 }
 
-int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps)
+/* The task without a cell for its result; NULL with an exception. */
+static host_task *new_task(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps)
 {
     if (usmpy_has_ended()) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "a host task cannot be submitted while the interpreter shuts down");
-        return -1;
+        PyErr_SetString(
+            PyExc_RuntimeError,
+            "Python functions cannot be submitted as tasks or callbacks while the interpreter shuts "
+            "down");
+        return NULL;
     }
     host_task *task = usm_malloc(sizeof *task + (size_t)nargs * sizeof(PyObject *));
     if (task == NULL) {
         PyErr_NoMemory();
-        return -1;
+        return NULL;
     }
+    task->result = NULL;
     task->n = nargs;
     for (Py_ssize_t i = 0; i < nargs; i++) {
         task->items[i] = Py_NewRef(args[i]);
@@ -83,5 +96,71 @@ int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command
     command->kind = USM_COMMAND_HOST;
     command->as.host.run = run;
     command->as.host.argument = task;
+    return task;
+}
+
+int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps,
+                            PyObject **result)
+{
+    PyObject *cell = PyCell_New(NULL);
+    host_task *task = cell == NULL ? NULL : new_task(args, nargs, command, keeps);
+    if (task == NULL) {
+        Py_XDECREF(cell);
+        return -1;
+    }
+    task->result = Py_NewRef(cell);
+    *result = cell;
+    return 0;
+}
+
+/*
+ * Where callbacks run: a queue of the host device, out of order, whose threads start when they are needed. It
+ * is drained at the exit as all queues are. NULL with an exception.
+ */
+static usm_queue *callback_queue(usmpy_state *state)
+{
+    static _Atomic(usm_queue *) known; /* for the life of the process */
+    usm_queue *queue = atomic_load_explicit(&known, memory_order_acquire);
+    PyObject *host = queue != NULL ? NULL : usmpy_host_queue(state);
+    if (host == NULL) {
+        return queue;
+    }
+    const usm_queue_options options = {.priority = USM_PRIORITY_NORMAL};
+    usm_queue *other = NULL;
+    usm_error error;
+    usm_status status = usm_queue_create(usmpy_queue_of(host)->place, &options, &queue, &error);
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    if (!atomic_compare_exchange_strong(&known, &other, queue)) {
+        usm_queue_release(queue);
+        queue = other;
+    }
+    return queue;
+}
+
+int usmpy_callback_submit(usmpy_state *state, PyObject *fn, PyObject *event_object, usm_event *event,
+                          usm_event *earlier, usm_event **out)
+{
+    PyObject *args[] = {fn, event_object};
+    const usm_wait waits[] = {{event, false}, {earlier, false}};
+    usm_keep *keeps = NULL;
+    usm_command command;
+    usm_queue *queue = callback_queue(state);
+    if (queue == NULL || new_task(args, 2, &command, &keeps) == NULL) {
+        return -1;
+    }
+    usm_submission submission = {
+        .command = &command, .waits = waits, .n_waits = earlier != NULL ? 2 : 1, .keeps = keeps};
+    if (USM_UNLIKELY(usm_trace_is_on())) {
+        submission.name = usmpy_host_task_name(&command);
+    }
+    usm_error error;
+    usm_status status = usm_queue_submit(queue, &submission, out, &error);
+    if (status != USM_OK) {
+        usmpy_keep_drop(keeps);
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
     return 0;
 }

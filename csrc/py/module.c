@@ -6,6 +6,7 @@
 #include "c_api.h"
 #include "deferred.h"
 #include "dlpack.h"
+#include "errors.h"
 #include "thread.h"
 #include "wait.h"
 
@@ -127,6 +128,7 @@ static int exec(PyObject *module)
     usmpy_thread_start();
     usmpy_wait_start();
     usmpy_memory_start();
+    usmpy_errors_start();
     PyObject *prefix = PySys_GetObject("prefix"); /* borrowed */
     if (prefix != NULL && PyUnicode_Check(prefix) && PyUnicode_AsUTF8(prefix) != NULL) {
         usm_library_set_prefix(PyUnicode_AsUTF8(prefix));
@@ -224,7 +226,7 @@ static void drop_spares(usmpy_state *state)
         PyObject_Free(state->spare_arrays[--state->n_spare_arrays]);
     }
     while (state->n_spare_events > 0) {
-        PyObject_Free(state->spare_events[--state->n_spare_events]);
+        PyObject_GC_Del(state->spare_events[--state->n_spare_events]);
     }
     while (state->n_spare_bound > 0) {
         PyObject_GC_Del(state->spare_bound[--state->n_spare_bound]);

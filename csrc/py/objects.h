@@ -22,9 +22,12 @@ typedef struct usmpy_queue {
     PyObject *weakrefs;
 } usmpy_queue;
 
+/* An object of the garbage collector, tracked only where it has a result, which may lead back to it. */
 typedef struct usmpy_event {
     PyObject_HEAD
-    usm_event *event; /* one count */
+    usm_event *event;    /* one count */
+    usm_event *callback; /* of the last callback that was added; one count; NULL: none so far */
+    PyObject *result;    /* of a host task: the cell that gets the value; else NULL */
     PyObject *weakrefs;
 } usmpy_event;
 
@@ -38,6 +41,8 @@ PyObject *usmpy_device_wrap(usmpy_state *state, usm_device *device, USM_KEEPS us
 PyObject *usmpy_context_wrap(usmpy_state *state, USM_KEEPS usm_context *context);
 PyObject *usmpy_queue_wrap(usmpy_state *state, USM_TAKES usm_queue *queue);
 PyObject *usmpy_event_wrap(usmpy_state *state, USM_TAKES usm_event *event);
+/* For an event that nobody else has yet. */
+void usmpy_event_set_result(PyObject *event, USM_TAKES PyObject *cell);
 
 /* The queue of a placement (None, filter string, Device, Queue, USMArray): new reference. */
 PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *parameter);

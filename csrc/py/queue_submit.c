@@ -222,25 +222,27 @@ static PyObject *element_text(const end *end)
 /* memcpy moves bytes: elements of two types would be reinterpreted without a word. 0 or -1. */
 static int check_same_elements(const end *dst, const end *src)
 {
-    bool same = dst->dtype == src->dtype &&
-                (dst->dtype != USM_NO_DTYPE || strcmp(dst->format, src->format) == 0);
+    bool same =
+        dst->dtype == src->dtype && (dst->dtype != USM_NO_DTYPE || strcmp(dst->format, src->format) == 0);
     if (same || dst->dtype == USM_UINT8 || src->dtype == USM_UINT8) {
         return 0;
     }
     PyObject *to = element_text(dst), *from = element_text(src);
     const char *buffer = src->alloc == NULL ? "src" : dst->alloc == NULL ? "dst" : NULL;
     if (to != NULL && from != NULL && buffer != NULL) {
-        PyErr_Format(PyExc_TypeError,
-                     "memcpy copies bytes, and dst has elements of %U but src of %U; to convert the elements, "
-                     "use usmpy.copyto(dst, src, casting='unsafe'); to keep the bytes, pass "
-                     "memoryview(%s).cast('B') as %s",
-                     to, from, buffer, buffer);
+        PyErr_Format(
+            PyExc_TypeError,
+            "memcpy copies bytes, and dst has elements of %U but src of %U; to convert the elements, "
+            "use usmpy.copyto(dst, src, casting='unsafe'); to keep the bytes, pass "
+            "memoryview(%s).cast('B') as %s",
+            to, from, buffer, buffer);
     } else if (to != NULL && from != NULL) {
-        PyErr_Format(PyExc_TypeError,
-                     "memcpy copies bytes, and dst has elements of %U but src of %U; to convert the elements, "
-                     "use usmpy.copyto(dst, src, casting='unsafe'); to keep the bytes, copy by way of an "
-                     "array of dtype uint8",
-                     to, from);
+        PyErr_Format(
+            PyExc_TypeError,
+            "memcpy copies bytes, and dst has elements of %U but src of %U; to convert the elements, "
+            "use usmpy.copyto(dst, src, casting='unsafe'); to keep the bytes, copy by way of an "
+            "array of dtype uint8",
+            to, from);
     }
     Py_XDECREF(to);
     Py_XDECREF(from);
@@ -550,9 +552,14 @@ PyObject *usmpy_queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_
     }
     usm_keep *keeps = NULL;
     usm_command command;
-    PyObject *event = NULL;
-    if (usmpy_host_task_command(args, nargs, &command, &keeps) == 0) {
+    PyObject *event = NULL, *result = NULL;
+    if (usmpy_host_task_command(args, nargs, &command, &keeps, &result) == 0) {
         event = usmpy_submit(state, usmpy_queue_of(self), &command, accesses, n, depends, keeps);
+    }
+    if (event != NULL) {
+        usmpy_event_set_result(event, result);
+    } else {
+        Py_XDECREF(result);
     }
     PyMem_Free(accesses);
     return event;

@@ -189,7 +189,7 @@ PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused)
                                                "this array has no " SYCL ", which has no word for dtype %s",
                                                usm_dtype_table[array->dtype].name);
     }
-    if (usmpy_wait_alloc(state, array->alloc, writable ? USM_READ_WRITE : USM_READ, INT64_MAX) < 0) {
+    if (usmpy_peek_alloc(state, array->alloc, writable ? USM_READ_WRITE : USM_READ) < 0) {
         Py_DECREF(typestr);
         return NULL;
     }

@@ -290,7 +290,17 @@ static PyObject *read_only(PyObject *module, PyObject *object)
     return (PyObject *)view;
 }
 
+/* For usmpy._repr: tolist() of which nobody learns what failed. */
+static PyObject *peek(PyObject *module, PyObject *object)
+{
+    if (!usmpy_is_array(usmpy_state_of_module(module), object)) {
+        return PyErr_Format(PyExc_TypeError, "x is a %s; a USMArray is allowed", Py_TYPE(object)->tp_name);
+    }
+    return usmpy_array_peek(object);
+}
+
 PyMethodDef usmpy_copy_functions[] = {
+    {"_peek", peek, METH_O, USMPY_DOC__peek},
     {"_reinterpret", reinterpret, METH_VARARGS, USMPY_DOC__reinterpret},
     {"_read_only", read_only, METH_O, USMPY_DOC__read_only},
     {0},

@@ -20,14 +20,23 @@ static usmpy_array *host_copy(usmpy_state *state, usmpy_array *array, char order
                : usmpy_array_duplicate(state, array, queue, USM_HOST, (usm_dtype)array->dtype, order);
 }
 
+/* Whether a failure that is raised counts as one that the user asked for. */
+typedef enum purpose { VALUES, DISPLAY } purpose;
+
+static int wait_to_read(usmpy_state *state, usmpy_array *array, purpose purpose)
+{
+    return purpose == DISPLAY ? usmpy_peek_alloc(state, array->alloc, USM_READ)
+                              : usmpy_wait_alloc(state, array->alloc, USM_READ, INT64_MAX);
+}
+
 /*
  * Waits for a copy in host memory. Inside a task the wait passes over what waits for the task itself: a copy
  * of its own array is such work, and would be read before it is made.
  */
-static int wait_for_copy(usmpy_state *state, usmpy_array *copy)
+static int wait_for_copy(usmpy_state *state, usmpy_array *copy, purpose purpose)
 {
     usm_error error;
-    if (usmpy_wait_alloc(state, copy->alloc, USM_READ, INT64_MAX) < 0) {
+    if (wait_to_read(state, copy, purpose) < 0) {
         return -1;
     }
     if (usm_event_current() == NULL || !usm_alloc_is_busy(copy->alloc)) {
@@ -43,8 +52,11 @@ static int wait_for_copy(usmpy_state *state, usmpy_array *copy)
     return -1;
 }
 
-usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array)
+static usmpy_array *readable(usmpy_state *state, usmpy_array *array, purpose purpose)
 {
+    if (purpose == DISPLAY && wait_to_read(state, array, purpose) < 0) {
+        return NULL; /* before a copy is submitted, which would be skipped, and leave its own failure */
+    }
     usmpy_array *source = (usmpy_array *)Py_NewRef(array);
     if (!usm_alloc_host_reads(array->alloc)) {
         Py_SETREF(source, host_copy(state, array, 'C'));
@@ -53,12 +65,16 @@ usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array)
         }
     }
     usmpy_deferred_poll();
-    int done = source == array ? usmpy_wait_alloc(state, source->alloc, USM_READ, INT64_MAX)
-                               : wait_for_copy(state, source);
+    int done = source == array ? wait_to_read(state, source, purpose) : wait_for_copy(state, source, purpose);
     if (done < 0) {
         Py_CLEAR(source);
     }
     return source;
+}
+
+usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array)
+{
+    return readable(state, array, VALUES);
 }
 
 static PyObject *element(usmpy_state *state, usmpy_array *array, int64_t offset)
@@ -158,17 +174,27 @@ static PyObject *nested_list(usmpy_state *state, usmpy_array *array, int axis, i
     return list;
 }
 
-PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused)
+static PyObject *lists(PyObject *self, purpose purpose)
 {
-    (void)unused;
     usmpy_state *state = ((usmpy_array *)self)->state;
     if (usmpy_check_unpacked((usmpy_array *)self, "tolist()") < 0) {
         return NULL;
     }
-    usmpy_array *source = usmpy_array_readable(state, (usmpy_array *)self);
+    usmpy_array *source = readable(state, (usmpy_array *)self, purpose);
     PyObject *list = source == NULL ? NULL : nested_list(state, source, 0, 0);
     Py_XDECREF(source);
     return list;
+}
+
+PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return lists(self, VALUES);
+}
+
+PyObject *usmpy_array_peek(PyObject *self)
+{
+    return lists(self, DISPLAY);
 }
 
 PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused)
@@ -179,7 +205,7 @@ PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused)
     usmpy_deferred_poll();
     /* The copy's memory becomes NumPy's: one copy in all, wherever the elements are. */
     usmpy_array *copy = host_copy(state, array, 'K');
-    if (copy != NULL && usm_event_current() != NULL && wait_for_copy(state, copy) < 0) {
+    if (copy != NULL && usm_event_current() != NULL && wait_for_copy(state, copy, VALUES) < 0) {
         Py_CLEAR(copy);
     }
     PyObject *function = copy == NULL ? NULL : usmpy_import("usmpy._numpy", "adopt");

@@ -17,12 +17,22 @@ void usmpy_wait_end(usmpy_wait *wait)
     PyEval_RestoreThread(wait->thread);
 }
 
+static _Atomic bool interrupted;
+
+bool usmpy_wait_was_interrupted(void)
+{
+    return atomic_load_explicit(&interrupted, memory_order_relaxed);
+}
+
 bool usmpy_wait_poll(void *argument)
 {
     usmpy_wait *wait = argument;
     PyEval_RestoreThread(wait->thread);
     usmpy_deferred_poll();
     bool stop = PyErr_CheckSignals() != 0;
+    if (stop) {
+        atomic_store_explicit(&interrupted, true, memory_order_relaxed);
+    }
     wait->thread = PyEval_SaveThread();
     return stop;
 }
@@ -94,11 +104,24 @@ int usmpy_wait_queue(usmpy_state *state, usm_queue *queue, int64_t deadline_ns)
     WAIT(state, usm_queue_wait(queue, deadline_ns, usmpy_wait_poll, &wait, &error));
 }
 
+static bool is_ready(const usm_alloc *alloc)
+{
+    return usm_alloc_is_clean(alloc) &&
+           (atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_relaxed) & USM_ALLOC_ENDED) == 0;
+}
+
 int usmpy_wait_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns)
 {
-    if (usm_alloc_is_clean(alloc) &&
-        (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) == 0) {
+    if (is_ready(alloc)) {
         return 0;
     }
     WAIT(state, usm_alloc_wait(alloc, mode, deadline_ns, usmpy_wait_poll, &wait, &error));
+}
+
+int usmpy_peek_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode)
+{
+    if (is_ready(alloc)) {
+        return 0;
+    }
+    WAIT(state, usm_alloc_peek(alloc, mode, INT64_MAX, usmpy_wait_poll, &wait, &error));
 }

@@ -17,6 +17,9 @@ void usmpy_wait_end(usmpy_wait *wait);
 /* A usm_wait_poll: runs signal handlers; true when one raised, and then the exception is set. */
 bool usmpy_wait_poll(void *wait);
 
+/* Some wait of this process was ended by a signal, such as Ctrl-C. */
+bool usmpy_wait_was_interrupted(void);
+
 /* `timeout` in seconds (None: none) as a deadline of usm_clock_ns. 0, or -1 with TypeError or ValueError. */
 int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns);
 
@@ -24,6 +27,8 @@ int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns);
 int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns);
 int usmpy_wait_queue(usmpy_state *state, usm_queue *queue, int64_t deadline_ns);
 int usmpy_wait_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns);
+/* For properties and display: a failure that this raises still counts as one that nobody asked for. */
+int usmpy_peek_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode);
 
 /* The interpreter is about to go: no new work that needs it. */
 bool usmpy_has_ended(void);

@@ -231,11 +231,12 @@ def test_the_traceback_names_the_task(queue):
 def test_a_queue_raises_the_first_error_once(queue):
     gate, _ = held(queue)
     queue.host_task(fail, "one")
-    queue.host_task(fail, "two")
+    second = queue.host_task(fail, "two")
     gate.set()
     with pytest.raises(Trouble, match="one"):
         queue.wait()
     queue.wait()
+    assert str(second.exception()) == "two"
     queue.host_task(fail, "three")
     with pytest.raises(Trouble, match="three"):
         queue.wait()

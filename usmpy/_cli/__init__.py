@@ -48,9 +48,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _size(text: str) -> int:
-    value = int(text)
+    value = int(text) if text.isdecimal() else 0
     if not 1 <= value <= 1 << 20:
-        raise argparse.ArgumentTypeError(f"{value} is not between 1 and {1 << 20}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an int from 1 to {1 << 20}")
     return value
 
 

@@ -1,0 +1,330 @@
+"""Errors that nobody asked for: what counts as asking, and what is reported through sys.unraisablehook."""
+
+import asyncio
+import gc
+import sys
+import threading
+import time
+
+import pytest
+
+import usmpy
+
+PATIENCE = 60
+KINDS = ("device", "shared", "host")
+
+
+class Trouble(Exception):
+    pass
+
+
+def fail(*_):
+    raise Trouble("trouble")
+
+
+@pytest.fixture
+def reports(monkeypatch):
+    """What came to sys.unraisablehook, as (class, message) once everything is over."""
+    seen = []
+    # Not the arguments themselves: the exception would hold what its frames held.
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: seen.append((args.exc_type, args.err_msg)))
+
+    def collect(expected=0):
+        gc.collect()
+        deadline = time.monotonic() + PATIENCE
+        while len(seen) < expected and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(0.02)  # for those that ought not to come
+        taken = seen[:]
+        seen.clear()
+        return taken
+
+    yield collect
+    assert collect() == []
+
+
+def spoiled(queue, usm_type="device"):
+    """An array that a failed task was to write; the task has ended."""
+    x = usmpy.zeros((4, 4), dtype="float32", queue=queue, usm_type=usm_type)
+    event = queue.host_task(fail, x)
+    while not event.done:
+        time.sleep(0.001)
+    return x
+
+
+def kinds(device):
+    return [kind for kind in KINDS if getattr(device, f"has_usm_{kind}")]
+
+
+# What is shown is not what is asked for.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_display_leaves_the_error_to_be_raised(device, queue, kind):
+    if kind not in kinds(device):
+        assert not getattr(device, f"has_usm_{kind}")
+        return
+    x = spoiled(queue, kind)
+    for _ in range(2):
+        assert "Trouble: trouble" in repr(x)
+        assert "Trouble: trouble" in str(x)
+        assert "Trouble: trouble" in x._repr_html_()
+        assert "Trouble: trouble" in repr(x[1:, ::-1])
+    with pytest.raises((Trouble, usmpy.UsmError)) as caught:
+        x.tolist()
+    assert isinstance(caught.value, Trouble) or isinstance(caught.value.__cause__, Trouble)
+    with pytest.raises(Trouble):
+        queue.wait()
+    queue.wait()  # the display submitted nothing that was skipped
+
+
+def test_properties_leave_the_error_to_be_raised(queue):
+    """A debugger shows them."""
+    x = spoiled(queue)
+    event = queue.host_task(fail)
+    while not event.done:
+        time.sleep(0.001)
+    for thing in (x, event, queue, queue.device):
+        for name in dir(thing):
+            value = getattr(type(thing), name)
+            if hasattr(value, "__get__") and not callable(value):
+                try:
+                    getattr(thing, name)
+                except (Trouble, AttributeError, usmpy.UsmError, TypeError):
+                    pass
+    with pytest.raises((Trouble, usmpy.UsmError)):
+        x.tolist()
+    with pytest.raises(Trouble):
+        event.wait()
+    with pytest.raises(Trouble):
+        queue.wait()
+
+
+def test_a_trace_leaves_the_error_to_be_raised(queue):
+    with usmpy.trace() as trace:
+        x = spoiled(queue)
+        copied = x.copy()
+        copied.wait
+    assert "error" in {task.state for task in trace.tasks}
+    assert trace.to_svg()
+    assert trace.to_dot()
+    assert trace.to_chrome()
+    assert repr(trace)
+    with pytest.raises((Trouble, usmpy.UsmError)):
+        x.tolist()
+    with pytest.raises((Trouble, usmpy.UsmError)):
+        queue.wait()
+
+
+# What is reported.
+
+
+def test_an_error_that_nobody_asked_for_is_reported_when_its_queue_ends(device, reports):
+    queue = usmpy.Queue(device)
+    event = queue.host_task(fail)
+    while not event.done:
+        time.sleep(0.001)
+    assert event.status == "error"
+    del event
+    assert reports() == []  # queue.wait() may come
+    del queue
+    ((kind, message),) = reports(1)
+    assert kind is Trouble
+    assert "usmpy" in message
+    assert "nobody asked for its result; call event.wait() or queue.wait()" in message
+
+
+def test_a_task_that_outlives_its_queue_is_reported(device, reports):
+    gate = threading.Event()
+    usmpy.Queue(device).host_task(lambda: (gate.wait(PATIENCE), fail()))
+    assert reports() == []
+    gate.set()
+    assert [kind for kind, _ in reports(1)] == [Trouble]
+
+
+def test_errors_of_one_queue_are_one_report(device, reports):
+    queue = usmpy.Queue(device)
+    for _ in range(3):
+        queue.host_task(fail)
+    with pytest.raises(Trouble):
+        queue.wait()  # the first
+    del queue
+    ((kind, message),) = reports(1)
+    assert kind is Trouble
+    assert "2 tasks of one queue" in message
+
+
+def test_display_does_not_stop_the_report(device, reports):
+    queue = usmpy.Queue(device)
+    x = spoiled(queue)
+    assert "Trouble" in repr(x)
+    del x, queue
+    assert [kind for kind, _ in reports(1)] == [Trouble]
+
+
+def test_skipped_work_is_not_reported(device, reports):
+    queue, other = usmpy.Queue(device), usmpy.Queue(device)
+    failed = queue.host_task(fail)
+    later = [other.host_task(print, depends=failed) for _ in range(5)]
+    while not all(event.done for event in later):
+        time.sleep(0.001)
+    del later
+    del other
+    assert reports() == []
+    del failed, queue
+    assert [kind for kind, _ in reports(1)] == [Trouble]
+
+
+def test_a_task_that_is_skipped_for_an_error_that_was_raised(device, reports):
+    queue = usmpy.Queue(device)
+    failed = queue.host_task(fail)
+    with pytest.raises(Trouble):
+        failed.wait()
+    queue.host_task(print, depends=failed)
+    while not queue.barrier().done:
+        time.sleep(0.001)
+
+
+def wait_for_event(queue, event, x):
+    event.wait()
+
+
+def wait_for_queue(queue, event, x):
+    queue.wait()
+
+
+def wait_for_all(queue, event, x):
+    usmpy.Event.wait_all([queue.barrier(), event])
+
+
+def ask_for_the_exception(queue, event, x):
+    while not event.done:
+        time.sleep(0.001)
+    assert isinstance(event.exception(), Trouble)
+    raise Trouble
+
+
+def ask_for_the_result(queue, event, x):
+    event.result()
+
+
+def await_the_event(queue, event, x):
+    async def main():
+        await event
+
+    asyncio.run(main())
+
+
+def read_a_list(queue, event, x):
+    x.tolist()
+
+
+def read_an_array(queue, event, x):
+    x.asnumpy()
+
+
+def read_an_item(queue, event, x):
+    x[0, 0].item()
+
+
+def wait_for_the_array(queue, event, x):
+    x.wait()
+
+
+def wait_for_a_skipped_task(queue, event, x):
+    usmpy.Queue(queue.device).barrier([event]).wait()
+
+
+def wait_for_a_reader(queue, event, x):
+    queue.memcpy(bytearray(x.nbytes), x).wait()
+
+
+ASKS = [
+    wait_for_event,
+    wait_for_queue,
+    wait_for_all,
+    ask_for_the_exception,
+    ask_for_the_result,
+    await_the_event,
+    read_a_list,
+    read_an_array,
+    read_an_item,
+    wait_for_the_array,
+    wait_for_a_skipped_task,
+    wait_for_a_reader,
+]
+
+
+@pytest.mark.parametrize("ask", ASKS, ids=lambda ask: ask.__name__)
+def test_who_asked_gets_no_report(device, reports, ask):
+    queue = usmpy.Queue(device)
+    x = usmpy.zeros((4, 4), queue=queue)
+    event = queue.host_task(fail, x)
+    with pytest.raises((Trouble, usmpy.UsmError)):
+        ask(queue, event, x)
+
+
+def test_wait_all_asks_for_every_event(device, reports):
+    queues = [usmpy.Queue(device) for _ in range(3)]
+    arrays = [usmpy.zeros(4, queue=queue) for queue in queues]
+    events = [queue.host_task(fail, x) for queue, x in zip(queues, arrays, strict=True)]
+    with pytest.raises(Trouble):
+        usmpy.Event.wait_all(events)
+    for x in arrays[1:]:  # no error of theirs was raised, so their memory is refused
+        with pytest.raises((Trouble, usmpy.UsmError)):
+            x.tolist()
+
+
+def test_a_wait_that_did_not_get_the_error_asked_for_nothing(device, reports):
+    queue = usmpy.Queue(device)
+    gate = threading.Event()
+    event = queue.host_task(lambda: (gate.wait(PATIENCE), fail()))
+    with pytest.raises(TimeoutError):
+        event.wait(0.01)
+    with pytest.raises(TimeoutError):
+        usmpy.Event.wait_all([event], timeout=0.01)
+    assert event.exception() is None
+    gate.set()
+    del event, queue
+    assert [kind for kind, _ in reports(1)] == [Trouble]
+
+
+def test_a_hook_that_fails(device, capsys, monkeypatch):
+    def hook(_):
+        raise LookupError("mine")
+
+    monkeypatch.setattr(sys, "unraisablehook", hook)
+    usmpy.Queue(device).host_task(fail)
+    deadline = time.monotonic() + PATIENCE
+    text = ""
+    while "LookupError" not in text and time.monotonic() < deadline:
+        time.sleep(0.001)
+        text += capsys.readouterr().err
+    assert "LookupError: mine" in text
+
+
+def test_reports_while_an_exception_is_handled(device, reports):
+    """The report runs between two steps of the main thread, and is no part of what that does."""
+    try:
+        raise LookupError("mine")
+    except LookupError as error:
+        usmpy.Queue(device).host_task(fail)
+        assert [kind for kind, _ in reports(1)] == [Trouble]
+        assert error.__context__ is None
+
+
+def test_threads_whose_work_fails(device, reports):
+    def work():
+        for i in range(20):
+            queue = usmpy.Queue(device)
+            event = queue.host_task(fail)
+            if i % 2:
+                with pytest.raises(Trouble):
+                    event.wait()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert [kind for kind, _ in reports(40)] == [Trouble] * 40
