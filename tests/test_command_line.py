@@ -54,9 +54,10 @@ def test_the_table_of_devices():
     done = run()
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0].split() == ["device", "name", "units", "memory", "USM", "driver"]
+    assert lines[0].split() == ["device", "name", "units", "memory", "USM", "platform", "and", "driver"]
     (host,) = [line for line in lines if line.startswith("host:cpu:0")]
     assert "host:cpu:0 *" in host
+    assert host.endswith(f"  Host, {usmpy.Device('host').driver_version}")
     assert "device shared host system" in host
     there = {device.filter_string for device in usmpy.get_devices()}
     assert there <= {word for line in lines for word in line.split()}
@@ -74,6 +75,10 @@ def test_json_says_the_same():
     (host,) = backends["host"]["devices"]
     assert host["filter_string"] == report["default_device"] == "host:cpu:0"
     assert host["usm_kinds"] == ["device", "shared", "host", "system"]
+    assert host["platform"]["name"] == "Host"
+    assert set(host["platform"]) == {"name", "vendor", "version"}
+    assert host["aspects"] == sorted(usmpy.Device("host").aspects)
+    assert host["max_work_item_sizes"] == list(usmpy.Device("host").max_work_item_sizes)
     assert backends["cuda"]["state"] in ("absent", "broken")
     assert "/nowhere/libcuda.so" in " ".join(backends["cuda"]["reasons"])
 

@@ -33,6 +33,10 @@ def _no_wishes(monkeypatch):
         "accelerator:99,host",
         "cuda:gpu:12345,level_zero:gpu:12345,host:cpu",
         "host,host",
+        "host[host]",
+        "host[HOS]:cpu:0",
+        " host [ usmpy ] : 0 ",
+        "cuda[no such platform],host[usmpy]",
     ],
 )
 def test_texts_that_mean_the_host(text):
@@ -76,6 +80,16 @@ def test_a_type_alone_and_an_index_alone():
         "*",
         "\0",
         "host:cpu:٠.x",
+        "host[]",
+        "host[ ]",
+        "host[usmpy",
+        "host usmpy]",
+        "[usmpy]",
+        "cpu[usmpy]",
+        "host:0[usmpy]",
+        "host[a][b]",
+        "host[a:b]",
+        "host[usmpy]cpu",
     ],
 )
 def test_malformed_texts(text):
@@ -85,7 +99,15 @@ def test_malformed_texts(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["host:cpu:1", "host:gpu", "host:accelerator:3", "host:cpu:99999999999999999999"]
+    "text",
+    [
+        "host:cpu:1",
+        "host:gpu",
+        "host:accelerator:3",
+        "host:cpu:99999999999999999999",
+        "host[intel]",
+        "host[usmpy]:1",
+    ],
 )
 def test_well_formed_and_absent(text):
     with pytest.raises(usmpy.DeviceNotFound, match="no such device") as caught:
@@ -122,6 +144,68 @@ def test_no_alternative_is_there():
         usmpy.Device("host:cpu:7,host:gpu")
     assert "host:cpu:7" in str(caught.value)
     assert "host:gpu" in str(caught.value)
+
+
+def test_a_word_of_the_platform():
+    """Devices with other platforms do not count for the index."""
+    for platform in {device.platform for device in usmpy.get_devices()}:
+        devices = [device for device in usmpy.get_devices() if device.platform == platform]
+        for word in (platform.name, platform.vendor.upper(), platform.name[1:4].strip()):
+            same = [
+                device
+                for device in usmpy.get_devices(devices[0].backend)
+                if word.lower() in f"{device.platform.name}\n{device.platform.vendor}".lower()
+            ]
+            if word and not set(word) & set(",:[]"):
+                for i, device in enumerate(same):
+                    assert usmpy.Device(f"{device.backend}[{word}]:{i}") == device
+
+
+def test_platforms_are_named_where_none_fits():
+    with pytest.raises(usmpy.DeviceNotFound, match=r"host:cpu:0 \[Host, usmpy\]"):
+        usmpy.Device("host[intel]")
+
+
+# Aspects.
+
+
+def test_a_device_with_aspects():
+    for device in usmpy.get_devices():
+        found = usmpy.select_device_with_aspects(device.aspects)
+        assert found.aspects >= device.aspects
+    first = usmpy.get_devices()[0]
+    assert usmpy.select_device_with_aspects([]) == first
+    assert usmpy.select_device_with_aspects(()) == first
+    assert usmpy.select_device_with_aspects("cpu", "gpu") == usmpy.Device("cpu")
+    assert usmpy.select_device_with_aspects({"cpu", "host_debuggable"}) == usmpy.Device(HOST)
+    assert usmpy.select_device_with_aspects(iter(["cpu"]), excluded=["gpu", "accelerator"]) == usmpy.Device(
+        "cpu"
+    )
+
+
+@pytest.mark.parametrize(("required", "excluded"), [("custom", ()), (["cpu", "gpu"], ()), ("cpu", "cpu")])
+def test_aspects_that_no_device_has(required, excluded):
+    with pytest.raises(usmpy.DeviceNotFound, match="no device has") as caught:
+        usmpy.select_device_with_aspects(required, excluded)
+    assert "cpu" in str(caught.value) or "custom" in str(caught.value)
+
+
+def test_words_that_are_no_aspects():
+    for call in (
+        lambda: usmpy.select_device_with_aspects("fp65"),
+        lambda: usmpy.select_device_with_aspects(["fp64"], "fp65"),
+        lambda: usmpy.select_device_with_aspects(["fp64", ""]),
+    ):
+        with pytest.raises(ValueError, match=r"aspect is .*; one of cpu, gpu"):
+            call()
+    for call in (
+        lambda: usmpy.select_device_with_aspects(None),
+        lambda: usmpy.select_device_with_aspects(1),
+        lambda: usmpy.select_device_with_aspects(["fp64", 1]),
+        lambda: usmpy.select_device_with_aspects("fp64", b"gpu"),
+    ):
+        with pytest.raises(TypeError, match=r"required|excluded"):
+            call()
 
 
 # The list.

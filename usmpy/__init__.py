@@ -121,7 +121,7 @@ from ._inspection import __array_namespace_info__
 from ._memory import live_allocations
 from ._trace import Trace, trace
 from .errors import BackendUnavailable, BuildError, DeviceNotFound, ExecutionPlacementError, UsmError
-from .selectors import get_devices, select_default_device
+from .selectors import get_devices, select_default_device, select_device_with_aspects
 
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
@@ -239,6 +239,7 @@ __all__ = [
     "result_type",
     "roll",
     "select_default_device",
+    "select_device_with_aspects",
     "set_memory_limit",
     "squeeze",
     "stack",

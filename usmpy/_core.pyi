@@ -19,7 +19,6 @@ from typing import (
     TypeAlias,
     TypedDict,
     final,
-    overload,
 )
 
 import numpy as np
@@ -27,6 +26,7 @@ from _typeshed import structseq
 from typing_extensions import Buffer, CapsuleType, Self
 
 from ._enums import MemoryConnection
+from ._platform import Platform
 
 # Words.
 
@@ -34,6 +34,7 @@ from ._enums import MemoryConnection
 _C_API: Final[CapsuleType]
 
 _Backend: TypeAlias = Literal["host", "opencl", "level_zero", "cuda"]
+_CacheType: TypeAlias = Literal["none", "read_only", "read_write"]
 _Casting: TypeAlias = Literal["no", "safe", "same_kind", "unsafe"]
 _DeviceType: TypeAlias = Literal["cpu", "gpu", "accelerator"]
 _Language: TypeAlias = Literal["portable", "opencl", "cuda", "c", "spirv", "ptx", "native"]
@@ -136,174 +137,568 @@ _Real: TypeAlias = float | _HostScalar
 
 @final
 class Device:
-    """A device and the queue that arrays made on it get.
+    """A device, and the queue that arrays made on it get (SYCL 2020, 4.6.4).
 
-    selector: None (select_default_device), a Device, or a filter string: parts of
-    'backend:type:index' in this order, at least one, alternatives separated by commas: 'gpu',
-    'opencl', 'cuda:1' (the grammar of SYCL's filter_selector extension,
-    sycl_ext_oneapi_filter_selector). Two devices are equal when they are the same hardware with
-    the same queue, so zeros(n, device=x.device) always lands beside x.
+    Parameters
+    ----------
+    selector : str or Device, optional
+        A filter string (see Notes); None stands for `select_default_device`.
 
-    Raises ValueError for a malformed string, DeviceNotFound where no device fits,
-    BackendUnavailable, which names the library, where the backend's is missing, UsmError where
-    a driver is broken, TypeError for anything else.
+    Raises
+    ------
+    ValueError
+        The filter string is malformed.
+    DeviceNotFound
+        No device matches the filter string.
+    BackendUnavailable
+        The library or the driver of the backend is missing; the message names it.
+    UsmError
+        The driver of the backend is broken.
+    TypeError
+        `selector` is something else.
+
+    Notes
+    -----
+    A filter string has parts of ``backend:type:index`` in this order, at least one of them: ``"gpu"``,
+    ``"opencl"``, ``"cuda:1"``. Alternatives are separated by commas, and the first that matches is taken.
+    That is the grammar of SYCL's extension sycl_ext_oneapi_filter_selector. In addition, a word in brackets
+    behind a backend must occur in the name or the vendor of the platform, in any letter case:
+    ``"opencl[intel]"``, ``"opencl[pocl]:cpu"``. The index counts the devices that match the other parts.
+
+    Two devices are equal if they are the same hardware with the same queue, so
+    ``zeros(n, device=x.device)`` always lands beside ``x``. `same_device` compares the hardware alone.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> device = usmpy.Device("host")
+    >>> device.filter_string, device.device_type
+    ('host:cpu:0', 'cpu')
+    >>> usmpy.Device("no_such_backend,host") == device
+    Traceback (most recent call last):
+        ...
+    ValueError: selector is 'no_such_backend,host': 'no_such_backend' is not a backend, type or index. ...
     """
     def __new__(cls, selector: str | Device | None = None) -> Self: ...
     @classmethod
     def create_device(cls, obj: _Placement = None) -> Device:
-        """The placement that array creation uses for device=obj.
+        """Return the placement that array creation uses for ``device=obj``.
 
-        obj: None (the default device), a filter string, a Device (returned as it is), a Queue or a
-        USMArray (the device with that queue).
+        Parameters
+        ----------
+        obj : str, Device, Queue or USMArray, optional
+            A filter string; a Device, which is returned as it is; a Queue or a USMArray, whose device comes
+            with that queue; None for the default device.
 
-        Raises TypeError for anything else, and what Device() raises.
+        Returns
+        -------
+        Device
+
+        Raises
+        ------
+        TypeError
+            `obj` is something else.
+        ValueError, DeviceNotFound, BackendUnavailable, UsmError
+            As `Device` raises them for a filter string.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> queue = usmpy.Queue("host")
+        >>> usmpy.zeros(3, device=usmpy.Device.create_device(queue)).queue == queue
+        True
         """
     @classmethod
     def from_native(cls, backend: _Backend, handle: _Handle) -> Device:
-        """The device that a driver's object is, with its cached queue.
+        """Return the device that a driver's object stands for, with its cached queue.
 
-        backend: 'opencl'. handle: a cl_device_id as an int, or an object whose int_ptr is one, such as
-        PyOpenCL's Device. It is equal to the one that get_devices() lists, or that
-        create_sub_devices() made; parts that another library cut off are not known here.
+        Parameters
+        ----------
+        backend : str
+            ``"opencl"``, ``"level_zero"`` or ``"cuda"``.
+        handle : int or object
+            The driver's device as an int, such as a cl_device_id (on CUDA, the number of the device), or an
+            object whose `int_ptr` is one, such as PyOpenCL's Device.
 
-        Raises DeviceNotFound for any other handle, ValueError for 0 and for a backend without native
-        devices, TypeError for arguments of a wrong type, BackendUnavailable.
+        Returns
+        -------
+        Device
+            Equal to the one that `get_devices` lists or that `create_sub_devices` made. Parts that another
+            library made of a device are not known to usmpy.
+
+        Raises
+        ------
+        DeviceNotFound
+            usmpy knows no device with this handle.
+        ValueError
+            The handle is 0, except on CUDA, or the backend has no native devices.
+        TypeError
+            An argument has a wrong type.
+        BackendUnavailable
+            The backend is missing.
         """
     def create_sub_devices(self, units: SupportsIndex) -> list[Device]:
-        """List of parts of the device (SYCL 2020, 4.6.4, partition_equally).
+        """Divide the device into equal parts (SYCL 2020, 4.6.4, partition_equally).
 
-        units: compute units of each part. Units that are left over go unused. The same call gives
-        equal devices.
+        Parameters
+        ----------
+        units : int
+            Compute units of each part. Units that are left over are not used.
 
-        Raises ValueError unless 1 <= units <= max_compute_units, TypeError for what is no int.
+        Returns
+        -------
+        list of Device
+            The same call returns equal devices.
+
+        Raises
+        ------
+        ValueError
+            `units` is below 1 or above `max_compute_units`, or the driver cannot make such parts.
+        TypeError
+            `units` is not an int.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> device = usmpy.Device("host")
+        >>> part = device.create_sub_devices(1)[0]
+        >>> part.filter_string, part.parent == device
+        ('host:cpu:0.0@1', True)
+        """
+    def same_device(self, other: _Placement) -> builtins.bool:
+        """Whether `other` is on this device, whatever its queue is.
+
+        Parameters
+        ----------
+        other : Device, Queue, USMArray or str
+            Anything that `create_device` takes.
+
+        Returns
+        -------
+        bool
+            True for the same hardware. A part of a device is another device than the whole.
+
+        Raises
+        ------
+        TypeError
+            `other` is something else.
+        ValueError, DeviceNotFound, BackendUnavailable, UsmError
+            As `Device` raises them for a filter string.
+
+        Notes
+        -----
+        dpctl's ``x.sycl_device == y.sycl_device`` is ``x.device.same_device(y)``.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> x = usmpy.zeros(3, queue=usmpy.Queue("host"))
+        >>> device = usmpy.Device("host")
+        >>> x.device == device, device.same_device(x)
+        (False, True)
+        """
+    def has_aspect(self, aspect: str, /) -> builtins.bool:
+        """Whether the device has an aspect (SYCL 2020, 4.6.4.5).
+
+        Parameters
+        ----------
+        aspect : str
+            Name of the aspect, such as ``"fp64"``; `aspects` lists them.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        ValueError
+            There is no such aspect; the message lists all of them.
+        TypeError
+            `aspect` is not a str.
+
+        Notes
+        -----
+        dpctl's ``device.has_aspect_fp64`` is ``device.has_aspect("fp64")``.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> usmpy.Device("host").has_aspect("gpu")
+        False
         """
     def info(self) -> dict[str, Any]:
-        """Dict of all properties that are plain facts, by name; sizes in bytes."""
+        """Return all properties that are plain facts, by name.
+
+        Returns
+        -------
+        dict
+            Sizes are in bytes. A value is None if the driver does not tell it.
+        """
     @property
     def queue(self) -> Queue:
-        """The queue that arrays made with device=self get: the one this placement was made from, else
-        the cached queue of the device, of which the process has one for each context and device.
+        """The queue of arrays that are made with this device.
+
+        The queue that this placement was made from, or else the cached queue of the device. The process has
+        one cached queue for each context and device.
         """
     @property
     def context(self) -> Context:
-        """The context of `queue`; for root devices the platform's default."""
+        """The context of `queue`; for root devices the default context of the platform."""
     @property
     def native_handle(self) -> int | None:
-        """The driver's device as an int, for other libraries: a cl_device_id; None on the host. It is valid
-        as long as the process.
+        """The driver's device as an int, for other libraries.
+
+        A cl_device_id, ze_device_handle_t or CUdevice; None on the host. Valid for the life of the process.
         """
     @property
     def parent(self) -> Device | None:
         """The device that this sub-device is a part of; None for a root device."""
     @property
+    def platform(self) -> Platform:
+        """The driver of the device: a named tuple of `name`, `vendor` and `version` (SYCL 2020, 4.6.2).
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> usmpy.Device("host").platform.name
+        'Host'
+        """
+    @property
     def backend(self) -> _Backend:
-        """'host', 'opencl', 'level_zero' or 'cuda'."""
+        """Name of the backend: 'host', 'opencl', 'level_zero' or 'cuda'."""
     @property
     def device_type(self) -> _DeviceType:
-        """'cpu', 'gpu' or 'accelerator'."""
+        """Type of the device: 'cpu', 'gpu' or 'accelerator'."""
     @property
     def name(self) -> str:
         """The driver's name of the device."""
     @property
     def vendor(self) -> str:
-        """The maker's name."""
+        """The maker of the device."""
     @property
     def driver_version(self) -> str:
-        """As the driver says it; for the host, the kernel's."""
+        """Version of the driver, as it writes it; for the host, that of the kernel."""
     @property
     def filter_string(self) -> str:
-        """'backend:type:index', with which Device() makes the same device again.
+        """'backend:type:index', from which `Device` makes the same device again.
 
-        A sub-device adds '.K@UNITS': part K of create_sub_devices(UNITS).
+        A sub-device adds '.K@UNITS': part K of ``create_sub_devices(UNITS)``.
         """
     @property
     def uuid(self) -> uuid.UUID:
-        """A uuid.UUID: the same for the same hardware in every process."""
+        """Identity of the hardware, the same in every process: a uuid.UUID."""
+    @property
+    def aspects(self) -> frozenset[str]:
+        """Names of the aspects that the device has (SYCL 2020, 4.6.4.5).
+
+        Any of cpu, gpu, accelerator, custom, fp16, fp64, atomic64, image, online_compiler, online_linker,
+        queue_profiling, usm_device_allocations, usm_host_allocations, usm_shared_allocations,
+        usm_system_allocations, usm_atomic_host_allocations, usm_atomic_shared_allocations, host_debuggable
+        and emulated, as far as the driver tells of them. On the host, online_compiler needs a C compiler.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> usmpy.Device("host").aspects >= {"cpu", "usm_shared_allocations"}
+        True
+        """
     @property
     def max_compute_units(self) -> int:
         """Number of compute units; processors on the host (SYCL 2020, 4.6.4)."""
     @property
     def max_work_group_size(self) -> int:
-        """Work-items that a work-group may have (SYCL 2020, 4.6.4)."""
+        """Largest number of work-items in a work-group (SYCL 2020, 4.6.4)."""
+    @property
+    def max_work_item_dims(self) -> int | None:
+        """Number of dimensions of an index space that the driver allows; usmpy uses 3 at most."""
+    @property
+    def max_work_item_sizes(self) -> tuple[int, int, int]:
+        """Largest number of work-items of a work-group along each of three dimensions (SYCL 2020, 4.6.4)."""
     @property
     def sub_group_sizes(self) -> tuple[int, ...]:
-        """Sub-group sizes that kernels may use, in work-items: a tuple (SYCL 2020, 4.6.4)."""
+        """Sub-group sizes that kernels can use, in work-items (SYCL 2020, 4.6.4)."""
+    @property
+    def max_num_sub_groups(self) -> int | None:
+        """Largest number of sub-groups in a work-group (SYCL 2020, 4.6.4).
+
+        None for OpenCL drivers that do not tell (those below OpenCL 2.1 or without sub-groups).
+        """
+    @property
+    def sub_group_independent_forward_progress(self) -> builtins.bool | None:
+        """Whether a sub-group makes progress while another one of the work-group waits; None if not told.
+
+        Level Zero and OpenCL drivers below 2.1 do not tell.
+        """
+    @property
+    def preferred_vector_width_char(self) -> int | None:
+        """Preferred vector width for 8-bit integers, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def preferred_vector_width_short(self) -> int | None:
+        """Preferred vector width for 16-bit integers, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def preferred_vector_width_int(self) -> int | None:
+        """Preferred vector width for 32-bit integers, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def preferred_vector_width_long(self) -> int | None:
+        """Preferred vector width for 64-bit integers, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def preferred_vector_width_float(self) -> int | None:
+        """Preferred vector width for float32, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def preferred_vector_width_double(self) -> int | None:
+        """Preferred vector width for float64, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def preferred_vector_width_half(self) -> int | None:
+        """Preferred vector width for float16, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def native_vector_width_char(self) -> int | None:
+        """Native vector width for 8-bit integers, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def native_vector_width_short(self) -> int | None:
+        """Native vector width for 16-bit integers, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def native_vector_width_int(self) -> int | None:
+        """Native vector width for 32-bit integers, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def native_vector_width_long(self) -> int | None:
+        """Native vector width for 64-bit integers, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def native_vector_width_float(self) -> int | None:
+        """Native vector width for float32, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def native_vector_width_double(self) -> int | None:
+        """Native vector width for float64, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def native_vector_width_half(self) -> int | None:
+        """Native vector width for float16, in elements; 0 if the device lacks the type.
+
+        None on CUDA and Level Zero, whose drivers do not tell (SYCL 2020, 4.6.4).
+        """
+    @property
+    def max_clock_frequency(self) -> int | None:
+        """Highest clock frequency in MHz; None if the driver does not tell, as in many virtual machines."""
+    @property
+    def address_bits(self) -> int | None:
+        """Number of bits of an address on the device."""
     @property
     def global_mem_size(self) -> int:
         """Size of the device's memory in bytes."""
+    @property
+    def global_mem_cache_type(self) -> _CacheType | None:
+        """Kind of the cache of the device's memory: 'none', 'read_only' or 'read_write'; None if not told."""
+    @property
+    def global_mem_cache_size(self) -> int | None:
+        """Size of the last cache before the device's memory in bytes; None if not told."""
+    @property
+    def global_mem_cache_line_size(self) -> int | None:
+        """Size of a line of that cache in bytes; None on CUDA and Level Zero, whose drivers do not tell."""
     @property
     def local_mem_size(self) -> int:
         """Size of the local memory of a work-group in bytes."""
     @property
     def max_alloc_size(self) -> int:
-        """Size that one allocation may have, in bytes."""
+        """Largest size of one allocation in bytes."""
+    @property
+    def image_2d_max_width(self) -> int | None:
+        """Largest width of a 2-D image in pixels; 0 if the device has no images.
+
+        None if the driver does not tell. On CUDA, the limit of textures. usmpy itself makes no images.
+        """
+    @property
+    def image_2d_max_height(self) -> int | None:
+        """Largest height of a 2-D image in pixels; 0 if the device has no images.
+
+        None if the driver does not tell. On CUDA, the limit of textures. usmpy itself makes no images.
+        """
+    @property
+    def image_3d_max_width(self) -> int | None:
+        """Largest width of a 3-D image in pixels; 0 if the device has no images.
+
+        None if the driver does not tell. On CUDA, the limit of textures. usmpy itself makes no images.
+        """
+    @property
+    def image_3d_max_height(self) -> int | None:
+        """Largest height of a 3-D image in pixels; 0 if the device has no images.
+
+        None if the driver does not tell. On CUDA, the limit of textures. usmpy itself makes no images.
+        """
+    @property
+    def image_3d_max_depth(self) -> int | None:
+        """Largest depth of a 3-D image in pixels; 0 if the device has no images.
+
+        None if the driver does not tell. On CUDA, the limit of textures. usmpy itself makes no images.
+        """
+    @property
+    def image_max_buffer_size(self) -> int | None:
+        """Largest 1-D image over a buffer, in pixels; 0 if the device has no images.
+
+        None if the driver does not tell. On CUDA, the limit of textures. usmpy itself makes no images.
+        """
+    @property
+    def max_read_image_args(self) -> int | None:
+        """Number of images that one kernel can read; 0 if the device has no images.
+
+        None on CUDA, whose driver does not tell.
+        """
+    @property
+    def max_write_image_args(self) -> int | None:
+        """Number of images that one kernel can write; 0 if the device has no images.
+
+        None on CUDA, whose driver does not tell.
+        """
+    @property
+    def profiling_timer_resolution(self) -> int | None:
+        """Resolution of the times of events in nanoseconds; None on CUDA, whose driver does not tell."""
+    @property
+    def partition_max_sub_devices(self) -> int | None:
+        """Largest number of sub-devices that the device can be divided into; 0 if it cannot."""
     @property
     def has_fp16(self) -> builtins.bool:
-        """Kernels may compute with half. Such data can be held and exchanged anyway."""
+        """Whether kernels can compute with half precision. Such data can be held and exchanged anyway."""
     @property
     def has_fp64(self) -> builtins.bool:
-        """Kernels may compute with double. Such data can be held and exchanged anyway."""
+        """Whether kernels can compute with double precision. Such data can be held and exchanged anyway."""
     @property
     def has_usm_device(self) -> builtins.bool:
-        """usm_type='device' is available (SYCL 2020, 4.8)."""
+        """Whether usm_type='device' is available (SYCL 2020, 4.8)."""
     @property
     def has_usm_shared(self) -> builtins.bool:
-        """usm_type='shared' is available (SYCL 2020, 4.8)."""
+        """Whether usm_type='shared' is available (SYCL 2020, 4.8)."""
     @property
     def has_usm_host(self) -> builtins.bool:
-        """usm_type='host' is available (SYCL 2020, 4.8)."""
+        """Whether usm_type='host' is available (SYCL 2020, 4.8)."""
     @property
     def has_usm_system(self) -> builtins.bool:
-        """Kernels may use any pointer of the process (SYCL 2020, 4.8)."""
+        """Whether kernels can use any pointer of the process (SYCL 2020, 4.8)."""
     @property
     def dlpack_device(self) -> tuple[int, int]:
-        """(device type, device id) of memory on this device (DLPack 1.3, DLDevice)."""
+        """The pair (device type, device id) of memory on this device (DLPack 1.3, DLDevice)."""
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by filter_string: unpickling gives the device of that name, with its cached queue."""
+        """Pickle by `filter_string`: unpickling gives the device of that name, with its cached queue."""
 
 @final
 class Context:
-    """Several devices of one platform, whose memory and events may meet (SYCL 2020, 4.6.3).
+    """Several devices of one platform that share memory and events (SYCL 2020, 4.6.3).
 
-    devices: a Device or a sequence of Devices of one backend, without repeats. Equal contexts
-    are the same native context: two Context(devices) differ, device.context is the platform's
-    default.
+    Parameters
+    ----------
+    devices : Device or sequence of Device
+        Devices of one backend, without repeats.
 
-    Raises ValueError for no devices, for repeated ones and for those of different backends,
-    TypeError for anything else.
+    Raises
+    ------
+    ValueError
+        There are no devices, one is repeated, or they are of different backends or platforms.
+    TypeError
+        `devices` is something else.
+
+    Notes
+    -----
+    Contexts are equal if they are the same native context. Each call makes a new one, so two
+    ``Context(devices)`` differ; ``device.context`` is the default context of the platform.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> context = usmpy.Context(usmpy.Device("host"))
+    >>> usmpy.Queue("host", context=context).context == context
+    True
+    >>> context.is_default, usmpy.Device("host").context.is_default
+    (False, True)
     """
     def __new__(cls, devices: Device | Iterable[Device]) -> Self: ...
     @property
     def devices(self) -> list[Device]:
-        """List of the devices it was made of."""
+        """The devices of the context."""
     @property
     def backend(self) -> _Backend:
-        """'host', 'opencl', 'level_zero' or 'cuda'."""
+        """Name of the backend: 'host', 'opencl', 'level_zero' or 'cuda'."""
     @property
     def is_default(self) -> builtins.bool:
-        """It is the platform's default context."""
+        """Whether this is the default context of the platform."""
     @property
     def native_handle(self) -> int | None:
-        """The driver's context as an int, for other libraries: a cl_context; None on the host. It is valid as
-        long as this context; who keeps it longer must take a count of it (PyOpenCL's from_int_ptr does).
+        """The driver's context as an int, for other libraries.
+
+        A cl_context, ze_context_handle_t or CUcontext; None on the host. Valid for the life of this context:
+        a library that keeps it longer must retain it, as PyOpenCL's from_int_ptr does.
         """
     @classmethod
     def from_native(cls, backend: _Backend, handle: _HandleOrSycl, *, owner: object = None) -> Context:
-        """The context over a driver's context that another library made.
+        """Make a context over a driver's context of another library.
 
-        backend: 'opencl'. handle: a cl_context as an int, or an object whose int_ptr is one, such as
-        PyOpenCL's Context, or a SyclContext of dpctl. owner: any object, kept alive as long as the
-        context (it must not lead to this object: the cycle would never be found). One native context
-        is one context here: those of the same handle are equal, the one of `context.native_handle` is
-        that context again, and memory of one is memory of the other. The handle is counted up here and
-        down in the end, never destroyed.
+        Parameters
+        ----------
+        backend : str
+            ``"opencl"``, ``"level_zero"`` or ``"cuda"``.
+        handle : int or object
+            The driver's context as an int, such as a cl_context; an object whose `int_ptr` is one, such as
+            PyOpenCL's Context; or a SyclContext of dpctl.
+        owner : object, optional
+            Kept alive as long as the context. It must not reference the context: the garbage collector cannot
+            break that cycle.
 
-        Raises ValueError for a handle of 0 and a backend without native contexts, TypeError for
-        arguments of a wrong type, UsmError where it is no context as far as the driver can tell
-        (CL_INVALID_CONTEXT), DeviceNotFound for a device in it that usmpy does not list,
-        BackendUnavailable, MemoryError when memory runs out.
+        Returns
+        -------
+        Context
+            There is one Context for each native context: those of one handle are equal, and memory of one
+            is memory of the other. The handle is retained, and never destroyed.
+
+        Raises
+        ------
+        ValueError
+            The handle is 0, or the backend has no native contexts.
+        TypeError
+            An argument has a wrong type.
+        UsmError
+            The handle is not a context, as far as the driver can tell (CL_INVALID_CONTEXT).
+        DeviceNotFound
+            The context has a device that usmpy does not list.
+        BackendUnavailable
+            The backend is missing.
+        MemoryError
+            Memory is exhausted.
         """
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
@@ -312,18 +707,53 @@ class Context:
 
 @final
 class Queue:
-    """Where work is submitted: always a new queue, equal to itself alone (SYCL 2020, 4.6.5).
+    """Where work is submitted (SYCL 2020, 4.6.5).
 
-    device: anything that Device.create_device takes. context: a Context that holds the device;
-    None is the device's. in_order: work runs in the order of submission; with False, only as
-    `depends` and the memory it uses order it. profiling: events have times. priority: 'low',
-    'normal' or 'high'; on the host 'low' lowers the thread's, and 'high' is 'normal', since
-    raising it needs a privilege. Each submission returns an Event at once, keeps what it uses
-    alive and waits for earlier work on the same memory, also in other queues.
+    Each call makes a new queue, which compares equal only to itself.
 
-    Raises ValueError for a context without the device and for another priority, TypeError for
-    arguments of a wrong type, MemoryError when memory runs out, UsmError where the driver
-    refuses, and what Device() raises.
+    Parameters
+    ----------
+    device : str, Device, Queue or USMArray, optional
+        Anything that `Device.create_device` takes.
+    context : Context, optional
+        A context that has the device; None stands for the context of `device`.
+    in_order : bool, default True
+        Whether work runs in the order of submission. With False, only `depends` and the memory that tasks use
+        order them.
+    profiling : bool, default False
+        Whether events have times.
+    priority : {'normal', 'low', 'high'}, default 'normal'
+        Priority of the work. On the host, 'low' lowers the priority of the threads, and 'high' is 'normal',
+        since raising it needs a privilege.
+
+    Raises
+    ------
+    ValueError
+        The context does not have the device, or the priority is none of the three.
+    TypeError
+        An argument has a wrong type.
+    UsmError
+        The driver refuses to make a queue.
+    MemoryError
+        Memory is exhausted.
+    DeviceNotFound, BackendUnavailable
+        As `Device` raises them.
+
+    Notes
+    -----
+    Every submission returns an `Event` at once, and keeps the memory that it uses alive until it completes.
+    It is ordered after earlier work on the same memory, also in other queues. Errors of the work are raised
+    by `Event.wait` and `Queue.wait`.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> queue = usmpy.Queue("host")
+    >>> x = usmpy.zeros(4, dtype="int32", queue=queue)
+    >>> event = queue.fill(x, 7)
+    >>> event.wait()
+    >>> x.tolist()
+    [7, 7, 7, 7]
     """
     def __new__(
         cls,
@@ -336,72 +766,117 @@ class Queue:
     ) -> Self: ...
     @property
     def device(self) -> Device:
-        """The Device, with this queue: arrays made on it get this queue."""
+        """The device, with this queue: arrays that are made with it are on this queue."""
     @property
     def context(self) -> Context:
-        """The Context of its device and memory."""
+        """The context of the queue's device and memory."""
     @property
     def backend(self) -> _Backend:
         """Name of the backend: 'host', 'opencl', 'level_zero' or 'cuda'."""
     @property
     def in_order(self) -> builtins.bool:
-        """Work runs in the order of submission (SYCL 2020, property::queue::in_order)."""
+        """Whether work runs in the order of submission (SYCL 2020, property::queue::in_order)."""
     @property
     def profiling(self) -> builtins.bool:
-        """Events have times (SYCL 2020, property::queue::enable_profiling)."""
+        """Whether events have times (SYCL 2020, property::queue::enable_profiling)."""
     @property
     def priority(self) -> _Priority:
-        """Priority of its work: 'low', 'normal' or 'high'."""
+        """Priority of the work: 'low', 'normal' or 'high'."""
     @property
     def native_handle(self) -> int | None:
-        """The driver's queue or stream as an int, for other libraries to enqueue in: a cl_command_queue; None
-        on the host, whose queues are threads, and for queues over Level Zero's plain lists. It is valid as
-        long as this queue; who keeps it longer must take a count of it (PyOpenCL's from_int_ptr does).
+        """The driver's queue or stream as an int, in which other libraries can enqueue.
+
+        A cl_command_queue, a ze_command_list_handle_t or a CUstream. None on the host, whose queues are
+        threads, and for queues over plain command lists of Level Zero. Valid for the life of this queue: a
+        library that keeps it longer must retain it, as PyOpenCL's from_int_ptr does.
         """
     @classmethod
     def from_native(cls, backend: _Backend, handle: _HandleOrSycl, *, owner: object = None) -> Queue:
-        """A queue over a driver's queue that another library made: work goes into that one.
+        """Make a queue that enqueues in a driver's queue of another library.
 
-        backend: 'opencl'. handle: a cl_command_queue as an int, or an object whose int_ptr is one, such
-        as PyOpenCL's CommandQueue, or a SyclQueue of dpctl, which is kept alive. owner: any object, kept
-        alive as long as the handle is used here
-        (it must not lead to this queue: the cycle would never be found). The driver says what device,
-        context and properties are. The handle is counted up here and down in the end, never destroyed.
-        Like Queue(), always a new queue, equal to itself alone, also for a handle that was given
-        before; two of them are in one order as far as the driver's queue is. What other libraries
-        enqueue and what is submitted here run in the order of the calls, but for host tasks and what
-        waits for them or for other drivers, which is enqueued when that has ended. wait(), wait_for()
-        and barrier() count the work of others, too.
+        Parameters
+        ----------
+        backend : str
+            ``"opencl"``, ``"level_zero"`` or ``"cuda"``.
+        handle : int or object
+            The driver's queue as an int, such as a cl_command_queue; an object whose `int_ptr` is one, such
+            as PyOpenCL's CommandQueue; or a SyclQueue of dpctl.
+        owner : object, optional
+            Kept alive as long as the queue. It must not reference the queue: the garbage collector cannot
+            break that cycle.
 
-        Raises ValueError for a handle of 0 and a backend without native queues, TypeError for arguments
-        of a wrong type, UsmError where it is no queue as far as the driver can tell
-        (CL_INVALID_COMMAND_QUEUE), DeviceNotFound for one on a device that usmpy does not list,
-        BackendUnavailable, MemoryError when memory runs out.
+        Returns
+        -------
+        Queue
+            Always a new one. The handle is retained, and never destroyed.
+
+        Raises
+        ------
+        ValueError
+            The handle is 0, or the backend has no native queues.
+        TypeError
+            An argument has a wrong type.
+        UsmError
+            The handle is not a queue, as far as the driver can tell (CL_INVALID_COMMAND_QUEUE).
+        DeviceNotFound
+            The queue is on a device that usmpy does not list.
+        BackendUnavailable
+            The backend is missing.
+        MemoryError
+            Memory is exhausted.
+
+        Notes
+        -----
+        Work of both libraries runs in the order of the calls, except for host tasks and for what waits for
+        them or for other drivers: such work is enqueued when what it waits for has completed. `wait`,
+        `wait_for` and `barrier` count the work of others too.
         """
     @classmethod
     def from_stream(cls, stream: _Stream) -> Queue:
-        """A queue that enqueues in a CUDA stream of another library, on the device that the stream is of.
+        """Make a queue that enqueues in a CUDA stream of another library.
 
-        stream: an object with __cuda_stream__ (cuda.core, PyTorch, CuPy), a stream of CuPy, PyTorch or
-        Numba, or an int: the address of a stream, 1 (the legacy default stream) or 2 (the calling
-        thread's). The object is kept alive as long as the stream is used here, and the stream is never
-        destroyed. Otherwise as from_native; a Queue comes back as it is.
+        Parameters
+        ----------
+        stream : object or int
+            An object with ``__cuda_stream__`` (cuda.core, PyTorch, CuPy); a stream of CuPy, PyTorch or Numba;
+            or an int: the address of a stream, 1 (the legacy default stream) or 2 (that of the calling
+            thread).
 
-        Raises TypeError for anything else, ValueError for 0 and a stream of no device's primary context,
-        UsmError where it is no stream as far as the driver can tell, BackendUnavailable without CUDA.
+        Returns
+        -------
+        Queue
+            A queue on the stream's device, as `from_native` makes it; a Queue is returned as it is. The
+            object is kept alive as long as the stream is used, and the stream is never destroyed.
+
+        Raises
+        ------
+        TypeError
+            `stream` is something else.
+        ValueError
+            `stream` is 0, or belongs to no primary context of a device.
+        UsmError
+            The address is not a stream, as far as the driver can tell.
+        BackendUnavailable
+            CUDA is missing.
         """
     def __cuda_stream__(self) -> tuple[int, int]:
-        """(0, the driver's stream as an int), by which other libraries enqueue here.
+        """Return (0, the driver's stream as an int), by which other libraries enqueue in this queue.
 
-        Raises TypeError where the queue is no CUDA stream.
+        Raises
+        ------
+        TypeError
+            The queue is not a CUDA stream.
         """
     def _get_capsule(self) -> CapsuleType:
-        """A capsule 'SyclQueueRef', as dpctl takes it: a SYCL queue that enqueues where this one does.
+        """Return a capsule 'SyclQueueRef' as dpctl takes it: a SYCL queue that enqueues in this one.
 
-        For queues of backend opencl, in a process that has dpctl, and for what from_native made of a
-        SyclQueue.
+        For queues of backend opencl, in a process that has loaded dpctl, and for queues that `from_native`
+        made of a SyclQueue.
 
-        Raises BufferError where there can be none.
+        Raises
+        ------
+        BufferError
+            There can be no such SYCL queue.
         """
     def memcpy(
         self,
@@ -411,29 +886,89 @@ class Queue:
         *,
         depends: _Depends = (),
     ) -> Event:
-        """Copy bytes; returns an Event (SYCL 2020, 4.6.5, memcpy).
+        """Copy bytes between contiguous pieces of memory (SYCL 2020, 4.6.5, memcpy).
 
-        dst, src: contiguous USMArrays or objects with the buffer protocol (PEP 3118), kept alive
-        until the copy has ended. They may overlap. nbytes: how many bytes; None is all, and the
-        sizes must be equal. depends: an Event, or Events, to wait for.
+        Parameters
+        ----------
+        dst, src : USMArray or buffer
+            Contiguous arrays, or objects with the buffer protocol (PEP 3118). They may overlap, and are kept
+            alive until the copy completes.
+        nbytes : int, optional
+            Number of bytes; None stands for all, and the sizes must be equal then.
+        depends : Event or sequence of Event, optional
+            Events that must complete before the copy begins.
 
-        Raises ValueError for sizes that do not fit and for a read-only dst, BufferError for what is
-        not contiguous (use copyto), TypeError for anything else, MemoryError when memory runs out.
+        Returns
+        -------
+        Event
+            The copy, which is asynchronous.
+
+        Raises
+        ------
+        TypeError
+            The elements have different types, unless those of one side are uint8 or bytes; or an argument has
+            a wrong type. `copyto` converts elements.
+        ValueError
+            The sizes do not fit, or `dst` is read-only.
+        BufferError
+            A side is not contiguous; `copyto` takes any strides.
+        ExecutionPlacementError
+            The memory is not accessible to the queue's device, and the other side is a buffer.
+        MemoryError
+            Memory is exhausted.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> queue = usmpy.Queue("host")
+        >>> x = usmpy.arange(4, dtype="uint8", queue=queue)
+        >>> data = bytearray(4)
+        >>> queue.memcpy(data, x).wait()
+        >>> data
+        bytearray(b'\\x00\\x01\\x02\\x03')
         """
-    @overload
-    def fill(self, dst: USMArray, value: _Number | bytes, *, depends: _Depends = ()) -> Event:
-        """Set every element of contiguous memory; returns an Event (SYCL 2020, 4.6.5, fill).
+    def fill(self, dst: USMArray | Buffer, value: _Number | bytes, *, depends: _Depends = ()) -> Event:
+        """Set every element of contiguous memory to one value (SYCL 2020, 4.6.5, fill).
 
-        dst: a USMArray, or a writable object with the buffer protocol, whose elements are bytes.
-        value: a number that fits dst's dtype, or bytes of one element. depends: an Event, or
-        Events, to wait for.
+        Parameters
+        ----------
+        dst : USMArray or buffer
+            A contiguous array, or a writable object with the buffer protocol. The elements of a buffer have
+            the type that its format says; those of bytearray and memoryview are bytes.
+        value : number or bytes
+            A number that the type of the elements can hold, or the bytes of one element.
+        depends : Event or sequence of Event, optional
+            Events that must complete before the memory is written.
 
-        Raises ValueError for a read-only dst and bytes of another size, OverflowError and TypeError
-        for a number that the dtype cannot hold, BufferError for what is not contiguous, TypeError
-        for anything else, MemoryError when memory runs out.
+        Returns
+        -------
+        Event
+            The fill, which is asynchronous.
+
+        Raises
+        ------
+        TypeError
+            The type of the elements cannot hold the number, no DType describes the buffer's format, or an
+            argument has a wrong type.
+        OverflowError
+            The number is out of range for the type.
+        ValueError
+            `dst` is read-only, or `value` has not as many bytes as an element.
+        BufferError
+            `dst` is not contiguous; ``x[...] = value`` and `copyto` take any strides.
+        ExecutionPlacementError
+            The memory is not accessible to the queue's device.
+        MemoryError
+            Memory is exhausted.
+
+        Examples
+        --------
+        >>> import array, usmpy
+        >>> numbers = array.array("d", [0, 0, 0])
+        >>> usmpy.Queue("host").fill(numbers, 1.5).wait()
+        >>> numbers
+        array('d', [1.5, 1.5, 1.5])
         """
-    @overload
-    def fill(self, dst: Buffer, value: int | _HostScalar | bytes, *, depends: _Depends = ()) -> Event: ...
     def submit(
         self, kernel: Kernel, args: Iterable[_KernelArgument], range: _Range, *, depends: _Depends = ()
     ) -> Event:
@@ -447,67 +982,169 @@ class Queue:
         Raises what Kernel says, before anything is enqueued.
         """
     def prefetch(self, x: USMArray) -> Event:
-        """Bring memory near the queue's device; returns an Event (SYCL 2020, 4.6.5, prefetch).
+        """Ask for memory to be moved to the queue's device (SYCL 2020, 4.6.5, prefetch).
 
-        x: a USMArray. A hint: on the host nothing moves.
+        Parameters
+        ----------
+        x : USMArray
+            The array whose memory is wanted there. A hint: on the host nothing moves.
 
-        Raises TypeError for anything else, MemoryError when memory runs out.
+        Returns
+        -------
+        Event
+
+        Raises
+        ------
+        TypeError
+            `x` is something else.
+        MemoryError
+            Memory is exhausted.
         """
     def barrier(self, depends: _Depends = ()) -> Event:
-        """An Event that later work in this queue waits for (SYCL, ext_oneapi_submit_barrier).
+        """Make later work in this queue wait (SYCL, ext_oneapi_submit_barrier).
 
-        depends: an Event, or Events, after which it ends; where there are none, after all work
-        submitted so far.
+        Parameters
+        ----------
+        depends : Event or sequence of Event, optional
+            Events that the barrier waits for; without any, it waits for all work submitted so far.
 
-        Raises TypeError for anything else, MemoryError when memory runs out.
+        Returns
+        -------
+        Event
+            Completes when the barrier is passed. Later work of the queue is ordered after it, also if the
+            queue is out of order.
+
+        Raises
+        ------
+        TypeError
+            `depends` is something else.
+        MemoryError
+            Memory is exhausted.
         """
     def host_task(self, fn: Callable[..., object], /, *args: Any, depends: _Depends = ()) -> Event:
-        """Run fn(*args) on a thread of the queue once earlier work has ended; returns an Event (SYCL
-        2020, 4.10).
+        """Call a Python function on a thread of the queue, in the order of its work (SYCL 2020, 4.10).
 
-        fn: something callable; what it raises comes out of wait(), what it returns is dropped.
-        args: its arguments; USMArrays among them count as read and written. depends: an Event, or
-        Events, to wait for, besides earlier work in an in-order queue and on the same memory. A
-        wait inside fn never waits for this task or what waits for it. What fn submits on its own
-        arguments (x[0] = 1 too) runs after it; to use their memory at once, take a view of it:
-        numpy.from_dlpack(x), memoryview(x).
+        Parameters
+        ----------
+        fn : callable
+            Called as ``fn(*args)``. `Event.result` returns its value or raises its exception.
+        *args : object
+            Arguments of the function. Arrays among them count as read and written.
+        depends : Event or sequence of Event, optional
+            Events that must complete before the call, besides earlier work of an in-order queue and work on
+            the same memory.
 
-        Raises TypeError for what cannot be called and for a depends of anything else, RuntimeError
-        while the interpreter ends, MemoryError when memory runs out.
+        Returns
+        -------
+        Event
+            The call, which is asynchronous.
+
+        Raises
+        ------
+        TypeError
+            `fn` cannot be called, or `depends` is something else.
+        RuntimeError
+            The interpreter is shutting down.
+        MemoryError
+            Memory is exhausted.
+
+        Notes
+        -----
+        A wait inside `fn` skips this task and everything that depends on it. What `fn` submits on its own
+        arguments (``x[0] = 1`` too) runs after it. To use their memory inside `fn`, take a view of it:
+        ``numpy.from_dlpack(x)`` or ``memoryview(x)``.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> queue = usmpy.Queue("host")
+        >>> x = usmpy.arange(4, dtype="int32", queue=queue)
+        >>> queue.host_task(lambda x: sum(memoryview(x)), x).result()
+        6
         """
     def keep_alive(self, objects: object, depends: _Depends = ()) -> Event:
-        """Hold objects until work has ended; returns an Event.
+        """Keep objects alive until work has completed.
 
-        objects: anything. depends: an Event, or Events, that must end (and in an in-order queue,
-        earlier work); where there are none, all work submitted so far. memcpy, host_task and the
-        like do this for their own arguments.
+        Parameters
+        ----------
+        objects : object
+            Anything.
+        depends : Event or sequence of Event, optional
+            Events that must complete first (in an in-order queue, earlier work too); without any, all work
+            submitted so far.
 
-        Raises TypeError for a depends of anything else, MemoryError when memory runs out.
+        Returns
+        -------
+        Event
+            Completes when the objects are released.
+
+        Raises
+        ------
+        TypeError
+            `depends` is something else.
+        MemoryError
+            Memory is exhausted.
+
+        Notes
+        -----
+        `memcpy`, `host_task` and the other submissions do this for their own arguments.
         """
     def wait(self, timeout: float | None = None) -> None:
-        """Block until all work submitted so far has ended (SYCL 2020, 4.6.5, wait_and_throw).
+        """Block until all work submitted so far has completed (SYCL 2020, 4.6.5, wait_and_throw).
 
-        timeout: seconds; None waits for as long as it takes. Inside a host task of this queue, only
-        earlier work counts.
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds; None waits as long as it takes.
 
-        Raises the first error of asynchronous work since the last call, once; TimeoutError when the
-        time runs out, ValueError for a negative timeout, TypeError for what is no number.
+        Raises
+        ------
+        Exception
+            The first error of the queue's work since this method raised last, whatever its class is.
+        TimeoutError
+            The work has not completed when the time runs out; it goes on.
+        ValueError
+            `timeout` is negative or NaN.
+        TypeError
+            `timeout` is not a number.
+
+        Notes
+        -----
+        Inside a host task of this queue, the wait skips that task and everything that depends on it.
         """
     def wait_for(self, other: Event | _Stream, /) -> None:
-        """Make later work in this queue wait for what is in another so far. Does not block.
+        """Make later work in this queue wait for work elsewhere. Does not block.
 
-        other: a Queue, an Event, or a CUDA stream: an object as from_stream takes it, or an int, of
-        which 1 and 2 are the default streams of this queue's device. Its failures stay its own.
+        Parameters
+        ----------
+        other : Queue, Event, object or int
+            An event; a queue, of which all work submitted so far counts; or a CUDA stream, as `from_stream`
+            takes it (the ints 1 and 2 are the default streams of this queue's device).
 
-        Raises TypeError for anything else, ValueError for the stream 0, BufferError for a stream that
-        is being captured into a graph, MemoryError when memory runs out.
+        Raises
+        ------
+        TypeError
+            `other` is something else.
+        ValueError
+            `other` is the stream 0.
+        BufferError
+            The stream is being captured into a graph.
+        MemoryError
+            Memory is exhausted.
+
+        Notes
+        -----
+        This is order alone: if the other work fails, work in this queue runs all the same.
         """
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by device and properties; the cached queue of a device stays the cached one.
+        """Pickle by device and properties; the cached queue of a device stays the cached one.
 
-        PicklingError for a queue in a context of its own.
+        Raises
+        ------
+        PicklingError
+            The queue is in a context of its own, which no other process has.
         """
 
 @final
@@ -681,62 +1318,173 @@ class BoundKernel:
     """A Kernel with its index space and dependencies; call it with the arguments."""
     def __call__(self, *args: _KernelArgument) -> Event: ...
 
-@final
 class Event:
-    """A piece of asynchronous work: what submitting returns (SYCL 2020, 4.6.6). It can be awaited.
+    """A piece of asynchronous work: what a submission returns (SYCL 2020, 4.6.6).
 
-    Work that depends on failed work does not run, and ends in 'error' with the first error as
-    its cause.
+    Notes
+    -----
+    An event can be dropped: its work runs all the same. It can be awaited, and gives its result.
+
+    If the work fails, `wait` and `result` raise its error each time. Work that depends on it is skipped, and
+    fails with that error as the ``__cause__``. An error that nobody asks for is reported once through
+    ``sys.unraisablehook`` when the queue ends, or at exit.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> event = usmpy.Queue("host").host_task(pow, 2, 10)
+    >>> event.result()
+    1024
+    >>> event.status, event.done
+    ('complete', True)
     """
     @property
     def status(self) -> _Status:
-        """How far the work is: 'submitted', 'running', 'complete' or 'error'."""
+        """State of the work: 'submitted', 'running', 'complete' or 'error'."""
     @property
     def done(self) -> builtins.bool:
-        """Whether the work has ended, in success or error."""
+        """Whether the work has completed or failed."""
     @property
     def submit_time_ns(self) -> int:
-        """When it was submitted, in nanoseconds of the device's clock (SYCL 2020, 4.6.6,
-        command_submit; on the host: of time.monotonic_ns).
+        """Time of submission in nanoseconds of ``time.monotonic_ns()`` (SYCL 2020, 4.6.6, command_submit).
 
-        Raises UsmError unless the queue has profiling=True.
+        Raises
+        ------
+        UsmError
+            The queue was made without ``profiling=True``.
         """
     @property
     def start_time_ns(self) -> int:
-        """When it began to run, in nanoseconds (command_start). Waits for the work to end.
+        """Time at which the work began, in nanoseconds (command_start). Blocks until it has completed.
 
-        Raises UsmError unless the queue has profiling=True.
+        Raises
+        ------
+        UsmError
+            The queue was made without ``profiling=True``.
         """
     @property
     def end_time_ns(self) -> int:
-        """When it ended, in nanoseconds (command_end). Waits for the work to end.
+        """Time at which the work ended, in nanoseconds (command_end). Blocks until then.
 
-        Raises UsmError unless the queue has profiling=True.
+        Raises
+        ------
+        UsmError
+            The queue was made without ``profiling=True``.
         """
     def wait(self, timeout: float | None = None) -> None:
-        """Block until the work has ended (SYCL 2020, 4.6.6, wait_and_throw).
+        """Block until the work has completed (SYCL 2020, 4.6.6, wait_and_throw).
 
-        timeout: seconds; None waits for as long as it takes.
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds; None waits as long as it takes.
 
-        Raises the error of the work, every time; TimeoutError when the time runs out, UsmError
-        inside a task that the event waits for, ValueError for a negative timeout, TypeError for
-        what is no number.
+        Raises
+        ------
+        Exception
+            The error of the work, every time, whatever its class is.
+        TimeoutError
+            The work has not completed when the time runs out; it goes on.
+        UsmError
+            The call is inside a host task that the event waits for.
+        ValueError
+            `timeout` is negative or NaN.
+        TypeError
+            `timeout` is not a number.
         """
     def result(self, timeout: float | None = None) -> Any:
-        """Wait, then return the value that the function of a host task returned."""
+        """Wait, and return the value of a host task's function.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds; None waits as long as it takes.
+
+        Returns
+        -------
+        object
+            What the function of `Queue.host_task` returned; None for other work. The value lives as long as
+            the event.
+
+        Raises
+        ------
+        Exception
+            What `wait` raises: the error of the work, every time.
+        TimeoutError
+            The work has not completed when the time runs out; it goes on.
+        ValueError
+            `timeout` is negative or NaN.
+        TypeError
+            `timeout` is not a number.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> usmpy.Queue("host").host_task(divmod, 17, 5).result()
+        (3, 2)
+        """
     def add_done_callback(self, fn: Callable[[Event], object], /) -> None:
-        """Call fn(event) once the work has completed or failed."""
+        """Call a function with the event once the work has completed or failed.
+
+        Parameters
+        ----------
+        fn : callable
+            Called once, as ``fn(event)``. An exception that it raises goes to ``sys.unraisablehook``.
+
+        Raises
+        ------
+        TypeError
+            `fn` cannot be called.
+        RuntimeError
+            The interpreter is shutting down.
+        MemoryError
+            Memory is exhausted.
+
+        Notes
+        -----
+        The call is made on a thread of usmpy. If the work has already ended, it is made at once, in the
+        calling thread. Callbacks of one event are called one after another, in the order in which they were
+        added; those of different events may run at the same time. A callback may wait and submit. The event
+        and `fn` are kept alive until the call. All callbacks are called before the process ends.
+
+        Examples
+        --------
+        >>> import threading, usmpy
+        >>> called = threading.Event()
+        >>> event = usmpy.Queue("host").host_task(pow, 2, 10)
+        >>> event.add_done_callback(lambda event: called.set())
+        >>> called.wait(timeout=60)
+        True
+        """
     def exception(self) -> BaseException | None:
-        """The exception that wait() raises; None while the work runs and when it succeeded."""
+        """Return the exception that `wait` raises; None while the work runs and if it has succeeded."""
     @classmethod
     def wait_all(cls, events: Iterable[Event], timeout: float | None = None) -> None:
-        """Wait for all events, then raise the error of the first in the list that failed.
+        """Block until all events have completed, then raise the error of the first one that failed.
 
-        events: Events. timeout: seconds for all of them together; None waits for as long as it
-        takes.
+        Parameters
+        ----------
+        events : sequence of Event
+            The events; "first" is meant in this order.
+        timeout : float, optional
+            Seconds for all of them together; None waits as long as it takes.
 
-        Raises the error of that event, TimeoutError when the time runs out, ValueError for a
-        negative timeout, TypeError for anything else.
+        Raises
+        ------
+        Exception
+            The error of that event, whatever its class is.
+        TimeoutError
+            An event has not completed when the time runs out.
+        ValueError
+            `timeout` is negative or NaN.
+        TypeError
+            An argument has a wrong type.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> queues = [usmpy.Queue("host") for _ in range(2)]
+        >>> usmpy.Event.wait_all([queue.barrier() for queue in queues])
         """
     def __await__(self) -> Generator[Any, None, Any]: ...
 

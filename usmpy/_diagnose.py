@@ -99,7 +99,7 @@ def diagnose() -> str:
         if report["absent"] is None:
             lines.append(f"{report['name']}: {len(report['devices'])} device(s)")
             lines += [
-                f"  {device.filter_string}: {device.name} ({device.driver_version})"
+                f"  {device.filter_string}: {device.name} ({device.driver_version}), {device.platform.name}"
                 for device in report["devices"]
             ]
         else:

@@ -1,8 +1,9 @@
-"""Which device is meant: filter strings, the default choice, the list of devices.
+"""Selection of devices: filter strings, aspects, the default device, the list of devices.
 
-The grammar of filter strings is that of SYCL's ``filter_selector`` extension: parts of ``backend:type:index``
-in this order, at least one of them, alternatives separated by commas. ``Device.filter_string`` adds
-``.K@UNITS`` to an index for part K of ``create_sub_devices(UNITS)``.
+The grammar of filter strings is that of SYCL's extension sycl_ext_oneapi_filter_selector: parts of
+``backend:type:index`` in this order, at least one of them, alternatives separated by commas. usmpy adds a
+word of the platform in brackets, ``opencl[intel]``, and ``.K@UNITS`` behind an index for part K of
+``create_sub_devices(UNITS)``.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from .errors import BackendUnavailable, DeviceNotFound, UsmError
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ._core import _BackendReport
 
-__all__ = ["get_devices", "select_default_device", "select_device"]
+__all__ = ["get_devices", "select_default_device", "select_device", "select_device_with_aspects"]
 
 BACKENDS = ("host", "opencl", "level_zero", "cuda")
 DEVICE_TYPES = ("cpu", "gpu", "accelerator")
@@ -36,21 +39,15 @@ _ONEAPI_ABSENT = ("hip", "esimd_emulator")
 class _Filter:
     """One alternative of a filter string: a plain class, and no re, so that `import usmpy` stays quick."""
 
-    __slots__ = ("backend", "device_type", "index", "parts", "text")
+    __slots__ = ("backend", "device_type", "index", "parts", "platform", "text")
 
-    def __init__(
-        self,
-        backend: str | None,
-        device_type: str | None,
-        index: int | None,
-        parts: list[tuple[int, int]],
-        text: str,
-    ) -> None:
-        self.backend = backend
-        self.device_type = device_type
-        self.index = index
-        self.parts = parts
+    def __init__(self, text: str) -> None:
         self.text = text
+        self.backend: str | None = None
+        self.platform: str | None = None
+        self.device_type: str | None = None
+        self.index: int | None = None
+        self.parts: list[tuple[int, int]] = []
 
 
 def _rank(device: Device) -> int:
@@ -76,17 +73,33 @@ def _check_choice(value: object, allowed: tuple[str, ...], name: str) -> None:
 
 
 def get_devices(backend: str | None = None, device_type: str | None = None) -> list[Device]:
-    """All root devices, best first: GPUs, accelerators, the host, CPUs behind a driver.
+    """List the root devices, best first: GPUs, accelerators, the host, CPUs behind a driver.
 
     Parameters
     ----------
-    backend : str, optional
-        Only this one: ``"host"``, ``"opencl"``, ``"level_zero"`` or ``"cuda"``. A missing driver has no
-        devices, a broken one raises ``UsmError`` when it is asked for by name.
-    device_type : str, optional
-        Only ``"cpu"``, ``"gpu"`` or ``"accelerator"``.
+    backend : {'host', 'opencl', 'level_zero', 'cuda'}, optional
+        Only devices of this backend. A backend whose driver is missing has no devices.
+    device_type : {'cpu', 'gpu', 'accelerator'}, optional
+        Only devices of this type.
 
-    Raises ValueError for other words, TypeError for what is no word.
+    Returns
+    -------
+    list of Device
+
+    Raises
+    ------
+    UsmError
+        The driver of the backend that was asked for is broken.
+    ValueError
+        An argument is another word.
+    TypeError
+        An argument is not a str.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> [device.filter_string for device in usmpy.get_devices("host")]
+    ['host:cpu:0']
     """
     _check_choice(backend, BACKENDS, "backend")
     _check_choice(device_type, DEVICE_TYPES, "device_type")
@@ -105,48 +118,54 @@ def _report(backend: str) -> _BackendReport:
 
 def _malformed(selector: str, why: str, source: str) -> ValueError:
     return ValueError(
-        f"{source} is {selector!r}: {why}. Parts of 'backend:type:index' in this order are allowed, with "
-        f"backend one of {', '.join(BACKENDS)}, type one of {', '.join(DEVICE_TYPES)}, alternatives "
-        "separated by commas"
+        f"{source} is {selector!r}: {why}. A filter string has parts of 'backend:type:index' in this order, "
+        f"at least one of them: the backend is one of {', '.join(BACKENDS)}, and may have a word of its "
+        f"platform in brackets, as in 'opencl[intel]'; the type is one of {', '.join(DEVICE_TYPES)}; commas "
+        "separate alternatives"
     )
 
 
 def _parse_filter(text: str, selector: str, source: str) -> _Filter:
     import re
 
-    backend = device_type = index = None
-    parts: list[tuple[int, int]] = []
+    found = _Filter(text.strip())
     stage = 0
-    for word in text.split(":"):
-        word = _ALIASES.get(word.strip().lower(), word.strip().lower())
+    for part in text.lower().split(":"):
+        word = _ALIASES.get(part.strip(), part.strip())
+        name, bracket, platform = word.partition("[")
         number = re.fullmatch(r"(\d+)((?:\.\d+@\d+)*)", word)
-        if word in BACKENDS:
+        if name.strip() in BACKENDS and (
+            not bracket or re.fullmatch(r"[^\[\]]*[^\[\]\s][^\[\]]*\]", platform)
+        ):
             kind = 1
-            backend = word
+            found.backend = name.strip()
+            found.platform = platform[:-1].strip() or None
         elif word in DEVICE_TYPES:
             kind = 2
-            device_type = word
+            found.device_type = word
         elif number:
             kind = 3
-            index = int(number[1])
-            parts = [(int(k), int(units)) for k, units in re.findall(r"\.(\d+)@(\d+)", number[2])]
+            found.index = int(number[1])
+            found.parts = [(int(k), int(units)) for k, units in re.findall(r"\.(\d+)@(\d+)", number[2])]
         else:
             raise _malformed(
-                selector,
-                f"{word!r} is no backend, no type and no index" if word else "a part is empty",
-                source,
+                selector, f"{word!r} is not a backend, type or index" if word else "a part is empty", source
             )
         if kind <= stage:
             raise _malformed(selector, f"{word!r} is repeated or out of order", source)
         stage = kind
-    return _Filter(backend, device_type, index, parts, text.strip())
+    return found
+
+
+def _fits(device: Device, wanted: _Filter) -> bool:
+    if wanted.device_type not in (None, device.device_type):
+        return False
+    return wanted.platform is None or any(wanted.platform in text.lower() for text in device.platform[:2])
 
 
 def _find(wanted: _Filter) -> Device | None:
     """The device that a filter means, or None."""
-    fitting = [
-        device for device in _all_devices(wanted.backend) if wanted.device_type in (None, device.device_type)
-    ]
+    fitting = [device for device in _all_devices(wanted.backend) if _fits(device, wanted)]
     index = wanted.index or 0
     if index >= len(fitting):
         return None
@@ -161,16 +180,23 @@ def _find(wanted: _Filter) -> Device | None:
     return device
 
 
+def _available(platforms: bool) -> str:
+    """What a message lists: filter strings, and platforms in brackets where they matter."""
+    return ", ".join(
+        device.filter_string + (f" [{device.platform.name}, {device.platform.vendor}]" if platforms else "")
+        for device in _all_devices()
+    )
+
+
 def _no_such(wanted: _Filter, source: str) -> UsmError:
     if wanted.backend is not None:
         report = _report(wanted.backend)
         if report["absent"]:
             kind = UsmError if report["broken"] else BackendUnavailable
             return kind(f"{source} is {wanted.text!r}: {report['absent']}", backend=wanted.backend)
-    there = ", ".join(device.filter_string for device in _all_devices())
     return DeviceNotFound(
-        f"{source} is {wanted.text!r}, and there is no such device; there are {there or 'none'}. "
-        "usmpy.diagnose() says why others are missing",
+        f"{source} is {wanted.text!r}, but there is no such device; available: "
+        f"{_available(wanted.platform is not None)}. usmpy.diagnose() explains why others are missing",
         backend=wanted.backend,
     )
 
@@ -185,7 +211,68 @@ def select_device(selector: str, source: str = "selector") -> Device:
     if len(alternatives) == 1:
         raise _no_such(alternatives[0], source)
     reasons = "; ".join(str(_no_such(wanted, "alternative")) for wanted in alternatives)
-    raise DeviceNotFound(f"{source} is {selector!r}, and no alternative is there: {reasons}")
+    raise DeviceNotFound(f"{source} is {selector!r}, but no alternative is available: {reasons}")
+
+
+def _aspects(words: str | Iterable[str], name: str, checker: Device) -> list[str]:
+    try:
+        found = [words] if isinstance(words, str) else list(words)
+    except TypeError:
+        raise TypeError(
+            f"{name} is {words!r}; an aspect such as 'fp64' or a sequence of them is allowed"
+        ) from None
+    for word in found:
+        if not isinstance(word, str):
+            raise TypeError(f"{name} has {word!r}; names of aspects such as 'fp64' are allowed")
+        checker.has_aspect(word)  # its ValueError lists them
+    return found
+
+
+def select_device_with_aspects(required: str | Iterable[str], excluded: str | Iterable[str] = ()) -> Device:
+    """Return the best device that has some aspects and lacks others.
+
+    Parameters
+    ----------
+    required : str or sequence of str
+        Aspects that the device must have, such as ``"fp64"``; see `Device.aspects`.
+    excluded : str or sequence of str, optional
+        Aspects that it must not have.
+
+    Returns
+    -------
+    Device
+        The first such device of `get_devices`.
+
+    Raises
+    ------
+    DeviceNotFound
+        No device has these aspects.
+    ValueError
+        There is no such aspect; the message lists all of them.
+    TypeError
+        An argument is something else.
+
+    Notes
+    -----
+    The function is named as in dpctl, whose aspects have the same names.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> usmpy.select_device_with_aspects(["cpu", "fp64"], excluded="gpu").device_type
+    'cpu'
+    """
+    devices = _all_devices()
+    wanted = _aspects(required, "required", devices[0])
+    unwanted = _aspects(excluded, "excluded", devices[0])
+    for device in devices:
+        if device.aspects.issuperset(wanted) and device.aspects.isdisjoint(unwanted):
+            return device
+    without = f" and lacks {', '.join(unwanted)}" if unwanted else ""
+    raise DeviceNotFound(
+        f"no device has {', '.join(wanted)}{without}; available: {_available(False)}, whose property "
+        "`aspects` lists what they have. usmpy.diagnose() explains why others are missing"
+    )
 
 
 def _oneapi_matches(term: str, selector: str) -> list[Device]:
@@ -197,7 +284,7 @@ def _oneapi_matches(term: str, selector: str) -> list[Device]:
     if not colon or not choices:
         raise ValueError(f"{name} is {selector!r}: {term!r} is not of the form 'backend:devices'")
     if backend != "*" and backend not in _ONEAPI_BACKENDS and backend not in _ONEAPI_ABSENT:
-        raise ValueError(f"{name} is {selector!r}: {backend!r} is no backend of it")
+        raise ValueError(f"{name} is {selector!r}: {backend!r} is not a backend of it")
     if backend == "*":
         candidates = _all_devices()
     else:
@@ -212,7 +299,7 @@ def _oneapi_matches(term: str, selector: str) -> list[Device]:
         elif re.fullmatch(r"\d+", choice):
             found += candidates[int(choice) : int(choice) + 1]
         elif not re.fullmatch(r"(\d+|\*)(\.(\d+|\*)){1,2}", choice):  # sub-devices: never a default here
-            raise ValueError(f"{name} is {selector!r}: {choice!r} is no device, no number and no '*'")
+            raise ValueError(f"{name} is {selector!r}: {choice!r} is not a type, a number or '*'")
     return found
 
 
@@ -231,12 +318,32 @@ def _oneapi_devices(selector: str) -> list[Device]:
 
 
 def select_default_device() -> Device:
-    """The device that is used where none is named.
+    """Return the device that is used where none is named.
 
-    ``USMPY_DEVICE`` (a filter string) decides, then ``ONEAPI_DEVICE_SELECTOR`` (its grammar), then the first
-    GPU of CUDA, Level Zero and OpenCL, then the host device. A CPU behind a driver is the default only when
-    one of the variables asks for it. The environment is read at each call of this function, of ``Device()``
-    and of ``Queue()``; creation functions follow the last answer.
+    Returns
+    -------
+    Device
+        The device that ``USMPY_DEVICE`` (a filter string) selects, or else the best that
+        ``ONEAPI_DEVICE_SELECTOR`` (its own grammar) leaves, or else the first GPU of CUDA, Level Zero and
+        OpenCL, or else the host device.
+
+    Raises
+    ------
+    DeviceNotFound, BackendUnavailable
+        A variable selects a device that is not there.
+    ValueError
+        A variable is malformed.
+
+    Notes
+    -----
+    A CPU behind a driver is the default only if one of the variables selects it. The environment is read at
+    each call of this function, of ``Device()`` and of ``Queue()``; creation functions use the last answer.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> usmpy.select_default_device() == usmpy.Device()
+    True
     """
     wish = os.environ.get("USMPY_DEVICE", "").strip()
     oneapi = os.environ.get("ONEAPI_DEVICE_SELECTOR", "").strip()
@@ -245,9 +352,9 @@ def select_default_device() -> Device:
     elif oneapi:
         devices = _oneapi_devices(oneapi)
         if not devices:
-            there = ", ".join(device.filter_string for device in _all_devices())
             raise DeviceNotFound(
-                f"ONEAPI_DEVICE_SELECTOR is {oneapi!r} and leaves no device; there are {there}"
+                f"ONEAPI_DEVICE_SELECTOR is {oneapi!r}, which selects no device; available: "
+                f"{_available(False)}"
             )
         device = devices[0]
     else:

@@ -14,8 +14,54 @@ usm_device *usm_device_new(const usm_backend *backend, usm_device_type type)
     if (device != NULL) {
         device->backend = backend;
         device->type = type;
+        usm_device_info_init(&device->info);
     }
     return device;
+}
+
+void usm_device_info_init(usm_device_info *info)
+{
+    memset(info, 0, sizeof *info);
+    memset(&info->limits, 0xff, sizeof info->limits); /* USM_UNKNOWN */
+}
+
+const char *usm_aspect_name(usm_aspect aspect)
+{
+    static const char *const names[USM_ASPECTS] = {
+        [USM_ASPECT_CPU] = "cpu",
+        [USM_ASPECT_GPU] = "gpu",
+        [USM_ASPECT_ACCELERATOR] = "accelerator",
+        [USM_ASPECT_CUSTOM] = "custom",
+        [USM_ASPECT_FP16] = "fp16",
+        [USM_ASPECT_FP64] = "fp64",
+        [USM_ASPECT_ATOMIC64] = "atomic64",
+        [USM_ASPECT_IMAGE] = "image",
+        [USM_ASPECT_ONLINE_COMPILER] = "online_compiler",
+        [USM_ASPECT_ONLINE_LINKER] = "online_linker",
+        [USM_ASPECT_QUEUE_PROFILING] = "queue_profiling",
+        [USM_ASPECT_USM_DEVICE_ALLOCATIONS] = "usm_device_allocations",
+        [USM_ASPECT_USM_HOST_ALLOCATIONS] = "usm_host_allocations",
+        [USM_ASPECT_USM_SHARED_ALLOCATIONS] = "usm_shared_allocations",
+        [USM_ASPECT_USM_SYSTEM_ALLOCATIONS] = "usm_system_allocations",
+        [USM_ASPECT_USM_ATOMIC_HOST_ALLOCATIONS] = "usm_atomic_host_allocations",
+        [USM_ASPECT_USM_ATOMIC_SHARED_ALLOCATIONS] = "usm_atomic_shared_allocations",
+        [USM_ASPECT_HOST_DEBUGGABLE] = "host_debuggable",
+        [USM_ASPECT_EMULATED] = "emulated",
+    };
+    return names[aspect];
+}
+
+uint32_t usm_device_aspects(const usm_device *device)
+{
+    const usm_device_info *info = &device->info;
+    return info->aspects | usm_aspect_bit(USM_ASPECT_CPU, device->type == USM_CPU) |
+           usm_aspect_bit(USM_ASPECT_GPU, device->type == USM_GPU) |
+           usm_aspect_bit(USM_ASPECT_ACCELERATOR, device->type == USM_ACCELERATOR) |
+           usm_aspect_bit(USM_ASPECT_FP16, info->has_fp16) | usm_aspect_bit(USM_ASPECT_FP64, info->has_fp64) |
+           usm_aspect_bit(USM_ASPECT_USM_DEVICE_ALLOCATIONS, info->has_usm_device) |
+           usm_aspect_bit(USM_ASPECT_USM_SHARED_ALLOCATIONS, info->has_usm_shared) |
+           usm_aspect_bit(USM_ASPECT_USM_HOST_ALLOCATIONS, info->has_usm_host) |
+           usm_aspect_bit(USM_ASPECT_USM_SYSTEM_ALLOCATIONS, info->has_usm_system);
 }
 
 /* Registry lock held. The parts of an earlier call with the same number of units: their count, 0 for none. */

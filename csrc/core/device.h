@@ -15,11 +15,69 @@ typedef enum usm_device_type { USM_CPU, USM_GPU, USM_ACCELERATOR } usm_device_ty
 
 #define USM_MAX_SUB_GROUP_SIZES 8
 
+/* SYCL 2020, 4.6.4.5; usm_aspect_name has their names. */
+typedef enum usm_aspect {
+    USM_ASPECT_CPU,
+    USM_ASPECT_GPU,
+    USM_ASPECT_ACCELERATOR,
+    USM_ASPECT_CUSTOM,
+    USM_ASPECT_FP16,
+    USM_ASPECT_FP64,
+    USM_ASPECT_ATOMIC64,
+    USM_ASPECT_IMAGE,
+    USM_ASPECT_ONLINE_COMPILER,
+    USM_ASPECT_ONLINE_LINKER,
+    USM_ASPECT_QUEUE_PROFILING,
+    USM_ASPECT_USM_DEVICE_ALLOCATIONS,
+    USM_ASPECT_USM_HOST_ALLOCATIONS,
+    USM_ASPECT_USM_SHARED_ALLOCATIONS,
+    USM_ASPECT_USM_SYSTEM_ALLOCATIONS,
+    USM_ASPECT_USM_ATOMIC_HOST_ALLOCATIONS,
+    USM_ASPECT_USM_ATOMIC_SHARED_ALLOCATIONS,
+    USM_ASPECT_HOST_DEBUGGABLE,
+    USM_ASPECT_EMULATED,
+    USM_ASPECTS
+} usm_aspect;
+
+static inline uint32_t usm_aspect_bit(usm_aspect aspect, bool has)
+{
+    return has ? UINT32_C(1) << aspect : 0;
+}
+
+#define USM_UNKNOWN UINT64_MAX /* the driver does not tell */
+
+/*
+ * What some drivers tell and others do not, each USM_UNKNOWN until the backend sets it. Sizes in bytes,
+ * images in pixels, the clock in MHz, the resolution of the timer in nanoseconds. Vector widths in elements;
+ * 0: the device does not compute with the type.
+ */
+typedef struct usm_device_limits {
+    uint64_t max_work_item_dims, max_num_sub_groups, sub_group_independent_forward_progress;
+    uint64_t preferred_vector_width_char, preferred_vector_width_short, preferred_vector_width_int;
+    uint64_t preferred_vector_width_long, preferred_vector_width_float, preferred_vector_width_double;
+    uint64_t preferred_vector_width_half;
+    uint64_t native_vector_width_char, native_vector_width_short, native_vector_width_int;
+    uint64_t native_vector_width_long, native_vector_width_float, native_vector_width_double;
+    uint64_t native_vector_width_half;
+    uint64_t global_mem_cache_type, global_mem_cache_size, global_mem_cache_line_size;
+    uint64_t image_2d_max_width, image_2d_max_height;
+    uint64_t image_3d_max_width, image_3d_max_height, image_3d_max_depth;
+    uint64_t image_max_buffer_size, max_read_image_args, max_write_image_args;
+    uint64_t max_clock_frequency, profiling_timer_resolution, address_bits, partition_max_sub_devices;
+} usm_device_limits;
+
+/* Values of global_mem_cache_type. */
+enum { USM_CACHE_NONE, USM_CACHE_READ_ONLY, USM_CACHE_READ_WRITE };
+
 /* Plain facts, filled once by the backend; sizes in bytes. */
 typedef struct usm_device_info {
     char name[128];
     char vendor[64];
     char driver_version[64];
+    char platform[64], platform_vendor[64], platform_version[128];
+    uint32_t aspects;         /* bits; usm_device_aspects adds what follows from the other members */
+    usm_device_limits limits; /* each USM_UNKNOWN until the backend sets it */
+    uint64_t max_work_item_sizes[3];
     uint8_t uuid[16];
     uint32_t max_compute_units;
     uint64_t max_work_group_size;
@@ -58,7 +116,9 @@ typedef struct usm_device {
     struct usm_device *sibling;
 } usm_device;
 
-/* Zeroed but for backend and type; NULL when memory ran out. */
+/* Zeroed, with unknown limits. */
+void usm_device_info_init(usm_device_info *info);
+/* usm_device_info_init of its info; the rest zeroed, but for backend and type. NULL when memory ran out. */
 usm_device *usm_device_new(const struct usm_backend *backend, usm_device_type type);
 
 /*
@@ -74,6 +134,9 @@ usm_status usm_device_adopt(const struct usm_backend *backend, void *handle, usm
                             usm_error *error);
 
 const char *usm_device_type_name(usm_device_type type);
+/* Bits of usm_aspect. */
+uint32_t usm_device_aspects(const usm_device *device);
+const char *usm_aspect_name(usm_aspect aspect);
 usm_device *usm_device_root(usm_device *device);
 
 /* "host:cpu:0"; a partition adds ".K@UNITS" for each level: "host:cpu:0.1@2". Returns text. */

@@ -1,5 +1,6 @@
 #include "args.h"
 #include "array.h"
+#include "device_facts.h"
 #include "docstrings.h"
 #include "errors.h"
 #include "native.h"
@@ -204,190 +205,57 @@ static PyObject *device_get_parent(PyObject *self, void *unused)
     return usmpy_device_wrap(usmpy_state_of(self), parent, NULL);
 }
 
-/* The plain facts, by number: the closure of each getter and the keys of info(). */
-enum {
-    BACKEND,
-    DEVICE_TYPE,
-    NAME,
-    VENDOR,
-    DRIVER_VERSION,
-    FILTER_STRING,
-    UUID,
-    MAX_COMPUTE_UNITS,
-    MAX_WORK_GROUP_SIZE,
-    SUB_GROUP_SIZES,
-    GLOBAL_MEM_SIZE,
-    LOCAL_MEM_SIZE,
-    MAX_ALLOC_SIZE,
-    HAS_FP16,
-    HAS_FP64,
-    HAS_USM_DEVICE,
-    HAS_USM_SHARED,
-    HAS_USM_HOST,
-    HAS_USM_SYSTEM,
-    DLPACK_DEVICE,
-    FACTS
-};
-
-static const char *const fact_names[FACTS] = {
-    "backend",
-    "device_type",
-    "name",
-    "vendor",
-    "driver_version",
-    "filter_string",
-    "uuid",
-    "max_compute_units",
-    "max_work_group_size",
-    "sub_group_sizes",
-    "global_mem_size",
-    "local_mem_size",
-    "max_alloc_size",
-    "has_fp16",
-    "has_fp64",
-    "has_usm_device",
-    "has_usm_shared",
-    "has_usm_host",
-    "has_usm_system",
-    "dlpack_device",
-};
-
-static PyObject *make_uuid(const uint8_t bytes[16])
-{
-    PyObject *class = usmpy_import("uuid", "UUID");
-    PyObject *args = PyTuple_New(0);
-    PyObject *kwargs = Py_BuildValue("{s:y#}", "bytes", (const char *)bytes, (Py_ssize_t)16);
-    PyObject *uuid =
-        class == NULL || args == NULL || kwargs == NULL ? NULL : PyObject_Call(class, args, kwargs);
-    Py_XDECREF(class);
-    Py_XDECREF(args);
-    Py_XDECREF(kwargs);
-    return uuid;
-}
-
-static PyObject *sub_group_sizes(const usm_device_info *info)
-{
-    Py_ssize_t n = 0;
-    while (n < USM_MAX_SUB_GROUP_SIZES && info->sub_group_sizes[n] != 0) {
-        n++;
-    }
-    PyObject *tuple = PyTuple_New(n);
-    for (Py_ssize_t i = 0; tuple != NULL && i < n; i++) {
-        PyObject *size = PyLong_FromUnsignedLong(info->sub_group_sizes[i]);
-        if (size == NULL) {
-            Py_CLEAR(tuple);
-        } else {
-            PyTuple_SET_ITEM(tuple, i, size);
-        }
-    }
-    return tuple;
-}
-
-static PyObject *fact(usm_device *device, intptr_t which)
-{
-    const usm_device_info *info = &device->info;
-    char text[USM_DEVICE_TEXT];
-    switch (which) {
-        case BACKEND:
-            return PyUnicode_FromString(device->backend->name);
-        case DEVICE_TYPE:
-            return PyUnicode_FromString(usm_device_type_name(device->type));
-        case NAME:
-            return PyUnicode_DecodeUTF8(info->name, (Py_ssize_t)strlen(info->name), "replace");
-        case VENDOR:
-            return PyUnicode_DecodeUTF8(info->vendor, (Py_ssize_t)strlen(info->vendor), "replace");
-        case DRIVER_VERSION:
-            return PyUnicode_DecodeUTF8(info->driver_version, (Py_ssize_t)strlen(info->driver_version),
-                                        "replace");
-        case FILTER_STRING:
-            return PyUnicode_FromString(usm_device_text(device, text, sizeof text));
-        case UUID:
-            return make_uuid(info->uuid);
-        case MAX_COMPUTE_UNITS:
-            return PyLong_FromUnsignedLong(info->max_compute_units);
-        case MAX_WORK_GROUP_SIZE:
-            return PyLong_FromUnsignedLongLong(info->max_work_group_size);
-        case SUB_GROUP_SIZES:
-            return sub_group_sizes(info);
-        case GLOBAL_MEM_SIZE:
-            return PyLong_FromUnsignedLongLong(info->global_mem_size);
-        case LOCAL_MEM_SIZE:
-            return PyLong_FromUnsignedLongLong(info->local_mem_size);
-        case MAX_ALLOC_SIZE:
-            return PyLong_FromUnsignedLongLong(info->max_alloc_size);
-        case HAS_FP16:
-            return PyBool_FromLong(info->has_fp16);
-        case HAS_FP64:
-            return PyBool_FromLong(info->has_fp64);
-        case HAS_USM_DEVICE:
-            return PyBool_FromLong(info->has_usm_device);
-        case HAS_USM_SHARED:
-            return PyBool_FromLong(info->has_usm_shared);
-        case HAS_USM_HOST:
-            return PyBool_FromLong(info->has_usm_host);
-        case HAS_USM_SYSTEM:
-            return PyBool_FromLong(info->has_usm_system);
-        default:
-            return Py_BuildValue("(ii)", (int)info->dlpack_type, (int)info->dlpack_id);
-    }
-}
-
-static PyObject *device_get_fact(PyObject *self, void *which)
-{
-    return fact(((usmpy_device *)self)->device, (intptr_t)which);
-}
-
-static PyObject *device_info(PyObject *self, PyObject *unused)
+static PyObject *device_get_platform(PyObject *self, void *unused)
 {
     (void)unused;
-    PyObject *dict = PyDict_New();
-    for (intptr_t i = 0; dict != NULL && i < FACTS; i++) {
-        PyObject *value = fact(((usmpy_device *)self)->device, i);
-        if (value == NULL || PyDict_SetItemString(dict, fact_names[i], value) < 0) {
-            Py_CLEAR(dict);
-        }
-        Py_XDECREF(value);
+    const usm_device_info *info = &((usmpy_device *)self)->device->info;
+    PyObject *class = usmpy_import("usmpy._platform", "Platform");
+    PyObject *platform = class == NULL
+                             ? NULL
+                             : PyObject_CallFunction(class, "NNN", usmpy_device_string(info->platform),
+                                                     usmpy_device_string(info->platform_vendor),
+                                                     usmpy_device_string(info->platform_version));
+    Py_XDECREF(class);
+    return platform;
+}
+
+static PyObject *device_same_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"same_device", 1, 1, 0, 1, {USMPY_other}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *other;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &other) < 0) {
+        return NULL;
     }
-    return dict;
+    PyObject *device = create_device(state, other, "other");
+    if (device == NULL) {
+        return NULL;
+    }
+    bool same = ((usmpy_device *)device)->device == ((usmpy_device *)self)->device;
+    Py_DECREF(device);
+    return PyBool_FromLong(same);
 }
 
 /* A placement on a queue of its own cannot be remade elsewhere: what travels is the hardware. */
 static PyObject *device_reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return Py_BuildValue("(O(N))", Py_TYPE(self), fact(((usmpy_device *)self)->device, FILTER_STRING));
+    return Py_BuildValue("(O(N))", Py_TYPE(self),
+                         usmpy_device_get_fact(self, (void *)(intptr_t)USMPY_FACT_filter_string));
 }
 
-#define FACT(which, name, doc)                                      \
-    {                                                               \
-        name, device_get_fact, NULL, doc, (void *)(intptr_t)(which) \
-    }
-
+/* Facts are members too: device_facts.c. */
 static PyGetSetDef device_getset[] = {
     {"queue", device_get_queue, NULL, USMPY_DOC_Device_queue, NULL},
     {"context", device_get_context, NULL, USMPY_DOC_Device_context, NULL},
     {"native_handle", usmpy_device_native_handle, NULL, USMPY_DOC_Device_native_handle, NULL},
     {"parent", device_get_parent, NULL, USMPY_DOC_Device_parent, NULL},
-    FACT(BACKEND, "backend", USMPY_DOC_Device_backend),
-    FACT(DEVICE_TYPE, "device_type", USMPY_DOC_Device_device_type),
-    FACT(NAME, "name", USMPY_DOC_Device_name),
-    FACT(VENDOR, "vendor", USMPY_DOC_Device_vendor),
-    FACT(DRIVER_VERSION, "driver_version", USMPY_DOC_Device_driver_version),
-    FACT(FILTER_STRING, "filter_string", USMPY_DOC_Device_filter_string),
-    FACT(UUID, "uuid", USMPY_DOC_Device_uuid),
-    FACT(MAX_COMPUTE_UNITS, "max_compute_units", USMPY_DOC_Device_max_compute_units),
-    FACT(MAX_WORK_GROUP_SIZE, "max_work_group_size", USMPY_DOC_Device_max_work_group_size),
-    FACT(SUB_GROUP_SIZES, "sub_group_sizes", USMPY_DOC_Device_sub_group_sizes),
-    FACT(GLOBAL_MEM_SIZE, "global_mem_size", USMPY_DOC_Device_global_mem_size),
-    FACT(LOCAL_MEM_SIZE, "local_mem_size", USMPY_DOC_Device_local_mem_size),
-    FACT(MAX_ALLOC_SIZE, "max_alloc_size", USMPY_DOC_Device_max_alloc_size),
-    FACT(HAS_FP16, "has_fp16", USMPY_DOC_Device_has_fp16),
-    FACT(HAS_FP64, "has_fp64", USMPY_DOC_Device_has_fp64),
-    FACT(HAS_USM_DEVICE, "has_usm_device", USMPY_DOC_Device_has_usm_device),
-    FACT(HAS_USM_SHARED, "has_usm_shared", USMPY_DOC_Device_has_usm_shared),
-    FACT(HAS_USM_HOST, "has_usm_host", USMPY_DOC_Device_has_usm_host),
-    FACT(HAS_USM_SYSTEM, "has_usm_system", USMPY_DOC_Device_has_usm_system),
-    FACT(DLPACK_DEVICE, "dlpack_device", USMPY_DOC_Device_dlpack_device),
+    {"platform", device_get_platform, NULL, USMPY_DOC_Device_platform, NULL},
+#define USMPY_FACT(name, get, member) \
+    {#name, usmpy_device_get_fact, NULL, USMPY_DOC_Device_##name, (void *)(intptr_t)USMPY_FACT_##name},
+#include "device_facts.inc"
+#undef USMPY_FACT
     {0},
 };
 
@@ -397,7 +265,9 @@ static PyMethodDef device_methods[] = {
     {"create_device", (PyCFunction)(void (*)(void))device_create_device,
      METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Device_create_device},
     USMPY_METHOD("create_sub_devices", device_create_sub_devices, USMPY_DOC_Device_create_sub_devices),
-    {"info", device_info, METH_NOARGS, USMPY_DOC_Device_info},
+    USMPY_METHOD("same_device", device_same_device, USMPY_DOC_Device_same_device),
+    {"has_aspect", usmpy_device_has_aspect, METH_O, USMPY_DOC_Device_has_aspect},
+    {"info", usmpy_device_info, METH_NOARGS, USMPY_DOC_Device_info},
     {"__reduce__", device_reduce, METH_NOARGS, USMPY_DOC_Device___reduce__},
     {0},
 };

@@ -6,7 +6,57 @@ import pytest
 
 import usmpy
 
+# Facts that not every driver tells: None then.
+LIMITS = {
+    "max_work_item_dims": int,
+    "max_num_sub_groups": int,
+    "sub_group_independent_forward_progress": bool,
+    "max_clock_frequency": int,
+    "address_bits": int,
+    "global_mem_cache_type": str,
+    "global_mem_cache_size": int,
+    "global_mem_cache_line_size": int,
+    "image_2d_max_width": int,
+    "image_2d_max_height": int,
+    "image_3d_max_width": int,
+    "image_3d_max_height": int,
+    "image_3d_max_depth": int,
+    "image_max_buffer_size": int,
+    "max_read_image_args": int,
+    "max_write_image_args": int,
+    "profiling_timer_resolution": int,
+    "partition_max_sub_devices": int,
+}
+WIDTHS = [
+    f"{which}_vector_width_{word}"
+    for which in ("preferred", "native")
+    for word in ("char", "short", "int", "long", "float", "double", "half")
+]
+LIMITS |= dict.fromkeys(WIDTHS, int)
+# What each backend does not tell (usmpy/_core.pyi gives the reasons).
+UNTOLD = {
+    "host": {"max_clock_frequency"},
+    "opencl": {"max_clock_frequency", "max_num_sub_groups", "sub_group_independent_forward_progress"},
+    "level_zero": {*WIDTHS, "global_mem_cache_line_size", "sub_group_independent_forward_progress"},
+    "cuda": {
+        *WIDTHS,
+        "global_mem_cache_line_size",
+        "max_read_image_args",
+        "max_write_image_args",
+        "profiling_timer_resolution",
+    },
+}
+# SYCL 2020, 4.6.4.5, and dpctl's names behind has_aspect_.
+ASPECTS = [
+    *("cpu", "gpu", "accelerator", "custom", "fp16", "fp64", "atomic64", "image"),
+    *("online_compiler", "online_linker", "queue_profiling", "host_debuggable", "emulated"),
+    *(f"usm_{kind}_allocations" for kind in ("device", "host", "shared", "system")),
+    *(f"usm_atomic_{kind}_allocations" for kind in ("host", "shared")),
+]
+
 FACTS = {
+    "aspects": frozenset,
+    "max_work_item_sizes": tuple,
     "backend": str,
     "device_type": str,
     "name": str,
@@ -38,7 +88,121 @@ def test_a_fact_has_its_type_and_is_in_info(device, name):
 
 
 def test_info_has_exactly_the_facts(device):
-    assert set(device.info()) == set(FACTS)
+    assert set(device.info()) == {*FACTS, *LIMITS}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_fact_that_not_every_driver_tells(device, name):
+    value = getattr(device, name)
+    assert device.info()[name] == value
+    if value is None:
+        assert name in UNTOLD[device.backend]
+        return
+    assert type(value) is LIMITS[name]
+    if LIMITS[name] is int:
+        assert 0 <= value < 1 << 40
+
+
+def test_limits_are_plausible(device):
+    assert device.max_work_item_dims >= 3
+    assert len(device.max_work_item_sizes) == 3
+    assert all(1 <= size <= 1 << 31 for size in device.max_work_item_sizes)
+    assert max(device.max_work_item_sizes) <= device.max_work_group_size <= 1 << 20
+    assert device.address_bits in (32, 64)
+    assert device.global_mem_cache_type in (None, "none", "read_only", "read_write")
+    assert device.max_clock_frequency is None or 100 <= device.max_clock_frequency <= 20_000
+    assert device.partition_max_sub_devices <= device.max_compute_units
+    sizes = device.sub_group_sizes
+    if device.max_num_sub_groups is not None and sizes:
+        assert (
+            device.max_num_sub_groups * max(sizes) >= device.max_work_group_size >= device.max_num_sub_groups
+        )
+    for word, aspect in (("double", "fp64"), ("half", "fp16")):
+        width = getattr(device, f"native_vector_width_{word}")
+        assert width is None or (width > 0) == device.has_aspect(aspect)
+
+
+# Aspects.
+
+
+def test_aspects_agree_with_properties(device):
+    assert device.aspects <= set(ASPECTS)
+    assert device.device_type in device.aspects
+    assert len(device.aspects & {"cpu", "gpu", "accelerator"}) == 1
+    for aspect, name in {
+        "fp16": "has_fp16",
+        "fp64": "has_fp64",
+        "usm_device_allocations": "has_usm_device",
+        "usm_shared_allocations": "has_usm_shared",
+        "usm_host_allocations": "has_usm_host",
+        "usm_system_allocations": "has_usm_system",
+    }.items():
+        assert device.has_aspect(aspect) is getattr(device, name) is (aspect in device.aspects)
+    assert device.has_aspect("queue_profiling")
+    assert device.has_aspect("image") == (device.image_2d_max_width > 0)
+
+
+@pytest.mark.parametrize("aspect", ASPECTS)
+def test_each_aspect_has_an_answer(device, aspect):
+    assert device.has_aspect(aspect) is (aspect in device.aspects)
+
+
+@pytest.mark.parametrize("aspect", ["", "FP64", "fp64 ", "has_aspect_fp64", "nonsense", "cpu\0"])
+def test_words_that_are_no_aspect(device, aspect):
+    with pytest.raises(ValueError, match="aspect is") as caught:
+        device.has_aspect(aspect)
+    assert all(name in str(caught.value) for name in ASPECTS)
+
+
+@pytest.mark.parametrize("aspect", [None, 1, b"fp64", ["fp64"]])
+def test_an_aspect_of_a_wrong_type(device, aspect):
+    with pytest.raises(TypeError, match="aspect"):
+        device.has_aspect(aspect)
+
+
+# Platforms.
+
+
+def test_a_platform_has_name_vendor_and_version(device):
+    platform = device.platform
+    name, vendor, version = platform
+    assert (platform.name, platform.vendor, platform.version) == (name, vendor, version)
+    assert all(type(text) is str for text in platform)
+    assert name.strip() == name != ""
+    assert version
+    assert platform == device.platform
+    assert hash(platform) == hash(device.platform)
+    assert usmpy.Device(f"{device.backend}[{name}]").platform.name == name
+
+
+# Comparison without the queue.
+
+
+def test_the_same_device_on_another_queue(device, queue):
+    array = usmpy.empty(1, queue=queue)
+    for other in (device, device.filter_string, queue, queue.device, array, array.device, device.queue):
+        assert device.same_device(other) is True
+    assert queue.device != device
+    assert queue.device.same_device(other=device) is True
+    assert usmpy.Device(device.filter_string).same_device(device)
+    others = [each for each in usmpy.get_devices() if each.filter_string != device.filter_string]
+    assert not any(device.same_device(each) for each in others)
+
+
+def test_a_part_is_another_device(device):
+    if device.partition_max_sub_devices == 0:
+        with pytest.raises(usmpy.UsmError if device.backend == "opencl" else ValueError):
+            device.create_sub_devices(1 if device.max_compute_units > 1 else 2)
+        return
+    part = device.create_sub_devices(device.max_compute_units)[0]
+    assert not part.same_device(device)
+    assert part.same_device(usmpy.Queue(part))
+
+
+@pytest.mark.parametrize("other", [1, object(), [], b"cpu"])
+def test_same_device_of_what_is_no_place(device, other):
+    with pytest.raises(TypeError, match="other"):
+        device.same_device(other)
 
 
 def test_facts_are_plausible(device):
@@ -56,7 +220,7 @@ def test_facts_are_plausible(device):
     assert len(device.dlpack_device) == 2
 
 
-@pytest.mark.parametrize("name", [*FACTS, "queue", "context", "parent"])
+@pytest.mark.parametrize("name", [*FACTS, *LIMITS, "queue", "context", "parent", "platform"])
 def test_facts_are_read_only(device, name):
     with pytest.raises(AttributeError):
         setattr(device, name, None)

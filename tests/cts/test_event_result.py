@@ -56,7 +56,13 @@ def test_the_arguments_reach_the_function(queue):
 
 def test_other_work_has_no_value(queue):
     x = usmpy.zeros(4, queue=queue)
-    for event in (queue.fill(x, 1), queue.memcpy(x, x), queue.prefetch(x), queue.barrier(), queue.keep_alive(1)):
+    for event in (
+        queue.fill(x, 1),
+        queue.memcpy(x, x),
+        queue.prefetch(x),
+        queue.barrier(),
+        queue.keep_alive(1),
+    ):
         assert event.result() is None
 
 
@@ -122,7 +128,7 @@ def test_the_value_of_an_event_that_is_gone(queue):
 
 def test_a_value_that_leads_to_its_event(queue):
     value = Value()
-    value.event = queue.host_task(lambda: [value])
+    value.event = queue.host_task(list, (value,))
     value.event.wait()
     reference = weakref.ref(value)
     del value
@@ -188,7 +194,6 @@ def test_a_callback_of_work_that_fails(queue):
     skipped.add_done_callback(lambda event: (errors.append(event.exception()), done.set()))
     gate.set()
     assert done.wait(PATIENCE)
-    usmpy.Event.wait_all([event for event in ()])
     deadline = time.monotonic() + PATIENCE
     while len(errors) < 2 and time.monotonic() < deadline:
         time.sleep(0.001)

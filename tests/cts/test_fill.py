@@ -87,7 +87,9 @@ def test_an_array_is_no_value(queue):
     assert x.tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("buffer", [bytearray(100), memoryview(bytearray(100))], ids=["bytearray", "memoryview"])
+@pytest.mark.parametrize(
+    "buffer", [bytearray(100), memoryview(bytearray(100))], ids=["bytearray", "memoryview"]
+)
 def test_bytes_of_a_buffer(queue, buffer):
     queue.fill(buffer, 7).wait()
     assert bytes(buffer) == b"\7" * 100

@@ -18,7 +18,13 @@ def _kinds(device: Device) -> list[str]:
 
 def _info(device: Device) -> dict[str, Any]:
     info = device.info()
-    return {**info, "uuid": str(info["uuid"]), "usm_kinds": _kinds(device)}
+    return {
+        **info,
+        "platform": device.platform._asdict(),
+        "aspects": sorted(info["aspects"]),
+        "uuid": str(info["uuid"]),
+        "usm_kinds": _kinds(device),
+    }
 
 
 def _default() -> tuple[Device | None, str | None]:
@@ -56,8 +62,9 @@ def _device_table() -> None:
         mark = " *" if default is not None and device.filter_string == default.filter_string else ""
         memory = bytes_text(device.global_mem_size)
         units, kinds = str(device.max_compute_units), " ".join(_kinds(device))
-        rows.append([device.filter_string + mark, device.name, units, memory, kinds, device.driver_version])
-    table(["device", "name", "units", "memory", "USM", "driver"], rows, right=(2, 3))
+        driver = f"{device.platform.name}, {device.driver_version}"
+        rows.append([device.filter_string + mark, device.name, units, memory, kinds, driver])
+    table(["device", "name", "units", "memory", "USM", "platform and driver"], rows, right=(2, 3))
     print(
         "* where arrays are made when no device is named"
         if default is not None

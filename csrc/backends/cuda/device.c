@@ -26,12 +26,65 @@ static int attribute(CUdevice id, CUdevice_attribute what)
     return usm_cuda.cuDeviceGetAttribute(&value, what, id) == CUDA_SUCCESS ? value : 0;
 }
 
+/* The same, where 0 is an answer. */
+static uint64_t limit(CUdevice id, CUdevice_attribute what)
+{
+    int value = 0;
+    return usm_cuda.cuDeviceGetAttribute(&value, what, id) == CUDA_SUCCESS && value >= 0 ? (uint64_t)value
+                                                                                         : USM_UNKNOWN;
+}
+
 static bool has_pools(CUdevice id)
 {
     return usm_cuda.cuMemPoolCreate != NULL && usm_cuda.cuMemPoolSetAttribute != NULL &&
            usm_cuda.cuMemPoolSetAccess != NULL && usm_cuda.cuMemPoolTrimTo != NULL &&
            usm_cuda.cuMemAllocFromPoolAsync != NULL && usm_cuda.cuMemFreeAsync != NULL &&
            attribute(id, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) != 0;
+}
+
+/* CUDA tells of no vector widths, no lines of its cache, no numbers of image arguments and no clock of
+ * events. */
+static void describe_limits(const usm_cuda_device *native, usm_device_info *info)
+{
+    CUdevice id = native->id;
+    usm_device_limits *limits = &info->limits;
+    const struct {
+        uint64_t *limit;
+        CUdevice_attribute what;
+    } numbers[] = {
+        {&limits->global_mem_cache_size, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
+        {&limits->image_2d_max_width, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH},
+        {&limits->image_2d_max_height, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT},
+        {&limits->image_3d_max_width, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH},
+        {&limits->image_3d_max_height, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT},
+        {&limits->image_3d_max_depth, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH},
+        {&limits->image_max_buffer_size, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        *numbers[i].limit = limit(id, numbers[i].what);
+    }
+    info->max_work_item_sizes[0] = (uint64_t)attribute(id, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
+    info->max_work_item_sizes[1] = (uint64_t)attribute(id, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y);
+    info->max_work_item_sizes[2] = (uint64_t)attribute(id, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+    int kilohertz = attribute(id, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+    limits->max_work_item_dims = 3;
+    limits->max_num_sub_groups =
+        info->sub_group_sizes[0] > 0 ? info->max_work_group_size / info->sub_group_sizes[0] : USM_UNKNOWN;
+    limits->sub_group_independent_forward_progress = native->major >= 7;
+    if (limits->global_mem_cache_size != USM_UNKNOWN) {
+        limits->global_mem_cache_type =
+            limits->global_mem_cache_size > 0 ? USM_CACHE_READ_WRITE : USM_CACHE_NONE;
+    }
+    limits->max_clock_frequency = kilohertz > 0 ? (uint64_t)kilohertz / 1000 : USM_UNKNOWN;
+    limits->address_bits = 8 * sizeof(CUdeviceptr);
+    limits->partition_max_sub_devices = 0;
+    info->aspects =
+        usm_aspect_bit(USM_ASPECT_IMAGE, attribute(id, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH) > 0) |
+        usm_aspect_bit(USM_ASPECT_ONLINE_COMPILER, true) | usm_aspect_bit(USM_ASPECT_ONLINE_LINKER, true) |
+        usm_aspect_bit(USM_ASPECT_QUEUE_PROFILING, true) | usm_aspect_bit(USM_ASPECT_ATOMIC64, true) |
+        usm_aspect_bit(USM_ASPECT_USM_ATOMIC_HOST_ALLOCATIONS,
+                       attribute(id, CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED) != 0) |
+        usm_aspect_bit(USM_ASPECT_USM_ATOMIC_SHARED_ALLOCATIONS, native->has_managed);
 }
 
 static void describe(usm_cuda_device *native, usm_device_info *info)
@@ -74,6 +127,10 @@ static void describe(usm_cuda_device *native, usm_device_info *info)
     info->has_usm_host = attribute(id, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY) != 0 &&
                          attribute(id, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) != 0;
     info->has_usm_system = native->has_pageable;
+    snprintf(info->platform, sizeof info->platform, "NVIDIA CUDA");
+    snprintf(info->platform_vendor, sizeof info->platform_vendor, "NVIDIA Corporation");
+    snprintf(info->platform_version, sizeof info->platform_version, "CUDA %s", info->driver_version);
+    describe_limits(native, info);
     info->dlpack_type = kDLCUDA;
     info->dlpack_shared_type = kDLCUDAManaged;
     info->dlpack_host_type = kDLCUDAHost;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The processors that the process was allowed to use when the backend started, in the kernel's order. */
@@ -72,6 +73,72 @@ static uint64_t system_value(int name, uint64_t otherwise)
     return value > 0 ? (uint64_t)value : otherwise;
 }
 
+/* Hertz of the first processor; 0 where the system does not tell. */
+static uint64_t clock_of_processor(void)
+{
+    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "r");
+    char text[64] = "";
+    double frequency = 0;
+    if (file != NULL) {
+        unsigned long kilohertz = 0;
+        frequency = fscanf(file, "%lu", &kilohertz) == 1 ? (double)kilohertz * 1e3 : 0;
+        fclose(file);
+    }
+    if (frequency <= 0) {
+        read_cpuinfo("cpu MHz", text, sizeof text);
+        frequency = strtod(text, NULL) * 1e6;
+    }
+    return (uint64_t)frequency;
+}
+
+/* Bytes of the widest vector registers that loops of kernels may use. */
+static uint64_t vector_bytes(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512f") ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16;
+#else
+    return 16;
+#endif
+}
+
+static void describe_limits(usm_device_info *info)
+{
+    usm_device_limits *limits = &info->limits;
+    uint64_t vector = vector_bytes(), frequency = clock_of_processor();
+    struct timespec resolution = {0, 1};
+    (void)clock_getres(CLOCK_MONOTONIC, &resolution);
+    for (int i = 0; i < 3; i++) {
+        info->max_work_item_sizes[i] = info->max_work_group_size;
+    }
+    limits->max_work_item_dims = 3;
+    limits->max_num_sub_groups = info->max_work_group_size; /* of one work-item each */
+    limits->sub_group_independent_forward_progress = false; /* work-items of a group run in turn */
+    limits->native_vector_width_char = limits->preferred_vector_width_char = vector;
+    limits->native_vector_width_short = limits->preferred_vector_width_short = vector / 2;
+    limits->native_vector_width_int = limits->preferred_vector_width_int = vector / 4;
+    limits->native_vector_width_long = limits->preferred_vector_width_long = vector / 8;
+    limits->native_vector_width_float = limits->preferred_vector_width_float = vector / 4;
+    limits->native_vector_width_double = limits->preferred_vector_width_double = vector / 8;
+    limits->native_vector_width_half = limits->preferred_vector_width_half = info->has_fp16 ? vector / 2 : 0;
+    limits->global_mem_cache_type = USM_CACHE_READ_WRITE;
+    limits->global_mem_cache_size =
+        system_value(_SC_LEVEL3_CACHE_SIZE, system_value(_SC_LEVEL2_CACHE_SIZE, USM_UNKNOWN));
+    limits->global_mem_cache_line_size = system_value(_SC_LEVEL1_DCACHE_LINESIZE, USM_UNKNOWN);
+    limits->image_2d_max_width = limits->image_2d_max_height = limits->image_3d_max_width = 0;
+    limits->image_3d_max_height = limits->image_3d_max_depth = limits->image_max_buffer_size = 0;
+    limits->max_read_image_args = limits->max_write_image_args = 0;
+    limits->max_clock_frequency = frequency > 0 ? frequency / 1000000 : USM_UNKNOWN;
+    limits->profiling_timer_resolution = (uint64_t)resolution.tv_nsec;
+    limits->address_bits = 8 * sizeof(void *);
+    limits->partition_max_sub_devices = info->max_compute_units;
+    info->aspects = usm_aspect_bit(USM_ASPECT_ONLINE_COMPILER, true) | /* with the system's C compiler */
+                    usm_aspect_bit(USM_ASPECT_QUEUE_PROFILING, true) |
+                    usm_aspect_bit(USM_ASPECT_USM_ATOMIC_HOST_ALLOCATIONS, true) |
+                    usm_aspect_bit(USM_ASPECT_USM_ATOMIC_SHARED_ALLOCATIONS, true) |
+                    usm_aspect_bit(USM_ASPECT_ATOMIC64, true) |
+                    usm_aspect_bit(USM_ASPECT_HOST_DEBUGGABLE, true);
+}
+
 usm_status usm_host_start(usm_device ***devices, size_t *n_devices, usm_error *error)
 {
     extern const usm_backend usm_host_backend;
@@ -108,6 +175,10 @@ usm_status usm_host_start(usm_device ***devices, size_t *n_devices, usm_error *e
 #endif
     info->has_usm_device = info->has_usm_shared = info->has_usm_host = info->has_usm_system = true;
     info->host_reads_device = true;
+    snprintf(info->platform, sizeof info->platform, "Host");
+    snprintf(info->platform_vendor, sizeof info->platform_vendor, "usmpy");
+    snprintf(info->platform_version, sizeof info->platform_version, "%s", info->driver_version);
+    describe_limits(info);
     info->dlpack_oneapi_id = -1;
     info->dlpack_type = kDLCPU;
     info->dlpack_id = 0;
@@ -123,6 +194,7 @@ usm_status usm_host_device_partition(usm_device *parent, uint32_t units, size_t 
     for (size_t i = 0; i < n; i++) {
         parts[i]->info = parent->info;
         parts[i]->info.max_compute_units = units;
+        parts[i]->info.limits.partition_max_sub_devices = units;
     }
     return USM_OK;
 }

@@ -64,6 +64,11 @@ static ze_result_t ask_memory(const usm_level_zero_device *device, usm_device_in
     info->has_usm_shared = access.sharedSingleDeviceAllocCapabilities != 0;
     info->has_usm_host = access.hostAllocCapabilities != 0;
     info->has_usm_system = access.sharedSystemAllocCapabilities != 0;
+    info->aspects |=
+        usm_aspect_bit(USM_ASPECT_USM_ATOMIC_HOST_ALLOCATIONS,
+                       (access.hostAllocCapabilities & ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC) != 0) |
+        usm_aspect_bit(USM_ASPECT_USM_ATOMIC_SHARED_ALLOCATIONS,
+                       (access.sharedSingleDeviceAllocCapabilities & ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC) != 0);
     usm_level_zero.zeDeviceGetMemoryProperties(device->id, &n, NULL);
     ze_device_memory_properties_t *all = calloc(n + 1, sizeof *all);
     for (uint32_t i = 0; all != NULL && i < n; i++) {
@@ -93,11 +98,60 @@ static ze_result_t ask_compute(usm_level_zero_device *device, usm_device_info *i
     }
     info->has_fp16 = (module.flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0;
     info->has_fp64 = (module.flags & ZE_DEVICE_MODULE_FLAG_FP64) != 0;
+    info->aspects |=
+        usm_aspect_bit(USM_ASPECT_ATOMIC64, (module.flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS) != 0);
+    info->max_work_item_sizes[0] = compute.maxGroupSizeX;
+    info->max_work_item_sizes[1] = compute.maxGroupSizeY;
+    info->max_work_item_sizes[2] = compute.maxGroupSizeZ;
+    info->limits.max_work_item_dims = 3;
+    info->limits.max_num_sub_groups = compute.numSubGroupSizes > 0 && compute.subGroupSizes[0] > 0
+                                          ? compute.maxTotalGroupSize / compute.subGroupSizes[0]
+                                          : USM_UNKNOWN;
     device->groups_max[0] = compute.maxGroupCountX;
     device->groups_max[1] = compute.maxGroupCountY;
     device->groups_max[2] = compute.maxGroupCountZ;
     device->spirv_version = module.spirvVersionSupported;
     return result;
+}
+
+/* The largest of the device's caches; Level Zero tells of no lines. */
+static void ask_caches(const usm_level_zero_device *device, usm_device_limits *limits)
+{
+    enum { MOST = 16 };
+    ze_device_cache_properties_t caches[MOST];
+    uint32_t n = MOST;
+    memset(caches, 0, sizeof caches);
+    for (int i = 0; i < MOST; i++) {
+        caches[i].stype = ZE_STRUCTURE_TYPE_DEVICE_CACHE_PROPERTIES;
+    }
+    if (usm_level_zero.zeDeviceGetCacheProperties == NULL ||
+        usm_level_zero.zeDeviceGetCacheProperties(device->id, &n, caches) != ZE_RESULT_SUCCESS) {
+        return;
+    }
+    limits->global_mem_cache_size = 0;
+    for (uint32_t i = 0; i < n && i < MOST; i++) {
+        if (caches[i].cacheSize > limits->global_mem_cache_size) {
+            limits->global_mem_cache_size = caches[i].cacheSize;
+        }
+    }
+    limits->global_mem_cache_type = limits->global_mem_cache_size > 0 ? USM_CACHE_READ_WRITE : USM_CACHE_NONE;
+}
+
+static void ask_images(const usm_level_zero_device *device, usm_device_info *info)
+{
+    ze_device_image_properties_t images = {.stype = ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES};
+    usm_device_limits *limits = &info->limits;
+    if (usm_level_zero.zeDeviceGetImageProperties == NULL ||
+        usm_level_zero.zeDeviceGetImageProperties(device->id, &images) != ZE_RESULT_SUCCESS) {
+        return;
+    }
+    limits->image_2d_max_width = limits->image_2d_max_height = images.maxImageDims2D;
+    limits->image_3d_max_width = limits->image_3d_max_height = images.maxImageDims3D;
+    limits->image_3d_max_depth = images.maxImageDims3D;
+    limits->image_max_buffer_size = images.maxImageBufferSize;
+    limits->max_read_image_args = images.maxReadImageArgs;
+    limits->max_write_image_args = images.maxWriteImageArgs;
+    info->aspects |= usm_aspect_bit(USM_ASPECT_IMAGE, images.maxImageDims2D > 0);
 }
 
 static usm_device_type type_of(ze_device_type_t type)
@@ -126,6 +180,19 @@ static ze_result_t describe(usm_level_zero_device *device, usm_device_info *info
     info->max_compute_units = units > 0 ? units : 1;
     device->max_block = properties.maxMemAllocSize;
     ask_clock(device, &properties);
+    ask_caches(device, &info->limits);
+    ask_images(device, info);
+    info->limits.max_clock_frequency = properties.coreClockRate > 0 ? properties.coreClockRate : USM_UNKNOWN;
+    info->limits.profiling_timer_resolution = (uint64_t)(device->ns_per_tick + 0.5);
+    info->limits.address_bits = 8 * sizeof(void *);
+    info->aspects |= usm_aspect_bit(USM_ASPECT_ONLINE_COMPILER, true) |
+                     usm_aspect_bit(USM_ASPECT_ONLINE_LINKER, true) |
+                     usm_aspect_bit(USM_ASPECT_QUEUE_PROFILING, true);
+    snprintf(info->platform, sizeof info->platform, "Level Zero");
+    snprintf(info->platform_vendor, sizeof info->platform_vendor, "%s", info->vendor);
+    snprintf(info->platform_version, sizeof info->platform_version, "%u.%u",
+             (unsigned)ZE_MAJOR_VERSION(device->driver->version),
+             (unsigned)ZE_MINOR_VERSION(device->driver->version));
     result = ask_memory(device, info);
     info->max_alloc_size = device->driver->relaxed_limits && info->global_mem_size > device->max_block
                                ? info->global_mem_size
@@ -174,6 +241,7 @@ static usm_level_zero_device *open_device(const usm_level_zero_driver *driver, z
     }
     if (*result == ZE_RESULT_SUCCESS) {
         *result = list_parts(device);
+        info->limits.partition_max_sub_devices = device->n_parts;
     }
     if (*result != ZE_RESULT_SUCCESS) {
         free_device(device);
@@ -185,8 +253,9 @@ static usm_level_zero_device *open_device(const usm_level_zero_driver *driver, z
 static ze_result_t add_device(const usm_level_zero_driver *driver, ze_device_handle_t id, usm_device **list,
                               size_t *n)
 {
-    usm_device_info info = {.max_compute_units = 0};
+    usm_device_info info;
     usm_device_type type = USM_GPU;
+    usm_device_info_init(&info);
     ze_result_t result;
     usm_level_zero_device *native = open_device(driver, id, &info, &type, &result);
     if (native == NULL || !native->compute.exists) {
@@ -300,8 +369,9 @@ usm_status usm_level_zero_device_partition(usm_device *parent, uint32_t units, s
     size_t made = 0;
     for (; status == USM_OK && made < n; made++) {
         ze_device_handle_t id = whole ? native->id : native->parts[made];
-        usm_device_info info = {.max_compute_units = 0};
+        usm_device_info info;
         ze_result_t result;
+        usm_device_info_init(&info);
         usm_level_zero_device *part = open_device(native->driver, id, &info, &parts[made]->type, &result);
         if (part == NULL) {
             status = usm_level_zero_failed(error, result, "a sub-device");

@@ -105,6 +105,109 @@ static void ask_uuid(const usm_opencl_device *device, usm_device_info *info, con
     }
 }
 
+/* A number of OpenCL: cl_uint or size_t, by what the driver writes. */
+static uint64_t ask_number(const usm_opencl_device *device, cl_device_info what)
+{
+    union {
+        cl_uint small;
+        cl_ulong large;
+    } value = {.large = 0};
+    size_t size = 0;
+    if (device->platform->api->clGetDeviceInfo(device->id, what, sizeof value, &value, &size) != CL_SUCCESS ||
+        (size != sizeof value.small && size != sizeof value.large)) {
+        return USM_UNKNOWN;
+    }
+    return size == sizeof value.small ? value.small : value.large;
+}
+
+static void ask_limits(const usm_opencl_device *device, usm_device_info *info)
+{
+    usm_device_limits *limits = &info->limits;
+    const struct {
+        uint64_t *limit;
+        cl_device_info what;
+    } numbers[] = {
+        {&limits->max_work_item_dims, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS},
+        {&limits->max_num_sub_groups, CL_DEVICE_MAX_NUM_SUB_GROUPS},
+        {&limits->sub_group_independent_forward_progress, CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS},
+        {&limits->preferred_vector_width_char, CL_DEVICE_PREFERRED_VECTOR_WIDTH_CHAR},
+        {&limits->preferred_vector_width_short, CL_DEVICE_PREFERRED_VECTOR_WIDTH_SHORT},
+        {&limits->preferred_vector_width_int, CL_DEVICE_PREFERRED_VECTOR_WIDTH_INT},
+        {&limits->preferred_vector_width_long, CL_DEVICE_PREFERRED_VECTOR_WIDTH_LONG},
+        {&limits->preferred_vector_width_float, CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT},
+        {&limits->preferred_vector_width_double, CL_DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE},
+        {&limits->preferred_vector_width_half, CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF},
+        {&limits->native_vector_width_char, CL_DEVICE_NATIVE_VECTOR_WIDTH_CHAR},
+        {&limits->native_vector_width_short, CL_DEVICE_NATIVE_VECTOR_WIDTH_SHORT},
+        {&limits->native_vector_width_int, CL_DEVICE_NATIVE_VECTOR_WIDTH_INT},
+        {&limits->native_vector_width_long, CL_DEVICE_NATIVE_VECTOR_WIDTH_LONG},
+        {&limits->native_vector_width_float, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT},
+        {&limits->native_vector_width_double, CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE},
+        {&limits->native_vector_width_half, CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF},
+        {&limits->global_mem_cache_type, CL_DEVICE_GLOBAL_MEM_CACHE_TYPE},
+        {&limits->global_mem_cache_size, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE},
+        {&limits->global_mem_cache_line_size, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE},
+        {&limits->image_2d_max_width, CL_DEVICE_IMAGE2D_MAX_WIDTH},
+        {&limits->image_2d_max_height, CL_DEVICE_IMAGE2D_MAX_HEIGHT},
+        {&limits->image_3d_max_width, CL_DEVICE_IMAGE3D_MAX_WIDTH},
+        {&limits->image_3d_max_height, CL_DEVICE_IMAGE3D_MAX_HEIGHT},
+        {&limits->image_3d_max_depth, CL_DEVICE_IMAGE3D_MAX_DEPTH},
+        {&limits->image_max_buffer_size, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE},
+        {&limits->max_read_image_args, CL_DEVICE_MAX_READ_IMAGE_ARGS},
+        {&limits->max_write_image_args, CL_DEVICE_MAX_WRITE_IMAGE_ARGS},
+        {&limits->max_clock_frequency, CL_DEVICE_MAX_CLOCK_FREQUENCY},
+        {&limits->profiling_timer_resolution, CL_DEVICE_PROFILING_TIMER_RESOLUTION},
+        {&limits->address_bits, CL_DEVICE_ADDRESS_BITS},
+        {&limits->partition_max_sub_devices, CL_DEVICE_PARTITION_MAX_SUB_DEVICES},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        *numbers[i].limit = ask_number(device, numbers[i].what);
+    }
+    if (limits->global_mem_cache_type > USM_CACHE_READ_WRITE) { /* OpenCL numbers the types as we do */
+        limits->global_mem_cache_type = USM_UNKNOWN;
+    }
+    if (limits->max_num_sub_groups == 0) { /* drivers below OpenCL 2.1, and those without sub-groups */
+        limits->max_num_sub_groups = USM_UNKNOWN;
+    }
+    if (limits->max_clock_frequency == 0) { /* virtual machines */
+        limits->max_clock_frequency = USM_UNKNOWN;
+    }
+    size_t sizes[16] = {0};
+    (void)ASK(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizes);
+    for (int i = 0; i < 3; i++) {
+        info->max_work_item_sizes[i] = sizes[i];
+    }
+}
+
+static void ask_aspects(const usm_opencl_device *device, usm_device_info *info, const char *extensions)
+{
+    cl_bool image = CL_FALSE, compiler = CL_FALSE, linker = CL_FALSE;
+    cl_command_queue_properties queue = 0;
+    cl_bitfield host = 0, shared = 0;
+    cl_device_svm_capabilities svm = 0;
+    (void)ASK(device, CL_DEVICE_IMAGE_SUPPORT, image);
+    (void)ASK(device, CL_DEVICE_COMPILER_AVAILABLE, compiler);
+    (void)ASK(device, CL_DEVICE_LINKER_AVAILABLE, linker);
+    (void)ASK(device, CL_DEVICE_QUEUE_PROPERTIES, queue);
+    if (device->memory == USM_OPENCL_INTEL_USM) {
+        (void)ASK(device, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, host);
+        (void)ASK(device, CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, shared);
+    } else if (device->memory == USM_OPENCL_FINE_SVM && ASK(device, CL_DEVICE_SVM_CAPABILITIES, svm)) {
+        host = shared = (svm & CL_DEVICE_SVM_ATOMICS) != 0 ? CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL : 0;
+    }
+    info->aspects =
+        usm_aspect_bit(USM_ASPECT_IMAGE, image != CL_FALSE) |
+        usm_aspect_bit(USM_ASPECT_ONLINE_COMPILER, compiler != CL_FALSE) |
+        usm_aspect_bit(USM_ASPECT_ONLINE_LINKER, linker != CL_FALSE) |
+        usm_aspect_bit(USM_ASPECT_QUEUE_PROFILING, (queue & CL_QUEUE_PROFILING_ENABLE) != 0) |
+        usm_aspect_bit(USM_ASPECT_USM_ATOMIC_HOST_ALLOCATIONS,
+                       (host & CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL) != 0) |
+        usm_aspect_bit(USM_ASPECT_USM_ATOMIC_SHARED_ALLOCATIONS,
+                       (shared & CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL) != 0) |
+        usm_aspect_bit(USM_ASPECT_ATOMIC64, has_extension(extensions, "cl_khr_int64_base_atomics") &&
+                                                has_extension(extensions, "cl_khr_int64_extended_atomics"));
+}
+
 /* False when memory ran out. */
 static bool describe(usm_opencl_device *device, usm_device_type type, usm_device_info *info)
 {
@@ -142,6 +245,11 @@ static bool describe(usm_opencl_device *device, usm_device_type type, usm_device
     device->has_priorities = has_extension(extensions, "cl_khr_priority_hints");
     ask_memory(device, info, extensions);
     ask_sub_groups(device, info);
+    ask_limits(device, info);
+    ask_aspects(device, info, extensions);
+    snprintf(info->platform, sizeof info->platform, "%s", device->platform->name);
+    snprintf(info->platform_vendor, sizeof info->platform_vendor, "%s", device->platform->vendor);
+    snprintf(info->platform_version, sizeof info->platform_version, "%s", device->platform->version_text);
     ask_uuid(device, info, extensions);
     /* A processor's "device" memory is the host's, unless the driver wants it mapped. */
     info->host_reads_device = type == USM_CPU && device->memory != USM_OPENCL_COARSE_SVM;
@@ -266,6 +374,8 @@ usm_status usm_opencl_device_partition(usm_device *parent, uint32_t units, size_
         parts[i]->native = part;
         parts[i]->info = parent->info;
         parts[i]->info.max_compute_units = units;
+        parts[i]->info.limits.partition_max_sub_devices =
+            ask_number(part, CL_DEVICE_PARTITION_MAX_SUB_DEVICES);
         parts[i]->info.is_host = false; /* threads that help with copies would leave its processors */
     }
     for (size_t i = 0; status != USM_OK && i < n; i++) {

@@ -20,19 +20,29 @@ static const char intel_cpu[] = "libintelocl.so";
 
 static usm_opencl_api loader, intel;
 
+/* Drivers write all of a text or nothing of it. "" where there is none. */
+static void ask_text(const usm_opencl_api *api, cl_platform_id id, cl_platform_info what, char *text,
+                     int size)
+{
+    char whole[1024] = "";
+    if (api->clGetPlatformInfo(id, what, sizeof whole, whole, NULL) == CL_SUCCESS) {
+        snprintf(text, (size_t)size, "%.*s", size - 1, whole);
+    }
+}
+
 static usm_opencl_platform *new_platform(const usm_opencl_api *api, cl_platform_id id)
 {
     usm_opencl_platform *platform = calloc(1, sizeof *platform);
     if (platform == NULL) {
         return NULL;
     }
-    char version[128] = "";
     unsigned major = 1, minor = 0;
     platform->api = api;
     platform->id = id;
-    api->clGetPlatformInfo(id, CL_PLATFORM_NAME, sizeof platform->name - 1, platform->name, NULL);
-    api->clGetPlatformInfo(id, CL_PLATFORM_VERSION, sizeof version - 1, version, NULL);
-    if (sscanf(version, "OpenCL %u.%u", &major, &minor) == 2) {
+    ask_text(api, id, CL_PLATFORM_NAME, platform->name, sizeof platform->name);
+    ask_text(api, id, CL_PLATFORM_VENDOR, platform->vendor, sizeof platform->vendor);
+    ask_text(api, id, CL_PLATFORM_VERSION, platform->version_text, sizeof platform->version_text);
+    if (sscanf(platform->version_text, "OpenCL %u.%u", &major, &minor) == 2) {
         platform->version = 100 * major + minor;
     }
 #define FIND(member, name) \

@@ -35,7 +35,7 @@ typedef struct usm_opencl_platform {
     bool unlisted;       /* the loader's functions work on it, but those that are given the platform itself */
     _Atomic bool joined; /* a thread waits in the driver, where that is for one alone: wait.c */
     _Atomic int shy;     /* waits that are left to the driver at once: wait.c */
-    char name[64];
+    char name[64], vendor[64], version_text[128];
     /* cl_intel_unified_shared_memory; NULL where the platform lacks it. */
     clDeviceMemAllocINTEL_fn device_alloc;
     clSharedMemAllocINTEL_fn shared_alloc;
