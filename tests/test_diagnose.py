@@ -13,7 +13,8 @@ def test_every_backend_has_a_line():
 def test_devices_are_listed_by_filter_string():
     text = usmpy.diagnose()
     for device in usmpy.get_devices():
-        assert f"  {device.filter_string}: {device.name} ({device.driver_version}), {device.platform.name}" in text
+        platform = device.platform.name
+        assert f"  {device.filter_string}: {device.name} ({device.driver_version}), {platform}" in text
 
 
 def test_the_host_comes_first():

@@ -1318,6 +1318,7 @@ class BoundKernel:
     """A Kernel with its index space and dependencies; call it with the arguments."""
     def __call__(self, *args: _KernelArgument) -> Event: ...
 
+@final
 class Event:
     """A piece of asynchronous work: what a submission returns (SYCL 2020, 4.6.6).
 

@@ -49,8 +49,7 @@ typedef struct usm_failure {
      */
     void *payload;
     void (*payload_release)(void *payload);
-    /* It was raised or returned: memory it spoiled is no longer refused (docs/design.md, "Errors of work").
-     */
+    /* It was raised or returned; memory that it spoiled is no longer refused (docs/design.md). */
     _Atomic bool delivered;
     /* A wait for several tasks included this one, and raised another failure: it needs no report either. */
     _Atomic bool covered;

@@ -113,14 +113,15 @@ int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command
     return 0;
 }
 
+static _Atomic(usm_queue *) callbacks; /* once made, for the life of the process */
+
 /*
  * Where callbacks run: a queue of the host device, out of order, whose threads start when they are needed. It
  * is drained at the exit as all queues are. NULL with an exception.
  */
 static usm_queue *callback_queue(usmpy_state *state)
 {
-    static _Atomic(usm_queue *) known; /* for the life of the process */
-    usm_queue *queue = atomic_load_explicit(&known, memory_order_acquire);
+    usm_queue *queue = atomic_load_explicit(&callbacks, memory_order_acquire);
     PyObject *host = queue != NULL ? NULL : usmpy_host_queue(state);
     if (host == NULL) {
         return queue;
@@ -132,7 +133,7 @@ static usm_queue *callback_queue(usmpy_state *state)
     if (status != USM_OK) {
         return usmpy_raise(state, status, &error);
     }
-    if (!atomic_compare_exchange_strong(&known, &other, queue)) {
+    if (!atomic_compare_exchange_strong(&callbacks, &other, queue)) {
         usm_queue_release(queue);
         queue = other;
     }

@@ -1,6 +1,7 @@
 """Every public class, function, method and property has a docstring that says what its caller needs."""
 
 import builtins
+import doctest
 import inspect
 import re
 
@@ -89,8 +90,8 @@ def test_it_says_what_is_raised_where_there_are_arguments(name, value):
     text = inspect.getdoc(value)
     if not parameters(value):
         return
-    said = re.search(r"^Raises (.*)", text, re.M | re.S)
-    assert said, "a paragraph that begins with 'Raises'"
+    said = re.search(r"^Raises\s(.*)", text, re.M | re.S)
+    assert said, "a paragraph or a section that begins with 'Raises'"
     known = {name for module in (builtins, errors) for name in vars(module)}
     for error in re.findall(r"\b\w+(?:Error|Unavailable|NotFound)\b", said[1]):
         assert error in known, error
@@ -108,8 +109,21 @@ def test_properties_that_measure_name_the_unit(name, value):
         "shape": "elements",
         "bits": "bits",
     }.items():
-        if name.endswith(ending) and not name.endswith("group_size"):
+        if name.endswith(ending) and not name.endswith(("group_size", "image_max_buffer_size")):
             assert re.search(unit, text), text
+
+
+EXAMPLES = [(name, value) for name, value in [*MEMBERS, *CALLABLES] if ">>>" in (inspect.getdoc(value) or "")]
+EXAMPLES += [("Event", _core.Event)]
+
+
+@pytest.mark.not_sanitized("it runs a C compiler")
+@pytest.mark.parametrize(("name", "value"), EXAMPLES, ids=ids(EXAMPLES))
+def test_examples_run(name, value):
+    said = []
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(value), {}, name, None, 0)
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append)
+    assert not said, "".join(said)
 
 
 SPECIFICATIONS = {

@@ -403,6 +403,9 @@ STATE = {
         "once": "locks are made once",
     },
     "core/worker.c": {"here": "whose thread this is, and where it was before it was pinned"},
+    "core/unretrieved.c": {"reporter": "how reports of failures get to Python; atomic"},
+    "py/host_task.c": {"callbacks": "the queue that callbacks of events run in; atomic, made once"},
+    "py/wait.c": {"interrupted": "a wait was ended by a signal; atomic"},
     "py/deferred.c": {
         "scheduled": "a visit of the main thread is under way",
         "ended": "the interpreter is",

@@ -33,7 +33,7 @@ TESTING_ONLY = {
 
 GOOD = """
 import asyncio
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 import usmpy
@@ -76,9 +76,14 @@ kernel[100](x, usmpy.LocalMemory(64))
 usmpy.Kernel.from_pointer(1234, ["const float32*", "int32"], name="f")
 usmpy.concat([x, y], axis=None).astype(usmpy.int8).to_device("host")
 devices: list[Device] = usmpy.get_devices("host", "cpu")
+assert_type(devices[0].platform.name, str)
+assert_type(devices[0].max_clock_frequency, int | None)
+devices.append(usmpy.select_device_with_aspects(["fp64"], excluded="gpu"))
 
 async def wait() -> None:
-    assert_type(await e, None)
+    assert_type(await e, Any)
+    assert_type(e.result(timeout=1), Any)
+    e.add_done_callback(lambda event: event.exception())
 
 asyncio.run(wait())
 """
@@ -98,7 +103,7 @@ BAD = (
     "array.shape = (3,)",
     'array.usm_type == "managed"',
     "array.wait(timeout='1 s')",
-    "queue.fill(bytearray(3), 1.5)",
+    "queue.fill([1, 2], 1.5)",
     "queue.wait_for(1.5)",
     "usmpy.Program('', language='fortran')",
     "queue.submit(print, (), 1)",

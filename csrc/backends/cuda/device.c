@@ -42,8 +42,10 @@ static bool has_pools(CUdevice id)
            attribute(id, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) != 0;
 }
 
-/* CUDA tells of no vector widths, no lines of its cache, no numbers of image arguments and no clock of
- * events. */
+/*
+ * CUDA does not tell vector widths, the size of cache lines, numbers of image arguments or the resolution of
+ * events.
+ */
 static void describe_limits(const usm_cuda_device *native, usm_device_info *info)
 {
     CUdevice id = native->id;
