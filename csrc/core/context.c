@@ -86,8 +86,8 @@ usm_status usm_context_create(usm_device *const *devices, size_t n_devices, usm_
         if (devices[i]->backend != devices[0]->backend) {
             return usm_error_set(
                 error, USM_VALUE,
-                "devices[%zu] is of backend %s and devices[0] of %s; a context has devices of one", i,
-                devices[i]->backend->name, devices[0]->backend->name);
+                "devices[%zu] is of backend %s and devices[0] of %s; all devices of a context must be of one backend",
+                i, devices[i]->backend->name, devices[0]->backend->name);
         }
         for (size_t k = 0; k < i; k++) {
             if (devices[k] == devices[i]) {

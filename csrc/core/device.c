@@ -164,11 +164,10 @@ usm_status usm_device_adopt(const usm_backend *backend, void *handle, usm_device
     }
     usm_registry_unlock();
     return *out != NULL ? USM_OK
-                        : usm_error_set(
-                              error, USM_NOT_FOUND,
-                              "the device %p is none of usmpy's: it is no root device that get_devices('%s') "
-                              "lists, and no part that create_sub_devices() made",
-                              handle, backend->name);
+                        : usm_error_set(error, USM_NOT_FOUND,
+                                        "the device %p is unknown to usmpy: it is neither a root device that "
+                                        "get_devices('%s') lists nor a part that create_sub_devices() made",
+                                        handle, backend->name);
 }
 
 const char *usm_device_type_name(usm_device_type type)

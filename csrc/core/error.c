@@ -148,7 +148,8 @@ usm_failure *usm_failure_from_cause(usm_failure *cause)
     usm_failure *failure = failure_new();
     if (failure != NULL) {
         set_cause(failure, cause);
-        copy_text(failure->text, sizeof failure->text, "not run, because work that it depends on failed");
+        copy_text(failure->text, sizeof failure->text,
+                  "this task did not run, because a task that it depends on failed");
     }
     return failure;
 }

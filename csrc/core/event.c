@@ -37,7 +37,7 @@ usm_event *usm_event_current(void)
 #define MOST_SPARE 640
 #endif
 
-/* Threads that count at once lose some of it: it is a bound, and locked additions are not free. */
+/* Approximate: concurrent updates may be lost. It is a bound, and locked additions are not free. */
 static int room_for_spare(usm_queue *queue)
 {
     return MOST_SPARE - atomic_load_explicit(&queue->n_returned, memory_order_relaxed);
@@ -165,8 +165,8 @@ static void set_cause(usm_event *event, usm_failure *failure)
 }
 
 /*
- * What the memory that the event reads holds, behind a write that did not take place. All earlier writes have
- * ended, all later ones wait for the event.
+ * Inherits failures recorded on the memory that the event reads, after a write that did not take place. All
+ * earlier writes have ended, and all later ones wait for the event.
  */
 static void inherit_from_memory(usm_event *event)
 {
@@ -293,10 +293,10 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
 }
 
 /*
- * What the task held goes back before anybody hears that it ended: who waited for it finds the memory free.
- * Counts of allocations that later tasks took are theirs (hazard.h). Each of the others is taken off the list
- * once the allocation has forgotten the task, and before it is given back: a fork in between leaks in the
- * child, at worst.
+ * What the task held is released before anybody learns that it ended, so that a waiting thread finds the
+ * memory free. Counts of allocations that later tasks took are theirs (hazard.h). Each of the others is taken
+ * off the list once the allocation has forgotten the task, and before it is given back: a fork in between
+ * leaks in the child, at worst.
  */
 static void let_go(usm_event *event, usm_failure *failure)
 {
@@ -363,7 +363,7 @@ void usm_event_finish(usm_event *event, usm_failure *failure)
     usm_event_finish_among(event, failure, NULL);
 }
 
-/* Of an event that has just ended: who sleeps is woken, the others are the caller's to tell. */
+/* Of an event that has just ended: wakes sleeping threads; the caller notifies the waiters. */
 static usm_waiter *take_waiters(usm_event *event)
 {
     usm_leaf *leaf = usm_leaf_of(event);
@@ -509,7 +509,8 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     while (!usm_event_ended(event)) {
         int64_t now = poll != NULL || deadline_ns != INT64_MAX ? usm_clock_ns() : 0;
         if (now >= deadline_ns) {
-            status = usm_error_set(error, USM_TIMEOUT, "the work had not ended when the timeout ran out");
+            status =
+                usm_error_set(error, USM_TIMEOUT, "the work did not complete before the timeout expired");
             break;
         }
         if (now < next_poll) {

@@ -57,7 +57,7 @@ typedef struct usm_wait {
 } usm_wait;
 
 /*
- * Embedded in whatever wants to hear of the end. `done` runs once, on the thread that finished the event,
+ * Embedded in whatever is to be notified of the end. `done` runs once, on the thread that finished the event,
  * with no lock held; it must not block and must not run Python.
  */
 typedef struct usm_waiter {
@@ -95,8 +95,9 @@ typedef struct usm_event {
     struct usm_event *previous, *following;
 
     /*
-     * The end takes the leaf stripe only where it is watched: who wants something of what follows takes the
-     * stripe, sets `watched`, and looks at `state` again. Both are in one order with the end's own look.
+     * The end takes the leaf stripe only if the event is watched. To register for what follows: take the
+     * stripe, set `watched`, then check `state` again. Both are sequentially consistent with the end's own
+     * check.
      */
     _Atomic bool watched;
     /* Leaf stripe of this event. */

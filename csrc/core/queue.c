@@ -219,7 +219,7 @@ usm_status usm_queue_snapshot(usm_queue *queue, usm_wait **out, size_t *count, u
     return status == USM_OK ? snapshot(queue, out, count, error) : status;
 }
 
-/* Who waits for many tasks of a driver ends them in two parts: most while the last few still run. */
+/* For a wait for many tasks of a driver: retire most of them while the last 16 still run. */
 enum { LAST_FEW = 16, MANY = 2 * LAST_FEW, TOO_MANY = 1024 };
 
 /* The task in front of the last few, one count. NULL: there are few, or too many to count. */
@@ -384,7 +384,7 @@ void usm_queues_after_fork(void)
     usm_error error;
     usm_error_set(
         &error, USM_FORKED,
-        "this work was pending when the process was forked; it ends in the parent, not in the child");
+        "this task was pending when the process was forked; it completes in the parent, not in the child");
     for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
         for (usm_event *event = queue->first; event != NULL; event = event->following) {
             event->ready = never_run; /* what it waits for ends below: that must not start it */

@@ -214,8 +214,7 @@ bool usm_queue_may_begin_now(usm_queue *queue)
 }
 
 /*
- * Behind all that came before in the queue, which has ended, and in front of what comes after, as long as the
- * memory is locked: the queue's own lock is not needed for that.
+ * The queue is idle, so the hazard locks alone order this task: the queue's own lock is not needed.
  */
 bool usm_queue_begin_now(usm_queue *queue, const usm_access *accesses, size_t n, uint64_t *held)
 {
@@ -234,7 +233,7 @@ bool usm_queue_begin_now(usm_queue *queue, const usm_access *accesses, size_t n,
     return true;
 }
 
-/* The commonest submission: of short work on the host, with nothing pending, of which nobody asks. */
+/* The commonest submission: short work on the host, with nothing pending, whose event nobody wants. */
 static bool done_now(usm_queue *queue, const usm_submission *submission)
 {
     uint64_t held;

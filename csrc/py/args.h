@@ -52,6 +52,14 @@ static inline bool usmpy_given(PyObject *argument)
  * not a bool. */
 int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter);
 
+/* For "%s %s" in messages: "a" or "an", and the name of the object's type. */
+#define USMPY_A(object) usmpy_article(Py_TYPE(object)->tp_name), Py_TYPE(object)->tp_name
+
+static inline const char *usmpy_article(const char *noun)
+{
+    return noun[0] == 'a' || noun[0] == 'e' || noun[0] == 'i' || noun[0] == 'o' ? "an" : "a";
+}
+
 /* The value of an int (no bool) of one digit of CPython's, below 2**30: most are. False: it is none. */
 static inline bool usmpy_small_int(PyObject *object, int64_t *value)
 {

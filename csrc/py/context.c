@@ -39,8 +39,7 @@ static PyObject *context_from_devices(usmpy_state *state, PyObject *items)
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_Fast_GET_ITEM(items, i);
         if (!Py_IS_TYPE(item, state->device_type)) {
-            PyErr_Format(PyExc_TypeError, "devices[%zd] is a %s; Devices are allowed", i,
-                         Py_TYPE(item)->tp_name);
+            PyErr_Format(PyExc_TypeError, "devices[%zd] is %s %s; Devices are allowed", i, USMPY_A(item));
             goto done;
         }
         devices[i] = ((usmpy_device *)item)->device;
@@ -76,8 +75,8 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return PyErr_Occurred()
                    ? NULL
                    : PyErr_Format(PyExc_TypeError,
-                                  "devices is a %s; a Device or a sequence of Devices is allowed",
-                                  Py_TYPE(devices)->tp_name);
+                                  "devices is %s %s; a Device or a sequence of Devices is allowed",
+                                  USMPY_A(devices));
     }
     PyObject *self = context_from_devices(state, items);
     Py_DECREF(items);

@@ -90,9 +90,9 @@ static PyObject *create_device(usmpy_state *state, PyObject *object, const char 
     } else {
         PyErr_Format(
             PyExc_TypeError,
-            "%s is a %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
+            "%s is %s %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
             "USMArray is allowed",
-            parameter, Py_TYPE(object)->tp_name);
+            parameter, USMPY_A(object));
         return NULL;
     }
     return usmpy_device_wrap(state, queue->device, queue);
@@ -108,9 +108,9 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     }
     if (usmpy_given(selector) && !PyUnicode_Check(selector) && !Py_IS_TYPE(selector, type)) {
         PyErr_Format(PyExc_TypeError,
-                     "selector is a %s; None or a filter string such as 'gpu' or 'host:cpu:0' is allowed "
+                     "selector is %s %s; None or a filter string such as 'gpu' or 'host:cpu:0' is allowed "
                      "(Device.create_device takes queues and arrays too)",
-                     Py_TYPE(selector)->tp_name);
+                     USMPY_A(selector));
         return NULL;
     }
     return create_device(state, selector, "selector");
@@ -140,7 +140,7 @@ static PyObject *device_create_sub_devices(PyObject *self, PyObject *const *args
     }
     PyObject *index = PyNumber_Index(argument);
     if (index == NULL) {
-        PyErr_Format(PyExc_TypeError, "units is %R; a number of compute units is allowed", argument);
+        PyErr_Format(PyExc_TypeError, "units is %R; an int is allowed", argument);
         return NULL;
     }
     int overflow;

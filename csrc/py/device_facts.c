@@ -1,5 +1,6 @@
 #include "device_facts.h"
 
+#include "args.h"
 #include "objects.h"
 
 #include <stddef.h>
@@ -160,8 +161,8 @@ static PyObject *all_aspects(void)
 PyObject *usmpy_device_has_aspect(PyObject *self, PyObject *name)
 {
     if (!PyUnicode_Check(name)) {
-        return PyErr_Format(PyExc_TypeError, "aspect is a %s; a str such as 'fp64' is allowed",
-                            Py_TYPE(name)->tp_name);
+        return PyErr_Format(PyExc_TypeError, "aspect is %s %s; a str such as 'fp64' is allowed",
+                            USMPY_A(name));
     }
     for (int i = 0; i < USM_ASPECTS; i++) {
         if (PyUnicode_CompareWithASCIIString(name, usm_aspect_name((usm_aspect)i)) == 0) {

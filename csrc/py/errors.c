@@ -199,7 +199,7 @@ usm_status usmpy_capture_exception(usm_error *error)
     if (failure == NULL) {
         Py_XDECREF(payload == NULL ? exception : NULL);
         return usm_error_set(error, USM_MEMORY,
-                             "a host task failed, and there was no memory left to say how");
+                             "a host task failed, and its exception was lost because memory was exhausted");
     }
     usm_error_set(error, USM_FAILED, "%s", failure->text);
     error->failure = failure;

@@ -188,7 +188,7 @@ static PyObject *event_add_done_callback(PyObject *self, PyObject *fn)
 {
     usmpy_event *event = (usmpy_event *)self;
     if (!PyCallable_Check(fn)) {
-        return PyErr_Format(PyExc_TypeError, "fn is a %s; a callable is allowed", Py_TYPE(fn)->tp_name);
+        return PyErr_Format(PyExc_TypeError, "fn is %s %s; a callable is allowed", USMPY_A(fn));
     }
     usmpy_deferred_poll();
     usm_event *earlier = NULL, *added = NULL;
@@ -234,8 +234,7 @@ static int wait_all(usmpy_state *state, PyObject *items, int64_t deadline_ns)
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_Fast_GET_ITEM(items, i);
         if (!Py_IS_TYPE(item, state->event_type)) {
-            PyErr_Format(PyExc_TypeError, "events[%zd] is a %s; Events are allowed", i,
-                         Py_TYPE(item)->tp_name);
+            PyErr_Format(PyExc_TypeError, "events[%zd] is %s %s; Events are allowed", i, USMPY_A(item));
             return -1;
         }
     }
@@ -279,8 +278,8 @@ static PyObject *event_wait_all(PyObject *type, PyObject *const *args, Py_ssize_
     PyObject *items = usmpy_tuple_of(out[0]);
     if (items == NULL) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "events is a %s; a sequence of Events is allowed",
-                         Py_TYPE(out[0])->tp_name);
+            PyErr_Format(PyExc_TypeError, "events is %s %s; a sequence of Events is allowed",
+                         USMPY_A(out[0]));
         }
         return NULL;
     }

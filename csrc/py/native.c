@@ -12,8 +12,8 @@ static const usm_backend *parse_backend(usmpy_state *state, PyObject *name, cons
 {
     if (!PyUnicode_Check(name)) {
         return (const usm_backend *)PyErr_Format(PyExc_TypeError,
-                                                 "%s(): backend is a %s; a name such as 'opencl' is allowed",
-                                                 function, Py_TYPE(name)->tp_name);
+                                                 "%s(): backend is %s %s; a name such as 'opencl' is allowed",
+                                                 function, USMPY_A(name));
     }
     Py_ssize_t length;
     const char *text = PyUnicode_AsUTF8AndSize(name, &length);
@@ -65,8 +65,8 @@ static int parse_handle(usmpy_state *state, PyObject *object, bool zero, const c
     if (number == NULL || !PyLong_Check(number)) {
         if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError,
-                         "%s(): handle is a %s; an int, or an object with an int_ptr, is allowed", function,
-                         Py_TYPE(object)->tp_name);
+                         "%s(): handle is %s %s; an int, or an object with an int_ptr, is allowed", function,
+                         USMPY_A(object));
         }
         Py_XDECREF(number);
         return -1;
@@ -110,7 +110,7 @@ static int parse_sycl(usmpy_state *state, PyObject *object, usm_native what, con
     }
     if (found.backend != request->backend || found.what != what) {
         PyErr_Format(found.what != what ? PyExc_TypeError : PyExc_ValueError,
-                     "%s(): handle is a %s, which is a %s of backend %s", function, Py_TYPE(object)->tp_name,
+                     "%s(): handle is %s %s, which is a %s of backend %s", function, USMPY_A(object),
                      found.what == USM_NATIVE_QUEUE ? "queue" : "context", found.backend->name);
         usmpy_sycl_release(&found);
         return -1;

@@ -97,8 +97,7 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->context_type)) {
-        return PyErr_Format(PyExc_TypeError, "context is a %s; a Context is allowed",
-                            Py_TYPE(out[1])->tp_name);
+        return PyErr_Format(PyExc_TypeError, "context is %s %s; a Context is allowed", USMPY_A(out[1]));
     }
     PyObject *beside = usmpy_queue_from(state, out[0] == NULL ? Py_None : out[0], "device");
     if (beside == NULL) {

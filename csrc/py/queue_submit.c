@@ -73,8 +73,8 @@ static int parse_depends(usmpy_state *state, PyObject *object, depends *out)
     PyObject *items = usmpy_tuple_of(object);
     if (items == NULL) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "depends is a %s; an Event or a sequence of Events is allowed",
-                         Py_TYPE(object)->tp_name);
+            PyErr_Format(PyExc_TypeError, "depends is %s %s; an Event or a sequence of Events is allowed",
+                         USMPY_A(object));
         }
         return -1;
     }
@@ -89,8 +89,7 @@ static int parse_depends(usmpy_state *state, PyObject *object, depends *out)
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *item = PyTuple_GET_ITEM(items, i);
         if (!Py_IS_TYPE(item, state->event_type)) {
-            PyErr_Format(PyExc_TypeError, "depends[%zd] is a %s; Events are allowed", i,
-                         Py_TYPE(item)->tp_name);
+            PyErr_Format(PyExc_TypeError, "depends[%zd] is %s %s; Events are allowed", i, USMPY_A(item));
             goto failed;
         }
         out->waits[i] = (usm_wait){((usmpy_event *)item)->event, true};
@@ -205,8 +204,8 @@ static int open_end(usmpy_state *state, PyObject *object, bool writes, const cha
     }
     if (!PyObject_CheckBuffer(object)) {
         PyErr_Format(PyExc_TypeError,
-                     "%s is a %s; a contiguous USMArray or an object with the buffer protocol is allowed",
-                     parameter, Py_TYPE(object)->tp_name);
+                     "%s is %s %s; a contiguous USMArray or an object with the buffer protocol is allowed",
+                     parameter, USMPY_A(object));
         return -1;
     }
     return open_buffer(object, writes, parameter, end, keeps);
@@ -254,7 +253,8 @@ static Py_ssize_t copied_bytes(PyObject *nbytes, const end *dst, const end *src)
 {
     if (!usmpy_given(nbytes)) {
         if (dst->nbytes != src->nbytes) {
-            PyErr_Format(PyExc_ValueError, "dst has %zd bytes and src has %zd; give nbytes, or equal sizes",
+            PyErr_Format(PyExc_ValueError,
+                         "dst has %zd bytes and src has %zd; pass nbytes, or sides of equal size",
                          dst->nbytes, src->nbytes);
             return -1;
         }
@@ -288,13 +288,13 @@ static PyObject *refuse_place(usmpy_state *state, const usm_queue *queue, const 
 {
     return PyErr_Format(
         state->placement_error,
-        "%s is %s memory of %s, which a queue on %s does not reach; submit to the array's own "
+        "%s is %s memory of %s, which is not accessible to a queue on %s; submit to the array's own "
         "queue, or use copyto",
         parameter, usm_kind_name((usm_kind)alloc->kind), alloc->place->device->info.name,
         queue->device->info.name);
 }
 
-/* Between arrays that the queue does not reach: the planner finds the way. */
+/* Between arrays that are not accessible to the queue's device: the planner of copies finds a way. */
 static PyObject *copy_afar(usmpy_state *state, PyObject *self, const end *dst, const end *src, int64_t nbytes,
                            PyObject *depends)
 {
@@ -432,7 +432,7 @@ PyObject *usmpy_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t
         return NULL;
     }
     if (!usmpy_is_array(state, x)) {
-        return PyErr_Format(PyExc_TypeError, "x is a %s; a USMArray is allowed", Py_TYPE(x)->tp_name);
+        return PyErr_Format(PyExc_TypeError, "x is %s %s; a USMArray is allowed", USMPY_A(x));
     }
     usmpy_array *array = (usmpy_array *)x;
     const usm_access access = {array->alloc, USM_READ};
@@ -492,9 +492,9 @@ PyObject *usmpy_queue_wait_for(PyObject *self, PyObject *const *args, Py_ssize_t
         if (found == 0) {
             PyErr_Format(
                 PyExc_TypeError,
-                "other is a %s; a Queue, an Event, a CUDA stream of any library or the address of one is "
+                "other is %s %s; a Queue, an Event, a CUDA stream of any library or the address of one is "
                 "allowed",
-                Py_TYPE(other)->tp_name);
+                USMPY_A(other));
         }
         usm_queue *queue =
             found > 0 ? usmpy_stream_queue(state, &stream, usmpy_queue_of(self)->device, "other") : NULL;
@@ -535,8 +535,7 @@ PyObject *usmpy_queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_
         return PyErr_Format(PyExc_TypeError, "host_task() missing required argument 'fn'");
     }
     if (!PyCallable_Check(args[0])) {
-        return PyErr_Format(PyExc_TypeError, "fn is a %s; something callable is allowed",
-                            Py_TYPE(args[0])->tp_name);
+        return PyErr_Format(PyExc_TypeError, "fn is %s %s; a callable is allowed", USMPY_A(args[0]));
     }
     usm_access *accesses = PyMem_New(usm_access, nargs);
     if (accesses == NULL) {
