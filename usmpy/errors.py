@@ -1,7 +1,7 @@
 """Exceptions of usmpy.
 
-Out of memory is ``MemoryError``, what cannot be exchanged is ``BufferError``, a wait that ran out is
-``TimeoutError``, a wrong type is ``TypeError``: what has a class in Python has no other one here.
+Python's own classes are used where there is one: ``MemoryError`` if memory is exhausted, ``BufferError`` for memory
+that cannot be exchanged, ``TimeoutError`` for a wait that does not end in time, ``TypeError`` for a wrong type.
 """
 
 from __future__ import annotations
@@ -10,16 +10,25 @@ __all__ = ["BackendUnavailable", "BuildError", "DeviceNotFound", "ExecutionPlace
 
 
 class UsmError(RuntimeError):
-    """A driver refused a call, or asynchronous work failed.
+    """A driver refused a call, or a task failed or was skipped.
 
     Attributes
     ----------
     backend : str or None
-        ``"host"``, ``"opencl"``, ``"level_zero"`` or ``"cuda"``; None where none is involved.
+        ``"host"``, ``"opencl"``, ``"level_zero"`` or ``"cuda"``; None if no backend is involved.
     code : int
-        The driver's code; 0 where no driver spoke.
+        The driver's code; 0 if the error is not from a driver.
     name : str or None
         The driver's name of the code, such as ``"CL_OUT_OF_RESOURCES"``.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> try:
+    ...     usmpy.Queue("host").barrier().end_time_ns
+    ... except usmpy.UsmError as error:
+    ...     print(error)
+    this event has no times: its queue was made without profiling=True
     """
 
     backend: str | None
@@ -36,20 +45,33 @@ class UsmError(RuntimeError):
 
 
 class BackendUnavailable(UsmError):
-    """A backend that was asked for by name has no library or no driver on this machine."""
+    """A backend that was selected by name has no library or no driver on this machine.
+
+    The message names what was tried and what to install.
+    """
 
 
 class DeviceNotFound(UsmError):
-    """A filter string is well-formed, and no device fits it."""
+    """No device matches a well-formed filter string, or has the aspects that were asked for.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> try:
+    ...     usmpy.Device("host:gpu")
+    ... except usmpy.DeviceNotFound as error:
+    ...     print(error.backend)
+    host
+    """
 
 
 class BuildError(UsmError):
-    """A program did not build; the message ends with the full log.
+    """A program did not build; the message ends with the complete log.
 
     Attributes
     ----------
     log : str or None
-        All that the compiler wrote; None where it did not get so far.
+        The complete output of the compiler; None if the build failed before it ran.
     """
 
     log: str | None
@@ -67,4 +89,7 @@ class BuildError(UsmError):
 
 
 class ExecutionPlacementError(Exception):
-    """Arguments do not share one queue: the message has a line for each, and the call that would fix it."""
+    """Arguments do not share one queue.
+
+    The message has a line for each argument, and the call that gives them a common queue.
+    """
