@@ -1,7 +1,8 @@
 """Exceptions of usmpy.
 
-Python's own classes are used where there is one: ``MemoryError`` if memory is exhausted, ``BufferError`` for memory
-that cannot be exchanged, ``TimeoutError`` for a wait that does not end in time, ``TypeError`` for a wrong type.
+Python's own classes are used where there is one: ``MemoryError`` if memory is exhausted, ``BufferError`` for
+memory that cannot be exchanged, ``TimeoutError`` for a wait that does not end in time, ``TypeError`` for a
+wrong type.
 """
 
 from __future__ import annotations
