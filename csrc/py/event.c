@@ -194,7 +194,7 @@ static PyObject *event_add_done_callback(PyObject *self, PyObject *fn)
     usm_event *earlier = NULL, *added = NULL;
     USMPY_BEGIN_CRITICAL_SECTION(self)
         earlier = event->callback != NULL ? usm_event_retain(event->callback) : NULL;
-    USMPY_END_CRITICAL_SECTION()
+    USMPY_END_CRITICAL_SECTION();
     int status = 0;
     if (!has_ended(event->event) || (earlier != NULL && !usm_event_ended(earlier))) {
         status = usmpy_callback_submit(usmpy_state_of(self), fn, self, event->event, earlier, &added);
@@ -208,7 +208,7 @@ static PyObject *event_add_done_callback(PyObject *self, PyObject *fn)
     USMPY_BEGIN_CRITICAL_SECTION(self)
         earlier = event->callback;
         event->callback = added;
-    USMPY_END_CRITICAL_SECTION()
+    USMPY_END_CRITICAL_SECTION();
     if (earlier != NULL) {
         usm_event_release(earlier);
     }

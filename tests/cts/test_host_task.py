@@ -406,7 +406,7 @@ def test_keywords_other_than_depends(queue):
 
 
 @pytest.mark.parametrize(
-    ("depends", "match"), [(1, "depends is a int"), ([1], r"depends\[0\]"), ("x", r"depends\[0\]")]
+    ("depends", "match"), [(1, "depends is an int"), ([1], r"depends\[0\]"), ("x", r"depends\[0\]")]
 )
 def test_dependencies_that_are_none(queue, depends, match):
     ran = []
