@@ -46,8 +46,8 @@ static int event_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* The object without a result, untracked. */
-static void free_event(PyObject *self)
+/* The object without a result and a callback, untracked. */
+static inline void free_event(PyObject *self)
 {
     usmpy_event *event = (usmpy_event *)self;
     PyTypeObject *type = Py_TYPE(self);
@@ -56,9 +56,6 @@ static void free_event(PyObject *self)
     }
     atomic_store_explicit(&event->event->held, false, memory_order_relaxed);
     usm_event_release(event->event);
-    if (event->callback != NULL) {
-        usm_event_release(event->callback);
-    }
     usmpy_state *state = usmpy_state_of_type(type);
     if (state->n_spare_events < USMPY_SPARE_EVENTS) {
         state->spare_events[state->n_spare_events++] = self;
@@ -70,13 +67,17 @@ static void free_event(PyObject *self)
 
 static void event_dealloc(PyObject *self)
 {
-    if (USM_LIKELY(((usmpy_event *)self)->result == NULL)) {
+    usmpy_event *event = (usmpy_event *)self;
+    if (USM_LIKELY(event->result == NULL && event->callback == NULL)) {
         free_event(self);
         return;
     }
     PyObject_GC_UnTrack(self);
     Py_TRASHCAN_BEGIN(self, event_dealloc) /* results may be a long chain of events */
-        Py_CLEAR(((usmpy_event *)self)->result);
+        Py_CLEAR(event->result);
+    if (event->callback != NULL) {
+        usm_event_release(event->callback);
+    }
     free_event(self);
     Py_TRASHCAN_END
 }
