@@ -52,6 +52,42 @@ def test_every_public_name_is_in_its_table(module):
         assert not named - listed
 
 
+# Of SyclDevice, beside what every Python object has.
+DEVICE_NAMES = """
+    backend can_access_peer component_devices composite_device create_sub_devices default_selector_score
+    device_type disable_peer_access driver_version enable_peer_access filter_string get_filter_string
+    global_mem_cache_line_size global_mem_cache_size global_mem_cache_type global_mem_size
+    has_aspect_accelerator has_aspect_atomic64 has_aspect_cpu has_aspect_custom has_aspect_emulated
+    has_aspect_fp16 has_aspect_fp64 has_aspect_gpu has_aspect_host_debuggable has_aspect_image
+    has_aspect_is_component has_aspect_is_composite has_aspect_online_compiler has_aspect_online_linker
+    has_aspect_queue_profiling has_aspect_usm_atomic_host_allocations
+    has_aspect_usm_atomic_shared_allocations has_aspect_usm_device_allocations
+    has_aspect_usm_host_allocations has_aspect_usm_shared_allocations has_aspect_usm_system_allocations
+    image_2d_max_height image_2d_max_width image_3d_max_depth image_3d_max_height image_3d_max_width
+    is_accelerator is_cpu is_gpu local_mem_size max_clock_frequency max_compute_units max_mem_alloc_size
+    max_num_sub_groups max_read_image_args max_work_group_size max_work_item_dims max_work_item_sizes
+    max_work_item_sizes1d max_work_item_sizes2d max_work_item_sizes3d max_write_image_args name
+    native_vector_width_char native_vector_width_double native_vector_width_float native_vector_width_half
+    native_vector_width_int native_vector_width_long native_vector_width_short parent_device
+    partition_max_sub_devices preferred_vector_width_char preferred_vector_width_double
+    preferred_vector_width_float preferred_vector_width_half preferred_vector_width_int
+    preferred_vector_width_long preferred_vector_width_short print_device_info profiling_timer_resolution
+    sub_group_independent_forward_progress sub_group_sizes sycl_platform vendor
+"""
+
+
+@pytest.mark.parametrize("name", DEVICE_NAMES.split())
+def test_each_property_of_a_device_is_there_or_has_its_way(name):
+    device = usmpy.Device("host")
+    aspect = name.removeprefix("has_aspect_")
+    if aspect == name:
+        assert hasattr(device, name) or re.search(rf"\b{name}\b", section("dpctl\n"))
+    elif aspect.startswith("is_"):
+        assert f"`{aspect}`" in section("dpctl\n")
+    else:
+        assert device.has_aspect(aspect) in (True, False)
+
+
 def test_names_that_are_said_to_be_the_same_are_there():
     same = [row for row in GUIDE.split("\n") if re.search(r"\| the same[^|]*\|$", row)]
     names = {name for row in same if "`usm_ndarray`" not in row for name in first_column(row)}
