@@ -15,8 +15,8 @@ typedef struct usm_unretrieved {
 } usm_unretrieved;
 
 /*
- * Adds a failure. Left out are skipped tasks, whose cause is in a list or was retrieved, and tasks that
- * failed because the process forked, which the parent runs.
+ * Adds a failure. Left out are skipped tasks, whose cause is in a list or was retrieved; tasks that failed
+ * because the process forked, which the parent runs; and usm_failure_no_memory, which stands for many.
  */
 void usm_unretrieved_add(usm_unretrieved *list, USM_KEEPS usm_failure *failure);
 /* Releases the failures that were retrieved meanwhile. */
