@@ -25,6 +25,7 @@ enum {
     OP_TYPE_ARRAY = 28,
     OP_TYPE_STRUCT = 30,
     OP_TYPE_POINTER = 32,
+    OP_TYPE_FORWARD_POINTER = 39,
     OP_CONSTANT = 43,
     OP_SPEC_CONSTANT_TRUE = 48,
     OP_SPEC_CONSTANT_FALSE = 49,
@@ -41,12 +42,16 @@ enum {
     STORAGE_GLOBAL = 5, /* CrossWorkgroup */
     STORAGE_FUNCTION = 7,
     MOST_IDS = 1 << 22,
-    DEEPEST = 16, /* of types in types */
 };
+
+typedef struct layout {
+    size_t size, alignment;
+} layout;
 
 typedef struct fact {
     uint32_t at;   /* word of the instruction that makes the id; 0: none */
     uint32_t name; /* word of its name; 0: none */
+    layout layout; /* of a type */
     bool by_value, no_write;
 } fact;
 
@@ -107,6 +112,67 @@ static void decorate(module *module, size_t i)
     }
 }
 
+static size_t rounded(size_t size, size_t to)
+{
+    return (size + to - 1) / to * to;
+}
+
+/* A count of bytes that a parameter may have. 0: unknown. */
+static size_t bounded(size_t size)
+{
+    return size < (size_t)1 << 31 ? size : 0;
+}
+
+static layout layout_of(const module *module, uint32_t id)
+{
+    return fact_of(module, id)->layout;
+}
+
+static layout struct_layout(const module *module, size_t i)
+{
+    layout whole = {0, 1};
+    for (size_t k = 2; k < length(module, i); k++) {
+        layout inner = layout_of(module, word(module, i + k));
+        if (inner.size == 0 || whole.size > (size_t)1 << 31) {
+            return (layout){0, 1};
+        }
+        whole.size = rounded(whole.size, inner.alignment) + inner.size;
+        whole.alignment = inner.alignment > whole.alignment ? inner.alignment : whole.alignment;
+    }
+    whole.size = bounded(rounded(whole.size, whole.alignment));
+    return whole;
+}
+
+/*
+ * As OpenCL C lays types out; size 0 where it is not known. A type's parts stand before it in a module
+ * (SPIR-V specification, 2.4), so their layouts are known: the work is linear in the module.
+ */
+static layout find_layout(const module *module, size_t i)
+{
+    layout inner = layout_of(module, word(module, i + 2));
+    size_t count = word(module, i + 3), size;
+    switch (opcode(module, i)) {
+        case OP_TYPE_BOOL:
+            return (layout){1, 1};
+        case OP_TYPE_INT:
+        case OP_TYPE_FLOAT:
+            size = ((size_t)word(module, i + 2) + 7) / 8;
+            return (layout){size, size > 0 ? size : 1};
+        case OP_TYPE_POINTER:
+            return (layout){sizeof(void *), sizeof(void *)};
+        case OP_TYPE_VECTOR:
+            size = count <= 16 ? bounded(inner.size * (count == 3 ? 4 : count)) : 0;
+            return (layout){size, size > 0 ? size : 1};
+        case OP_TYPE_ARRAY:
+            count = word(module, fact_of(module, word(module, i + 3))->at + 3);
+            return (layout){count < MOST_IDS ? bounded(inner.size * count) : 0, inner.alignment};
+        case OP_TYPE_STRUCT:
+            return struct_layout(module, i);
+        default:
+            return (layout){0, 1};
+    }
+}
+
 static bool read_module(module *module, const void *bytes, size_t size)
 {
     *module = (struct module){.bytes = bytes, .n = size / 4};
@@ -115,72 +181,24 @@ static bool read_module(module *module, const void *bytes, size_t size)
     if (module->facts == NULL) {
         return false;
     }
+    for (size_t i = 0; i <= module->bound; i++) {
+        module->facts[i].layout.alignment = 1;
+    }
     for (size_t i = HEADER; i < module->n; i += length(module, i)) {
         unsigned op = opcode(module, i), at = result_word(op);
         if (op == OP_NAME) {
             fact_of(module, word(module, i + 1))->name = (uint32_t)i;
         } else if (op == OP_DECORATE) {
             decorate(module, i);
+        } else if (op == OP_TYPE_FORWARD_POINTER) {
+            fact_of(module, word(module, i + 1))->layout = (layout){sizeof(void *), sizeof(void *)};
         } else if (at != 0 && length(module, i) > at) {
-            fact_of(module, word(module, i + at))->at = (uint32_t)i;
+            fact *fact = fact_of(module, word(module, i + at));
+            fact->at = (uint32_t)i;
+            fact->layout = find_layout(module, i);
         }
     }
     return true;
-}
-
-typedef struct layout {
-    size_t size, alignment;
-} layout;
-
-static size_t rounded(size_t size, size_t to)
-{
-    return (size + to - 1) / to * to;
-}
-
-/* As OpenCL C lays types out; size 0 where it is not known. */
-static layout layout_of(const module *module, uint32_t id, int depth)
-{
-    size_t i = fact_of(module, id)->at;
-    layout inner = {0, 1}, whole = {0, 1};
-    if (i == 0 || depth > DEEPEST) {
-        return whole;
-    }
-    switch (opcode(module, i)) {
-        case OP_TYPE_BOOL:
-            return (layout){1, 1};
-        case OP_TYPE_INT:
-        case OP_TYPE_FLOAT:
-            whole.size = whole.alignment = (word(module, i + 2) + 7) / 8;
-            whole.alignment += whole.alignment == 0;
-            return whole;
-        case OP_TYPE_POINTER:
-            return (layout){sizeof(void *), sizeof(void *)};
-        case OP_TYPE_VECTOR: {
-            size_t count = word(module, i + 3);
-            inner = layout_of(module, word(module, i + 2), depth + 1);
-            whole.size = inner.size * (count == 3 ? 4 : count);
-            whole.alignment = whole.size > 0 ? whole.size : 1;
-            return whole;
-        }
-        case OP_TYPE_ARRAY: {
-            size_t count = word(module, fact_of(module, word(module, i + 3))->at + 3);
-            inner = layout_of(module, word(module, i + 2), depth + 1);
-            return (layout){inner.size * (count < MOST_IDS ? count : 0), inner.alignment};
-        }
-        case OP_TYPE_STRUCT:
-            for (size_t k = 2; k < length(module, i); k++) {
-                inner = layout_of(module, word(module, i + k), depth + 1);
-                if (inner.size == 0) {
-                    return (layout){0, 1};
-                }
-                whole.size = rounded(whole.size, inner.alignment) + inner.size;
-                whole.alignment = inner.alignment > whole.alignment ? inner.alignment : whole.alignment;
-            }
-            whole.size = rounded(whole.size, whole.alignment);
-            return whole;
-        default:
-            return whole;
-    }
 }
 
 /* Floating-point types have one meaning; integers may be of either sign. */
@@ -211,7 +229,7 @@ static void read_parameter(const module *module, uint32_t type, const fact *own,
     }
     if (opcode(module, i) != OP_TYPE_POINTER) {
         out->dtype = dtype_of(module, type);
-        out->size = (uint32_t)layout_of(module, type, 0).size;
+        out->size = (uint32_t)layout_of(module, type).size;
         bool is_int = opcode(module, i) == OP_TYPE_INT || opcode(module, i) == OP_TYPE_BOOL;
         out->kind = is_int || out->size == 0 ? USM_PARAMETER_UNKNOWN : USM_PARAMETER_VALUE;
         return;
@@ -219,7 +237,7 @@ static void read_parameter(const module *module, uint32_t type, const fact *own,
     uint32_t storage = word(module, i + 2), to = word(module, i + 3);
     if (storage == STORAGE_FUNCTION || own->by_value) { /* a struct */
         out->kind = USM_PARAMETER_VALUE;
-        out->size = (uint32_t)layout_of(module, to, 0).size;
+        out->size = (uint32_t)layout_of(module, to).size;
     } else if (storage == STORAGE_WORKGROUP) {
         out->kind = USM_PARAMETER_LOCAL;
         out->dtype = dtype_of(module, to);
@@ -358,7 +376,7 @@ size_t usm_spirv_constant_size(const void *bytes, size_t size, uint32_t number, 
         if (op == OP_SPEC_CONSTANT_TRUE || op == OP_SPEC_CONSTANT_FALSE) {
             found = 1;
         } else if (op == OP_SPEC_CONSTANT) {
-            found = layout_of(&module, word(&module, at + 1), 0).size;
+            found = layout_of(&module, word(&module, at + 1)).size;
             *is_float = dtype_of(&module, word(&module, at + 1)) != USM_NO_DTYPE;
         }
     }
