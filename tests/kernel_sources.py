@@ -41,6 +41,12 @@ kernel void reverse(global int *x, local int *t) {
 kernel void fours(global int *x) __attribute__((reqd_work_group_size(4, 1, 1))) {
     x[get_global_id(0)] = get_local_size(0);
 }
+kernel void reverse_fours(global int *x, local int *t) __attribute__((reqd_work_group_size(4, 1, 1))) {
+    size_t l = get_local_id(0);
+    t[l] = x[get_global_id(0)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    x[get_global_id(0)] = t[3 - l];
+}
 kernel void is_null(global const float *x, global int *out) { out[get_global_id(0)] = x == 0; }
 kernel void nothing(int n) {}
 typedef struct { int a; float b; double c[4]; uchar d; } record;
@@ -64,7 +70,8 @@ kernel void spin(global uint *x, ulong n) {
 )
 
 KERNELS = [
-    "scale", "add_one", "ids", "groups", "reverse", "fours", "is_null", "nothing", "unpack", "spin", "many",
+    "scale", "add_one", "ids", "groups", "reverse", "fours", "reverse_fours", "is_null", "nothing", "unpack",
+    "spin", "many",
     *(f"put_{dtype}" for dtype in C_TYPES),
 ]  # fmt: skip
 

@@ -1,6 +1,7 @@
 """usmpy.numba: Python functions as kernels of the host device."""
 
 import gc
+import inspect
 import os
 import pathlib
 import subprocess
@@ -56,7 +57,7 @@ def test_a_sum(n):
 
 
 @pytest.mark.parametrize("shape", [(5,), (4, 3), (2, 3, 4), (3, 1, 2)], ids=repr)
-@pytest.mark.parametrize("make", [lambda s: usmpy.Range(*s), lambda s: s, list])
+@pytest.mark.parametrize("make", [lambda s: usmpy.Range(*s), usmpy.Range])
 def test_ids_of_all_dimensions(shape, make):
     out = usmpy.zeros(int(np.prod(shape)), dtype="int64", device=HOST)
     ids[make(shape)](out).wait(PATIENCE)
@@ -233,14 +234,30 @@ def test_wrong_arguments(arguments, error, match):
     assert x.tolist() == [0] * 4
 
 
+def test_arguments_by_name():
+    x = usmpy.zeros(2, dtype="int32", device=HOST)
+    names = list(inspect.signature(put).parameters)
+    put[2](x, **{names[1]: 7}).wait(PATIENCE)
+    assert x.tolist() == [7, 7]
+    put[2](**dict(zip(reversed(names), (8, x), strict=True))).wait(PATIENCE)
+    assert x.tolist() == [8, 8]
+    with pytest.raises(TypeError, match=r"put\(.*\): got an unexpected keyword argument 'nothing'"):
+        put[2](x, 1, nothing=1)
+    with pytest.raises(TypeError, match=r"put\(.*\): missing a required argument"):
+        put[2](**{names[1]: 1})
+
+
 def test_wrong_ranges_and_calls():
     with pytest.raises(ValueError, match="work-groups"):
         put[usmpy.NdRange(4, 2)]
     with pytest.raises(ValueError):
         put[0]
-    with pytest.raises(ValueError):
-        put[1, 1, 1, 1]
-    with pytest.raises(TypeError, match="launched with a range"):
+    with pytest.raises(TypeError, match=r"put\[4, 3\] has two meanings: .*Range\(4, 3\).*NdRange\(12, 3\)"):
+        put[4, 3]
+    for key in ((1, 1, 1, 1), (4,), [4, 3], ((2, 2), (3, 3)), (4, (3,)), "4", 4.0, None, ((4, 3), [])):
+        with pytest.raises(TypeError, match=r"two meanings|put\[range, events\]"):
+            put[key]
+    with pytest.raises(TypeError, match=r"needs a range in brackets: \w+\[range\]"):
         put(1, 2)
     with pytest.raises(TypeError):
         kernel(3)

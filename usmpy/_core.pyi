@@ -126,6 +126,7 @@ _Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsInde
 _Placement: TypeAlias = Device | Queue | USMArray | str | None
 _Stream: TypeAlias = Queue | int | _CudaStream | _StreamOfTorch | _StreamOfCuPy | _StreamOfNumba
 _Extents: TypeAlias = Range | SupportsIndex | Sequence[SupportsIndex]
+_Space: TypeAlias = NdRange | Range | SupportsIndex
 _Range: TypeAlias = NdRange | _Extents
 _KernelArgument: TypeAlias = USMArray | LocalMemory | _Number | _HostScalar | Buffer | None
 _Depends: TypeAlias = Event | Iterable[Event] | None
@@ -972,14 +973,29 @@ class Queue:
     def submit(
         self, kernel: Kernel, args: Iterable[_KernelArgument], range: _Range, *, depends: _Depends = ()
     ) -> Event:
-        """Launch a kernel in this queue; returns its Event at once.
+        """Launch a kernel in this queue.
 
-        kernel: a Kernel that was built for this queue's device. args: a sequence with one item a
-        parameter (see Kernel). range: a Range, an NdRange, an int or a sequence of ints.
-        depends: an Event or a sequence of Events. The arrays may belong to other queues whose
-        memory this one reaches; work on the same memory is ordered.
+        Parameters
+        ----------
+        kernel : Kernel
+            A kernel that was built for this queue's device.
+        args : sequence
+            One argument for each parameter, as `Kernel` takes them. The arrays may be on other queues whose
+            memory is accessible to this one; work on the same memory is ordered.
+        range : Range, NdRange, int or sequence of int
+            The index space.
+        depends : Event or sequence of Event, optional
+            Events that must complete before the kernel runs.
 
-        Raises what Kernel says, before anything is enqueued.
+        Returns
+        -------
+        Event
+            The launch, which is asynchronous.
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError, BufferError, ExecutionPlacementError
+            As `Kernel` says, before anything is enqueued.
         """
     def prefetch(self, x: USMArray) -> Event:
         """Ask for memory to be moved to the queue's device (SYCL 2020, 4.6.5, prefetch).
@@ -1151,16 +1167,39 @@ class Queue:
 class Range:
     """The index space of a launch: 1 to 3 dimensions of work-items (SYCL 2020, 4.9.1.1).
 
-    get_global_id(i) runs from 0 to global_range[i] - 1: the first dimension is OpenCL's
-    dimension 0, whose neighbours run side by side. The device chooses the work-groups.
+    The device chooses the work-groups; an `NdRange` says how large they are.
 
-    Raises ValueError for extents below 1, for other than 1 to 3 of them and where their
-    product is no 64-bit number; TypeError for what is not an int.
+    Parameters
+    ----------
+    *global_range : int or tuple of int
+        Work-items along each dimension, as 1 to 3 ints or as one tuple of them, such as an array's shape.
+        Each is at least 1, and their product is at most 2**63 - 1.
+
+    Raises
+    ------
+    ValueError
+        An extent is below 1, there are not 1 to 3 of them, or the product is too large.
+    TypeError
+        Something is not an int.
+
+    Notes
+    -----
+    ``get_global_id(i)`` runs from 0 to ``global_range[i] - 1``. The first dimension is dimension 0 of
+    OpenCL and x of CUDA, whose neighbours run side by side. In an array in C order these are neighbours
+    of the last axis.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> usmpy.Range(640, 480) == usmpy.Range((640, 480))
+    True
+    >>> usmpy.Range(640, 480).size
+    307200
     """
-    def __new__(cls, *global_range: SupportsIndex) -> Self: ...
+    def __new__(cls, *global_range: SupportsIndex | Sequence[SupportsIndex]) -> Self: ...
     @property
     def size(self) -> int:
-        """Work-items in all."""
+        """Work-items in all: the product of the extents."""
     def __len__(self) -> int: ...
     def __getitem__(self, key: SupportsIndex, /) -> int: ...
     def __eq__(self, value: object, /) -> builtins.bool: ...
@@ -1170,16 +1209,38 @@ class Range:
 class NdRange:
     """An index space cut into work-groups (SYCL 2020, 4.9.1.2).
 
-    global_range, local_range: Ranges, ints or sequences of as many ints, in work-items; each
-    local extent divides the global one.
+    Work-items of one group share local memory and can wait for each other at barriers.
 
-    Raises ValueError where it does not, where the dimensions differ and for extents below 1;
-    TypeError for anything else. A device's limits are checked at the launch.
+    Parameters
+    ----------
+    global_range : Range, int or sequence of int
+        Work-items along each dimension.
+    local_range : Range, int or sequence of int
+        Work-items of a group along each dimension: as many dimensions, each of which divides the global one.
+
+    Raises
+    ------
+    ValueError
+        The dimensions differ, an extent is below 1, or a local extent does not divide the global one.
+    TypeError
+        Something is not an int.
+
+    Notes
+    -----
+    The limits of the device are checked at the launch (`Kernel.max_work_group_size`).
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> usmpy.NdRange(1024, 64)
+    NdRange((1024,), (64,))
+    >>> usmpy.NdRange((640, 480), (16, 16)).local_range
+    (16, 16)
     """
     def __new__(cls, global_range: _Extents, local_range: _Extents) -> Self: ...
     @property
     def size(self) -> int:
-        """Work-items in all."""
+        """Work-items in all: the product of the global extents."""
     @property
     def global_range(self) -> tuple[int, ...]:
         """Work-items in each dimension, as a tuple."""
@@ -1191,33 +1252,97 @@ class NdRange:
 
 @final
 class LocalMemory:
-    """The argument for a kernel's pointer to local memory: that many bytes for each work-group,
-    not initialised (SYCL 2020, local_accessor).
+    """The argument for a kernel's pointer to local memory (SYCL 2020, 4.7.6.11, local_accessor).
 
-    Raises ValueError for less than 1 byte, TypeError for what is not an int.
+    Each work-group gets memory of its own, which is not initialised. The launch needs an `NdRange`, or a
+    kernel that requires a size of its work-groups.
+
+    Parameters
+    ----------
+    nbytes : int
+        Bytes for each work-group, at least 1.
+
+    Raises
+    ------
+    ValueError
+        nbytes is below 1, or above 2**32 - 1.
+    TypeError
+        nbytes is not an int.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> program = usmpy.Program('''
+    ... kernel void reverse(global int *x, local int *t) {
+    ...     int i = get_local_id(0), n = get_local_size(0);
+    ...     t[i] = x[get_global_id(0)];
+    ...     barrier(CLK_LOCAL_MEM_FENCE);
+    ...     x[get_global_id(0)] = t[n - 1 - i];
+    ... }''', device="host")
+    >>> x = usmpy.arange(8, dtype="int32", device="host")
+    >>> event = program.reverse[usmpy.NdRange(8, 4)](x, usmpy.LocalMemory(4 * x.itemsize))
+    >>> x.tolist()
+    [3, 2, 1, 0, 7, 6, 5, 4]
     """
     def __new__(cls, nbytes: SupportsIndex) -> Self: ...
     @property
     def nbytes(self) -> int:
-        """Bytes for each work-group."""
+        """Size for each work-group, in bytes."""
 
 @final
 class Program:
-    """Kernels, built for one device: program['add'] and program.add are its Kernels.
+    """Kernels in source or binary form, built for one device.
 
-    source: str; bytes for language 'spirv' and 'native'.
-    device: None (the default device), a filter string, a Device, a Queue or a USMArray.
-    language: 'portable' (OpenCL C without vector types, images and pipes: runs on every backend,
-    with the same bits for + - * / and sqrt), 'opencl', 'spirv' or 'native' on OpenCL, 'cuda' (CUDA
-    C++), 'ptx' or 'native' (a cubin or fatbin) on CUDA, 'c' on the host: functions
-    void f(size_t begin, size_t end, ...).
-    options: of the compiler, such as '-D N=4'.
+    ``program.add`` and ``program["add"]`` are the `Kernel` of that name.
 
-    What was built is kept on disk ($USMPY_CACHE_DIR, else $XDG_CACHE_HOME/usmpy, else
-    ~/.cache/usmpy), by the content of everything that the result depends on.
+    Parameters
+    ----------
+    source : str or bytes-like
+        The source as str; bytes for the languages ``"spirv"`` and ``"native"``.
+    device : None, str, Device, Queue or USMArray, optional
+        What the program is built for: the default device, a filter string such as ``"gpu"``, a device, or the
+        device and context of a queue or an array.
+    language : str, optional
+        ``"portable"`` is OpenCL C without vector types, images and pipes, and runs on every backend.
+        OpenCL and Level Zero devices also take ``"opencl"`` (all of OpenCL C) and ``"spirv"``; CUDA
+        devices ``"cuda"`` (CUDA C++) and ``"ptx"``; the host ``"c"``, functions ``void f(size_t begin,
+        size_t end, ...)``. ``"native"`` is what `binary` gives, or the driver's own binary (on CUDA a
+        cubin or fatbin).
+    options : str, optional
+        Options of the compiler, as a shell takes them, such as ``"-D N=4"``.
 
-    Raises BuildError, whose message and .log hold all that the compiler wrote; ValueError for a
-    language that the device does not take; TypeError for wrong types.
+    Raises
+    ------
+    BuildError
+        The program does not build, or has no kernel; the message and ``log`` hold all that the compiler
+        wrote.
+    ValueError
+        The device does not take the language, or the compiler may not be given an option.
+    TypeError
+        An argument has a wrong type.
+    BackendUnavailable
+        No compiler from OpenCL C to SPIR-V is installed (Level Zero), or no libnvrtc (CUDA).
+
+    Notes
+    -----
+    What was built is kept on disk (``$USMPY_CACHE_DIR``, else ``$XDG_CACHE_HOME/usmpy``, else
+    ``~/.cache/usmpy``) under a digest of everything that the result depends on.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> program = usmpy.Program('''
+    ... kernel void scale(global const float *x, global float *y, float a) {
+    ...     size_t i = get_global_id(0);
+    ...     y[i] = a * x[i];
+    ... }''', device="host")
+    >>> program.kernel_names
+    ['scale']
+    >>> x = usmpy.ones(3, dtype="float32", device="host")
+    >>> y = usmpy.empty_like(x)
+    >>> event = program.scale[usmpy.Range(3)](x, y, 2.5)
+    >>> y.tolist()
+    [2.5, 2.5, 2.5]
     """
     def __new__(
         cls,
@@ -1233,90 +1358,180 @@ class Program:
     """The compiler's options."""
     @property
     def device(self) -> Device:
-        """The Device that it was built for."""
+        """The Device that the program was built for."""
     @property
     def context(self) -> Context:
-        """The Context that it was built in."""
+        """The Context that the program was built in."""
     @property
     def kernel_names(self) -> list[str]:
         """List of the kernels' names; empty where the driver does not tell."""
     @property
     def binary(self) -> bytes:
-        """The built program as bytes, for language='native' on an equal device. UsmError where the
-        backend has no such form.
+        """The built program as bytes, for ``language="native"`` on an equal device.
+
+        Raises
+        ------
+        UsmError
+            The backend has no such form.
         """
     def __getitem__(self, key: str, /) -> Kernel: ...
     def __getattr__(self, name: str, /) -> Kernel: ...
+    def __dir__(self) -> list[str]:
+        """Attributes and names of kernels."""
+    def _ipython_key_completions_(self) -> list[str]:
+        """Names of kernels, for completion of program["..."]."""
 
 @final
 class Kernel:
-    """A function of a Program, ready to be launched: kernel[range](*args) or
-    kernel[range, depends](*args) returns the Event of the launch.
+    """A function of a `Program`, launched by ``kernel[range](*args)`` or ``kernel[range, events](*args)``.
 
-    range: a Range, an NdRange, an int or a sequence of ints. depends: an Event or a sequence of
-    Events that must have ended before. The queue is the one that the USMArrays among the
-    arguments share; Queue.submit names one.
+    The launch is asynchronous and returns its `Event`. In brackets stand the index space, and optionally
+    Events that it depends on:
 
-    Arguments are USMArrays (None: a null pointer) for pointers, Python, NumPy and ctypes numbers
-    for values, bytes and ctypes structures for structs, LocalMemory(nbytes) for local memory. All
-    is checked before anything is enqueued: TypeError for a wrong count or type, OverflowError for a
-    number that its parameter cannot hold, ValueError for a read-only array, a wrong size or a range
-    beyond the limits, BufferError for an array that is not contiguous, ExecutionPlacementError for
-    arrays of several queues and for a program of another device. What the kernel uses stays alive
-    until it has ended.
+    range : Range, NdRange or int
+        The index space; an int is a `Range` of one dimension. Several ints are a TypeError, since ``[a,
+        b]`` is a range to SYCL, and blocks and threads to CUDA.
+    events : Event or sequence of Event
+        Events that must complete before the kernel runs; it does not run where one of them fails. Also empty.
+
+    In parentheses stand the arguments, by position or by the names of the parameters:
+
+    - for pointers, contiguous USMArrays of the element's type; None is a null pointer;
+    - for values, numbers of Python, NumPy and ctypes that the parameter can hold;
+    - for structs, bytes or ctypes structures of their size;
+    - for local memory, `LocalMemory`.
+
+    The kernel runs in the queue that the arrays share; `Queue.submit` names one. Arrays and program stay
+    alive until it has completed.
+
+    Raises
+    ------
+    TypeError
+        The brackets hold something else, arguments are missing, unknown or too many, or one has a wrong type.
+    OverflowError
+        The parameter cannot hold a number.
+    ValueError
+        An array is read-only and the kernel may write to it, a struct has another size, the range is
+        beyond the limits of the device, or there is local memory and no size of work-groups.
+    BufferError
+        An array is not contiguous: a kernel sees no strides.
+    ExecutionPlacementError
+        The arrays are on several queues, or the program was built for another device.
+
+    Notes
+    -----
+    Everything is checked before anything is enqueued; a refused launch changes nothing. How far a kernel
+    reads and writes beside that is up to its source, as in C.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> add = usmpy.Program('''
+    ... kernel void add(global int *x, int n) { x[get_global_id(0)] += n; }
+    ... ''', device="host").add
+    >>> add.parameters
+    ('int32*', 'int32')
+    >>> x = usmpy.zeros(3, dtype="int32", device="host")
+    >>> first = add[usmpy.Range(3)](x, 5)
+    >>> second = add[3, [first]](x, n=2)
+    >>> x.tolist()
+    [7, 7, 7]
     """
     @property
     def name(self) -> str:
         """The function's name in the program."""
     @property
     def program(self) -> Program | None:
-        """The Program that it belongs to; None for one from a pointer."""
+        """The Program that the kernel belongs to; None for one from a pointer."""
     @property
     def device(self) -> Device:
-        """The Device that it was built for."""
+        """The Device that the kernel was built for."""
     @property
     def parameters(self) -> tuple[str, ...]:
-        """What it takes, as a tuple of str in the words of from_pointer(); 'local ...*' takes LocalMemory,
-        'bytes[n]' a struct of n bytes, 'unknown' is what the program does not tell.
+        """The types of the parameters, as a tuple of str in the words of `from_pointer`.
+
+        ``"local float32*"`` takes `LocalMemory`, ``"bytes[n]"`` a struct of n bytes; ``"unknown"`` stands for
+        what the program does not tell.
         """
     @property
     def parameter_names(self) -> tuple[str | None, ...]:
-        """Their names; None where the program does not tell."""
+        """The names of the parameters, for arguments by name; None where the program does not tell one."""
     @property
     def max_work_group_size(self) -> int:
-        """The most work-items in a group."""
+        """The most work-items of this kernel that fit into one work-group of the device."""
     @classmethod
     def from_pointer(
         cls, address: int, parameters: Iterable[str], *, name: str | None = None, owner: object = None
     ) -> Kernel:
-        """A kernel for the host device from a function in memory: ctypes, cffi, numba.cfunc.
+        """A kernel for the host device from a function in memory, such as one of ctypes, cffi or numba.cfunc.
 
-        address: of a C function void f(size_t begin, size_t end, <parameters>), which does the part
-        begin <= i < end of a one-dimensional range; it is called on disjoint parts, from several
-        threads, without the GIL.
-        parameters: a sequence such as ['const float32*', 'float32*', 'int32']: pointers ('void*' for
-        any element), bool, integers, float32 and float64. What is const is only read.
-        name: for messages.
-        owner: what keeps the function in memory; the kernel and each of its launches hold it. Without
-        an owner, the function must stay until they have ended.
+        Parameters
+        ----------
+        address : int
+            Address of a C function ``void f(size_t begin, size_t end, <parameters>)``, which does the part
+            ``begin <= i < end`` of a one-dimensional range. It is called on disjoint parts, from several
+            threads, without the GIL.
+        parameters : sequence of str
+            One for each parameter behind the first two, such as ``["const float32*", "float32*", "int32"]``:
+            pointers (``"void*"`` for any element), bool, integers, float32 and float64. What is const is only
+            read. A name may follow the type: ``"int32 n"``.
+        name : str, optional
+            For messages.
+        owner : object, optional
+            What keeps the function in memory; the kernel and each of its launches hold it. Without an owner,
+            the function must stay until they have completed.
 
-        Raises ValueError for the address 0 and for an unknown parameter, TypeError for wrong types.
+        Returns
+        -------
+        Kernel
+
+        Raises
+        ------
+        ValueError
+            The address is 0, or a parameter is not known.
+        TypeError
+            An argument has a wrong type.
+
+        Examples
+        --------
+        >>> import ctypes, usmpy
+        >>> @ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.POINTER(ctypes.c_int32))
+        ... def double(begin, end, x):
+        ...     for i in range(begin, end):
+        ...         x[i] *= 2
+        >>> address = ctypes.cast(double, ctypes.c_void_p).value
+        >>> kernel = usmpy.Kernel.from_pointer(address, ["int32* x"], name="double", owner=double)
+        >>> x = usmpy.arange(4, dtype="int32", device="host")
+        >>> kernel[4](x).wait()
+        >>> x.tolist()
+        [0, 2, 4, 6]
         """
     def with_parameters(self, parameters: Iterable[str], /) -> Kernel:
-        """The same kernel with its parameters said in words: for programs that do not tell them.
+        """The same kernel with its parameters said in words, for programs that do not tell them.
 
-        parameters: a sequence of str as in from_pointer(), and 'local float32*' for local memory,
-        'bytes[n]' for a struct of n bytes; one for each parameter.
+        Parameters
+        ----------
+        parameters : sequence of str
+            One for each parameter, as in `from_pointer`; also ``"local float32*"`` for local memory and
+            ``"bytes[n]"`` for a struct of n bytes. They may add to what the program tells, not contradict it.
 
-        Raises ValueError for another number of them, for unknown words and for what contradicts the
-        program.
+        Returns
+        -------
+        Kernel
+
+        Raises
+        ------
+        ValueError
+            There are more or fewer parameters, one is not known, or one contradicts the program.
+        TypeError
+            Something is not a str.
         """
-    def __getitem__(self, key: _Range | tuple[_Range, _Depends], /) -> BoundKernel: ...
+    def __getitem__(self, key: _Space | tuple[_Space, _Depends], /) -> BoundKernel: ...
 
 @final
 class BoundKernel:
-    """A Kernel with its index space and dependencies; call it with the arguments."""
-    def __call__(self, *args: _KernelArgument) -> Event: ...
+    """A `Kernel` with its index space and the Events that it depends on: call it with the arguments."""
+    def __call__(self, *args: _KernelArgument, **kwargs: _KernelArgument) -> Event: ...
 
 @final
 class Event:

@@ -1,31 +1,40 @@
 """Kernels in Python, compiled by Numba for the host device and for CUDA devices.
 
-    import usmpy
-    from usmpy.numba import get_global_id, kernel
+The decorated function is the body of one work-item. It runs on the threads of the queue without the GIL,
+or on the GPU.
 
-    @kernel
-    def add(a, b, c):
-        i = get_global_id(0)
-        c[i] = a[i] + b[i]
+Examples
+--------
+>>> import usmpy
+>>> from usmpy.numba import get_global_id, kernel
+>>> @kernel
+... def add(a, b, c):
+...     i = get_global_id(0)
+...     c[i] = a[i] + b[i]
+>>> a, b = (usmpy.arange(4, dtype="float32", device="host") for _ in range(2))
+>>> c = usmpy.empty_like(a)
+>>> event = add[usmpy.Range(4)](a, b, c)
+>>> c.tolist()
+[0.0, 2.0, 4.0, 6.0]
 
-    event = add[usmpy.Range(10), [earlier]](a, b, c)
-
-The body is one work-item; the queue's threads run it, without Python's lock, or the GPU does. It cannot
-raise: an exception ends its part of the index space, is printed (not on a GPU), and the event ends as
-complete. Divisions follow NumPy (1 / 0 is inf), and indices are not checked.
+Notes
+-----
+A body cannot raise: an exception ends its part of the index space and is printed (on a GPU it is not),
+and the event completes. Division follows NumPy (``1 / 0`` is inf). Indices are not checked.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import inspect
 import math
 import operator
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import _core
+from . import _brackets, _core
 from .errors import BuildError
 
 if TYPE_CHECKING:
@@ -41,17 +50,43 @@ _VALUES = {
 
 
 def get_global_id(dimension: int) -> int:
-    """Which work-item this is along a dimension of the range, counted from 0; 0 behind the range's end.
+    """The index of this work-item along a dimension of the range.
 
-    For kernels, and functions that they call.
+    Parameters
+    ----------
+    dimension : int
+        Which entry of the range, from 0 on.
+
+    Returns
+    -------
+    int
+        From 0 to the entry of the range minus 1; 0 for a dimension that the range does not have.
+
+    Raises
+    ------
+    RuntimeError
+        The call is not in a kernel, or in a function that a kernel calls.
     """
     raise RuntimeError("get_global_id() was called outside of a kernel")
 
 
 def get_global_size(dimension: int) -> int:
-    """Entry `dimension` of the range; 1 behind its end.
+    """The number of work-items along a dimension of the range.
 
-    For kernels, and functions that they call.
+    Parameters
+    ----------
+    dimension : int
+        Which entry of the range, from 0 on.
+
+    Returns
+    -------
+    int
+        The entry; 1 for a dimension that the range does not have.
+
+    Raises
+    ------
+    RuntimeError
+        The call is not in a kernel, or in a function that a kernel calls.
     """
     raise RuntimeError("get_global_size() was called outside of a kernel")
 
@@ -212,14 +247,31 @@ def _find_device(arguments: tuple[Any, ...]) -> _core.Device | None:
 
 
 class Kernel:
-    """A Python function as a kernel: kernel[range, depends](*args) returns the Event of the launch.
+    """A Python function as a kernel, as `kernel` makes it.
 
-    range: a Range, an int or a sequence of ints; depends: an Event or a sequence of Events. The arguments are
-    contiguous USMArrays on one queue of the host device or of a CUDA device, which the body sees as arrays of
-    their shape (read-only where they are), and numbers: bool, int (as int64), float (as float64) and NumPy's
-    scalars.
+    It is launched as a `usmpy.Kernel` is: ``add[range](*args)`` or ``add[range, events](*args)`` returns
+    the Event of the launch. The range is a Range or an int, without work-groups. The arguments, by
+    position or by name, are
 
-    The first call with a new set of types compiles: BuildError with all that Numba wrote, where it refuses.
+    - contiguous USMArrays on one queue of the host device or of a CUDA device; the body sees arrays of their
+      shape, which are read-only where they are;
+    - numbers: bool, int (as int64), float (as float64) and scalars of NumPy.
+
+    Parameters
+    ----------
+    function : callable
+        The body of one work-item: a Python function that Numba can compile, or one that it has compiled
+        (``numba.njit``). What it returns is ignored.
+
+    Raises
+    ------
+    BuildError
+        At the first launch with a new set of types: Numba refuses the function; ``log`` has all that it
+        wrote.
+    ImportError
+        At the first launch: Numba is not installed.
+    TypeError
+        function is not callable; at a launch, as `usmpy.Kernel` says.
     """
 
     def __init__(self, function: Callable[..., object]) -> None:
@@ -236,22 +288,30 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<usmpy.numba.Kernel {self._name}>"
 
-    def __call__(self, *args: object) -> Event:
-        raise TypeError(f"{self._name} is launched with a range: {self._name}[range](*args)")
+    def __call__(self, *args: object, **kwargs: object) -> Event:
+        raise TypeError(f"{self._name} needs a range in brackets: {self._name}[range](...)")
 
     def __getitem__(self, key: Any) -> Callable[..., Event]:
-        depends: Any = ()
-        if type(key) is tuple and len(key) == 2 and not hasattr(key[1], "__index__"):
-            key, depends = key
-        if isinstance(key, _core.NdRange):
-            raise ValueError(f"{self._name} knows no work-groups; a Range is allowed")
-        if not isinstance(key, _core.Range):
-            key = _core.Range(key) if hasattr(key, "__index__") else _core.Range(*key)
+        space, depends = key if type(key) is tuple and len(key) == 2 else (key, ())
+        if isinstance(space, _core.NdRange):
+            raise ValueError(f"{self._name} has no work-groups; a Range or an int is allowed")
+        ints = depends[:1] if type(depends) is tuple else (depends,)
+        if any(hasattr(item, "__index__") for item in ints) or not (
+            isinstance(space, _core.Range) or hasattr(space, "__index__")
+        ):
+            _brackets.refuse(self._name, key)
         if hasattr(depends, "__next__"):
             depends = tuple(depends)
-        return functools.partial(self._launch, tuple(key), depends)
+        extents = _core.Range(space)
+        return functools.partial(self._launch, tuple(extents[i] for i in range(len(extents))), depends)
 
-    def _launch(self, space: tuple[int, ...], depends: Any, *args: Any) -> Event:
+    def _launch(self, space: tuple[int, ...], depends: Any, *args: Any, **named: Any) -> Event:
+        if named:
+            signature = inspect.signature(self)
+            try:
+                args = signature.bind(*args, **named).args
+            except TypeError as error:
+                raise TypeError(f"{self._name}{signature}: {error}") from None
         kinds = []
         values: list[Any] = []
         for i, argument in enumerate(args):
@@ -318,10 +378,35 @@ class Kernel:
 
 
 def kernel(function: Callable[..., object]) -> Kernel:
-    """Decorator: the function is the body of one work-item, which get_global_id(0) numbers.
+    """Decorator: the function becomes a kernel, whose work-item `get_global_id` numbers.
 
-    function: a Python function that Numba can compile (or has: an njit function). It returns nothing.
+    Parameters
+    ----------
+    function : callable
+        The body of one work-item: a Python function that Numba can compile, or one that it has compiled
+        (``numba.njit``). What it returns is ignored.
 
-    The first launch raises ImportError without Numba, BuildError where it refuses the function.
+    Returns
+    -------
+    Kernel
+        Compiled at its first launch with each set of types.
+
+    Raises
+    ------
+    TypeError
+        function is not callable.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> from usmpy.numba import get_global_id, kernel
+    >>> @kernel
+    ... def scale(x, a):
+    ...     i = get_global_id(0)
+    ...     x[i] *= a
+    >>> x = usmpy.ones(3, dtype="float32", device="host")
+    >>> scale[3](x, a=2.5).wait()
+    >>> x.tolist()
+    [2.5, 2.5, 2.5]
     """
     return Kernel(function)

@@ -129,17 +129,32 @@ static PyObject *get_max_work_group_size(PyObject *self, void *unused)
                                  : kernel->program->place->device->info.max_work_group_size);
 }
 
+/* "int32* x, int32 n": what it takes, in words. */
+static PyObject *signature_text(const usm_kernel *kernel)
+{
+    PyObject *text = PyUnicode_FromString("");
+    for (size_t i = 0; text != NULL && i < kernel->n_parameters; i++) {
+        const char *name = kernel->parameters[i].name;
+        PyUnicode_AppendAndDel(&text, i > 0 ? PyUnicode_FromString(", ") : PyUnicode_FromString(""));
+        if (text != NULL) {
+            PyUnicode_AppendAndDel(&text, parameter_text(&kernel->parameters[i]));
+        }
+        if (text != NULL && name != NULL) {
+            PyUnicode_AppendAndDel(&text, PyUnicode_FromFormat(" %s", name));
+        }
+    }
+    return text;
+}
+
 static PyObject *kernel_repr(PyObject *self)
 {
-    PyObject *parameters = get_parameters(self, NULL);
-    PyObject *comma = parameters == NULL ? NULL : PyUnicode_FromString(", ");
-    PyObject *joined = comma == NULL ? NULL : PyUnicode_Join(comma, parameters);
-    PyObject *text = joined == NULL ? NULL
-                                    : PyUnicode_FromFormat("<Kernel %s(%U) on %s>", core(self)->name, joined,
-                                                           core(self)->program->place->device->info.name);
-    Py_XDECREF(parameters);
-    Py_XDECREF(comma);
-    Py_XDECREF(joined);
+    char device[USM_DEVICE_TEXT];
+    PyObject *signature = signature_text(core(self)), *text = NULL;
+    if (signature != NULL) {
+        usm_device_text(core(self)->program->place->device, device, sizeof device);
+        text = PyUnicode_FromFormat("<Kernel %s(%U) on %s>", core(self)->name, signature, device);
+    }
+    Py_XDECREF(signature);
     return text;
 }
 
@@ -154,12 +169,28 @@ typedef struct bound {
 static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     bound *launcher = (bound *)self;
-    if (kwnames != NULL && PyTuple_GET_SIZE(kwnames) > 0) {
-        return PyErr_Format(PyExc_TypeError, "%s takes its arguments by position",
-                            core(launcher->kernel)->name);
+    usmpy_state *state = usmpy_state_of(self);
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (USM_UNLIKELY(kwnames != NULL && PyTuple_GET_SIZE(kwnames) > 0)) {
+        return usmpy_launch_by_name(state, launcher->kernel, &launcher->range, args, n, kwnames,
+                                    launcher->depends);
     }
-    return usmpy_launch(usmpy_state_of(self), launcher->kernel, &launcher->range, NULL, args,
-                        PyVectorcall_NARGS(nargsf), launcher->depends);
+    return usmpy_launch(state, launcher->kernel, &launcher->range, NULL, args, n, launcher->depends);
+}
+
+static PyObject *bound_repr(PyObject *self)
+{
+    const bound *launcher = (bound *)self;
+    const usm_kernel *kernel = core(launcher->kernel);
+    PyObject *range = usmpy_range_text(&launcher->range), *text = NULL;
+    PyObject *signature = range == NULL ? NULL : signature_text(kernel);
+    if (signature != NULL) {
+        text = PyUnicode_FromFormat("<BoundKernel %s[%U%s]; call it with (%U)>", kernel->name, range,
+                                    launcher->depends != NULL ? ", ..." : "", signature);
+    }
+    Py_XDECREF(range);
+    Py_XDECREF(signature);
+    return text;
 }
 
 /* Made and dropped with most launches: a few are kept. Not tracked yet. */
@@ -178,17 +209,50 @@ static bound *new_bound(usmpy_state *state)
     return launcher;
 }
 
+/* Raises what usmpy/_brackets.py says of such a key. -1 */
+static int refuse_key(PyObject *self, PyObject *key)
+{
+    PyObject *refuse = usmpy_import("usmpy._brackets", "refuse");
+    PyObject *name = refuse == NULL ? NULL : get_name(self, NULL);
+    PyObject *none = name == NULL ? NULL : PyObject_CallFunctionObjArgs(refuse, name, key, NULL);
+    Py_XDECREF(none); /* it raises */
+    Py_XDECREF(name);
+    Py_XDECREF(refuse);
+    return -1;
+}
+
+static bool is_int_or_ints(PyObject *object)
+{
+    return PyIndex_Check(object) || (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) > 0 &&
+                                     PyIndex_Check(PyTuple_GET_ITEM(object, 0)));
+}
+
+/*
+ * [range] or [range, depends], with a borrowed reference to depends. A range here is a Range, an NdRange or
+ * an int: several ints are SYCL's extents to some, and CUDA's blocks and threads to others. 0 or -1.
+ */
+static int parse_key(usmpy_state *state, PyObject *self, PyObject *key, usm_range *range, PyObject **depends)
+{
+    PyObject *space = key;
+    *depends = NULL;
+    if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == 2) {
+        space = PyTuple_GET_ITEM(key, 0);
+        *depends = PyTuple_GET_ITEM(key, 1);
+        if (is_int_or_ints(*depends)) {
+            return refuse_key(self, key);
+        }
+    }
+    bool taken = Py_IS_TYPE(space, state->range_type) || Py_IS_TYPE(space, state->nd_range_type) ||
+                 PyIndex_Check(space);
+    return taken ? usmpy_parse_range(state, space, range, "range") : refuse_key(self, key);
+}
+
 static PyObject *kernel_subscript(PyObject *self, PyObject *key)
 {
     usmpy_state *state = usmpy_state_of(self);
-    PyObject *depends = NULL;
+    PyObject *depends;
     usm_range range;
-    if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == 2 &&
-        !PyIndex_Check(PyTuple_GET_ITEM(key, 1))) { /* else a tuple of extents */
-        depends = PyTuple_GET_ITEM(key, 1);
-        key = PyTuple_GET_ITEM(key, 0);
-    }
-    if (usmpy_parse_range(state, key, &range, "range") < 0) {
+    if (parse_key(state, self, key, &range, &depends) < 0) {
         return NULL;
     }
     if (depends != NULL && PyIter_Check(depends)) { /* read once, for every call */
@@ -259,15 +323,15 @@ static int parse_words(usmpy_state *state, PyObject *object, bool of_function, w
     int status = -1;
     if (items == NULL) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "parameters is a %s; a sequence of str is allowed",
-                         Py_TYPE(object)->tp_name);
+            PyErr_Format(PyExc_TypeError, "parameters is %s %s; a sequence of str is allowed",
+                         USMPY_A(object));
         }
         return -1;
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
         if (!PyUnicode_Check(PyTuple_GET_ITEM(items, i))) {
-            PyErr_Format(PyExc_TypeError, "parameters[%zd] is a %s; a str is allowed", i,
-                         Py_TYPE(PyTuple_GET_ITEM(items, i))->tp_name);
+            PyErr_Format(PyExc_TypeError, "parameters[%zd] is %s %s; a str is allowed", i,
+                         USMPY_A(PyTuple_GET_ITEM(items, i)));
             goto done;
         }
     }
@@ -359,7 +423,7 @@ PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ss
         return NULL;
     }
     if (!PyLong_Check(out[0])) {
-        return PyErr_Format(PyExc_TypeError, "address is a %s; an int is allowed", Py_TYPE(out[0])->tp_name);
+        return PyErr_Format(PyExc_TypeError, "address is %s %s; an int is allowed", USMPY_A(out[0]));
     }
     uintptr_t address = (uintptr_t)PyLong_AsVoidPtr(out[0]);
     if (PyErr_Occurred()) {
@@ -369,8 +433,7 @@ PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ss
         return PyErr_Format(PyExc_ValueError, "address is 0; that of a function is allowed");
     }
     if (usmpy_given(out[2]) && !PyUnicode_Check(out[2])) {
-        return PyErr_Format(PyExc_TypeError, "name is a %s; a str or None is allowed",
-                            Py_TYPE(out[2])->tp_name);
+        return PyErr_Format(PyExc_TypeError, "name is %s %s; a str or None is allowed", USMPY_A(out[2]));
     }
     words words;
     if (parse_words(state, out[1], true, &words) < 0) {
@@ -485,8 +548,13 @@ static PyMemberDef bound_members[] = {
 };
 
 static PyType_Slot bound_slots[] = {
-    {Py_tp_doc, USMPY_DOC_BoundKernel}, {Py_tp_dealloc, bound_dealloc}, {Py_tp_traverse, bound_traverse},
-    {Py_tp_call, PyVectorcall_Call},    {Py_tp_members, bound_members}, {0, NULL},
+    {Py_tp_doc, USMPY_DOC_BoundKernel},
+    {Py_tp_dealloc, bound_dealloc},
+    {Py_tp_traverse, bound_traverse},
+    {Py_tp_repr, bound_repr},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_members, bound_members},
+    {0, NULL},
 };
 
 static PyType_Spec bound_spec = {

@@ -30,6 +30,8 @@ typedef struct usmpy_kernel {
  * ValueError.
  */
 int usmpy_parse_range(usmpy_state *state, PyObject *object, usm_range *range, const char *parameter);
+/* As Python code writes it; new str. */
+PyObject *usmpy_range_text(const usm_range *range);
 
 /* New reference; a count of the kernel is taken over. program and owner may be NULL. */
 PyObject *usmpy_kernel_wrap(usmpy_state *state, USM_TAKES usm_kernel *kernel, PyObject *program,
@@ -43,7 +45,12 @@ PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ss
  * every submission, or NULL. The new Event, or NULL with an exception and nothing enqueued.
  */
 PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel, const usm_range *range, PyObject *queue,
-                       PyObject *const *arguments, Py_ssize_t n, PyObject *depends);
+                       PyObject *const *objects, Py_ssize_t n, PyObject *depends);
+/* The same in the queue that the arrays share. Behind the n objects stand those of `names`, a tuple. */
+PyObject *usmpy_launch_by_name(usmpy_state *state, PyObject *kernel, const usm_range *range,
+                               PyObject *const *objects, Py_ssize_t n, PyObject *names, PyObject *depends);
+/* "x, y, a", the names of the parameters, as a new str. */
+PyObject *usmpy_parameter_names(const usm_kernel *kernel);
 
 /* Queue.submit */
 PyObject *usmpy_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);

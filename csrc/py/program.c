@@ -20,7 +20,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     }
     if (usmpy_given(out[3]) && !PyUnicode_Check(out[3])) {
-        return PyErr_Format(PyExc_TypeError, "options is a %s; a str is allowed", Py_TYPE(out[3])->tp_name);
+        return PyErr_Format(PyExc_TypeError, "options is %s %s; a str is allowed", USMPY_A(out[3]));
     }
     usmpy_program *self = (usmpy_program *)type->tp_alloc(type, 0);
     if (self == NULL) {
@@ -73,6 +73,24 @@ static void program_dealloc(PyObject *self)
     usmpy_free_object(self);
 }
 
+/* The names that there are may show what was meant. NULL */
+static PyObject *raise_missing(const usmpy_program *self, PyObject *name, PyObject *missing)
+{
+    enum { SHOWN = 12 };
+    char **names = self->program->kernels;
+    PyObject *known = PyUnicode_FromString("");
+    for (int i = 0; known != NULL && names != NULL && names[i] != NULL && i <= SHOWN; i++) {
+        PyUnicode_AppendAndDel(&known, i == SHOWN
+                                           ? PyUnicode_FromString(", ...")
+                                           : PyUnicode_FromFormat(i == 0 ? "; it has %s" : ", %s", names[i]));
+    }
+    if (known != NULL) {
+        PyErr_Format(missing, "the program has no kernel %R%U", name, known);
+        Py_DECREF(known);
+    }
+    return NULL;
+}
+
 /* New reference; NULL with `missing` set where the program has no such kernel. */
 static PyObject *find_kernel(usmpy_program *self, PyObject *name, PyObject *missing)
 {
@@ -96,8 +114,7 @@ static PyObject *find_kernel(usmpy_program *self, PyObject *name, PyObject *miss
         Py_END_ALLOW_THREADS
     }
     if (status == USM_INDEX) {
-        PyErr_Format(missing, "the program has no kernel %R", name);
-        return NULL;
+        return raise_missing(self, name, missing);
     }
     PyObject *object = status == USM_OK ? usmpy_kernel_wrap(state, kernel, (PyObject *)self, NULL)
                                         : usmpy_raise(state, status, &error);
@@ -114,7 +131,7 @@ static PyObject *find_kernel(usmpy_program *self, PyObject *name, PyObject *miss
 static PyObject *program_subscript(PyObject *self, PyObject *name)
 {
     if (!PyUnicode_Check(name)) {
-        return PyErr_Format(PyExc_TypeError, "a kernel's name is a str, not a %s", Py_TYPE(name)->tp_name);
+        return PyErr_Format(PyExc_TypeError, "a kernel's name is a str, not %s %s", USMPY_A(name));
     }
     return find_kernel((usmpy_program *)self, name, PyExc_KeyError);
 }
@@ -167,16 +184,49 @@ static PyObject *get_binary(PyObject *self, void *unused)
     return usmpy_program_bytes(usmpy_state_of(self), (usmpy_program *)self);
 }
 
+/* What completion offers: attributes, and kernels. */
+static PyObject *program_dir(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *own = PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__dir__", "O", self);
+    PyObject *names = own == NULL ? NULL : get_kernel_names(self, NULL);
+    PyObject *all = names == NULL ? NULL : PySequence_InPlaceConcat(own, names);
+    Py_XDECREF(own);
+    Py_XDECREF(names);
+    return all;
+}
+
+/* The same behind program["  in IPython. */
+static PyObject *key_completions(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return get_kernel_names(self, NULL);
+}
+
 static PyObject *program_repr(PyObject *self)
 {
     const usmpy_program *program = (usmpy_program *)self;
+    char device[USM_DEVICE_TEXT];
     PyObject *names = get_kernel_names(self, NULL);
-    PyObject *text = names == NULL ? NULL
-                                   : PyUnicode_FromFormat("<Program %U on %s, kernels %R>", program->language,
-                                                          program->program->place->device->info.name, names);
+    PyObject *comma = names == NULL ? NULL : PyUnicode_FromString(", ");
+    PyObject *joined = comma == NULL ? NULL : PyUnicode_Join(comma, names);
+    PyObject *text =
+        joined == NULL
+            ? NULL
+            : PyUnicode_FromFormat("<Program on %s, language '%U', kernels: %U>",
+                                   usm_device_text(program->program->place->device, device, sizeof device),
+                                   program->language, joined);
+    Py_XDECREF(joined);
+    Py_XDECREF(comma);
     Py_XDECREF(names);
     return text;
 }
+
+static PyMethodDef program_methods[] = {
+    {"__dir__", program_dir, METH_NOARGS, USMPY_DOC_Program___dir__},
+    {"_ipython_key_completions_", key_completions, METH_NOARGS, USMPY_DOC_Program__ipython_key_completions_},
+    {0},
+};
 
 static PyGetSetDef program_getset[] = {
     {"device", get_device, NULL, USMPY_DOC_Program_device, NULL},
@@ -194,17 +244,12 @@ static PyMemberDef program_members[] = {
 };
 
 static PyType_Slot program_slots[] = {
-    {Py_tp_doc, USMPY_DOC_Program},
-    {Py_tp_new, program_new},
-    {Py_tp_dealloc, program_dealloc},
-    {Py_tp_traverse, program_traverse},
-    {Py_tp_clear, program_clear},
-    {Py_tp_repr, program_repr},
-    {Py_tp_getattro, program_getattro},
-    {Py_mp_subscript, program_subscript},
-    {Py_tp_getset, program_getset},
-    {Py_tp_members, program_members},
-    {0, NULL},
+    {Py_tp_doc, USMPY_DOC_Program},     {Py_tp_new, program_new},
+    {Py_tp_dealloc, program_dealloc},   {Py_tp_traverse, program_traverse},
+    {Py_tp_clear, program_clear},       {Py_tp_repr, program_repr},
+    {Py_tp_getattro, program_getattro}, {Py_mp_subscript, program_subscript},
+    {Py_tp_methods, program_methods},   {Py_tp_getset, program_getset},
+    {Py_tp_members, program_members},   {0, NULL},
 };
 
 static PyType_Spec program_spec = {

@@ -11,8 +11,7 @@
 static int parse_extent(PyObject *item, const char *parameter, Py_ssize_t i, size_t *out)
 {
     if (!PyIndex_Check(item) || PyBool_Check(item)) {
-        PyErr_Format(PyExc_TypeError, "%s[%zd] is a %s; an int is allowed", parameter, i,
-                     Py_TYPE(item)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s[%zd] is %s %s; an int is allowed", parameter, i, USMPY_A(item));
         return -1;
     }
     Py_ssize_t extent = PyNumber_AsSsize_t(item, PyExc_OverflowError);
@@ -64,11 +63,14 @@ static int extents_of(usmpy_state *state, PyObject *object, const char *paramete
     if (PyIndex_Check(object)) {
         return parse_extents(&object, 1, parameter, out);
     }
-    PyObject *items = PyUnicode_Check(object) || PyBytes_Check(object) ? NULL : usmpy_tuple_of(object);
+    /* No dict and no set: their order is no order of dimensions. */
+    PyObject *items = !PySequence_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object)
+                          ? NULL
+                          : usmpy_tuple_of(object);
     if (items == NULL) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "%s is a %s; a Range, an int or a sequence of ints is allowed",
-                         parameter, Py_TYPE(object)->tp_name);
+            PyErr_Format(PyExc_TypeError, "%s is %s %s; a Range, an int or a sequence of ints is allowed",
+                         parameter, USMPY_A(object));
         }
         return -1;
     }
@@ -99,7 +101,10 @@ static PyObject *range_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0) {
         return PyErr_Format(PyExc_TypeError, "Range() takes no keyword arguments");
     }
-    int ndim = parse_extents(((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), "Range", range.global);
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    int ndim = n == 1
+                   ? extents_of(usmpy_state_of_type(type), PyTuple_GET_ITEM(args, 0), "Range", range.global)
+                   : parse_extents(((PyTupleObject *)args)->ob_item, n, "Range", range.global);
     usmpy_range *self = ndim < 0 ? NULL : (usmpy_range *)type->tp_alloc(type, 0);
     if (self != NULL) {
         self->range = range;
@@ -124,8 +129,8 @@ static PyObject *nd_range_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     }
     if (local != ndim) {
         return PyErr_Format(PyExc_ValueError,
-                            "global_range has %d dimensions and local_range %d; as many are allowed", ndim,
-                            local);
+                            "global_range has %d dimension%s but local_range has %d; they must match", ndim,
+                            ndim == 1 ? "" : "s", local);
     }
     for (int i = 0; i < ndim; i++) {
         if (range.global[i] % range.local[i] != 0) {
@@ -156,9 +161,8 @@ static PyObject *extents_tuple(const usm_range *range, const size_t *extents)
     return tuple;
 }
 
-static PyObject *range_repr(PyObject *self)
+PyObject *usmpy_range_text(const usm_range *range)
 {
-    const usm_range *range = &((usmpy_range *)self)->range;
     PyObject *global = extents_tuple(range, range->global), *local = extents_tuple(range, range->local);
     PyObject *text = NULL;
     if (global != NULL && local != NULL) {
@@ -169,6 +173,11 @@ static PyObject *range_repr(PyObject *self)
     Py_XDECREF(global);
     Py_XDECREF(local);
     return text;
+}
+
+static PyObject *range_repr(PyObject *self)
+{
+    return usmpy_range_text(&((usmpy_range *)self)->range);
 }
 
 static PyObject *range_richcompare(PyObject *self, PyObject *other, int operation)
@@ -201,7 +210,8 @@ static PyObject *range_item(PyObject *self, Py_ssize_t i)
 {
     const usm_range *range = &((usmpy_range *)self)->range;
     if (i < 0 || i >= (Py_ssize_t)range->ndim) {
-        PyErr_Format(PyExc_IndexError, "this Range has %u dimensions", range->ndim);
+        PyErr_Format(PyExc_IndexError, "index %zd is out of range for a Range with %u dimension%s", i,
+                     range->ndim, range->ndim == 1 ? "" : "s");
         return NULL;
     }
     return PyLong_FromSize_t(range->global[i]);
@@ -264,7 +274,7 @@ static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     if (!PyIndex_Check(nbytes)) {
-        return PyErr_Format(PyExc_TypeError, "nbytes is a %s; an int is allowed", Py_TYPE(nbytes)->tp_name);
+        return PyErr_Format(PyExc_TypeError, "nbytes is %s %s; an int is allowed", USMPY_A(nbytes));
     }
     n = PyNumber_AsSsize_t(nbytes, NULL) > 0 ? (size_t)PyNumber_AsSsize_t(nbytes, NULL) : 0;
     if (PyErr_Occurred()) {

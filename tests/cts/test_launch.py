@@ -22,7 +22,7 @@ def zeros(queue, n, dtype="int32"):
 
 @pytest.mark.parametrize(
     "space",
-    [usmpy.Range(6), 6, (6,), [6], np.int64(6), usmpy.NdRange(6, 2), usmpy.NdRange((6,), [3])],
+    [usmpy.Range(6), usmpy.Range((6,)), 6, np.int64(6), usmpy.NdRange(6, 2), usmpy.NdRange((6,), [3])],
     ids=repr,
 )
 def test_brackets_take_an_index_space(queue, program, space):
@@ -81,6 +81,27 @@ def test_submit_names_the_queue(queue, program):
     queue.submit(kernel=program.add_one, args=[x], range=usmpy.Range(6), depends=[e]).wait()
     queue.submit(program.add_one, iter([x]), [3], depends=e).wait()
     assert x.tolist() == [3, 3, 3, 2, 2, 2]
+    queue.submit(program.add_one, (x,), range=(3, 2)).wait()  # by name, several ints have one meaning
+    assert x.tolist() == [5, 5, 5, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("positional", "named"), [("", "xya"), ("", "ayx"), ("x", "ya"), ("x", "ay"), ("xy", "a"), ("xya", "")]
+)
+def test_arguments_by_name(queue, program, positional, named):
+    x = usmpy.arange(4, dtype="float32", queue=queue)
+    values = {"x": x, "y": zeros(queue, 4, "float32"), "a": 3}
+    args = [values[name] for name in positional]
+    program.scale[4](*args, **{name: values[name] for name in named}).wait()
+    assert values["y"].tolist() == [0, 3, 6, 9]
+
+
+def test_names_that_are_not_interned_and_many_of_them(queue, program):
+    out = zeros(queue, 3)
+    values = {"".join(["a", str(i)]): i for i in reversed(range(31))}
+    for _ in range(2):
+        program.many[3](out, **values).wait()
+    assert out.tolist() == [sum((i + 1) * i for i in range(31))] * 3
 
 
 def test_submit_runs_a_kernel_without_arrays(queue, program):
@@ -180,6 +201,13 @@ def test_a_required_group_needs_not_be_asked_for(queue, program):
     program.fours[8](x).wait()
     assert x.tolist() == [4] * 8
     program.fours[usmpy.NdRange(4, 4)](x).wait()
+
+
+def test_local_memory_of_a_required_group(queue, program):
+    x = usmpy.arange(8, dtype="int32", queue=queue)
+    program.reverse_fours[8](x, usmpy.LocalMemory(16)).wait()
+    program.reverse_fours[usmpy.NdRange(4, 4)](x, usmpy.LocalMemory(16)).wait()
+    assert x.tolist() == [0, 1, 2, 3, 7, 6, 5, 4]
 
 
 def test_local_memory(queue, program):

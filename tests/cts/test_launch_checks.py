@@ -29,12 +29,35 @@ def refused(queue, error, match=None):
 def test_the_count_of_arguments(queue, program):
     x = zeros(queue, 4, "float32")
     for args in ((), (x,), (x, x), (x, x, 1, 1)):
-        with refused(queue, TypeError, rf"scale takes 3 arguments \(x, y, a\), {len(args)} were given"):
+        with refused(queue, TypeError, rf"scale takes 3 arguments \(x, y, a\), {len(args)} w(as|ere) given"):
             queue.submit(program.scale, args, 4)
         with refused(queue, TypeError, "scale takes 3 arguments"):
             program.scale[4](*args)
-    with refused(queue, TypeError, "by position"):
-        program.scale[4](x, x, a=1)
+
+
+@pytest.mark.parametrize(
+    ("named", "match"),
+    [
+        ({"z": 1}, r"scale takes 3 arguments \(x, y, a\), and none of the name 'z'"),
+        ({"ä": 1}, "none of the name 'ä'"),
+        ({"\ud800": 1}, "none of the name"),
+        ({"a\0": 1}, "none of the name"),
+        ({"y": 1}, r"scale takes 3 arguments \(x, y, a\), and two were given for 'y'"),
+        ({}, r"scale takes 3 arguments \(x, y, a\), 2 were given"),
+        ({"a": 1, "b": 2}, "none of the name 'b'"),
+    ],
+)
+def test_arguments_by_wrong_names(queue, program, named, match):
+    x = zeros(queue, 4, "float32")
+    with refused(queue, TypeError, match):
+        program.scale[4](x, x, **named)
+    with refused(queue, TypeError, r"scale takes 3 arguments \(x, y, a\), and 'y' is missing"):
+        program.scale[4](x, a=1)
+    with refused(queue, TypeError, r"scale takes 3 arguments \(x, y, a\), 5 were given"):
+        program.scale[4](x, x, 1, 2, a=1)
+    unnamed = program.scale.with_parameters(["const float32*", "float32*", "float32"])
+    with refused(queue, TypeError, "the program does not tell the name of every parameter; .* by position"):
+        unnamed[4](x, x, a=1)
 
 
 @pytest.mark.parametrize(
@@ -43,13 +66,17 @@ def test_the_count_of_arguments(queue, program):
         ("y", lambda q: zeros(q, 4, "float64"), "USMArray of float64 was given for .*float.*astype"),
         ("y", lambda q: zeros(q, 4, "int32"), "USMArray of int32"),
         ("y", lambda q: 1.0, "a float was given for .*USMArray is allowed"),
-        ("y", lambda q: 0, "an? int was given for .*USMArray is allowed"),
+        ("y", lambda q: 0, "an int was given for .*USMArray is allowed"),
         ("y", lambda q: np.zeros(4, "float32"), "a numpy.ndarray was given for .*a USMArray is allowed"),
         ("y", lambda q: b"abcd", "a bytes was given for .*a USMArray is allowed"),
-        ("y", lambda q: usmpy.LocalMemory(16), "LocalMemory was given for"),
+        (
+            "y",
+            lambda q: usmpy.LocalMemory(16),
+            "LocalMemory was given for .*, which is not local memory; a USMArray is",
+        ),
         ("y", lambda q: "y", "a str was given for"),
-        ("a", lambda q: zeros(q, 4, "float32"), "a USMArray was given for"),
-        ("a", lambda q: usmpy.LocalMemory(4), "LocalMemory was given for"),
+        ("a", lambda q: zeros(q, 4, "float32"), "a USMArray was given for .*; pass a number"),
+        ("a", lambda q: usmpy.LocalMemory(4), "LocalMemory was given for .*, which is not local memory"),
     ],
 )
 def test_the_types_of_arguments(queue, program, name, value, match):
@@ -62,9 +89,23 @@ def test_the_types_of_arguments(queue, program, name, value, match):
 @pytest.mark.parametrize("value", [16, b"0123", None, "array"])
 def test_local_memory_is_asked_for_by_its_own_type(queue, program, value):
     x = zeros(queue, 4)
-    value = x if value == "array" else value
-    with refused(queue, TypeError, r"argument 1 \(t\) of reverse"):
+    match = r"argument 1 \(t\) of reverse: .*LocalMemory"
+    if value == "array":
+        value = x
+        match = "the parameter is local memory: pass LocalMemory\\(nbytes\\), not an array"
+    with refused(queue, TypeError, match):
         program.reverse[usmpy.NdRange(4, 4)](x, value)
+
+
+@pytest.mark.parametrize("space", [4, usmpy.Range(4), usmpy.Range(2, 2)], ids=repr)
+def test_local_memory_needs_the_size_of_a_group(queue, program, space):
+    x = usmpy.arange(4, dtype="int32", queue=queue)
+    match = r"reverse was given LocalMemory.*; LocalMemory needs NdRange\(global, local\)"
+    with refused(queue, ValueError, match):
+        program.reverse[space](x, usmpy.LocalMemory(16))
+    with refused(queue, ValueError, match):
+        queue.submit(program.reverse, (x, usmpy.LocalMemory(16)), space)
+    assert x.tolist() == [0, 1, 2, 3]
 
 
 def test_more_local_memory_than_there_is(queue, program):
@@ -80,7 +121,7 @@ def test_a_read_only_array_is_for_pointers_to_const(queue, program):
     y = zeros(queue, 4, "float32")
     if not x.flags.writable:
         with refused(
-            queue, ValueError, r"argument 1 \(y\) of scale: a read-only USMArray .* not a pointer to const"
+            queue, ValueError, r"argument 1 \(y\) of scale: a read-only USMArray .* t = y.copy\(\), and read"
         ):
             queue.submit(program.scale, (y, x, 1), 4)
     queue.submit(program.scale, (x, y, 1), 4).wait()
@@ -94,10 +135,63 @@ def read_only(queue):
 
 
 def test_an_array_with_gaps(queue, program):
-    x = zeros(queue, (4, 4), "float32")
+    x, y = zeros(queue, (4, 4), "float32"), zeros(queue, 4, "float32")
     for view in (x[:, ::2], x[::-1], x[1:, 1:]):
-        with refused(queue, BufferError, r"argument 0 \(x\) of scale: .*not contiguous.*copy\(\)"):
-            program.scale[4](view, zeros(queue, 4, "float32"), 1)
+        with refused(
+            queue, BufferError, r"argument 0 \(x\) of scale: .*not contiguous.*; pass x\.copy\(\)\Z"
+        ):
+            program.scale[4](view, y, 1)
+
+
+# Advice: where the kernel writes, the results of a temporary array have to come back.
+
+
+def follow(error, kernel, space, args, names):
+    """Types in what the message says: three statements, of which one launches the kernel with t."""
+    message = str(error)
+    place = int(message.split("argument ")[1].split()[0])
+    first, middle, last = message.split("bring the results back: ")[1].split("; ")
+    assert middle == "launch the kernel with t"
+    scope = dict(zip(names, args, strict=True), queue=args[0].queue, usmpy=usmpy)
+    exec(first, scope)
+    kernel[space](*args[:place], scope["t"], *args[place + 1 :]).wait()
+    exec(last, scope)
+
+
+LAYOUTS = {
+    "C": lambda x: x,
+    "F": lambda x: x.T,
+    "reversed": lambda x: x[::-1],
+    "strided": lambda x: x[:, ::2],
+    "part": lambda x: x[1:, 1:],
+    "permuted": lambda x: usmpy.permute_dims(usmpy.reshape(x, (4, 2, 3)), (1, 2, 0))[::-1],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "bool", "float64", "float16"])
+def test_advice_brings_the_results_back(queue, program, layout, dtype):
+    if dtype == "float64" and not queue.device.has_fp64:
+        pytest.skip("the device has no float64")
+    y = LAYOUTS[layout](zeros(queue, (4, 6), dtype))
+    x = usmpy.ones(y.size, dtype="float32", queue=queue)
+    try:
+        program.scale[y.size](x, y, 1).wait()
+    except (TypeError, BufferError) as error:
+        follow(error, program.scale, y.size, (x, y, 1), "xya")
+    assert (y.asnumpy() == 1).all()
+
+
+def test_advice_for_an_array_that_the_kernel_only_reads(queue, program):
+    x, y = usmpy.ones(4, dtype="int32", queue=queue), zeros(queue, 4, "float32")
+    with refused(queue, TypeError, r"a USMArray of int32 was given for .*; pass x\.astype\('float32'\)\Z"):
+        program.scale[4](x, y, 1)
+
+
+def test_no_advice_where_no_cast_is(queue, program):
+    x, y = zeros(queue, 4, "complex128"), zeros(queue, 4, "float32")
+    with refused(queue, TypeError, "a USMArray of complex128 was given for .*; one of float32 is allowed"):
+        program.scale[4](x, y, 1)
 
 
 # Placement.
@@ -106,8 +200,14 @@ def test_an_array_with_gaps(queue, program):
 def test_arrays_of_two_queues(queue, program):
     other = usmpy.Queue(queue.device)
     x, y = zeros(queue, 4, "float32"), zeros(other, 4, "float32")
-    with refused(queue, usmpy.ExecutionPlacementError, r"args\[0\](.|\n)*args\[1\](.|\n)*to_device"):
+    with refused(
+        queue,
+        usmpy.ExecutionPlacementError,
+        r"  x: (.|\n)*  y: (.|\n)*y = y.to_device\(x\.queue\)\n.*may write to y: .*copyto\(original, y\)",
+    ):
         program.scale[4](x, y, 1)
+    with refused(queue, usmpy.ExecutionPlacementError, r"x = x.to_device\(y\.queue\)|y = y.to_device") as _:
+        program.scale[4](y, x, 1)
     queue.submit(program.scale, (x, y, 1), 4).wait()  # the queue is named, and reaches both
 
 
@@ -147,9 +247,17 @@ def test_an_array_out_of_reach(queue, program):
         queue.submit(program.add_one, (x,), 4).wait()
         assert x.tolist() == [1] * 4
         return
-    with refused(queue, usmpy.ExecutionPlacementError, "array argument 0 of add_one lives on .*to_device"):
+    with pytest.raises(
+        usmpy.ExecutionPlacementError, match=r"argument 0 \(x\) of add_one: the memory is on"
+    ) as e:
         queue.submit(program.add_one, (x,), 4)
-    assert x.tolist() == [0] * 4
+    scope = {"x": x, "queue": queue, "usmpy": usmpy}
+    first, _, last = str(e.value).split("bring the results back: ")[1].split("; ")
+    exec(first, scope)
+    queue.submit(program.add_one, (scope["t"],), 4)
+    exec(last, scope)
+    e.value.__traceback__ = None
+    assert x.tolist() == [1] * 4
 
 
 # Index spaces.
@@ -171,6 +279,9 @@ def test_an_array_out_of_reach(queue, program):
         lambda: usmpy.NdRange(4, 3),
         lambda: usmpy.NdRange(4, 8),
         lambda: usmpy.NdRange((4, 4), 2),
+        lambda: usmpy.Range(()),
+        lambda: usmpy.Range((1, 1, 1, 1)),
+        lambda: usmpy.Range((4, 0)),
         lambda: usmpy.NdRange(4, -2),
         lambda: usmpy.LocalMemory(0),
         lambda: usmpy.LocalMemory(-1),
@@ -188,7 +299,14 @@ def test_impossible_spaces(make):
         lambda: usmpy.Range("4"),
         lambda: usmpy.Range(4.0),
         lambda: usmpy.Range(True),
-        lambda: usmpy.Range((4, 4)),
+        lambda: usmpy.Range((4, 4), 4),
+        lambda: usmpy.Range((4, (4,))),
+        lambda: usmpy.Range({4: 4}),
+        lambda: usmpy.Range({4, 3}),
+        lambda: usmpy.Range(iter((4, 3))),
+        lambda: usmpy.Range(usmpy.NdRange(4, 2)),
+        lambda: usmpy.NdRange({4: 4}, 2),
+        lambda: usmpy.NdRange((4, 4), {2: 3, 4: 5}),
         lambda: usmpy.Range(global_range=4),
         lambda: usmpy.NdRange(4),
         lambda: usmpy.NdRange("4", "2"),
@@ -202,20 +320,47 @@ def test_spaces_of_other_types(make):
 
 
 @pytest.mark.parametrize("space", [0, -1, (), (0, 1), 2**64, (2**40, 2**40), (1, 1, 1, 1)], ids=repr)
-def test_impossible_spaces_in_brackets(queue, program, space):
-    with refused(queue, ValueError):
-        program.add_one[space]
+def test_impossible_spaces_at_the_launch(queue, program, space):
+    if isinstance(space, int):
+        with refused(queue, ValueError):
+            program.add_one[space]
     with refused(queue, ValueError):
         queue.submit(program.add_one, (zeros(queue, 4),), space)
 
 
-@pytest.mark.parametrize("space", [None, "4", b"4", 4.0, {}, (usmpy.Range(4), 4), object()], ids=repr)
-def test_other_types_in_brackets(queue, program, space):
-    error = ValueError if space == {} else TypeError  # no extents
-    with refused(queue, error):
+@pytest.mark.parametrize("space", [None, "4", b"4", 4.0, {}, {4}, (usmpy.Range(4), 4), object()], ids=repr)
+def test_other_types_at_the_launch(queue, program, space):
+    with refused(queue, TypeError, r"add_one\[range, events\]"):
         program.add_one[space]
-    with refused(queue, error):
+    with refused(queue, TypeError):
         queue.submit(program.add_one, (zeros(queue, 4),), space)
+
+
+TWO = r"add_one\[{}\] has two meanings: write add_one\[{}\] .* or add_one\[{}\]"
+
+
+@pytest.mark.parametrize(
+    ("key", "match"),
+    [
+        ((4, 3), TWO.format("4, 3", r"Range\(4, 3\)", r"NdRange\(12, 3\)")),
+        ((np.int64(4), np.int64(3)), TWO.format("4, 3", r"Range\(4, 3\)", r"NdRange\(12, 3\)")),
+        ((4, 3, 2), TWO.format("4, 3, 2", r"Range\(4, 3, 2\)", r"NdRange\(12, 3\)")),
+        (((4, 2), (3, 5)), r"Range\(4, 2\)\].*NdRange\(\(12, 10\), \(3, 5\)\)\]"),
+        ((4, (3,)), r"add_one\[4\] .*NdRange\(12, 3\)\]"),
+        ((4,), r"a tuple was given: write add_one\[4\]"),
+        ([4], r"a list was given: write add_one\[4\]"),
+        ([4, 3], r"a list was given: write add_one\[Range\(4, 3\)\]"),
+        (((4, 3), []), r"a tuple was given: write add_one\[Range\(4, 3\), events\]"),
+        (((4, 3), None), r"a tuple was given: write add_one\[Range\(4, 3\), events\]"),
+        ((usmpy.Range(4), 3), "an int was given"),
+        ((), "a tuple was given"),
+        ((4, True), r"add_one\[range, events\].*a bool was given"),
+    ],
+    ids=repr,
+)
+def test_ints_in_brackets_have_two_meanings(queue, program, key, match):
+    with refused(queue, TypeError, match):
+        program.add_one[key]
 
 
 @pytest.mark.parametrize("depends", [3.5, "e", [1], [None], object()], ids=repr)
@@ -276,5 +421,25 @@ def test_spaces_compare_and_show(queue):
     assert usmpy.Range(4, 5, 6).size == 120 == usmpy.NdRange((4, 5, 6), 3 * (1,)).size
     assert usmpy.NdRange((4, 6), (2, 3)).global_range == (4, 6)
     assert usmpy.NdRange((4, 6), (2, 3)).local_range == (2, 3)
-    with pytest.raises(IndexError):
+    assert usmpy.Range((4, 5)) == usmpy.Range([4, 5]) == usmpy.Range(usmpy.Range(4, 5)) == usmpy.Range(4, 5)
+    assert usmpy.Range((4,)) == usmpy.Range(4)
+    with pytest.raises(IndexError, match="index 1 is out of range for a Range with 1 dimension"):
         usmpy.Range(4)[1]
+    with pytest.raises(
+        ValueError, match="global_range has 1 dimension but local_range has 2; they must match"
+    ):
+        usmpy.NdRange(4, (2, 2))
+    with pytest.raises(
+        ValueError, match="global_range has 2 dimensions but local_range has 1; they must match"
+    ):
+        usmpy.NdRange((4, 4), 2)
+
+
+def test_a_kernel_with_its_range_says_what_it_is(queue, program):
+    e = queue.barrier()
+    assert repr(program.add_one[4]) == "<BoundKernel add_one[Range(4)]; call it with (int32* x)>"
+    text = repr(program.scale[usmpy.NdRange((4, 2), (2, 1)), [e]])
+    assert text == (
+        "<BoundKernel scale[NdRange((4, 2), (2, 1)), ...]; "
+        "call it with (const float32* x, float32* y, float32 a)>"
+    )

@@ -11,6 +11,7 @@ import usmpy
 from usmpy import _core, errors
 
 CLASSES = [_core.Context, _core.Device, _core.DType, _core.Event, _core.Queue, _core.USMArray, _core.borrow]
+CLASSES += [_core.Program, _core.Kernel, _core.Range, _core.NdRange, _core.LocalMemory]
 CLASSES += [_core.Flags, _core.FloatLimits, _core.IntegerLimits, type(_core.empty(1).lend())]
 MACHINERY = {"__new__", "__module__", "__doc__", "__match_args__"}
 
@@ -43,7 +44,7 @@ CALLABLES = [
     *(
         (cls.__name__, cls)
         for cls in CLASSES
-        if not issubclass(cls, tuple) and cls.__name__ not in ("Event", "_Loan")
+        if not issubclass(cls, tuple) and cls.__name__ not in ("Event", "_Loan", "Kernel")
     ),
 ]
 
@@ -114,7 +115,7 @@ def test_properties_that_measure_name_the_unit(name, value):
 
 
 EXAMPLES = [(name, value) for name, value in [*MEMBERS, *CALLABLES] if ">>>" in (inspect.getdoc(value) or "")]
-EXAMPLES += [("Event", _core.Event)]
+EXAMPLES += [("Event", _core.Event), ("Kernel", _core.Kernel)]
 
 
 @pytest.mark.not_sanitized("it runs a C compiler")
