@@ -386,14 +386,14 @@ VECTORS = {
 @pytest.mark.skipif(not shutil.which("gcc"), reason="GCC alone says what it vectorised")
 @pytest.mark.parametrize("body", VECTORS.values(), ids=VECTORS)
 def test_loops_over_work_items_vectorise(body, tmp_path, monkeypatch):
-    monkeypatch.setenv("CC", "gcc")
     said = tmp_path / "said"
+    monkeypatch.setenv("CC", f"gcc -fopt-info-vec-optimized={said}")
     helpers = "int place() { return get_global_id(0); } float twice(float v) { return v + v; }\n"
     source = (
         helpers + "kernel void f(global const float *x, global float *y, float a, int n)\n{ " + body + " }"
     )
     x, y = np.ones(300, "f4"), np.ones(300, "f4")
-    build(source, options=f"-fopt-info-vec-optimized={said}").f(300, x, y, 0.5, 300, local=100)
+    build(source).f(300, x, y, 0.5, 300, local=100)
     assert "loop vectorized" in said.read_text()
 
 

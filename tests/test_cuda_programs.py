@@ -227,8 +227,6 @@ def test_options_and_headers(tmp_path):
     header.write_text("#define VALUE 11\n")
     build(source, options=options).f[1](x).wait()
     assert x.tolist() == [22]
-    with pytest.raises(usmpy.BuildError, match="no-such-option"):
-        build(source, options=f"-I {tmp_path} -DN=1 --no-such-option")
 
 
 # PTX.

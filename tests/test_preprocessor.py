@@ -39,6 +39,7 @@ def words(source, **options):
         ('"/* no */" /* yes */ \'"\' // all', '"/* no */" \'"\''),
         ("a /* b\nc */ d", "a d"),
         ("x \\\ny", "x y"),
+        ("#define A 1 \\ \t\n 2\nA x\\  \r\ny", "1 2 xy"),
         ("#define LONG 1 + \\\n  2\nLONG", "1 + 2"),
         ("#define f(x) x\nf(1,\n)", None),
         ("#define f(x,\\\ny) x\nf(1,\n2) end", "1 end"),
@@ -67,6 +68,19 @@ def test_macros(source, expected):
         ("(1 ? 2 : 3) == 2", True),
         ("0x10 == 020 && 16u == 16UL", True),
         ("'a' == 97", True),
+        ("'\\n' == 10 && '\\'' == 39 && '\\0' == 0 && '\\777' == 511 && '\\x41' == 65", True),
+        ("L'a' == 97 && u'\\u0041' == 65 && 'ab' == 24930 && '\\\\' == 92", True),
+        ("1 ? 0 : 1", False),
+        ("0 ? 0 : 0 ? 0 : 3", True),
+        ("1 ? 0 ? 0 : 1 : 0", True),
+        ("(0 ? 1 : 2) + 1 == 3", True),
+        ("1 || 0 && 0", True),
+        ("2 - 1 - 1", False),
+        ("- - 1 == 1 && !!3 && ~-1 == 0", True),
+        ("-2 * 3 == -6 && 7 - 2 * 3 == 1 && 1 << 2 + 1 == 8", True),
+        ("(" * 3000 + "1" + ")" * 3000, True),
+        ("!" * 3001 + "1", False),
+        ("1" + " ? 1" * 2000 + " : 0" * 2000, True),
         ("~0 == -1 && (5 & 4) && (1 | 2) == 3 && (7 ^ 2) == 5 && 1 << 3 == 8", True),
         ("F(3) == 6", True),
         ("0 && 1 / 0", False),
@@ -130,6 +144,23 @@ def test_files(tmp_path):
         ("#if (1\n#endif", 1, "#if (1: ')' is missing"),
         ("#if\n#endif", 1, "it ends early"),
         ("#if 1 2\n#endif", 1, "'2' is not expected"),
+        ("\n#if ''\n#endif", 2, "#if '': '' is no character"),
+        ("#if '\n#endif", 1, "#if ': ' is no character"),
+        ("#if 1 ? 2\n#endif", 1, "':' is missing"),
+        ("#if 1 : 2\n#endif", 1, "':' is not expected"),
+        ("#if )\n#endif", 1, "')' is not expected"),
+        ("#if (1 ? 2)\n#endif", 1, "')' is not expected"),
+        ("#if 1 +\n#endif", 1, "it ends early"),
+        ("#if 1e5\n#endif", 1, "1e5 is no integer"),
+        ("#if " + "9" * 5000 + "\n#endif", 1, "is no integer"),
+        ("#line " + "9" * 5000, 1, "#line takes a number"),
+        ("#line \u00b2", 1, "#line takes a number"),
+        ("#define f(x) x\n" + "f(" * 3000 + ")" * 3000, 2, "macros nest more than 60 deep"),
+        (
+            "#define a0 1\n" + "".join(f"#define a{i + 1} a{i} a{i}\n" for i in range(40)) + "a40",
+            42,
+            "macros expand to more than 250000 tokens",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(source, line, message):
@@ -141,5 +172,5 @@ def test_what_is_wrong_is_said_with_its_line(source, line, message):
 
 def test_files_that_include_each_other(tmp_path):
     (tmp_path / "a.h").write_text('#include "a.h"\n')
-    with pytest.raises(Refused, match="without an end"):
+    with pytest.raises(Refused, match="more than 60 deep"):
         words("#include <a.h>", folders=[str(tmp_path)])

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import struct
 import threading
 import weakref
@@ -61,7 +62,7 @@ def test_a_program_tells_what_it_is(device):
     assert program.device == device
     assert program.context == device.context
     assert program.kernel_names == ["add"]
-    assert "add" in repr(program)
+    assert re.fullmatch(r"<Program on \w+:\w+:\d+, language 'portable', kernels: add>", repr(program))
     kernel = program.add
     assert kernel is program["add"] is program.add
     assert kernel.name == "add"
@@ -70,7 +71,9 @@ def test_a_program_tells_what_it_is(device):
     assert kernel.parameters == ("int32*", "int32")
     assert kernel.parameter_names == ("x", "n")
     assert kernel.max_work_group_size >= 1
-    assert "add(int32*, int32)" in repr(kernel)
+    assert re.fullmatch(r"<Kernel add\(int32\* x, int32 n\) on \w+:\w+:\d+>", repr(kernel))
+    assert {"add", "kernel_names", "__doc__"} <= set(dir(program))
+    assert program._ipython_key_completions_() == ["add"]
     assert works(program)
 
 
@@ -91,9 +94,11 @@ def test_a_kernel_keeps_its_program(device):
 @pytest.mark.parametrize("missing", ["nope", "", "ad", "adds", "add\0", "\ud800", "ä", "__add__x"])
 def test_kernels_that_are_not_there(device, missing):
     program = usmpy.Program(ADD, device=device)
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match=r"the program has no kernel .*; it has add"):
         program[missing]
-    with pytest.raises(AttributeError):
+    with pytest.raises(
+        AttributeError, match=r"the program has no kernel .*; it has add|no attribute '__add__x"
+    ):
         getattr(program, missing)
     with pytest.raises(TypeError, match="a kernel's name is a str"):
         program[0]
@@ -119,6 +124,185 @@ def test_a_compiler_s_words_come_in_full_with_the_user_s_lines(device):
 
 
 @every_device
+@pytest.mark.parametrize("begin", ["", "\n", "/* a\n */", "#define A 1\n"])
+def test_messages_count_lines_and_columns_of_the_user(device, begin):
+    """Words that usmpy puts before a program are not in what the compiler says."""
+    source = begin + "kernel void f(global int *x) { x[0] = undefined_thing; }\n"
+    with pytest.raises(usmpy.BuildError) as caught:
+        usmpy.Program(source, device=device)
+    line, column = source.count("\n"), len((source.split("undefined_thing")[0]).split("\n")[-1]) + 1
+    place = (
+        rf":{line}: error" if device.backend == "cuda" else rf":{line}:{column}:"
+    )  # NVRTC tells no columns
+    assert re.search(place, caught.value.log), caught.value.log
+    assert "FP_CONTRACT" not in caught.value.log
+
+
+@every_device
+def test_lines_of_a_program_are_the_users(device):
+    for begin in ("", "\n\n", "#define A\n"):
+        source = begin + "kernel void line(global int *x) { x[0] = __LINE__; }"
+        x = usmpy.zeros(1, dtype="int32", device=device)
+        usmpy.Program(source, device=device).line[1](x).wait()
+        assert x.tolist() == [begin.count("\n") + 1]
+
+
+# What the portable language does not have.
+
+NOT_PORTABLE = {
+    "kernel void f(global float4 *x) {}": (1, "float4", "vector types"),
+    "\nkernel void f(global float *x)\n{\n    float2 v = vload2(0, x);\n}": (4, "float2", "vector types"),
+    "#define V double\n#define W V ## 3\n#define J(a, b) a ## b\nkernel void f(global J(V, 3) *x) {}": (
+        4,
+        "V3",
+        None,
+    ),
+    "#define J2(a, b) a ## b\n#define J(a, b) J2(a, b)\nkernel void f(global J(int, 16) *x) {}": (
+        3,
+        "int16",
+        "vector types",
+    ),
+    "typedef uchar8 bytes;\nkernel void f(global bytes *x) {}": (1, "uchar8", "vector types"),
+    "kernel void f(global T *x) {}": (1, "half4", "vector types"),
+    "kernel void f(read_only image2d_t x) {}": (1, "read_only", "images"),
+    "kernel void f(global int *x, sampler_t s) {}": (1, "sampler_t", "images"),
+    "kernel void f(read_only pipe int x) {}": (1, "read_only", "images"),
+    "kernel void f(global int *x) { x[0] = read_pipe(0, x); }": (1, "read_pipe", "pipes"),
+    "kernel void f(global int *x) { event_t e; }": (1, "event_t", "asynchronous copies"),
+    "__global__ void f(int *x) { x[threadIdx.x] = 1; }": (1, "__global__", "CUDA"),
+    "kernel void f(global int *x) { x[0] = work_group_reduce_add(1); }": (
+        1,
+        "work_group_reduce_add",
+        "functions of whole work-groups",
+    ),
+}
+
+
+@pytest.mark.parametrize("source", [s for s, (_, _, what) in NOT_PORTABLE.items() if what])
+def test_what_is_not_portable_is_refused_in_the_same_words_everywhere(source):
+    line, word, what = NOT_PORTABLE[source]
+    messages = set()
+    for device in DEVICES:
+        with pytest.raises(usmpy.BuildError) as caught:
+            usmpy.Program(source, device=device, options="-D T=half4")
+        assert caught.value.backend == device.backend
+        assert caught.value.log in str(caught.value)
+        messages.add(str(caught.value))
+    (message,) = messages
+    said = rf"the portable language has no {what}.*; OpenCL and Level Zero devices take them with language=.*"
+    if what == "CUDA":
+        said = r'a word of CUDA C\+\+, which CUDA devices take with language="cuda"; a portable kernel is .*'
+    assert re.match(
+        rf"the program does not build: <source>:{line}:(\d+:)? error: {word}: {said}\n", message
+    ), message
+    assert f"{line:>5} | {source.splitlines()[line - 1]}\n" in message
+
+
+@every_device
+def test_a_header_with_vector_types_is_not_portable(device, tmp_path):
+    (tmp_path / "types.h").write_text("\ntypedef float4 pixel;\n")
+    source = '#include "types.h"\nkernel void add(global int *x, int n) { x[get_global_id(0)] += n; }'
+    with pytest.raises(
+        usmpy.BuildError, match=r"types\.h:2:.* error: float4: the portable language has no vector"
+    ):
+        usmpy.Program(source, device=device, options=f"-I {tmp_path}")
+
+
+@every_device
+@pytest.mark.parametrize(
+    "before",
+    [
+        "/* float4 */ // image2d_t",
+        "#if 0\nkernel void g(global float4 *x) {}\n#endif",
+        "#define V float4\n#define IMAGE image2d_t",
+        "#ifdef __NO_SUCH_DEVICE__\n#include <vectors.h>\ntypedef float4 V;\n#endif",
+        'constant char text[] = "float4";',
+    ],
+)
+def test_words_that_no_compiler_sees_are_portable(device, before):
+    assert works(usmpy.Program(f"{before}\n{ADD}", device=device))
+
+
+@opencl
+def test_all_of_opencl_c_is_another_language(device):
+    source = "kernel void f(global float4 *x) { x[0] = (float4)(1); }"
+    program = usmpy.Program(source, device=device, language="opencl")
+    x = usmpy.zeros(4, dtype="float32", device=device)
+    program.f[1](x).wait()
+    assert x.tolist() == [1] * 4
+
+
+# Programs without a kernel.
+
+
+@every_device
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        ("", "write 'kernel void name(...)'"),
+        ("// kernel void f(global int *x)\n", "write 'kernel void name(...)'"),
+        ("void scale(global int *x) { x[0] = 1; }", "write 'kernel void scale(...)'"),
+        ("static int one(int x) { return x; }", "write 'kernel void name(...)'"),
+    ],
+)
+def test_a_program_without_a_kernel_says_what_is_missing(device, source, hint):
+    gc.collect()
+    before = _core._live_counts()
+    with pytest.raises(usmpy.BuildError, match=re.escape(f"the program has no kernel: {hint}")) as caught:
+        usmpy.Program(source, device=device)
+    assert caught.value.backend == device.backend
+    del caught
+    gc.collect()
+    assert _core._live_counts() == before
+
+
+@every_device
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("kernal", "(hint: write 'kernel' instead of 'kernal')"),
+        ("__kernal", "(hint: write 'kernel' instead of '__kernal')"),
+        ("Kernel", "(hint: write 'kernel' instead of 'Kernel')"),
+    ],
+)
+def test_a_misspelled_kernel_gets_a_hint(device, word, hint):
+    with pytest.raises(usmpy.BuildError) as caught:
+        usmpy.Program(f"{word} void f(global int *x) {{ x[0] = 1; }}\n", device=device)
+    assert str(caught.value).split("\n")[1] == hint
+    assert caught.value.log
+
+
+def test_the_hint_is_of_the_language():
+    with pytest.raises(
+        usmpy.BuildError, match=r"a kernel is a function 'void name\(size_t begin, size_t end"
+    ):
+        usmpy.Program("static void f(int x) {}", device="host", language="c")
+
+
+# Files.
+
+
+@every_device
+def test_a_file_that_was_included_and_changed_is_read_again(device, tmp_path):
+    header, other = tmp_path / "value.h", tmp_path / "other.h"
+    sources = [
+        '#include "value.h"\n',
+        "#inc\\\nlude <value.h>\n",
+        "#inc\\  \nlude <value.h>\n",
+        '#define FILE "value.h"\n#include FILE\n',
+        '#include "other.h"\n',
+    ]
+    other.write_text('#include "value.h"\n')
+    for source in sources:
+        for value in (1, 2, 1):
+            header.write_text(f"#define VALUE {value}\n")
+            x = usmpy.zeros(1, dtype="int32", device=device)
+            text = source + "kernel void f(global int *x) { x[0] = VALUE; }"
+            usmpy.Program(text, device=device, options=f"-I {tmp_path}").f[1](x).wait()
+            assert x.tolist() == [value], source
+
+
+@every_device
 def test_options_reach_the_compiler(device):
     source = "kernel void add(global int *x, int n) { x[get_global_id(0)] = n * N; }"
     with pytest.raises(usmpy.BuildError):
@@ -140,7 +324,7 @@ def test_languages_of_other_backends(device):
     for language in ("fortran", *others[device.backend]):
         with pytest.raises(ValueError, match=f"'{language}'.*'portable'"):
             usmpy.Program(ADD, device=device, language=language)
-    with pytest.raises(TypeError, match="language is a int"):
+    with pytest.raises(TypeError, match="language is an int"):
         usmpy.Program(ADD, device=device, language=3)
     with pytest.raises(TypeError, match="options is a list"):
         usmpy.Program(ADD, device=device, options=["-D", "X"])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 from typing import NamedTuple
 
-from . import _cache
-from ._compiler import CompileError, Compiler, CompilerMissing
+from . import _cache, _options
+from ._compiler import CompileError, Compiler, CompilerMissing, LanguageError
 
 _CODE = ["-O3", "-march=native", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-pipe"]
 # OpenCL C has no errno, and pointers may be cast. Not -fno-trapping-math: GCC then takes (float)(int)x for
@@ -28,10 +27,6 @@ _OPENCL_OPTIONS: dict[str, list[str]] = {
     "-cl-fast-relaxed-math": ["-ffast-math", "-ffp-contract=fast", "-D__FAST_RELAXED_MATH__=1"],
     "-cl-opt-disable": ["-O0"],
 }
-# Those of the compiler that would give something else than the object.
-_NOT_OURS = re.compile(
-    r"-(?:[cSEMx]|MM|o.*|x.*|static|pie|no-pie|r|save-temps.*|fsyntax-only|flto.*)\Z|@|[^-]"
-)
 # Kernels begin with two size_t, and work on numbers of known widths: nobody has to include these.
 _C_HEADERS = [word for header in ("stddef.h", "stdint.h", "stdbool.h") for word in ("-include", header)]
 
@@ -44,41 +39,21 @@ class _Options(NamedTuple):
 
 
 def _split_options(options: str) -> _Options:
-    try:
-        words = shlex.split(options)
-    except ValueError as error:
-        raise CompileError(f"options: {error}", f"options: {error}\n") from None
-    version, preprocessor, compiler, linker = "120", [], [], []
-    i = 0
-    while i < len(words):
-        word = words[i]
-        i += 1
-        if word in ("-D", "-I", "-U", "-include", "-isystem", "-iquote", "-L", "-l"):
-            if i == len(words):
-                message = f"options: {word} without a value"
-                raise CompileError(message, message + "\n")
-            given = [word + words[i]] if len(word) == 2 else [word, words[i]]
-            i += 1
-        else:
-            given = [word]
-        if word.startswith(("-D", "-I", "-U", "-include", "-isystem", "-iquote")):
-            preprocessor += given
-            compiler += given
-        elif word.startswith("-cl-std="):
-            digits = re.sub(r"\D", "", word)
-            version = (digits + "00")[:3] if digits else version
-        elif word.startswith("-cl-"):
-            mapped = _OPENCL_OPTIONS.get(word, [])
+    read = _options.read(options, _options.C)
+    preprocessor, compiler, linker = [], [], []
+    for name, value in read:
+        if name in ("-l", "-L") or name.startswith("-Wl,"):
+            linker.append(name + value)
+        elif value:
+            preprocessor.append(name + value)
+            compiler.append(name + value)
+        elif name.startswith("-cl-"):
+            mapped = _OPENCL_OPTIONS.get(name, [])
             preprocessor += [option for option in mapped if option.startswith("-D")]
             compiler += mapped
-        elif word.startswith(("-l", "-L", "-Wl,")):
-            linker += given
-        elif _NOT_OURS.match(word):
-            message = f"options: {word} is not for kernels"
-            raise CompileError(message, message + "\n")
         else:
-            compiler += given
-    return _Options(version, preprocessor, compiler, linker)
+            compiler.append(name)
+    return _Options(_options.version_of(read), preprocessor, compiler, linker)
 
 
 def _run(command: list[str], source: str) -> subprocess.CompletedProcess[bytes]:
@@ -135,19 +110,11 @@ def _error(log: str, source: str, name: str) -> CompileError:
     return CompileError(first or "the C compiler failed", clean)
 
 
-def _refused(error: Exception, source: str, name: str) -> CompileError:
-    from ._portable import Refused
+def _refused(error: Exception, source: str, name: str) -> LanguageError:
+    from ._tokens import Refused
 
     assert isinstance(error, Refused)
-    column = ""
-    lines = source.split("\n")
-    if error.file == name and error.word and 0 < error.line <= len(lines):
-        found = [
-            m.start() for m in re.finditer(rf"(?<!\w){re.escape(error.word)}(?!\w)", lines[error.line - 1])
-        ]
-        if found:
-            column = f"{found[0] + 1}:"
-    return _error(f"{error.file or name}:{error.line}:{column} error: {error.message}", source, name)
+    return LanguageError(*error.describe(source, name))
 
 
 def _marker(name: str) -> str:
@@ -171,7 +138,8 @@ def _compile(compiler: Compiler, flags: list[str], options: _Options, text: str)
     flags = [*_CODE, *flags, "-fdiagnostics-color=never", *options.compiler]
     # With options of fast arithmetic, linking adds code that changes the whole process's arithmetic.
     apart = any(re.match(r"-Ofast|-ffast-math|-funsafe-math", option) for option in options.compiler)
-    with tempfile.TemporaryDirectory(prefix="build-", dir=_cache.temporary_folder()) as folder:
+    private = _cache.temporary_folder()
+    with tempfile.TemporaryDirectory(prefix="build-", dir=private) as folder:
         out = os.path.join(folder, "kernels.so")
         link = [*_LINK, *options.linker, "-lm"]
         if apart:
@@ -187,7 +155,11 @@ def _compile(compiler: Compiler, flags: list[str], options: _Options, text: str)
         if done.returncode:
             return None, said or _said(done)
         with open(out, "rb") as file:
-            return file.read(), said
+            data = file.read()
+    if _cache.temporary_folder() != private:  # what was read may be another user's
+        message = f"the temporary folder {private} was replaced while the program was built; build it again"
+        raise CompileError(message, message + "\n")
+    return data, said
 
 
 def _build_portable(compiler: Compiler, options: _Options, source: str, name: str) -> tuple[bytes, str]:

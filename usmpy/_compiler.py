@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 
 from . import _cache
-from .errors import BuildError
+from ._included import may_include
+from .errors import _build_error
 
 TRIED = ("$CC", "cc", "gcc", "clang")
 
@@ -22,6 +23,10 @@ class CompileError(Exception):
         super().__init__(message)
         self.message = message
         self.log = log
+
+
+class LanguageError(CompileError):
+    """The source is not in its language, whatever compiles it."""
 
 
 class CompilerMissing(Exception):
@@ -102,7 +107,7 @@ def _identify_processor() -> str:
 
 
 _MODULES = ["_compile", "_compiler", "_entry", "_plain_c", "_portable", "_portable_builtins", "_tokens"]
-_MODULES += ["_portable_constants", "_portable_fibers", "_portable_loops", "_portable_phases"]
+_MODULES += ["_options", "_portable_constants", "_portable_fibers", "_portable_loops", "_portable_phases"]
 
 
 def _identify_ourselves() -> str:
@@ -144,8 +149,7 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
         raise CompileError(f"the source is no text: {error}", f"{error}\n") from None
     compiler = find_compiler()
     parts = [language, name, source, options, compiler.identity, _identify_processor(), _identify_ourselves()]
-    text = source.replace("\\\n", "").replace("\\\r\n", "") + options
-    includes = any(word in text for word in ("include", "import", "embed"))
+    includes = may_include(source, options)
     if includes:
         paths = [os.environ.get(variable, "") for variable in ("CPATH", "C_INCLUDE_PATH")]
         try:
@@ -174,11 +178,12 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
 
 def program(source: str, language: str, options: str) -> str:
     """build() for Program: what goes wrong is a BuildError, with the full log."""
+    where = " for the host device"
     try:
         return build(source, language, options)
     except CompileError as error:
         message, log = error.message, error.log
+        where = "" if isinstance(error, LanguageError) else where
     except CompilerMissing as error:
         message, log = str(error), None
-    said = message if log is None or log in message else f"{message}\n{log}"
-    raise BuildError(f"the program does not build for the host device: {said}", backend="host", log=log)
+    raise _build_error(message, log, "host", where)

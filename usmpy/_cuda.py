@@ -13,19 +13,18 @@ from __future__ import annotations
 import glob
 import os
 import re
-import shlex
 import struct
 import sys
 
-from . import _portable
+from . import _options, _portable
 from ._cuda_prelude import FACTS
 from ._cuda_prelude import text as prelude
 from ._entry import Kernel, Parameter, c_string
-from ._preprocessor import Preprocessor
+from ._included import contents
+from ._preprocessor import NAME, preprocess
 from ._tokens import Refused, Source
-from .errors import BuildError
+from .errors import BuildError, _build_error
 
-NAME = "<source>"
 # In front of what we write behind a source of language 'cuda': csrc/backends/cuda/program.c cuts there.
 _TAIL = '\n#line 1 "<usmpy>"\n'
 _STANDARD = "--std=c++17"
@@ -65,8 +64,8 @@ _OPENCL_OPTIONS: dict[str, list[str]] = {
 
 
 def _half(number: str) -> str:
-    value = float.fromhex(number) if "x" in number.lower() else float(number)
     try:
+        value = float.fromhex(number) if "x" in number.lower() else float(number)
         bits = struct.unpack("<H", struct.pack("<e", value))[0]
     except OverflowError:
         bits = 0x7C00
@@ -97,52 +96,21 @@ class _Options:
     """Of OpenCL's, of the preprocessor, and of NVIDIA's compiler."""
 
     def __init__(self, options: str) -> None:
-        self.version = "120"
-        self.defined: list[tuple[str, str]] = []  # ("-D" or "-U", what)
-        self.folders: list[str] = []
-        self.included: list[str] = []
+        read = _options.read(options, _options.NVRTC)
+        self.version = _options.version_of(read)
+        self.defined = [(name, value) for name, value in read if name in ("-D", "-U")]
+        self.folders = [value for name, value in read if name == "-I"]
+        self.included = [value for name, value in read if name == "-include"]
         self.others: list[str] = []
-        try:
-            words = shlex.split(options)
-        except ValueError as error:
-            raise _failure(f"options: {error}", f"options: {error}\n") from None
-        given = iter(words)
-        for word in given:
-            value = word[2:]
-            if word in ("-D", "-U", "-I", "-include"):
-                value = next(given, "")
-                if not value:
-                    raise _failure(f"options: {word} without a value", f"options: {word} without a value\n")
-            if word == "-include":
-                self.included.append(value)
-            elif word.startswith(("-D", "-U")):
-                self.defined.append((word[:2], value))
-            elif word.startswith("-I"):
-                self.folders.append(value)
-            elif word.startswith("-cl-std="):
-                digits = re.sub(r"\D", "", word)
-                self.version = (digits + "00")[:3] if digits else self.version
-            elif word.startswith("-cl-"):
-                self.others += _OPENCL_OPTIONS.get(word, [])
-            else:
-                self.others.append(word)
-
-
-def _failure(message: str, log: str) -> BuildError:
-    said = message if log in message else f"{message}\n{log}"
-    return BuildError(f"the program does not build: {said}", backend="cuda", log=log)
+        for name, value in read:
+            if name.startswith("-cl-"):
+                self.others += _OPENCL_OPTIONS.get(name, [])
+            elif not value:
+                self.others.append(name)
 
 
 def _preprocess(source: str, options: _Options) -> str:
-    preprocessor = Preprocessor(options.folders)
-    version = (
-        f"#define __OPENCL_VERSION__ {options.version}\n#define __OPENCL_C_VERSION__ {options.version}\n"
-    )
-    preprocessor.run(_constants() + version, "<usmpy>")
-    for option, value in options.defined:
-        preprocessor.define(value) if option == "-D" else preprocessor.undefine(value)
-    before = "".join(f'#include "{file}"\n' for file in options.included)
-    return (preprocessor.run(before, NAME) if before else "") + preprocessor.run(source, NAME)
+    return preprocess(source, _constants(), options)
 
 
 def _in_cpp(text: str) -> str:
@@ -248,18 +216,8 @@ def _portable_source(source: str, options: _Options) -> tuple[str, list[str]]:
 
 
 def _refused(error: Refused, source: str) -> BuildError:
-    """As compilers say it: the place, what is wrong, the line, and where in it."""
-    lines = source.split("\n")
-    place, shown = f"{error.file or NAME}:{error.line}:", ""
-    if error.file == NAME and 0 < error.line <= len(lines):
-        line = lines[error.line - 1].expandtabs(1).rstrip("\r")
-        shown = f"{error.line:>5} | {line}\n"
-        found = re.search(rf"(?<!\w){re.escape(_shown(error.word))}(?!\w)", line) if error.word else None
-        if found:
-            place += f"{found.start() + 1}:"
-            shown += f"      | {' ' * found.start()}^\n"
-    message = f"{place} error: {error.message}"
-    return _failure(message, f"{message}\n{shown}")
+    error.word = _shown(error.word)
+    return _build_error(*error.describe(source, NAME), "cuda")
 
 
 # Language 'cuda'.
@@ -371,38 +329,11 @@ def prepare(source: str, language: str, options: str) -> tuple[str, str]:
     return text, "\n".join(flag.replace("\n", " ") for flag in flags)
 
 
-# What a kept build is known by (_cuda_key.py).
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
 def included(source: str, options: str) -> list[bytes]:
-    """The contents of all files that the source may include, whatever its conditions say."""
+    """What all files hold that the source may include; a kept build is known by it (_cuda_key.py).
+
+    Headers that are not found are NVRTC's own, or an error.
+    """
     read = _Options(options)
-    folders = [*read.folders, *_header_folders()]
-    waiting: list[tuple[str, str]] = [("", name) for name in read.included]
-    parts: list[bytes] = []
-    seen: set[str] = set()
-
-    def scan(text: str, own: str) -> None:
-        waiting.extend((own, name) for name in re.findall(r'#\s*include\s*["<]([^">\n]+)[">]', text))
-
-    scan(source, "")
-    while waiting:
-        own, name = waiting.pop()
-        for folder in (own, *folders):
-            path = os.path.join(folder, name)
-            if os.path.isfile(path):
-                if path not in seen:
-                    seen.add(path)
-                    data = _read(path)
-                    parts.append(data)
-                    scan(data.decode("utf-8", "replace"), os.path.dirname(path))
-                break
-    return parts
+    parts, missing = contents(source, [*read.folders, *_header_folders()], read.included)
+    return [*parts, os.urandom(16)] if "" in missing else parts

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
+from ._included import may_include
+
 _MODULES = ["_cuda", "_cuda_prelude", "_portable", "_portable_builtins", "_portable_constants"]
-_MODULES += ["_preprocessor", "_tokens"]
+_MODULES += ["_included", "_options", "_preprocessor", "_tokens"]
 
 
 def identify(source: str, options: str) -> bytes:
@@ -17,7 +19,7 @@ def identify(source: str, options: str) -> bytes:
         except OSError:
             continue
         parts.append(f"{status.st_mtime_ns},{status.st_size}".encode())
-    if "include" in source.replace("\\\n", "") or "include" in options:
+    if may_include(source, options):
         from ._cuda import included
 
         parts += included(source, options)

@@ -52,24 +52,26 @@ _NO_NAMES = {*_QUALIFIERS, *NO_NAMES, *builtins.TYPES, "size_t", "bool"}
 _VECTOR = re.compile(
     r"(?:u?(?:char|short|int|long)|float|double|half|quad|bool)(?:2|3|4|8|16)(?:x(?:2|3|4|8|16))?\Z"
 )
-_REFUSED = [
-    (_VECTOR, "no vector types"),
-    (re.compile(r"(?:as|convert)_\w*?[a-z](?:2|3|4|8|16)(?:_\w+)?\Z"), "no vector types"),
-    (re.compile(r"v(?:load|store)a?(?:2|3|4|8|16|_half(?:2|3|4|8|16)\w*|a_half\w*)\Z"), "no vector types"),
-    (re.compile(r"(?:shuffle2?|vec_step|cross)\Z"), "no vector types"),
-    (re.compile(r"image[123]d\w*_t\Z|sampler_t\Z|(?:read|write)_image\w+\Z|get_image_\w+\Z"), "no images"),
+_CUDA = re.compile(r"__(?:global|device|shared|host|launch_bounds)__\Z|__syncthreads\Z")
+REFUSED = [
+    (_CUDA, "CUDA"),
+    (_VECTOR, "vector types"),
+    (re.compile(r"(?:as|convert)_\w*?[a-z](?:2|3|4|8|16)(?:_\w+)?\Z"), "vector types"),
+    (re.compile(r"v(?:load|store)a?(?:2|3|4|8|16|_half(?:2|3|4|8|16)\w*|a_half\w*)\Z"), "vector types"),
+    (re.compile(r"(?:shuffle2?|vec_step|cross)\Z"), "vector types"),
+    (re.compile(r"image[123]d\w*_t\Z|sampler_t\Z|(?:read|write)_image\w+\Z|get_image_\w+\Z"), "images"),
     (re.compile(r"(?:__)?(?:read_only|write_only|read_write)\Z|CLK_(?:ADDRESS|FILTER|NORMALIZED)_\w+\Z"),
-     "no images"),
+     "images"),
     (re.compile(r"(?:__)?pipe\Z|(?:read|write)_pipe\Z|\w*reserve_(?:read|write)_pipe\Z|reserve_id_t\Z"),
-     "no pipes"),
+     "pipes"),
     (re.compile(r"(?:clk_event_t|queue_t|ndrange_t|enqueue_kernel|get_default_queue)\Z"),
-     "no kernels that launch others"),
-    (re.compile(r"(?:event_t|async_work_group_\w+|wait_group_events)\Z"), "no asynchronous copies"),
+     "kernels that launch others"),
+    (re.compile(r"(?:event_t|async_work_group_\w+|wait_group_events)\Z"), "asynchronous copies"),
     (re.compile(r"(?:work_group_(?!barrier\Z)\w+|(?:intel_)?sub_group_\w+|get_\w*sub_group\w*)\Z"),
-     "no functions of work-groups or sub-groups as a whole"),
+     "functions of whole work-groups or sub-groups"),
     (re.compile(r"convert_(?:float|double|half)_(?:sat|rtz|rtp|rtn)\w*\Z"),
-     "no conversions to floating point but to the nearest"),
-    (re.compile(r"(?:to_global|to_local|to_private|get_fence)\Z"), "no generic address space"),
+     "conversions to floating point but to the nearest"),
+    (re.compile(r"(?:to_global|to_local|to_private|get_fence)\Z"), "generic address space"),
 ]  # fmt: skip
 # Attributes of OpenCL C that say nothing here.
 _HINTS = re.compile(
@@ -206,15 +208,27 @@ def closure(uses: dict[str, set[str]], wanted: frozenset[str] | set[str]) -> set
         found |= more
 
 
+def _why(what: str) -> str:
+    if what == "CUDA":
+        return (
+            'a word of CUDA C++, which CUDA devices take with language="cuda"; a portable kernel is '
+            "'kernel void name(...)'"
+        )
+    return (
+        f'the portable language has no {what}; OpenCL and Level Zero devices take them with language="opencl"'
+    )
+
+
 def check(source: Source) -> None:
+    """Refuses what is OpenCL C, and not in the portable language: the same on every backend."""
     for i, token in enumerate(source.tokens):
         if token.kind != "name":
             continue
         if i and source.text[i - 1] in (".", "->"):
             continue
-        for pattern, why in _REFUSED:
+        for pattern, what in REFUSED:
             if pattern.match(token.text):
-                raise source.refuse(i, f"{token.text}: the portable language has {why}")
+                raise source.refuse(i, f"{token.text}: {_why(what)}")
 
 
 def rewrite_words(source: Source, functions: list[Function], target: Target) -> None:
@@ -222,7 +236,10 @@ def rewrite_words(source: Source, functions: list[Function], target: Target) -> 
     for i, token in enumerate(source.tokens):
         text = token.text
         if token.kind == "number" and HALF.match(text):
-            source.replace(i, target.half(text[:-1]))
+            try:
+                source.replace(i, target.half(text[:-1]))
+            except ValueError:
+                raise source.refuse(i, f"{text} is no number") from None
         elif text in KERNEL:
             source.replace(i, target.kernel)
         elif text in _LOCAL and any(first < i < last for first, last in bodies):
@@ -247,6 +264,8 @@ def is_local_variable(source: Source, i: int) -> bool:
     j = i
     stars, starred = source.text[start:i].count("*"), 0
     while source.text[j] not in (";", "="):
+        if source.text[j] in ("}", ")", ""):
+            raise source.refuse(i, "local: the declaration has no ';' at its end")
         if source.text[j] == "*":
             starred += 1
         elif source.text[j] == ",":
@@ -295,7 +314,7 @@ def rewrite_directives(source: Source) -> None:
             continue
         if re.match(r"\s*#\s*pragma\s+OPENCL\b", token.text):
             source.out[i] = ""
-        elif unroll := re.match(r"\s*#\s*pragma\s+unroll\b[\s(]*(\d*)", token.text):
+        elif unroll := re.match(r"\s*#\s*pragma\s+unroll\b[\s(]*([0-9]{0,9})", token.text):
             source.out[i] = f"#pragma GCC unroll {min(int(unroll[1]), 65534)}" if unroll[1] else ""
 
 

@@ -36,6 +36,7 @@ _NO_DECLARATION = {"return", "else", "do", "case", "goto", "sizeof", "if", "for"
 _ASSIGNS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"}
 _LOCAL = {"local", "__local"}
 _SPACES = {"global", "__global", "private", "__private", "__generic", *_LOCAL}
+_DEEPEST = 60  # of statements in statements
 
 
 class _Unsuitable(Exception):
@@ -69,6 +70,7 @@ class _Phases:
         self.hoisted = ""  # local variables
         self.closed: list[_Node] = []  # without barriers
         self.phase = 0
+        self.depth = 0
         # Whether a work-item has returned: the first of the places.
         self.returns = "return" in source.text[function.body : function.end]
         if self.returns:
@@ -82,6 +84,14 @@ class _Phases:
         return i
 
     def statement(self, i: int) -> _Node:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise _Unsuitable
+        node = self.whole_statement(i)
+        self.depth -= 1
+        return node
+
+    def whole_statement(self, i: int) -> _Node:
         word, start = self.text[i], i
         if word == "{":
             end = self.source.match[i]

@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ._tokens import TOKEN, Refused
 
 _JOINED, _INSIDE = "\x01", "\x02"  # a line's end that is none: behind a backslash; in a comment
+_SPLICE = re.compile(r"\\[ \t\f\v\0]*\n")  # blanks may follow the backslash, as GCC and clang have it
 _COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)
 _DIRECTIVE = re.compile(r"[ \t\f\v]*#[ \t]*(\w*)(.*)", re.S)
-_DEEPEST = 200
+NAME = "<source>"
+_DEEPEST = 60  # of files in files, and of macros in arguments of macros
+_MOST_TOKENS = 250_000  # that macros may expand to
 _NO_NAMES: frozenset[str] = frozenset()
 
 
@@ -37,7 +40,7 @@ def _without_comments(text: str) -> str:
         found = match[0]
         return found if found[0] in "\"'" else " " + _INSIDE * (found.count("\n") + found.count(_JOINED))
 
-    text = text.replace("\r\n", "\n").replace("\\\n", _JOINED)
+    text = _SPLICE.sub(_JOINED, text.replace("\r\n", "\n"))
     return _COMMENT.sub(blank, text)
 
 
@@ -59,6 +62,31 @@ def _trim(tokens: list[_Token]) -> list[_Token]:
     return tokens[first:last]
 
 
+class _Wishes(Protocol):
+    """Options that this is about."""
+
+    version: str  # of OpenCL C
+    defined: list[tuple[str, str]]  # ("-D" or "-U", what)
+    folders: list[str]
+    included: list[str]
+
+
+def preprocess(source: str, constants: str, options: _Wishes) -> str:
+    """A program of the portable language, whose file is called <source>; Refused where it is wrong.
+
+    constants: definitions that are there before the user's.
+    """
+    preprocessor = Preprocessor(options.folders)
+    version = (
+        f"#define __OPENCL_VERSION__ {options.version}\n#define __OPENCL_C_VERSION__ {options.version}\n"
+    )
+    preprocessor.run(constants + version, "<usmpy>")
+    for option, value in options.defined:
+        preprocessor.define(value) if option == "-D" else preprocessor.undefine(value)
+    before = "".join(f'#include "{file}"\n' for file in options.included)
+    return (preprocessor.run(before, NAME) if before else "") + preprocessor.run(source, NAME)
+
+
 class Preprocessor:
     """Macros that are defined, folders that are searched, and the files that were read."""
 
@@ -70,6 +98,8 @@ class Preprocessor:
         self._out: list[str] = []
         self._file = ""
         self._depth = 0
+        self._nested = 0  # in arguments of macros
+        self._expanded = 0  # tokens
 
     def define(self, text: str) -> None:
         """As the option -D: NAME, NAME=VALUE, NAME(x)=VALUE."""
@@ -182,7 +212,7 @@ class Preprocessor:
             raise self._refuse(line, f"#error{rest}")
         elif word == "line":
             pieces = self._text(self.expand(_tokens(rest, line))).split(None, 1)
-            if not pieces or not pieces[0].isdigit():
+            if not pieces or not re.fullmatch("[0-9]{1,9}", pieces[0]):
                 raise self._refuse(line, "#line takes a number")
             self._out.append(f"# {pieces[0]} {pieces[1] if len(pieces) > 1 else self._quoted()}\n")
             return True
@@ -222,6 +252,26 @@ class Preprocessor:
         return "".join(token.text for token in tokens)
 
     def expand(self, tokens: list[_Token]) -> list[_Token]:
+        self._nested += 1
+        try:
+            return self._expand(tokens)
+        finally:
+            self._nested -= 1
+
+    def _substituted(
+        self, macro: _Macro, given: dict[str, list[_Token]], hidden: frozenset[str], name: _Token
+    ) -> list[_Token]:
+        """What stands for a use of the macro, the last token first."""
+        if self._nested > _DEEPEST:
+            raise self._refuse(name.line, f"macros nest more than {_DEEPEST} deep", name.text)
+        expanded = {parameter: self.expand(argument) for parameter, argument in given.items()}
+        tokens = self._substitute(macro, given, expanded, hidden, name.line)
+        self._expanded += len(tokens) + 1
+        if self._expanded > _MOST_TOKENS:
+            raise self._refuse(name.line, f"macros expand to more than {_MOST_TOKENS} tokens", name.text)
+        return self._apart(tokens)
+
+    def _expand(self, tokens: list[_Token]) -> list[_Token]:
         out: list[_Token] = []
         waiting = tokens[::-1]
         while waiting:
@@ -241,7 +291,7 @@ class Preprocessor:
                 continue
             hidden = token.hidden | {token.text}
             if macro.parameters is None:
-                waiting += self._apart(self._substitute(macro, {}, {}, hidden, token.line))
+                waiting += self._substituted(macro, {}, hidden, token)
                 continue
             ahead = len(waiting)
             while ahead and waiting[ahead - 1].kind == "blank":
@@ -251,9 +301,8 @@ class Preprocessor:
                 continue
             del waiting[ahead - 1 :]
             given, newlines = self._arguments(macro, waiting, token)
-            expanded = {name: self.expand(argument) for name, argument in given.items()}
             waiting += [_Token("blank", "\n", token.line, _NO_NAMES)] * newlines
-            waiting += self._apart(self._substitute(macro, given, expanded, hidden, token.line))
+            waiting += self._substituted(macro, given, hidden, token)
         return out
 
     @staticmethod
@@ -388,11 +437,14 @@ class Preprocessor:
         if path in self._once:
             return
         if self._depth == _DEEPEST:
-            raise self._refuse(line, f"{name}: files include each other without an end", name)
+            raise self._refuse(line, f"{name}: files include each other more than {_DEEPEST} deep", name)
         if path not in self.files:
             self.files.append(path)
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read()
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                text = file.read()
+        except OSError as error:
+            raise self._refuse(line, f"{name}: {error.strerror}", name) from None
         self._depth += 1
         self._process(text, path)
         self._depth -= 1
@@ -408,91 +460,134 @@ class Preprocessor:
         reader = _Expression([token.text for token in tokens])
         try:
             return reader.read()
-        except (ValueError, ZeroDivisionError, IndexError) as error:
-            raise self._refuse(line, f"#if{text}: {error or 'no expression'}") from None
+        except ValueError as error:
+            shown = text if len(text) < 80 else f"{text[:76]}..."
+            raise self._refuse(line, f"#if{shown}: {error}") from None
 
 
-_PRECEDENCE = [
-    ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
-    ("*", "/", "%"),
-]  # fmt: skip
+# How tightly signs bind: those of two sides, and those in front of a value.
+_SIGNS = [("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"),
+          ("+", "-"), ("*", "/", "%")]  # fmt: skip
+_BINDS = {sign: level for level, signs in enumerate(_SIGNS, 1) for sign in signs}
+_IN_FRONT = ("!", "-", "+", "~")
+_CHARACTER = re.compile(
+    r"""(?:u8|[uUL])?'((?:[^'\\\n]|\\(?:[0-7]{1,3}|x[0-9a-fA-F]+|u[0-9a-fA-F]{4}|[^0-7xu]))+)'"""
+)
+_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|[xu]([0-9a-fA-F]+)|(.))|(.)", re.S)
+_ESCAPED = {"a": 7, "b": 8, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+
+
+def _character(word: str) -> int:
+    """The value of 'a'; of several characters, as GCC has it."""
+    match = _CHARACTER.fullmatch(word)
+    if match is None:
+        raise ValueError(f"{word} is no character")
+    value = 0
+    for octal, hexadecimal, escaped, plain in _ESCAPE.findall(match[1]):
+        code = int(octal, 8) if octal else int(hexadecimal, 16) if hexadecimal else -1
+        if code < 0:
+            code = ord(plain) if plain else _ESCAPED.get(escaped, ord(escaped))
+        value = (value << 8 | code) & 0xFFFFFFFF
+    return value
+
+
+def _apply(sign: str, a: int, b: int) -> int:
+    if sign in ("/", "%"):
+        if b == 0:
+            return 0  # of a branch that && or || leaves out
+        quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        return quotient if sign == "/" else a - b * quotient
+    results = {
+        "||": lambda: int(bool(a or b)), "&&": lambda: int(bool(a and b)), "|": lambda: a | b,
+        "^": lambda: a ^ b, "&": lambda: a & b, "==": lambda: int(a == b), "!=": lambda: int(a != b),
+        "<": lambda: int(a < b), ">": lambda: int(a > b), "<=": lambda: int(a <= b),
+        ">=": lambda: int(a >= b), "<<": lambda: a << (b & 63), ">>": lambda: a >> (b & 63),
+        "+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b,
+    }  # fmt: skip
+    return results[sign]()
 
 
 class _Expression:
-    """Of an #if: integers of 64 bits."""
+    """Of an #if: integers of 64 bits. Two stacks, of values and of signs: a condition may nest deeply."""
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
-        self.at = 0
+        self.values: list[int] = []
+        self.signs: list[str] = []  # "u-" is a minus in front of a value; ":" is a whole a ? b : c
 
     def read(self) -> int:
-        value = self._choice()
-        if self.at < len(self.words):
-            raise ValueError(f"'{self.words[self.at]}' is not expected")
-        return value
+        value_wanted = True
+        for word in self.words:
+            value_wanted = self._before_value(word) if value_wanted else self._behind_value(word)
+        if value_wanted:
+            raise ValueError("it ends early")
+        self._reduce(0)
+        if self.signs:
+            raise ValueError("')' is missing" if self.signs[-1] == "(" else "':' is missing")
+        return self.values[0]
 
-    def _next(self) -> str:
-        return self.words[self.at] if self.at < len(self.words) else ""
+    def _before_value(self, word: str) -> bool:
+        """Whether a value has still to come."""
+        if word == "(":
+            self.signs.append(word)
+            return True
+        if word in _IN_FRONT:
+            self.signs.append("u" + word)
+            return True
+        self.values.append(self._value(word))
+        return False
 
-    def _choice(self) -> int:
-        value = self._binary(0)
-        if self._next() == "?":
-            self.at += 1
-            yes = self._choice()
-            if self._next() != ":":
-                raise ValueError("':' is missing")
-            self.at += 1
-            no = self._choice()
-            return yes if value else no
-        return value
+    def _behind_value(self, word: str) -> bool:
+        if word in _BINDS:
+            self._reduce(_BINDS[word])
+            self.signs.append(word)
+            return True
+        self._reduce(1 if word == "?" else 0)
+        opened = self.signs[-1] if self.signs else ""
+        if word == "?":
+            self.signs.append(word)
+            return True
+        if word == ":" and opened == "?":
+            self.signs[-1] = word
+            return True
+        if word == ")" and opened == "(":
+            self.signs.pop()
+            return False
+        raise ValueError("')' is missing" if opened == "(" else f"'{word}' is not expected")
 
-    def _binary(self, level: int) -> int:
-        if level == len(_PRECEDENCE):
-            return self._unary()
-        left = self._binary(level + 1)
-        while self._next() in _PRECEDENCE[level]:
-            sign = self._next()
-            self.at += 1
-            right = self._binary(level + 1)
-            left = self._apply(sign, left, right)
-        return left
+    def _reduce(self, binds: int) -> None:
+        """Applies the signs that bind as tightly or more tightly."""
+        while self.signs:
+            sign = self.signs[-1]
+            if sign in ("(", "?") or (sign in _BINDS and _BINDS[sign] < binds) or (sign == ":" and binds > 0):
+                return
+            self.signs.pop()
+            last = self.values.pop()
+            if sign == ":":
+                yes = self.values.pop()
+                self.values.append(yes if self.values.pop() else last)
+            elif sign in _BINDS:
+                self.values.append(self._wrap(_apply(sign, self.values.pop(), last)))
+            else:
+                self.values.append({"u!": int(not last), "u-": -last, "u+": last, "u~": ~last}[sign])
 
     @staticmethod
-    def _apply(sign: str, a: int, b: int) -> int:
-        if sign in ("/", "%"):
-            if b == 0:
-                return 0  # of a branch that && or || leaves out
-            quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-            return quotient if sign == "/" else a - b * quotient
-        results = {
-            "||": lambda: int(bool(a or b)), "&&": lambda: int(bool(a and b)), "|": lambda: a | b,
-            "^": lambda: a ^ b, "&": lambda: a & b, "==": lambda: int(a == b), "!=": lambda: int(a != b),
-            "<": lambda: int(a < b), ">": lambda: int(a > b), "<=": lambda: int(a <= b),
-            ">=": lambda: int(a >= b), "<<": lambda: a << (b & 63), ">>": lambda: a >> (b & 63),
-            "+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b,
-        }  # fmt: skip
-        return results[sign]()
+    def _wrap(value: int) -> int:
+        return value if -(1 << 64) < value < 1 << 64 else value & 0xFFFFFFFFFFFFFFFF
 
-    def _unary(self) -> int:
-        word = self._next()
-        self.at += 1
-        if word in ("!", "-", "+", "~"):
-            value = self._unary()
-            return {"!": int(not value), "-": -value, "+": value, "~": ~value}[word]
-        if word == "(":
-            value = self._choice()
-            if self._next() != ")":
-                raise ValueError("')' is missing")
-            self.at += 1
-            return value
-        if word[:1] == "'":
-            return ord(word[1:-1].encode().decode("unicode_escape"))
+    @staticmethod
+    def _value(word: str) -> int:
+        if "'" in word and not word[:1].isdigit():
+            return _character(word)
         if word[:1].isdigit():
             digits = word.rstrip("uUlL").replace("'", "")
             octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
-            return int(digits, 8 if octal else 0)
+            try:
+                return int(digits, 8 if octal else 0)
+            except ValueError:
+                raise ValueError(f"{word[:20]} is no integer") from None
         if word == "true":
             return 1
         if word[:1].isalpha() or word[:1] == "_":
             return 0  # a name that is no macro
-        raise ValueError(f"'{word}' is not expected" if word else "it ends early")
+        raise ValueError(f"'{word}' is not expected")

@@ -10,12 +10,12 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import shlex
 import subprocess
 import tempfile
 from typing import NamedTuple
 
-from .errors import BackendUnavailable, BuildError
+from . import _included, _options
+from .errors import BackendUnavailable, BuildError, _build_error
 
 _LIBRARIES = ("libocloc.so", "libocloc.so.1")
 _RELEASES = range(30, 13, -1)
@@ -117,15 +117,11 @@ def _missing(tried: list[str]) -> BackendUnavailable:
 
 def _failure(log: str) -> BuildError:
     first = next((line for line in log.splitlines() if "error" in line), log.strip().split("\n")[0])
-    said = first if log.strip() == first else f"{first}\n{log}"
-    return BuildError(f"the program does not build: {said}", backend="level_zero", log=log)
+    return _build_error(first, log, "level_zero")
 
 
-def _options(text: str, language: str) -> list[str]:
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise _failure(f"options: {error}\n") from None
+def _words(text: str, language: str) -> list[str]:
+    words = [name + value for name, value in _options.read(text, _options.CLANG)]
     if not any(word.startswith("-cl-std=") for word in words):
         words.insert(0, "-cl-std=CL1.2")
     if language == "portable":  # the same bits on every device
@@ -203,7 +199,7 @@ def _with_ocloc(library: ctypes.CDLL, source: str, options: list[str], lacking: 
 
 
 def identify(source: str, options: str) -> bytes:
-    """What the result depends on beside source and options: the compiler."""
+    """What the result depends on beside source and options: the compiler, and files that are included."""
     if (library := _find_ocloc()) is not None:
         paths = [_mapped(library)]
     else:
@@ -218,9 +214,7 @@ def identify(source: str, options: str) -> bytes:
             parts.append(f"{os.path.realpath(path)},{status.st_mtime_ns},{status.st_size}")
         except OSError:
             parts.append(path)
-    if "include" in source or "include" in options:
-        parts.append(os.urandom(16).hex())  # files may have changed: it is built anew
-    return "\0".join(parts).encode("utf-8", "surrogateescape")
+    return "\0".join(parts).encode("utf-8", "surrogateescape") + _included.identify(source, options)
 
 
 def _mapped(library: ctypes.CDLL) -> str:
@@ -234,14 +228,33 @@ def _mapped(library: ctypes.CDLL) -> str:
     return lines[0] if lines else name
 
 
+def _has_kernel(module: bytes) -> bool:
+    """Whether an entry point stands in front of the first function (SPIR-V specification, 2.3 and 2.4)."""
+    at = 20
+    while at + 4 <= len(module):
+        word = int.from_bytes(module[at : at + 4], "little")
+        if word & 0xFFFF == 15 or word >> 16 == 0:  # OpEntryPoint; damaged, which others say
+            return True
+        if word & 0xFFFF == 54:  # OpFunction
+            return False
+        at += word >> 16 << 2
+    return False
+
+
 def prepare(source: str, language: str, options: str, fp16: bool, fp64: bool) -> bytes:
     """The module. BuildError where the source is at fault, BackendUnavailable where nothing compiles it."""
     source = source.removeprefix("\ufeff")
     lacking = [name for name, has in (("fp16", fp16), ("fp64", fp64)) if not has]
-    words = _options(options, language)
+    words = _words(options, language)
     if (library := _find_ocloc()) is not None:
-        return _with_ocloc(library, source, words, lacking)
-    tools, tried = _find_clang()
-    if tools is None:
-        raise _missing(tried)
-    return _with_clang(tools, source, words, lacking)
+        module = _with_ocloc(library, source, words, lacking)
+    else:
+        tools, tried = _find_clang()
+        if tools is None:
+            raise _missing(tried)
+        module = _with_clang(tools, source, words, lacking)
+    if not _has_kernel(module):
+        from ._kernel_hints import no_kernel
+
+        raise no_kernel(source, language, "level_zero")
+    return module

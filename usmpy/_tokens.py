@@ -16,6 +16,23 @@ class Refused(Exception):
         self.line = line
         self.word = word
 
+    def describe(self, source: str, name: str) -> tuple[str, str]:
+        """(the message behind its place, a log), as compilers write them.
+
+        source: the user's own text, whose file is called `name`.
+        """
+        lines = source.split("\n")
+        place, shown = f"{self.file or name}:{self.line}:", ""
+        if self.file == name and 0 < self.line <= len(lines):
+            line = lines[self.line - 1].expandtabs(1).rstrip("\r")
+            shown = f"{self.line:>5} | {line}\n"
+            found = re.search(rf"(?<!\w){re.escape(self.word)}(?!\w)", line) if self.word else None
+            if found:
+                place += f"{found.start() + 1}:"
+                shown += f"      | {' ' * found.start()}^\n"
+        message = f"{place} error: {self.message}"
+        return message, f"{message}\n{shown}"
+
 
 TOKEN = re.compile(
     r"""(?P<blank>[ \t\f\v\r]+|\n)
@@ -26,7 +43,9 @@ TOKEN = re.compile(
     |(?P<sign>&&|\|\||<<=|>>=|[-+*/%&|^=!<>]=|\+\+|--|->|<<|>>|\.\.\.|.)""",
     re.X | re.S,
 )
-LINE_MARKER = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"((?:\s+\d+)*)')
+LINE_MARKER = re.compile(r'#\s*(?:line\s+)?([0-9]{1,9})\s+"((?:[^"\\]|\\.)*)"((?:\s+\d+)*)')
+# Places behind the last token that can be looked at: no look ahead is longer.
+_LOOK_AHEAD = 4
 
 
 class Token(NamedTuple):
@@ -97,10 +116,15 @@ KERNEL = ("kernel", "__kernel")
 
 
 class Source:
-    """The tokens of a program, blanks left out, and what is to be written for each."""
+    """The tokens of a program, blanks left out, and what is to be written for each.
+
+    Tokens of kind "end", without text, are behind the last one.
+    """
 
     def __init__(self, text: str) -> None:
         self.all = tokenize(text)
+        last = self.all[-1] if self.all else Token("end", "", "", 1, False)
+        self.all += [last._replace(kind="end", text="")] * _LOOK_AHEAD
         self.index = [i for i, token in enumerate(self.all) if token.kind not in ("blank", "directive")]
         self.tokens = [self.all[i] for i in self.index]
         self.text = [token.text for token in self.tokens]

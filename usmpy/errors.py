@@ -89,6 +89,14 @@ class BuildError(UsmError):
         self.log = log
 
 
+def _build_error(message: str, log: str | None, backend: str, where: str = "") -> BuildError:
+    """The error with the message first, and with all of the log."""
+    said = (
+        message if log is None or log in message else log if log.startswith(message) else f"{message}\n{log}"
+    )
+    return BuildError(f"the program does not build{where}: {said}", backend=backend, log=log)
+
+
 class ExecutionPlacementError(Exception):
     """Arguments do not share one queue.
 

@@ -43,7 +43,7 @@ int usmpy_parse_language(PyObject *language, const char *backend)
     int found = 0;
     if (usmpy_given(language)) {
         if (!PyUnicode_Check(language)) {
-            PyErr_Format(PyExc_TypeError, "language is a %s; a str is allowed", Py_TYPE(language)->tp_name);
+            PyErr_Format(PyExc_TypeError, "language is %s %s; a str is allowed", USMPY_A(language));
             return -1;
         }
         while (found < LANGUAGES && PyUnicode_CompareWithASCIIString(language, languages[found].name) != 0) {
@@ -168,13 +168,20 @@ static const char *translator(const usmpy_program *self, int language)
                                                                                     : NULL;
 }
 
+/* What says of a source on what files a build of it depends; NULL: it includes none. */
+static const char *identifier(const usmpy_program *self, int language)
+{
+    const char *through = translator(self, language);
+    return through != NULL ? through : is_for(self, "opencl") ? "usmpy._included" : NULL;
+}
+
 /* What a driver's binary depends on. */
 static PyObject *cache_key(usmpy_program *self, int language, PyObject *source)
 {
     const usm_device *device = usmpy_queue_of(self->queue)->device;
-    const char *through = translator(self, language);
-    PyObject *more = through != NULL ? call(through, "identify", Py_BuildValue("(OO)", source, self->options))
-                                     : PyBytes_FromString("");
+    const char *from = identifier(self, language);
+    PyObject *more = from != NULL ? call(from, "identify", Py_BuildValue("(OO)", source, self->options))
+                                  : PyBytes_FromString("");
     return more == NULL ? NULL
                         : call("usmpy._cache", "key",
                                Py_BuildValue("(ssssOsON)", device->backend->name, device->info.name,
@@ -376,6 +383,35 @@ static const char *kept_under(PyObject *key)
     return wish != NULL && strcmp(wish, "0") == 0 ? NULL : PyUnicode_AsUTF8(key);
 }
 
+/*
+ * Drivers that take OpenCL C take more than the portable language: what other backends would refuse is
+ * refused here, too. 0, or -1 with BuildError.
+ */
+static int check_portable(const usmpy_program *self, int language, PyObject *source)
+{
+    const char *backend = usmpy_queue_of(self->queue)->backend->name;
+    if (languages[language].language != USM_LANGUAGE_PORTABLE || is_for(self, "cuda")) {
+        return 0;
+    }
+    PyObject *none =
+        call("usmpy._portable_check", "check", Py_BuildValue("(OOs)", source, self->options, backend));
+    Py_XDECREF(none);
+    return none == NULL ? -1 : 0;
+}
+
+static int build_source(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
+{
+    Py_ssize_t size;
+    const char *text = PyUnicode_AsUTF8AndSize(source, &size);
+    if (check_portable(self, language, source) < 0) {
+        return -1;
+    }
+    return is_for(self, "level_zero") ? build_module(state, self, language, source)
+           : translator(self, language) != NULL
+               ? build_translated(state, self, language, source)
+               : build_fresh(state, self, language, text, size, PyUnicode_AsUTF8(self->options));
+}
+
 static int build_text(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
 {
     Py_ssize_t size;
@@ -402,10 +438,7 @@ static int build_text(usmpy_state *state, usmpy_program *self, int language, PyO
     }
     int taken = build_cached(state, self, key);
     if (taken == 0) {
-        int built = is_for(self, "level_zero") ? build_module(state, self, language, source)
-                    : translator(self, language) != NULL
-                        ? build_translated(state, self, language, source)
-                        : build_fresh(state, self, language, text, size, options);
+        int built = build_source(state, self, language, source);
         taken = built < 0 || store(state, self, key) < 0 ? -1 : 1;
     }
     if (taken > 0 && kept != NULL) {
@@ -433,20 +466,57 @@ static int build_bytes(usmpy_state *state, usmpy_program *self, int language, Py
     return status;
 }
 
+/* The exception is set, and may get a hint. -1 */
+static int explain_failure(usmpy_state *state, int language, PyObject *source)
+{
+    PyObject *type, *value, *traceback;
+    if (!PyErr_ExceptionMatches(state->build_error)) {
+        return -1;
+    }
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *none = call("usmpy._kernel_hints", "explain",
+                          Py_BuildValue("(OOs)", value, source, languages[language].name));
+    if (none == NULL) { /* what was wrong before matters more */
+        PyErr_Clear();
+    }
+    Py_XDECREF(none);
+    PyErr_Restore(type, value, traceback);
+    return -1;
+}
+
+/* A program that tells of its kernels, and has none. 0, or -1 with BuildError. */
+static int check_kernels(usmpy_state *state, const usmpy_program *self, int language, PyObject *source)
+{
+    if (self->program->kernels == NULL || self->program->kernels[0] != NULL ||
+        languages[language].language == USM_LANGUAGE_PTX) {
+        return 0;
+    }
+    PyObject *error = call(
+        "usmpy._kernel_hints", "no_kernel",
+        Py_BuildValue("(Oss)", source, languages[language].name, usmpy_queue_of(self->queue)->backend->name));
+    if (error != NULL) {
+        PyErr_SetObject(state->build_error, error);
+        Py_DECREF(error);
+    }
+    return -1;
+}
+
 int usmpy_build_program(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
 {
     const char *backend = usmpy_queue_of(self->queue)->backend->name;
     if (languages[language].text ? !PyUnicode_Check(source) : !PyObject_CheckBuffer(source)) {
-        PyErr_Format(PyExc_TypeError, "source is a %s; for language '%s' %s is allowed",
-                     Py_TYPE(source)->tp_name, languages[language].name,
-                     languages[language].text ? "a str" : "a bytes-like object");
+        PyErr_Format(PyExc_TypeError, "source is %s %s; for language '%s' %s is allowed", USMPY_A(source),
+                     languages[language].name, languages[language].text ? "a str" : "a bytes-like object");
         return -1;
     }
     if (!languages[language].text) {
         return build_bytes(state, self, language, source);
     }
-    return strcmp(backend, "host") == 0 ? build_host(state, self, languages[language].name, source)
-                                        : build_text(state, self, language, source);
+    int status = strcmp(backend, "host") == 0 ? build_host(state, self, languages[language].name, source)
+                                              : build_text(state, self, language, source);
+    return status < 0 ? explain_failure(state, language, source)
+                      : check_kernels(state, self, language, source);
 }
 
 PyObject *usmpy_program_bytes(usmpy_state *state, usmpy_program *self)

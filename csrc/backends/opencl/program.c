@@ -24,8 +24,8 @@ static char *build_log(const usm_opencl_api *api, cl_program id, cl_device_id de
 
 /*
  * Portable programs give the same bits on every device: nothing is contracted unless the source asks for it.
- * The words stand before the user's first line, so that messages count lines as the user does; some drivers
- * ignore #line, which only a first line that is a directive needs.
+ * The words stand before the user's first line, so that __LINE__ counts as the user does; some drivers ignore
+ * #line, which only a first line that is a directive needs. Logs are those of the user's own text (own_log).
  */
 #define NO_CONTRACTION "_Pragma(\"OPENCL FP_CONTRACT OFF\") "
 #define NO_CONTRACTION_LINE "#pragma OPENCL FP_CONTRACT OFF\n#line 1\n"
@@ -95,7 +95,12 @@ static char **split_names(const char *list)
 static void list_kernels(usm_program *base, cl_program id)
 {
     const usm_opencl_api *api = platform_of(base)->api;
-    size_t size = 0;
+    size_t size = 0, n = 1;
+    api->clGetProgramInfo(id, CL_PROGRAM_NUM_KERNELS, sizeof n, &n, NULL);
+    if (n == 0) { /* of no kernels, some drivers do not tell names */
+        base->kernels = split_names("");
+        return;
+    }
     if (api->clGetProgramInfo(id, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size) != CL_SUCCESS || size == 0) {
         return;
     }
@@ -141,6 +146,27 @@ static usm_status build_failed(const usm_device *device, cl_int code, const char
                             device->info.name, function, usm_opencl_name(code), code);
 }
 
+/*
+ * What the driver says of a portable program as the user wrote it: in the other one, columns and the text of
+ * the first line are not the user's. NULL where that one builds.
+ */
+static char *own_log(const usm_opencl_api *api, cl_context context, cl_device_id device,
+                     const usm_program_source *source, const char *options)
+{
+    usm_program_source own = *source;
+    cl_int code = CL_SUCCESS;
+    char *log = NULL;
+    own.language = USM_LANGUAGE_OPENCL;
+    cl_program id = from_source(api, context, &own, &code);
+    if (id != NULL) {
+        if (api->clBuildProgram(id, 1, &device, options, NULL, NULL) != CL_SUCCESS) {
+            log = build_log(api, id, device);
+        }
+        api->clReleaseProgram(id);
+    }
+    return log;
+}
+
 usm_status usm_opencl_program_build(usm_program *base, const usm_program_source *source, char **log,
                                     usm_error *error)
 {
@@ -176,7 +202,9 @@ usm_status usm_opencl_program_build(usm_program *base, const usm_program_source 
     code = api->clBuildProgram(native->id, 1, &device_id, options, NULL, NULL);
     if (code != CL_SUCCESS) {
         status = build_failed(device, code, "clBuildProgram", error);
-        *log = build_log(api, native->id, device_id);
+        *log = source->language == USM_LANGUAGE_PORTABLE ? own_log(api, context, device_id, source, options)
+                                                         : NULL;
+        *log = *log != NULL ? *log : build_log(api, native->id, device_id);
         goto failed;
     }
     list_kernels(base, native->id);
