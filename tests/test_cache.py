@@ -1,6 +1,7 @@
 """What is kept on disk between processes: found again, refused where somebody touched it, and bounded."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from usmpy import _cache
+from usmpy import _cache, _compile, _compiler
 
 KEY = _cache.key("a", b"b")
 
@@ -159,9 +160,101 @@ def test_files_and_folders_of_another_user_are_not_used(folder):
     assert _cache.load(KEY, ".so") is None
     _cache.store(KEY, ".so", b"good data")
     os.chown(folder, 12345, 12345)
-    _cache._folders.clear()
     assert _cache.load(KEY, ".so") is None
     assert not _cache.store(KEY, ".so", b"own").startswith(str(folder))
+
+
+def give_away(folder):
+    os.chown(folder, 65534, 65534)
+
+
+def open_to_others(folder):
+    folder.chmod(0o777)
+
+
+def replace_by_a_link(folder):
+    folder.rename(folder.with_name("moved"))
+    folder.symlink_to("moved")
+
+
+def replace_by_a_new_one(folder):
+    """What a cleaner and another user do, one after the other."""
+    shutil.rmtree(folder)
+    folder.mkdir(0o700)
+    if os.geteuid() == 0:
+        give_away(folder)
+
+
+def remove(folder):
+    shutil.rmtree(folder)
+
+
+AWAY = [open_to_others, replace_by_a_link, remove]
+AWAY += [give_away, replace_by_a_new_one] if os.geteuid() == 0 else []
+
+
+@pytest.mark.parametrize("away", AWAY)
+def test_a_temporary_folder_that_is_no_longer_ours_is_left_alone(away, monkeypatch):
+    monkeypatch.setenv("USMPY_CACHE", "0")
+    monkeypatch.setattr(_cache, "_temporary", {})
+    file = Path(_cache.store(KEY, ".so", b"data"))
+    assert _cache.temporary_folder() == str(file.parent)
+    away(file.parent)
+    assert _cache.load(KEY, ".so") is None
+    other = Path(_cache.store(KEY, ".so", b"more"))
+    assert other.parent != file.parent
+    assert _cache.load(KEY, ".so") == b"more"
+    status = other.parent.lstat()
+    assert status.st_uid == os.geteuid()
+    assert stat.S_IMODE(status.st_mode) == 0o700
+    _cache._remove_temporary()
+    assert not other.parent.exists()
+    for left in (file.parent.with_name("moved"), file.parent):
+        if left.is_symlink():
+            left.unlink()
+        shutil.rmtree(left, ignore_errors=True)
+
+
+@pytest.mark.parametrize("away", AWAY)
+def test_the_folder_is_checked_at_each_use(away, folder, monkeypatch):
+    monkeypatch.setattr(_cache, "_temporary", {})
+    _cache.store(KEY, ".so", b"data")
+    assert _cache.folder() == str(folder)
+    away(folder)
+    if away is remove:  # it is made again
+        assert _cache.load(KEY, ".so") is None
+        assert Path(_cache.store(KEY, ".so", b"more")).parent == folder
+        return
+    before = set(folder.iterdir())
+    assert _cache.load(KEY, ".so") is None
+    assert not _cache.store(KEY, ".so", b"more").startswith(str(folder))
+    assert set(folder.iterdir()) == before
+    _cache._remove_temporary()
+
+
+@pytest.mark.not_sanitized("the system's compiler is no part of it")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="gives a folder away, which the system's administrator alone may"
+)
+def test_what_a_compiler_left_in_a_folder_that_was_replaced_is_not_taken(monkeypatch, folder):
+    monkeypatch.setattr(_cache, "_temporary", {})
+    ours = Path(_cache.temporary_folder())
+    run = _compile._run
+
+    def compile_and_lose(command, source):
+        done = run(command, source)
+        if "-shared" in command:
+            os.chown(ours, 65534, 65534)
+        return done
+
+    monkeypatch.setattr(_compile, "_run", compile_and_lose)
+    with pytest.raises(_compiler.CompileError, match="was replaced while the program was built"):
+        _compiler.build("kernel void f(global int *x) { x[0] = 1; }", "portable")
+    assert list(folder.iterdir()) == []
+    monkeypatch.setattr(_compile, "_run", run)
+    _compiler.build("kernel void f(global int *x) { x[0] = 1; }", "portable")
+    _cache._remove_temporary()
+    shutil.rmtree(ours)
 
 
 def make_writable_to_all(folder):
@@ -210,7 +303,7 @@ def test_the_environment_names_the_folder(environment, place, tmp_path, monkeypa
 
 def test_without_a_cache_nothing_stays(folder):
     code = f"""
-        from usmpy import _cache
+        from usmpy import _cache, _compile, _compiler
         file = _cache.store({KEY!r}, ".so", b"data")
         assert _cache.load({KEY!r}, ".so") == b"data"
         print(file)
@@ -238,7 +331,7 @@ def test_folders_where_nothing_may_run_are_not_used(monkeypatch, folder, tmp_pat
 def test_a_forked_child_leaves_its_parents_folder(folder):
     code = f"""
         import os, sys
-        from usmpy import _cache
+        from usmpy import _cache, _compile, _compiler
         file = _cache.store({KEY!r}, ".so", b"data")
         child = os.fork()
         if not child:
@@ -303,7 +396,7 @@ def test_what_dying_writers_left_goes(folder):
 def test_many_processes_store_and_load_one_entry(folder):
     code = f"""
         import sys
-        from usmpy import _cache
+        from usmpy import _cache, _compile, _compiler
         data = bytes([7]) * 50_000
         for _ in range(40):
             _cache.store({KEY!r}, ".so", data)

@@ -6,8 +6,9 @@ is believed: a regular file (no link), owned by this user, that nobody else may 
 What fails a check is removed, and built anew. So files that another user, a full disk or an older release
 left do no harm. Whoever may write as this very user is not kept out: he could change the program itself.
 
-Where there is no safe folder (another's, writable by others, on a disk that forbids to run what is there),
-entries live in a private temporary folder until the process ends.
+Where there is no safe folder (another's, writable by others, on a disk that forbids to run what is
+there), entries live in a private temporary folder until the process ends. A folder is checked at each
+use: a cleaner may remove it, and another user may then make one of the same name.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ _USED_AGAIN = 3600  # seconds until a use is noted again
 _STORES_TO_SWEEP = 64
 _HALF_WRITTEN = ".new"
 
-_folders: dict[str | None, str] = {}  # by what was asked for: the folder that is used instead or as it is
-_temporary: dict[int, str] = {}  # by process: a fork must not remove its parent's
+# By process, since a fork must not remove its parent's: the folder, its device and its inode.
+_temporary: dict[int, tuple[str, int, int]] = {}
 _stores = 0
 
 
@@ -76,10 +77,13 @@ def _ours(status: os.stat_result) -> bool:
 
 def _usable(folder: str) -> bool:
     try:
-        os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
-        status = os.lstat(folder)
+        try:
+            status = os.lstat(folder)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
+            status = os.lstat(folder)
         if not stat.S_ISDIR(status.st_mode) or not _ours(status) or not os.access(folder, os.W_OK | os.X_OK):
             return False
         return not os.statvfs(folder).f_flag & os.ST_NOEXEC
@@ -87,12 +91,23 @@ def _usable(folder: str) -> bool:
         return False
 
 
+def _own_temporary() -> str | None:
+    """This process's temporary folder, if it is still the one that was made."""
+    folder, device, inode = _temporary.get(os.getpid(), ("", 0, 0))
+    try:
+        status = os.lstat(folder)
+    except OSError:
+        return None
+    same = (status.st_dev, status.st_ino) == (device, inode)
+    return folder if same and stat.S_ISDIR(status.st_mode) and _ours(status) else None
+
+
 def _remove_temporary() -> None:
     import shutil
 
-    folder = _temporary.pop(os.getpid(), None)
-    if folder is not None:
+    if (folder := _own_temporary()) is not None:
         shutil.rmtree(folder, ignore_errors=True)
+    _temporary.pop(os.getpid(), None)
 
 
 def _make_temporary() -> str:
@@ -110,29 +125,27 @@ def _make_temporary() -> str:
 
 
 def temporary_folder() -> str:
-    """A private folder of this process, removed at exit."""
-    folder = _temporary.get(os.getpid())
-    if folder is None or not os.path.isdir(folder):
-        import atexit
+    """A private folder of this process, removed at exit. Another one than before where that was replaced."""
+    if (folder := _own_temporary()) is not None:
+        return folder
+    import atexit
 
-        folder = _make_temporary()
-        _temporary[os.getpid()] = folder
-        atexit.register(_remove_temporary)
+    folder = _make_temporary()
+    status = os.lstat(folder)
+    _temporary[os.getpid()] = folder, status.st_dev, status.st_ino
+    atexit.unregister(_remove_temporary)
+    atexit.register(_remove_temporary)
     return folder
 
 
 def folder() -> str:
     """Where entries are, absolute."""
     asked = _asked_for()
-    if asked is None:
-        return temporary_folder()
-    asked = os.path.abspath(asked)
-    known = _folders.get(asked)
-    if known is None or not os.path.isdir(known):
-        if not _usable(asked):
-            return temporary_folder()
-        _folders[asked] = known = asked
-    return known
+    if asked is not None:
+        asked = os.path.abspath(asked)
+        if _usable(asked):
+            return asked
+    return temporary_folder()
 
 
 def _digest(name: str, data: bytes) -> bytes:
