@@ -389,7 +389,7 @@ def test_words_of_a_pointer_keep_their_names():
     assert kernel.parameter_names == ("x", "number")
     assert again.parameter_names == ("y", "other")
     assert thrice.parameter_names == (None, None)
-    with pytest.raises(ValueError, match="and the program says 'int32'"):
+    with pytest.raises(ValueError, match="but the program says 'int32'"):
         kernel.with_parameters(["int32*", "float32"])
 
 
@@ -470,7 +470,7 @@ def test_a_spirv_module_that_is_cut_short_never_reaches_the_driver(device):
     ("change", "match"),
     [
         (lambda words: [struct.unpack(">I", struct.pack("<I", w))[0] for w in words], "byte order"),
-        (lambda words: [0xDEADBEEF, *words[1:]], "no SPIR-V module"),
+        (lambda words: [0xDEADBEEF, *words[1:]], "not a SPIR-V module"),
         (lambda words: [words[0], 0x00020000, *words[2:]], "version 2.0"),
         (lambda words: [*words[:5], 17, *words[5:]], "damaged"),
         (lambda words: [*words, 1 << 16 | 56], "damaged"),

@@ -1,14 +1,15 @@
-"""What was built, kept on disk between processes.
+"""Built programs, kept on disk between processes.
 
-A file holds one entry: the data, then a digest of the key and the data. It is written beside its place and
-renamed, so that no reader meets half of it, and read through one descriptor which is checked before anything
-is believed: a regular file (no link), owned by this user, that nobody else may write, with the right digest.
-What fails a check is removed, and built anew. So files that another user, a full disk or an older release
-left do no harm. Whoever may write as this very user is not kept out: he could change the program itself.
+A file holds one entry: the data, then a digest of the key and the data. It is written under another name
+and renamed, so that a reader never sees part of it. It is read through one descriptor, which is checked
+first: a regular file (no link), owned by this user, not writable by others, with the right digest. An
+entry that fails a check is removed and built again, so files of another user, a full disk or an older
+release do no harm. There is no protection against a process of the same user, which could change the
+program itself.
 
-Where there is no safe folder (another's, writable by others, on a disk that forbids to run what is
-there), entries live in a private temporary folder until the process ends. A folder is checked at each
-use: a cleaner may remove it, and another user may then make one of the same name.
+If the folder is not safe (owned by another user, writable by others, on a file system that forbids
+execution), entries are kept in a private temporary folder until the process ends. Folders are checked at
+each use: a cleaner may remove one, and another user may then make one of the same name.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hashlib import sha256
 else:
-    # OpenSSL's, in hashlib, takes longer to import than a cached program to load.
+    # hashlib imports OpenSSL, which takes longer than loading a kept program.
     try:
         from _sha2 import sha256
     except ImportError:
@@ -30,11 +31,11 @@ else:
         except ImportError:
             from hashlib import sha256
 
-LIMIT = 512 << 20  # bytes in the folder; what was not used for the longest time goes first
+LIMIT = 512 << 20  # bytes in the folder; the least recently used entries are removed first
 _ABI = "1"  # of the entries
 _MAGIC = b"usmpy-1\n"
 _TRAILER = len(_MAGIC) + 32
-_USED_AGAIN = 3600  # seconds until a use is noted again
+_USED_AGAIN = 3600  # seconds after which a use is recorded again
 _STORES_TO_SWEEP = 64
 _HALF_WRITTEN = ".new"
 
@@ -50,7 +51,7 @@ def _version() -> str:
 
 
 def key(*parts: bytes | str) -> str:
-    """A name for what these parts determine, in this release."""
+    """The name of the entry that these parts determine, in this release."""
     digest = sha256()
     for part in (_ABI, _version(), *parts):
         data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
@@ -60,7 +61,7 @@ def key(*parts: bytes | str) -> str:
 
 
 def _asked_for() -> str | None:
-    """The folder by the environment; None where there is to be none."""
+    """The folder that the environment names; None: no entry is kept."""
     if os.environ.get("USMPY_CACHE") == "0":
         return None
     if asked := os.environ.get("USMPY_CACHE_DIR"):
@@ -111,7 +112,7 @@ def _remove_temporary() -> None:
 
 
 def _make_temporary() -> str:
-    """A new folder where programs may run, if there is such a place."""
+    """A new folder, on a file system that allows execution if there is one."""
     import tempfile
 
     for parent in (None, os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", "/var/tmp"):
@@ -125,7 +126,7 @@ def _make_temporary() -> str:
 
 
 def temporary_folder() -> str:
-    """A private folder of this process, removed at exit. Another one than before where that was replaced."""
+    """A private folder of this process, removed at exit. A new one if the last one was replaced."""
     if (folder := _own_temporary()) is not None:
         return folder
     import atexit
@@ -139,7 +140,7 @@ def temporary_folder() -> str:
 
 
 def folder() -> str:
-    """Where entries are, absolute."""
+    """The absolute path of the folder of entries."""
     asked = _asked_for()
     if asked is not None:
         asked = os.path.abspath(asked)
@@ -153,7 +154,7 @@ def _digest(name: str, data: bytes) -> bytes:
 
 
 def _read(path: str, name: str) -> bytes | None:
-    """The entry's data; None where there is none that may be used."""
+    """The data of the entry; None if there is none, or if it failed a check."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -197,19 +198,19 @@ def _discard(path: str) -> None:
 
 
 def load(key: str, suffix: str) -> bytes | None:
-    """The data that was stored; None where there is none, or none that may be trusted."""
+    """The data that was stored; None if there is none, or if it failed a check."""
     return _read(os.path.join(folder(), key + suffix), key + suffix)
 
 
 def path(key: str, suffix: str) -> str | None:
-    """The file with the data, checked now. After the data the file holds the digest, which the loader of
-    shared objects does not look at."""
+    """The file with the data, which was checked by this call; None as load() does. The digest follows the
+    data; the loader of shared objects ignores it."""
     file = os.path.join(folder(), key + suffix)
     return None if _read(file, key + suffix) is None else file
 
 
 def store(key: str, suffix: str, data: bytes) -> str:
-    """Keeps the data; gives the file. Several processes may store the same."""
+    """Stores the data and returns the path of the file. Several processes may store the same entry."""
     global _stores
     name = key + suffix
     try:
@@ -245,12 +246,12 @@ def _write(where: str, name: str, data: bytes) -> str:
 
 
 def _is_entry(name: str) -> bool:
-    """The folder may be anyone's choice, with other files in it."""
+    """The user may have chosen a folder with other files in it."""
     return len(name) > 64 and name[64] == "." and set(name[:64]) <= set("0123456789abcdef")
 
 
 def sweep(limit: int | None = None) -> None:
-    """Brings the folder below its limit, and removes what writers that died left behind."""
+    """Brings the folder below its limit, and removes files of writers that died."""
     import time
 
     limit = LIMIT if limit is None else limit

@@ -1,4 +1,5 @@
-"""The C compiler at work on a program: options, preprocessing, translation, and messages of user lines."""
+"""Compiles a program for the host: options, preprocessing, translation, and messages with the user's
+lines."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _OPENCL_OPTIONS: dict[str, list[str]] = {
     "-cl-fast-relaxed-math": ["-ffast-math", "-ffp-contract=fast", "-D__FAST_RELAXED_MATH__=1"],
     "-cl-opt-disable": ["-O0"],
 }
-# Kernels begin with two size_t, and work on numbers of known widths: nobody has to include these.
+# Kernels begin with two size_t and often use types of fixed width, so these headers are always included.
 _C_HEADERS = [word for header in ("stddef.h", "stdint.h", "stdbool.h") for word in ("-include", header)]
 
 
@@ -74,12 +75,12 @@ def _text(output: bytes) -> str:
     return output.decode("utf-8", "replace")
 
 
-# Lines and names of what we write around the user's text.
+# Lines and names of the text that is written around the user's.
 _OURS = re.compile(r"^(?:<usmpy>|<stdin>:\d|In file included from <stdin>)|'usm_(?:[a-z]_?|old|new|item)'")
 
 
 def _clean(log: str, source: str, name: str, whole: bool = False) -> str:
-    """The compiler's words about the user's lines, with these, and without what it says of ours alone."""
+    """The log with the user's lines shown, and without messages about the generated text."""
     lines, kept, ours = source.split("\n"), [], False
     place = re.compile(re.escape(name) + r":(\d+):(?:(\d+):)? ")
     for line in log.splitlines():
@@ -132,7 +133,7 @@ def _preprocess(compiler: Compiler, options: _Options, prelude: str, source: str
 
 
 def _compile(compiler: Compiler, flags: list[str], options: _Options, text: str) -> tuple[bytes | None, str]:
-    """(the object, None where it failed; what was said)."""
+    """(the object, or None if it failed; the log)."""
     import tempfile
 
     flags = [*_CODE, *flags, "-fdiagnostics-color=never", *options.compiler]
@@ -186,7 +187,7 @@ def _build_portable(compiler: Compiler, options: _Options, source: str, name: st
 def _portable_error(
     compiler: Compiler, options: _Options, constants: str, text: str, log: str, source: str, name: str
 ) -> CompileError:
-    """What the compiler says of the user's own text, with columns and macros."""
+    """The compiler's messages about the user's own text, with columns and macros."""
     from . import _portable
 
     check = _portable.for_messages(text) + constants + _marker(name) + source + "\n"
@@ -209,7 +210,7 @@ def _build_c(compiler: Compiler, options: _Options, source: str, name: str) -> t
     except _portable.Refused as error:
         raise _refused(error, source, name) from None
     except _plain_c.Unreadable:
-        tail = ""  # the compiler says it better
+        tail = ""  # the compiler's message is better
     data, log = _compile(compiler, _C, options, _marker(name) + source + "\n" + tail)
     if data is None:
         raise _error(log, source, name)
@@ -217,7 +218,7 @@ def _build_c(compiler: Compiler, options: _Options, source: str, name: str) -> t
 
 
 def _files(text: str, name: str) -> list[str]:
-    """Those that the preprocessor read."""
+    """The files that the preprocessor read."""
     found = re.findall(r'^# \d+ "((?:[^"\\]|\\.)*)"', text, re.M)
     files = {re.sub(r"\\(.)", r"\1", file) for file in found}
     return sorted(

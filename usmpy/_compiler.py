@@ -1,8 +1,8 @@
-"""Kernels for the host: a program becomes a shared object, by the system's C compiler, once.
+"""Programs for the host: the system's C compiler makes a shared object.
 
-What is built is kept on disk (_cache.py), by the source, the options, the processor and the compiler, which
-is known by its file: a program that was built before starts no process, and imports little (what compiles is
-in _compile.py). A program that includes files is kept with their names, times and sizes.
+The object is kept on disk (_cache.py) under a digest of the source, the options, the processor and the
+compiler, which is identified by its file. Loading a kept program starts no process and imports little; the
+compilation itself is in _compile.py. Files that a program includes count by name, time and size.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TRIED = ("$CC", "cc", "gcc", "clang")
 
 
 class CompileError(Exception):
-    """The source is at fault; log is all that was said."""
+    """The source is wrong; log is all that the compiler wrote."""
 
     def __init__(self, message: str, log: str) -> None:
         super().__init__(message)
@@ -30,11 +30,11 @@ class LanguageError(CompileError):
 
 
 class CompilerMissing(Exception):
-    """There is no C compiler, or it does not run."""
+    """No C compiler is installed, or it does not run."""
 
 
 class Compiler:
-    """A command, and what tells it from others and from its own later versions."""
+    """A command, and an identity that changes with the compiler."""
 
     __slots__ = ("command", "identity")
 
@@ -90,12 +90,12 @@ _processor: str | None = None
 
 
 def _identify_processor() -> str:
-    """What -march=native goes by."""
+    """What -march=native depends on."""
     global _processor
     if _processor is None:
         text = ""
         try:
-            # The kernel writes this as it is read: all processors of a large machine take long.
+            # The kernel writes this file as it is read; reading the first processor is enough, and quick.
             with open("/proc/cpuinfo", "rb", buffering=0) as file:
                 text = file.read(8192).decode("ascii", "replace").partition("\n\n")[0]
         except OSError:
@@ -111,7 +111,7 @@ _MODULES += ["_options", "_portable_constants", "_portable_fibers", "_portable_l
 
 
 def _identify_ourselves() -> str:
-    """The translator, which the release does not tell while it is being worked on."""
+    """The state of the translator, which changes during development without a new release."""
     parts = []
     folder = os.path.dirname(__file__)
     for name in _MODULES:
@@ -124,7 +124,7 @@ def _identify_ourselves() -> str:
 
 
 def _state(files: list[str]) -> str | None:
-    """What would change if one of them did; None where one is gone."""
+    """A text that changes if one of the files does; None if one is missing."""
     lines = []
     for file in files:
         try:
@@ -136,9 +136,9 @@ def _state(files: list[str]) -> str | None:
 
 
 def build(source: str, language: str, options: str = "", *, name: str = "<source>") -> str:
-    """The path of a shared object that exports usmpy_kernels, checked just now.
+    """The path of a shared object that exports usmpy_kernels, which was checked by this call.
 
-    Raises CompileError where the source is at fault, CompilerMissing where nothing can compile it.
+    Raises CompileError if the source is wrong, CompilerMissing if there is no compiler.
     """
     if language not in ("portable", "c"):
         raise ValueError(f"language {language!r} is not one that the host compiles: 'portable' or 'c'")
@@ -177,7 +177,7 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
 
 
 def program(source: str, language: str, options: str) -> str:
-    """build() for Program: what goes wrong is a BuildError, with the full log."""
+    """build() for Program: raises BuildError with the full log."""
     where = " for the host device"
     try:
         return build(source, language, options)

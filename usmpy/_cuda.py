@@ -1,11 +1,11 @@
-"""Programs in source for CUDA: what NVIDIA's run-time compiler is given, and what a kept build is known by.
+"""Programs in source for CUDA: the text and the options for NVIDIA's run-time compiler.
 
-A portable program is preprocessed and rewritten as for the host (_portable.py), and becomes a namespace
-inside one that has the functions of OpenCL C (_cuda_prelude.py). Its kernels are inline functions, behind
-each of which stands an entry: that takes local memory as offsets into the one block that a launch has, and
-where a kernel does not look at its work-groups, the range, beyond which it does nothing.
+A portable program is preprocessed and rewritten as for the host (_portable.py). It becomes a namespace inside
+another one, which has the functions of OpenCL C (_cuda_prelude.py). Its kernels are inline functions, and an
+entry calls each of them. The entry takes local memory as offsets into the one block of a launch, and for a
+kernel that does not use its work-groups also the range, beyond which it does nothing.
 
-Beside each entry stand two arrays that say what the parameters are (csrc/backends/cuda/ptx.c).
+Two arrays beside each entry describe the parameters (csrc/backends/cuda/ptx.c).
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from ._preprocessor import NAME, preprocess
 from ._tokens import Refused, Source
 from .errors import BuildError, _build_error
 
-# In front of what we write behind a source of language 'cuda': csrc/backends/cuda/program.c cuts there.
+# Stands before the text that is appended to a source of language 'cuda'; csrc/backends/cuda/program.c
+# cuts there.
 _TAIL = '\n#line 1 "<usmpy>"\n'
 _STANDARD = "--std=c++17"
-# C++20 has initial values of members by name.
+# C++20 has designated initialisers.
 _FLAGS = ["--std=c++20", "--device-as-default-execution-space", "--device-int128"]
-# Of C++, about C: numbers that lose digits in braces, jumps past initial values. About our templates: x < 0.
+# Warnings of C++ about C: narrowing in braces, jumps past initialisers. About our templates: x < 0.
 _FLAGS += ["--diag-suppress=2361,546,186"]
 _PLACED = frozenset({"get_global_size", "get_global_linear_id", "get_work_dim"})
 _FIT_GROUPS, _FIT_RANGE = 1, 2
 
-# Words of C++ that are names in C.
+# Keywords of C++ that are names in C.
 _CPP_TEXT = """
 alignas alignof and and_eq asm bitand bitor catch char8_t char16_t char32_t class compl concept
 const_cast consteval constexpr constinit co_await co_return co_yield decltype delete dynamic_cast
@@ -93,7 +94,7 @@ def _constants() -> str:
 
 
 class _Options:
-    """Of OpenCL's, of the preprocessor, and of NVIDIA's compiler."""
+    """The options of a program, for the preprocessor and for NVIDIA's compiler."""
 
     def __init__(self, options: str) -> None:
         read = _options.read(options, _options.NVRTC)
@@ -114,7 +115,7 @@ def _preprocess(source: str, options: _Options) -> str:
 
 
 def _in_cpp(text: str) -> str:
-    """Names that are words of C++ get others, words of C become C++'s; strings stay."""
+    """Renames names that are keywords of C++, and replaces keywords of C. Strings are not changed."""
     pattern = re.compile(
         r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[^\W\d]\w*|\.?[0-9](?:[eEpP][+-]|[\w.])*"""
     )
@@ -128,7 +129,7 @@ def _in_cpp(text: str) -> str:
 
 
 def _compound_literals(source: Source) -> None:
-    """(struct point){1, 2} is point{1, 2}."""
+    """Writes (struct point){1, 2} as point{1, 2}."""
     for i, word in enumerate(source.text):
         if word != "(" or not i:
             continue
@@ -151,7 +152,7 @@ def _shown(name: str) -> str:
 
 
 def _entry(kernel: Kernel, grouped: bool) -> str:
-    """The function that is launched, and what it says of its parameters."""
+    """The function that is launched, and arrays that describe its parameters."""
     name, sizes = kernel.name, kernel.required
     parameters, arguments, local = [], [], 0
     for i, p in enumerate(kernel.parameters):
@@ -189,7 +190,7 @@ def _declaration(parameter: Parameter) -> str:
 
 
 def translate(text: str) -> str:
-    """CUDA C++ for a program that is preprocessed."""
+    """CUDA C++ for a preprocessed program."""
     source = Source(_in_cpp(text))
     _compound_literals(source)
     names = {token.text for token in source.tokens if token.kind == "name"}
@@ -229,7 +230,7 @@ _ATTRIBUTE = re.compile(r"(?:__launch_bounds__|__attribute__|__cluster_dims__|__
 
 
 def _close(text: str, at: int) -> int:
-    """Where the parenthesis that opens at `at` closes; the end where it does not."""
+    """The index of the parenthesis that closes the one at `at`; the end if there is none."""
     depth = 0
     for i in range(at, len(text)):
         depth += (text[i] == "(") - (text[i] == ")")
@@ -239,7 +240,7 @@ def _close(text: str, at: int) -> int:
 
 
 def _names(parameters: str) -> list[str] | None:
-    """Of each parameter; None where one has none."""
+    """The name of each parameter; None if one has no name."""
     pieces, depth, start = [], 0, 0
     for i, c in enumerate(parameters + ","):
         depth += (c in "(<[{") - (c in ")>]}")
@@ -253,7 +254,7 @@ def _names(parameters: str) -> list[str] | None:
 
 
 def kernels_of(source: str) -> dict[str, list[str]]:
-    """Kernels at file scope, by name, with their parameters' names; those that are no templates, and once."""
+    """The names of the parameters of each kernel at file scope that is no template and is defined once."""
     text = _NOT_CODE.sub(lambda match: " " * len(match[0]) if match[0][0] in "/\"'R" else match[0], source)
     text = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.)*", lambda match: " " * len(match[0]), text, flags=re.M | re.S)
     linkage = [match.end() - 1 for match in re.finditer(r"\bextern\s+\{", text)]
@@ -297,7 +298,7 @@ def _facts(source: str) -> str:
 
 
 def _header_folders() -> list[str]:
-    """Of CUDA's own headers: the toolkit's, else the package's of this environment."""
+    """The folder of CUDA's own headers: of the toolkit, else of a package of this environment."""
     home = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
     packages = [
         path for folder in sys.path for path in sorted(glob.glob(os.path.join(folder, "nvidia/*/include")))
@@ -320,7 +321,7 @@ def _cuda_source(source: str, options: _Options) -> tuple[str, list[str]]:
 
 
 def prepare(source: str, language: str, options: str) -> tuple[str, str]:
-    """(what the compiler is given, its options, one a line). BuildError where the source is at fault."""
+    """(text for the compiler, its options, one a line). Raises BuildError if the source is wrong."""
     if language == "ptx":
         return source, ""
     source = source.removeprefix("\ufeff")
@@ -330,7 +331,7 @@ def prepare(source: str, language: str, options: str) -> tuple[str, str]:
 
 
 def included(source: str, options: str) -> list[bytes]:
-    """What all files hold that the source may include; a kept build is known by it (_cuda_key.py).
+    """The contents of all files that the source may include, for the key of a kept build (_cuda_key.py).
 
     Headers that are not found are NVRTC's own, or an error.
     """

@@ -1,4 +1,4 @@
-"""What a build of source for CUDA is known by; what builds it is in _cuda.py, and takes longer to import."""
+"""The key of a kept build for CUDA. The build itself is in _cuda.py, which takes longer to import."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MODULES += ["_included", "_options", "_preprocessor", "_tokens"]
 
 
 def identify(source: str, options: str) -> bytes:
-    """What the result depends on beside source and options: files that may be included, this translator."""
+    """What the result depends on beside source and options: included files, and this translator."""
     parts = []
     for module in _MODULES:
         try:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 VERSION = 1
 
-# The declarations of entry.h, which a test compares. No header of the system is read for them.
+# The declarations of entry.h, which a test compares. They need no system header.
 DECLARATIONS = """\
 #define USMPY_KERNELS_VERSION 1
 enum { USMPY_VALUE = 0, USMPY_POINTER = 1, USMPY_LOCAL = 2 };
@@ -37,7 +37,7 @@ struct usmpy_kernels {
 };
 """
 
-# What the compiler knows of a type: whether it is a pointer, to const, and usmpy's name of the numbers.
+# What the compiler tells of a type: pointer or value, const, and usmpy's name of the element type.
 _DTYPES = {
     "bool": ["_Bool"],
     "int8": ["char", "signed char"],
@@ -88,7 +88,7 @@ class Kernel(NamedTuple):
     required: tuple[int, int, int] = (0, 0, 0)
     groups: bool = False  # runs whole work-groups
     barriers: bool = False
-    promise: bool = False  # work-items have no memory of their own
+    promise: bool = False  # work-items have no memory of their own, so the loop may vectorise
 
 
 def c_string(text: str) -> str:
@@ -97,7 +97,7 @@ def c_string(text: str) -> str:
 
 
 def argument_types(kernel: str, parameters: list[Parameter]) -> str:
-    """One struct each, so that any declaration does, at any alignment."""
+    """One struct for each parameter, which allows any declaration at any alignment."""
     return "".join(
         f"struct usm_arg_{kernel}_{i} {{ {p.declaration}; }} __attribute__((packed, may_alias));\n"
         for i, p in enumerate(parameters)
@@ -105,7 +105,7 @@ def argument_types(kernel: str, parameters: list[Parameter]) -> str:
 
 
 def table(kernels: Iterable[tuple[Kernel, str]]) -> str:
-    """All that follows the program: the kernels, each with the function that runs a box."""
+    """The text after the program: the table of kernels, and for each the function that runs a box."""
     text = DECLARATIONS.replace("uint32_t", "__UINT32_TYPE__").replace("size_t", "__SIZE_TYPE__") + _generic()
     entries = ""
     n = 0

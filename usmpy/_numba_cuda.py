@@ -1,7 +1,7 @@
-"""Kernels in Python for CUDA devices: Numba makes PTX, which is a program as any other.
+"""Kernels in Python for CUDA devices: Numba makes PTX, from which a program is built.
 
-Numba passes an array as seven values and more: two pointers that are null here, how many elements there are
-and how large they are, the first one, then the shape and the strides in bytes.
+Numba passes an array as seven or more values: two pointers that are null here, the number of elements, their
+size, the address of the first one, then the shape and the strides in bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _learnt: list[Any] = []
 
 
 def _teach(get_global_id: Callable[..., int], get_global_size: Callable[..., int]) -> Any:
-    """Numba's module for CUDA, which has learnt our functions."""
+    """Numba's module for CUDA, with get_global_id and get_global_size registered."""
     with _learning:
         if _learnt:
             return _learnt[0]
@@ -61,7 +61,7 @@ def _teach(get_global_id: Callable[..., int], get_global_size: Callable[..., int
         return cuda
 
 
-# A work-item of the range that may be rounded up.
+# A work-item of a range that may be rounded up to whole blocks.
 _WRAPPERS = {
     1: "if _id(0) < g0:",
     2: "if _id(0) < g0 and _id(1) < g1:",
@@ -118,14 +118,14 @@ class Compiled:
             raise BuildError(f"Numba does not compile {name}:\n{log}", backend="cuda", log=log) from error
         program = _core.Program(ptx, device=device, language="ptx")
         (symbol,) = program.kernel_names
-        # Only what asks for the size reads %nctaid: groups must divide the range then.
+        # Only get_global_size() reads %nctaid; then the groups must divide the range.
         self._exact = "%nctaid" in ptx
         self._kernel = program[symbol].with_parameters(words)
         self._most = min(256, self._kernel.max_work_group_size)
 
     @staticmethod
     def _compile(cuda: Any, wrapper: Any, signature: Any) -> str:
-        """For the device that Numba takes for the current one, else for what it compiles for by itself."""
+        """PTX for Numba's current device, else for its default."""
         try:
             target = cuda.get_current_device().compute_capability
             return str(cuda.compile_ptx(wrapper, signature, cc=target)[0])

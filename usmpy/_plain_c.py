@@ -13,11 +13,11 @@ _DROPPED = {"const", "register", "volatile"}
 
 
 class Unreadable(Exception):
-    """Brackets do not match: the compiler will say so."""
+    """Brackets do not match; the compiler will report it."""
 
 
 def tail(text: str) -> str:
-    """What follows a program, from what the preprocessor made of it."""
+    """The text after a program, from its preprocessed text."""
     try:
         source = Source(text)
     except Refused as error:

@@ -1,18 +1,18 @@
 """The portable language for the host: preprocessed OpenCL C becomes GNU C that exports usmpy_kernels.
 
-There is no parser of C here. Functions are found among the tokens, and little is changed in them: words of
-OpenCL C go or become C's, functions that ask for their place in the index space get a hidden parameter, and
-calls of them pass it on. Lines stay where they are. A kernel becomes a function for one work-item; a loop
-over a box of the index space calls it, and is inlined and vectorised by the compiler. The id is an int
-wherever the range allows: an unsigned long that the kernel cuts to int is no index that vectorises.
+This is not a parser of C. It finds functions among the tokens and changes little in them: qualifiers of
+OpenCL C are removed or replaced, functions that use the index space get a hidden parameter, and calls
+pass it on. Line numbers stay. A kernel becomes a function for one work-item. A loop over a box of the
+index space calls it, which the compiler inlines and vectorises. The id is an int wherever the range
+allows, since an unsigned long that the kernel converts to int does not vectorise.
 
-Work-items are independent of each other between barriers, so the loop carries a promise of that to the
-compiler, but not where a work-item has memory of its own (arrays, structs, addresses taken): that memory is
-one place for all work-items once the function is inlined.
+Work-items are independent between barriers, and the loop promises that to the compiler. It does not if a
+work-item has memory of its own (arrays, structs, variables whose address is taken), which all work-items
+share once the function is inlined.
 
-Kernels with barriers become loops between the barriers (_portable_phases.py); where that is not to be had,
-each work-item of a group has a stack of its own (_portable_fibers.py). Local variables are static variables
-of the thread: a thread runs one group at a time.
+Kernels with barriers become loops between the barriers (_portable_phases.py), or else run each work-item of a
+group on a stack of its own (_portable_fibers.py). Local variables are thread-local static variables: a thread
+runs one group at a time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ __all__ = ["Refused", "for_messages", "translate"]
 
 
 class Target(NamedTuple):
-    """What the words of OpenCL C become, and what asks for the hidden parameter."""
+    """What the translation depends on: replacements of words, and functions that need the hidden
+    parameter."""
 
     half: Callable[[str], str]  # a number in half precision, without its suffix
     local: str  # in front of a local variable
@@ -73,7 +74,7 @@ REFUSED = [
      "conversions to floating point but to the nearest"),
     (re.compile(r"(?:to_global|to_local|to_private|get_fence)\Z"), "generic address space"),
 ]  # fmt: skip
-# Attributes of OpenCL C that say nothing here.
+# Attributes of OpenCL C that are ignored.
 _HINTS = re.compile(
     r"(?:__)?(?:reqd_work_group_size|work_group_size_hint|vec_type_hint|opencl_unroll_hint|nosvm|"
     r"intel_reqd_sub_group_size|xcl_\w+)(?:__)?\Z"
@@ -137,7 +138,7 @@ def required_size(source: Source, function: Function) -> tuple[int, int, int]:
 
 
 def has_own_memory(source: Source, function: Function, structs: set[str]) -> bool:
-    """Whether a work-item may have memory here that is no register; true in doubt."""
+    """Whether a work-item may have memory here that is not a register; true in doubt."""
     for i in range(function.opened, function.end):
         token = source.tokens[i]
         if token.text in structs or token.text in ("struct", "union", "typeof", "__typeof__", "alloca"):
@@ -155,7 +156,7 @@ def has_own_memory(source: Source, function: Function, structs: set[str]) -> boo
 
 
 def is_local_variable_at(source: Source, i: int) -> bool:
-    """Whether a declaration that begins here is of local memory."""
+    """Whether a declaration of a local variable begins here."""
     while source.tokens[i].kind == "name":
         if source.text[i] in _LOCAL:
             return is_local_variable(source, i)
@@ -199,7 +200,7 @@ def called(source: Source, function: Function) -> set[str]:
 
 
 def closure(uses: dict[str, set[str]], wanted: frozenset[str] | set[str]) -> set[str]:
-    """Functions that use what is wanted, also through others."""
+    """Functions that use one of the wanted names, directly or through other functions."""
     found = {name for name, names in uses.items() if names & wanted}
     while True:
         more = {name for name, names in uses.items() if names & found} - found
@@ -220,7 +221,7 @@ def _why(what: str) -> str:
 
 
 def check(source: Source) -> None:
-    """Refuses what is OpenCL C, and not in the portable language: the same on every backend."""
+    """Refuses what is OpenCL C but not in the portable language, in the same words for every backend."""
     for i, token in enumerate(source.tokens):
         if token.kind != "name":
             continue
@@ -254,7 +255,7 @@ def rewrite_words(source: Source, functions: list[Function], target: Target) -> 
 
 
 def is_local_variable(source: Source, i: int) -> bool:
-    """Whether the variable lies in local memory, rather than points there."""
+    """Whether the variable is in local memory; else it points there."""
     start = i
     while source.text[start - 1] not in (";", "{", "}", "(", ")", ":", ","):
         start -= 1
@@ -319,7 +320,7 @@ def rewrite_directives(source: Source) -> None:
 
 
 def program(source: Source, target: Target = HOST) -> tuple[str, list[tuple[Kernel, Function]], set[str]]:
-    """The user's part, in C, its kernels, and the functions that wait at barriers."""
+    """The user's part in C, its kernels, and the names of functions with barriers."""
     check(source)
     functions = source.functions()
     defined = [function for function in functions if function.body >= 0]
@@ -368,7 +369,7 @@ def program(source: Source, target: Target = HOST) -> tuple[str, list[tuple[Kern
 
 
 def prelude(source: Source) -> str:
-    """What the program needs of the built-in functions."""
+    """The built-in functions that the program uses."""
     names = {token.text for token in source.tokens if token.kind == "name"}
     own = {function.name for function in source.functions()}
     parts = [builtins.CORE]
@@ -393,7 +394,7 @@ def runner(source: Source, kernel: Kernel, function: Function, waiting: set[str]
 
 
 def translate(text: str, name: str) -> str:
-    """C for what the preprocessor made of a program, whose markers name the user's file."""
+    """C for a preprocessed program whose line markers name the user's file."""
     source = Source(text)
     body, kernels, waiting = program(source)
     tail = table((kernel, runner(source, kernel, function, waiting)) for kernel, function in kernels)
@@ -402,7 +403,7 @@ def translate(text: str, name: str) -> str:
 
 
 def for_messages(text: str) -> str:
-    """What makes C of the user's own text, as it stands, as far as the compiler's messages go."""
+    """Definitions with which a C compiler checks the user's own text, for its messages."""
     words = "".join(f"#define {word} {c}\n" for word, c in _SPACES.items())
     kernels = "".join(f"#define {word}\n" for word in sorted(KERNEL))
     place = "static struct usm_item usm_item;\n"

@@ -1,4 +1,4 @@
-"""The built-in functions of the portable language, in GNU C: what a program needs is written before it.
+"""The built-in functions of the portable language, in GNU C. Those that a program uses are written before it.
 
 Arguments are evaluated once, and appear once in what a macro becomes, so that nesting stays small.
 """
@@ -56,7 +56,7 @@ def _pick(name: str, fields: str, other: int) -> None:
     _define(f"{name}(d)", f"usm_pick((d), {', '.join(values)}, {other})")
 
 
-# What stands for a work-item's place: needs the hidden parameter.
+# Functions of the index space, which need the hidden parameter.
 for _name, _fields, _other in (
     ("get_global_id", "g", 0),
     ("get_local_id", "l", 0),
@@ -158,7 +158,7 @@ for _prefix in ("native_", "half_"):
     _real(f"{_prefix}divide", "x, y", "usm_x / usm_y")
     _real(f"{_prefix}recip", "x", "1 / usm_x")
     _real(f"{_prefix}powr", "x, y", _libm("pow", "usm_x", "usm_y"))
-# Not libm's, which are calls where NaN counts.
+# Not those of libm, which are calls if NaN must be handled.
 _real("fmax", "x, y", "usm_x >= usm_y || usm_y != usm_y ? usm_x : usm_y")
 _real("fmin", "x, y", "usm_x <= usm_y || usm_y != usm_y ? usm_x : usm_y")
 _ABS_X, _ABS_Y = _libm("fabs", "usm_x"), _libm("fabs", "usm_y")

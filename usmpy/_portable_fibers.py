@@ -1,8 +1,8 @@
-"""Work-items of a group that wait for each other at barriers: a stack each, on one thread, in turn.
+"""Fibers: each work-item of a group has a stack of its own, and they run in turn on one thread.
 
-At a barrier, a work-item hands over to the next one that has not ended; when it is its turn again, all
-others have come to the barrier. Below each stack lies a page that nobody may touch: a work-item with more
-private memory than a stack holds ends in a segmentation fault, not in another one's memory.
+At a barrier, a work-item switches to the next one that has not ended. When it runs again, all others have
+reached the barrier. A protected page below each stack makes an overflow a segmentation fault, so that a
+work-item cannot write to the stack of another one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from ._entry import Kernel
 from ._portable_loops import head
 
-# No header of the system: its names would meet the program's.
+# No system header is included, since its names could conflict with those of the program.
 TEXT = """\
 #define USM_STACK (256 << 10)
 #define USM_PAGE 65536
@@ -177,9 +177,9 @@ static void usm_group(struct usm_fibers *usm_f, size_t usm_n)
 
 
 def runner(kernel: Kernel, run: str = "") -> str:
-    """What runs a box of groups: a function of that name."""
+    """The function of that name, which runs a box of groups."""
     name = kernel.name
-    how = "noinline, cold" if run else "flatten"  # cold: for sizes that never are
+    how = "noinline, cold" if run else "flatten"  # cold: for sizes that do not occur
     members = given = kept = ""
     for i, p in enumerate(kernel.parameters):
         members += f"    __typeof__(((struct usm_arg_{name}_{i} *)0)->{p.name}) v{i};\n"

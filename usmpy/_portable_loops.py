@@ -1,4 +1,4 @@
-"""What runs a box of the index space by kernels without barriers: loops that vectorise."""
+"""Loops over a box of the index space, for kernels without barriers. They vectorise."""
 
 from __future__ import annotations
 

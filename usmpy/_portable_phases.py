@@ -1,10 +1,11 @@
-"""Kernels with barriers as loops: what lies between two barriers is run for all work-items of a group, in a
-loop that vectorises, before what comes next.
+"""Kernels with barriers as loops: the code between two barriers runs for all work-items of a group, in a loop
+that vectorises, before the code after the second barrier.
 
-A loop or a branch with a barrier in it is taken by all work-items of a group or by none, so its condition is
-computed for all, and the last one's answer is everybody's. A variable that lives across a barrier becomes an
-array with a place for each work-item. A work-item that returned is left out of the rest. Whatever is not
-plain (jumps, names that hide others, barriers in helpers) is left to _portable_fibers.py: it runs everything.
+Either all work-items of a group take a loop or branch with a barrier in it, or none does. So its
+condition is computed for all of them, and the value of the last one is used. A variable that lives across
+a barrier becomes an array with an element for each work-item. A work-item that returned is skipped from
+then on. Whatever is not simple (jumps, names that hide others, barriers in helpers) is left to
+_portable_fibers.py, which runs any kernel.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _DEEPEST = 60  # of statements in statements
 
 
 class _Unsuitable(Exception):
-    """Fibers have to do it."""
+    """The kernel needs fibers."""
 
 
 class _Variable(NamedTuple):
@@ -64,19 +65,19 @@ class _Phases:
         self.source, self.function, self.kernel = source, function, kernel
         self.text = source.text
         self.scopes: dict[str, list[tuple[int, int]]] = {}
-        # Variables that live across barriers: where, and their numbers.
+        # Variables that live across barriers: scope and number.
         self.kept: dict[str, list[tuple[int, int, int]]] = {}
         self.types: list[str] = []
         self.hoisted = ""  # local variables
         self.closed: list[_Node] = []  # without barriers
         self.phase = 0
         self.depth = 0
-        # Whether a work-item has returned: the first of the places.
+        # The first kept variable tells whether a work-item has returned.
         self.returns = "return" in source.text[function.body : function.end]
         if self.returns:
             self.types.append("typedef uchar usm_type0")
 
-    # What the body is.
+    # Statements.
 
     def ends_with(self, i: int, sign: str) -> int:
         while self.text[i] != sign:
@@ -126,7 +127,7 @@ class _Phases:
         return _Node("run", start, self.ends_with(i, ";") + 1)
 
     def simple(self, node: _Node) -> _Node:
-        """The statement, which is a mere run where no barrier is in it."""
+        """The statement as it is; as one run if no barrier is in it."""
         words = self.text[node.first : node.last]
         if not BARRIERS & set(words):
             self.closed.append(node)
@@ -148,10 +149,10 @@ class _Phases:
             i = nodes[-1].last
         return nodes
 
-    # Its variables.
+    # Variables.
 
     def declarators(self, first: int, last: int) -> list[_Variable]:
-        """Of a declaration, without the semicolon; none where it is no declaration."""
+        """The variables of a declaration, without the semicolon; none for another statement."""
         text, tokens = self.text, self.source.tokens
         if tokens[first].kind != "name" or text[first] in _NO_DECLARATION or first + 1 >= last:
             return []
@@ -160,7 +161,7 @@ class _Phases:
         i = first
         while i < last and tokens[i].kind == "name":
             i += 1
-        # The last of these words is the first name, unless stars come between.
+        # The last of these words is the first name, unless a star follows.
         specifiers = text[first : i if i < last and text[i] == "*" else i - 1]
         start = first + len(specifiers)
         found = []
@@ -190,7 +191,7 @@ class _Phases:
         return found
 
     def check_names(self) -> None:
-        """Where each name is visible: none hides another one, and parameters keep their values."""
+        """Records the scope of each name. No name may hide another one, and no parameter may change."""
         text, start, end = self.text, self.function.body, self.function.end
         for p in self.kernel.parameters:
             self.scopes.setdefault(p.name, []).append((start, end))
@@ -227,7 +228,7 @@ class _Phases:
         return text[i - 1] == "&" and unary and text[i + 1] != "["
 
     def regions(self, nodes: Sequence[_Node]) -> list[list[_Node]]:
-        """Runs side by side, and the others alone."""
+        """Adjacent runs together, other nodes alone."""
         found: list[list[_Node]] = []
         for node in nodes:
             if node.kind == "run" and found and found[-1][0].kind == "run":
@@ -237,7 +238,7 @@ class _Phases:
         return found
 
     def keep(self, variables: list[_Variable], first: int, last: int) -> None:
-        """Gives places to those that are used outside of [first, last)."""
+        """Keeps variables for each work-item that are used outside of [first, last)."""
         for variable in variables:
             low, high = next(
                 scope for scope in self.scopes[variable.name] if scope[0] <= variable.first < scope[1]
@@ -249,7 +250,7 @@ class _Phases:
                 self.types.append(variable.type.format(f"usm_type{len(self.types)}"))
 
     def place(self, i: int) -> int | None:
-        """The number of the variable that is named here, where it has places."""
+        """The number of the kept variable that is named here; None for any other."""
         for low, high, number in self.kept.get(self.text[i], ()):
             if low <= i < high and self.is_variable(i):
                 return number
@@ -271,10 +272,10 @@ class _Phases:
                     self.keep(self.declarators(*node.parts[0]), 0, 0)
                 self.find(node.inner)
 
-    # What it becomes.
+    # The text that is written.
 
     def copy(self, first: int, last: int) -> str:
-        """The text, with the places of variables for their names."""
+        """The text, with names of kept variables replaced by their array elements."""
         if first >= last:
             return ""
         pieces, source = [], self.source
@@ -386,7 +387,7 @@ def _items(kernel: Kernel) -> str:
 
 
 def runner(source: Source, function: Function, kernel: Kernel, waiting: set[str]) -> str:
-    """What runs a box of groups; by fibers, where the kernel is not plain enough."""
+    """The function that runs a box of groups; with fibers if the kernel is unsuitable for loops."""
     words = set(source.text[function.body : function.end])
     if words & _OPAQUE or words & (waiting - {kernel.name}):
         return fibers.runner(kernel)

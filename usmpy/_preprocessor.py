@@ -1,6 +1,6 @@
-"""The preprocessor of C, for compilers that only take what is preprocessed: lines stay where they are.
+"""A C preprocessor, for compilers that take only preprocessed text, and for checks. It keeps line numbers.
 
-What comes out has line markers ('# 1 "file"'), the user's pragmas, and nothing else that begins with '#'.
+Its output has line markers ('# 1 "file"'), the user's pragmas, and no other line that begins with '#'.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ._tokens import TOKEN, Refused
 
-_JOINED, _INSIDE = "\x01", "\x02"  # a line's end that is none: behind a backslash; in a comment
+_JOINED, _INSIDE = "\x01", "\x02"  # for a newline after a backslash; for one in a comment
 _SPLICE = re.compile(r"\\[ \t\f\v\0]*\n")  # blanks may follow the backslash, as GCC and clang have it
 _COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)
 _DIRECTIVE = re.compile(r"[ \t\f\v]*#[ \t]*(\w*)(.*)", re.S)
@@ -26,11 +26,11 @@ class _Token(NamedTuple):
     kind: str
     text: str
     line: int
-    hidden: frozenset[str]  # macros that it came out of
+    hidden: frozenset[str]  # macros that are not expanded in it again
 
 
 class _Macro(NamedTuple):
-    parameters: list[str] | None  # None: it is used without arguments
+    parameters: list[str] | None  # None: an object-like macro
     variadic: bool
     body: list[_Token]
 
@@ -63,7 +63,7 @@ def _trim(tokens: list[_Token]) -> list[_Token]:
 
 
 class _Wishes(Protocol):
-    """Options that this is about."""
+    """The options that matter here."""
 
     version: str  # of OpenCL C
     defined: list[tuple[str, str]]  # ("-D" or "-U", what)
@@ -72,9 +72,9 @@ class _Wishes(Protocol):
 
 
 def preprocess(source: str, constants: str, options: _Wishes) -> str:
-    """A program of the portable language, whose file is called <source>; Refused where it is wrong.
+    """The preprocessed text of a program, whose file is called <source>. Raises Refused.
 
-    constants: definitions that are there before the user's.
+    constants: definitions before those of the options.
     """
     preprocessor = Preprocessor(options.folders)
     version = (
@@ -88,7 +88,7 @@ def preprocess(source: str, constants: str, options: _Wishes) -> str:
 
 
 class Preprocessor:
-    """Macros that are defined, folders that are searched, and the files that were read."""
+    """The defined macros, the folders of headers, and the files that were read."""
 
     def __init__(self, folders: Iterable[str] = ()) -> None:
         self.folders = list(folders)
@@ -102,7 +102,7 @@ class Preprocessor:
         self._expanded = 0  # tokens
 
     def define(self, text: str) -> None:
-        """As the option -D: NAME, NAME=VALUE, NAME(x)=VALUE."""
+        """Defines a macro as the option -D does: NAME, NAME=VALUE or NAME(x)=VALUE."""
         head, equals, value = text.partition("=")
         self._define(f"{head} {value if equals else '1'}", 0)
 
@@ -110,7 +110,7 @@ class Preprocessor:
         self._macros.pop(name.strip(), None)
 
     def run(self, text: str, name: str) -> str:
-        """The preprocessed text; Refused where it is wrong."""
+        """The preprocessed text. Raises Refused."""
         self._out = []
         self._process(text, name)
         return "".join(self._out)
@@ -127,7 +127,8 @@ class Preprocessor:
     def _process(self, text: str, name: str) -> None:
         outer, self._file = self._file, name
         self._mark(1)
-        # For each #if: are its lines wanted, was one of its branches, is the whole of it, where it is.
+        # For each #if: whether its lines count, whether a branch was taken, whether the outer one counts,
+        # its line.
         nested: list[list[bool | int]] = []
         block: list[str] = []
         line = start = 1
@@ -169,7 +170,7 @@ class Preprocessor:
     def _condition(
         self, word: str, rest: str, line: int, nested: list[list[bool | int]], wanted: bool
     ) -> bool:
-        """Whether this is about #if and its kin."""
+        """Handles #if, #else and the like; whether it was one of them."""
         if word in ("if", "ifdef", "ifndef"):
             value = wanted and self._holds(word, rest, line)
             nested.append([value, value, wanted, line])
@@ -199,7 +200,7 @@ class Preprocessor:
         return (name in self._macros) == word.endswith("ifdef")
 
     def _directive(self, word: str, rest: str, line: int, height: int) -> bool:
-        """Whether it wrote something, with its own lines' ends."""
+        """Handles any other directive; whether it wrote its own newlines."""
         if word == "define":
             self._define(rest, line)
         elif word == "undef":
@@ -261,7 +262,7 @@ class Preprocessor:
     def _substituted(
         self, macro: _Macro, given: dict[str, list[_Token]], hidden: frozenset[str], name: _Token
     ) -> list[_Token]:
-        """What stands for a use of the macro, the last token first."""
+        """The tokens that replace a use of the macro, the last one first."""
         if self._nested > _DEEPEST:
             raise self._refuse(name.line, f"macros nest more than {_DEEPEST} deep", name.text)
         expanded = {parameter: self.expand(argument) for parameter, argument in given.items()}
@@ -307,14 +308,14 @@ class Preprocessor:
 
     @staticmethod
     def _apart(tokens: list[_Token]) -> list[_Token]:
-        """The last one first, with blanks around: they must not grow together with their neighbours."""
+        """The tokens in reverse, between blanks, so that they do not join with their neighbours."""
         blank = _Token("blank", " ", 0, _NO_NAMES)
         return [blank, *tokens[::-1], blank]
 
     def _arguments(
         self, macro: _Macro, waiting: list[_Token], name: _Token
     ) -> tuple[dict[str, list[_Token]], int]:
-        """Behind the parenthesis; takes them from `waiting`."""
+        """Takes the arguments from `waiting`, whose next token is after the parenthesis."""
         assert macro.parameters is not None
         arguments: list[list[_Token]] = [[]]
         depth, newlines = 1, 0
@@ -377,7 +378,7 @@ class Preprocessor:
             if token.text in given:
                 out += given[token.text] if pasted else self._apart(expanded[token.text][::-1])
                 if pasted and not given[token.text]:
-                    out.append(_Token("blank", "", line, _NO_NAMES))  # nothing, to be pasted to
+                    out.append(_Token("blank", "", line, _NO_NAMES))  # an empty operand of ##
             elif not (token.kind == "blank" and self._is_paste(body, i + 1)):
                 out.append(token)
             i += 1
@@ -396,7 +397,7 @@ class Preprocessor:
         out: list[_Token],
         line: int,
     ) -> int:
-        """What stands behind ## at i joins the last of `out`; where the rest begins."""
+        """Joins the token at i, the right operand of ##, to the last one of `out`. Returns the next index."""
         while i < len(body) and body[i].kind == "blank":
             i += 1
         if i == len(body):
@@ -465,7 +466,7 @@ class Preprocessor:
             raise self._refuse(line, f"#if{shown}: {error}") from None
 
 
-# How tightly signs bind: those of two sides, and those in front of a value.
+# Binary operators by precedence, and unary ones.
 _SIGNS = [("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"),
           ("+", "-"), ("*", "/", "%")]  # fmt: skip
 _BINDS = {sign: level for level, signs in enumerate(_SIGNS, 1) for sign in signs}
@@ -494,7 +495,7 @@ def _character(word: str) -> int:
 def _apply(sign: str, a: int, b: int) -> int:
     if sign in ("/", "%"):
         if b == 0:
-            return 0  # of a branch that && or || leaves out
+            return 0  # in an operand that && or || does not evaluate
         quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
         return quotient if sign == "/" else a - b * quotient
     results = {
@@ -508,7 +509,7 @@ def _apply(sign: str, a: int, b: int) -> int:
 
 
 class _Expression:
-    """Of an #if: integers of 64 bits. Two stacks, of values and of signs: a condition may nest deeply."""
+    """The condition of an #if, with integers of 64 bits. Explicit stacks: a condition may nest deeply."""
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
@@ -527,7 +528,7 @@ class _Expression:
         return self.values[0]
 
     def _before_value(self, word: str) -> bool:
-        """Whether a value has still to come."""
+        """Takes a word where a value is expected; whether the value is still missing."""
         if word == "(":
             self.signs.append(word)
             return True
@@ -589,5 +590,5 @@ class _Expression:
         if word == "true":
             return 1
         if word[:1].isalpha() or word[:1] == "_":
-            return 0  # a name that is no macro
+            return 0  # an undefined name
         raise ValueError(f"'{word}' is not expected")

@@ -1,4 +1,4 @@
-"""OpenCL C to SPIR-V, for Level Zero, whose drivers take nothing else.
+"""Compiles OpenCL C to SPIR-V for Level Zero, whose drivers take only SPIR-V.
 
 Intel's own compiler (libocloc, part of their OpenCL driver) comes first; else a clang, with the llvm-spirv of
 its release where it has no SPIR-V of its own. What is built is kept on disk by csrc/py/build.c, which calls
@@ -19,9 +19,9 @@ from .errors import BackendUnavailable, BuildError, _build_error
 
 _LIBRARIES = ("libocloc.so", "libocloc.so.1")
 _RELEASES = range(30, 13, -1)
-# Devices by whose abilities ocloc chooses extensions; old and new ones, since no release has all.
+# ocloc chooses extensions by the device. Old and new devices, since no release of ocloc has all of them.
 _DEVICES = {True: ("pvc", "bmg", "skl"), False: ("tgllp", "dg2", "skl")}
-# What a driver's compiler finds easier: no vectors, and loops as they stand.
+# Without vectors and with unchanged loops, which the drivers' compilers handle better.
 _CLANG = ["-x", "cl", "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-fno-discard-value-names"]
 _CLANG += ["-Xclang", "-finclude-default-header", "-cl-kernel-arg-info", "-Wno-unused-command-line-argument"]
 _FEATURES = {"fp16": "cl_khr_fp16", "fp64": "cl_khr_fp64"}
@@ -44,7 +44,7 @@ def _which(name: str) -> str | None:
 
 
 def _release(path: str) -> int:
-    """Of an LLVM program; 0 where it does not tell."""
+    """The release of an LLVM program; 0 if it does not tell."""
     try:
         text = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
     except OSError:
@@ -54,7 +54,7 @@ def _release(path: str) -> int:
 
 
 def _translator_for(clang: str, release: int) -> str | None:
-    """Bitcode is read by programs of the same release, or by newer ones, which may drop what is old."""
+    """llvm-spirv of the same release: newer ones may not read older bitcode."""
     beside = os.path.join(os.path.dirname(os.path.realpath(clang)), "llvm-spirv")
     for name in (beside, f"llvm-spirv-{release}", "llvm-spirv"):
         path = _which(name)
@@ -64,7 +64,7 @@ def _translator_for(clang: str, release: int) -> str | None:
 
 
 def _find_clang() -> tuple[_Clang | None, list[str]]:
-    """The first that can do it, and what was tried."""
+    """The first clang that can write SPIR-V, and those that cannot."""
     tried: list[str] = []
     named = os.environ.get("USMPY_CLANG")
     for name in [named] if named else ["clang", *(f"clang-{release}" for release in _RELEASES)]:
@@ -97,7 +97,7 @@ def _find_ocloc() -> ctypes.CDLL | None:
 
 
 def compiler() -> str | None:
-    """The program or library that compiles for Level Zero here; None where there is none."""
+    """The program or library that compiles for Level Zero; None if there is none."""
     if (library := _find_ocloc()) is not None:
         return _mapped(library)
     tools, _ = _find_clang()
@@ -130,7 +130,7 @@ def _words(text: str, language: str) -> list[str]:
 
 
 def _run(command: list[str], folder: str) -> str:
-    """What was said; the command must do its work."""
+    """Runs a command and returns its output. Raises BuildError if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, cwd=folder, env={**os.environ, "LC_ALL": "C"})
     except OSError as error:
@@ -162,7 +162,7 @@ def _with_clang(tools: _Clang, source: str, options: list[str], lacking: list[st
 
 
 def _invoke(library: ctypes.CDLL, arguments: list[str], source: bytes) -> tuple[int, dict[str, bytes]]:
-    """One call of ocloc: its status, and what it wrote by file names."""
+    """One call of ocloc: its status, and its output files by name."""
     words = (ctypes.c_char_p * len(arguments))(*(word.encode() for word in arguments))
     data = (ctypes.c_char_p * 1)(source)
     sizes = (ctypes.c_uint64 * 1)(len(source))
@@ -180,7 +180,7 @@ def _invoke(library: ctypes.CDLL, arguments: list[str], source: bytes) -> tuple[
 
 def _with_ocloc(library: ctypes.CDLL, source: str, options: list[str], lacking: list[str]) -> bytes:
     text = f'#line 1 "{NAME}"\n{source}'.encode("utf-8", "surrogateescape") + b"\0"
-    # It takes the driver's options, which clang's own are not among.
+    # ocloc takes the options of the driver, not those of clang.
     words = [word for word in options if not word.startswith("-ffp-contract")]
     if len(words) != len(options):
         text = b"#pragma OPENCL FP_CONTRACT OFF\n" + text
@@ -194,7 +194,7 @@ def _with_ocloc(library: ctypes.CDLL, source: str, options: list[str], lacking: 
         if status == 0 and modules:
             return modules[0]
         if NAME in log:
-            break  # the source is at fault, for any device
+            break  # the source is wrong for any device
     raise _failure(log or "ocloc says nothing\n")
 
 
@@ -218,7 +218,7 @@ def identify(source: str, options: str) -> bytes:
 
 
 def _mapped(library: ctypes.CDLL) -> str:
-    """The file of a library that is open."""
+    """The path of an open library."""
     name = os.path.basename(library._name)
     try:
         with open("/proc/self/maps") as maps:
@@ -233,7 +233,7 @@ def _has_kernel(module: bytes) -> bool:
     at = 20
     while at + 4 <= len(module):
         word = int.from_bytes(module[at : at + 4], "little")
-        if word & 0xFFFF == 15 or word >> 16 == 0:  # OpEntryPoint; damaged, which others say
+        if word & 0xFFFF == 15 or word >> 16 == 0:  # OpEntryPoint; or damaged, which is checked elsewhere
             return True
         if word & 0xFFFF == 54:  # OpFunction
             return False
@@ -242,7 +242,7 @@ def _has_kernel(module: bytes) -> bool:
 
 
 def prepare(source: str, language: str, options: str, fp16: bool, fp64: bool) -> bytes:
-    """The module. BuildError where the source is at fault, BackendUnavailable where nothing compiles it."""
+    """The module. Raises BuildError if the source is wrong, BackendUnavailable without a compiler."""
     source = source.removeprefix("\ufeff")
     lacking = [name for name, has in (("fp16", fp16), ("fp64", fp64)) if not has]
     words = _words(options, language)

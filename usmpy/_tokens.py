@@ -1,4 +1,4 @@
-"""C as tokens: brackets that match, functions at file scope, and the text to be written for each token."""
+"""The tokens of C programs: matching brackets, functions at file scope, and replacement texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Refused(Exception):
-    """The source has something that the language does not."""
+    """The source is not in its language."""
 
     def __init__(self, message: str, file: str, line: int, word: str = "") -> None:
         super().__init__(message)
@@ -17,7 +17,7 @@ class Refused(Exception):
         self.word = word
 
     def describe(self, source: str, name: str) -> tuple[str, str]:
-        """(the message behind its place, a log), as compilers write them.
+        """(place and message, log), in the form of compilers.
 
         source: the user's own text, whose file is called `name`.
         """
@@ -44,7 +44,7 @@ TOKEN = re.compile(
     re.X | re.S,
 )
 LINE_MARKER = re.compile(r'#\s*(?:line\s+)?([0-9]{1,9})\s+"((?:[^"\\]|\\.)*)"((?:\s+\d+)*)')
-# Places behind the last token that can be looked at: no look ahead is longer.
+# Tokens of kind "end" after the last one: no code looks further ahead.
 _LOOK_AHEAD = 4
 
 
@@ -57,7 +57,7 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str) -> list[Token]:
-    """All of the text of a preprocessed file; its own lines of # are one token each."""
+    """All of the text of a preprocessed file. A line that begins with # is one token."""
     tokens: list[Token] = []
     file, line, system = "", 1, False
     at, end, start_of_line = 0, len(text), True
@@ -89,7 +89,7 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
-# Words that a parenthesis may follow, and that are no function's name.
+# Words that may stand before a parenthesis without being the name of a function.
 NO_NAMES = frozenset(
     [
         *("if", "for", "while", "switch", "return", "sizeof", "do", "else", "case", "default", "goto"),
@@ -116,9 +116,9 @@ KERNEL = ("kernel", "__kernel")
 
 
 class Source:
-    """The tokens of a program, blanks left out, and what is to be written for each.
+    """The tokens of a program without blanks, and the text that is written for each.
 
-    Tokens of kind "end", without text, are behind the last one.
+    A few tokens of kind "end", which have no text, follow the last one.
     """
 
     def __init__(self, text: str) -> None:
@@ -132,7 +132,7 @@ class Source:
         self.match = self._match()
 
     def _match(self) -> dict[int, int]:
-        """Where each bracket ends."""
+        """The index of the closing bracket for each opening one."""
         closing = {"(": ")", "[": "]", "{": "}"}
         stack: list[int] = []
         match: dict[int, int] = {}
@@ -161,7 +161,7 @@ class Source:
         self.out[self.index[i]] += text
 
     def erase(self, first: int, last: int) -> None:
-        """Keeps the newlines."""
+        """Writes a blank for each token; newlines between them stay."""
         for i in range(first, last + 1):
             self.replace(i, " ")
 
@@ -169,13 +169,13 @@ class Source:
         return self.match.get(i, i) + 1
 
     def attribute(self, i: int) -> int:
-        """Behind an attribute that begins here; i where there is none."""
+        """The index after an attribute that begins here; i if there is none."""
         if self.text[i] in ("__attribute__", "__attribute") and i + 1 in self.match:
             return self.skip(i + 1)
         return i
 
     def functions(self) -> list[Function]:
-        """All that are defined or declared at file scope."""
+        """All functions that are defined or declared at file scope."""
         found = []
         i, n = 0, len(self.text)
         while i < n:
@@ -214,7 +214,7 @@ class Source:
         return found
 
     def split(self, first: int, last: int) -> list[tuple[int, int]]:
-        """[first, last) by commas."""
+        """The parts of [first, last) between commas."""
         pieces, start, i = [], first, first
         while i < last:
             if self.text[i] == ",":
@@ -226,7 +226,7 @@ class Source:
 
 
 def join(words: list[str]) -> str:
-    """As one would write it: const float *."""
+    """The words of a type with usual spacing: const float *."""
     text = ""
     for word in words:
         tight = not text or text[-1] in "(*[" or word in (")", "]", ",", "[")

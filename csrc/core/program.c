@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Programs without any count that a context keeps for those who build the same again. */
+/* Programs without a reference that a context keeps, in case the same program is built again. */
 #define MOST_IDLE 32
 
-/* All but the native part and the context's count. */
+/* Frees everything but the native part and the reference to the context. */
 static void free_program(usm_program *program)
 {
     free(program->kernels);
@@ -30,7 +30,7 @@ static void destroy(usm_program *program)
     free_program(program);
 }
 
-/* Registry lock. */
+/* The caller holds the registry lock. */
 static void take_off_list(usm_program *program)
 {
     usm_program **at = &program->context->programs;
@@ -46,7 +46,10 @@ static void put_on_list(usm_program *program)
     program->context->programs = program;
 }
 
-/* Its last count is gone, and it rests. The one whose place it takes, for destruction, or NULL. */
+/*
+ * Keeps a program whose last reference was released. Returns the one that it replaces, to be destroyed,
+ * or NULL.
+ */
 static usm_program *retire(usm_program *program)
 {
     usm_program *oldest = NULL;
@@ -84,7 +87,7 @@ usm_program *usm_program_find(usm_place *place, const char *key)
             usm_context_retain(program->context);
             usm_live_add(USM_LIVE_PROGRAM, 1);
             found = program;
-        } else if (usm_refcount_up_unless_zero(&program->refs)) { /* else it is on its way to rest */
+        } else if (usm_refcount_up_unless_zero(&program->refs)) { /* else another thread is in retire() */
             found = program;
         }
     }
@@ -122,7 +125,7 @@ void usm_programs_free_idle(usm_context *context)
 void usm_program_keep(usm_program *program, const char *key)
 {
     program->key = usm_malloc(strlen(key) + 1);
-    if (program->key != NULL) { /* without memory it is built again */
+    if (program->key != NULL) { /* without memory it is not kept */
         strcpy(program->key, key);
         program->process = (int)getpid();
         usm_registry_lock();
@@ -131,7 +134,7 @@ void usm_program_keep(usm_program *program, const char *key)
     }
 }
 
-/* What tells later what the kernels take. */
+/* Copies what usm_kernel_create needs to describe the parameters. */
 static usm_status keep_facts(usm_program *program, const usm_program_source *source, usm_error *error)
 {
     if (source->signatures != NULL) {
@@ -290,7 +293,7 @@ static size_t text_size(const char *text)
     return text != NULL ? strlen(text) + 1 : 0;
 }
 
-/* NULL stays NULL. *at moves behind the copy. */
+/* Copies text to *at and advances *at; NULL for NULL. */
 static const char *put_text(char **at, const char *text)
 {
     char *copy = *at;

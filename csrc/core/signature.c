@@ -22,13 +22,12 @@ static usm_status refuse(const char *text, usm_error *error)
 {
     return usm_error_set(
         error, USM_VALUE,
-        "the parameter '%s' is not known; a dtype's name with 'const' or 'local' before and '*' behind it where it "
-        "is a pointer ('const float32*', 'float32*', 'void*'), or for a value bool, an integer or a floating-point "
-        "type, or 'bytes[n]', is allowed",
+        "the parameter '%s' is not known; allowed are pointers ('const float32*', 'float32*', 'local float32*', "
+        "'void*'), values (the name of a dtype, such as 'int32') and structs ('bytes[n]')",
         text);
 }
 
-/* "bytes[24]" and "bytes" (of any number); "unknown" likewise. */
+/* "bytes[24]", and "bytes" for any size; likewise "unknown". */
 static bool parse_bytes(const char *word, const char *kind, usm_parameter *out)
 {
     size_t length = strlen(kind);
@@ -76,10 +75,10 @@ usm_status usm_parameter_parse(char *text, usm_parameter *out, usm_error *error)
         out->kind = is_local ? USM_PARAMETER_LOCAL : USM_PARAMETER_POINTER;
         out->read_only = is_const;
         out->size = sizeof(void *);
-        star[1] = 0; /* the name begins behind it */
+        star[1] = 0; /* the name begins after it */
         out->type = text;
         if (name == star + 1 && out->name != NULL) {
-            return refuse(text, error); /* "float32*x" leaves no room to cut */
+            return refuse(text, error); /* "float32*x" has no character to replace by a 0 */
         }
         return dtype != USM_NO_DTYPE || strcmp(word, "void") == 0 ? USM_OK : refuse(text, error);
     }
@@ -142,7 +141,7 @@ char *usm_signature_write(const usm_kernel *kernel)
     return text;
 }
 
-/* Behind the "(" of the kernel's line; NULL where it has none. */
+/* The text after the "(" of the kernel's line; NULL if there is no such line. */
 static const char *find_line(const char *signatures, const char *name)
 {
     size_t n = strlen(name);
@@ -154,7 +153,7 @@ static const char *find_line(const char *signatures, const char *name)
     return NULL;
 }
 
-/* What stands behind the ")" of a line. */
+/* The text after the ")" of a line. */
 static void apply_tail(usm_kernel *kernel, const char *at)
 {
     if (strncmp(at, " groups", 7) == 0) {
@@ -192,7 +191,7 @@ usm_status usm_signature_apply(usm_kernel *kernel, const char *signatures, usm_e
         status = usm_error_memory(error, length + 1, "a signature");
         goto done;
     }
-    if (n != kernel->n_parameters && !kernel->untold) {
+    if (n != kernel->n_parameters && !kernel->types_unknown) {
         goto done;
     }
     char *at = line;
@@ -215,7 +214,7 @@ done:
     return status;
 }
 
-/* The type names of OpenCL C, which are of one size everywhere. */
+/* The scalar types of OpenCL C, whose sizes are fixed. */
 static const struct {
     const char *name;
     usm_dtype dtype;

@@ -41,16 +41,16 @@ static usm_status check_header(const void *bytes, size_t size, usm_error *error)
     }
     uint32_t magic = word(&module, 0), version = word(&module, 1);
     if (magic == MAGIC_SWAPPED) {
-        return usm_error_set(error, USM_BUILD, "the SPIR-V module is in the other byte order");
+        return usm_error_set(error, USM_BUILD, "the SPIR-V module has the wrong byte order");
     }
     if (magic != MAGIC) {
         return usm_error_set(error, USM_BUILD,
-                             "source is no SPIR-V module: it begins with 0x%08x, and not with 0x%08x", magic,
+                             "source is not a SPIR-V module: it begins with 0x%08x instead of 0x%08x", magic,
                              MAGIC);
     }
     if (size % 4 != 0) {
         return usm_error_set(error, USM_BUILD,
-                             "the SPIR-V module is cut short: its %zu bytes are no whole words", size);
+                             "the SPIR-V module is cut short: %zu bytes are not a number of words", size);
     }
     if (version >> 16 != 1 || (version & 0xff) != 0) {
         return usm_error_set(error, USM_BUILD, "the SPIR-V module has version %u.%u; 1.x is allowed",
@@ -59,7 +59,7 @@ static usm_status check_header(const void *bytes, size_t size, usm_error *error)
     return USM_OK;
 }
 
-/* All instructions have been walked over already. */
+/* The caller has checked the lengths of all instructions. */
 static bool has_function(const module *module, uint32_t id)
 {
     for (size_t i = HEADER; i < module->n; i += length(module, i)) {
@@ -82,7 +82,7 @@ static usm_status check_entry_points(const module *module, usm_error *error)
             return usm_error_set(
                 error, USM_BUILD,
                 "the SPIR-V module is cut short: the function of the entry point at word %zu is "
-                "not there",
+                "missing",
                 i);
         }
     }

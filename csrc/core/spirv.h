@@ -1,4 +1,4 @@
-/* SPIR-V modules, looked at before a driver is: some crash on what is no module, or is cut short. */
+/* Checks of SPIR-V modules before a driver gets them: some drivers crash on damaged ones. */
 #ifndef USM_CORE_SPIRV_H
 #define USM_CORE_SPIRV_H
 
@@ -9,14 +9,14 @@
 #include <stddef.h>
 
 /*
- * USM_BUILD where the bytes are not one whole module of SPIR-V 1.x (SPIR-V specification, 2.3): the error
- * says where it goes wrong. What the instructions mean is the driver's to judge.
+ * USM_BUILD if the bytes are not one complete module of SPIR-V 1.x (SPIR-V specification, 2.3); the error
+ * says where. The driver checks what the instructions mean.
  */
 usm_status usm_spirv_check(const void *module, size_t size, usm_error *error);
 
 /*
- * spirv_kernel.c: sets the n parameters of the kernel by a module that was checked. Those of which it tells
- * nothing stay unknown: all of them where it has no entry point of the name with n parameters, or is NULL.
+ * spirv_kernel.c: sets the n parameters of the kernel from a module that was checked. Parameters of which it
+ * tells nothing stay unknown: all of them if the module is NULL or has no such entry point with n parameters.
  */
 usm_status usm_spirv_read_parameters(usm_kernel *kernel, const char *name, size_t n, const void *module,
                                      size_t size, usm_error *error);

@@ -1,8 +1,7 @@
 /*
- * What a module of SPIR-V tells of its kernels: drivers tell no more than how many parameters there are. The
- * types are in the module, but for the sign of integers; compilers of OpenCL C may have left the source's own
- * words beside them. The module was checked (usm_spirv_check): its instructions are whole, what they mean
- * need not be.
+ * Reads the parameters of kernels from a SPIR-V module, since drivers only tell their number. The module has
+ * the types but not the sign of integers; compilers of OpenCL C may add the type names of the source. The
+ * module was checked (usm_spirv_check): its instructions are complete, but what they say may still be wrong.
  */
 #include "spirv.h"
 
@@ -86,7 +85,7 @@ static fact *fact_of(const module *module, uint32_t id)
     return &module->facts[id < module->bound ? id : 0];
 }
 
-/* The text that begins with this word of the instruction; "" where it has no end in it. */
+/* The string that begins `skip` words after the start of the instruction; "" if it does not end in it. */
 static const char *text_at(const module *module, size_t i, size_t skip)
 {
     const char *text = module->bytes + 4 * (i + skip);
@@ -94,7 +93,7 @@ static const char *text_at(const module *module, size_t i, size_t skip)
     return room > 0 && memchr(text, 0, room) != NULL ? text : "";
 }
 
-/* Which word of an instruction is the id that it makes; 0 where it is of no interest here. */
+/* Which word of the instruction is its result id; 0 for instructions that are not needed here. */
 static unsigned result_word(unsigned op)
 {
     bool is_type = op >= OP_TYPE_BOOL && op <= OP_TYPE_POINTER;
@@ -117,7 +116,7 @@ static size_t rounded(size_t size, size_t to)
     return (size + to - 1) / to * to;
 }
 
-/* A count of bytes that a parameter may have. 0: unknown. */
+/* A size in bytes; 0 (unknown) if no parameter can be that large. */
 static size_t bounded(size_t size)
 {
     return size < (size_t)1 << 31 ? size : 0;
@@ -144,8 +143,8 @@ static layout struct_layout(const module *module, size_t i)
 }
 
 /*
- * As OpenCL C lays types out; size 0 where it is not known. A type's parts stand before it in a module
- * (SPIR-V specification, 2.4), so their layouts are known: the work is linear in the module.
+ * The layout of a type in OpenCL C; size 0 if it is not known. The parts of a type precede it in the module
+ * (SPIR-V specification, 2.4), so their layouts are known, and the work is linear in the size of the module.
  */
 static layout find_layout(const module *module, size_t i)
 {
@@ -201,7 +200,7 @@ static bool read_module(module *module, const void *bytes, size_t size)
     return true;
 }
 
-/* Floating-point types have one meaning; integers may be of either sign. */
+/* Floating-point types are unambiguous; integer types do not tell their sign. */
 static int16_t dtype_of(const module *module, uint32_t id)
 {
     size_t i = fact_of(module, id)->at;
@@ -249,7 +248,7 @@ static void read_parameter(const module *module, uint32_t type, const fact *own,
     }
 }
 
-/* The words behind "kernel_arg_type.NAME.", one for each parameter with a comma behind it; NULL: none. */
+/* The text after "kernel_arg_type.NAME.": one word for each parameter, with a comma after it; NULL: none. */
 static const char *words_of(const module *module, const char *prefix, const char *kernel)
 {
     size_t n = strlen(prefix), m = strlen(kernel);
@@ -262,7 +261,7 @@ static const char *words_of(const module *module, const char *prefix, const char
     return NULL;
 }
 
-/* What the source called the type. `text` has room for it. */
+/* Applies the source's name of the type, which is copied to `text`. */
 static void apply_words(const char *type, size_t n, bool is_const, char *text, size_t room,
                         usm_parameter *out)
 {
@@ -304,7 +303,7 @@ static void apply_source(const module *module, const char *kernel, usm_parameter
     }
 }
 
-/* The function of the entry point; 0: there is none. */
+/* The word of the entry point's function; 0: there is none. */
 static size_t find_function(const module *module, const char *kernel)
 {
     for (size_t i = HEADER; i < module->n; i += length(module, i)) {

@@ -1,4 +1,4 @@
-/* From a Python argument to an argument of a kernel: its type, its value and the memory that it names. */
+/* From a Python object to an argument of a kernel: checks of type and value, and conversions of numbers. */
 #include "argument.h"
 
 #include "args.h"
@@ -15,7 +15,7 @@ static const char *type_of(const usm_parameter *parameter)
     return parameter->type != NULL ? parameter->type : "a type that the program does not tell";
 }
 
-/* A pointer to bool, complex or narrow floating-point elements has no type of its own in OpenCL C. */
+/* OpenCL C has no type for pointers to bool, complex or narrow floating-point elements. */
 static bool points_to(usm_dtype parameter, usm_dtype array)
 {
     const usm_dtype_info *to = &usm_dtype_table[parameter], *from = &usm_dtype_table[array];
@@ -81,7 +81,7 @@ static int take_array(const usm_parameter *parameter, usmpy_array *array, usm_ar
                       usmpy_arguments *taken)
 {
     bool writable = (array->flags & USMPY_WRITABLE) != 0;
-    /* Where the program tells nothing, what can be written counts as written. */
+    /* If the program does not tell, the kernel may write to every writable array. */
     bool writes = parameter->kind == USM_PARAMETER_POINTER ? !parameter->read_only : writable;
     if (parameter->kind == USM_PARAMETER_LOCAL) {
         PyErr_SetString(PyExc_TypeError,
@@ -122,7 +122,7 @@ static int take_array(const usm_parameter *parameter, usmpy_array *array, usm_ar
     return 0;
 }
 
-/* Integers must stay what they are, floats finite. 0, or -1 with OverflowError. */
+/* Integers must be stored exactly, and finite floats stay finite. 0, or -1 with OverflowError. */
 static int check_exact(usmpy_state *state, PyObject *number, usm_dtype dtype, const void *element)
 {
     if (usm_dtype_table[dtype].kind < USM_KIND_FLOAT) {
@@ -156,7 +156,7 @@ static int check_exact(usmpy_state *state, PyObject *number, usm_dtype dtype, co
     return 0;
 }
 
-/* Of a parameter whose width alone is known: an integer that fits, signed or not. 0, or -1. */
+/* For a parameter of which only the width is known: any integer that fits, signed or unsigned. 0 or -1. */
 static int take_by_width(const usm_parameter *parameter, PyObject *number, usm_argument *out)
 {
     unsigned bits = 8 * parameter->size;
@@ -182,7 +182,7 @@ static int take_by_width(const usm_parameter *parameter, PyObject *number, usm_a
     return 0;
 }
 
-/* An int that a parameter of integers has room for, without a word about others. */
+/* The fast path of take_number: an int of one digit for an integer parameter that can hold it. */
 static bool take_small(const usm_parameter *parameter, PyObject *object, usm_argument *out)
 {
     int64_t value;
@@ -237,7 +237,7 @@ static int take_number(usmpy_state *state, const usm_parameter *parameter, PyObj
                : 0;
 }
 
-/* The bytes are borrowed from the view where they are many. */
+/* Larger values are borrowed from the view. */
 static void put_bytes(const void *bytes, size_t size, usm_argument *out)
 {
     out->kind = USM_PARAMETER_VALUE;
@@ -252,7 +252,7 @@ static void put_bytes(const void *bytes, size_t size, usm_argument *out)
 static int take_bytes(const usm_parameter *parameter, const Py_buffer *view, usm_argument *out)
 {
     if (parameter->size != 0 && parameter->size != (size_t)view->len) {
-        PyErr_Format(PyExc_ValueError, "%zd bytes were given for %s, which has %u", view->len,
+        PyErr_Format(PyExc_ValueError, "%zd bytes were given for %s, which has %u bytes", view->len,
                      type_of(parameter), parameter->size);
         return -1;
     }
@@ -367,7 +367,7 @@ int usmpy_take_argument(usmpy_state *state, const usm_parameter *parameter, PyOb
             taken->n_views++;
             return take_view(state, parameter, object, view, out);
         }
-        /* What its type has no format for (NumPy's dates: ValueError), and arrays with gaps. */
+        /* Types without a format (NumPy's dates raise ValueError), and arrays with gaps. */
         if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_ValueError)) {
             return -1;
         }

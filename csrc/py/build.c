@@ -1,4 +1,4 @@
-/* From source to a built program: by the driver, by the host's compiler, or from the cache on disk. */
+/* Builds programs: with the driver, with the host's compiler, or from the cache on disk. */
 #include "program.h"
 
 #include "args.h"
@@ -69,7 +69,7 @@ int usmpy_parse_language(PyObject *language, const char *backend)
     return -1;
 }
 
-/* BuildError with everything that the compiler wrote, as its message's end and as .log. Takes the log. */
+/* Raises BuildError; all that the compiler wrote ends the message and is its .log. Takes the log. */
 static void raise_build_error(usmpy_state *state, const char *text, PyObject *log, const char *backend,
                               int code, const char *name)
 {
@@ -92,7 +92,7 @@ static void raise_build_error(usmpy_state *state, const char *text, PyObject *lo
     Py_XDECREF(log);
 }
 
-/* A log that speaks of a type that the device does not compute in: the message says what it lacks. */
+/* If the log names a type that the device does not support, the message names the missing aspect. */
 static void add_aspect(const usm_device_info *info, const char *log, usm_error *error)
 {
     bool wide = !info->has_fp64 && (strstr(log, "double") || strstr(log, "fp64") || strstr(log, "Float64"));
@@ -128,7 +128,7 @@ static int build(usmpy_state *state, usmpy_program *self, const usm_program_sour
     return status == USM_OK ? 0 : -1;
 }
 
-/* <module>.<name>(*args): new reference. Takes args. */
+/* Calls <module>.<name>(*args). New reference. Takes args. */
 static PyObject *call(const char *module, const char *name, PyObject *args)
 {
     PyObject *function = args == NULL ? NULL : usmpy_import(module, name);
@@ -138,7 +138,7 @@ static PyObject *call(const char *module, const char *name, PyObject *args)
     return result;
 }
 
-/* On the host the system's compiler makes a shared object, which _compiler keeps on disk. */
+/* On the host the system's compiler makes a shared object, which usmpy/_compiler.py keeps on disk. */
 static int build_host(usmpy_state *state, usmpy_program *self, const char *language, PyObject *source)
 {
     PyObject *path =
@@ -160,7 +160,7 @@ static bool is_for(const usmpy_program *self, const char *backend)
     return strcmp(usmpy_queue_of(self->queue)->backend->name, backend) == 0;
 }
 
-/* Where source goes through something of ours first, what identifies that; else NULL. */
+/* The module that identifies our own translator of the source; NULL: the driver gets the source as it is. */
 static const char *translator(const usmpy_program *self, int language)
 {
     return is_for(self, "cuda") && languages[language].language != USM_LANGUAGE_PTX ? "usmpy._cuda_key"
@@ -168,14 +168,14 @@ static const char *translator(const usmpy_program *self, int language)
                                                                                     : NULL;
 }
 
-/* What says of a source on what files a build of it depends; NULL: it includes none. */
+/* The module whose identify() tells what a build depends on beside source and options; NULL: nothing. */
 static const char *identifier(const usmpy_program *self, int language)
 {
     const char *through = translator(self, language);
     return through != NULL ? through : is_for(self, "opencl") ? "usmpy._included" : NULL;
 }
 
-/* What a driver's binary depends on. */
+/* The key under which a driver's binary is kept: all that it depends on. New reference. */
 static PyObject *cache_key(usmpy_program *self, int language, PyObject *source)
 {
     const usm_device *device = usmpy_queue_of(self->queue)->device;
@@ -190,8 +190,8 @@ static PyObject *cache_key(usmpy_program *self, int language, PyObject *source)
 }
 
 /*
- * A binary with what its kernels take: lines of signatures (core/signature.h), a 0, the driver's own. 0, or
- * -1 with an exception.
+ * Loads a binary that was packed with the signatures of its kernels: lines (core/signature.h), a 0, the
+ * driver's binary. 0, or -1 with an exception.
  */
 static int build_signed(usmpy_state *state, usmpy_program *self, const char *data, size_t size)
 {
@@ -209,8 +209,8 @@ static int build_signed(usmpy_state *state, usmpy_program *self, const char *dat
 }
 
 /*
- * In front of what Program.binary gives: drivers crash on binaries that were cut short or changed. Binaries
- * without it are another program's, and the driver's to judge.
+ * Stands in front of what Program.binary returns, since drivers crash on binaries that were truncated or
+ * changed. Binaries without the mark were made by other programs; the driver checks them.
  */
 typedef struct mark {
     char name[8];
@@ -219,7 +219,7 @@ typedef struct mark {
 
 #define MARK "usmpy-1"
 
-/* FNV-1a: against accidents, not against people. */
+/* FNV-1a: detects accidents, not attacks. */
 static uint64_t hash(const char *data, size_t size)
 {
     uint64_t value = UINT64_C(14695981039346656037);
@@ -229,7 +229,7 @@ static uint64_t hash(const char *data, size_t size)
     return value;
 }
 
-/* 1: it was ours, and is built; 0: it is not ours; -1 with an exception. */
+/* 1: it has the mark, and is loaded; 0: it has none; -1 with an exception. */
 static int build_marked(usmpy_state *state, usmpy_program *self, const char *data, size_t size)
 {
     mark mark;
@@ -244,7 +244,7 @@ static int build_marked(usmpy_state *state, usmpy_program *self, const char *dat
     return build_signed(state, self, data + sizeof mark, size - sizeof mark) < 0 ? -1 : 1;
 }
 
-/* The binary of an earlier build: 1 when it was taken. One that the driver refuses is built anew. */
+/* Loads the binary of an earlier build. 1: done; 0: none, or the driver refuses it; -1 with an exception. */
 static int build_cached(usmpy_state *state, usmpy_program *self, PyObject *key)
 {
     PyObject *binary = call("usmpy._cache", "load", Py_BuildValue("(Os)", key, ".bin"));
@@ -266,7 +266,9 @@ static int build_cached(usmpy_state *state, usmpy_program *self, PyObject *key)
     return taken;
 }
 
-/* What the driver told of the kernels that were just built: not all drivers tell it of their binaries. */
+/*
+ * The signatures of the kernels that were just built, which not all drivers tell of their binaries. New str.
+ */
 static PyObject *signatures_of(usm_program *program)
 {
     PyObject *lines = PyUnicode_FromString("");
@@ -287,7 +289,7 @@ static PyObject *signatures_of(usm_program *program)
     return lines;
 }
 
-/* What build_signed takes, behind `head` bytes that the caller fills. Without a binary form: UsmError. */
+/* What build_signed loads, behind `head` bytes that the caller fills. UsmError without a binary form. */
 static PyObject *pack(usmpy_state *state, usmpy_program *self, size_t head)
 {
     void *binary = NULL;
@@ -355,7 +357,7 @@ static int build_translated(usmpy_state *state, usmpy_program *self, int languag
     return status;
 }
 
-/* Drivers of Level Zero take SPIR-V alone. */
+/* Level Zero drivers take only SPIR-V. */
 static int build_module(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
 {
     const usm_device_info *info = &usmpy_queue_of(self->queue)->device->info;
@@ -376,7 +378,7 @@ static int build_module(usmpy_state *state, usmpy_program *self, int language, P
     return status;
 }
 
-/* The hash, for what is kept in the process; NULL where nothing is to be. */
+/* The key for programs that are kept in the process; NULL: USMPY_CACHE=0. */
 static const char *kept_under(PyObject *key)
 {
     const char *wish = getenv("USMPY_CACHE");
@@ -384,8 +386,8 @@ static const char *kept_under(PyObject *key)
 }
 
 /*
- * Drivers that take OpenCL C take more than the portable language: what other backends would refuse is
- * refused here, too. 0, or -1 with BuildError.
+ * OpenCL C has more than the portable language. What other backends would refuse is refused here, too. 0, or
+ * -1 with BuildError.
  */
 static int check_portable(const usmpy_program *self, int language, PyObject *source)
 {
@@ -466,7 +468,7 @@ static int build_bytes(usmpy_state *state, usmpy_program *self, int language, Py
     return status;
 }
 
-/* The exception is set, and may get a hint. -1 */
+/* Adds a hint to the pending exception if there is one. -1 */
 static int explain_failure(usmpy_state *state, int language, PyObject *source)
 {
     PyObject *type, *value, *traceback;
@@ -477,7 +479,7 @@ static int explain_failure(usmpy_state *state, int language, PyObject *source)
     PyErr_NormalizeException(&type, &value, &traceback);
     PyObject *none = call("usmpy._kernel_hints", "explain",
                           Py_BuildValue("(OOs)", value, source, languages[language].name));
-    if (none == NULL) { /* what was wrong before matters more */
+    if (none == NULL) { /* the first exception matters more */
         PyErr_Clear();
     }
     Py_XDECREF(none);
@@ -485,7 +487,7 @@ static int explain_failure(usmpy_state *state, int language, PyObject *source)
     return -1;
 }
 
-/* A program that tells of its kernels, and has none. 0, or -1 with BuildError. */
+/* 0, or -1 with BuildError if the driver lists the program's kernels and there is none. */
 static int check_kernels(usmpy_state *state, const usmpy_program *self, int language, PyObject *source)
 {
     if (self->program->kernels == NULL || self->program->kernels[0] != NULL ||

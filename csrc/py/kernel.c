@@ -1,4 +1,4 @@
-/* Kernel, and what kernel[range, depends] gives: something to call with the arguments. */
+/* Kernel, and BoundKernel: what kernel[range, events] returns, to be called with the arguments. */
 #include "docstrings.h"
 #include "launch.h"
 
@@ -40,8 +40,8 @@ static int kernel_traverse(PyObject *self, visitproc visit, void *arg)
 }
 
 /*
- * The owner stays until the end: a finalizer may still launch the kernel. A cycle through it is broken
- * elsewhere, or not at all where all of it is immutable.
+ * The owner is released last, since a finalizer may still launch the kernel. A cycle through the owner is
+ * broken at another of its objects, or never if all of them are immutable.
  */
 static int kernel_clear(PyObject *self)
 {
@@ -158,7 +158,7 @@ static PyObject *kernel_repr(PyObject *self)
     return text;
 }
 
-/* kernel[range, depends]: called once or often, with the arguments. */
+/* kernel[range, events]. It may be called any number of times. */
 typedef struct bound {
     PyObject_HEAD
     vectorcallfunc call;
@@ -193,7 +193,7 @@ static PyObject *bound_repr(PyObject *self)
     return text;
 }
 
-/* Made and dropped with most launches: a few are kept. Not tracked yet. */
+/* Most launches make and drop one, so a few are kept. The garbage collector does not track it yet. */
 static bound *new_bound(usmpy_state *state)
 {
     bound *launcher;
@@ -209,7 +209,7 @@ static bound *new_bound(usmpy_state *state)
     return launcher;
 }
 
-/* Raises what usmpy/_brackets.py says of such a key. -1 */
+/* Raises the TypeError of usmpy/_brackets.py. -1 */
 static int refuse_key(PyObject *self, PyObject *key)
 {
     PyObject *refuse = usmpy_import("usmpy._brackets", "refuse");
@@ -255,7 +255,7 @@ static PyObject *kernel_subscript(PyObject *self, PyObject *key)
     if (parse_key(state, self, key, &range, &depends) < 0) {
         return NULL;
     }
-    if (depends != NULL && PyIter_Check(depends)) { /* read once, for every call */
+    if (depends != NULL && PyIter_Check(depends)) { /* an iterator is read once, for all calls */
         depends = PySequence_Tuple(depends);
         if (depends == NULL) {
             return NULL;
@@ -271,7 +271,7 @@ static PyObject *kernel_subscript(PyObject *self, PyObject *key)
     launcher->kernel = Py_NewRef(self);
     launcher->depends = depends;
     launcher->range = range;
-    /* Nothing else that it holds could hold it. */
+    /* Otherwise it cannot be part of a cycle. */
     if (depends != NULL || ((usmpy_kernel *)self)->owner != NULL) {
         PyObject_GC_Track((PyObject *)launcher);
     }
@@ -301,7 +301,7 @@ static void bound_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* What the words of a sequence of str say, and the memory that they point into. */
+/* Parameters from a sequence of str, and the memory that they point into. */
 typedef struct words {
     usm_parameter *parameters;
     char *text;
@@ -314,7 +314,7 @@ static void free_words(words *words)
     PyMem_Free(words->text);
 }
 
-/* of_function: a C function is called, which takes no structs and no local memory. 0, or -1. */
+/* of_function: for a C function, which takes no structs and no local memory. 0 or -1. */
 static int parse_words(usmpy_state *state, PyObject *object, bool of_function, words *out)
 {
     *out = (words){0};
@@ -430,7 +430,7 @@ PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ss
         return NULL;
     }
     if (address == 0) {
-        return PyErr_Format(PyExc_ValueError, "address is 0; that of a function is allowed");
+        return PyErr_Format(PyExc_ValueError, "address is 0; the address of a function is allowed");
     }
     if (usmpy_given(out[2]) && !PyUnicode_Check(out[2])) {
         return PyErr_Format(PyExc_TypeError, "name is %s %s; a str or None is allowed", USMPY_A(out[2]));
@@ -444,7 +444,9 @@ PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ss
     return kernel;
 }
 
-/* Words may add to what the program tells, and not contradict it: its code relies on that. */
+/*
+ * Words may add to what the program tells, but not contradict it: its code relies on its own types. 0 or -1
+ */
 static int check_agreement(const usm_kernel *kernel, const words *words)
 {
     for (size_t i = 0; i < kernel->n_parameters; i++) {
@@ -455,13 +457,13 @@ static int check_agreement(const usm_kernel *kernel, const words *words)
                     (told->kind == said->kind &&
                      (told->kind != USM_PARAMETER_VALUE || told->dtype == said->dtype ||
                       (told->dtype == USM_NO_DTYPE && (told->size == 0 || told->size == said->size))) &&
-                     /* Of what a void pointer points to, nothing was told. */
+                     /* A void pointer tells nothing of the elements. */
                      (told->kind != USM_PARAMETER_POINTER || told->read_only || !said->read_only ||
                       told->dtype == USM_NO_DTYPE));
         if (!same) {
             char text[48];
             usm_parameter_write(told, text, sizeof text);
-            PyErr_Format(PyExc_ValueError, "parameters[%zu] is '%s', and the program says '%s'", i,
+            PyErr_Format(PyExc_ValueError, "parameters[%zu] is '%s', but the program says '%s'", i,
                          said->type, text);
             return -1;
         }
@@ -479,7 +481,7 @@ static PyObject *with_parameters(PyObject *self, PyObject *argument)
         return NULL;
     }
     if ((size_t)words.n != old->n_parameters) {
-        PyErr_Format(PyExc_ValueError, "parameters has %zd entries; %s takes %zu", words.n, old->name,
+        PyErr_Format(PyExc_ValueError, "parameters has %zd entries, but %s takes %zu", words.n, old->name,
                      old->n_parameters);
         free_words(&words);
         return NULL;

@@ -15,8 +15,8 @@
 #define INLINE_VIEWS 4
 
 /*
- * "argument 2 (alpha) of scale" in front of the message of the pending exception, which keeps its class.
- * Others than those that are raised here are the caller's own, from methods of the argument.
+ * Puts "argument 2 (alpha) of scale" in front of the message of the pending exception, which keeps its class.
+ * Exceptions of other classes come from methods of the argument, and are left as they are.
  */
 static void add_name(usmpy_state *state, const usm_kernel *kernel, size_t i)
 {
@@ -76,7 +76,7 @@ static Py_ssize_t find_parameter(const usm_kernel *kernel, PyObject *name)
 {
     Py_ssize_t length;
     const char *text = PyUnicode_AsUTF8AndSize(name, &length);
-    if (text == NULL) { /* a lone surrogate, which no source has */
+    if (text == NULL) { /* a lone surrogate, which is in no source */
         PyErr_Clear();
         return -1;
     }
@@ -104,7 +104,7 @@ static int refuse_name(const usm_kernel *kernel, PyObject *name)
     return refuse_call(kernel, "%s takes %zu argument%s (%U), and none of the name %R", name);
 }
 
-/* All arguments by position, borrowed: those by name stand behind the others. 0, or -1 with TypeError. */
+/* Fills out with all arguments by position, borrowed. 0, or -1 with TypeError. */
 static int put_in_order(const usm_kernel *kernel, PyObject *const *objects, Py_ssize_t n, PyObject *names,
                         PyObject **out)
 {
@@ -154,7 +154,7 @@ PyObject *usmpy_launch_by_name(usmpy_state *state, PyObject *kernel_object, cons
     return event;
 }
 
-/* Which parameter the i-th of the arrays is for. */
+/* The index of the parameter that takes the i-th array. */
 static size_t parameter_of(usmpy_state *state, const usmpy_arguments *taken, Py_ssize_t i)
 {
     size_t at = 0;
@@ -164,7 +164,10 @@ static size_t parameter_of(usmpy_state *state, const usmpy_arguments *taken, Py_
     return at;
 }
 
-/* The queue runs on the program's device, and reaches the arrays. 0, or -1 with ExecutionPlacementError. */
+/*
+ * The queue must be on the program's device, and its device must reach the arrays. 0, or -1
+ * with ExecutionPlacementError.
+ */
 static int check_placement(usmpy_state *state, const usm_kernel *kernel, PyObject *queue_object,
                            const usmpy_arguments *taken)
 {
@@ -250,7 +253,7 @@ static PyObject *common_queue(usmpy_state *state, const usm_kernel *kernel, cons
     return taken->arrays[0]->queue;
 }
 
-/* A kernel that requires a work-group gets it where none was asked for. 0, or -1 with ValueError. */
+/* Sets the size of work-groups that the kernel requires, if the launch has none. 0, or -1 with ValueError. */
 static int check_range(const usm_kernel *kernel, const usm_device *device, usm_range *range)
 {
     const size_t *required = kernel->required_local;
@@ -298,8 +301,8 @@ static int check_range(const usm_kernel *kernel, const usm_device *device, usm_r
 }
 
 /*
- * Of a work-group, all arguments together. Without a size that the user knows, a driver may choose larger
- * groups than the memory was meant for. 0, or -1 with ValueError.
+ * The memory of one work-group, over all arguments. If the driver chose the size of the groups, they could be
+ * larger than the memory was meant for. 0, or -1 with ValueError.
  */
 static int check_local_memory(const usm_kernel *kernel, const usm_device *device, const usm_range *range,
                               const usmpy_arguments *taken)

@@ -1,4 +1,4 @@
-/* Program: source in, kernels out; built for one device, and cached on disk. */
+/* Program: kernels that are built for one device. */
 #include "program.h"
 #include "docstrings.h"
 
@@ -26,7 +26,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (self == NULL) {
         return NULL;
     }
-    PyObject_GC_UnTrack(self); /* until it is whole: builds take long, and gc.get_objects() shows all */
+    PyObject_GC_UnTrack(self); /* until it is complete: gc.get_objects() would show it while it is built */
     self->queue = usmpy_queue_from(state, out[1] != NULL ? out[1] : Py_None, "device");
     self->kernels = PyDict_New();
     self->options = usmpy_given(out[3]) ? Py_NewRef(out[3]) : PyUnicode_FromString("");
@@ -73,7 +73,7 @@ static void program_dealloc(PyObject *self)
     usmpy_free_object(self);
 }
 
-/* The names that there are may show what was meant. NULL */
+/* The message lists the kernels that exist. NULL */
 static PyObject *raise_missing(const usmpy_program *self, PyObject *name, PyObject *missing)
 {
     enum { SHOWN = 12 };
@@ -103,7 +103,7 @@ static PyObject *find_kernel(usmpy_program *self, PyObject *name, PyObject *miss
     const char *text = PyUnicode_AsUTF8AndSize(name, &length);
     usm_kernel *kernel;
     usm_error error;
-    usm_status status = USM_INDEX; /* of what is no name in UTF-8, or has a null character */
+    usm_status status = USM_INDEX; /* also for a name that is not UTF-8 or has a null character */
     if (text == NULL && !PyErr_ExceptionMatches(PyExc_UnicodeError)) {
         return NULL;
     }
@@ -118,10 +118,10 @@ static PyObject *find_kernel(usmpy_program *self, PyObject *name, PyObject *miss
     }
     PyObject *object = status == USM_OK ? usmpy_kernel_wrap(state, kernel, (PyObject *)self, NULL)
                                         : usmpy_raise(state, status, &error);
-    if (self->kernels == NULL) { /* the collector was here: nobody else will ask */
+    if (self->kernels == NULL) { /* cleared by the garbage collector */
         return object;
     }
-    /* Another thread may have made it meanwhile: all get the same one. */
+    /* If another thread made one at the same time, both get the same object. */
     PyObject *shared = object == NULL ? NULL : PyDict_SetDefault(self->kernels, name, object);
     Py_XINCREF(shared);
     Py_XDECREF(object);
@@ -144,7 +144,7 @@ static PyObject *program_getattro(PyObject *self, PyObject *name)
         return value;
     }
     if (PyUnicode_GET_LENGTH(name) >= 2 && PyUnicode_READ_CHAR(name, 0) == '_' &&
-        PyUnicode_READ_CHAR(name, 1) == '_') { /* protocols of Python are no kernels */
+        PyUnicode_READ_CHAR(name, 1) == '_') { /* a Python protocol, not a kernel */
         return NULL;
     }
     PyErr_Clear();
@@ -184,7 +184,7 @@ static PyObject *get_binary(PyObject *self, void *unused)
     return usmpy_program_bytes(usmpy_state_of(self), (usmpy_program *)self);
 }
 
-/* What completion offers: attributes, and kernels. */
+/* Attributes and kernels. */
 static PyObject *program_dir(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -196,7 +196,7 @@ static PyObject *program_dir(PyObject *self, PyObject *unused)
     return all;
 }
 
-/* The same behind program["  in IPython. */
+/* IPython completes program["... with these. */
 static PyObject *key_completions(PyObject *self, PyObject *unused)
 {
     (void)unused;

@@ -31,7 +31,7 @@ static int parse_extent(PyObject *item, const char *parameter, Py_ssize_t i, siz
     return 0;
 }
 
-/* The product must fit, too. ndim; -1 with an exception. */
+/* The product must fit, too. The number of dimensions; -1 with an exception. */
 static int parse_extents(PyObject *const *items, Py_ssize_t n, const char *parameter, size_t *out)
 {
     size_t total = 1;
@@ -52,7 +52,7 @@ static int parse_extents(PyObject *const *items, Py_ssize_t n, const char *param
     return (int)n;
 }
 
-/* An int, a sequence of ints, or a Range: ndim; -1 with an exception. */
+/* From an int, a sequence of ints, or a Range. The number of dimensions; -1 with an exception. */
 static int extents_of(usmpy_state *state, PyObject *object, const char *parameter, size_t *out)
 {
     if (Py_IS_TYPE(object, state->range_type)) {
@@ -63,7 +63,7 @@ static int extents_of(usmpy_state *state, PyObject *object, const char *paramete
     if (PyIndex_Check(object)) {
         return parse_extents(&object, 1, parameter, out);
     }
-    /* No dict and no set: their order is no order of dimensions. */
+    /* Not a dict or a set: the order of their items means nothing. */
     PyObject *items = !PySequence_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object)
                           ? NULL
                           : usmpy_tuple_of(object);

@@ -58,7 +58,7 @@ static usm_status ask_sizes(usm_kernel *base, CUfunction function, const char *n
         goto done;
     }
     status = usm_kernel_set_parameters(base, name, parameters, n, error);
-    base->untold = status == USM_OK;
+    base->types_unknown = status == USM_OK;
 done:
     free(parameters);
     return status;
