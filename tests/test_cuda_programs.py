@@ -151,6 +151,9 @@ def test_local_memory_of_the_launch_is_the_last_argument():
     assert again.parameters == kernel.parameters
     again[usmpy.NdRange(64, 64)](x, usmpy.LocalMemory(256)).wait()
     assert sorted(x.tolist()) == list(range(64))
+    for unsized in (kernel, again):
+        with pytest.raises(ValueError, match=r"LocalMemory needs NdRange\(global, local\)"):
+            unsized[64](x, usmpy.LocalMemory(256))
     with pytest.raises(ValueError, match="bytes of LocalMemory"):
         kernel[usmpy.NdRange(64, 64)](x, usmpy.LocalMemory(DEVICE.local_mem_size + 1))
     with pytest.raises((ValueError, usmpy.UsmError), match=r"reverse was given .* beside 64 of its own"):

@@ -232,6 +232,35 @@ def test_all_of_opencl_c_is_another_language(device):
     assert x.tolist() == [1] * 4
 
 
+LOCAL = """kernel void f(global int *x, local int *t) {
+    t[get_local_id(0)] = 1;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    x[get_global_id(0)] = t[0];
+}"""
+
+
+@takes_spirv
+@pytest.mark.parametrize("language", ["opencl", "spirv", "native"])
+def test_local_memory_needs_the_size_of_a_group_in_every_language(device, language):
+    program = usmpy.Program(LOCAL, device=device, language="opencl")
+    if language == "native":
+        program = usmpy.Program(program.binary, device=device, language=language)
+    elif language == "spirv":
+        if not _spirv.compiler():
+            pytest.skip("there is no compiler to SPIR-V (clang-14 and llvm-spirv-14)")
+        try:
+            module = _spirv.prepare(LOCAL, "opencl", "", False, True)
+            program = usmpy.Program(module, device=device, language=language)
+        except usmpy.BuildError as error:
+            assert "takes no SPIR-V" in str(error)  # noqa: PT017
+            return
+    x = usmpy.zeros(64, dtype="int32", device=device)
+    with pytest.raises(ValueError, match=r"LocalMemory needs NdRange\(global, local\)"):
+        program.f[64](x, usmpy.LocalMemory(16))
+    program.f[usmpy.NdRange(64, 4)](x, usmpy.LocalMemory(16)).wait()
+    assert x.tolist() == [1] * 64
+
+
 # Programs without a kernel.
 
 

@@ -187,8 +187,10 @@ usmpy_array *usmpy_array_on_queue(usmpy_state *state, usmpy_array *base, PyObjec
 int usmpy_check_writable(usmpy_array *array)
 {
     if ((array->flags & USMPY_WRITABLE) == 0) {
-        PyErr_SetString(PyExc_ValueError,
-                        "the array is read-only; write to a copy(), or to what it was made from");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "the array is read-only; write to a copy, t = x.copy(), and use t from then on, or write to what x "
+            "was made from");
         return -1;
     }
     return 0;
