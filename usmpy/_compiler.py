@@ -108,6 +108,7 @@ def _identify_processor() -> str:
 
 _MODULES = ["_compile", "_compiler", "_entry", "_plain_c", "_portable", "_portable_builtins", "_tokens"]
 _MODULES += ["_options", "_portable_constants", "_portable_fibers", "_portable_loops", "_portable_phases"]
+_MODULES += ["_portable_words"]
 
 
 def _identify_ourselves() -> str:

@@ -1303,11 +1303,11 @@ class Program:
         What the program is built for: the default device, a filter string such as ``"gpu"``, a device, or the
         device and context of a queue or an array.
     language : str, optional
-        ``"portable"`` is OpenCL C without vector types, images and pipes, and runs on every backend.
-        OpenCL and Level Zero devices also take ``"opencl"`` (all of OpenCL C) and ``"spirv"``; CUDA
-        devices ``"cuda"`` (CUDA C++) and ``"ptx"``; the host ``"c"``, functions ``void f(size_t begin,
-        size_t end, ...)``. ``"native"`` is what `binary` gives, or the driver's own binary (on CUDA a
-        cubin or fatbin).
+        ``"portable"`` is OpenCL C without vector types, images and pipes, and runs on every backend. OpenCL
+        and Level Zero devices also take ``"opencl"`` (all of OpenCL C) and ``"spirv"``. CUDA devices take
+        ``"cuda"`` (CUDA C++) and ``"ptx"``. The host takes ``"c"``: each function
+        ``void f(size_t begin, size_t end, ...)`` is a kernel. ``"native"`` is what `binary` returns, or the
+        driver's own binary (on CUDA a cubin or fatbin).
     options : str, optional
         Options of the compiler, as a shell takes them, such as ``"-D N=4"``.
 
@@ -1389,8 +1389,8 @@ class Kernel:
     Events that it depends on:
 
     range : Range, NdRange or int
-        The index space; an int is a `Range` of one dimension. Several ints are a TypeError, since ``[a,
-        b]`` is a range to SYCL, and blocks and threads to CUDA.
+        The index space; an int is a `Range` of one dimension. Several ints are a TypeError, since
+        ``[a, b]`` is a range to SYCL, and blocks and threads to CUDA.
     events : Event or sequence of Event
         Events that must complete before the kernel runs; it does not run where one of them fails. Also empty.
 

@@ -7,7 +7,7 @@ import os
 from ._included import may_include
 
 _MODULES = ["_cuda", "_cuda_prelude", "_portable", "_portable_builtins", "_portable_constants"]
-_MODULES += ["_included", "_options", "_preprocessor", "_tokens"]
+_MODULES += ["_included", "_options", "_portable_words", "_preprocessor", "_tokens"]
 
 
 def identify(source: str, options: str) -> bytes:

@@ -24,6 +24,7 @@ from typing import NamedTuple
 from . import _portable_builtins as builtins
 from . import _portable_loops as loops
 from ._entry import Kernel, Parameter, c_string, table
+from ._portable_words import check
 from ._tokens import KERNEL, NO_NAMES, Function, Refused, Source, join
 
 __all__ = ["Refused", "for_messages", "translate"]
@@ -50,30 +51,6 @@ _SPACES = {
 _POINTS_TO = {"global", "__global", "constant", "__constant", *_LOCAL, "__generic"}
 _QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__const", "register", *_SPACES}
 _NO_NAMES = {*_QUALIFIERS, *NO_NAMES, *builtins.TYPES, "size_t", "bool"}
-_VECTOR = re.compile(
-    r"(?:u?(?:char|short|int|long)|float|double|half|quad|bool)(?:2|3|4|8|16)(?:x(?:2|3|4|8|16))?\Z"
-)
-_CUDA = re.compile(r"__(?:global|device|shared|host|launch_bounds)__\Z|__syncthreads\Z")
-REFUSED = [
-    (_CUDA, "CUDA"),
-    (_VECTOR, "vector types"),
-    (re.compile(r"(?:as|convert)_\w*?[a-z](?:2|3|4|8|16)(?:_\w+)?\Z"), "vector types"),
-    (re.compile(r"v(?:load|store)a?(?:2|3|4|8|16|_half(?:2|3|4|8|16)\w*|a_half\w*)\Z"), "vector types"),
-    (re.compile(r"(?:shuffle2?|vec_step|cross)\Z"), "vector types"),
-    (re.compile(r"image[123]d\w*_t\Z|sampler_t\Z|(?:read|write)_image\w+\Z|get_image_\w+\Z"), "images"),
-    (re.compile(r"(?:__)?(?:read_only|write_only|read_write)\Z|CLK_(?:ADDRESS|FILTER|NORMALIZED)_\w+\Z"),
-     "images"),
-    (re.compile(r"(?:__)?pipe\Z|(?:read|write)_pipe\Z|\w*reserve_(?:read|write)_pipe\Z|reserve_id_t\Z"),
-     "pipes"),
-    (re.compile(r"(?:clk_event_t|queue_t|ndrange_t|enqueue_kernel|get_default_queue)\Z"),
-     "kernels that launch others"),
-    (re.compile(r"(?:event_t|async_work_group_\w+|wait_group_events)\Z"), "asynchronous copies"),
-    (re.compile(r"(?:work_group_(?!barrier\Z)\w+|(?:intel_)?sub_group_\w+|get_\w*sub_group\w*)\Z"),
-     "functions of whole work-groups or sub-groups"),
-    (re.compile(r"convert_(?:float|double|half)_(?:sat|rtz|rtp|rtn)\w*\Z"),
-     "conversions to floating point but to the nearest"),
-    (re.compile(r"(?:to_global|to_local|to_private|get_fence)\Z"), "generic address space"),
-]  # fmt: skip
 # Attributes of OpenCL C that are ignored.
 _HINTS = re.compile(
     r"(?:__)?(?:reqd_work_group_size|work_group_size_hint|vec_type_hint|opencl_unroll_hint|nosvm|"
@@ -207,29 +184,6 @@ def closure(uses: dict[str, set[str]], wanted: frozenset[str] | set[str]) -> set
         if not more:
             return found
         found |= more
-
-
-def _why(what: str) -> str:
-    if what == "CUDA":
-        return (
-            'a word of CUDA C++, which CUDA devices take with language="cuda"; a portable kernel is '
-            "'kernel void name(...)'"
-        )
-    return (
-        f'the portable language has no {what}; OpenCL and Level Zero devices take them with language="opencl"'
-    )
-
-
-def check(source: Source) -> None:
-    """Refuses what is OpenCL C but not in the portable language, in the same words for every backend."""
-    for i, token in enumerate(source.tokens):
-        if token.kind != "name":
-            continue
-        if i and source.text[i - 1] in (".", "->"):
-            continue
-        for pattern, what in REFUSED:
-            if pattern.match(token.text):
-                raise source.refuse(i, f"{token.text}: {_why(what)}")
 
 
 def rewrite_words(source: Source, functions: list[Function], target: Target) -> None:

@@ -202,14 +202,14 @@ CHANGES = st.lists(
 
 
 @given(st.sampled_from([RICH, RICH, C, CUDA, *(program.source for program in PROGRAMS)]), CHANGES)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @example("kernel void f(global float*x){x[0]=1;local}", [("remove", 5000, 0, "")])
 def test_programs_with_changes(source, changes):
     build(mutate(source, changes))
 
 
 @given(st.lists(st.sampled_from([*PIECES, " ", "x", "1", "int", "global"]), max_size=40).map(" ".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_words_in_any_order(source):
     build(source)
 
