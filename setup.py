@@ -17,6 +17,7 @@ import importlib.util
 import os
 import re
 import runpy
+import shutil
 import sys
 from pathlib import Path
 
@@ -189,11 +190,11 @@ class Build(build_ext):
     """The extension. The device kernels (a source) and the docstrings (a header) are written first."""
 
     def build_extensions(self):
-        if not DEBUG and not self.compiles(["-flto"], ["-flto=auto"]):
+        if not DEBUG and not self.compiles(["-flto"], [LTO]):
             print("usmpy: built without -flto, which this compiler does not have: calls cost a little more")
             for extension in self.extensions:
                 extension.extra_compile_args.remove("-flto")
-                extension.extra_link_args.remove("-flto=auto")
+                extension.extra_link_args.remove(LTO)
         if not DEBUG and self.compiles(["-Werror", *SHORT_BLOCKS]):
             for extension in self.extensions:
                 extension.extra_compile_args += SHORT_BLOCKS
@@ -292,7 +293,9 @@ compile_args += ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "
 if os.environ.get("USMPY_WERROR") == "1":
     compile_args.append("-Werror")
 compile_args += os.environ.get("USMPY_CFLAGS", "").split()
-link_args = ["-Wl,--as-needed", *(["-O1", "-g"] if DEBUG else ["-O3", "-flto=auto", "-g0"])]
+# GCC starts make to optimise on several processors, and warns where there is none.
+LTO = "-flto=auto" if shutil.which("make") else "-flto=1"
+link_args = ["-Wl,--as-needed", *(["-O1", "-g"] if DEBUG else ["-O3", LTO, "-g0"])]
 if not (DEBUG or TESTING):
     link_args.append("-s")  # names of static functions: 27 kB of a wheel
 link_args += os.environ.get("USMPY_LDFLAGS", "").split()

@@ -1,8 +1,10 @@
 """Programs for CUDA: CUDA C++, PTX, machine code, and what portable programs become there."""
 
 import ctypes
+import importlib.util
 import locale
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -550,6 +552,93 @@ assert x.astype("int16").tolist() == [0, 1, 2, 3, 4]
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
+
+
+# The library of CUDA 13.0's package, which PyTorch depends on, does not look beside itself for its functions.
+BESIDE = """
+import sys, usmpy
+device = usmpy.get_devices("cuda")[0]
+try:
+    program = usmpy.Program("kernel void f(global float *x) { x[get_global_id(0)] = 2; }", device=device)
+    x = usmpy.zeros(4, dtype="float32", device=device)
+    program.f[4](x).wait()
+    print(x.tolist())
+    print({line.split()[-1] for line in open("/proc/self/maps") if "libnvrtc.so" in line})
+except usmpy.UsmError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def packaged_nvrtc(version):
+    spec = importlib.util.find_spec("nvidia")
+    folders = [Path(place) for place in spec.submodule_search_locations] if spec else []
+    found = [path for folder in folders for path in folder.glob(f"*/lib/libnvrtc.so.{version}")]
+    if not found:
+        pytest.skip(f"NVIDIA's compiler has no package of CUDA {version} for this machine")
+    return found[0]
+
+
+def run_with_nvrtc(path):
+    environment = {
+        key: value for key, value in os.environ.items() if key not in ("CUDA_HOME", "LD_LIBRARY_PATH")
+    }
+    environment |= {
+        "USMPY_NVRTC_LIBRARY": str(path),
+        "USMPY_CACHE": "0",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", BESIDE], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_a_packaged_compiler_finds_its_built_in_functions_beside_it(version, tmp_path):
+    path = packaged_nvrtc(version)
+    for file in path.parent.glob("libnvrtc*.so.*"):  # the search that a RUNPATH adds ends in this folder
+        (tmp_path / file.name).symlink_to(file)
+    said = run_with_nvrtc(tmp_path / path.name)
+    assert "[2.0, 2.0, 2.0, 2.0]" in said
+
+
+def test_a_compiler_without_its_built_in_functions_is_not_taken(tmp_path):
+    path = packaged_nvrtc(13)
+    alone = tmp_path / path.name
+    alone.symlink_to(path)
+    said = run_with_nvrtc(alone)
+    assert said.startswith("BackendUnavailable ")
+    assert re.search(rf"{re.escape(str(alone))} has no libnvrtc-builtins\.so\.13\.\d+ beside it", said)
+
+
+FAILING = """
+const char *nvrtcGetErrorString(int code) { return "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE"; }
+int nvrtcVersion(int *major, int *minor) { *major = 99; *minor = 1; return 0; }
+int nvrtcGetNumSupportedArchs(int *n) { *n = 1; return 0; }
+int nvrtcGetSupportedArchs(int *archs) { archs[0] = 50; return 0; }
+int nvrtcCreateProgram(void **out) { *out = out; return 0; }
+int nvrtcDestroyProgram(void **program) { return 0; }
+int nvrtcCompileProgram(void *program) { return 7; }
+int nvrtcGetPTXSize(void *program, unsigned long *size) { return 9; }
+int nvrtcGetPTX(void *program, char *out) { return 9; }
+int nvrtcGetCUBINSize(void *program, unsigned long *size) { return 9; }
+int nvrtcGetCUBIN(void *program, char *out) { return 9; }
+int nvrtcGetProgramLogSize(void *program, unsigned long *size) { *size = sizeof "it said so"; return 0; }
+int nvrtcGetProgramLog(void *program, char *out) { __builtin_strcpy(out, "it said so"); return 0; }
+"""
+
+
+def test_what_the_compiler_says_is_in_the_error_whatever_its_code(tmp_path):
+    source = tmp_path / "nvrtc.c"
+    source.write_text(FAILING)
+    names = ["libnvrtc.so.99", "libnvrtc-builtins.so.99.1"]
+    for name in names:
+        subprocess.run(["cc", "-shared", "-fPIC", source, "-o", tmp_path / name], check=True)
+    said = run_with_nvrtc(tmp_path / names[0])
+    assert said.startswith("BuildError the program does not build: ")
+    assert "it said so" in said
+    assert f"{tmp_path / names[0]} returned NVRTC_ERROR_BUILTIN_OPERATION_FAILURE (7)" in said
 
 
 def test_the_built_in_kernels_are_what_their_sources_make():

@@ -1,5 +1,13 @@
 """diagnose(): what is there, what is not, and why."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import cuda_drivers
+import pytest
+
 import usmpy
 
 
@@ -45,3 +53,49 @@ def test_variables_that_are_malformed_do_not_stop_the_report(monkeypatch):
     monkeypatch.setenv("USMPY_DEVICE", "rubbish")
     monkeypatch.setenv("ONEAPI_DEVICE_SELECTOR", "::")
     assert "USMPY_DEVICE='rubbish'" in usmpy.diagnose()
+
+
+# Files of libraries: those that were opened, and those that were tried.
+
+
+def test_the_files_of_the_libraries_of_what_works_are_named_and_open():
+    mapped = {line.split(None, 5)[-1].strip() for line in Path("/proc/self/maps").read_text().splitlines()}
+    mapped = {str(Path(path).resolve()) for path in mapped if path.startswith("/")}
+    text = usmpy.diagnose()
+    for report in usmpy._core._backends():
+        files = [line.partition(": ") for line in report["libraries"].splitlines()]
+        assert bool(files) == (report["name"] != "host" and report["absent"] is None)
+        for what, _, path in files:
+            assert what in ("library", "loader", "driver", "layer")
+            assert str(Path(path).resolve()) in mapped, path
+            assert f"  {what}: {path}\n" in f"{text}\n"
+
+
+def test_every_driver_behind_opencl_s_loader_is_named():
+    (report,) = usmpy._core._backends("opencl")
+    platforms = {device.driver_version for device in report["devices"]}
+    assert report["libraries"].count("driver: ") == len(platforms)
+
+
+ERROR = """
+import usmpy
+try:
+    usmpy.Device("cuda")
+except usmpy.UsmError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(cuda_drivers.missing() is not None, reason=cuda_drivers.missing() or "built")
+def test_an_error_names_the_library_that_was_opened():
+    environment = cuda_drivers.environment(devices=0)
+    environment["PYTHONPATH"] = str(Path(usmpy.__file__).parents[1])
+    done = subprocess.run([sys.executable, "-c", ERROR], env=environment, capture_output=True, text=True)
+    assert f"library: {environment['USMPY_CUDA_LIBRARY']}" in done.stdout, done.stdout + done.stderr
+
+
+def test_an_error_names_the_library_that_was_tried():
+    environment = {**os.environ, "USMPY_CUDA_LIBRARY": "/nowhere/libcuda.so"}
+    environment["PYTHONPATH"] = str(Path(usmpy.__file__).parents[1])
+    done = subprocess.run([sys.executable, "-c", ERROR], env=environment, capture_output=True, text=True)
+    assert "/nowhere/libcuda.so: cannot open" in done.stdout, done.stdout + done.stderr

@@ -196,3 +196,46 @@ def test_a_fork_of_a_process_that_used_a_driver_says_spawn_and_does_not_hang(nam
     assert lines[-2:] == ["[0, 1, 2, 3] the host works", "the parent goes on"]
     assert len(lines) == 11
     assert not [line for line in lines[:-2] if not line.endswith(" spawn")]
+
+
+# Intel's runtime where `pip install --user` puts it.
+
+
+def as_user(folder, code, **variables):
+    """What the code prints without a virtual environment, with the user's packages in the folder."""
+    python = pathlib.Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OCL_", "PYTHON"))}
+    (folder / "vendors").mkdir(exist_ok=True)  # no driver but the user's
+    site = folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    site.mkdir(parents=True, exist_ok=True)
+    variables |= {"PYTHONUSERBASE": str(folder), "OCL_ICD_VENDORS": str(folder / "vendors")}
+    variables |= {"PYTHONPATH": str(pathlib.Path(usmpy.__file__).parents[1])}
+    done = subprocess.run([python, "-c", code], env=kept | variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ["user", "us[e]r*"])
+def test_a_runtime_of_the_user_s_own_packages_is_found(intel, tmp_path, name):
+    (tmp_path / name / "lib").mkdir(parents=True)
+    for path in PACKAGED.parent.glob("*.so*"):
+        (tmp_path / name / "lib" / path.name).symlink_to(path)
+    for path in PACKAGED.parent.glob("*.rtl"):
+        (tmp_path / name / "lib" / path.name).symlink_to(path)
+    found = json.loads(as_user(tmp_path / name, LIST))
+    assert len(found["devices"]) == 1
+    assert f"driver: {tmp_path / name}/lib/libintelocl.so" in found["report"]
+    found = json.loads(as_user(tmp_path / name, LIST, PYTHONNOUSERSITE="1"))
+    assert found["devices"] == []
+
+
+def test_a_runtime_of_the_user_s_own_packages_that_does_not_load_is_told(intel, tmp_path):
+    (tmp_path / "lib").mkdir()
+    broken = tmp_path / "lib" / "libintelocl.so"
+    broken.write_text("no library")
+    said = as_user(tmp_path, "import usmpy; print(usmpy.diagnose())")
+    assert re.search(rf"^opencl: broken: {re.escape(str(broken))}: .*; loader: /", said, re.M)
+    (tmp_path / "vendors" / "intel.icd").write_text(intel)
+    found = json.loads(as_user(tmp_path, LIST))
+    assert len(found["devices"]) == 1
+    assert f"  driver that does not load: {broken}: " in found["report"]

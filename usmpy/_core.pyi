@@ -3032,6 +3032,7 @@ class _BackendReport(TypedDict):
     broken: builtins.bool
     devices: list[Device]
     environment: list[str]
+    libraries: str
 
 @final
 class _Notifier:
@@ -3079,7 +3080,7 @@ def _live_allocations() -> list[tuple[int, _UsmType, Device, int, builtins.bool,
 
 def _backends(name: str | None = None, /) -> list[_BackendReport]:
     """One dict for each backend, or for that of this name alone, which are started: name, built, absent (why,
-    or None), broken, devices, environment (variables that filter).
+    or None), broken, devices, environment (variables that filter), libraries (that were opened, a line each).
     """
 
 def _read_only(x: USMArray, /) -> USMArray:

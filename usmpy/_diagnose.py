@@ -54,7 +54,7 @@ def _broken_drivers() -> list[str]:
         try:
             ctypes.CDLL(name)
         except OSError as error:
-            broken.append(f"driver that does not load: {error}")
+            broken.append(f"{_BROKEN}{error}")
     return broken
 
 
@@ -68,6 +68,14 @@ def state(report: _BackendReport) -> str:
     return "works" if report["absent"] is None else "broken" if report["broken"] else "absent"
 
 
+_BROKEN = "driver that does not load: "
+
+
+def libraries(report: _BackendReport) -> list[str]:
+    """Files of the backend's libraries that are open, each behind what it is: ``loader: /usr/lib/...``."""
+    return [line for line in report["libraries"].splitlines() if not line.startswith(_BROKEN)]
+
+
 def reasons(report: _BackendReport) -> list[str]:
     """Why devices of the backend may be missing: the first line is the error where it does not work."""
     name = report["name"]
@@ -78,6 +86,8 @@ def reasons(report: _BackendReport) -> list[str]:
             lines.append(f"to use it, install {_INSTALL[name]}")
     if name == "opencl" and report["built"]:
         lines += _broken_drivers()
+    if report["absent"] is None:
+        lines += [line for line in report["libraries"].splitlines() if line.startswith(_BROKEN)]
     lines += [
         f"{variable}={os.environ[variable]!r}" for variable in report["environment"] if variable in os.environ
     ]
@@ -90,7 +100,7 @@ def diagnose() -> str:
     Returns
     -------
     str
-        For each backend: the number of its devices, the libraries that were tried and their errors,
+        For each backend: the number of its devices, the libraries that were opened or tried, and their errors,
         environment variables that filter devices, and what to install.
 
     Notes
@@ -120,6 +130,7 @@ def diagnose() -> str:
                 f"  {device.filter_string}: {device.name} ({device.driver_version}), {device.platform.name}"
                 for device in report["devices"]
             ]
+            lines += [f"  {line}" for line in libraries(report)]
         else:
             lines.append(f"{report['name']}: {state(report)}: {rest.pop(0)}")
         lines += [f"  {line}" for line in rest]

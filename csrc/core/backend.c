@@ -40,7 +40,7 @@ extern const usm_backend usm_level_zero_backend;
 typedef struct slot {
     usm_backend_report report;
     _Atomic bool started;
-    char text[720];
+    char text[sizeof((usm_error *)NULL)->text + sizeof(usm_library_report)];
 } slot;
 
 static slot slots[USM_N_BACKENDS] = {
@@ -56,6 +56,18 @@ static void number(const usm_backend_report *report)
     uint32_t next[USM_ACCELERATOR + 1] = {0};
     for (size_t i = 0; i < report->n_devices; i++) {
         report->devices[i]->index = next[report->devices[i]->type]++;
+    }
+}
+
+/* Which libraries were open when it went wrong: "...; loader: /usr/lib/libX.so.1". */
+static void add_libraries(slot *slot)
+{
+    const usm_library_report *libraries = slot->report.backend->libraries;
+    size_t used = strlen(slot->text);
+    for (const char *line = libraries != NULL ? libraries->text : ""; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        used += (size_t)snprintf(slot->text + used, sizeof slot->text - used, "; %.*s", (int)length, line);
+        line += length + 1;
     }
 }
 
@@ -82,6 +94,7 @@ static void start(slot *slot)
     } else {
         snprintf(slot->text, sizeof slot->text, "%s", error.text);
     }
+    add_libraries(slot);
     report->absent = slot->text;
 }
 

@@ -20,6 +20,7 @@
 #include "context.h"
 #include "device.h"
 #include "event.h"
+#include "library.h"
 #include "program.h"
 #include "queue.h"
 #include "stream.h"
@@ -68,8 +69,10 @@ typedef struct usm_backend {
      */
     size_t event_size, event_zeroed;
 
-    /* What diagnose() prints beside the libraries: names of environment variables that filter, NULL-ended. */
+    /* For diagnose(): names of environment variables that filter, NULL-ended. */
     const char *const *environment;
+    /* For diagnose() and the error of a start: libraries that start() opened (library.h). NULL: none ever. */
+    const usm_library_report *libraries;
 
     /*
      * Opens the driver and lists the root devices, best first, in a malloc'd array that becomes the core's.

@@ -5,50 +5,94 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-static char folder[480]; /* "" while none is set */
+static char folders[USM_LIBRARY_PREFIXES][480]; /* as patterns for glob(); "" behind the last one */
 
-void usm_library_set_prefix(const char *prefix)
+void usm_library_add_prefix(const char *prefix, size_t length)
 {
-    if (strlen(prefix) + sizeof "/lib" <= sizeof folder) {
-        snprintf(folder, sizeof folder, "%s/lib", prefix);
+    char own[sizeof folders[0]];
+    size_t used = 0;
+    for (size_t i = 0; i < length && used + sizeof "\\x/lib" <= sizeof own; i++) {
+        if (strchr("*?[\\", prefix[i]) != NULL) {
+            own[used++] = '\\';
+        }
+        own[used++] = prefix[i];
     }
+    if (length == 0 || used + sizeof "\\x/lib" > sizeof own) {
+        return;
+    }
+    memcpy(own + used, "/lib", sizeof "/lib");
+    size_t i = 0;
+    while (i < USM_LIBRARY_PREFIXES && folders[i][0] != '\0' && strcmp(folders[i], own) != 0) {
+        i++;
+    }
+    if (i < USM_LIBRARY_PREFIXES) {
+        strcpy(folders[i], own);
+    }
+}
+
+/* A search: which library is good enough, which one was, and why the others were not. */
+typedef struct search {
+    usm_library_accept accept;
+    void *handle;
+    char path[USM_LIBRARY_PATH];
+    char tried[560];
+} search;
+
+static void add_reason(search *search, const char *reason)
+{
+    size_t used = strlen(search->tried);
+    snprintf(search->tried + used, sizeof search->tried - used, "%s%s", used > 0 ? "; " : "", reason);
+}
+
+static void find_path(void *handle, const char *name, char *path)
+{
+    struct link_map *map;
+    bool known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] != '\0';
+    snprintf(path, USM_LIBRARY_PATH, "%s", known ? map->l_name : name);
 }
 
 /* Local symbols: two drivers of one interface must not see each other's. */
-static void *open_one(const char *path, char *tried, size_t size)
+static bool open_one(search *search, const char *name)
 {
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    char why[USM_LIBRARY_PATH + 160];
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) {
         const char *reason = dlerror();
-        size_t used = strlen(tried);
-        snprintf(tried + used, size - used, "%s%s", used > 0 ? "; " : "", reason != NULL ? reason : path);
+        add_reason(search, reason != NULL ? reason : name);
+        return false;
     }
-    return handle;
+    find_path(handle, name, search->path);
+    if (search->accept != NULL && !search->accept(handle, search->path, why, sizeof why)) {
+        add_reason(search, why);
+        dlclose(handle);
+        return false;
+    }
+    search->handle = handle;
+    return true;
 }
 
-static bool path_in_prefix(const char *name, char *path, size_t size)
+/* The files of the prefixes that the pattern means, the first one that opens; a name is a pattern as well. */
+static bool open_in_prefixes(search *search, const char *pattern, bool *exists)
 {
-    return folder[0] != '\0' && snprintf(path, size, "%s/%s", folder, name) < (int)size &&
-           access(path, F_OK) == 0;
-}
-
-/* The files of the prefix that the pattern means, the first one that opens; NULL where there is none. */
-static void *open_pattern(const char *pattern, char *tried, size_t size)
-{
-    char path[640];
-    glob_t found;
-    void *handle = NULL;
-    if (folder[0] == '\0' || snprintf(path, sizeof path, "%s/%s", folder, pattern) >= (int)sizeof path ||
-        glob(path, 0, NULL, &found) != 0) {
-        return NULL;
+    for (size_t k = 0; k < USM_LIBRARY_PREFIXES && folders[k][0] != '\0'; k++) {
+        char path[USM_LIBRARY_PATH];
+        glob_t found;
+        if (snprintf(path, sizeof path, "%s/%s", folders[k], pattern) >= (int)sizeof path ||
+            glob(path, 0, NULL, &found) != 0) {
+            continue;
+        }
+        *exists = true;
+        bool open = false;
+        for (size_t i = 0; i < found.gl_pathc && !open; i++) {
+            open = open_one(search, found.gl_pathv[i]);
+        }
+        globfree(&found);
+        if (open) {
+            return true;
+        }
     }
-    for (size_t i = 0; i < found.gl_pathc && handle == NULL; i++) {
-        handle = open_one(found.gl_pathv[i], tried, size);
-    }
-    globfree(&found);
-    return handle;
+    return false;
 }
 
 static usm_status resolve(void *handle, const char *name, const usm_symbol *symbols, size_t n_symbols,
@@ -66,56 +110,99 @@ static usm_status resolve(void *handle, const char *name, const usm_symbol *symb
     return USM_OK;
 }
 
-usm_status usm_library_open(const char *const *names, const usm_symbol *symbols, size_t n_symbols,
-                            void *table, void **handle, usm_error *error)
+static usm_status finish(const search *search, const usm_symbol *symbols, size_t n_symbols, void *table,
+                         char *path, usm_error *error)
 {
-    char tried[560] = "", path[640];
-    *handle = NULL;
-    const char *opened = NULL;
-    for (size_t i = 0; names[i] != NULL && *handle == NULL; i++) {
-        opened = names[i];
-        *handle = strchr(opened, '*') != NULL ? open_pattern(opened, tried, sizeof tried)
-                                              : open_one(opened, tried, sizeof tried);
+    if (path != NULL) {
+        memcpy(path, search->path, sizeof search->path);
     }
-    for (size_t i = 0; names[i] != NULL && *handle == NULL; i++) {
-        opened = names[i];
-        if (path_in_prefix(names[i], path, sizeof path)) {
-            *handle = open_one(path, tried, sizeof tried);
-        }
+    return resolve(search->handle, search->path, symbols, n_symbols, table, error);
+}
+
+usm_status usm_library_open(const char *const *names, usm_library_accept accept, const usm_symbol *symbols,
+                            size_t n_symbols, void *table, char *path, usm_error *error)
+{
+    search search = {.accept = accept};
+    bool open = false, exists;
+    for (size_t i = 0; names[i] != NULL && !open; i++) {
+        open = strchr(names[i], '*') != NULL ? open_in_prefixes(&search, names[i], &exists)
+                                             : open_one(&search, names[i]);
     }
-    if (*handle == NULL) {
-        return usm_error_set(error, USM_UNAVAILABLE, "%s", tried);
+    for (size_t i = 0; names[i] != NULL && !open; i++) {
+        open = strpbrk(names[i], "*/") == NULL && open_in_prefixes(&search, names[i], &exists);
     }
-    return resolve(*handle, opened, symbols, n_symbols, table, error);
+    return open ? finish(&search, symbols, n_symbols, table, path, error)
+                : usm_error_set(error, USM_UNAVAILABLE, "%s", search.tried);
 }
 
 usm_status usm_library_open_in_prefix(const char *name, const usm_symbol *symbols, size_t n_symbols,
-                                      void *table, void **handle, usm_error *error)
+                                      void *table, char *path, usm_error *error)
 {
-    char tried[560] = "", path[640];
-    *handle = NULL;
-    if (!path_in_prefix(name, path, sizeof path)) {
-        return usm_error_set(error, USM_UNAVAILABLE, "there is no %s in %s", name, folder);
+    search search = {0};
+    bool exists = false;
+    if (open_in_prefixes(&search, name, &exists)) {
+        return finish(&search, symbols, n_symbols, table, path, error);
     }
-    *handle = open_one(path, tried, sizeof tried);
-    if (*handle == NULL) {
-        return usm_error_set(error, USM_DRIVER, "%s", tried);
+    return exists ? usm_error_set(error, USM_DRIVER, "%s", search.tried)
+                  : usm_error_set(error, USM_UNAVAILABLE, "there is no %s in %s", name, folders[0]);
+}
+
+void usm_library_note(usm_library_report *report, const char *what, const char *text)
+{
+    char line[sizeof(search) + 32];
+    size_t used = strlen(report->text);
+    int length = snprintf(line, sizeof line, "%s: %s\n", what, text);
+    if (length < (int)sizeof line && used + (size_t)length < sizeof report->text &&
+        strstr(report->text, line) == NULL) {
+        memcpy(report->text + used, line, (size_t)length + 1);
     }
-    return resolve(*handle, path, symbols, n_symbols, table, error);
+}
+
+void usm_library_note_function(usm_library_report *report, const char *what, const void *function)
+{
+    Dl_info info;
+    if (function != NULL && dladdr(function, &info) != 0 && info.dli_fname != NULL) {
+        usm_library_note(report, what, info.dli_fname);
+    }
+}
+
+static bool begins_with(const struct dl_phdr_info *info, const char *stem)
+{
+    const char *slash = strrchr(info->dlpi_name, '/'), *file = slash != NULL ? slash + 1 : info->dlpi_name;
+    return strncmp(file, stem, strlen(stem)) == 0;
+}
+
+typedef struct noted {
+    usm_library_report *report;
+    const char *what, *stem;
+} noted;
+
+static int note_one(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    (void)size;
+    const noted *noted = argument;
+    if (begins_with(info, noted->stem) && strstr(noted->report->text, info->dlpi_name) == NULL) {
+        usm_library_note(noted->report, noted->what, info->dlpi_name);
+    }
+    return 0;
+}
+
+void usm_library_note_loaded(usm_library_report *report, const char *what, const char *stem)
+{
+    noted noted = {report, what, stem};
+    dl_iterate_phdr(note_one, &noted);
 }
 
 typedef struct loaded {
     const char *stem;
-    char path[640];
+    char path[USM_LIBRARY_PATH];
 } loaded;
 
 static int is_wanted(struct dl_phdr_info *info, size_t size, void *argument)
 {
     (void)size;
     loaded *wanted = argument;
-    const char *slash = strrchr(info->dlpi_name, '/'), *file = slash != NULL ? slash + 1 : info->dlpi_name;
-    if (strncmp(file, wanted->stem, strlen(wanted->stem)) != 0 ||
-        strlen(info->dlpi_name) >= sizeof wanted->path) {
+    if (!begins_with(info, wanted->stem) || strlen(info->dlpi_name) >= sizeof wanted->path) {
         return 0;
     }
     strcpy(wanted->path, info->dlpi_name);

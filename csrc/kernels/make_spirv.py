@@ -21,7 +21,8 @@ import embed
 
 FOLDER = Path(__file__).resolve().parent
 RELEASE = "14"
-# Optimised for size: a third of the bytes that clang writes without its passes. The driver's compiler makes the vectors.
+# Optimised for size: a third of the bytes that clang writes without its passes. The driver's compiler
+# vectorises.
 CLANG = ["clang-14", "-target", "spir64-unknown-unknown", "-x", "cl", "-cl-std=CL1.2", "-Os"]
 CLANG += ["-fno-vectorize", "-fno-slp-vectorize", "-fdiscard-value-names"]
 CLANG += ["-Xclang", "-finclude-default-header", "-ffp-contract=off", "-emit-llvm", "-c"]

@@ -312,10 +312,11 @@ static PyObject *backend_report(usmpy_state *state, int index)
     }
     PyObject *dict = NULL;
     if (good) {
-        dict = Py_BuildValue("{s:s,s:O,s:z,s:O,s:O,s:O}", "name", report->name, "built",
+        const usm_library_report *opened = report->backend == NULL ? NULL : report->backend->libraries;
+        dict = Py_BuildValue("{s:s,s:O,s:z,s:O,s:O,s:O,s:s}", "name", report->name, "built",
                              report->backend == NULL ? Py_False : Py_True, "absent", report->absent, "broken",
                              report->broken ? Py_True : Py_False, "devices", devices, "environment",
-                             environment);
+                             environment, "libraries", opened == NULL ? "" : opened->text);
     }
     Py_XDECREF(devices);
     Py_XDECREF(environment);

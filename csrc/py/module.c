@@ -116,6 +116,33 @@ static int add_functions(PyObject *module)
     return 0;
 }
 
+/*
+ * Packages of the index put drivers into <prefix>/lib: of the environment, and of each folder that packages
+ * are imported from, such as the user's own (<prefix>/lib/python3.x/site-packages).
+ */
+static void add_prefixes(void)
+{
+    PyObject *prefix = PySys_GetObject("prefix"), *path = PySys_GetObject("path"); /* borrowed */
+    const char *text = prefix != NULL && PyUnicode_Check(prefix) ? PyUnicode_AsUTF8(prefix) : NULL;
+    if (text != NULL) {
+        usm_library_add_prefix(text, strlen(text));
+    }
+    for (Py_ssize_t i = 0; path != NULL && PyList_Check(path) && i < PyList_GET_SIZE(path); i++) {
+        PyObject *entry = PyList_GET_ITEM(path, i);
+        text = PyUnicode_Check(entry) ? PyUnicode_AsUTF8(entry) : NULL;
+        const char *end = text != NULL ? strrchr(text, '/') : NULL;
+        if (end == NULL || (strcmp(end, "/site-packages") != 0 && strcmp(end, "/dist-packages") != 0)) {
+            continue;
+        }
+        for (int up = 0; up < 2 && end > text; up++) { /* python3.x, and lib or lib64 */
+            while (--end > text && *end != '/') {
+            }
+        }
+        usm_library_add_prefix(text, (size_t)(end - text));
+    }
+    PyErr_Clear(); /* names that are no UTF-8 are none that dlopen could take from here */
+}
+
 static int exec(PyObject *module)
 {
     usmpy_state *state = usmpy_state_of_module(module);
@@ -129,10 +156,7 @@ static int exec(PyObject *module)
     usmpy_wait_start();
     usmpy_memory_start();
     usmpy_errors_start();
-    PyObject *prefix = PySys_GetObject("prefix"); /* borrowed */
-    if (prefix != NULL && PyUnicode_Check(prefix) && PyUnicode_AsUTF8(prefix) != NULL) {
-        usm_library_set_prefix(PyUnicode_AsUTF8(prefix));
-    }
+    add_prefixes();
     state->type_cache = usmpy_type_cache_create();
     if (state->type_cache == NULL) {
         PyErr_NoMemory();

@@ -288,12 +288,16 @@ STATE = {
         "all": "devices by the driver's ordinals, found once",
         "retaining": "one primary context is made at a time",
     },
-    "backends/cuda/library.c": {"usm_cuda": "functions of the driver, found once"},
+    "backends/cuda/library.c": {
+        "libraries": "what was opened, said once",
+        "usm_cuda": "functions of the driver, found once",
+    },
     "backends/cuda/memory.c": {"lock": "of the next", "spare": "pinned memory that copies are done with"},
     "backends/cuda/nvrtc.c": {
         "nvrtc": "functions of the compiler, found once",
         "opened": "they are",
         "opening": "it is opened once",
+        "path": "of the compiler, found once",
     },
     "backends/cuda/stream.c": {"begins_with_address": "how handles of living streams look"},
     "backends/cuda/watcher.c": {
@@ -324,6 +328,7 @@ STATE = {
     "backends/opencl/library.c": {
         "loader": "functions of the loader, found once",
         "intel": "functions of a driver that the loader does not list, found once",
+        "libraries": "what was opened, said once",
     },
     "backends/level_zero/event.c": {"forked": "this is a child of the process that started the driver"},
     "backends/level_zero/list.c": {"wish": "what the environment asks for, read at the start"},
@@ -331,9 +336,12 @@ STATE = {
         "started": "the thread was started, once",
         "thread": "what the thread that ends tasks has to look at",
     },
-    "backends/level_zero/library.c": {"usm_level_zero": "functions of the loader, found once"},
+    "backends/level_zero/library.c": {
+        "libraries": "what was opened, said once",
+        "usm_level_zero": "functions of the loader, found once",
+    },
     "core/detach.c": {"detach_hook": "lets go of Python's lock", "attach_hook": "takes it again"},
-    "core/library.c": {"folder": "where drivers of the Python environment are, set at import"},
+    "core/library.c": {"folders": "where drivers of the Python environment are, set at import"},
     "core/builtin.c": {"known.0": "the host's place, which is for ever"},
     "core/backend.c": {"slots": "what each backend said when it was started"},
     "core/context.c": {

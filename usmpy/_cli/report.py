@@ -48,6 +48,7 @@ def report() -> dict[str, Any]:
                 "name": report["name"],
                 "state": _diagnose.state(report),
                 "reasons": _diagnose.reasons(report),
+                "libraries": _diagnose.libraries(report),
                 "devices": [_info(device) for device in report["devices"]],
             }
             for report in _diagnose.in_order(_backends())

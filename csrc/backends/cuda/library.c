@@ -8,6 +8,7 @@
 #include <string.h>
 
 usm_cuda_api usm_cuda;
+static usm_library_report libraries;
 
 /* Names in cuda.h may be macros: they are expanded before they become text. */
 #define TEXT_OF(name) #name
@@ -33,9 +34,10 @@ static usm_status open_library(usm_error *error)
     const char *named = getenv("USMPY_CUDA_LIBRARY");
     const char *const one[] = {named, NULL}, *const usual[] = {"libcuda.so.1", "libcuda.so", NULL};
     bool chosen = named != NULL && named[0] != '\0';
-    void *handle;
+    char path[USM_LIBRARY_PATH] = "";
     usm_error why;
-    usm_status status = usm_library_open(chosen ? one : usual, symbols, N_SYMBOLS, &usm_cuda, &handle, &why);
+    usm_status status =
+        usm_library_open(chosen ? one : usual, NULL, symbols, N_SYMBOLS, &usm_cuda, path, &why);
     if (status == USM_UNAVAILABLE) {
         return usm_error_set(error, status,
                              "%.480s; install NVIDIA's display driver, which brings libcuda.so.1 (Debian: "
@@ -46,6 +48,7 @@ static usm_status open_library(usm_error *error)
         return usm_error_set(error, status, "%.480s; usmpy needs a driver of CUDA 12.0 or later (525)",
                              why.text);
     }
+    usm_library_note(&libraries, "library", path);
     return USM_OK;
 }
 
@@ -137,6 +140,7 @@ const usm_backend usm_cuda_backend = {
     .event_size = sizeof(usm_cuda_event),
     .event_zeroed = offsetof(usm_cuda_event, command),
     .environment = environment,
+    .libraries = &libraries,
     .start = usm_cuda_start,
     .device_partition = usm_cuda_device_partition,
     .native_handle = usm_cuda_native_handle,

@@ -7,6 +7,7 @@
 #include "../../core/heap.h"
 #include "../../core/library.h"
 
+#include <dlfcn.h>
 #include <locale.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ typedef struct nvrtc_api {
 } nvrtc_api;
 
 /* Codes that the library's documentation gives. */
-enum { NVRTC_SUCCESS = 0, NVRTC_OUT_OF_MEMORY = 1, NVRTC_INVALID_OPTION = 5, NVRTC_COMPILATION = 6 };
+enum { NVRTC_SUCCESS = 0, NVRTC_OUT_OF_MEMORY = 1 };
 
 static const usm_symbol symbols[] = {
 #define FUNCTION(name) {#name, offsetof(nvrtc_api, name), true},
@@ -48,6 +49,7 @@ static const usm_symbol symbols[] = {
 static nvrtc_api nvrtc;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static bool opened;
+static char path[USM_LIBRARY_PATH]; /* of the library, once it is opened */
 
 #define MOST_NAMES 24
 
@@ -81,18 +83,44 @@ static void list_names(char (*texts)[256], const char **names)
     names[n] = NULL;
 }
 
+/*
+ * The library opens one with its built-in functions when it compiles, by a name with its version. Packages
+ * put that beside it, and not all of them say so to the dynamic linker (CUDA 13.0's do not): it is opened
+ * here, and found by its name from then on.
+ */
+static bool has_builtins(void *handle, const char *library, char *why, size_t size)
+{
+    int (*get_version)(int *, int *), major = 0, minor = 0;
+    const char *slash = strrchr(library, '/');
+    int folder = slash != NULL ? (int)(slash + 1 - library) : 0;
+    char file[USM_LIBRARY_PATH], name[64];
+    void *function = dlsym(handle, "nvrtcVersion");
+    memcpy(&get_version, &function, sizeof function);
+    if (function == NULL || get_version(&major, &minor) != NVRTC_SUCCESS) {
+        snprintf(why, size, "%s does not tell its version", library);
+        return false;
+    }
+    snprintf(name, sizeof name, "libnvrtc-builtins.so.%d.%d", major, minor);
+    snprintf(file, sizeof file, "%.*s%s", folder, library, name);
+    if (dlopen(file, RTLD_NOW | RTLD_LOCAL) == NULL && dlopen(name, RTLD_NOW | RTLD_LOCAL) == NULL) {
+        snprintf(why, size, "%s has no %s beside it", library, name);
+        return false;
+    }
+    return true;
+}
+
 /* A library that is installed while the process runs is found by the next build. */
 static usm_status open_library(usm_error *error)
 {
     char texts[MOST_NAMES][256];
     const char *names[MOST_NAMES + 1];
-    void *handle;
     usm_error reason;
     usm_status status = USM_OK;
     pthread_mutex_lock(&opening);
     if (!opened) {
         list_names(texts, names);
-        status = usm_library_open(names, symbols, sizeof symbols / sizeof *symbols, &nvrtc, &handle, &reason);
+        status = usm_library_open(names, has_builtins, symbols, sizeof symbols / sizeof *symbols, &nvrtc,
+                                  path, &reason);
         opened = status == USM_OK;
     }
     pthread_mutex_unlock(&opening);
@@ -104,7 +132,7 @@ static usm_status open_library(usm_error *error)
         "programs in source need NVIDIA's compiler libnvrtc, and it does not open: pip install "
         "nvidia-cuda-nvrtc-cu12 (or nvidia-cuda-nvrtc for CUDA 13), or install the CUDA "
         "toolkit, or name the library in USMPY_NVRTC_LIBRARY. Languages 'ptx' and 'native' do "
-        "without it. Tried: %.300s",
+        "without it. Tried: %.400s",
         reason.text);
 }
 
@@ -112,7 +140,7 @@ static usm_status nvrtc_failed(usm_error *error, int code, const char *function)
 {
     const char *name = nvrtc.nvrtcGetErrorString(code);
     return usm_error_driver(error, code == NVRTC_OUT_OF_MEMORY ? USM_MEMORY : USM_DRIVER, "cuda", code, name,
-                            "%s of libnvrtc returned %s (%d)", function, name, code);
+                            "%s of %.400s returned %s (%d)", function, path, name, code);
 }
 
 usm_status usm_cuda_compiler_version(int *major, int *minor, usm_error *error)
@@ -269,15 +297,15 @@ usm_status usm_cuda_compile(const usm_device *device, const usm_program_source *
     locale_t before = uselocale((locale_t)0);
     code = nvrtc.nvrtcCompileProgram(program, n, options);
     uselocale(before);
-    if (code == NVRTC_COMPILATION || code == NVRTC_INVALID_OPTION) {
-        const char *name = nvrtc.nvrtcGetErrorString(code);
-        *log = read_log(program);
-        status = usm_error_driver(error, USM_BUILD, "cuda", code, name, "%s: libnvrtc returned %s (%d)",
-                                  "the program does not build", name, code);
+    if (code == NVRTC_OUT_OF_MEMORY) {
+        status = nvrtc_failed(error, code, "nvrtcCompileProgram");
         goto done;
     }
     if (code != NVRTC_SUCCESS) {
-        status = nvrtc_failed(error, code, "nvrtcCompileProgram");
+        const char *name = nvrtc.nvrtcGetErrorString(code);
+        *log = read_log(program);
+        status = usm_error_driver(error, USM_BUILD, "cuda", code, name,
+                                  "the program does not build: %.400s returned %s (%d)", path, name, code);
         goto done;
     }
     size_t ignored;

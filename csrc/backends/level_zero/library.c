@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 usm_level_zero_api usm_level_zero;
+static usm_library_report libraries;
 
 static const usm_symbol symbols[] = {
 #define USM_LEVEL_ZERO_FUNCTION(required, name) {#name, offsetof(usm_level_zero_api, name), required},
@@ -21,17 +22,21 @@ static const usm_symbol symbols[] = {
 
 static const char *const loaders[] = {"libze_loader.so.1", "libze_loader.so", NULL};
 
-static usm_status open_loader(void **handle, usm_error *error)
+static usm_status open_loader(usm_error *error)
 {
     const char *named = getenv("USMPY_LEVEL_ZERO_LOADER");
     const char *const one[] = {named, NULL};
     bool chosen = named != NULL && named[0] != '\0';
+    char path[USM_LIBRARY_PATH] = "";
     usm_error why;
     usm_status status =
-        usm_library_open(chosen ? one : loaders, symbols, N_SYMBOLS, &usm_level_zero, handle, &why);
-    return status == USM_OK ? USM_OK
-                            : usm_error_set(error, status, "%.600s%s", why.text,
-                                            chosen ? "; USMPY_LEVEL_ZERO_LOADER names this file" : "");
+        usm_library_open(chosen ? one : loaders, NULL, symbols, N_SYMBOLS, &usm_level_zero, path, &why);
+    if (status != USM_OK) {
+        return usm_error_set(error, status, "%.600s%s", why.text,
+                             chosen ? "; USMPY_LEVEL_ZERO_LOADER names this file" : "");
+    }
+    usm_library_note(&libraries, "loader", path);
+    return USM_OK;
 }
 
 /* Nodes of graphics processors that the system shows: how many, and one that this user may not open. */
@@ -156,15 +161,17 @@ static usm_level_zero_driver *new_driver(ze_driver_handle_t id)
 
 usm_status usm_level_zero_drivers(usm_level_zero_driver ***drivers, size_t *n, usm_error *error)
 {
-    void *handle;
     uint32_t count = 0;
     *drivers = NULL;
     *n = 0;
-    usm_status status = open_loader(&handle, error);
+    usm_status status = open_loader(error);
     if (status != USM_OK) {
         return status;
     }
     ze_result_t result = list_drivers(&count, NULL);
+    usm_library_note_loaded(&libraries, "layer", "libze_validation_layer");
+    usm_library_note_loaded(&libraries, "layer", "libze_tracing_layer");
+    usm_library_note_loaded(&libraries, "driver", "libze_");
     if (result != ZE_RESULT_SUCCESS || count == 0) {
         return no_driver(result, error);
     }
@@ -201,6 +208,7 @@ const usm_backend usm_level_zero_backend = {
     .event_size = sizeof(usm_level_zero_event),
     .event_zeroed = offsetof(usm_level_zero_event, command),
     .environment = environment,
+    .libraries = &libraries,
     .start = usm_level_zero_start,
     .device_partition = usm_level_zero_device_partition,
     .native_handle = usm_level_zero_native_handle,

@@ -19,6 +19,7 @@ static const char *const loaders[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
 static const char intel_cpu[] = "libintelocl.so";
 
 static usm_opencl_api loader, intel;
+static usm_library_report libraries;
 
 /* Drivers write all of a text or nothing of it. "" where there is none. */
 static void ask_text(const usm_opencl_api *api, cl_platform_id id, cl_platform_info what, char *text,
@@ -94,6 +95,9 @@ static usm_status add_platforms(const usm_opencl_api *api, get_platforms_fn get,
         if (known) {
             free(platform);
         } else {
+            usm_library_note_function(
+                &libraries, "driver",
+                api->clGetExtensionFunctionAddressForPlatform(ids[i], "clIcdGetPlatformIDsKHR"));
             platform->unlisted = get != api->clGetPlatformIDs;
             (*list)[(*n)++] = platform;
         }
@@ -132,12 +136,13 @@ static usm_status add_named(usm_opencl_platform ***list, size_t *n, usm_error *e
 
 usm_status usm_opencl_platforms(usm_opencl_platform ***platforms, size_t *n, usm_error *error)
 {
-    void *handle;
+    char path[USM_LIBRARY_PATH] = "";
     usm_error other;
     *platforms = NULL;
     *n = 0;
-    usm_status status = usm_library_open(loaders, symbols, N_SYMBOLS, &loader, &handle, error);
+    usm_status status = usm_library_open(loaders, NULL, symbols, N_SYMBOLS, &loader, path, error);
     if (status == USM_OK) {
+        usm_library_note(&libraries, "loader", path);
         status = add_platforms(&loader, loader.clGetPlatformIDs, platforms, n, error);
     }
     if (status == USM_OK) {
@@ -146,13 +151,16 @@ usm_status usm_opencl_platforms(usm_opencl_platform ***platforms, size_t *n, usm
     if (status != USM_OK && status != USM_UNAVAILABLE) {
         return status;
     }
-    usm_status direct = usm_library_open_in_prefix(intel_cpu, symbols, N_SYMBOLS, &intel, &handle, &other);
+    usm_status direct = usm_library_open_in_prefix(intel_cpu, symbols, N_SYMBOLS, &intel, NULL, &other);
     if (direct == USM_OK) {
         direct = add_platforms(&intel, intel.clGetPlatformIDs, platforms, n, &other);
     }
-    if (direct != USM_OK && direct != USM_UNAVAILABLE && *n == 0) {
-        *error = other;
-        return direct;
+    if (direct != USM_OK && direct != USM_UNAVAILABLE) {
+        if (*n == 0) {
+            *error = other;
+            return direct;
+        }
+        usm_library_note(&libraries, "driver that does not load", other.text);
     }
     if (*n == 0 && status == USM_OK) {
         status = usm_error_set(error, USM_UNAVAILABLE, "the OpenCL loader lists no platform");
@@ -169,6 +177,7 @@ const usm_backend usm_opencl_backend = {
     .event_size = sizeof(usm_opencl_event),
     .event_zeroed = offsetof(usm_opencl_event, command),
     .environment = environment,
+    .libraries = &libraries,
     .start = usm_opencl_start,
     .device_partition = usm_opencl_device_partition,
     .native_handle = usm_opencl_native_handle,
