@@ -190,11 +190,13 @@ class Build(build_ext):
     """The extension. The device kernels (a source) and the docstrings (a header) are written first."""
 
     def build_extensions(self):
-        if not DEBUG and not self.compiles(["-flto"], [LTO]):
+        link_option = next((option for option in LTO if self.compiles(["-flto"], [option])), None)
+        if not DEBUG and link_option is None:
             print("usmpy: built without -flto, which this compiler does not have: calls cost a little more")
+        elif not DEBUG:
             for extension in self.extensions:
-                extension.extra_compile_args.remove("-flto")
-                extension.extra_link_args.remove(LTO)
+                extension.extra_compile_args.append("-flto")
+                extension.extra_link_args.append(link_option)
         if not DEBUG and self.compiles(["-Werror", *SHORT_BLOCKS]):
             for extension in self.extensions:
                 extension.extra_compile_args += SHORT_BLOCKS
@@ -289,13 +291,13 @@ compile_args = [
 compile_args += ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 # Calls between the core and csrc/py are a few nanoseconds of tens: inlined across files. No debug symbols in
 # wheels.
-compile_args += ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-flto", "-g0"]
+compile_args += ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-g0"]
 if os.environ.get("USMPY_WERROR") == "1":
     compile_args.append("-Werror")
 compile_args += os.environ.get("USMPY_CFLAGS", "").split()
-# GCC starts make to optimise on several processors, and warns where there is none.
-LTO = "-flto=auto" if shutil.which("make") else "-flto=1"
-link_args = ["-Wl,--as-needed", *(["-O1", "-g"] if DEBUG else ["-O3", LTO, "-g0"])]
+# GCC starts make to optimise on several processors, and warns if there is none. Clang has no "-flto=1".
+LTO = ["-flto=auto"] if shutil.which("make") else ["-flto=1", "-flto=auto"]
+link_args = ["-Wl,--as-needed", *(["-O1", "-g"] if DEBUG else ["-O3", "-g0"])]
 if not (DEBUG or TESTING):
     link_args.append("-s")  # names of static functions: 27 kB of a wheel
 link_args += os.environ.get("USMPY_LDFLAGS", "").split()
