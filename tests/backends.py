@@ -2,7 +2,8 @@
 
 ``tests/cts`` knows no backend. Each registration gives a name, a factory, tags, and two lists of tests by
 ``file.py::test`` (or the prefix of one), each with its reason: ``unsupported`` for what this device can never
-do (left out), ``xfail`` for what it ought to do and does not yet (strict: a pass is a failure).
+do (no such test is made), ``xfail`` for what it ought to do and does not yet (strict: a pass is a failure).
+``@pytest.mark.only_on(TAG, "!TAG")`` of a test says that it is made for devices with and without a tag alone.
 """
 
 from __future__ import annotations
@@ -90,8 +91,9 @@ def level_zero_part() -> usmpy.Device:
     return parts[1]
 
 
-# Tags: "host-accessible": the host reads all memory of the device; "host-task": host tasks run; "system-usm":
-# its commands use any memory of the host in place; "sub-device": a part of a device.
+# Tags: "host": its memory is that of NumPy's arrays; "host-accessible": the host reads all memory of the
+# device; "host-task": host tasks run; "system-usm": its commands use any memory of the host in place;
+# "sub-device": a part of a device.
 EVERY_PROCESSOR = frozenset({"host-accessible", "host-task"})
 
 
@@ -172,8 +174,8 @@ if os.environ.get("USMPY_TEST_ALL_FILES"):
     PLACEMENT = SECOND = None
 
 BACKENDS = [
-    Backend("host", host, EVERY_PROCESSOR | {"system-usm"}),
-    Backend("host-part", host_part, EVERY_PROCESSOR | {"system-usm", "sub-device"}),
+    Backend("host", host, EVERY_PROCESSOR | {"system-usm", "host"}),
+    Backend("host-part", host_part, EVERY_PROCESSOR | {"system-usm", "sub-device", "host"}),
     Backend("opencl-intel", opencl(INTEL), EVERY_PROCESSOR | {"system-usm"}),
     Backend("opencl-pocl", opencl("PoCL", *POCL), EVERY_PROCESSOR),
     Backend("level-zero-sim", level_zero(0), frozenset({"host-task"}), LEVEL_ZERO),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import functools
 import gc
+import importlib.util
 import os
 import tempfile
 import threading
@@ -18,6 +19,9 @@ from backends import BACKENDS, Absent, Backend
 
 import usmpy
 from usmpy import _core
+
+# 2.9 GB that few environments have: tests/with_dpctl.py makes one.
+collect_ignore = [] if importlib.util.find_spec("dpctl") else ["interop/test_dpctl.py"]
 
 # What only builds with USMPY_TESTING=1 have: live counts and faults. The suite needs them.
 TESTING = hasattr(_core, "_live_counts")
@@ -43,27 +47,40 @@ def pytest_configure(config):
         )
 
 
+def runs_on(backend: Backend, tags: tuple[str, ...]) -> bool:
+    return all((tag[1:] not in backend.tags) if tag[0] == "!" else (tag in backend.tags) for tag in tags)
+
+
 def pytest_generate_tests(metafunc):
     if "backend" in metafunc.fixturenames:
         file = metafunc.module.__name__.rpartition(".")[2]
-        chosen = [backend for backend in BACKENDS if backend.files is None or file in backend.files]
+        tags = [tag for mark in metafunc.definition.iter_markers("only_on") for tag in mark.args]
+        chosen = [
+            backend
+            for backend in BACKENDS
+            if (backend.files is None or file in backend.files) and runs_on(backend, tags)
+        ]
         metafunc.parametrize(
             "backend", chosen, ids=lambda backend: backend.name, indirect=True, scope="session"
         )
 
 
 def pytest_collection_modifyitems(items):
+    made = []
     for item in items:
+        if not all(mark.args[0] for mark in item.iter_markers("made_if")):
+            continue
         backend = getattr(item, "callspec", None) and item.callspec.params.get("backend")
         if not isinstance(backend, Backend):
+            made.append(item)
             continue
         name = item.nodeid.rpartition("/")[2]
-        for prefix, reason in backend.unsupported.items():
-            if name.startswith(prefix):
-                item.add_marker(pytest.mark.skip(reason=f"{backend.name}: {reason}"))
+        if not any(name.startswith(prefix) for prefix in backend.unsupported):
+            made.append(item)
         for prefix, reason in backend.xfail.items():
             if name.startswith(prefix):
                 item.add_marker(pytest.mark.xfail(reason=f"{backend.name}: {reason}", strict=True))
+    items[:] = made
 
 
 def pytest_collection_finish():

@@ -358,7 +358,7 @@ def test_machine_code_that_is_not_whole_never_reaches_the_driver():
         build(PTX.encode() + b"\0", "native")
 
 
-@pytest.mark.skipif(SOFTWARE, reason="the driver in software interprets PTX alone")
+@pytest.mark.skipif(SOFTWARE, reason="there is no NVIDIA GPU: the driver in software interprets PTX alone")
 def test_a_cubin_of_somebody_s():
     build(SCALE)
     library, n = nvrtc(), ctypes.c_int()

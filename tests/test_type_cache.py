@@ -75,8 +75,8 @@ def test_a_remembered_legacy_type_that_learns_the_keyword_is_called_with_it():
     assert Growing.seen == {"max_version": (1, 3)}
 
 
-@pytest.mark.skipif(
-    sys.version_info < (3, 14) and bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+@pytest.mark.made_if(
+    sys.version_info >= (3, 14) or not sysconfig.get_config_var("Py_GIL_DISABLED"),
     reason="without the GIL, Python 3.13 makes classes immortal as soon as a thread is started",
 )
 @pytest.mark.not_sanitized("what is freed is kept there for long: no address comes back")

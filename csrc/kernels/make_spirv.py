@@ -1,17 +1,19 @@
 """The built-in kernels as SPIR-V, for Level Zero: what csrc/kernels/spirv holds.
 
-python csrc/kernels/make_spirv.py            writes the modules
-python csrc/kernels/make_spirv.py --check    exit status 1 where one is not what the sources give; 77 where
-                                             the compilers are not those that made them
+python csrc/kernels/make_spirv.py            writes the modules, and made_of.txt
+python csrc/kernels/make_spirv.py --check    exit status 1 if a module is not what the sources give
 python csrc/kernels/make_spirv.py fill       the same for some
 
-Needs clang and llvm-spirv of version 14 (Debian: clang-14, llvm-spirv-14): the same bytes every time.
+Writing needs clang and llvm-spirv of release 14 (Debian 12: clang-14, llvm-spirv-14), which give the same
+bytes every time; other releases give others. --check compiles again where it finds these two. Elsewhere it
+compares digests: spirv/made_of.txt has those of what each module was made of, and of the module.
 
 Casts have one module for each kind of number that a source is read as; the types are specialization
 constants, and the driver's compiler keeps the one pair that is asked for. The text of these kernels is made
 here, around the conversions of cast.cl.
 """
 
+import hashlib
 import subprocess
 import sys
 import tempfile
@@ -211,32 +213,57 @@ def release(command):
     return words[0] if words else ""
 
 
+def text_of(name):
+    source = MODULES[name][0]
+    cast = source.startswith("cast_")
+    return cast_source(source[len("cast_") :]) if cast else embed.kernel_sources()[source]
+
+
 def make(name, folder):
     source, options = MODULES[name]
-    cast = source.startswith("cast_")
-    text = cast_source(source[len("cast_") :]) if cast else embed.kernel_sources()[source]
     file, bitcode, module = (folder / f"{source}{suffix}" for suffix in (".cl", ".bc", ".spv"))
-    file.write_text(text, encoding="utf-8")
+    file.write_text(text_of(name), encoding="utf-8")
     subprocess.run([*CLANG, *options, file.name, "-o", bitcode.name], check=True, cwd=folder)
     subprocess.run([*TRANSLATE, bitcode.name, "-o", module.name], check=True, cwd=folder)
     return module.read_bytes()
 
 
+def digests(name):
+    """A line of made_of.txt; the name alone where there is no module."""
+    path = FOLDER / "spirv" / f"{name}.spv"
+    made_of = "\0".join([*CLANG, *MODULES[name][1], *TRANSLATE, text_of(name)]).encode()
+    parts = (made_of, path.read_bytes()) if path.is_file() else ()
+    return " ".join([name, *(hashlib.sha256(part).hexdigest() for part in parts)])
+
+
+def is_stale(name, lines, folder):
+    if digests(name) not in lines:
+        return True
+    return folder is not None and (FOLDER / "spirv" / f"{name}.spv").read_bytes() != make(name, folder)
+
+
 def main(arguments):
-    if not release("clang-14") == release("llvm-spirv-14") == RELEASE:
-        print(f"clang-14 and llvm-spirv-14 are needed, of version {RELEASE}")
-        return 77
-    stale = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for name in [name for name in arguments if name != "--check"] or MODULES:
-            path, data = FOLDER / "spirv" / f"{name}.spv", make(name, Path(folder))
-            if "--check" not in arguments:
-                path.parent.mkdir(exist_ok=True)
-                path.write_bytes(data)
-            elif not path.is_file() or path.read_bytes() != data:
-                print(f"{path.name} is not what the sources give; run csrc/kernels/make_spirv.py")
-                stale = 1
-    return stale
+    names = [name for name in arguments if name != "--check"] or list(MODULES)
+    made_of = FOLDER / "spirv" / "made_of.txt"
+    compiles = release("clang-14") == release("llvm-spirv-14") == RELEASE
+    with tempfile.TemporaryDirectory() as scratch:
+        if "--check" in arguments:
+            lines = made_of.read_text().splitlines()
+            stale = [name for name in names if is_stale(name, lines, Path(scratch) if compiles else None)]
+            for name in stale:
+                print(f"{name}.spv is not what the sources give; run csrc/kernels/make_spirv.py")
+            print(
+                "compiled again" if compiles else "digests compared: there is no clang-14 with llvm-spirv-14"
+            )
+            return 1 if stale else 0
+        if not compiles:
+            print(f"clang-14 and llvm-spirv-14 are needed, of version {RELEASE}")
+            return 1
+        for name in names:
+            made_of.parent.mkdir(exist_ok=True)
+            (made_of.parent / f"{name}.spv").write_bytes(make(name, Path(scratch)))
+    made_of.write_text("".join(f"{digests(name)}\n" for name in MODULES))
+    return 0
 
 
 if __name__ == "__main__":

@@ -308,14 +308,11 @@ def test_to_device_is_ordered_after_pending_work(device, queue):
         assert y.tolist() == [4] * 1000
 
 
+@pytest.mark.only_on("host-task")
 @pytest.mark.parametrize("in_place", [True, False])
-def test_to_device_in_a_stream_is_behind_what_is_in_it_and_before_what_comes(
-    device, queue, backend, in_place
-):
+def test_to_device_in_a_stream_is_behind_what_is_in_it_and_before_what_comes(device, queue, in_place):
     import threading
 
-    if "host-task" not in backend.tags:
-        pytest.skip("needs host tasks")
     gate = threading.Event()
     x = usmpy.full(1000, 3, dtype="int32", queue=queue)
     x.wait()

@@ -9,15 +9,13 @@ LARGE = 4 << 20  # bytes from which on the host's processors go past the caches
 N = LARGE + 1003
 
 
-def skip_slow_drivers(queue):
-    if queue.device.backend not in ("host", "opencl"):
-        pytest.skip("drivers in software are slow, and have no way of their own for large blocks")
+# The others, in software, have no path of their own for large blocks.
+pytestmark = pytest.mark.only_on("host-accessible")
 
 
 @pytest.mark.parametrize("offset", [0, 1, 16, 61])
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64", "complex128"])
 def test_large_fills(queue, dtype, offset):
-    skip_slow_drivers(queue)
     n = LARGE // np.dtype(dtype).itemsize + offset + 77
     x = usmpy.zeros(n + 9, dtype=dtype, queue=queue)
     queue.fill(x[offset : offset + n], 93)
@@ -28,7 +26,6 @@ def test_large_fills(queue, dtype, offset):
 
 @pytest.mark.parametrize("size", [N, 2 * LARGE, 3 * LARGE + 1])
 def test_large_copies(queue, size):
-    skip_slow_drivers(queue)
     values = np.arange(size, dtype="uint8")
     x = usmpy.asarray(values, queue=queue, copy=True)
     y = usmpy.full(size + 5, 7, dtype="uint8", queue=queue)
@@ -43,7 +40,6 @@ def test_large_copies(queue, size):
 @pytest.mark.parametrize("distance", [1, 64, 1 << 20])
 @pytest.mark.parametrize("forward", [True, False])
 def test_large_copies_that_overlap(queue, distance, forward):
-    skip_slow_drivers(queue)
     values = np.random.default_rng(3).integers(0, 256, N + distance, dtype="uint8")
     x = usmpy.asarray(values, queue=queue, copy=True)
     first, second = x[:N], x[distance : distance + N]
@@ -58,7 +54,6 @@ def test_large_copies_that_overlap(queue, distance, forward):
 
 def test_large_blocks_are_in_order(queue):
     """Each behind the one before, also where short work comes in between."""
-    skip_slow_drivers(queue)
     x, y = (usmpy.zeros(N, dtype="uint8", queue=queue) for _ in range(2))
     for i in range(1, 9):
         queue.fill(x, i)

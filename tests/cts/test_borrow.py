@@ -12,23 +12,14 @@ import pytest
 
 import usmpy
 
-
-@pytest.fixture(autouse=True)
-def host_tasks(backend):
-    if not {"host-accessible", "host-task"} <= backend.tags:
-        pytest.skip("written for memory that the host reads, and host tasks")
-
-
-@pytest.fixture
-def host_memory(backend):
-    if "system-usm" not in backend.tags:
-        pytest.skip("this device does not use memory of the host in place: borrow() refuses it")
+pytestmark = pytest.mark.only_on("host-accessible", "host-task")
 
 
 # -- borrow ----------------------------------------------------------------------------------------
 
 
-def test_foreign_memory_is_borrowed_in_place_and_let_go(queue, host_memory):
+@pytest.mark.only_on("system-usm")
+def test_foreign_memory_is_borrowed_in_place_and_let_go(queue):
     producer, tensor = producers.producer((3,), "int32", memory=bytes(12))
     with usmpy.borrow(producer, queue) as x:
         assert (x.data_ptr, x.queue, x.usm_type) == (tensor.address, queue, "host")
@@ -49,7 +40,8 @@ def test_without_a_queue_it_is_where_the_memory_is(queue):
 
 
 @pytest.mark.parametrize("make", [bytearray, lambda n: memoryview(bytearray(n)), lambda n: np.zeros(n, "u1")])
-def test_buffers_and_arrays_are_borrowed_and_free_afterwards(queue, host_memory, make):
+@pytest.mark.only_on("system-usm")
+def test_buffers_and_arrays_are_borrowed_and_free_afterwards(queue, make):
     data = make(16)
     with usmpy.borrow(data, queue) as x:
         queue.host_task(lambda x: threading.Event().wait(0.02), x)
@@ -60,18 +52,18 @@ def test_buffers_and_arrays_are_borrowed_and_free_afterwards(queue, host_memory,
         data.append(1)
 
 
-def test_read_only_memory_is_borrowed_read_only(queue, host_memory):
+@pytest.mark.only_on("system-usm")
+def test_read_only_memory_is_borrowed_read_only(queue):
     with usmpy.borrow(b"abc", queue) as x:
         assert x.tolist() == [97, 98, 99]
         with pytest.raises(ValueError, match="read-only"):
             x[0] = 1
 
 
+@pytest.mark.only_on("!system-usm")
 @pytest.mark.parametrize("source", ["capsule", "buffer", "numpy", "array on the host"])
-def test_memory_out_of_reach_is_refused_and_let_go(queue, backend, source):
+def test_memory_out_of_reach_is_refused_and_let_go(queue, source):
     """borrow() never copies: what the block writes is the owner's memory."""
-    if "system-usm" in backend.tags:
-        pytest.skip("all memory of the host is in reach")
     producer, tensor = producers.producer((3,), "int32", memory=bytes(12))
     owner = {
         "capsule": producer,
@@ -105,20 +97,17 @@ def uses(x, queue):
     ]
 
 
-@pytest.mark.parametrize("source", ["ours", "numpy"])
 @pytest.mark.parametrize("i", range(11))
-def test_after_the_block_any_use_is_value_error(request, queue, source, i):
-    if source == "numpy":
-        request.getfixturevalue("host_memory")
-    owner = usmpy.arange(3, queue=queue) if source == "ours" else np.arange(3)
-    with usmpy.borrow(owner, queue) as x:
-        view = x[:]
-        assert x.tolist() == [0, 1, 2]
-    for array in (x, view):
-        with pytest.raises(ValueError):
-            uses(array, queue)[i]()
-    assert owner.tolist() == [0, 1, 2]
-    assert repr(x)
+def test_after_the_block_any_use_is_value_error(backend, queue, i):
+    for owner in [usmpy.arange(3, queue=queue), *([np.arange(3)] if "system-usm" in backend.tags else [])]:
+        with usmpy.borrow(owner, queue) as x:
+            view = x[:]
+            assert x.tolist() == [0, 1, 2]
+        for array in (x, view):
+            with pytest.raises(ValueError):
+                uses(array, queue)[i]()
+        assert owner.tolist() == [0, 1, 2]
+        assert repr(x)
 
 
 def test_our_own_array_is_ordered_on_both_ends(device, queue):
@@ -141,7 +130,8 @@ def test_our_own_array_is_ordered_on_both_ends(device, queue):
     assert x.tolist() == [6, 6, 6]
 
 
-def test_the_end_comes_with_an_exception_too(queue, host_memory):
+@pytest.mark.only_on("system-usm")
+def test_the_end_comes_with_an_exception_too(queue):
     data = bytearray(3)
     seen = []
 
@@ -158,7 +148,8 @@ def test_the_end_comes_with_an_exception_too(queue, host_memory):
         seen[0].tolist()
 
 
-def test_a_failure_of_the_work_comes_out_of_the_exit(queue, host_memory):
+@pytest.mark.only_on("system-usm")
+def test_a_failure_of_the_work_comes_out_of_the_exit(queue):
     with pytest.raises(ZeroDivisionError), usmpy.borrow(bytearray(3), queue) as x:
         event = queue.host_task(lambda x: 1 // 0, x)
     with pytest.raises(ZeroDivisionError):
@@ -190,7 +181,8 @@ def test_arguments_are_checked(queue):
             call()
 
 
-def test_a_borrow_that_is_never_left_keeps_nothing_for_ever(queue, host_memory):
+@pytest.mark.only_on("system-usm")
+def test_a_borrow_that_is_never_left_keeps_nothing_for_ever(queue):
     producer, tensor = producers.producer((3,), "int32")
     borrow = usmpy.borrow(producer, queue)
     x = borrow.__enter__()
@@ -200,7 +192,8 @@ def test_a_borrow_that_is_never_left_keeps_nothing_for_ever(queue, host_memory):
     assert tensor.deleted == 1
 
 
-def test_a_borrow_in_a_cycle_is_collected(queue, host_memory):
+@pytest.mark.only_on("system-usm")
+def test_a_borrow_in_a_cycle_is_collected(queue):
     class Node:
         def __dlpack__(self, **keywords):
             return self.tensor.capsule()

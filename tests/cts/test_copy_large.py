@@ -56,10 +56,9 @@ def check_copy(queue, layout, dst_type, src_type):
     np.testing.assert_array_equal(y.asnumpy(), into)
 
 
+@pytest.mark.only_on("host-accessible")  # the others, in software, have no path of their own for large copies
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_large_copies(queue, layout):
-    if queue.device.backend not in ("host", "opencl"):
-        pytest.skip("drivers in software are slow, and have no way of their own for large copies")
     check_copy(queue, layout, "float64", "float64")
 
 

@@ -24,12 +24,6 @@ def shown(backend, device):
     return (CPU, 0) if host else device.dlpack_device
 
 
-@pytest.fixture
-def readable(backend):
-    if "host-accessible" not in backend.tags:
-        pytest.skip("the host cannot read the memory of this device")
-
-
 def read_only(x):
     return usmpy.broadcast_to(x, (2, *x.shape))[0]
 
@@ -175,7 +169,8 @@ def test_without_copy_the_memory_is_shared(queue, copy):
     assert managed.flags & IS_COPIED == 0
 
 
-def test_a_copy_is_marked_writable_and_the_consumers_own(queue, readable):
+@pytest.mark.only_on("host-accessible")
+def test_a_copy_is_marked_writable_and_the_consumers_own(queue):
     x = read_only(usmpy.arange(4, dtype="int32", queue=queue))
     capsule = x.__dlpack__(max_version=(1, 0), copy=True)
     managed = peek(capsule)
@@ -194,7 +189,8 @@ def test_a_copy_for_a_legacy_consumer_is_possible_even_of_read_only_memory(queue
     assert peek(capsule).dl_tensor.data != x.data_ptr
 
 
-def test_a_copy_of_a_strided_view_keeps_shape_and_values(queue, readable):
+@pytest.mark.only_on("host-accessible")
+def test_a_copy_of_a_strided_view_keeps_shape_and_values(queue):
     x = usmpy.reshape(usmpy.arange(12, dtype="int32", queue=queue), (3, 4))[::-1, ::2].T
     back = usmpy.from_dlpack(producers.Producer(lambda: x.__dlpack__(max_version=(1, 0), copy=True)))
     assert back.tolist() == x.tolist()
@@ -203,7 +199,8 @@ def test_a_copy_of_a_strided_view_keeps_shape_and_values(queue, readable):
 # -- device and stream -----------------------------------------------------------------------------
 
 
-def test_dl_device_may_name_the_own_device_and_the_host_view(queue, shown, readable):
+@pytest.mark.only_on("host-accessible")
+def test_dl_device_may_name_the_own_device_and_the_host_view(queue, shown):
     x = usmpy.zeros(3, queue=queue)
     for device in (None, shown, (CPU, 0)):
         tensor = peek(x.__dlpack__(max_version=(1, 0), dl_device=device)).dl_tensor
@@ -253,17 +250,15 @@ def test_dl_device_of_another_kind_is_type_error(queue, pair):
         usmpy.zeros(3, queue=queue).__dlpack__(dl_device=pair)
 
 
+@pytest.mark.only_on("host-accessible")
 @pytest.mark.parametrize("stream", [0, 1, 2, -2, 2**40, 10**30, 1.0, "1", object()], ids=repr)
-def test_memory_shown_as_cpu_takes_no_stream(queue, shown, stream):
-    if shown != (CPU, 0):
-        pytest.skip("this device has streams")
+def test_memory_shown_as_cpu_takes_no_stream(queue, stream):
     with pytest.raises(BufferError, match="stream"):
         usmpy.zeros(3, queue=queue).__dlpack__(stream=stream)
 
 
-def test_a_cpu_consumer_gets_finished_data_unless_it_says_minus_one(queue, shown, backend):
-    if shown != (CPU, 0) or "host-task" not in backend.tags:
-        pytest.skip("needs a device with host tasks whose arrays are shown as CPU memory")
+@pytest.mark.only_on("host-task", "host-accessible")
+def test_a_cpu_consumer_gets_finished_data_unless_it_says_minus_one(queue):
     x = usmpy.zeros(3, dtype="int64", queue=queue)
     go = threading.Event()
     queue.host_task(lambda x: go.wait(60), x)
@@ -274,9 +269,8 @@ def test_a_cpu_consumer_gets_finished_data_unless_it_says_minus_one(queue, shown
     assert go.is_set()  # the call came back only after the task
 
 
-def test_a_failed_task_comes_out_of_the_export(queue, shown, backend):
-    if shown != (CPU, 0) or "host-task" not in backend.tags:
-        pytest.skip("needs a device with host tasks whose arrays are shown as CPU memory")
+@pytest.mark.only_on("host-task", "host-accessible")
+def test_a_failed_task_comes_out_of_the_export(queue):
     x = usmpy.zeros(3, queue=queue)
 
     def fail(x):
@@ -303,7 +297,8 @@ def test_a_capsule_that_nobody_takes_frees_itself(queue, versioned):
 
 
 @pytest.mark.parametrize("versioned", [True, False])
-def test_a_taken_tensor_outlives_capsule_and_array(queue, readable, versioned):
+@pytest.mark.only_on("host-accessible")
+def test_a_taken_tensor_outlives_capsule_and_array(queue, versioned):
     before = usmpy._core._live_counts()
     x = usmpy.arange(4, dtype="int32", queue=queue)
     x.wait()

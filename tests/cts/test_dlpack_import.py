@@ -23,12 +23,6 @@ def in_place(backend):
     return "system-usm" in backend.tags
 
 
-@pytest.fixture
-def host_memory(in_place):
-    if not in_place:
-        pytest.skip("this device does not work on memory of the host in place: from_dlpack makes a copy")
-
-
 # -- arrays of our own -----------------------------------------------------------------------------
 
 
@@ -94,7 +88,8 @@ def test_a_copy_of_read_only_is_writable(queue):
 
 
 @pytest.mark.parametrize("versioned", [True, False])
-def test_memory_of_the_host_is_taken_in_place(device, queue, host_memory, versioned):
+@pytest.mark.only_on("system-usm")
+def test_memory_of_the_host_is_taken_in_place(device, queue, versioned):
     producer, tensor = producers.producer((2, 3), "float32", memory=FLOATS, versioned=versioned)
     x = usmpy.from_dlpack(producer, device=usmpy.Device.create_device(queue))
     assert x.data_ptr == tensor.address
@@ -112,9 +107,8 @@ def test_memory_of_the_host_is_taken_in_place(device, queue, host_memory, versio
 
 @pytest.mark.parametrize("versioned", [True, False])
 @pytest.mark.parametrize("copy", [None, False, True])
-def test_memory_out_of_reach_is_copied_unless_that_is_refused(queue, in_place, versioned, copy):
-    if in_place:
-        pytest.skip("all memory of the host is in reach")
+@pytest.mark.only_on("!system-usm")
+def test_memory_out_of_reach_is_copied_unless_that_is_refused(queue, versioned, copy):
     producer, tensor = producers.producer((2, 3), "float32", memory=FLOATS, versioned=versioned)
     if copy is False:
         with pytest.raises(BufferError, match="copy=False"):
@@ -150,7 +144,8 @@ def test_device_takes_every_placement(device, queue, placement):
 
 
 @pytest.mark.parametrize("copy", [None, False, True])
-def test_copy_of_foreign_memory(queue, host_memory, copy):
+@pytest.mark.only_on("system-usm")
+def test_copy_of_foreign_memory(queue, copy):
     producer, tensor = producers.producer((6,), "float32", memory=FLOATS)
     x = usmpy.from_dlpack(producer, device=queue, copy=copy)
     assert x.queue == queue
@@ -214,7 +209,8 @@ def test_layouts_of_foreign_memory(queue, in_place, shape, strides, offset, valu
 
 
 @pytest.mark.parametrize("versioned", [True, False])
-def test_read_only_is_kept_and_legacy_is_writable(queue, host_memory, versioned):
+@pytest.mark.only_on("system-usm")
+def test_read_only_is_kept_and_legacy_is_writable(queue, versioned):
     flags = READ_ONLY if versioned else 0
     producer, _ = producers.producer((6,), "float32", memory=FLOATS, versioned=versioned, flags=flags)
     x = usmpy.from_dlpack(producer, device=queue)
@@ -237,7 +233,8 @@ def test_unknown_flags_and_is_copied_are_ignored_and_not_passed_on(queue):
 # -- lives -----------------------------------------------------------------------------------------
 
 
-def test_views_and_exports_keep_the_foreign_memory(queue, host_memory):
+@pytest.mark.only_on("system-usm")
+def test_views_and_exports_keep_the_foreign_memory(queue):
     producer, tensor = producers.producer((6,), "float32", memory=FLOATS)
     x = usmpy.from_dlpack(producer, device=queue)
     view = x[2:]
@@ -249,9 +246,8 @@ def test_views_and_exports_keep_the_foreign_memory(queue, host_memory):
     assert tensor.deleted == 1
 
 
-def test_work_on_foreign_memory_keeps_it_until_the_work_has_ended(queue, backend, host_memory):
-    if "host-task" not in backend.tags:
-        pytest.skip("needs host tasks")
+@pytest.mark.only_on("system-usm", "host-task")
+def test_work_on_foreign_memory_keeps_it_until_the_work_has_ended(queue):
     producer, tensor = producers.producer((6,), "float32", memory=FLOATS)
     x = usmpy.from_dlpack(producer, device=queue)
     go = threading.Event()
@@ -270,7 +266,8 @@ def test_work_on_foreign_memory_keeps_it_until_the_work_has_ended(queue, backend
     assert tensor.deleted == 1
 
 
-def test_imported_arrays_take_weak_references(queue, host_memory):
+@pytest.mark.only_on("system-usm")
+def test_imported_arrays_take_weak_references(queue):
     producer, tensor = producers.producer((6,), "float32", memory=FLOATS)
     x = usmpy.from_dlpack(producer, device=queue)
     seen = []

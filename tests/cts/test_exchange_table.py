@@ -20,12 +20,6 @@ work_stream = producers.WORK_STREAM(TABLE.current_work_stream)
 allocator = producers.ALLOCATOR(TABLE.managed_tensor_allocator)
 
 
-@pytest.fixture
-def host_memory(backend):
-    if "host-accessible" not in backend.tags:
-        pytest.skip("this device does not work on memory of the host in place")
-
-
 def export(x) -> DLManagedTensorVersioned:
     out = ctypes.c_void_p()
     assert from_py_object(x, ctypes.byref(out)) == 0
@@ -81,7 +75,8 @@ def test_read_only_is_flagged_by_the_table(queue):
     producers.delete(managed)
 
 
-def test_an_exported_tensor_outlives_its_array(queue, host_memory):
+@pytest.mark.only_on("host-accessible")
+def test_an_exported_tensor_outlives_its_array(queue):
     x = usmpy.arange(4, dtype="int32", queue=queue)
     managed = export(x)
     del x
@@ -102,10 +97,9 @@ def test_an_object_of_another_type_is_type_error(function, thing):
     assert pointer.value is None
 
 
-def test_cpu_memory_through_the_table_is_finished(queue, backend):
+@pytest.mark.only_on("host-task", "host-accessible")
+def test_cpu_memory_through_the_table_is_finished(queue):
     x = usmpy.zeros(3, dtype="int64", queue=queue)
-    if "host-task" not in backend.tags or x.__dlpack_device__() != (CPU, 0):
-        pytest.skip("needs a device with host tasks whose arrays are shown as CPU memory")
     for function in (export, lambda x: lend(x, ctypes.byref(DLTensor()))):
         go = threading.Event()
         queue.host_task(lambda x, go=go: go.wait(60), x)
@@ -116,10 +110,9 @@ def test_cpu_memory_through_the_table_is_finished(queue, backend):
             producers.delete(managed)
 
 
-def test_a_failed_task_comes_out_of_the_table(queue, backend):
+@pytest.mark.only_on("host-task", "host-accessible")
+def test_a_failed_task_comes_out_of_the_table(queue):
     x = usmpy.zeros(3, dtype="int64", queue=queue)
-    if "host-task" not in backend.tags or x.__dlpack_device__() != (CPU, 0):
-        pytest.skip("needs a device with host tasks whose arrays are shown as CPU memory")
     event = queue.host_task(lambda x: 1 // 0, x)
     pointer = ctypes.c_void_p()
     with pytest.raises(ZeroDivisionError):
@@ -311,7 +304,5 @@ def test_the_cpu_has_no_stream():
 
 @pytest.mark.parametrize("device", [(2, 77), (14, 99), (99, 0), (0, 0), (-1, -1)], ids=str)
 def test_the_stream_of_a_device_that_is_not_here_is_buffer_error(device):
-    if usmpy.get_devices("cuda") and device[0] == 2:
-        pytest.skip("this machine has that device")
     with pytest.raises(BufferError, match="DLPack device"):
         work_stream(*device, ctypes.byref(ctypes.c_void_p()))

@@ -101,8 +101,8 @@ def check(x, n, key):
     return a, b
 
 
-NUMPY_BOOL = pytest.mark.skipif(
-    np.lib.NumpyVersion(np.__version__) < "2.3.0", reason="this NumPy lets its bool be an index"
+NUMPY_BOOL = pytest.mark.made_if(
+    np.lib.NumpyVersion(np.__version__) >= "2.3.0", reason="this NumPy lets its bool be an index"
 )
 
 

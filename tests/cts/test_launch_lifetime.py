@@ -46,10 +46,9 @@ def test_an_array_dropped_during_a_long_kernel(queue, program):
     until(lambda: _core._live_counts()["allocs"] == allocs - 1)
 
 
+@pytest.mark.only_on("host")
 def test_imported_memory_goes_without_a_later_call(queue, program):
     """The owner is a Python object: the main thread lets go of it between two steps of whatever it does."""
-    if queue.device.backend != "host":
-        pytest.skip("NumPy's memory is in the host's queues")
 
     class Owned(np.ndarray):
         pass

@@ -67,9 +67,8 @@ def test_nothing_is_recorded_outside(queue):
     assert t.tasks == []
 
 
-def test_what_was_pending_at_the_end_is_finished_later(queue, backend):
-    if "host-task" not in backend.tags:
-        pytest.skip("needs a host task")
+@pytest.mark.only_on("host-task")
+def test_what_was_pending_at_the_end_is_finished_later(queue):
     gate = threading.Event()
     with usmpy.trace() as t:
         event = queue.host_task(gate.wait)
@@ -84,9 +83,8 @@ def test_what_was_pending_at_the_end_is_finished_later(queue, backend):
     assert t.tasks[0].timed == "host"
 
 
-def test_a_trace_may_go_before_its_tasks(queue, backend):
-    if "host-task" not in backend.tags:
-        pytest.skip("needs a host task")
+@pytest.mark.only_on("host-task")
+def test_a_trace_may_go_before_its_tasks(queue):
     gate = threading.Event()
     with usmpy.trace() as t:
         events = [queue.host_task(gate.wait) for _ in range(3)]
@@ -103,9 +101,8 @@ def fails():
     raise ValueError("on purpose")
 
 
-def test_tasks_that_fail_are_marked(queue, backend):
-    if "host-task" not in backend.tags:
-        pytest.skip("needs a host task")
+@pytest.mark.only_on("host-task")
+def test_tasks_that_fail_are_marked(queue):
     with usmpy.trace() as t:
         first = queue.host_task(fails)
         second = queue.host_task(print, depends=[first])
