@@ -106,7 +106,7 @@ def test_wrong_options_are_status_2(capsys):
         with pytest.raises(SystemExit) as ended:
             _cli.main(arguments)
         assert ended.value.code == 2
-    assert "usage: python -m usmpy" in capsys.readouterr().err
+    assert "usage: usmpy" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", ["x", "", "0", "-1", "1.5", "1048577", "²"])

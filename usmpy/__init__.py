@@ -7,8 +7,16 @@ array API namespace of its arrays (docs/design.md says which functions it has so
 
 # No __getattr__ in this module, for what could be imported later: CPython does not specialise attributes of a
 # module that has one, and usmpy.from_dlpack would cost a fifth more.
+try:
+    from ._core import Context
+except ModuleNotFoundError as error:
+    if error.name != f"{__name__}._core":
+        raise
+    from ._not_built import message
+
+    raise ImportError(message(), name=error.name) from None
+
 from ._core import (
-    Context,
     Device,
     DType,
     Event,

@@ -103,7 +103,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(build):
     source = {path.relative_to(ROOT).as_posix() for path in (ROOT / "usmpy").rglob("*.py")}
     assert package == {*source, extension, "usmpy/_core.pyi", "usmpy/py.typed", "usmpy/include/usmpy.h"}
     rest = {re.sub(r"^usmpy-[^/]*\.dist-info/", "", name) for name in names - package}
-    assert rest == {"METADATA", "RECORD", "WHEEL", "top_level.txt", "licenses/LICENSE"}
+    assert rest == {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}
 
 
 def test_the_source_distribution_holds_what_builds_and_tests_usmpy_and_nothing_that_was_built(built):
@@ -210,6 +210,49 @@ def test_the_wheel_works_without_numpy_and_opens_no_driver(site, extension):
     assert result["asnumpy"] == "numpy"
     assert "float32" in result["text"]
     assert result["modules"] == []
+
+
+# The source folder, which Python looks at first when it is the current one.
+
+
+def python_in(folder, site, *arguments):
+    """A process in the folder that can import nothing but the standard library and the wheel."""
+    environment = release_environment(PYTHONPATH=str(site), PYTHONNOUSERSITE="1")
+    command = [sys.executable, "-S", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("arguments", [("-m", "usmpy"), ("-c", "import usmpy")], ids="".join)
+def test_in_the_source_folder_an_import_error_says_what_to_type(site, tmp_path, arguments):
+    (tmp_path / "csrc").mkdir()
+    shutil.copytree(ROOT / "usmpy", tmp_path / "usmpy", ignore=shutil.ignore_patterns("*.so"))
+    done = python_in(tmp_path, site, *arguments)
+    assert done.returncode == 1
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith(f"ImportError: usmpy was imported from its source folder, {tmp_path / 'usmpy'}")
+    assert "type usmpy instead of python -m usmpy" in said
+    assert "cd .." in said
+    assert said.endswith(f"{sys.executable} -m pip install -e {tmp_path}")
+    above = tmp_path / "above"  # cd
+    above.mkdir()
+    assert python_in(above, site, *arguments).returncode == 0
+    command = (
+        f"import sys; sys.path[:] = [{str(site)!r}, *sys.path[1:]]; from usmpy._cli import main; main([])"
+    )
+    assert python_in(tmp_path, site, "-c", command).returncode == 0  # as the command's script has it
+
+
+def test_a_package_without_its_extension_says_so(site, tmp_path):
+    shutil.copytree(site / "usmpy", tmp_path / "usmpy", ignore=shutil.ignore_patterns("*.so"))
+    (tmp_path / "usmpy" / "_core.cpython-39-x86_64-linux-gnu.so").touch()
+    done = python_in(tmp_path, site, "-c", "import usmpy")
+    said = done.stderr.splitlines()[-1]
+    assert re.search(r"has no extension for Python 3\.\d+ \(_core\.cpython-39-x86_64-linux-gnu\.so\)", said)
+
+
+def test_the_command_is_the_module(site):
+    (points,) = site.glob("usmpy-*.dist-info/entry_points.txt")
+    assert points.read_text().split() == ["[console_scripts]", "usmpy", "=", "usmpy._cli:main"]
 
 
 def dlpack_header():

@@ -1,4 +1,4 @@
-"""The command line, ``python -m usmpy``: parsing here, one file a command."""
+"""The command line, ``usmpy`` or ``python -m usmpy``: parsing here, one file a command."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def _parser() -> argparse.ArgumentParser:
     from .. import __version__
 
     parser = argparse.ArgumentParser(
-        prog="python -m usmpy",
+        prog="usmpy",
         description="Devices that usmpy finds, and why others are missing.",
-        epilog="python -m usmpy COMMAND --help tells more of a command.",
+        epilog="usmpy COMMAND --help tells more of a command. python -m usmpy is the same.",
     )
     parser.add_argument("--version", action="version", version=f"usmpy {__version__}")
     parser.add_argument("--json", action="store_true", help="everything as JSON")
