@@ -39,7 +39,8 @@ SPIRV = TREE / "tests" / "level_zero_programs" / "kernels.spv"
 
 
 def show_software_driver() -> None:
-    from usmpy import level_zero_sim
+    sys.path.append(str(TREE / "tests"))
+    import level_zero_sim
 
     # This tree's: the package that is measured may be an installed wheel, which has no sources of the driver.
     processors = sorted(os.sched_getaffinity(0))

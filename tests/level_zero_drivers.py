@@ -14,7 +14,9 @@ import pathlib
 import shlex
 import subprocess
 
-from usmpy import _spirv, level_zero_sim
+import level_zero_sim
+
+from usmpy import _spirv
 
 LIBRARY: pathlib.Path | None = None
 ABSENT = ""

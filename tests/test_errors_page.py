@@ -128,7 +128,6 @@ INSIDE = {
     "CompileError": "becomes BuildError",
     "CompilerMissing": "becomes BuildError",
     "Unreadable": "another way of reading is taken",
-    "NotBuilt": "python -m usmpy.level_zero_sim shows its text",
     "SystemExit": "the command line's status",
     "StopIteration": "the end of an iteration",
     "ArgumentTypeError": "argparse shows its text",

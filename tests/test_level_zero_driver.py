@@ -12,9 +12,8 @@ import subprocess
 import sys
 
 import level_zero_drivers
+import level_zero_sim
 import pytest
-
-from usmpy import level_zero_sim
 
 PROGRAMS = pathlib.Path(__file__).parent / "level_zero_programs"
 
@@ -174,7 +173,7 @@ def test_tables_are_filled_as_far_as_the_version_goes():
 
 
 def test_the_environment_is_printed():
-    command = [sys.executable, "-m", "usmpy.level_zero_sim", "--layers", "--set", "ZESIM_DEVICES=3"]
+    command = [sys.executable, level_zero_sim.__file__, "--layers", "--set", "ZESIM_DEVICES=3"]
     lines = subprocess.run(command, check=True, text=True, capture_output=True).stdout.splitlines()
     assert f"export ZE_ENABLE_ALT_DRIVERS={shlex.quote(str(level_zero_drivers.LIBRARY))}" in lines
     assert "export ZE_ENABLE_VALIDATION_LAYER=1" in lines
@@ -186,7 +185,7 @@ def test_the_environment_is_printed():
 
 
 def test_without_sources_the_tool_says_where_they_are(tmp_path):
-    command = [sys.executable, "-m", "usmpy.level_zero_sim", "--sources", str(tmp_path)]
+    command = [sys.executable, level_zero_sim.__file__, "--sources", str(tmp_path)]
     done = subprocess.run(command, text=True, capture_output=True)
     assert done.returncode == 1
     assert "they come with the source tree" in done.stderr

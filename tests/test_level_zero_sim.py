@@ -1,4 +1,4 @@
-"""python -m usmpy.level_zero_sim: builds the software driver, and shows it to programs."""
+"""python tests/level_zero_sim.py: builds the software driver, and shows it to programs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import subprocess
 import sys
 
 import level_zero_drivers
+import level_zero_sim
 import pytest
 from level_zero_processes import environment, needs_driver
-
-from usmpy import level_zero_sim
 
 pytestmark = needs_driver
 
@@ -20,13 +19,13 @@ LIST = "import usmpy; print([d.filter_string for d in usmpy.get_devices('level_z
 
 def tool(*arguments, **variables):
     own = environment(ZE_ENABLE_ALT_DRIVERS=None, ZE_ENABLE_VALIDATION_LAYER=None, **variables)
-    command = [sys.executable, "-m", "usmpy.level_zero_sim", *map(str, arguments)]
+    command = [sys.executable, level_zero_sim.__file__, *map(str, arguments)]
     return subprocess.run(command, env=own, text=True, capture_output=True, timeout=120)
 
 
 def test_help_has_every_variable_that_the_driver_reads():
     text = tool("--help").stdout
-    for word in ("--layers", "--set NAME=VALUE", "--folder", "--sources", 'eval "$(python -m'):
+    for word in ("--layers", "--set NAME=VALUE", "--folder", "--sources", 'eval "$(python tests/'):
         assert word in text
     read = {
         name
@@ -43,7 +42,7 @@ def test_a_program_runs_before_the_devices_that_were_asked_for():
 
 
 def test_the_shell_takes_what_is_printed():
-    shell = f'eval "$("$0" -m usmpy.level_zero_sim --set ZE_AFFINITY_MASK=1)" && exec "$0" -c "{LIST}"'
+    shell = f'eval "$("$0" {level_zero_sim.__file__} --set ZE_AFFINITY_MASK=1)" && exec "$0" -c "{LIST}"'
     own = environment(ZE_ENABLE_ALT_DRIVERS=None)
     done = subprocess.run(["sh", "-c", shell, sys.executable], env=own, text=True, capture_output=True)
     assert done.stdout == "['level_zero:gpu:0']\n", done.stderr
@@ -60,7 +59,7 @@ def test_the_program_s_status_is_the_tool_s():
 def test_what_is_no_setting(setting):
     done = tool("--set", setting)
     assert done.returncode == 2
-    assert "usage: python -m usmpy.level_zero_sim" in done.stderr
+    assert "usage: python tests/level_zero_sim.py" in done.stderr
 
 
 def test_a_library_is_built_once_and_anew_when_its_sources_change(tmp_path):

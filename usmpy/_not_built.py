@@ -14,10 +14,10 @@ def message() -> str:
     if os.path.isdir(os.path.join(tree, "csrc")):
         return (
             f"usmpy was imported from its source folder, {folder}, which has no extension for Python "
-            f"{version}. Python looks for modules in the current folder (python -m, python -c) or in the script's folder "
-            "before it looks for installed packages. To use the installed usmpy, start Python in another "
-            "folder (cd ..), or type usmpy instead of python -m usmpy. To work on the sources, build the "
-            f"extension in place: {sys.executable} -m pip install -e {tree}"
+            f"{version}. Python looks for modules in the current folder (python -m, python -c) or in the "
+            "script's folder before it looks for installed packages. To use the installed usmpy, start "
+            "Python in another folder (cd ..), or type usmpy instead of python -m usmpy. To work on the "
+            f"sources, build the extension in place: {sys.executable} -m pip install -e {tree}"
         )
     return (
         f"usmpy in {folder} has no extension for Python {version} "

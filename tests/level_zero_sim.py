@@ -3,8 +3,8 @@
 The driver's sources are in the source tree, in ``tests/level_zero_driver``, and not in a wheel; it is built
 on first use, and kept by the content of its sources::
 
-    eval "$(python -m usmpy.level_zero_sim --layers)"
-    python -m usmpy.level_zero_sim --set ZESIM_DEVICES=4 -- python program.py
+    eval "$(python tests/level_zero_sim.py --layers)"
+    python tests/level_zero_sim.py --set ZESIM_DEVICES=4 -- python program.py
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _variables(sources: pathlib.Path) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m usmpy.level_zero_sim",
+        prog="python tests/level_zero_sim.py",
         description=__doc__,
         epilog=_variables(SOURCES),
         formatter_class=argparse.RawDescriptionHelpFormatter,
