@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+# The installed package comes first: the source folder, which is the current one, may have no extension.
+sys.path.sort(key=lambda entry: entry in ("", str(ROOT)))
 
 import usmpy  # noqa: E402
 

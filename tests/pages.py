@@ -11,6 +11,17 @@ every machine has is said by a comment right above it, or for the whole page any
 
 A name is a module, or one of CONDITIONS. The block is left out only where that is really missing. The last
 line written is JSON: {"blocks": ..., "left out": {line: [name, ...]}}.
+
+    python tests/pages.py --shell docs/first-steps.md
+    python tests/pages.py --shell-pages
+    python tests/pages.py --command test
+
+prints the blocks of ``sh`` of a page as one script, as a reader would type them in a clone on a new machine;
+the pages that have such; or a command of README.md. tests/fresh_machine.sh runs them. A block that is left
+out says why by a name of SHELL_NEEDS, in the same way. Two more comments:
+
+    <!-- command: test -->                         above a block that tests/fresh_machine.sh runs by itself
+    <!-- shell follows: docs/first-steps.md -->    the reader has typed the blocks of that page before
 """
 
 from __future__ import annotations
@@ -22,12 +33,23 @@ import json
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 
 BLOCK = re.compile(
-    r"^(?:<!-- needs: (?P<needs>[^>]*?) -->\n)?^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.M | re.S
+    r"^(?:<!-- needs: (?P<needs>[^>]*?) -->\n|<!-- command: (?P<command>\w+) -->\n)?"
+    r"^```(?P<language>\w+)\n(?P<code>.*?)^```$",
+    re.M | re.S,
 )
+FOLLOWS = re.compile(r"^<!-- shell follows: ([^>]*?) -->$", re.M)
+# Why blocks of shell are left out where every command is typed.
+SHELL_NEEDS = {
+    "a GPU": "an NVIDIA GPU",
+    "Docker": "containers of cibuildwheel",
+    "minutes": "it takes long, and .ci/run runs it elsewhere",
+}
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE_NEEDS = re.compile(r"^<!-- page needs: ([^>]*?) -->$", re.M)
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -78,6 +100,29 @@ def blocks(text: str) -> list[Block]:
     ]
 
 
+def shell_blocks(page: str) -> list[tuple[str, str, tuple[str, ...]]]:
+    """(code, name of a command or "", needs) of each block of shell."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [
+        (found["code"], found["command"] or "", names(found["needs"]))
+        for found in BLOCK.finditer(text)
+        if found["language"] == "sh"
+    ]
+
+
+def shell_pages() -> list[str]:
+    """Pages whose blocks of shell make a script of their own."""
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [page for page in listed.stdout.split() if any(not (c or n) for _, c, n in shell_blocks(page))]
+
+
+def shell_script(page: str) -> str:
+    before = [shell_script(name) for name in FOLLOWS.findall((ROOT / page).read_text(encoding="utf-8"))]
+    return "".join(
+        [*before, *(code for code, command, needs in shell_blocks(page) if not (command or needs))]
+    )
+
+
 def there(name: str) -> bool:
     if name in CONDITIONS:
         return CONDITIONS[name]()
@@ -123,4 +168,12 @@ def main(page: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    if sys.argv[1] == "--shell-pages":
+        print(*shell_pages(), sep="\n")
+    elif sys.argv[1] == "--command":
+        (found,) = [code for code, command, _ in shell_blocks("README.md") if command == sys.argv[2]]
+        print(found, end="")
+    elif sys.argv[1] == "--shell":
+        print(shell_script(sys.argv[2]), end="")
+    else:
+        sys.exit(main(sys.argv[1]))

@@ -40,6 +40,13 @@ PAGES = sorted(
 MAY_LACK = {"cuda", "cupy", "dpctl", "dpnp"}
 
 
+def tracked(pattern):
+    listed = subprocess.run(
+        ["git", "ls-files", pattern], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return listed.stdout.split()
+
+
 def run_page(page, folder, **environment):
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "pages.py"), str(ROOT / page)],
@@ -116,9 +123,63 @@ def test_the_command_line_is_what_the_page_says():
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```sh\n(.*?)```", text, re.S)
     for line in block.splitlines():
-        words = line.partition("#")[0].split()[3:]
-        words = ["host" if word == "[DEVICE]" else word for word in words]
+        words = line.partition("#")[0].split()[1:]
         _cli._parser().parse_args(words)  # SystemExit for what is not there
+
+
+# Shell. tests/fresh_machine.sh types every block that has no mark, on a machine that has nothing.
+
+
+def test_blocks_of_shell_that_nobody_types_are_few_and_say_why():
+    left_out = {
+        (page, need) for page in tracked("*.md") for _, _, needs in pages.shell_blocks(page) for need in needs
+    }
+    assert left_out == {
+        ("benchmarks/README.md", "a GPU"),
+        ("benchmarks/README.md", "minutes"),  # .ci/run has them with --quick
+        ("tests/README.md", "minutes"),  # .ci/run has them
+    }
+    assert {need for _, need in left_out} <= set(pages.SHELL_NEEDS)
+    commands = {command for page in tracked("*.md") for _, command, _ in pages.shell_blocks(page)} - {""}
+    assert commands == {"tour", "test"}
+
+
+def test_commands_that_take_long_are_in_ci():
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    for page in tracked("*.md"):
+        for code, _, needs in pages.shell_blocks(page):
+            for program in re.findall(r"python ([\w/]+\.py)", code) if "minutes" in needs else ():
+                assert program in ci, f"{page}: {program}"
+
+
+def test_every_page_with_shell_is_a_script():
+    assert {"CONTRIBUTING.md", "docs/first-steps.md", "docs/command-line.md"} <= set(pages.shell_pages())
+    script = pages.shell_script("docs/command-line.md")
+    assert script.startswith(pages.shell_script("docs/first-steps.md"))
+    assert "usmpy check host" in script
+    assert not re.search(r"\[[A-Z-]", script), "what is typed has no placeholders"
+
+
+def test_no_shell_hides_in_blocks_without_a_language():
+    typed = re.compile(r"^(\$ |\S*python\S* |pip |pytest |usmpy |apt|git |sudo )", re.M)
+    for page in tracked("*.md"):
+        for language, code in re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / page).read_text(), re.M | re.S):
+            assert language or not typed.search(code), f"{page}: {code}"
+
+
+def test_programs_that_are_named_in_passing_are_there():
+    """Commands between backticks: a script of the tree that they run, or a file that they test, exists."""
+    named = [
+        (page, word)
+        for page in tracked("*.md")
+        for command in re.findall(
+            r"`((?:\w+=\S+ )*(?:python3?|pytest|sh|bash|SUITE=\w+)? ?[^`\n]*)`", (ROOT / page).read_text()
+        )
+        if re.match(r"(\w+=\S+ )*(python3?|pytest|tests/|\.ci/)", command)
+        for word in re.findall(r"(?<![\w./-])(?:tests|docs|benchmarks|csrc|\.ci)/[\w./-]+", command)
+    ]
+    assert len(named) > 20
+    assert not [(page, word) for page, word in named if not (ROOT / word).exists() and "build/" not in word]
 
 
 # The reference.
