@@ -320,6 +320,29 @@ def test_a_barrier_in_an_out_of_order_queue_holds_up_both(peer):
     assert x.tolist() == [2.0] * 1000
 
 
+def test_memory_comes_and_goes_while_the_work_of_others_is_held_up(peer):
+    """No allocation and no free waits for work on other memory: that may wait for this very thread."""
+    queue = usmpy.Queue.from_native("opencl", peer.queue)
+    own = usmpy.Queue(queue.device, context=queue.context)
+    kinds = [kind for kind in ("device", "shared", "host") if getattr(own.device, f"has_usm_{kind}")]
+    gate = peer.gate()
+    done = threading.Event()
+
+    def take_and_give_back():
+        for size in range(1, 30):
+            for kind in kinds:
+                usmpy.empty(size << 20, dtype="uint8", usm_type=kind, queue=own)
+            usmpy.trim()
+        done.set()
+
+    thread = threading.Thread(target=take_and_give_back)
+    thread.start()
+    in_time = done.wait(20)
+    gate.set_status(cl.command_execution_status.COMPLETE)
+    thread.join()
+    assert in_time
+
+
 def test_pyopencl_works_in_our_queue(peer):
     device = usmpy.Device.from_native("opencl", peer.device)
     queue = usmpy.Queue(device)

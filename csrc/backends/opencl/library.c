@@ -51,7 +51,7 @@ static usm_opencl_platform *new_platform(const usm_opencl_api *api, cl_platform_
     FIND(device_alloc, clDeviceMemAllocINTEL);
     FIND(shared_alloc, clSharedMemAllocINTEL);
     FIND(host_alloc, clHostMemAllocINTEL);
-    FIND(blocking_free, clMemBlockingFreeINTEL);
+    FIND(free, clMemFreeINTEL);
     FIND(alloc_info, clGetMemAllocInfoINTEL);
     FIND(enqueue_memcpy, clEnqueueMemcpyINTEL);
     FIND(enqueue_fill, clEnqueueMemFillINTEL);

@@ -189,7 +189,7 @@ static void *usm_allocate(usm_opencl_context *native, cl_context context, cl_dev
     if (USM_LIKELY((uintptr_t)block % alignment == 0)) { /* none, too */
         return block;
     }
-    platform->blocking_free(context, block);
+    platform->free(context, block);
     if (nbytes > SIZE_MAX - alignment) {
         return NULL;
     }
@@ -282,8 +282,9 @@ void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind k
             !ask(native->platform, id, pointer, CL_MEM_ALLOC_BASE_PTR_INTEL, &block, sizeof block)) {
             block = pointer;
         }
-        /* All work on it has ended, so there is nothing that this could block on. */
-        native->platform->blocking_free(id, block);
+        /* All work on it has ended. clMemBlockingFreeINTEL would wait for the other work of the context
+         * (PoCL). */
+        native->platform->free(id, block);
     } else {
         svm_free(native->platform->api, id, pointer, native->memory == USM_OPENCL_FINE_SVM);
     }

@@ -40,7 +40,7 @@ typedef struct usm_opencl_platform {
     clDeviceMemAllocINTEL_fn device_alloc;
     clSharedMemAllocINTEL_fn shared_alloc;
     clHostMemAllocINTEL_fn host_alloc;
-    clMemBlockingFreeINTEL_fn blocking_free;
+    clMemFreeINTEL_fn free;
     clGetMemAllocInfoINTEL_fn alloc_info;
     clEnqueueMemcpyINTEL_fn enqueue_memcpy;
     clEnqueueMemFillINTEL_fn enqueue_fill;
