@@ -190,13 +190,13 @@ class Build(build_ext):
     """The extension. The device kernels (a source) and the docstrings (a header) are written first."""
 
     def build_extensions(self):
-        link_option = next((option for option in LTO if self.compiles(["-flto"], [option])), None)
-        if not DEBUG and link_option is None:
+        link_options = next((options for options in LTO if self.compiles(["-flto"], options)), None)
+        if not DEBUG and link_options is None:
             print("usmpy: built without -flto, which this compiler does not have: calls cost a little more")
         elif not DEBUG:
             for extension in self.extensions:
                 extension.extra_compile_args.append("-flto")
-                extension.extra_link_args.append(link_option)
+                extension.extra_link_args += link_options
         if not DEBUG and self.compiles(["-Werror", *SHORT_BLOCKS]):
             for extension in self.extensions:
                 extension.extra_compile_args += SHORT_BLOCKS
@@ -295,8 +295,8 @@ compile_args += ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "
 if os.environ.get("USMPY_WERROR") == "1":
     compile_args.append("-Werror")
 compile_args += os.environ.get("USMPY_CFLAGS", "").split()
-# GCC starts make to optimise on several processors, and warns if there is none. Clang has no "-flto=1".
-LTO = ["-flto=auto"] if shutil.which("make") else ["-flto=1", "-flto=auto"]
+# GCC optimises several parts at a time with make, and warns if there is none: then it makes one part.
+LTO = [["-flto=auto"]] if shutil.which("make") else [["-flto", "-flto-partition=one"], ["-flto=auto"]]
 link_args = ["-Wl,--as-needed", *(["-O1", "-g"] if DEBUG else ["-O3", "-g0"])]
 if not (DEBUG or TESTING):
     link_args.append("-s")  # names of static functions: 27 kB of a wheel

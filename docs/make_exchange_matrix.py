@@ -108,6 +108,8 @@ def run_in(row: In, found: dict[str, usmpy.Device]) -> dict[str, str]:
     if row.pending is not None:
         values = held(lambda gate: row.take(row.pending(gate), None).tolist())
         cells["ordered"] = "yes" if values == [7] * COUNT else "no"
+    if row.since is not None:
+        cells[row.since.column] = row.since.text(cells[row.since.column])
     return cells
 
 

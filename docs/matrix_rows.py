@@ -6,12 +6,31 @@ import array
 import ctypes
 import dataclasses
 import importlib
+import importlib.metadata
 from collections.abc import Callable
 from typing import Any
 
 import usmpy
 
 COUNT = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Since:
+    """What a cell of the page says where a version of a package changed the answer."""
+
+    column: str
+    package: str
+    version: str
+    new: str
+    old: str
+
+    def text(self, found: str) -> str:
+        """The page's text, if this is what the installed version gives; else what was found."""
+        numbers = [int(n) for n in importlib.metadata.version(self.package).split(".")[:2]]
+        is_new = numbers >= [int(n) for n in self.version.split(".")]
+        page = f"{self.new} ({self.package} before {self.version}: {self.old})"
+        return page if found == (self.new if is_new else self.old) else found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +46,7 @@ class In:
     # An array whose elements become 7 when the threading.Event is set; None where the library has no queues.
     pending: Callable[[Any], Any] | None = None
     elsewhere: bool = True  # the call has a device=
+    since: Since | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +129,7 @@ IN = [
         take_dlpack,
         lambda a: int(a.unsafe_buffer_pointer()),
         pending_jax,
+        since=Since("writable", "jaxlib", "0.12", new="no", old="yes"),
     ),
     In(
         "tvm-ffi",

@@ -62,7 +62,7 @@ make_machine() {
     for mount in proc sys dev; do
         mount --rbind "/$mount" "$root/$mount" || absent "/$mount cannot be mounted"
     done
-    git clone -q . "$root/root/usmpy"
+    git clone -q . "$root/usmpy"
 }
 
 # What is typed in the clone, from standard input.
@@ -72,10 +72,10 @@ type_in() {
         value=${!name:-}
         [ -z "$value" ] || variables+=("$name=$value")
     done
-    cat > "$root/root/typed.sh"
+    cat > "$root/typed.sh"
     env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb LANG=C.UTF-8 \
         DEBIAN_FRONTEND=noninteractive "${variables[@]}" chroot "$root" \
-        /bin/bash -c 'cd /root/usmpy && set -euo pipefail && . /root/typed.sh' < /dev/null
+        /bin/bash -c 'cd /usmpy && set -euo pipefail && . /typed.sh' < /dev/null
 }
 
 status=0

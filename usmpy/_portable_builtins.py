@@ -159,8 +159,9 @@ for _prefix in ("native_", "half_"):
     _real(f"{_prefix}recip", "x", "1 / usm_x")
     _real(f"{_prefix}powr", "x, y", _libm("pow", "usm_x", "usm_y"))
 # Not those of libm, which are calls if NaN must be handled.
-_real("fmax", "x, y", "usm_x >= usm_y || usm_y != usm_y ? usm_x : usm_y")
-_real("fmin", "x, y", "usm_x <= usm_y || usm_y != usm_y ? usm_x : usm_y")
+# Quiet comparisons: GCC 14 does not vectorise a loop with one that may trap if a bound is constant.
+_real("fmax", "x, y", "__builtin_isgreaterequal(usm_x, usm_y) || usm_y != usm_y ? usm_x : usm_y")
+_real("fmin", "x, y", "__builtin_islessequal(usm_x, usm_y) || usm_y != usm_y ? usm_x : usm_y")
 _ABS_X, _ABS_Y = _libm("fabs", "usm_x"), _libm("fabs", "usm_y")
 _real(
     "maxmag",
@@ -183,7 +184,8 @@ _real(
     "smoothstep",
     "x, y, z",
     "({ usm_t usm_r = (usm_z - usm_x) / (usm_y - usm_x); "
-    "usm_r = usm_r < 0 ? (usm_t)0 : usm_r > 1 ? (usm_t)1 : usm_r; usm_r * usm_r * (3 - 2 * usm_r); })",
+    "usm_r = __builtin_isless(usm_r, (usm_t)0) ? (usm_t)0 : "
+    "__builtin_isgreater(usm_r, (usm_t)1) ? (usm_t)1 : usm_r; usm_r * usm_r * (3 - 2 * usm_r); })",
 )
 _real("dot", "x, y", "usm_x * usm_y")
 for _name in ("length", "fast_length"):
@@ -286,12 +288,21 @@ _define("all(x)", "((x) < 0)")
 
 # Any arithmetic type.
 _AB = "__auto_type usm_a = (x); __auto_type usm_b = (y);"
-_define("max(x, y)", f"({{ {_AB} usm_a < usm_b ? usm_b : usm_a; }})")
-_define("min(x, y)", f"({{ {_AB} usm_b < usm_a ? usm_b : usm_a; }})")
+
+
+def _less(a: str, b: str) -> str:
+    """a < b, quiet as those of fmax."""
+    quiet = ", ".join(f"{t} : __builtin_isless(({t}){a}, ({t}){b})" for t in ("float", "double"))
+    return f"_Generic({a} + {b}, {quiet}, default : {a} < {b})"
+
+
+_define("max(x, y)", f"({{ {_AB} {_less('usm_a', 'usm_b')} ? usm_b : usm_a; }})")
+_define("min(x, y)", f"({{ {_AB} {_less('usm_b', 'usm_a')} ? usm_b : usm_a; }})")
 _define(
     "clamp(x, y, z)",
-    f"({{ {_AB} __auto_type usm_c = (z); __auto_type usm_r = usm_a < usm_b ? usm_b : usm_a; "
-    "usm_c < usm_r ? usm_c : usm_r; })",
+    f"({{ {_AB} __auto_type usm_c = (z); "
+    f"__auto_type usm_r = {_less('usm_a', 'usm_b')} ? usm_b : usm_a; "
+    f"{_less('usm_c', 'usm_r')} ? usm_c : usm_r; }})",
 )
 _define("select(x, y, z)", f"({{ {_AB} __auto_type usm_c = (z); usm_c ? usm_b : usm_a; }})")
 _define(

@@ -89,6 +89,7 @@ def torch_peer() -> Peer:
 
 def jax_peer() -> Peer:
     jax = need("jax")
+    version = tuple(int(number) for number in need("jaxlib").__version__.split(".")[:2])
     jax.config.update("jax_enable_x64", True)
     return Peer(
         "jax",
@@ -98,7 +99,7 @@ def jax_peer() -> Peer:
         address=lambda a: a.unsafe_buffer_pointer(),
         tobytes=lambda a: np.asarray(a).tobytes(),
         strides=frozenset({"transposed"}),
-        read_only=False,
+        read_only=version >= (0, 12),  # the first that asks for DLPack with a version
         views=False,
     )
 

@@ -162,10 +162,28 @@ def test_broadcast_arrays_are_read_only_and_of_stride_zero(peer):
     if not peer.read_only:
         with pytest.raises(BufferError, match="read-only"):
             peer.take(x)
+    elif "repeated" not in peer.strides:
+        with pytest.raises(RuntimeError, match="broadcasting"):
+            peer.take(x)
+    else:
+        theirs = peer.take(x)
+        assert peer.tobytes(theirs) == np.broadcast_to(a, (3, 4)).tobytes()
+        assert peer.address(theirs) == x.data_ptr
+
+
+def test_read_only_arrays_are_taken_in_place_or_refused(peer):
+    a = np.arange(4, dtype="int32")
+    x = ours(a)
+    fixed = usmpy._core._read_only(x)
+    if not peer.read_only:
+        with pytest.raises(BufferError, match="read-only"):
+            peer.take(fixed)
         return
-    theirs = peer.take(x)
-    assert peer.tobytes(theirs) == np.broadcast_to(a, (3, 4)).tobytes()
+    theirs = peer.take(fixed)
+    assert peer.tobytes(theirs) == a.tobytes()
     assert peer.address(theirs) == x.data_ptr
+    if peer.name not in ("torch", "tvm_ffi"):  # which drop it
+        assert not usmpy.from_dlpack(theirs).flags.writable
 
 
 # -- one memory ------------------------------------------------------------------------------------

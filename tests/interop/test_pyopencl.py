@@ -379,8 +379,47 @@ def test_host_tasks_run_in_an_adopted_queue(peer):
 # Counts and owners.
 
 
+def kept_by_the_driver(device):
+    """
+    Counts of (a queue, a context) that the driver itself never gives back: after a fill in the queue, and
+    after an allocation that was freed. PoCL 6 keeps one of each; no library above it can give them back.
+    """
+    own = Peer(device.platform)
+    if "cl_intel_unified_shared_memory" not in device.extensions:
+        return 0, 0
+
+    def function(name, restype, *arguments):
+        library = ctypes.CDLL("libOpenCL.so.1")
+        library.clGetExtensionFunctionAddressForPlatform.restype = ctypes.c_void_p
+        find = library.clGetExtensionFunctionAddressForPlatform
+        return ctypes.CFUNCTYPE(restype, *arguments)(find(pointer(device.platform.int_ptr), name.encode()))
+
+    pointer, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32
+    allocate = function("clDeviceMemAllocINTEL", pointer, pointer, pointer, pointer, size, number, pointer)
+    free = function("clMemFreeINTEL", ctypes.c_int32, pointer, pointer)
+    fill = function(
+        "clEnqueueMemFillINTEL",
+        ctypes.c_int32,
+        pointer,
+        pointer,
+        pointer,
+        size,
+        size,
+        number,
+        pointer,
+        pointer,
+    )
+    before = own.counts()
+    memory = allocate(own.context.int_ptr, device.int_ptr, None, 4096, 64, None)
+    assert fill(own.queue.int_ptr, memory, ctypes.byref(number(1)), 4, 4096, 0, None, None) == 0
+    own.queue.finish()
+    assert free(own.context.int_ptr, memory) == 0
+    return tuple(now - then for now, then in zip(own.counts(), before, strict=True))
+
+
 @pytest.mark.parametrize("order", ["theirs first", "ours first"])
 def test_counts_go_back(peer, order):
+    kept_of_queue, kept_of_context = kept_by_the_driver(peer.device)
     before = peer.counts()
     theirs, context = peer.queue, peer.context
     queue = usmpy.Queue.from_native("opencl", theirs)
@@ -394,7 +433,7 @@ def test_counts_go_back(peer, order):
         assert peer.counts()[1] > before[1]  # the export holds the memory's context
         assert view.tolist() == list(range(100))
         del view
-        assert eventually(lambda: peer.counts() == before)
+        assert eventually(lambda: peer.counts() == (before[0] + kept_of_queue, before[1] + kept_of_context))
         return
     handle = context.int_ptr
     del theirs, context, peer.queue, peer.context
@@ -405,8 +444,10 @@ def test_counts_go_back(peer, order):
     assert again.devices == [peer.device]
     del queue, adopted, x, view
     gc.collect()
-    # PyOpenCL's own count is the last one.
-    assert eventually(lambda: again.get_info(cl.context_info.REFERENCE_COUNT) == 1)
+    # PyOpenCL's own count is the last one. A queue that the driver keeps has a count of its context; x and
+    # the array of 2 had a block each.
+    left = 1 + kept_of_queue + 2 * kept_of_context
+    assert eventually(lambda: again.get_info(cl.context_info.REFERENCE_COUNT) == left)
 
 
 class Owner:
@@ -535,7 +576,7 @@ def test_the_owner_of_memory_goes_after_the_last_array_and_task(peer):
 def test_the_driver_is_asked_for_the_kind_where_it_can_tell(peer, kind):
     queue = usmpy.Queue.from_native("opencl", peer.queue)
     x = usmpy.zeros(1 << 21, dtype="uint8", usm_type=kind, queue=queue)  # beyond the pool's blocks
-    asked = "Intel" in peer.device.platform.name
+    asked = "cl_intel_unified_shared_memory" in peer.device.extensions
 
     def adopt(address, n, **more):
         return usmpy.USMArray.from_pointer(address, n, "uint8", queue=queue, owner=x, **more)

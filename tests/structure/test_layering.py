@@ -6,6 +6,7 @@ import re
 import runpy
 import shutil
 import subprocess
+import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -424,10 +425,6 @@ STATE = {
     "py/module.c": {
         "usmpy_newest_state": "the module that calls without one, from other libraries' threads, mean",
     },
-    "py/thread.c": {
-        "birth": "a lock: no fork while a thread state is made",
-        "started": "its fork hooks are set",
-    },
     "py/sycl.c": {
         "sycl": "functions of the SYCL runtime",
         "dpctl": "of dpctl's library",
@@ -436,6 +433,11 @@ STATE = {
     },
     "py/testing.c": {"memory": "Python's allocators, which fail the n-th call, in builds for tests"},
 }
+if sys.version_info < (3, 12):  # later ones need none of it
+    STATE["py/thread.c"] = {
+        "birth": "a lock: no fork while a thread state is made",
+        "started": "its fork hooks are set",
+    }
 # Tables that nobody writes, which CPython's interfaces take as not const all the same.
 TABLES = re.compile(
     r"\w+_(methods|getset|members|slots|spec|functions)$|(module_def|slots|fields\.\d+|description\.\d+|exit_def\.\d+)$"

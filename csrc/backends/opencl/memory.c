@@ -282,8 +282,7 @@ void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind k
             !ask(native->platform, id, pointer, CL_MEM_ALLOC_BASE_PTR_INTEL, &block, sizeof block)) {
             block = pointer;
         }
-        /* All work on it has ended. clMemBlockingFreeINTEL would wait for the other work of the context
-         * (PoCL). */
+        /* All work on it has ended, and clMemBlockingFreeINTEL may wait for all work of the context. */
         native->platform->free(id, block);
     } else {
         svm_free(native->platform->api, id, pointer, native->memory == USM_OPENCL_FINE_SVM);
