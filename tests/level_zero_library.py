@@ -121,6 +121,9 @@ class Library:
     def barrier(self, commands: int):
         self("zeCommandListAppendBarrier", POINTER(commands), None, 0, None)
 
+    def wait(self, commands: int):
+        self("zeCommandListHostSynchronize", POINTER(commands), ctypes.c_uint64(2**64 - 1))
+
     def destroy(self, commands: int):
         self("zeCommandListDestroy", POINTER(commands))
 

@@ -180,6 +180,7 @@ def test_their_list_is_a_queue_where_the_loader_tells_what_it_is(library, theirs
     assert set(y.tolist()) == {1}
     del x, y, queue
     library.barrier(commands)  # still theirs
+    library.wait(commands)
     library.destroy(commands)
 
 

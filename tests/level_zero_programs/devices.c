@@ -17,6 +17,10 @@ static ze_device_properties_t properties_of(ze_device_handle_t device)
 /* EXPECT_DEVICES and EXPECT_PARTS: what zeDeviceGet() and zeDeviceGetSubDevices() give. */
 static void counts(void)
 {
+    /* Loaders from 1.19 on leave out drivers without a device. */
+    if (expected("EXPECT_DEVICES") == 0 && zeInit(0) == ZE_RESULT_ERROR_UNINITIALIZED) {
+        exit(0); /* there is no driver that could have seen anything */
+    }
     open_driver();
     CHECK(n_devices == expected("EXPECT_DEVICES"));
     for (uint32_t i = 0; i < n_devices; i++) {

@@ -335,8 +335,7 @@ usm_status usm_level_zero_start(usm_device ***devices, size_t *n_devices, usm_er
     if (status == USM_OK && *n_devices == 0) {
         char why[160];
         usm_level_zero_explain(why, sizeof why);
-        status = usm_error_set(error, USM_UNAVAILABLE, "no Level Zero driver has a device%s%s", why,
-                               getenv("ZE_AFFINITY_MASK") != NULL ? "; ZE_AFFINITY_MASK may hide them" : "");
+        status = usm_error_set(error, USM_UNAVAILABLE, "no Level Zero driver has a device%s", why);
     }
     free(drivers); /* the drivers themselves are immortal, as their devices are */
     if (status == USM_OK) {

@@ -63,16 +63,20 @@ void usm_level_zero_explain(char *text, size_t size)
 {
     char closed[32];
     unsigned n = count_nodes(closed, sizeof closed);
+    text[0] = '\0';
     if (closed[0] != '\0') {
         snprintf(text, size, "; this user may not open %s, which members of the group \"render\" may",
                  closed);
     } else if (n == 0) {
         snprintf(text, size, "; the system shows no graphics processor in /dev/dri");
-    } else {
-        snprintf(text, size, "%s", "");
+    }
+    if (getenv("ZE_AFFINITY_MASK") != NULL) {
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, "; ZE_AFFINITY_MASK may hide devices");
     }
 }
 
+/* For loaders from 1.19 on, a driver without a device is none. */
 static usm_status no_driver(ze_result_t result, usm_error *error)
 {
     char why[160];
@@ -88,19 +92,56 @@ static usm_status no_driver(ze_result_t result, usm_error *error)
                             why);
 }
 
-/*
- * zeInitDrivers is zeInit and zeDriverGet in one, for drivers of every kind; drivers that are older than it
- * may be left out there.
- */
-static ze_result_t list_drivers(uint32_t *n, ze_driver_handle_t *ids)
+/* What lists drivers: how many there are (ids NULL), or as many as *n. */
+typedef ze_result_t (*list_fn)(uint32_t *n, ze_driver_handle_t *ids);
+
+static ze_result_t list_of_all_kinds(uint32_t *n, ze_driver_handle_t *ids)
 {
     usm_level_zero_init_drivers_desc desc = {.stype = USM_LEVEL_ZERO_INIT_DRIVERS_DESC, .flags = UINT32_MAX};
-    if (usm_level_zero.zeInitDrivers != NULL &&
-        usm_level_zero.zeInitDrivers(n, ids, &desc) == ZE_RESULT_SUCCESS && *n > 0) {
-        return ZE_RESULT_SUCCESS;
-    }
+    return usm_level_zero.zeInitDrivers(n, ids, &desc);
+}
+
+static ze_result_t list_after_init(uint32_t *n, ze_driver_handle_t *ids)
+{
     ze_result_t result = usm_level_zero.zeInit(0);
     return result == ZE_RESULT_SUCCESS ? usm_level_zero.zeDriverGet(n, ids) : result;
+}
+
+/* Sets *ids to a malloc'd array, NULL where there is no driver. */
+static ze_result_t list_by(list_fn list, uint32_t *n, ze_driver_handle_t **ids)
+{
+    *ids = NULL;
+    *n = 0;
+    ze_result_t result = list(n, NULL);
+    if (result != ZE_RESULT_SUCCESS || *n == 0) {
+        return result;
+    }
+    *ids = calloc(*n, sizeof **ids);
+    result = *ids == NULL ? ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY : list(n, *ids);
+    if (result != ZE_RESULT_SUCCESS) {
+        free(*ids);
+        *ids = NULL;
+    }
+    return result;
+}
+
+/*
+ * zeInitDrivers is zeInit and zeDriverGet in one, for drivers of every kind. Drivers that are older than it
+ * may be left out there, and the validation layer of loaders from 1.19 to 1.26 at least, where it tracks
+ * handles, does not know those that it gives.
+ */
+static ze_result_t list_drivers(uint32_t *n, ze_driver_handle_t **ids)
+{
+    ze_api_version_t version;
+    if (usm_level_zero.zeInitDrivers != NULL) {
+        ze_result_t result = list_by(list_of_all_kinds, n, ids);
+        if (result == ZE_RESULT_SUCCESS && *n > 0 &&
+            usm_level_zero.zeDriverGetApiVersion((*ids)[0], &version) == ZE_RESULT_SUCCESS) {
+            return ZE_RESULT_SUCCESS;
+        }
+        free(*ids);
+    }
+    return list_by(list_after_init, n, ids);
 }
 
 static bool has_extension(ze_driver_handle_t id, const char *name)
@@ -168,32 +209,28 @@ usm_status usm_level_zero_drivers(usm_level_zero_driver ***drivers, size_t *n, u
     if (status != USM_OK) {
         return status;
     }
-    ze_result_t result = list_drivers(&count, NULL);
+    ze_driver_handle_t *ids;
+    ze_result_t result = list_drivers(&count, &ids);
     usm_library_note_loaded(&libraries, "layer", "libze_validation_layer");
     usm_library_note_loaded(&libraries, "layer", "libze_tracing_layer");
     usm_library_note_loaded(&libraries, "driver", "libze_");
-    if (result != ZE_RESULT_SUCCESS || count == 0) {
+    if (ids == NULL) {
         return no_driver(result, error);
     }
-    ze_driver_handle_t *ids = calloc(count, sizeof *ids);
     *drivers = calloc(count, sizeof **drivers);
-    bool enough = ids != NULL && *drivers != NULL;
-    if (enough) {
-        result = list_drivers(&count, ids);
-    }
-    for (uint32_t i = 0; enough && result == ZE_RESULT_SUCCESS && i < count; i++) {
+    bool enough = *drivers != NULL;
+    for (uint32_t i = 0; enough && i < count; i++) {
         (*drivers)[i] = new_driver(ids[i]);
         enough = (*drivers)[i] != NULL;
         *n = i + 1;
     }
     free(ids);
-    if (enough && result == ZE_RESULT_SUCCESS) {
-        return USM_OK;
+    if (!enough) {
+        free(*drivers);
+        *drivers = NULL;
+        return usm_error_memory(error, sizeof(usm_level_zero_driver), "a Level Zero driver");
     }
-    free(*drivers);
-    *drivers = NULL;
-    return enough ? usm_level_zero_failed(error, result, "zeDriverGet")
-                  : usm_error_memory(error, sizeof(usm_level_zero_driver), "a Level Zero driver");
+    return USM_OK;
 }
 
 static const char *const environment[] = {
