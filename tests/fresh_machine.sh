@@ -75,7 +75,7 @@ type_in() {
     cat > "$root/typed.sh"
     env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb LANG=C.UTF-8 \
         DEBIAN_FRONTEND=noninteractive "${variables[@]}" chroot "$root" \
-        /bin/bash -c 'cd /usmpy && set -euo pipefail && . /typed.sh' < /dev/null
+        /bin/bash -c 'cd /usmpy && set -euxo pipefail && . /typed.sh' < /dev/null
 }
 
 status=0

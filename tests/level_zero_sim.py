@@ -35,8 +35,8 @@ FLAGS = [
 # The loader closes drivers when the process ends, while threads of this one may still be at work.
 LINK = ["-Wl,--version-script=exports.map", "-Wl,-z,nodelete", "-Wl,-z,defs", "-lpthread", "-ldl"]
 
-# Not ZE_ENABLE_HANDLE_LIFETIME: up to loader 1.10 it does nothing, and later ones (1.29 too) refuse everything
-# that is appended to an immediate command list.
+# Not ZE_ENABLE_HANDLE_LIFETIME: up to loader 1.10 it does nothing, and later ones (1.29 too) refuse all that
+# is appended to an immediate command list.
 LAYERS = {"ZE_ENABLE_VALIDATION_LAYER": "1", "ZE_ENABLE_PARAMETER_VALIDATION": "1"}
 
 

@@ -16,9 +16,10 @@ line written is JSON: {"blocks": ..., "left out": {line: [name, ...]}}.
     python tests/pages.py --shell-pages
     python tests/pages.py --command test
 
-prints the blocks of ``sh`` of a page as one script, as a reader would type them in a clone on a new machine;
-the pages that have such; or a command of README.md. tests/fresh_machine.sh runs them. A block that is left
-out says why by a name of SHELL_NEEDS, in the same way. Two more comments:
+prints the blocks of ``sh`` of a page as one script, as a reader would type them in a clone on a new machine,
+with those of the pages that follow it; the pages that begin so; or a command of README.md.
+tests/fresh_machine.sh runs them. A block that is left out says why by a name of SHELL_NEEDS, in the same way.
+Two more comments:
 
     <!-- command: test -->                         above a block that tests/fresh_machine.sh runs by itself
     <!-- shell follows: docs/first-steps.md -->    the reader has typed the blocks of that page before
@@ -110,17 +111,27 @@ def shell_blocks(page: str) -> list[tuple[str, str, tuple[str, ...]]]:
     ]
 
 
-def shell_pages() -> list[str]:
-    """Pages whose blocks of shell make a script of their own."""
+def shell_typed(page: str) -> str:
+    return "".join(code for code, command, needs in shell_blocks(page) if not (command or needs))
+
+
+def shell_pages() -> dict[str, list[str]]:
+    """Pages whose blocks of shell begin on a new machine, and those that are typed there afterwards."""
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [page for page in listed.stdout.split() if any(not (c or n) for _, c, n in shell_blocks(page))]
+    pages: dict[str, list[str]] = {}
+    for page in filter(shell_typed, listed.stdout.split()):
+        follows = FOLLOWS.search((ROOT / page).read_text(encoding="utf-8"))
+        if follows is None:
+            pages.setdefault(page, [])
+        else:
+            pages.setdefault(follows[1], []).append(page)
+    return pages
 
 
 def shell_script(page: str) -> str:
-    before = [shell_script(name) for name in FOLLOWS.findall((ROOT / page).read_text(encoding="utf-8"))]
-    return "".join(
-        [*before, *(code for code, command, needs in shell_blocks(page) if not (command or needs))]
-    )
+    """Of a page and those that follow it, each of these in a shell of its own."""
+    followers = [f": {name}\n(\n{shell_typed(name)})\n" for name in shell_pages()[page]]
+    return "".join([f": {page}\n", shell_typed(page), *followers])
 
 
 def there(name: str) -> bool:
