@@ -14,6 +14,7 @@ import pytest
 from backends import BACKENDS, POCL, Absent
 
 import usmpy
+from usmpy import _diagnose
 
 pytestmark = pytest.mark.not_sanitized("it runs other programs")
 
@@ -116,6 +117,13 @@ def test_a_broken_driver_is_reported_and_breaks_nothing(tmp_path, pocl):
     assert [name for name in found["devices"] if name.startswith(POCL)]
     (line,) = [line for line in found["report"].splitlines() if "does not load" in line]
     assert str(library) in line
+
+
+def test_a_machine_without_the_folder_of_drivers_has_no_broken_one(monkeypatch, tmp_path):
+    for name in ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "OCL_ICD_FILENAMES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(_diagnose, "_VENDORS", str(tmp_path / "vendors"))
+    assert "does not load" not in usmpy.diagnose()
 
 
 @pytest.mark.parametrize(

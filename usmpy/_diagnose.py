@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
     from ._core import _BackendReport
 
+_VENDORS = "/etc/OpenCL/vendors"
 _SELECTION = ("USMPY_DEVICE", "ONEAPI_DEVICE_SELECTOR")
 _INSTALL = {
     "cuda": "NVIDIA's driver (libcuda.so.1)",
@@ -25,7 +26,10 @@ def _opencl_drivers() -> list[str]:
     """Libraries that OpenCL's loader is told to open, by its variables or the system's folder."""
     listed = [name for name in os.environ.get("OCL_ICD_FILENAMES", "").split(":") if name]
     variables = ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
-    vendors = next((os.environ[name] for name in variables if os.environ.get(name)), "/etc/OpenCL/vendors")
+    vendors = next((os.environ[name] for name in variables if os.environ.get(name)), None)
+    if vendors is None and not os.path.isdir(_VENDORS):
+        return listed
+    vendors = vendors or _VENDORS
     files = [vendors]
     try:
         if os.path.isdir(vendors):
