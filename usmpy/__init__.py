@@ -9,12 +9,10 @@ array API namespace of its arrays (docs/design.md says which functions it has so
 # module that has one, and usmpy.from_dlpack would cost a fifth more.
 try:
     from ._core import Context
-except ModuleNotFoundError as error:
-    if error.name != f"{__name__}._core":
-        raise
-    from ._not_built import message
+except ModuleNotFoundError:
+    from ._not_built import explain as _explain
 
-    raise ImportError(message(), name=error.name) from None
+    _explain()
 
 from ._core import (
     Device,

@@ -104,8 +104,8 @@ def diagnose() -> str:
     Returns
     -------
     str
-        For each backend: the number of its devices, the libraries that were opened or tried, and their errors,
-        environment variables that filter devices, and what to install.
+        For each backend: the number of its devices, the libraries that were opened or tried, and their
+        errors, environment variables that filter devices, and what to install.
 
     Notes
     -----

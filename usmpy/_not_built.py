@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NoReturn
 
 
-def message() -> str:
+def explain() -> NoReturn:
+    """Called where the import of the extension has failed."""
+    if getattr(sys.exc_info()[1], "name", None) != f"{__package__}._core":
+        raise  # another module is missing
+    raise ImportError(_message(), name=f"{__package__}._core") from None
+
+
+def _message() -> str:
     folder = os.path.dirname(os.path.abspath(__file__))
     tree = os.path.dirname(folder)
     version = ".".join(map(str, sys.version_info[:2]))
