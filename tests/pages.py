@@ -34,7 +34,6 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 
@@ -101,6 +100,12 @@ def blocks(text: str) -> list[Block]:
     ]
 
 
+def every_page() -> list[str]:
+    folders = [ROOT / name for name in ("docs", "benchmarks", "csrc", "tests")]
+    found = [*ROOT.glob("*.md"), *(path for folder in folders for path in folder.rglob("*.md"))]
+    return sorted(str(path.relative_to(ROOT)) for path in found)
+
+
 def shell_blocks(page: str) -> list[tuple[str, str, tuple[str, ...]]]:
     """(code, name of a command or "", needs) of each block of shell."""
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -117,9 +122,8 @@ def shell_typed(page: str) -> str:
 
 def shell_pages() -> dict[str, list[str]]:
     """Pages whose blocks of shell begin on a new machine, and those that are typed there afterwards."""
-    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
     pages: dict[str, list[str]] = {}
-    for page in filter(shell_typed, listed.stdout.split()):
+    for page in filter(shell_typed, every_page()):
         follows = FOLLOWS.search((ROOT / page).read_text(encoding="utf-8"))
         if follows is None:
             pages.setdefault(page, [])

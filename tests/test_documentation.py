@@ -40,13 +40,6 @@ PAGES = sorted(
 MAY_LACK = {"cuda", "cupy", "dpctl", "dpnp"}
 
 
-def tracked(pattern):
-    listed = subprocess.run(
-        ["git", "ls-files", pattern], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return listed.stdout.split()
-
-
 def run_page(page, folder, **environment):
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "pages.py"), str(ROOT / page)],
@@ -132,7 +125,10 @@ def test_the_command_line_is_what_the_page_says():
 
 def test_blocks_of_shell_that_nobody_types_are_few_and_say_why():
     left_out = {
-        (page, need) for page in tracked("*.md") for _, _, needs in pages.shell_blocks(page) for need in needs
+        (page, need)
+        for page in pages.every_page()
+        for _, _, needs in pages.shell_blocks(page)
+        for need in needs
     }
     assert left_out == {
         ("benchmarks/README.md", "a GPU"),
@@ -140,13 +136,13 @@ def test_blocks_of_shell_that_nobody_types_are_few_and_say_why():
         ("tests/README.md", "minutes"),  # .ci/run has them
     }
     assert {need for _, need in left_out} <= set(pages.SHELL_NEEDS)
-    commands = {command for page in tracked("*.md") for _, command, _ in pages.shell_blocks(page)} - {""}
+    commands = {command for page in pages.every_page() for _, command, _ in pages.shell_blocks(page)} - {""}
     assert commands == {"tour", "test"}
 
 
 def test_commands_that_take_long_are_in_ci():
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    for page in tracked("*.md"):
+    for page in pages.every_page():
         for code, _, needs in pages.shell_blocks(page):
             for program in re.findall(r"python ([\w/]+\.py)", code) if "minutes" in needs else ():
                 assert program in ci, f"{page}: {program}"
@@ -163,7 +159,7 @@ def test_every_page_with_shell_is_a_script():
 
 def test_no_shell_hides_in_blocks_without_a_language():
     typed = re.compile(r"^(\$ |\S*python\S* |pip |pytest |usmpy |apt|git |sudo )", re.M)
-    for page in tracked("*.md"):
+    for page in pages.every_page():
         for language, code in re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / page).read_text(), re.M | re.S):
             assert language or not typed.search(code), f"{page}: {code}"
 
@@ -172,7 +168,7 @@ def test_programs_that_are_named_in_passing_are_there():
     """Commands between backticks: a script of the tree that they run, or a file that they test, exists."""
     named = [
         (page, word)
-        for page in tracked("*.md")
+        for page in pages.every_page()
         for command in re.findall(
             r"`((?:\w+=\S+ )*(?:python3?|pytest|sh|bash|SUITE=\w+)? ?[^`\n]*)`", (ROOT / page).read_text()
         )
