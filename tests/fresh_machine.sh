@@ -2,7 +2,7 @@
 # Runs what the pages tell a reader to type on machines that have nothing: minimal Debians with a clean clone of HEAD.
 #
 #   tests/fresh_machine.sh tour test     commands of README.md by their names (<!-- command: NAME -->)
-#   tests/fresh_machine.sh pages         the shell blocks of every page, each page on a machine of its own
+#   tests/fresh_machine.sh pages         the shell blocks of every page, on machines of their own; a page by its path
 #   SUITE=trixie KEEP=1                  another release than bookworm; the machines are kept for a look
 #
 # Needs root, debootstrap (installed if it is missing) and mounts. Ends with 0 if every command did, with 1 if one
@@ -92,17 +92,22 @@ try() {
     fi
 }
 
+names=()
 for name in "$@"; do
     if [ "$name" = pages ]; then
-        for page in $(python3 tests/pages.py --shell-pages); do
-            leave
-            make_machine
-            try "$page" < <(python3 tests/pages.py --shell "$page")
-        done
+        mapfile -t -O "${#names[@]}" names < <(python3 tests/pages.py --shell-pages)
+    else
+        names+=("$name")
+    fi
+done
+for name in "${names[@]}"; do
+    if [[ $name = *.md ]]; then
+        leave
+        make_machine
+        try "$name" < <(python3 tests/pages.py --shell "$name")
     else
         [ -n "$root" ] || make_machine
-        command=$(python3 tests/pages.py --command "$name")
-        try "$name" <<< "$command"
+        try "$name" < <(python3 tests/pages.py --command "$name")
     fi
 done
 exit $status
