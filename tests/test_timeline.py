@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import usmpy
+from usmpy._timeline import svg
+from usmpy._timeline.tasks import Task, read
 
 NS = "{http://www.w3.org/2000/svg}"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -121,7 +123,7 @@ def test_arrays_of_others_are_shown_where_they_came(tmp_path):
     assert export.depends == ((3, "data"),)
     assert all(task.bandwidth is None for task in t.tasks if task.passes)
     root = ElementTree.fromstring(t.to_svg())
-    assert "taken from and shown to others" in [text.text for text in root.iter(f"{NS}text")]
+    assert {"other libraries", "exports and imports"} <= set(texts(root))
     marks = [path.get("class") for path in root.iter(f"{NS}path") if path.find(f"{NS}title") is not None]
     assert marks == ["import complete"] * 3 + ["export complete"]
     document = t.to_chrome()
@@ -150,9 +152,24 @@ def test_the_strict_reader_is_strict(trace):
             check_chrome(broken)
 
 
+def bars_of(root):
+    """The rectangles and marks of tasks: those that tell more when they are pointed at."""
+    return [bar for bar in root.iter(f"{NS}rect") if bar.find(f"{NS}title") is not None]
+
+
+def arrows_of(root):
+    """The class of each arrow of the picture, without those of the legend."""
+    classes = [path.get("class") or "" for path in root.iter(f"{NS}path")]
+    return [name for name in classes if name.startswith("arrow") and not name.endswith("key")]
+
+
+def texts(root):
+    return [text.text for text in root.iter(f"{NS}text")]
+
+
 def test_svg(trace):
     root = ElementTree.fromstring(trace.to_svg())
-    bars = [bar for bar in root.iter(f"{NS}rect") if bar.get("class") != "lane"]
+    bars = bars_of(root)
     assert [bar.get("class") for bar in bars] == ["fill complete", "copy complete", "host error"]
     width, height = float(root.get("width")), float(root.get("height"))
     for bar in bars:
@@ -162,12 +179,115 @@ def test_svg(trace):
         assert 0 <= top <= height
         assert bar.find(f"{NS}title").text
     assert len([rect for rect in root.iter(f"{NS}rect") if rect.get("class") == "lane"]) == 3
-    arrows = [path.get("class") for path in root.iter(f"{NS}path") if "arrow" in (path.get("class") or "")]
-    assert arrows == ["arrow explicit", "arrow explicit", "arrow data"]
-    texts = " ".join(text.text for text in root.iter(f"{NS}text"))
-    assert "host:cpu:0, queue" in texts
-    assert "shown to others" in texts
+    assert arrows_of(root) == ["arrow explicit", "arrow explicit", "arrow data"]
+    words = texts(root)
+    assert words.count("host:cpu:0") == 2
+    assert any(re.fullmatch(r"queue \d+ \(in order\)", word) for word in words)
+    assert {"other libraries", "exports"} <= set(words)
     assert trace._repr_svg_() == trace.to_svg()
+
+
+def test_the_legend_has_what_is_in_the_picture(trace):
+    words = texts(ElementTree.fromstring(trace.to_svg()))
+    legend = words[words.index("host task") :]
+    assert legend == [
+        "host task",
+        "copy",
+        "fill",
+        "export of an array",
+        "failed",
+        "dependency: named in depends",
+        "dependency: reads what the other task wrote",
+    ]
+
+
+class Drawn:
+    """A trace of given tasks."""
+
+    def __init__(self, tasks, pending=0):
+        self.tasks, self.pending, self.dropped = tasks, pending, 0
+        self.span_ns = 0, max((task.end_ns or task.submit_ns for task in tasks), default=1)
+
+
+def task(id, start, end, **more):
+    fields = {"what": "kernel", "name": "saxpy", "state": "complete", "device": "host:cpu:0", "queue": 1}
+    fields |= {"in_order": True, "thread": 1, "submit_ns": 0, "timed": "device", "nbytes": None}
+    fields |= {"work_items": 1, "depends": ((id - 1, "data"),) if id else ()}
+    return Task(id=id, start_ns=start, end_ns=end, **{**fields, **more})
+
+
+def rows_of(root):
+    return len({bar.get("y") for bar in bars_of(root)})
+
+
+SHORT = {
+    "evenly": [(1000 * i, 1000 * i + 300) for i in range(60)],
+    "without a gap": [(1000 * i, 1000 * (i + 1)) for i in range(60)],
+    "in bursts": [(40_000 * (i // 20) + 100 * i, 40_000 * (i // 20) + 100 * i + 20) for i in range(60)],
+    "one long one first": [(0, 100_000), *((100_000 + 10 * i, 100_001 + 10 * i) for i in range(59))],
+    "at one moment": [(0, 100_000), *[(100_000, 100_000)] * 59],
+}
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("times", SHORT.values(), ids=SHORT)
+def test_sixty_short_kernels_can_be_read(times, in_order):
+    tasks = [task(i, *time, in_order=in_order) for i, time in enumerate(times)]
+    root = ElementTree.fromstring(svg.to_svg(Drawn(tasks)))
+    assert len(bars_of(root)) == 60
+    assert rows_of(root) == 1  # each depends on the one before
+    # Every bar is named, by itself or with its neighbours, and no two names overlap.
+    captions = [text for text in root.iter(f"{NS}text") if "caption" in (text.get("class") or "")]
+    alone = [text for text in root.iter(f"{NS}text") if text.get("class") == "in"]
+    counts = [re.match(r"(\d+) × saxpy", text.text) for text in captions]
+    assert sum(int(found[1]) if found else 1 for found in counts) + len(alone) == 60
+    ends = 0.0
+    for caption in captions:
+        half = len(caption.text) * svg.LETTER / 2
+        assert float(caption.get("x")) - half >= ends
+        ends = float(caption.get("x")) + half
+    assert ends <= svg.WIDTH
+    # The lane of a queue in order needs no arrow.
+    assert arrows_of(root) == ([] if in_order else ["arrow data"] * 59)
+
+
+def test_a_mean_is_of_measured_times_alone():
+    times = SHORT["evenly"]
+    measured = svg.to_svg(Drawn([task(i, *time) for i, time in enumerate(times)]))
+    noticed = svg.to_svg(Drawn([task(i, *time, timed="noticed") for i, time in enumerate(times)]))
+    assert "60 × saxpy, mean 300 ns" in measured
+    assert "the time at which usmpy noticed completion" not in measured
+    assert "mean" not in noticed
+    assert "paler: the end is the time at which usmpy noticed completion" in noticed
+    assert "duration: 300 ns, at most: the end is the time at which usmpy noticed completion" in noticed
+
+
+def test_tasks_that_overlap_have_rows_of_their_own():
+    independent = [task(i, 100 * i, 100 * i + 150, in_order=False, depends=()) for i in range(6)]
+    assert rows_of(ElementTree.fromstring(svg.to_svg(Drawn(independent)))) == 2
+    # Noticed in the wrong order: the second depends on the first, so it was not at work beside it.
+    late = [task(0, 0, 500, in_order=False), task(1, 400, 400, in_order=False, timed="noticed")]
+    assert rows_of(ElementTree.fromstring(svg.to_svg(Drawn(late)))) == 1
+
+
+def test_no_arrow_leads_backwards_in_time():
+    first = task(0, 0, 900, queue=1, timed="noticed")  # noticed after the beginning of what depended on it
+    second = task(1, 300, 1000, queue=2)
+    text = svg.to_svg(Drawn([first, second]))
+    ((begin, end),) = re.findall(r'class="arrow data" d="M([\d.]+) .* ([\d.]+) [\d.]+"', text)
+    assert float(begin) <= float(end)
+
+
+def test_a_task_does_not_depend_on_itself():
+    device = usmpy.Device("host")
+    record = ("kernel", "complete", "saxpy", device, 1, 1, 10, 20, 30, 100, True, False)
+
+    class Core:
+        def read(self):
+            yield (*record, [(0, True), (0, False)], [(7, 3)])
+            yield (*record, [(1, False), (0, True)], [(7, 3)])
+
+    assert [task.depends for task in read(Core())] == [(), ((0, "explicit"),)]
 
 
 def test_svg_of_very_much_leaves_out_and_says_so():
@@ -179,7 +299,7 @@ def test_svg_of_very_much_leaves_out_and_says_so():
     text = t.to_svg()
     ElementTree.fromstring(text)
     assert "500 more are not drawn" in text
-    assert text.count('class="fill') == 2000
+    assert len(bars_of(ElementTree.fromstring(text))) == 2000
 
 
 def test_empty_traces():
@@ -235,14 +355,18 @@ PAGE = """<!doctype html><meta charset="utf-8"><title>trace</title>
 <script id="data" type="application/json">%s</script>
 <script>
 const document_ = JSON.parse(document.getElementById("data").textContent);
-const bars = [...document.querySelectorAll("svg rect.fill, svg rect.copy, svg rect.host")];
-const arrows = [...document.querySelectorAll("svg path.arrow")];
+const bars = [...document.querySelectorAll("svg rect")].filter(b => b.querySelector("title"));
+const arrows = [...document.querySelectorAll("svg path.arrow:not(.key)")];
+const shapes = [...document.querySelectorAll("svg text")].map(t => t.getBBox());
 document.getElementById("said").textContent = JSON.stringify({
   events: document_.traceEvents.length,
   slices: document_.traceEvents.filter(e => e.ph === "X").map(e => [e.name, e.tid]),
   bars: bars.map(b => { const r = b.getBoundingClientRect(); return [r.width, r.height]; }),
   colours: bars.map(b => getComputedStyle(b).fill),
   lengths: arrows.map(a => a.getTotalLength()),
+  paper: getComputedStyle(document.querySelector("svg .paper")).fill,
+  right: Math.max(...shapes.map(s => s.x + s.width)),
+  bottom: Math.max(...shapes.map(s => s.y + s.height)),
   titles: bars.map(b => b.querySelector("title").textContent),
 });
 </script>
@@ -251,11 +375,19 @@ document.getElementById("said").textContent = JSON.stringify({
 
 @needs_browser
 @pytest.mark.not_sanitized("it runs a program of the system")
-def test_a_browser_shows_the_picture_and_reads_the_file(trace, tmp_path):
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_a_browser_shows_the_picture_and_reads_the_file(trace, tmp_path, scheme):
     chrome = trace.to_chrome()
     page = tmp_path / "page.html"
     page.write_text(PAGE % (trace.to_svg(), json.dumps(chrome).replace("<", "\\u003c")), encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=1100,800",
+    ]
+    options += [f"--blink-settings=preferredColorScheme={['dark', 'light'].index(scheme)}"]
     options += [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
     done = subprocess.run(
         [BROWSER, *options, page.as_uri()], capture_output=True, encoding="utf-8", timeout=120, check=True
@@ -268,6 +400,10 @@ def test_a_browser_shows_the_picture_and_reads_the_file(trace, tmp_path):
     assert all(width >= 1 and height == 18 for width, height in said["bars"])
     assert len(set(said["colours"])) == 3
     assert "rgb(0, 0, 0)" not in said["colours"]  # the style sheet was taken
+    assert said["paper"] == {"light": "rgb(255, 255, 255)", "dark": "rgb(19, 20, 22)"}[scheme]
+    root = ElementTree.fromstring(trace.to_svg())  # no text is cut off
+    assert said["right"] <= float(root.get("width"))
+    assert said["bottom"] <= float(root.get("height"))
     assert len(said["lengths"]) == 3
     assert said["titles"][1].startswith("1: copy\n")
     assert "bandwidth" in said["titles"][1]

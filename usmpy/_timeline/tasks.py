@@ -11,6 +11,13 @@ READ, WRITE = 1, 2
 # Fewer bytes and shorter times say nothing about bandwidth.
 BANDWIDTH_BYTES = 4096
 
+# Where times are from.
+MEASURED = {
+    "device": "measured by the device",
+    "host": "measured on the host",
+    "noticed": "at most: the end is the time at which usmpy noticed completion",
+}
+
 MOVES = frozenset({"copy", "fill", "strided", "sequence", "prefetch", "export", "import"})
 
 
@@ -106,6 +113,8 @@ def read(trace: _Trace) -> list[Task]:
         depends = _from_memory(id, uses, memory)
         previous = last.get(queue) if queue and in_order else None
         for other, explicit in waits:
+            if other == id:
+                continue
             if explicit:
                 depends[other] = "explicit"
             elif other != previous:
@@ -166,8 +175,8 @@ def details(task: Task) -> list[tuple[str, str]]:
     """What there is to say of a task, as (word, value)."""
     rows = [("state", task.state)]
     if task.duration_ns is not None and not task.passes:
-        rows.append(("took", f"{time_text(task.duration_ns)} ({task.timed})"))
-        rows.append(("waited", time_text(max(0, (task.start_ns or 0) - task.submit_ns))))
+        rows.append(("duration", f"{time_text(task.duration_ns)}, {MEASURED[task.timed]}"))
+        rows.append(("from submission to start", time_text(max(0, (task.start_ns or 0) - task.submit_ns))))
     if task.nbytes is not None:
         rows.append(("bytes", f"{task.nbytes} ({bytes_text(task.nbytes)})"))
     if task.bandwidth is not None:
@@ -175,7 +184,7 @@ def details(task: Task) -> list[tuple[str, str]]:
     if task.work_items is not None:
         rows.append(("work-items", str(task.work_items)))
     if task.depends:
-        rows.append(("after", ", ".join(f"{other} ({why})" for other, why in task.depends)))
+        rows.append(("depends on", ", ".join(f"{other} ({why})" for other, why in task.depends)))
     return rows
 
 
@@ -186,7 +195,7 @@ def lanes(tasks: list[Task]) -> dict[int, str]:
         if task.queue and task.queue not in found:
             order = "in order" if task.in_order else "out of order"
             found[task.queue] = f"{task.device}, queue {task.queue} ({order})"
-    ways = {task.what: "shown to" if task.what == "export" else "taken from" for task in tasks if task.passes}
+    ways = sorted({f"{task.what}s" for task in tasks if task.passes})
     if ways:
-        found[0] = f"{' and '.join(ways.values())} others"
+        found[0] = f"other libraries, {' and '.join(ways)}"
     return found
