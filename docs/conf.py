@@ -1,8 +1,13 @@
-"""Sphinx: `python -m sphinx -W -n docs build/docs` (extra "docs", and graphviz for the drawings)."""
+"""Sphinx: `python -m sphinx -W -n docs build/docs` (extra "docs", and graphviz for the drawings).
+
+The build runs the notebooks and the programs of the gallery, so that the pages show what this version does.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+import os
 import pathlib
 import re
 import sys
@@ -12,6 +17,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The installed package comes first: the source folder, which is the current one, may have no extension.
 sys.path.sort(key=lambda entry: entry in ("", str(ROOT)))
+os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # a warning of debuggers, which no notebook needs
 
 import usmpy  # noqa: E402
 
@@ -20,14 +26,42 @@ author = "The usmpy developers"
 copyright = author
 version = release = usmpy.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.graphviz"]
-exclude_patterns = ["examples", "README.md"]
-myst_enable_extensions = ["colon_fence", "deflist"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.graphviz",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["examples", "gallery"]  # the gallery's pages are written to auto_gallery
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+
+# Notebooks are stored without outputs (tests/test_notebooks.py).
+nb_execution_mode = "auto"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 180  # seconds
+nb_merge_streams = True
+
+# Programs that need PyTorch are shown without their picture where it is not installed.
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "filename_pattern": r"\.py$" if HAS_TORCH else r"/(?!share_with_pytorch)\w+\.py$",
+    "image_srcset": ["2x"],
+    "abort_on_example_error": True,
+    "notebook_extensions": set(),
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": 1e9,  # seconds: how long a program took on the machine that built the pages says little
+}
 
 html_theme = "furo"
 html_title = f"usmpy {release}"
 html_copy_source = False
+html_show_sourcelink = False
 html_static_path = ["static"]
 html_css_files = ["pages.css"]
 graphviz_output_format = "svg"

@@ -47,17 +47,17 @@ def test_a_picture_goes_through_without_a_copy_that_is_not_needed(tmp_path):
     assert len(rows) >= 2, done.stdout
     sheet = np.array(Image.open(tmp_path / "out.png"))
     margin = 12
-    assert sheet.shape == (3 * 40 + 4 * margin, 2 * 60 + 3 * margin, 3)
-    top, left = slice(margin, margin + 40), slice(margin, margin + 60)
-    below, right = slice(2 * margin + 40, 2 * margin + 80), slice(2 * margin + 60, 2 * margin + 120)
-    np.testing.assert_array_equal(sheet[top, left], pixels)
-    np.testing.assert_array_equal(sheet[top, right], pixels[:, ::-1])
-    np.testing.assert_array_equal(sheet[below, left], pixels[:, :, ::-1])
-    assert len(np.unique(sheet[below, right])) <= 4
-    last = slice(3 * margin + 80, 3 * margin + 120)
-    glass = sheet[last, left].astype(int)
+    assert sheet.shape == (2 * 40 + 3 * margin, 3 * 60 + 4 * margin, 3)
+    rows = [slice(top, top + 40) for top in (margin, 2 * margin + 40)]
+    columns = [slice(left, left + 60) for left in (margin, 2 * margin + 60, 3 * margin + 120)]
+    panels = [sheet[row, column] for row in rows for column in columns]
+    np.testing.assert_array_equal(panels[0], pixels)
+    np.testing.assert_array_equal(panels[1], pixels[:, ::-1])
+    np.testing.assert_array_equal(panels[2], pixels[:, :, ::-1])
+    assert len(np.unique(panels[3])) <= 4
+    glass = panels[4].astype(int)
     np.testing.assert_allclose(glass, reference_blur(pixels), atol=1)  # float32 here, float64 there
-    np.testing.assert_array_equal(sheet[last, right], 255 - np.minimum(4 * abs(pixels - glass), 255))
+    np.testing.assert_array_equal(panels[5], 255 - np.minimum(4 * abs(pixels - glass), 255))
     for device in usmpy.get_devices("opencl"):
         assert f"({device.filter_string}) blurs with the same bits" in done.stdout
 

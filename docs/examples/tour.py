@@ -109,7 +109,7 @@ def posterise(panel: usmpy.USMArray) -> None:
 
 
 def blurred(photo: usmpy.USMArray, steps: Steps) -> tuple[usmpy.USMArray, usmpy.USMArray]:
-    """The photograph behind frosted glass, and what the glass took away; both on the photograph's queue."""
+    """The photograph behind frosted glass, and what the blur removed; both on the photograph's queue."""
     place, name = photo.device, photo.device.filter_string
     start = time.perf_counter()
     program = usmpy.Program(BLUR, device=place)
@@ -147,9 +147,9 @@ def compare_devices(photo: usmpy.USMArray, here: usmpy.USMArray, steps: Steps) -
 
 
 def contact_sheet(photo: usmpy.USMArray, steps: Steps) -> usmpy.USMArray:
-    """The photograph, mirrored, with its colours reversed, in four greys, blurred, and what the blur took."""
+    """The photograph, mirrored, with its colours reversed, in four greys, blurred, and what the blur removed."""
     height, width, channels = photo.shape
-    shape = (3 * height + 4 * MARGIN, 2 * width + 3 * MARGIN, channels)
+    shape = (2 * height + 3 * MARGIN, 3 * width + 4 * MARGIN, channels)
     glass, lost = blurred(photo, steps)
     start = time.perf_counter()
     sheet = usmpy.full(shape, PAPER, dtype=photo.dtype, device=photo.device, usm_type="shared")
@@ -163,10 +163,10 @@ def contact_sheet(photo: usmpy.USMArray, steps: Steps) -> usmpy.USMArray:
     views = {
         "photograph": (panel(0, 0), photo),
         "mirror image (negative strides)": (panel(0, 1), usmpy.flip(photo, axis=1)),
-        "colours reversed (another view)": (panel(1, 0), photo[:, :, ::-1]),
-        "for the task": (panel(1, 1), photo),
-        "blurred": (panel(2, 0), glass),
-        "what the blur took": (panel(2, 1), lost),
+        "colours reversed (another view)": (panel(0, 2), photo[:, :, ::-1]),
+        "for the task": (panel(1, 0), photo),
+        "blurred": (panel(1, 1), glass),
+        "what the blur removed": (panel(1, 2), lost),
     }
     for name, (target, source) in views.items():
         start = time.perf_counter()
@@ -175,7 +175,7 @@ def contact_sheet(photo: usmpy.USMArray, steps: Steps) -> usmpy.USMArray:
         steps.add(f"copy: {name}", source.nbytes, "yes, once", start)
 
     start = time.perf_counter()
-    event = sheet.queue.host_task(posterise, panel(1, 1))
+    event = sheet.queue.host_task(posterise, panel(1, 0))
     steps.add("submit a task that writes a panel", 0, "no", start)
     event.wait()
     steps.add("... until it has run", photo.nbytes, "no, in place", start)

@@ -176,8 +176,8 @@ class _Picture:
             words.pop()
         return ", ".join(words)
 
-    def captions(self, row: list[Task]) -> Iterator[tuple[float, float, str]]:
-        """(left, right, words) of neighbours that are too narrow for their names."""
+    def captions(self, row: list[Task]) -> Iterator[tuple[float, float, float, str]]:
+        """(left, right, middle of the words, words) of neighbours that are too narrow for their names."""
         groups: list[list[list[Task]]] = []  # a bar with a name of its own, or of another name, ends one
         joins = False
         for task in sorted(row, key=lambda task: self.boxes[task.id]):
@@ -199,7 +199,8 @@ class _Picture:
             for run in runs:
                 left, room, words = self.caption_of(run)
                 if left >= free:
-                    yield self.boxes[run[0].id][0], max(self.boxes[task.id][1] for task in run), words
+                    right = max(self.boxes[task.id][1] for task in run)
+                    yield self.boxes[run[0].id][0], right, left + room / 2, words
                     free = left + room
 
     def caption_of(self, run: list[Task]) -> tuple[float, float, str]:
@@ -209,8 +210,8 @@ class _Picture:
         if len(times) == len(run) > 1:
             words += f", mean {time_text(sum(times) / len(times))}"
         middle = (self.boxes[run[0].id][0] + self.boxes[run[-1].id][1]) / 2
-        room = len(words) * LETTER
-        return min(middle - room / 2, WIDTH - MARGIN - room), room + 2 * LETTER, words
+        room = (len(words) + 2) * LETTER
+        return max(MARGIN + GUTTER, min(middle - room / 2, WIDTH - MARGIN / 2 - room)), room, words
 
     def bar(self, task: Task) -> str:
         left, right, top = self.boxes[task.id]
@@ -225,8 +226,7 @@ class _Picture:
         label = self.label(task)
         return bar + _text(left + 3, top + 13, label, ' class="in"') if label else bar
 
-    def caption(self, left: float, right: float, words: str, y: float) -> str:
-        middle = min((left + right) / 2, WIDTH - MARGIN - len(words) * LETTER / 2)
+    def caption(self, left: float, right: float, middle: float, words: str, y: float) -> str:
         bracket = f'<path class="bracket" d="M{left:.1f} {y + 1:.1f}v2H{right:.1f}v-2"/>'
         return bracket + _text(middle, y + 13, words, ' class="soft caption" text-anchor="middle"')
 
