@@ -55,7 +55,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,
-    "min_reported_time": 1e9,  # seconds: how long a program took on the machine that built the pages says little
+    "min_reported_time": 1e9,  # seconds: no times of the machine that built the pages
 }
 
 html_theme = "furo"

@@ -113,7 +113,7 @@ def write(logs: pathlib.Path, target: pathlib.Path) -> None:
     project = (pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     usmpy = re.search(r'^version = "(.*)"$', project, re.M)[1]
     lines = [
-        "# The last run on a GPU",
+        "# GPU test report",
         "",
         *INTRODUCTION.splitlines(),
         "",
