@@ -49,13 +49,15 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
     "filename_pattern": r"\.py$" if HAS_TORCH else r"/(?!share_with_pytorch)\w+\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "thumbnail_size": (720, 300),
     "image_srcset": ["2x"],
     "abort_on_example_error": True,
     "notebook_extensions": set(),
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,
-    "min_reported_time": 1e9,  # seconds: no times of the machine that built the pages
+    "min_reported_time": 1e9,  # seconds: pages do not show how long programs took
 }
 
 html_theme = "furo"
@@ -66,6 +68,7 @@ html_static_path = ["static"]
 html_css_files = ["pages.css"]
 graphviz_output_format = "svg"
 pygments_style = "friendly"
+pygments_dark_style = "github-dark"
 
 autodoc_typehints = "none"  # the stubs have them; the docstrings say what they mean
 autodoc_member_order = "bysource"

@@ -147,7 +147,7 @@ def compare_devices(photo: usmpy.USMArray, here: usmpy.USMArray, steps: Steps) -
 
 
 def contact_sheet(photo: usmpy.USMArray, steps: Steps) -> usmpy.USMArray:
-    """The photograph as it is, mirrored, colours reversed, in four greys, blurred, and what the blur removed."""
+    """The photograph mirrored, its colours reversed, in four greys, blurred, and what the blur removed."""
     height, width, channels = photo.shape
     shape = (2 * height + 3 * MARGIN, 3 * width + 4 * MARGIN, channels)
     glass, lost = blurred(photo, steps)

@@ -2,7 +2,7 @@
 Monte Carlo with a reduction
 ============================
 
-The volume of the four-dimensional unit ball, :math:`\\pi^2/2`, from random points in the cube around it.
+The volume of the four-dimensional unit ball, π²/2, from random points in the cube around it.
 Random numbers are counter-based (Philox 4x32-10): point ``i`` is a function of ``i`` and the seed, so that
 no work-item has a state, and NumPy computes the same points. Each work-group adds up its hits in local
 memory.
