@@ -19,7 +19,10 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 NEEDED = ("sphinx", "furo", "myst_nb", "sphinx_design", "sphinx_gallery", "torch")
 WIDTHS = (1280, 390)  # pixels: a small screen, a phone
-pytestmark = pytest.mark.not_sanitized("it runs programs of its own")
+pytestmark = [
+    pytest.mark.not_sanitized("it runs programs of its own"),
+    pytest.mark.timeout(900),  # the build runs the notebooks and the gallery
+]
 
 # Each page is in a frame of each width. What is wider than the text of its page is listed, unless an element
 # around it scrolls.
@@ -67,7 +70,7 @@ def site(tmp_path_factory):
         env=environment,
         capture_output=True,
         encoding="utf-8",
-        timeout=280,
+        timeout=800,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "html"
