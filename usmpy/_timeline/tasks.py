@@ -8,7 +8,7 @@ from .._core import _Trace
 
 READ, WRITE = 1, 2
 
-# Fewer bytes and shorter times say nothing about bandwidth.
+# Transfers of fewer bytes say nothing about bandwidth.
 BANDWIDTH_BYTES = 4096
 
 # Where times are from.
@@ -22,7 +22,7 @@ MOVES = frozenset({"copy", "fill", "strided", "sequence", "prefetch", "export", 
 
 
 class Task(NamedTuple):
-    """One submission, or one array that was shown to others or taken from them.
+    """One submission, or one export or import of an array.
 
     Times are nanoseconds of time.monotonic_ns().
     """
@@ -33,11 +33,11 @@ class Task(NamedTuple):
     """``kernel``, ``copy``, ``strided`` (a copy with strides or a cast), ``fill``, ``sequence``, ``host``,
     ``barrier``, ``marker``, ``prefetch``, ``export`` or ``import``."""
     name: str
-    """Of the kernel, the host function or the way in or out; else the same as ``what``."""
+    """Of the kernel or host function, or the protocol of an export or import; else the same as ``what``."""
     state: str
     """``complete``, ``error`` or ``pending``."""
     device: str
-    """Filter string of the queue's device; of the memory that was shown or taken."""
+    """Filter string of the queue's device, or of the device whose memory was exported or imported."""
     queue: int
     """Number of the queue within the process; 0 for an export or import."""
     in_order: bool
@@ -45,22 +45,22 @@ class Task(NamedTuple):
     """Number of the thread that submitted it."""
     submit_ns: int
     start_ns: int | None
-    """As the device or the host measured it; else the earliest time at which it can have begun."""
+    """As measured by the device or the host; else the earliest possible start."""
     end_ns: int | None
-    """As measured, or when the end was noticed; None while it is pending."""
+    """As measured, or the time at which usmpy noticed completion; None while it is pending."""
     timed: str
-    """Where the times are from: ``device`` (profiling), ``host`` (it ran there), or ``noticed``."""
+    """Source of the times: ``device`` (profiling), ``host`` (it ran there), or ``noticed``."""
     nbytes: int | None
-    """Bytes that were moved or shown; None for what moves none."""
+    """Bytes that were copied, filled, exported or imported; None for other tasks."""
     work_items: int | None
     """Of a kernel."""
     depends: tuple[tuple[int, str], ...]
-    """(id, why) of tasks that it had to wait for: ``explicit``, ``data`` (it reads what that one writes) or
+    """(id, why) of tasks that it depends on: ``explicit``, ``data`` (it reads what that task writes) or
     ``order`` (a write after other uses of the memory, or the order of a queue)."""
 
     @property
     def passes(self) -> bool:
-        """Whether this is an array on its way to or from another library, and no work."""
+        """Whether this is an export or an import, which is no work of a queue."""
         return self.what in ("export", "import")
 
     @property
@@ -70,7 +70,7 @@ class Task(NamedTuple):
 
     @property
     def bandwidth(self) -> float | None:
-        """Bytes that were moved in a second, or None where that would say nothing."""
+        """Bytes per second, or None for transfers that are too small to tell."""
         duration = self.duration_ns
         if self.nbytes is None or self.nbytes < BANDWIDTH_BYTES or not duration or self.passes:
             return None
@@ -78,7 +78,7 @@ class Task(NamedTuple):
 
 
 class _Memory:
-    """Who wrote an allocation last, and who read it since."""
+    """The last task that wrote an allocation, and those that have read it since."""
 
     def __init__(self) -> None:
         self.writer: int | None = None
@@ -86,7 +86,7 @@ class _Memory:
 
 
 def _from_memory(id: int, accesses: list[tuple[int, int]], memory: dict[int, _Memory]) -> dict[int, str]:
-    """What the task waits for because of the memory that it uses, also where that had ended already."""
+    """Dependencies by the memory that the task uses, also on tasks that had completed before."""
     found: dict[int, str] = {}
     for allocation, mode in accesses:
         at = memory.setdefault(allocation, _Memory())
@@ -172,7 +172,7 @@ def time_text(ns: float) -> str:
 
 
 def details(task: Task) -> list[tuple[str, str]]:
-    """What there is to say of a task, as (word, value)."""
+    """Details of a task for people, as (word, value)."""
     rows = [("state", task.state)]
     if task.duration_ns is not None and not task.passes:
         rows.append(("duration", f"{time_text(task.duration_ns)}, {MEASURED[task.timed]}"))
@@ -189,7 +189,7 @@ def details(task: Task) -> list[tuple[str, str]]:
 
 
 def lanes(tasks: list[Task]) -> dict[int, str]:
-    """The queues with what they are called, in the order of their first task; 0 is for other libraries."""
+    """Names of the queues, in the order of their first task; 0 is for exports and imports."""
     found: dict[int, str] = {}
     for task in tasks:
         if task.queue and task.queue not in found:
