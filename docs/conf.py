@@ -67,7 +67,7 @@ html_show_sourcelink = False
 html_static_path = ["static"]
 html_css_files = ["pages.css"]
 graphviz_output_format = "svg"
-pygments_style = "friendly"
+pygments_style = "a11y-high-contrast-light"  # of accessible-pygments, which furo brings
 pygments_dark_style = "github-dark"
 
 autodoc_typehints = "none"  # the stubs have them; the docstrings say what they mean
