@@ -152,7 +152,7 @@ static inline bool usm_alloc_is_busy(const usm_alloc *alloc)
 /* The host may read and write it through its pointer, once work on it has ended. */
 static inline bool usm_alloc_host_reads(const usm_alloc *alloc)
 {
-    return alloc->kind != USM_DEVICE || alloc->place->device->info.host_reads_device;
+    return usm_place_host_reads(alloc->place, (usm_kind)alloc->kind);
 }
 
 /* Neither busy nor holding the failure of the last write. */

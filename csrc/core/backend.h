@@ -25,11 +25,13 @@
 #include "queue.h"
 #include "stream.h"
 
-/* What memory of one (context, device) pair means for another pair (SYCL 2020,
- * 4.8; docs/design.md, "Memory"). */
+/*
+ * What memory of one (context, device) pair is to commands of another pair (SYCL 2020, 4.8; docs/design.md,
+ * "Memory").
+ */
 typedef enum usm_memory_connection {
-    USM_CONNECTION_NONE,       /* not addressable: through the host */
-    USM_CONNECTION_MIGRATABLE, /* the driver's peer copy moves it */
+    USM_CONNECTION_NONE,       /* out of reach: copies go through memory of the host */
+    USM_CONNECTION_MIGRATABLE, /* out of reach, but the driver copies it directly, from device to device */
     USM_CONNECTION_UNIFIED,    /* usable in place */
 } usm_memory_connection;
 
@@ -136,8 +138,12 @@ typedef struct usm_backend {
      * the process (host). */
     usm_status (*memory_query)(usm_context *context, const void *pointer, usm_pointer_info *info,
                                usm_error *error);
-    /* Both pairs are this backend's; pairs of two backends are USM_CONNECTION_NONE. Any thread, no lock. */
-    usm_memory_connection (*memory_connection)(const usm_place *a, const usm_place *b);
+    /*
+     * What memory of this kind, allocated in the place `memory`, is to commands of `user`, another place. The
+     * backend is that of `user`; the memory may be of any backend. Any thread, no lock; may block on the
+     * first call for a pair of devices. The core asks through usm_connection (connection.h).
+     */
+    usm_memory_connection (*memory_connection)(const usm_place *memory, usm_kind kind, const usm_place *user);
 
     /*
      * Sets queue->native: of a new driver's queue with queue's properties, or of queue->foreign, which was

@@ -31,6 +31,12 @@ typedef struct usm_place {
     _Atomic(usm_builtin_kernel *) builtins[USM_BUILTIN_BUCKETS]; /* builtin.c; entries are only added */
 } usm_place;
 
+/* The host reads and writes memory of this kind, allocated in the place, through its pointer. */
+static inline bool usm_place_host_reads(const usm_place *place, usm_kind kind)
+{
+    return kind != USM_DEVICE || place->device->info.host_reads_device;
+}
+
 typedef struct usm_context {
     usm_refcount refs;
     bool works_here; /* short work is done by the thread that submits it, with the hazards locked (host) */

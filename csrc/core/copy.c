@@ -189,19 +189,6 @@ static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *e
     return out == NULL ? USM_OK : usm_queue_submit(queue, &submission, out, error);
 }
 
-bool usm_place_reaches(const usm_place *place, const usm_alloc *alloc)
-{
-    const usm_backend *backend = place->context->backend;
-    if (place == alloc->place) {
-        return true;
-    }
-    if (backend != alloc->context->backend) {
-        return usm_alloc_host_reads(alloc) && place->device->info.has_usm_system;
-    }
-    return backend->memory_connection(place, alloc->place) == USM_CONNECTION_UNIFIED ||
-           (place->context == alloc->context && alloc->kind != USM_DEVICE);
-}
-
 /*
  * Every hop of every piece, with no wait in between: that a buffer is filled again once it was emptied is
  * the hazards' business. From the second piece on dst is read as well, so that a piece that failed is not

@@ -15,12 +15,6 @@ typedef struct usm_view {
 } usm_view;
 
 /*
- * Commands of this place may use the memory as it is (docs/design.md, "Memory"); an array over it may be on a
- * queue of the place. Any thread, no lock.
- */
-bool usm_place_reaches(const usm_place *place, const usm_alloc *alloc);
-
-/*
  * dst[...] = src[...] in the queue, with a cast where the types differ (usm_dtype_can_cast is the caller's).
  * The shapes agree already; src strides may be 0. Overlap gives what a copy through a third place would give.
  * Fails without a trace.

@@ -1,5 +1,7 @@
 #include "route.h"
 
+#include "connection.h"
+
 #include <string.h>
 
 /*
@@ -21,10 +23,9 @@ static bool driver_writes(const usm_place *place, const usm_alloc *alloc)
            (alloc->context == place->context || alloc->context->backend != place->context->backend);
 }
 
-static usm_memory_connection connection(const usm_place *a, const usm_place *b)
+static bool migrates(const usm_place *place, const usm_alloc *alloc)
 {
-    const usm_backend *backend = a->context->backend;
-    return backend == b->context->backend ? backend->memory_connection(a, b) : USM_CONNECTION_NONE;
+    return usm_connection(alloc->place, (usm_kind)alloc->kind, place) == USM_CONNECTION_MIGRATABLE;
 }
 
 /* What the place's queue does in one command. block: it is bytes side by side, which a driver copies. */
@@ -34,10 +35,8 @@ static bool one_command(const usm_place *place, const usm_alloc *to, const usm_a
     if (reads && writes) {
         return true;
     }
-    bool copies_from =
-        reads || usm_alloc_host_reads(from) || connection(place, from->place) == USM_CONNECTION_MIGRATABLE;
-    bool copies_to =
-        writes || driver_writes(place, to) || connection(place, to->place) == USM_CONNECTION_MIGRATABLE;
+    bool copies_from = reads || usm_alloc_host_reads(from) || migrates(place, from);
+    bool copies_to = writes || driver_writes(place, to) || migrates(place, to);
     return block && copies_from && copies_to;
 }
 
@@ -245,7 +244,8 @@ static usm_status plan_afar(usm_route *route, usm_queue *queue, usm_error *error
     if (status != USM_OK) {
         return status;
     }
-    if (connection(first->place, last->place) == USM_CONNECTION_MIGRATABLE && can_cast(last, dst, src)) {
+    if (usm_connection(first->place, USM_DEVICE, last->place) == USM_CONNECTION_MIGRATABLE &&
+        can_cast(last, dst, src)) {
         plan_peers(route, first, last);
         return USM_OK;
     }
@@ -315,9 +315,7 @@ usm_status usm_route_plan(usm_route *route, usm_queue *queue, const usm_view *ds
     usm_copy_plan(&route->axes, dst, src);
     route->rows = route->axes.strided.shape[0];
     route->block = usm_strided_is_block(&route->axes.strided);
-    route->connection = USM_LIKELY(dst->alloc->place == src->alloc->place)
-                            ? USM_CONNECTION_UNIFIED
-                            : connection(src->alloc->place, dst->alloc->place);
+    route->connection = usm_connection(src->alloc->place, (usm_kind)src->alloc->kind, queue->place);
     /* A block is moved as memmove does it. */
     route->overlaps = !route->block && usm_views_overlap(dst, src);
     if (USM_UNLIKELY(!can_cast(queue, dst->dtype, src->dtype))) {

@@ -28,7 +28,7 @@ typedef struct usm_route {
     bool block;           /* elements side by side on both sides, of one type */
     bool overlaps;        /* the buffer is there because both sides share memory */
     bool source_order;    /* buffers have src's strides, of one block; else they are compact in dst's order */
-    usm_memory_connection connection; /* between the ends' places */
+    usm_memory_connection connection; /* src's memory, to the queue that was asked */
     int n_hops;                       /* 0: there is no element */
     usm_queue *queues[USM_ROUTE_HOPS];
     usm_route_buffer buffers[USM_ROUTE_HOPS - 1];

@@ -91,6 +91,11 @@ int usmpy_view_broadcast(usmpy_array *dst, usmpy_array *src, const char *what, i
 int usmpy_submit_copy(usmpy_state *state, PyObject *queue_object, const usm_view *dst, const usm_view *src);
 /* dst[...] = one element of dst's type. */
 int usmpy_array_fill(usmpy_state *state, usmpy_array *dst, const void *element);
+/*
+ * For calls that name a destination: may the array be on the queue without a copy? With copy == 0 wherever
+ * the queue reaches the memory, else only where a copy would be no closer.
+ */
+bool usmpy_moves_in_place(const usmpy_array *array, PyObject *queue, int copy);
 /* A compact copy ('C', 'F', or 'K': as near to src's order as compact memory can be) in a queue,
  * with a cast. */
 usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object,

@@ -13,6 +13,8 @@
 #include "trace.h"
 #include "wait.h"
 
+#include "../core/connection.h"
+
 typedef enum phase { FRESH, ENTERED, EXITED } phase;
 
 typedef struct usmpy_borrow {

@@ -9,6 +9,8 @@
 #include "placement.h"
 #include "wait.h"
 
+#include "../core/connection.h"
+
 #include <string.h>
 
 /* Below this, setting bytes costs less than a submission. */
@@ -409,7 +411,7 @@ static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nar
                         ? target.kind
                         : usmpy_kind_on(usmpy_queue_of(target.queue)->device, (usm_kind)array->alloc->kind);
     usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)array->dtype;
-    bool in_place = usm_place_reaches(usmpy_queue_of(target.queue)->place, array->alloc);
+    bool in_place = usmpy_moves_in_place(array, target.queue, copy);
     if (dtype == array->dtype && kind == (usm_kind)array->alloc->kind && in_place && copy != 1) {
         result = usmpy_queue_of(target.queue) == usmpy_queue_of(array->queue)
                      ? Py_NewRef(object)

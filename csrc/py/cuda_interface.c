@@ -10,6 +10,8 @@
 #include "trace.h"
 #include "wait.h"
 
+#include "../core/connection.h"
+
 #define CUDA "__cuda_array_interface__"
 
 /* The dict; NULL without an exception where the object has none. New reference. */

@@ -7,6 +7,8 @@
 #include "native.h"
 #include "stream.h"
 
+#include "../core/connection.h"
+
 #define VERSIONED "dltensor_versioned"
 #define LEGACY "dltensor"
 
@@ -366,7 +368,7 @@ static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *
 {
     bool foreign = !usmpy_is_array(state, x);
     PyObject *queue = queue_object == NULL ? array->queue : queue_object, *result = NULL;
-    bool in_place = usm_place_reaches(usmpy_queue_of(queue)->place, array->alloc);
+    bool in_place = usmpy_moves_in_place(array, queue, copy);
     if (copy != 1 && in_place) {
         if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
             return (PyObject *)array;

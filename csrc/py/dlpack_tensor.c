@@ -4,6 +4,8 @@
 #include "stream.h"
 #include "trace.h"
 
+#include "../core/connection.h"
+
 static void delete_versioned(void *owner)
 {
     DLManagedTensorVersioned *tensor = owner;

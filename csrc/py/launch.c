@@ -8,6 +8,8 @@
 #include "placement.h"
 #include "queue_submit.h"
 
+#include "../core/connection.h"
+
 #include <string.h>
 
 #define INLINE_ARGUMENTS 12

@@ -6,6 +6,8 @@
 #include "dlpack.h"
 #include "errors.h"
 
+#include "../core/connection.h"
+
 #include <string.h>
 
 int usmpy_kind(PyObject *usm_type, int otherwise)
@@ -389,14 +391,6 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
     return result;
 }
 
-/* A (context, device) pair, given as a device, queue or array: its place, kept alive by
- * *queue (new reference). */
-static usm_place *place_of(usmpy_state *state, PyObject *pair, const char *parameter, PyObject **queue)
-{
-    *queue = usmpy_queue_from(state, pair, parameter);
-    return *queue == NULL ? NULL : usmpy_queue_of(*queue)->place;
-}
-
 /* A member of the enumeration, which is plain Python. */
 static PyObject *connection_member(usm_memory_connection connection)
 {
@@ -412,18 +406,26 @@ static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_s
 {
     static const usmpy_signature signature = {"memory_connection", 2, 2, 2, 2, {USMPY_a, USMPY_b}};
     usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2], *first = NULL, *second = NULL;
+    PyObject *out[2], *first, *second = NULL, *result = NULL;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
-    usm_place *a = place_of(state, out[0], "a", &first);
-    usm_place *b = a == NULL ? NULL : place_of(state, out[1], "b", &second);
-    PyObject *result = NULL;
-    if (b != NULL) {
-        usm_memory_connection connection = USM_CONNECTION_NONE;
-        if (a->context->backend == b->context->backend) {
-            connection = a->context->backend->memory_connection(a, b);
+    first = usmpy_queue_from(state, out[0], "a");
+    if (first != NULL) {
+        second = usmpy_queue_from(state, out[1], "b");
+    }
+    if (second != NULL) {
+        const usm_place *memory = usmpy_queue_of(first)->place, *user = usmpy_queue_of(second)->place;
+        usm_kind kind = USM_DEVICE;
+        usm_memory_connection connection;
+        if (usmpy_is_array(state, out[0])) {
+            const usm_alloc *alloc = ((usmpy_array *)out[0])->alloc;
+            memory = alloc->place; /* of an array over foreign memory not that of its queue */
+            kind = (usm_kind)alloc->kind;
         }
+        Py_BEGIN_ALLOW_THREADS /* the first call for two GPUs enables their peer access */
+            connection = usm_connection(memory, kind, user);
+        Py_END_ALLOW_THREADS
         result = connection_member(connection);
     }
     Py_XDECREF(first);

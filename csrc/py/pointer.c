@@ -8,6 +8,7 @@
 #include "lock.h"
 #include "trace.h"
 
+#include "../core/connection.h"
 #include "../core/dltensor.h"
 
 #include <stdlib.h>
@@ -115,8 +116,7 @@ static usm_status check_known(usmpy_claim *claim, const usm_pointer_info *info, 
                              (long long)(address - base) + (long long)high, info->size);
     }
     usm_status status = usm_context_place(queue->context, info->device, place, error);
-    if (status == USM_OK && *place != queue->place && info->kind != USM_HOST &&
-        queue->backend->memory_connection(*place, queue->place) != USM_CONNECTION_UNIFIED) {
+    if (status == USM_OK && usm_connection(*place, info->kind, queue->place) != USM_CONNECTION_UNIFIED) {
         return usm_error_set(error, USM_VALUE, "%p is memory of %s, which %s cannot use in place",
                              claim->address, info->device->info.name, queue->device->info.name);
     }

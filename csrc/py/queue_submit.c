@@ -10,6 +10,8 @@
 #include "stream.h"
 #include "trace.h"
 
+#include "../core/connection.h"
+
 #include <string.h>
 
 #define INLINE_DEPENDS 8

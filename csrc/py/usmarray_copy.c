@@ -6,6 +6,8 @@
 #include "errors.h"
 #include "stream.h"
 
+#include "../core/connection.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +97,12 @@ static void keep_order(usmpy_array *src, int64_t *strides)
             step = INT64_MAX; /* an empty array: no stride of it is ever used */
         }
     }
+}
+
+bool usmpy_moves_in_place(const usmpy_array *array, PyObject *queue, int copy)
+{
+    const usm_place *place = usmpy_queue_of(queue)->place;
+    return copy == 0 ? usm_place_reaches(place, array->alloc) : usm_place_is_home(place, array->alloc);
 }
 
 usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object,
@@ -230,7 +238,7 @@ PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_
     }
     if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
         result = Py_NewRef(self);
-    } else if (usm_place_reaches(usmpy_queue_of(queue)->place, array->alloc)) {
+    } else if (usmpy_moves_in_place(array, queue, -1)) {
         result = (PyObject *)usmpy_array_on_queue(state, array, queue);
     } else {
         usm_kind kind = usmpy_kind_on(usmpy_queue_of(queue)->device, (usm_kind)array->alloc->kind);

@@ -106,9 +106,12 @@ def test_what_is_on_another_device_is_copied_there_on_request(peer, device, gpu,
     for place in (other, other.dlpack_device):
         x = usmpy.from_dlpack(theirs, device=place)
         assert x.queue is other.queue
-        assert x.data_ptr == theirs.address  # the devices reach each other's memory
-        assert x.copy().tolist() == [7] * N
-        assert usmpy.from_dlpack(theirs, device=place, copy=True).data_ptr != theirs.address
+        assert x.data_ptr != theirs.address  # the devices reach each other's memory, over a link
+        assert x.tolist() == [7] * N
+        assert tuple(x.__dlpack_device__()) == other.dlpack_device
+        view = usmpy.from_dlpack(theirs, device=place, copy=False)
+        assert (view.queue, view.data_ptr) == (other.queue, theirs.address)
+        assert view.copy().tolist() == [7] * N
     for place in ("host", (1, 0)):
         x = usmpy.from_dlpack(theirs, device=place)
         assert x.queue is usmpy.Device("host").queue

@@ -84,14 +84,58 @@ def test_a_late_producer_on_the_other_gpu(two_gpus, drivers, torch):
     assert y.tolist() == [1.0] * N
 
 
-def test_the_connection_is_what_the_driver_says(two_gpus, torch):
-    peer = torch.cuda.can_device_access_peer(0, 1)
-    answer = usmpy.memory_connection(*two_gpus)
-    assert answer == usmpy.memory_connection(*two_gpus[::-1])
-    if peer:
-        assert answer in (usmpy.MemoryConnection.UNIFIED, usmpy.MemoryConnection.MIGRATABLE)
+@pytest.mark.parametrize("memory", [0, 1])
+def test_the_connection_is_what_the_driver_says(two_gpus, torch, memory):
+    """Device memory: peer access, per direction. Pinned and managed memory: all GPUs use it in place."""
+    user = 1 - memory
+    peer = torch.cuda.can_device_access_peer(user, memory)
+    unified, migratable = usmpy.MemoryConnection.UNIFIED, usmpy.MemoryConnection.MIGRATABLE
+    answer = usmpy.memory_connection(two_gpus[memory], two_gpus[user])
+    assert answer is (unified if peer else migratable)
+    for kind in ("shared", "host"):
+        x = usmpy.arange(N, dtype="float32", usm_type=kind, device=two_gpus[memory])
+        assert usmpy.memory_connection(x, two_gpus[user]) is unified
+        view = usmpy.from_dlpack(x, device=two_gpus[user], copy=False)
+        assert view.data_ptr == x.data_ptr
+        assert view.copy().tolist() == list(range(N))
+
+
+def where_is(driver, address):
+    ordinal = ctypes.c_int()
+    driver.call_entered("cuPointerGetAttribute", ctypes.byref(ordinal), 9, ctypes.c_uint64(address))
+    return ordinal.value
+
+
+@pytest.mark.parametrize("theirs", ["usmpy", "torch", "cupy"])
+@pytest.mark.parametrize("memory", [0, 1])
+def test_moves_between_gpus_copy_and_peer_views_are_asked_for(two_gpus, drivers, torch, cupy, theirs, memory):
+    here, there = two_gpus[memory], two_gpus[1 - memory]
+    with cupy.cuda.Device(memory):
+        makers = {
+            "usmpy": lambda: usmpy.arange(N, dtype="float32", device=here),
+            "torch": lambda: torch.arange(N, dtype=torch.float32, device=f"cuda:{memory}"),
+            "cupy": lambda: cupy.arange(N, dtype="float32"),
+        }
+        source = makers[theirs]()
+    x = usmpy.from_dlpack(source)
+    for moved in (
+        x.to_device(there),
+        usmpy.from_dlpack(source, device=there),
+        usmpy.from_dlpack(source, device=there.dlpack_device),
+        usmpy.asarray(source, device=there),
+    ):
+        assert moved.device == there
+        assert where_is(drivers[0], moved.data_ptr) == 1 - memory
+        assert tuple(moved.__dlpack_device__()) == there.dlpack_device
+        assert moved.tolist() == list(range(N))
+    if usmpy.memory_connection(here, there) is usmpy.MemoryConnection.UNIFIED:
+        view = usmpy.from_dlpack(source, device=there, copy=False)
+        assert (view.device, view.data_ptr) == (there, x.data_ptr)
+        assert tuple(view.__dlpack_device__()) == here.dlpack_device
+        assert view.copy().tolist() == list(range(N))  # a kernel or copy of the other GPU
     else:
-        assert answer in (usmpy.MemoryConnection.NONE, usmpy.MemoryConnection.MIGRATABLE)
+        with pytest.raises(BufferError, match="copy=False"):
+            usmpy.from_dlpack(source, device=there, copy=False)
 
 
 @pytest.mark.parametrize("nbytes", [1, 8 << 10, 100 << 20])
@@ -106,19 +150,6 @@ def test_copies_from_one_gpu_to_the_other(two_gpus, nbytes, kind):
     usmpy.copyto(z, y)
     np.testing.assert_array_equal(y.asnumpy(), data)
     np.testing.assert_array_equal(z.asnumpy(), data)
-
-
-def test_memory_is_where_dlpack_says(two_gpus, drivers):
-    """Also after to_device(), which may leave it where it was."""
-    x = usmpy.arange(N, dtype="float32", device=two_gpus[0])
-    y = x.to_device(two_gpus[1])
-    assert y.tolist() == x.tolist()
-    for array in (x, y):
-        ordinal = ctypes.c_int()
-        drivers[0].call_entered(
-            "cuPointerGetAttribute", ctypes.byref(ordinal), 9, ctypes.c_uint64(array.data_ptr)
-        )
-        assert tuple(array.__dlpack_device__()) == (2, ordinal.value)
 
 
 def test_a_copy_between_gpus_is_ordered_on_both_sides(two_gpus):

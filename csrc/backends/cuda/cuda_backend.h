@@ -359,7 +359,8 @@ void usm_cuda_memory_free(usm_context *context, usm_device *device, usm_kind kin
                           size_t nbytes);
 usm_status usm_cuda_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
                                  usm_error *error);
-usm_memory_connection usm_cuda_memory_connection(const usm_place *a, const usm_place *b);
+usm_memory_connection usm_cuda_memory_connection(const usm_place *memory, usm_kind kind,
+                                                 const usm_place *user);
 usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error);
 void usm_cuda_queue_destroy(usm_queue *queue);
 bool usm_cuda_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);

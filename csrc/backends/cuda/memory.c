@@ -239,12 +239,19 @@ usm_status usm_cuda_memory_query(usm_context *context, const void *pointer, usm_
     return status;
 }
 
-/* Pointers mean the same in all contexts of a process, so the devices alone decide. */
-usm_memory_connection usm_cuda_memory_connection(const usm_place *a, const usm_place *b)
+/*
+ * Pointers mean the same in all contexts of a process, so the devices alone decide; managed and pinned memory
+ * is accessible to all of them (CUDA driver API, "Unified Addressing").
+ */
+usm_memory_connection usm_cuda_memory_connection(const usm_place *memory, usm_kind kind,
+                                                 const usm_place *user)
 {
-    return usm_cuda_reaches(a->device, b->device) && usm_cuda_reaches(b->device, a->device)
-               ? USM_CONNECTION_UNIFIED
-               : USM_CONNECTION_MIGRATABLE;
+    if (memory->context->backend != user->context->backend) {
+        bool any = user->device->info.has_usm_system && usm_place_host_reads(memory, kind);
+        return any ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
+    }
+    return kind != USM_DEVICE || usm_cuda_reaches(user->device, memory->device) ? USM_CONNECTION_UNIFIED
+                                                                                : USM_CONNECTION_MIGRATABLE;
 }
 
 bool usm_cuda_knows(const usm_event *event, const void *pointer)

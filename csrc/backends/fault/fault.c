@@ -129,9 +129,9 @@ static void memory_free(usm_context *context, usm_device *device, usm_kind kind,
     usm_host_backend.memory_free(context, device, kind, pointer, nbytes);
 }
 
-static usm_memory_connection memory_connection(const usm_place *a, const usm_place *b)
+static usm_memory_connection memory_connection(const usm_place *memory, usm_kind kind, const usm_place *user)
 {
-    return usm_host_backend.memory_connection(a, b);
+    return usm_host_backend.memory_connection(memory, kind, user);
 }
 
 static usm_status queue_create(usm_queue *queue, usm_error *error)

@@ -22,7 +22,8 @@ usm_status usm_host_memory_allocate(usm_context *context, usm_device *device, us
                                     void **out, bool *zeroed, usm_error *error);
 void usm_host_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
                           size_t nbytes);
-usm_memory_connection usm_host_memory_connection(const usm_place *a, const usm_place *b);
+usm_memory_connection usm_host_memory_connection(const usm_place *memory, usm_kind kind,
+                                                 const usm_place *user);
 
 /* queue.c */
 usm_status usm_host_queue_create(usm_queue *queue, usm_error *error);

@@ -78,9 +78,9 @@ void usm_host_memory_free(usm_context *context, usm_device *device, usm_kind kin
     }
 }
 
-usm_memory_connection usm_host_memory_connection(const usm_place *a, const usm_place *b)
+usm_memory_connection usm_host_memory_connection(const usm_place *memory, usm_kind kind,
+                                                 const usm_place *user)
 {
-    (void)a;
-    (void)b;
-    return USM_CONNECTION_UNIFIED; /* one address space, whatever the context */
+    (void)user;
+    return usm_place_host_reads(memory, kind) ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
 }

@@ -258,7 +258,8 @@ void usm_level_zero_memory_free(usm_context *context, usm_device *device, usm_ki
                                 size_t nbytes);
 usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
                                        usm_error *error);
-usm_memory_connection usm_level_zero_memory_connection(const usm_place *a, const usm_place *b);
+usm_memory_connection usm_level_zero_memory_connection(const usm_place *memory, usm_kind kind,
+                                                       const usm_place *user);
 usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error);
 void usm_level_zero_queue_destroy(usm_queue *queue);
 bool usm_level_zero_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,

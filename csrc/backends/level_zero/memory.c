@@ -135,21 +135,28 @@ usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer
     return USM_OK;
 }
 
-/* May commands of device b use memory of device a? */
-static bool reaches(const usm_device *b, const usm_device *a)
+static bool reaches(const usm_device *user, const usm_device *memory)
 {
     ze_bool_t can = 0;
-    return usm_level_zero.zeDeviceCanAccessPeer(usm_level_zero_device_of(b)->id,
-                                                usm_level_zero_device_of(a)->id, &can) == ZE_RESULT_SUCCESS &&
+    return usm_level_zero.zeDeviceCanAccessPeer(usm_level_zero_device_of(user)->id,
+                                                usm_level_zero_device_of(memory)->id,
+                                                &can) == ZE_RESULT_SUCCESS &&
            can != 0;
 }
 
-usm_memory_connection usm_level_zero_memory_connection(const usm_place *a, const usm_place *b)
+usm_memory_connection usm_level_zero_memory_connection(const usm_place *memory, usm_kind kind,
+                                                       const usm_place *user)
 {
-    if (a->context != b->context || usm_level_zero_forked()) {
+    if (memory->context->backend != user->context->backend) {
+        bool any = user->device->info.has_usm_system && usm_place_host_reads(memory, kind);
+        return any ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
+    }
+    if (memory->context != user->context || usm_level_zero_forked()) {
         return USM_CONNECTION_NONE; /* a pointer means nothing in another context (SYCL 2020, 4.8) */
     }
-    bool same = usm_device_root(a->device) == usm_device_root(b->device);
-    bool processors = a->device->type == USM_CPU && b->device->type == USM_CPU;
-    return same || processors || reaches(b->device, a->device) ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
+    bool same = usm_device_root(memory->device) == usm_device_root(user->device);
+    bool processors = memory->device->type == USM_CPU && user->device->type == USM_CPU;
+    return kind != USM_DEVICE || same || processors || reaches(user->device, memory->device)
+               ? USM_CONNECTION_UNIFIED
+               : USM_CONNECTION_NONE;
 }

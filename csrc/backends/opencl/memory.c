@@ -350,16 +350,17 @@ static bool one_native_context(const usm_place *a, const usm_place *b)
            usm_opencl_native_context(b->context, b->device, &second, NULL) == USM_OK && first == second;
 }
 
-usm_memory_connection usm_opencl_memory_connection(const usm_place *a, const usm_place *b)
+usm_memory_connection usm_opencl_memory_connection(const usm_place *memory, usm_kind kind,
+                                                   const usm_place *user)
 {
-    if (a->context != b->context) {
-        return USM_CONNECTION_NONE; /* a pointer means nothing in another context (SYCL 2020, 4.8) */
+    if (user->device->info.has_usm_system && usm_place_host_reads(memory, kind)) {
+        return USM_CONNECTION_UNIFIED;
     }
-    if (!one_native_context(a, b)) {
-        bool any = a->device->info.has_usm_system && b->device->info.has_usm_system;
-        return any ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
+    /* A pointer means nothing in another context (SYCL 2020, 4.8). */
+    if (memory->context != user->context || !one_native_context(memory, user)) {
+        return USM_CONNECTION_NONE;
     }
-    bool same = usm_device_root(a->device) == usm_device_root(b->device);
-    bool processors = a->device->type == USM_CPU && b->device->type == USM_CPU;
-    return same || processors ? USM_CONNECTION_UNIFIED : USM_CONNECTION_MIGRATABLE;
+    bool same = usm_device_root(memory->device) == usm_device_root(user->device);
+    bool processors = memory->device->type == USM_CPU && user->device->type == USM_CPU;
+    return kind != USM_DEVICE || same || processors ? USM_CONNECTION_UNIFIED : USM_CONNECTION_MIGRATABLE;
 }

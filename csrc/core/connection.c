@@ -1,0 +1,29 @@
+#include "connection.h"
+
+usm_memory_connection usm_connection(const usm_place *memory, usm_kind kind, const usm_place *user)
+{
+    return memory == user ? USM_CONNECTION_UNIFIED
+                          : user->context->backend->memory_connection(memory, kind, user);
+}
+
+/* The device itself, or a part of it. */
+static bool is_within(const usm_device *device, const usm_device *whole)
+{
+    while (device != NULL && device != whole) {
+        device = device->parent;
+    }
+    return device != NULL;
+}
+
+bool usm_place_is_home(const usm_place *place, const usm_alloc *alloc)
+{
+    const usm_place *memory = alloc->place;
+    if (!usm_place_reaches(place, alloc)) {
+        return false;
+    }
+    /* Memory of kind "shared" moves to the device that uses it, and "host" is as far from all of them. */
+    bool of_all = alloc->kind != USM_DEVICE && memory->context->backend == place->context->backend;
+    /* Parts of a GPU have memory of their own. That of the whole may be on any part: it is not told. */
+    return of_all || place->device->type == USM_CPU || is_within(memory->device, place->device) ||
+           is_within(place->device, memory->device);
+}
