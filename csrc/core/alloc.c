@@ -1,6 +1,7 @@
 #include "alloc.h"
 
 #include "backend.h"
+#include "blocks.h"
 #include "detach.h"
 #include "hazard.h"
 #include "heap.h"
@@ -29,6 +30,7 @@ static usm_alloc *alloc_new(void)
         alloc->hazards.readers = NULL;
         alloc->hazards.n_readers = alloc->hazards.readers_capacity = 0;
         atomic_init(&alloc->flags, 0);
+        atomic_init(&alloc->nbytes, 0);
         atomic_init(&alloc->hazards.pending, 0);
         atomic_init(&alloc->hazards.failure, NULL);
     }
@@ -113,6 +115,7 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
                 atomic_fetch_and_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_relaxed);
             }
             begin(alloc, place, kind);
+            atomic_store_explicit(&alloc->nbytes, nbytes, memory_order_release);
             *out = alloc;
             return USM_OK;
         }
@@ -140,6 +143,10 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
     alloc->size = block;
     alloc->size_class = size_class;
     begin(alloc, place, kind);
+    if (block != 0) {
+        atomic_store_explicit(&alloc->nbytes, nbytes, memory_order_relaxed);
+        usm_blocks_add(alloc);
+    }
     if (want_zeros && zeroed) {
         atomic_store_explicit(&alloc->flags, USM_ALLOC_ZEROED, memory_order_relaxed);
     }
@@ -219,6 +226,7 @@ static void end(usm_alloc *alloc)
         }
     } else if (alloc->pointer != NULL) {
         usm_place *place = alloc->place;
+        atomic_store_explicit(&alloc->nbytes, 0, memory_order_relaxed);
         if (alloc->size_class == USM_NOT_POOLED) {
             usm_pool_end_use(place->pools[alloc->kind], alloc->size);
         } else if (usm_pool_push(place->pools[alloc->kind], alloc)) {
@@ -227,6 +235,7 @@ static void end(usm_alloc *alloc)
         }
         usm_alloc_finish_lent(alloc);
         usm_context_memory_departs(context);
+        usm_blocks_remove(alloc);
         context->backend->memory_free(context, place->device, alloc->kind, alloc->pointer, alloc->size);
         usm_usage_give(place, alloc->size);
     }

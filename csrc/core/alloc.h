@@ -39,7 +39,8 @@ typedef struct usm_alloc {
     struct usm_place *place; /* alive through its context */
     usm_context *context;    /* one count */
     void *pointer;           /* NULL where size is 0 */
-    size_t size;             /* bytes asked for; imported: spanned by the first array */
+    size_t size;             /* bytes of the block; imported: spanned by the first array */
+    _Atomic size_t nbytes;   /* asked for; 0: imported, or in the pool */
     usm_hazards hazards;
     /* Imported memory: called with owner when the last count is gone; NULL for memory of our own. */
     void (*deleter)(void *owner);
@@ -49,6 +50,9 @@ typedef struct usm_alloc {
     /* Where USM_ALLOC_UNORDERED was set: the stream, in DLPack's words, and the device that it is of. */
     _Atomic(void *) stream;
     struct usm_device *stream_device;
+    struct {
+        struct usm_alloc *lower, *higher;
+    } tree; /* of blocks.c */
     union {
         struct usm_alloc *next_free; /* in the pool */
         usm_deferred deferred;       /* on its way to a thread that may run the deleter */

@@ -173,28 +173,47 @@ static usm_status check_packed(const DLTensor *tensor, const int64_t *strides, i
     return USM_OK;
 }
 
-static usm_status check_addresses(const DLTensor *tensor, int64_t low, int64_t high, usm_error *error)
+/*
+ * Strides that are too large for bytes, as producers tell negative ones that divide bytes as an unsigned
+ * number (CuPy 14): product by product, modulo 2**64, they are right. False where there are none.
+ */
+static bool wrap_strides(int ndim, int64_t *strides, int itemsize)
 {
-    uintptr_t first, past;
-    int64_t spanned;
-    if (USM_UNLIKELY(tensor->byte_offset > INT64_MAX ||
-                     __builtin_add_overflow((uintptr_t)tensor->data, tensor->byte_offset, &first))) {
-        return usm_error_set(error, USM_BUFFER, "the tensor's byte_offset is %llu, beyond any address",
-                             (unsigned long long)tensor->byte_offset);
+    bool wraps = false;
+    for (int i = 0; i < ndim; i++) {
+        int64_t nbytes;
+        if (__builtin_mul_overflow(strides[i], itemsize, &nbytes)) {
+            wraps = true;
+            strides[i] = nbytes / itemsize; /* the low 64 bits; types have powers of two as sizes */
+        }
     }
-    if (USM_UNLIKELY(first < 0 - (uint64_t)low || __builtin_add_overflow(first, high, &past) ||
-                     __builtin_sub_overflow(high, low, &spanned))) {
-        return usm_error_set(error, USM_BUFFER, "the tensor's elements reach beyond any address");
+    return wraps;
+}
+
+usm_status usm_dltensor_refuse(const DLTensor *tensor, usm_error *error)
+{
+    char shape[300], strides[300] = "compact";
+    usm_layout_text(tensor->ndim, tensor->shape, shape, sizeof shape);
+    for (int i = 0; i < tensor->ndim; i++) {
+        if (tensor->shape[i] < 0) {
+            return usm_error_set(error, USM_BUFFER, "the tensor's shape %s has a negative length", shape);
+        }
     }
-    return USM_OK;
+    if (tensor->strides != NULL) {
+        usm_layout_text(tensor->ndim, tensor->strides, strides, sizeof strides);
+    }
+    return usm_error_set(error, USM_BUFFER,
+                         "the tensor's elements, of shape %s and strides %s, reach beyond any address", shape,
+                         strides);
 }
 
 usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t *shape, int64_t *strides,
-                               int64_t *low, int64_t *high, usm_error *error)
+                               int64_t *low, int64_t *high, bool *wraps, usm_error *error)
 {
     int ndim = tensor->ndim;
     int64_t size = 1;
     int itemsize = usm_dtype_table[dtype].itemsize;
+    *wraps = false;
     if (USM_LIKELY(ndim == 1 && tensor->shape[0] > 0 && tensor->shape[0] < INT32_MAX &&
                    tensor->data != NULL && tensor->byte_offset == 0 && !usm_dtype_is_packed(dtype) &&
                    (tensor->strides == NULL || tensor->strides[0] == 1))) {
@@ -227,27 +246,30 @@ usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t 
     } else {
         usm_layout_compact(ndim, shape, 'C', strides);
     }
-    if (USM_UNLIKELY(!usm_layout_span(ndim, shape, strides, itemsize, low, high))) {
-        goto impossible;
-    }
     if (USM_UNLIKELY(size > 0 && tensor->data == NULL)) {
         return usm_error_set(error, USM_BUFFER, "the tensor has elements and no data pointer");
     }
+    uintptr_t first;
+    if (USM_UNLIKELY(tensor->byte_offset > INT64_MAX ||
+                     __builtin_add_overflow((uintptr_t)tensor->data, tensor->byte_offset, &first))) {
+        return usm_error_set(error, USM_BUFFER, "the tensor's byte_offset is %llu, beyond any address",
+                             (unsigned long long)tensor->byte_offset);
+    }
     if (usm_dtype_is_packed(dtype)) {
-        *high = usm_dtype_nbytes(dtype, size);
         usm_status status = check_packed(tensor, strides, size, error);
         if (status != USM_OK) {
             return status;
         }
     }
-    return check_addresses(tensor, *low, *high, error);
-
-impossible:;
-    char text[300];
-    return usm_error_set(
-        error, USM_BUFFER,
-        "the tensor's shape %s has a negative length, or it and its strides reach beyond any address",
-        usm_layout_text(ndim, tensor->shape, text, sizeof text));
+    if (USM_LIKELY(usm_dtype_span(dtype, ndim, shape, strides, size, (void *)first, low, high))) {
+        return USM_OK;
+    }
+    *wraps = wrap_strides(ndim, strides, itemsize);
+    if (*wraps && usm_dtype_span(dtype, ndim, shape, strides, size, (void *)first, low, high)) {
+        return USM_OK;
+    }
+impossible:
+    return usm_dltensor_refuse(tensor, error);
 }
 
 char *usm_dldevice_text(int32_t type, char *text, size_t size)

@@ -45,10 +45,14 @@ DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device, void *
 usm_status usm_dltensor_check(const DLTensor *tensor, uint64_t flags, usm_dtype *dtype, usm_error *error);
 /*
  * Then its layout, into shape and strides of tensor->ndim each; NULL strides are row-major. [*low, *high) are
- * the bytes that the elements span, relative to the first.
+ * the bytes that the elements span, relative to the first. *wraps: the strides were taken modulo 2**64 bytes
+ * (CuPy tells negative ones so), which is right only if all elements lie in the allocation: the caller must
+ * know its bounds, and refuse the tensor (usm_dltensor_refuse) where it does not.
  */
 usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t *shape, int64_t *strides,
-                               int64_t *low, int64_t *high, usm_error *error);
+                               int64_t *low, int64_t *high, bool *wraps, usm_error *error);
+/* USM_BUFFER: the shape and strides are those of no array. */
+usm_status usm_dltensor_refuse(const DLTensor *tensor, usm_error *error);
 
 /* The first element. An empty tensor may have any offset from NULL, which C does not allow of pointers. */
 static inline char *usm_dltensor_first(const DLTensor *tensor)

@@ -1,5 +1,7 @@
 #include "dtype.h"
 
+#include "layout.h"
+
 #include <dlpack/dlpack.h>
 #include <string.h>
 
@@ -221,4 +223,16 @@ bool usm_dtype_can_cast(usm_dtype from, usm_dtype to, usm_casting casting)
     usm_dtype_kind x = usm_dtype_table[from].kind, y = usm_dtype_table[to].kind;
     return x == y || (x == USM_KIND_UINT && y == USM_KIND_INT) ||
            (x <= USM_KIND_UINT && y >= USM_KIND_FLOAT) || (x == USM_KIND_FLOAT && y == USM_KIND_COMPLEX);
+}
+
+bool usm_dtype_span(usm_dtype dtype, int ndim, const int64_t *shape, const int64_t *strides, int64_t size,
+                    const void *first, int64_t *low, int64_t *high)
+{
+    *low = 0;
+    *high = usm_dtype_is_packed(dtype) ? usm_dtype_nbytes(dtype, size) : 0;
+    if (!usm_dtype_is_packed(dtype) &&
+        !usm_layout_span(ndim, shape, strides, usm_dtype_table[dtype].itemsize, low, high)) {
+        return false;
+    }
+    return *low == *high || usm_span_is_addressable(first, *low, *high);
 }

@@ -78,6 +78,13 @@ static inline int64_t usm_dtype_nbytes(usm_dtype dtype, int64_t n)
 }
 
 /*
+ * The bytes [*low, *high) that an array of `size` elements spans, relative to `first`, its first element:
+ * none where size is 0. Packed elements lie side by side. False where it reaches beyond any address.
+ */
+bool usm_dtype_span(usm_dtype dtype, int ndim, const int64_t *shape, const int64_t *strides, int64_t size,
+                    const void *first, int64_t *low, int64_t *high);
+
+/*
  * Type promotion of the array API standard 2024.12, with bfloat16 beside float16 (the two give float32).
  * USM_NO_DTYPE where the standard leaves it undefined: bool with numbers, integers with floating-point types,
  * uint64 with signed integers, storage types with others than themselves.

@@ -106,6 +106,21 @@ bool usm_layout_span(int ndim, const int64_t *shape, const int64_t *strides, int
            !__builtin_add_overflow(*high, itemsize, high);
 }
 
+bool usm_span_is_addressable(const void *first, int64_t low, int64_t high)
+{
+    uintptr_t at = (uintptr_t)first, past;
+    int64_t size;
+    return low <= 0 && at >= 0 - (uint64_t)low && high >= 0 && !__builtin_add_overflow(at, high, &past) &&
+           !__builtin_sub_overflow(high, low, &size);
+}
+
+bool usm_span_is_within(const void *first, int64_t low, int64_t high, const void *base, size_t size)
+{
+    uintptr_t at = (uintptr_t)first, from = (uintptr_t)base;
+    return usm_span_is_addressable(first, low, high) && at >= from && at - from >= 0 - (uint64_t)low &&
+           (uint64_t)high <= size && at - from <= size - (uint64_t)high;
+}
+
 bool usm_layout_reshape(int ndim, const int64_t *shape, const int64_t *strides, int new_ndim,
                         const int64_t *new_shape, int64_t *new_strides)
 {

@@ -48,6 +48,13 @@ bool usm_layout_span(int ndim, const int64_t *shape, const int64_t *strides, int
                      int64_t *high);
 
 /*
+ * Bytes from `low` to `high`, relative to `first`, as usm_layout_span gives them: are all of them addresses?
+ */
+bool usm_span_is_addressable(const void *first, int64_t low, int64_t high);
+/* And do all of them lie in the `size` bytes at `base`? Exact for whatever is given. */
+bool usm_span_is_within(const void *first, int64_t low, int64_t high, const void *base, size_t size);
+
+/*
  * Strides of the same elements in a new shape, without moving them. False when only a copy can do it. The
  * sizes must agree.
  */

@@ -1,6 +1,7 @@
 #include "pool.h"
 
 #include "backend.h"
+#include "blocks.h"
 #include "heap.h"
 #include "live.h"
 #include "sync.h"
@@ -151,6 +152,7 @@ static void give_back(usm_alloc *all, usm_place *place, usm_kind kind)
     while (all != NULL) {
         usm_alloc *next = all->link.next_free;
         usm_alloc_finish_lent(all);
+        usm_blocks_remove(all);
         place->context->backend->memory_free(place->context, place->device, kind, all->pointer, all->size);
         usm_usage_give(place, all->size);
         free(all->hazards.readers);

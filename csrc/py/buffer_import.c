@@ -102,10 +102,13 @@ static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
             return NULL;
         }
     }
-    usm_status status;
-    if (!usm_layout_span(view->ndim, shape, strides, (int)view->itemsize, &low, &high)) {
+    int64_t size;
+    usm_status status = usm_layout_size(view->ndim, shape, (int)view->itemsize, &size, &error);
+    if (status == USM_OK &&
+        !usm_dtype_span(dtype, view->ndim, shape, strides, size, view->buf, &low, &high)) {
         status = usm_error_set(&error, USM_BUFFER, "the buffer's strides reach beyond any address");
-    } else {
+    }
+    if (status == USM_OK) {
         status = usm_alloc_import(usmpy_queue_of(queue)->place, USM_HOST, (char *)view->buf + low,
                                   (size_t)(high - low), held, delete_buffer, &array->alloc, &error);
     }

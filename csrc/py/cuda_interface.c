@@ -5,7 +5,7 @@
 #include "args.h"
 #include "dlpack.h"
 #include "errors.h"
-#include "native.h"
+#include "interface_dict.h"
 #include "stream.h"
 #include "trace.h"
 #include "wait.h"
@@ -14,37 +14,12 @@
 
 #define CUDA "__cuda_array_interface__"
 
-/* The dict; NULL without an exception where the object has none. New reference. */
-static PyObject *get_dict(usmpy_state *state, PyObject *object)
+/* What the dict's version and stream tell: 1; 0 for no stream and for older versions, which have none; -1. */
+static int parse_stream(PyObject *version, PyObject *value, void **stream)
 {
-    PyObject *dict = PyObject_GetAttr(object, state->names[USMPY___cuda_array_interface__]);
-    if (dict == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
-            PyErr_Clear();
-        }
-        return NULL;
-    }
-    if (!PyDict_Check(dict)) {
-        PyErr_Format(PyExc_BufferError, CUDA " is a %s; a dict is needed", Py_TYPE(dict)->tp_name);
-        Py_CLEAR(dict);
-    }
-    return dict == NULL ? NULL : usmpy_interface_own(dict);
-}
-
-/* The member `stream`, which only version 3 has. 1; 0 for None and older versions; -1 with an exception. */
-static int get_stream(usmpy_state *state, PyObject *dict, void **stream)
-{
-    PyObject *version = PyDict_GetItemWithError(dict, state->names[USMPY_version]);
-    PyObject *value = PyErr_Occurred() ? NULL : PyDict_GetItemWithError(dict, state->names[USMPY_stream]);
-    if (version == NULL && !PyErr_Occurred()) {
-        PyErr_SetString(PyExc_BufferError, CUDA " has no 'version'");
-    }
-    if (PyErr_Occurred()) {
-        return -1;
-    }
     long number = PyLong_Check(version) ? PyLong_AsLong(version) : -1;
     if (number < 0) {
-        PyErr_Format(PyExc_BufferError, CUDA " has the version %R", version);
+        PyErr_Format(PyExc_BufferError, CUDA " has the version %R; an int of 0 or more is allowed", version);
         return -1;
     }
     if (number < 3 || value == NULL || value == Py_None) {
@@ -55,18 +30,18 @@ static int get_stream(usmpy_state *state, PyObject *dict, void **stream)
     }
     if (*stream == NULL) {
         PyErr_SetString(PyExc_ValueError, CUDA
-                        " has the stream 0, which it forbids: 1 is the legacy default stream, 2 that of the "
+                        " has the stream 0, which it forbids; 1 is the legacy default stream, 2 that of the "
                         "calling thread");
         return -1;
     }
     return 1;
 }
 
-/* The stream, with its device, as get_stream. */
-static int find_origin(usmpy_state *state, PyObject *dict, usmpy_origin *origin)
+/* The stream, with its device, as parse_stream. */
+static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, usmpy_origin *origin)
 {
     void *stream;
-    int found = get_stream(state, dict, &stream);
+    int found = parse_stream(version, value, &stream);
     if (found <= 0) {
         return found;
     }
@@ -87,13 +62,19 @@ static int find_origin(usmpy_state *state, PyObject *dict, usmpy_origin *origin)
 
 int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, usmpy_origin *origin)
 {
-    PyObject *dict = get_dict(state, object);
+    static const usmpy_member members[] = {{USMPY_version, true}, {USMPY_stream, false}};
+    PyObject *found[2],
+        *dict = usmpy_interface_dict(object, state->names[USMPY___cuda_array_interface__], CUDA);
     if (dict == NULL) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    int found = find_origin(state, dict, origin);
+    int status = usmpy_interface_members(state, dict, CUDA, members, 2, found);
     Py_DECREF(dict);
-    return found;
+    if (status == 0) {
+        status = find_origin(state, found[0], found[1], origin);
+        usmpy_interface_clear(found, 2);
+    }
+    return status;
 }
 
 /* strides in bytes. 0 or -1. */
@@ -125,15 +106,10 @@ static int parse_strides(PyObject *strides, usmpy_claim *claim)
 }
 
 /* Refuses what is more than an array of plain elements. 0 or -1. */
-static int check_plain(PyObject *dict, PyObject *typestr)
+static int check_plain(PyObject *mask, PyObject *descr, PyObject *typestr)
 {
-    PyObject *mask, *descr;
-    if (usmpy_interface_member(dict, CUDA, "mask", false, &mask) < 0 ||
-        usmpy_interface_member(dict, CUDA, "descr", false, &descr) < 0) {
-        return -1;
-    }
     if (mask != NULL && mask != Py_None) {
-        PyErr_SetString(PyExc_BufferError, CUDA " has a mask; masked arrays cannot be taken");
+        PyErr_SetString(PyExc_BufferError, CUDA " has a mask; arrays without one are allowed");
         return -1;
     }
     if (descr == NULL || descr == Py_None) {
@@ -152,34 +128,30 @@ static int check_plain(PyObject *dict, PyObject *typestr)
     return same > 0 ? 0 : -1;
 }
 
-/* Fills the claim but for the queue, the kind and the owner. 0 or -1. */
-static int parse(PyObject *dict, usmpy_claim *claim)
+enum { DATA, SHAPE, TYPESTR, VERSION, STRIDES, STREAM, MASK, DESCR, MEMBERS };
+
+/* Fills the claim but for the queue and the owner. 0 or -1. */
+static int parse(PyObject *const *members, usmpy_claim *claim)
 {
-    PyObject *data, *shape, *strides, *typestr;
-    if (usmpy_interface_member(dict, CUDA, "data", true, &data) < 0 ||
-        usmpy_interface_member(dict, CUDA, "shape", true, &shape) < 0 ||
-        usmpy_interface_member(dict, CUDA, "typestr", true, &typestr) < 0 ||
-        usmpy_interface_member(dict, CUDA, "strides", false, &strides) < 0) {
+    bool readonly;
+    if (!PyTuple_Check(members[SHAPE])) {
+        PyErr_Format(PyExc_BufferError, CUDA " has %R as 'shape'; a tuple of ints is needed", members[SHAPE]);
         return -1;
     }
-    if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {
-        PyErr_Format(PyExc_BufferError, CUDA " has %R as 'data'; (pointer, read-only) is needed", data);
+    if (usmpy_parse_data(members[DATA], CUDA, &claim->address, &readonly) < 0 ||
+        usmpy_parse_typestr(members[TYPESTR], CUDA, &claim->dtype) < 0 ||
+        (claim->ndim = usmpy_parse_shape(members[SHAPE], claim->shape, "shape")) < 0 ||
+        parse_strides(members[STRIDES], claim) < 0 ||
+        check_plain(members[MASK], members[DESCR], members[TYPESTR]) < 0) {
         return -1;
     }
-    if (!PyTuple_Check(shape)) {
-        PyErr_Format(PyExc_BufferError, CUDA " has %R as 'shape'; a tuple of ints is needed", shape);
-        return -1;
-    }
-    int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
-    if (readonly < 0 || usmpy_parse_address(PyTuple_GET_ITEM(data, 0), &claim->address) < 0 ||
-        usmpy_parse_typestr(typestr, CUDA, &claim->dtype) < 0 ||
-        (claim->ndim = usmpy_parse_shape(shape, claim->shape, "shape")) < 0 ||
-        parse_strides(strides, claim) < 0) {
-        return -1;
-    }
-    claim->writable = readonly == 0;
+    claim->kind = -1;
+    claim->writable = !readonly;
     claim->usm = false;
-    return check_plain(dict, typestr);
+    claim->ordered = true;
+    claim->refusal = USM_BUFFER;
+    claim->how = CUDA;
+    return 0;
 }
 
 static bool is_empty(const usmpy_claim *claim)
@@ -191,79 +163,51 @@ static bool is_empty(const usmpy_claim *claim)
     return empty;
 }
 
-/* All elements lie in the allocation. */
-static usm_status check_bounds(const usmpy_claim *claim, const usm_pointer_info *info, usm_error *error)
-{
-    int64_t low, high;
-    uintptr_t address = (uintptr_t)claim->address, base = (uintptr_t)info->base;
-    if (info->size == 0 || !usm_layout_span(claim->ndim, claim->shape, claim->strides,
-                                            usm_dtype_table[claim->dtype].itemsize, &low, &high)) {
-        return USM_OK; /* the driver does not say; or it is refused with the reason */
-    }
-    if (address + (uintptr_t)low >= base && address + (uintptr_t)high <= base + info->size) {
-        return USM_OK;
-    }
-    return usm_error_set(error, USM_BUFFER,
-                         CUDA " has elements from byte %lld to byte %lld of an allocation of %zu bytes",
-                         (long long)(address - base) + (long long)low,
-                         (long long)(address - base) + (long long)high, info->size);
-}
-
-/* The queue of the device that the memory is on, and its kind there. New reference. */
+/* The queue of the device that the memory is on. New reference. */
 static PyObject *find_home(usmpy_state *state, usmpy_claim *claim)
 {
     PyObject *held;
-    usm_pointer_info info = {.device = NULL};
-    usm_error error;
-    bool empty = is_empty(claim);
-    /* Pinned memory has one name on all devices, so that the driver is asked for the pointer's. */
-    PyObject *queue = usmpy_home_queue(state, kDLCUDAHost, 0, empty ? NULL : claim->address, &held);
-    if (queue == NULL) {
-        return NULL;
-    }
-    held = held != NULL ? held : Py_NewRef(queue);
-    claim->kind = USM_DEVICE;
-    if (empty) {
+    if (is_empty(claim)) {
         claim->address = NULL;
-        return held;
+        claim->kind = USM_DEVICE;
     }
-    const usm_queue *home = usmpy_queue_of(queue);
-    usm_status status = home->backend->memory_query(home->context, claim->address, &info, &error);
-    if (status == USM_OK && info.device == NULL) {
-        status =
-            usm_error_set(&error, USM_BUFFER,
-                          CUDA " has the pointer %p, which the %s driver does not know as memory of its own",
-                          claim->address, home->backend->name);
-    }
-    if (status == USM_OK) {
-        status = check_bounds(claim, &info, &error);
-    }
-    if (status != USM_OK) {
-        Py_DECREF(held);
-        return usmpy_raise(state, status, &error);
-    }
-    claim->kind = (int)info.kind;
-    return held;
+    /* Pinned memory has one name on all devices, so that the driver is asked for the pointer's. */
+    PyObject *queue = usmpy_home_queue(state, kDLCUDAHost, 0, claim->address, &held);
+    return held != NULL ? held : Py_XNewRef(queue);
 }
 
 usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *object, PyObject *queue_object)
 {
+    static const usmpy_member names[MEMBERS] = {
+        [DATA] = {USMPY_data, true},
+        [SHAPE] = {USMPY_shape, true},
+        [TYPESTR] = {USMPY_typestr, true},
+        [VERSION] = {USMPY_version, true},
+        [STRIDES] = {USMPY_strides},
+        [STREAM] = {USMPY_stream},
+        [MASK] = {USMPY_mask},
+        [DESCR] = {USMPY_descr},
+    };
     usmpy_claim claim;
     usmpy_origin origin = {.stream = NULL};
     usmpy_array *array = NULL;
-    PyObject *dict = get_dict(state, object);
+    PyObject *members[MEMBERS],
+        *dict = usmpy_interface_dict(object, state->names[USMPY___cuda_array_interface__], CUDA);
     if (dict == NULL) {
         return NULL;
     }
-    if (parse(dict, &claim) == 0 && find_origin(state, dict, &origin) >= 0) {
-        claim.known = true;
+    int status = usmpy_interface_members(state, dict, CUDA, names, MEMBERS, members);
+    Py_DECREF(dict);
+    if (status < 0) {
+        return NULL;
+    }
+    if (parse(members, &claim) == 0 && find_origin(state, members[VERSION], members[STREAM], &origin) >= 0) {
         claim.owner = object;
-        claim.how = CUDA;
         claim.queue = find_home(state, &claim);
         array = claim.queue == NULL ? NULL : usmpy_array_of_claim(state, &claim);
         Py_XDECREF(claim.queue);
     }
-    Py_DECREF(dict);
+    usmpy_interface_clear(members, MEMBERS);
     if (array == NULL) {
         return NULL;
     }

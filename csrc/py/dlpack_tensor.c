@@ -45,33 +45,29 @@ static usm_kind kind_of_type(int32_t type)
 }
 
 /*
- * The kind of memory that somebody else allocated, as its driver tells. Where the driver knows all of its
- * memory, what it does not know is refused, and so is what is not as the producer says.
+ * What the driver tells of memory that somebody else allocated: its kind, its device, and the allocation's
+ * bounds. Where the driver knows all of its memory, memory that it does not know is refused, and so is memory
+ * that differs from what the producer tells.
  */
 static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_t low, int64_t high,
-                          usm_kind *kind, usm_error *error)
+                          bool wraps, usm_kind *kind, usm_error *error)
 {
     usm_pointer_info info = {.device = NULL};
     const char *data = usm_dltensor_first(tensor);
-    *kind = kind_of_type((int32_t)tensor->device.device_type);
-    if (queue->backend->memory_query == NULL || low == high) {
+    if (low == high) {
         return USM_OK;
     }
-    usm_status status = queue->backend->memory_query(queue->context, data, &info, error);
-    if (status != USM_OK && info.complete) {
-        return status;
+    if (queue->backend->memory_query != NULL) {
+        usm_status status = queue->backend->memory_query(queue->context, data, &info, error);
+        if (status != USM_OK && (info.complete || wraps)) {
+            return status;
+        }
+        if (status != USM_OK) {
+            usm_error_clear(error);
+            info.device = NULL;
+        }
     }
-    if (status != USM_OK) {
-        usm_error_clear(error);
-        return USM_OK;
-    }
-    if (info.device != NULL) {
-        *kind = info.kind;
-    }
-    if (!info.complete) {
-        return USM_OK;
-    }
-    if (info.device == NULL) {
+    if (info.device == NULL && info.complete) {
         return usm_error_set(
             error, USM_BUFFER,
             "the tensor's memory is at %p, which the %s driver does not know as memory of its own%s",
@@ -81,13 +77,20 @@ static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_
                   "used in that one (Context.from_native, USMArray.from_pointer)"
                 : "");
     }
-    uintptr_t first = (uintptr_t)data, base = (uintptr_t)info.base;
-    if (info.size > 0 && (first + (uintptr_t)low < base || first + (uintptr_t)high > base + info.size)) {
+    if (wraps && info.size == 0) { /* nobody knows the bounds */
+        return usm_dltensor_refuse(tensor, error);
+    }
+    if (info.device != NULL) {
+        *kind = info.kind;
+    }
+    if (!info.complete && !wraps) {
+        return USM_OK;
+    }
+    if (info.size > 0 && !usm_span_is_within(data, low, high, info.base, info.size)) {
+        uintptr_t at = (uintptr_t)data - (uintptr_t)info.base;
         return usm_error_set(
-            error, USM_BUFFER,
-            "the tensor's elements lie from byte %lld to byte %lld of an allocation of %zu bytes",
-            (long long)(first - base) + (long long)low, (long long)(first - base) + (long long)high,
-            info.size);
+            error, USM_BUFFER, "the tensor's elements are bytes %lld to %lld of an allocation of %zu bytes",
+            (long long)(at + (uintptr_t)low), (long long)(at + (uintptr_t)high - 1), info.size);
     }
     if (info.kind == USM_DEVICE && usm_device_root(info.device) != usm_device_root(queue->device)) {
         return usm_error_set(
@@ -124,14 +127,17 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
     if (array == NULL) {
         goto failed;
     }
-    status =
-        usm_dltensor_layout(tensor, dtype, usmpy_shape(array), usmpy_strides(array), &low, &high, &error);
+    bool wraps;
+    status = usm_dltensor_layout(tensor, dtype, usmpy_shape(array), usmpy_strides(array), &low, &high, &wraps,
+                                 &error);
     usm_kind kind = USM_HOST;
     if (USM_LIKELY(status == USM_OK) && tensor->device.device_type != kDLCPU) {
         kind = kind_of_type((int32_t)tensor->device.device_type);
-        if (!origin->trusted || usmpy_queue_of(queue)->backend->stream_inspect == NULL) {
-            status = examine(tensor, usmpy_queue_of(queue), low, high, &kind, &error);
+        if (!origin->trusted || wraps || usmpy_queue_of(queue)->backend->stream_inspect == NULL) {
+            status = examine(tensor, usmpy_queue_of(queue), low, high, wraps, &kind, &error);
         }
+    } else if (USM_UNLIKELY(status == USM_OK && wraps)) { /* nobody knows the bounds of the host's memory */
+        status = usm_dltensor_refuse(tensor, &error);
     }
     if (USM_LIKELY(status == USM_OK)) {
         char *data = usm_dltensor_first(tensor);

@@ -25,35 +25,24 @@ typedef struct usmpy_claim {
     usm_dtype dtype;
     int kind; /* usm_kind; -1: as the driver says */
     bool writable;
-    bool usm;        /* its producer says that it is unified shared memory, of whatever kind */
-    bool known;      /* memory of this kind of the queue's device: the driver was asked before */
-    PyObject *queue; /* Queue object, borrowed */
-    PyObject *owner; /* kept alive; borrowed; NULL for none */
-    const char *how; /* it came, for traces */
+    bool usm;           /* its producer says that it is unified shared memory, of whatever kind */
+    bool ordered;       /* work of others on it is known by their stream: nothing is enqueued for it */
+    usm_status refusal; /* USM_VALUE or USM_BUFFER: what an impossible claim is */
+    PyObject *queue;    /* Queue object, borrowed */
+    PyObject *owner;    /* kept alive; borrowed; NULL for none */
+    const char *how;    /* it came, for traces */
 } usmpy_claim;
 
-/* Asks the driver about the memory, unless it is known: ValueError for what the claim cannot be. */
+/*
+ * Finds out whose memory it is, of which kind, and how far it goes, where we or the driver know. ValueError
+ * or BufferError, as the claim says, for what it cannot be.
+ */
 usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim);
 
 /* A number of any size that an address has. 0, or -1 with TypeError or ValueError. */
 int usmpy_parse_address(PyObject *argument, void **address);
 /* Strides in elements, one for each axis; compact where it is NULL or None. 0, or -1 with an exception. */
 int usmpy_parse_strides(PyObject *argument, usmpy_claim *claim);
-/* The type string of a dtype, such as "<f4": NULL without an exception where NumPy has no such type. */
-PyObject *usmpy_typestr(usm_dtype dtype);
-/* A type string of NumPy's, such as "<f4", in this machine's order of bytes. 0, or -1 with BufferError. */
-int usmpy_parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dtype);
-/*
- * One member of an interface's dict, borrowed; NULL without an exception where it is not there and need not
- * be. 0, or -1 with BufferError.
- */
-int usmpy_interface_member(PyObject *dict, const char *interface, const char *name, bool required,
-                           PyObject **out);
-/*
- * The dict of an interface, whose members are borrowed: one that no other thread changes meanwhile. Takes the
- * reference; NULL with an exception.
- */
-PyObject *usmpy_interface_own(PyObject *dict);
 
 /*
  * The array of an object with __sycl_usm_array_interface__, on the queue that it tells: new reference; NULL

@@ -8,10 +8,9 @@
 #include "lock.h"
 #include "trace.h"
 
+#include "../core/blocks.h"
 #include "../core/connection.h"
 #include "../core/dltensor.h"
-
-#include <stdlib.h>
 
 static void release_owner(void *holder)
 {
@@ -25,16 +24,20 @@ static void release_owner(void *holder)
 
 int usmpy_parse_address(PyObject *argument, void **address)
 {
+    if (!PyIndex_Check(argument)) {
+        PyErr_Format(PyExc_TypeError, "address is %s %s; an int is allowed", USMPY_A(argument));
+        return -1;
+    }
     PyObject *number = PyNumber_Index(argument);
     if (number == NULL) {
-        PyErr_Format(PyExc_TypeError, "address is a %s; an int is allowed", Py_TYPE(argument)->tp_name);
         return -1;
     }
     unsigned long long value = PyLong_AsUnsignedLongLong(number);
     Py_DECREF(number);
     if (value == (unsigned long long)-1 && PyErr_Occurred()) {
         PyErr_Clear();
-        PyErr_Format(PyExc_ValueError, "address is %R, which is no address", argument);
+        PyErr_Format(PyExc_ValueError, "address is %R, which is no address; 0 to 2**64 - 1 are allowed",
+                     argument);
         return -1;
     }
     *address = (void *)(uintptr_t)value;
@@ -69,21 +72,18 @@ static usm_status span(const usmpy_claim *claim, int64_t *low, int64_t *high, us
     if (status != USM_OK) {
         return status;
     }
-    *low = 0;
-    *high = usm_dtype_nbytes(claim->dtype, size);
-    if (!usm_dtype_is_packed(claim->dtype) &&
-        !usm_layout_span(claim->ndim, claim->shape, claim->strides, info->itemsize, low, high)) {
-        return usm_error_set(error, USM_VALUE, "shape and strides reach beyond any address");
+    if (size > 0 && claim->address == NULL) {
+        return usm_error_set(error, claim->refusal,
+                             "address is 0; only an array without elements may have it");
     }
-    if (*high == *low) {
-        return USM_OK;
-    }
-    if (claim->address == NULL) {
-        return usm_error_set(error, USM_VALUE, "address is 0; only an array without elements may lie there");
+    if (!usm_dtype_span(claim->dtype, claim->ndim, claim->shape, claim->strides, size, claim->address, low,
+                        high)) {
+        return usm_error_set(error, claim->refusal,
+                             "shape and strides, beginning at %p, reach beyond any address", claim->address);
     }
     int alignment = info->kind == USM_KIND_COMPLEX ? info->itemsize / 2 : info->itemsize;
-    if ((uintptr_t)claim->address % (unsigned)alignment != 0) {
-        return usm_error_set(error, USM_VALUE,
+    if (size > 0 && (uintptr_t)claim->address % (unsigned)alignment != 0) {
+        return usm_error_set(error, claim->refusal,
                              "address %p is not aligned to the %d bytes that an element of %s needs",
                              claim->address, alignment, info->name);
     }
@@ -97,28 +97,57 @@ static bool has_kind(const usm_device_info *info, usm_kind kind)
                                 : info->has_usm_host;
 }
 
-/* The driver knows the memory: it must be what was claimed, all of it, and in reach of the queue. */
-static usm_status check_known(usmpy_claim *claim, const usm_pointer_info *info, int64_t low, int64_t high,
-                              usm_place **place, usm_error *error)
+/* The memory is known: it must be what was claimed, all of it, and usable from the queue. */
+static usm_status check_known(usmpy_claim *claim, const usm_block *block, int64_t low, int64_t high,
+                              usm_error *error)
 {
     const usm_queue *queue = usmpy_queue_of(claim->queue);
-    uintptr_t address = (uintptr_t)claim->address, base = (uintptr_t)info->base;
-    if (claim->kind >= 0 && (usm_kind)claim->kind != info->kind) {
-        return usm_error_set(error, USM_VALUE, "usm_type is '%s', and the driver says that %p is %s memory",
-                             usm_kind_name((usm_kind)claim->kind), claim->address, usm_kind_name(info->kind));
+    if (claim->kind >= 0 && (usm_kind)claim->kind != block->kind) {
+        return usm_error_set(error, claim->refusal, "usm_type is '%s', and %p is %s memory",
+                             usm_kind_name((usm_kind)claim->kind), claim->address,
+                             usm_kind_name(block->kind));
     }
-    claim->kind = (int)info->kind;
-    if (info->size > 0 &&
-        (address + (uintptr_t)low < base || address + (uintptr_t)high > base + info->size)) {
-        return usm_error_set(error, USM_VALUE,
-                             "the elements lie from byte %lld to byte %lld of an allocation of %zu bytes",
-                             (long long)(address - base) + (long long)low,
-                             (long long)(address - base) + (long long)high, info->size);
+    claim->kind = (int)block->kind;
+    if (block->nbytes > 0 && !usm_span_is_within(claim->address, low, high, block->base, block->nbytes)) {
+        uintptr_t at = (uintptr_t)claim->address - (uintptr_t)block->base;
+        return usm_error_set(
+            error, claim->refusal, "the elements are bytes %lld to %lld of an allocation of %zu bytes",
+            (long long)(at + (uintptr_t)low), (long long)(at + (uintptr_t)high - 1), block->nbytes);
     }
-    usm_status status = usm_context_place(queue->context, info->device, place, error);
-    if (status == USM_OK && usm_connection(*place, info->kind, queue->place) != USM_CONNECTION_UNIFIED) {
-        return usm_error_set(error, USM_VALUE, "%p is memory of %s, which %s cannot use in place",
-                             claim->address, info->device->info.name, queue->device->info.name);
+    if (usm_connection(block->place, block->kind, queue->place) != USM_CONNECTION_UNIFIED) {
+        return usm_error_set(error, claim->refusal, "%p is memory of %s, which %s cannot use in place",
+                             claim->address, block->place->device->info.name, queue->device->info.name);
+    }
+    return USM_OK;
+}
+
+/*
+ * Memory of ours, or of the driver's as it tells. *found: whether anybody knows it; *info is the driver's
+ * answer.
+ */
+static usm_status look_up(const usmpy_claim *claim, usm_block *block, bool *found, usm_pointer_info *info,
+                          usm_error *error)
+{
+    const usm_queue *queue = usmpy_queue_of(claim->queue);
+    bool ours = usm_blocks_find(claim->address, block);
+    *info = (usm_pointer_info){.device = NULL};
+    if (ours && block->nbytes == 0) {
+        return usm_error_set(error, claim->refusal, "the memory at %p was freed", claim->address);
+    }
+    /* Another driver may have given the same address to memory of its own that the host does not read. */
+    *found = ours && block->place->context->backend == queue->backend;
+    if (*found || queue->backend->memory_query == NULL) {
+        *found = ours;
+        return USM_OK;
+    }
+    usm_status status = queue->backend->memory_query(queue->context, claim->address, info, error);
+    *found = ours;
+    if (status == USM_OK && info->device != NULL) {
+        *found = true;
+        block->kind = info->kind;
+        block->base = info->base;
+        block->nbytes = info->size;
+        status = usm_context_place(queue->context, info->device, &block->place, error);
     }
     return status;
 }
@@ -127,22 +156,21 @@ static usm_status check_known(usmpy_claim *claim, const usm_pointer_info *info, 
 static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_place **place, usm_error *error)
 {
     const usm_queue *queue = usmpy_queue_of(claim->queue);
-    usm_pointer_info info = {.device = NULL};
-    *place = queue->place;
+    usm_block block;
+    usm_pointer_info info;
+    bool found;
+    usm_status status = look_up(claim, &block, &found, &info, error);
+    *place = status == USM_OK && found ? block.place : queue->place;
+    if (status != USM_OK || found) {
+        return status != USM_OK ? status : check_known(claim, &block, low, high, error);
+    }
     if (queue->backend->memory_query == NULL) {
         claim->kind = claim->kind >= 0 ? claim->kind : USM_HOST;
         return USM_OK;
     }
-    usm_status status = queue->backend->memory_query(queue->context, claim->address, &info, error);
-    if (status != USM_OK) {
-        return status;
-    }
-    if (info.device != NULL) {
-        return check_known(claim, &info, low, high, place, error);
-    }
     if (info.complete && !queue->device->info.has_usm_system) {
         return usm_error_set(
-            error, USM_VALUE,
+            error, claim->refusal,
             "the driver does not know %p as memory of the queue's context; memory of another "
             "context is used in that one (Context.from_native)",
             claim->address);
@@ -151,13 +179,13 @@ static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_pl
         claim->kind = queue->device->info.has_usm_shared ? USM_SHARED : USM_DEVICE;
     }
     if (claim->kind < 0) {
-        return usm_error_set(error, USM_VALUE,
+        return usm_error_set(error, claim->refusal,
                              "the driver does not know %p as unified shared memory of the queue's context; "
                              "for SVM, of which no driver can be asked, give usm_type",
                              claim->address);
     }
     if (!has_kind(&queue->device->info, (usm_kind)claim->kind)) {
-        return usm_error_set(error, USM_VALUE, "usm_type is '%s', and %s has no such memory",
+        return usm_error_set(error, claim->refusal, "usm_type is '%s', and %s has no such memory",
                              usm_kind_name((usm_kind)claim->kind), queue->device->info.name);
     }
     return USM_OK;
@@ -180,7 +208,7 @@ usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim)
     usm_place *place = usmpy_queue_of(claim->queue)->place;
     void *holder = NULL;
     usm_status status = span(claim, &low, &high, &error);
-    if (status == USM_OK && high > low && !claim->known) {
+    if (status == USM_OK && high > low) {
         status = identify(claim, low, high, &place, &error);
     }
     if (status != USM_OK) {
@@ -205,7 +233,7 @@ usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim)
         if (holder != NULL) {
             release_owner(holder);
         }
-    } else if (!claim->known) {
+    } else if (!claim->ordered) {
         status = mark(claim, array->alloc, &error);
     }
     if (status != USM_OK) {
@@ -257,72 +285,8 @@ PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssi
         return NULL;
     }
     claim.writable = readonly == 0;
-    claim.usm = claim.known = false;
+    claim.usm = claim.ordered = false;
+    claim.refusal = USM_VALUE;
     claim.how = "pointer";
     return (PyObject *)usmpy_array_of_claim(state, &claim);
-}
-
-int usmpy_interface_member(PyObject *dict, const char *interface, const char *name, bool required,
-                           PyObject **out)
-{
-    PyObject *key = PyUnicode_FromString(name);
-    *out = key == NULL ? NULL : PyDict_GetItemWithError(dict, key);
-    Py_XDECREF(key);
-    if (*out == NULL && required && !PyErr_Occurred()) {
-        PyErr_Format(PyExc_BufferError, "%s has no '%s'", interface, name);
-    }
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-PyObject *usmpy_interface_own(PyObject *dict)
-{
-#ifdef Py_GIL_DISABLED
-    Py_SETREF(dict, PyDict_Copy(dict));
-#endif
-    return dict;
-}
-
-int usmpy_parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dtype)
-{
-    const char *text = PyUnicode_Check(typestr) ? PyUnicode_AsUTF8(typestr) : "";
-    if (text == NULL) {
-        return -1;
-    }
-    static const struct {
-        char letter;
-        uint8_t code;
-    } kinds[] = {{'i', kDLInt}, {'u', kDLUInt}, {'f', kDLFloat}, {'c', kDLComplex}, {'b', kDLBool}};
-    *dtype = USM_NO_DTYPE;
-    if (text[0] == '<' || text[0] == '|' || text[0] == '=') {
-        long size = text[1] == '\0' ? 0 : strtol(text + 2, NULL, 10);
-        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-            if (text[1] == kinds[i].letter && size >= 1 && size <= 16) {
-                *dtype = usm_dtype_from_dlpack(kinds[i].code, (uint8_t)(8 * size));
-            }
-        }
-    }
-    if (*dtype == USM_NO_DTYPE) {
-        PyErr_Format(
-            PyExc_BufferError,
-            "%s has the typestr %R; bool, integers, float16 to float64 and complex numbers in native byte "
-            "order can be taken",
-            interface, typestr);
-        return -1;
-    }
-    return 0;
-}
-
-PyObject *usmpy_typestr(usm_dtype dtype)
-{
-    const usm_dtype_info *info = &usm_dtype_table[dtype];
-    char letter = info->code == kDLBool      ? 'b'
-                  : info->code == kDLInt     ? 'i'
-                  : info->code == kDLUInt    ? 'u'
-                  : info->code == kDLFloat   ? 'f'
-                  : info->code == kDLComplex ? 'c'
-                                             : '\0';
-    if (letter == '\0' || (letter == 'c' && info->itemsize < 8)) {
-        return NULL;
-    }
-    return PyUnicode_FromFormat("%c%c%d", info->itemsize == 1 ? '|' : '<', letter, info->itemsize);
 }

@@ -4,7 +4,7 @@
  */
 #include "args.h"
 #include "errors.h"
-#include "native.h"
+#include "interface_dict.h"
 #include "sycl.h"
 #include "trace.h"
 #include "wait.h"
@@ -15,10 +15,7 @@
 
 #define SYCL "__sycl_usm_array_interface__"
 
-/* The members of the interface's dict that matter here. Borrowed from `dict`. */
-typedef struct sycl_interface {
-    PyObject *data, *shape, *strides, *offset, *typestr, *object;
-} sycl_interface;
+enum { DATA, SHAPE, TYPESTR, SYCLOBJ, STRIDES, OFFSET, VERSION, MEMBERS };
 
 /* syclobj is an object of usmpy's own, or a filter string: new reference to the Queue. */
 static PyObject *queue_of_ours(usmpy_state *state, PyObject *object)
@@ -65,94 +62,81 @@ static bool says_writable(const PyTypeObject *type)
     return type != NULL;
 }
 
-static int check_version(PyObject *dict)
+static int check_version(PyObject *version)
 {
-    PyObject *version;
-    if (usmpy_interface_member(dict, SYCL, "version", false, &version) < 0) {
-        return -1;
-    }
     if (version != NULL && (!PyLong_Check(version) || PyLong_AsLong(version) != 1)) {
         PyErr_Clear();
-        PyErr_Format(PyExc_BufferError, SYCL " has the version %R; 1 can be taken", version);
+        PyErr_Format(PyExc_BufferError, SYCL " has the version %R; 1 is allowed", version);
         return -1;
     }
     return 0;
 }
 
-/* Fills the claim but for the queue and the owner. 0 or -1. */
-static int parse_interface(PyObject *object, const sycl_interface *interface, usmpy_claim *claim)
+/* "offset", in elements from the pointer to the first one. 0 or -1. */
+static int parse_offset(PyObject *argument, usmpy_claim *claim)
 {
-    Py_ssize_t offset = 0;
-    PyObject *data = interface->data;
-    if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {
-        PyErr_Format(PyExc_BufferError, SYCL " has %R as 'data'; (pointer, read-only) is needed", data);
-        return -1;
+    if (!usmpy_given(argument)) {
+        return 0;
     }
-    int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
-    if (readonly < 0 || usmpy_parse_address(PyTuple_GET_ITEM(data, 0), &claim->address) < 0 ||
-        usmpy_parse_typestr(interface->typestr, SYCL, &claim->dtype) < 0 ||
-        (claim->ndim = usmpy_parse_shape(interface->shape, claim->shape, "shape")) < 0 ||
-        usmpy_parse_strides(interface->strides, claim) < 0) {
+    Py_ssize_t offset = PyNumber_AsSsize_t(argument, PyExc_OverflowError);
+    if (offset == -1 && PyErr_Occurred()) {
         return -1;
-    }
-    if (usmpy_given(interface->offset)) {
-        offset = PyNumber_AsSsize_t(interface->offset, PyExc_OverflowError);
-        if (offset == -1 && PyErr_Occurred()) {
-            return -1;
-        }
     }
     int itemsize = usm_dtype_table[claim->dtype].itemsize;
     if (offset < -(PY_SSIZE_T_MAX / itemsize) || offset > PY_SSIZE_T_MAX / itemsize) {
-        PyErr_Format(PyExc_BufferError, SYCL " has an 'offset' of %zd elements", offset);
+        PyErr_Format(PyExc_BufferError, SYCL " has an 'offset' of %zd elements, beyond any address", offset);
         return -1;
     }
     claim->address = (void *)((uintptr_t)claim->address + (uintptr_t)(offset * itemsize));
-    claim->writable = (readonly == 0) != says_writable(Py_TYPE(object));
+    return 0;
+}
+
+/* Fills the claim but for the queue and the owner. 0 or -1. */
+static int parse(PyObject *object, PyObject *const *members, usmpy_claim *claim)
+{
+    bool readonly;
+    if (check_version(members[VERSION]) < 0 ||
+        usmpy_parse_data(members[DATA], SYCL, &claim->address, &readonly) < 0 ||
+        usmpy_parse_typestr(members[TYPESTR], SYCL, &claim->dtype) < 0 ||
+        (claim->ndim = usmpy_parse_shape(members[SHAPE], claim->shape, "shape")) < 0 ||
+        usmpy_parse_strides(members[STRIDES], claim) < 0 || parse_offset(members[OFFSET], claim) < 0) {
+        return -1;
+    }
+    claim->writable = !readonly != says_writable(Py_TYPE(object));
     claim->kind = -1;
     claim->usm = true;
-    claim->known = false;
+    claim->ordered = false;
+    claim->refusal = USM_BUFFER;
+    claim->how = SYCL;
     return 0;
 }
 
 PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object, bool optional)
 {
-    sycl_interface interface;
+    static const usmpy_member names[MEMBERS] = {
+        [DATA] = {USMPY_data, true},       [SHAPE] = {USMPY_shape, true}, [TYPESTR] = {USMPY_typestr, true},
+        [SYCLOBJ] = {USMPY_syclobj, true}, [STRIDES] = {USMPY_strides},   [OFFSET] = {USMPY_offset},
+        [VERSION] = {USMPY_version},
+    };
     usmpy_claim claim;
-    PyObject *dict = PyObject_GetAttr(object, state->sycl_interface);
-    if (dict == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
-            PyErr_Clear();
-        }
-        return NULL;
-    }
-    if (!PyDict_Check(dict)) {
-        PyErr_Format(PyExc_BufferError, SYCL " is a %s; a dict is needed", Py_TYPE(dict)->tp_name);
-        Py_DECREF(dict);
-        return NULL;
-    }
-    dict = usmpy_interface_own(dict);
+    PyObject *members[MEMBERS], *array = NULL;
+    PyObject *dict = usmpy_interface_dict(object, state->sycl_interface, SYCL);
     if (dict == NULL) {
         return NULL;
     }
-    PyObject *array = NULL, *queue = NULL;
-    if (check_version(dict) == 0 && usmpy_interface_member(dict, SYCL, "data", true, &interface.data) == 0 &&
-        usmpy_interface_member(dict, SYCL, "shape", true, &interface.shape) == 0 &&
-        usmpy_interface_member(dict, SYCL, "strides", false, &interface.strides) == 0 &&
-        usmpy_interface_member(dict, SYCL, "offset", false, &interface.offset) == 0 &&
-        usmpy_interface_member(dict, SYCL, "typestr", true, &interface.typestr) == 0 &&
-        usmpy_interface_member(dict, SYCL, "syclobj", true, &interface.object) == 0 &&
-        (!optional || is_ours(state, interface.object) || usmpy_is_sycl(interface.object)) &&
-        parse_interface(object, &interface, &claim) == 0) {
-        queue = queue_of_syclobj(state, interface.object);
-    }
-    if (queue != NULL) {
-        claim.queue = queue;
-        claim.owner = object;
-        claim.how = SYCL;
-        array = (PyObject *)usmpy_array_of_claim(state, &claim);
-    }
-    Py_XDECREF(queue);
+    int status = usmpy_interface_members(state, dict, SYCL, names, MEMBERS, members);
     Py_DECREF(dict);
+    if (status < 0) {
+        return NULL;
+    }
+    if ((!optional || is_ours(state, members[SYCLOBJ]) || usmpy_is_sycl(members[SYCLOBJ])) &&
+        parse(object, members, &claim) == 0) {
+        claim.queue = queue_of_syclobj(state, members[SYCLOBJ]);
+        claim.owner = object;
+        array = claim.queue == NULL ? NULL : (PyObject *)usmpy_array_of_claim(state, &claim);
+        Py_XDECREF(claim.queue);
+    }
+    usmpy_interface_clear(members, MEMBERS);
     return array;
 }
 

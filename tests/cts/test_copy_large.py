@@ -37,10 +37,8 @@ def same(x, view, parts):
     """The view of x that NumPy has of `parts`, by offset and strides."""
     offset = view.__array_interface__["data"][0] - parts.__array_interface__["data"][0]
     strides = tuple(stride // parts.itemsize for stride in view.strides)
-    # Intel's driver says of its device memory that it is the host's; of SVM nobody says anything.
-    kind = None if "Intel(R)" in x.device.vendor else "device"
     return usmpy.USMArray.from_pointer(
-        x.data_ptr + offset, view.shape, x.dtype, strides=strides, queue=x.queue, usm_type=kind, owner=x
+        x.data_ptr + offset, view.shape, x.dtype, strides=strides, queue=x.queue, owner=x
     )
 
 

@@ -343,6 +343,7 @@ STATE = {
     },
     "core/detach.c": {"detach_hook": "lets go of Python's lock", "attach_hook": "takes it again"},
     "core/library.c": {"folders": "where drivers of the Python environment are, set at import"},
+    "core/blocks.c": {"root": "the index of all blocks that drivers gave"},
     "core/builtin.c": {"known.0": "the host's place, which is for ever"},
     "core/backend.c": {"slots": "what each backend said when it was started"},
     "core/context.c": {

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "support.h"
 
+#include "core/blocks.h"
 #include "core/fault.h"
 #include "core/pool.h"
 
@@ -221,6 +222,63 @@ static void the_last_allocation_drops_its_context(void)
     usm_alloc_release(b);
 }
 
+/* Every byte that was asked for is found, and no byte behind it, while blocks come and go. */
+static void *blocks_come_and_go(void *argument)
+{
+    enum { MANY = 200 };
+    static const size_t sizes[] = {1, 12, 64, 65, 1000, 4096, 100000, 33u << 20};
+    uint64_t seed = (uint64_t)(uintptr_t)argument;
+    usm_alloc *allocs[MANY] = {NULL};
+    for (long round = 0; round < scaled(4000); round++) {
+        usm_alloc **at = &allocs[random_below(&seed, MANY)];
+        usm_error error;
+        usm_block block;
+        if (*at != NULL) {
+            size_t nbytes = (*at)->nbytes, offset = random_below(&seed, nbytes);
+            CHECK(usm_blocks_find((char *)(*at)->pointer + offset, &block));
+            CHECK(block.base == (*at)->pointer && block.nbytes == nbytes);
+            CHECK(block.place == host_place() && block.kind == (usm_kind)(*at)->kind);
+            usm_alloc_release(*at);
+            *at = NULL;
+            continue;
+        }
+        size_t nbytes = sizes[random_below(&seed, round % 16 == 0 ? 8 : 7)];
+        CHECK_OK(usm_alloc_create(host_place(), (usm_kind)random_below(&seed, USM_KINDS), nbytes, false, at,
+                                  &error));
+        if (!usm_blocks_find((char *)(*at)->pointer + nbytes, &block) || block.base != (*at)->pointer) {
+            continue; /* the end of its block, too */
+        }
+        CHECK(nbytes < (*at)->size && block.nbytes == nbytes);
+    }
+    for (int i = 0; i < MANY; i++) {
+        if (allocs[i] != NULL) {
+            usm_alloc_release(allocs[i]);
+        }
+    }
+    return NULL;
+}
+
+static void whose_memory_an_address_is(void)
+{
+    pthread_t threads[4];
+    usm_block block;
+    char local;
+    usm_alloc *alloc = new_alloc(12);
+    char *pointer = alloc->pointer;
+    CHECK(usm_blocks_find(pointer + 11, &block) && block.nbytes == 12);
+    CHECK(usm_blocks_find(pointer + 12, &block) && block.base == pointer); /* rounded up by the pool */
+    CHECK(!usm_blocks_find(&local, &block) && !usm_blocks_find(NULL, &block));
+    CHECK(!usm_blocks_find((void *)UINTPTR_MAX, &block));
+    usm_alloc_release(alloc);
+    CHECK(!usm_blocks_find(pointer, &block) || block.nbytes == 0); /* the pool's */
+    for (uintptr_t i = 0; i < 4; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, blocks_come_and_go, (void *)(i + 1)), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
 int main(void)
 {
     watchdog(60);
@@ -228,6 +286,7 @@ int main(void)
     RUN_SETTLED(no_bytes);
     RUN_SETTLED(small_blocks_are_used_again);
     RUN_SETTLED(zeros);
+    RUN_SETTLED(whose_memory_an_address_is);
     RUN_SETTLED(too_much);
     RUN_SETTLED(foreign_memory);
     RUN_SETTLED(a_task_keeps_its_memory);

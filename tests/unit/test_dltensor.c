@@ -31,7 +31,11 @@ static usm_status take(const DLTensor *tensor, uint64_t flags, usm_dtype *dtype,
                        int64_t *strides, int64_t *low, int64_t *high, usm_error *error)
 {
     usm_status status = usm_dltensor_check(tensor, flags, dtype, error);
-    return status != USM_OK ? status : usm_dltensor_layout(tensor, *dtype, shape, strides, low, high, error);
+    bool wraps = false;
+    if (status == USM_OK) {
+        status = usm_dltensor_layout(tensor, *dtype, shape, strides, low, high, &wraps, error);
+    }
+    return status == USM_OK && wraps ? usm_dltensor_refuse(tensor, error) : status; /* no bounds are known */
 }
 
 static void types(void)
@@ -174,6 +178,32 @@ static void what_is_refused(void)
         if (status != USM_BUFFER || error.status != USM_BUFFER || error.text[0] == '\0') {
             CHECK_FAIL("%s: %d", this->what, (int)status);
         }
+    }
+}
+
+/* What CuPy makes of negative strides in bytes, which it divides as unsigned numbers. */
+static void strides_modulo_the_address_space(void)
+{
+    static const DLDataType types[] = {
+        {kDLInt, 8, 1}, {kDLInt, 16, 1}, FLOAT32, {kDLInt, 64, 1}, {kDLComplex, 128, 1}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        int64_t size = types[i].bits / 8, shape[3], strides[3], low, high;
+        const int64_t told[] = {(int64_t)((0 - (uint64_t)(6 * size)) / (uint64_t)size), 3,
+                                (int64_t)((0 - (uint64_t)size) / (uint64_t)size)};
+        const DLTensor tensor = {.data = memory + 2048,
+                                 .dtype = types[i],
+                                 .ndim = 3,
+                                 .shape = (int64_t[]){4, 2, 3},
+                                 .strides = (int64_t *)told};
+        usm_error error;
+        usm_dtype dtype;
+        bool wraps;
+        CHECK_OK(usm_dltensor_check(&tensor, 0, &dtype, &error));
+        CHECK_OK(usm_dltensor_layout(&tensor, dtype, shape, strides, &low, &high, &wraps, &error));
+        CHECK_EQ(wraps, size > 1); /* of one byte, the number is right as it stands */
+        CHECK(strides[0] == -6 && strides[1] == 3 && strides[2] == -1);
+        CHECK_EQ(low, -(6 * 3 + 2) * size);
+        CHECK_EQ(high, (3 + 1) * size);
     }
 }
 
@@ -390,6 +420,7 @@ int main(void)
     RUN_SETTLED(padded_elements);
     RUN_SETTLED(what_is_taken);
     RUN_SETTLED(what_is_refused);
+    RUN_SETTLED(strides_modulo_the_address_space);
     RUN_SETTLED(dimensions);
     RUN_SETTLED(addresses);
     RUN_SETTLED(random_tensors);

@@ -185,6 +185,37 @@ static void an_empty_layout_spans_nothing(void)
     CHECK(low == 0 && high == 0);
 }
 
+/* Numbers from all over, most of them near the ends of what there is. */
+static uint64_t edge(uint64_t *seed)
+{
+    static const uint64_t ends[] = {0,          INT64_MAX,         (uint64_t)INT64_MAX + 1,
+                                    UINT64_MAX, UINT64_C(1) << 62, 4096};
+    uint64_t end = ends[random_below(seed, sizeof ends / sizeof ends[0])];
+    return end + random_below(seed, 9) - 4;
+}
+
+static void spans_in_the_address_space_and_in_blocks(void)
+{
+    uint64_t seed = 5;
+    long within = 0, addressable = 0;
+    for (int round = 0; round < 1000000; round++) {
+        const char *first = (const char *)(uintptr_t)edge(&seed),
+                   *base = (const char *)(uintptr_t)edge(&seed);
+        int64_t low = -(int64_t)(edge(&seed) >> 1), high = (int64_t)(edge(&seed) >> 1);
+        size_t size = edge(&seed);
+        __int128 at = (__int128)(uintptr_t)first, from = (__int128)(uintptr_t)base;
+        bool fits = at + low >= 0 && at + high <= UINTPTR_MAX && (__int128)high - low <= INT64_MAX;
+        bool inside = fits && at + low >= from && at + high <= from + (__int128)size;
+        CHECK_EQ(usm_span_is_addressable(first, low, high), fits);
+        CHECK_EQ(usm_span_is_within(first, low, high, base, size), inside);
+        addressable += fits;
+        within += inside;
+    }
+    CHECK(addressable > 1000 && within > 100);
+    CHECK(!usm_span_is_addressable((void *)4096, INT64_MIN, 1));
+    CHECK(!usm_span_is_within((void *)4096, INT64_MIN, 1, NULL, SIZE_MAX));
+}
+
 /* A shape of the same size, with axes of length 1 strewn in. */
 static int random_shape(uint64_t *seed, int64_t size, int64_t *shape)
 {
@@ -291,6 +322,7 @@ int main(void)
     RUN(normalised_strides_and_contiguity);
     RUN(spans);
     RUN(spans_that_do_not_fit);
+    RUN(spans_in_the_address_space_and_in_blocks);
     RUN(an_empty_layout_spans_nothing);
     RUN(reshapes);
     RUN(broadcasts);

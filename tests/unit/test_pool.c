@@ -2,6 +2,7 @@
 #include "check.h"
 #include "support.h"
 
+#include "core/blocks.h"
 #include "core/pool.h"
 
 #include <stdlib.h>
@@ -51,12 +52,14 @@ static usm_alloc *spare(size_t nbytes)
     usm_context *context = host_place()->context;
     CHECK_OK(context->backend->memory_allocate(context, host_device(), USM_DEVICE, block, &alloc->pointer,
                                                &zeroed, &error));
+    usm_blocks_add(alloc);
     return alloc;
 }
 
 static void free_spare(usm_alloc *alloc)
 {
     usm_context *context = host_place()->context;
+    usm_blocks_remove(alloc);
     context->backend->memory_free(context, host_device(), USM_DEVICE, alloc->pointer, alloc->size);
     free(alloc);
 }
