@@ -141,6 +141,18 @@ def test_the_owner_lives_as_long_as_the_array(sycl_device):
     assert x[1:].tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+def test_our_memory_comes_back_as_what_it_is(sycl_device, kind):
+    """Also SVM, of which no driver tells the kind."""
+    x = usmpy.arange(6, dtype="int32", device=sycl_device, usm_type=kind)
+    back = usmpy.asarray(Exporter(dict_of(x[::-2])))
+    assert (back.usm_type, back.queue, back.data_ptr) == (kind, x.queue, x[::-2].data_ptr)
+    assert back.__dlpack_device__() == x.__dlpack_device__()
+    assert back.tolist() == [5, 3, 1]
+    with pytest.raises(BufferError, match="of an allocation of 24 bytes"):
+        usmpy.asarray(Exporter({**dict_of(x), "shape": (7,)}))
+
+
 def test_the_dict_is_made_of_finished_data(sycl_device):
     if sycl_device.backend == "level_zero":
         pytest.skip("the host does not read memory of kind 'device' there")

@@ -121,6 +121,18 @@ PyObject *usmpy_import_any(usmpy_state *state, PyObject *object);
 /* An object with the buffer protocol; NULL with BufferError. */
 PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object);
 
+/*
+ * A pair of ints, as DLPack has devices and versions; whatever has __index__ is an int, and one beyond 64
+ * bits becomes the nearest. 1; 0 without an exception where it is no such pair; -1 with an exception of
+ * __index__.
+ */
+int usmpy_dlpack_pair(PyObject *pair, int64_t *values);
+/* Both are numbers that a DLDevice can have. */
+static inline bool usmpy_pair_is_device(const int64_t *values)
+{
+    return values[0] == (int32_t)values[0] && values[1] == (int32_t)values[1];
+}
+
 /* The DLPack device that the array shows first. */
 DLDevice usmpy_dlpack_device(usmpy_array *array);
 /* Can the memory be shown as that of the device? 0, or -1 with BufferError. */
@@ -129,8 +141,5 @@ int usmpy_check_context(const usmpy_array *array, const DLDevice *device);
 int usmpy_finish_for_export(usmpy_state *state, usmpy_array *array);
 /* The queue whose stream our table names for the device, borrowed; NULL with BufferError for no device. */
 usm_queue *usmpy_current_queue(usmpy_state *state, DLDevice device);
-
-/* A device= argument of from_dlpack that may be a DLPack pair: new reference to its queue. */
-PyObject *usmpy_queue_from_dlpack_device(usmpy_state *state, PyObject *device);
 
 #endif

@@ -116,25 +116,46 @@ static PyObject *make_legacy(usmpy_array *array, DLDevice device, void *stream)
     return capsule;
 }
 
-/* 1 for a version of 1 or more, 0 for None and less, -1 with TypeError. */
+int usmpy_dlpack_pair(PyObject *pair, int64_t *values)
+{
+    if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 || !PyIndex_Check(PyTuple_GET_ITEM(pair, 0)) ||
+        !PyIndex_Check(PyTuple_GET_ITEM(pair, 1))) {
+        return 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        int overflow;
+        PyObject *number = PyNumber_Index(PyTuple_GET_ITEM(pair, i));
+        if (number == NULL) {
+            return -1;
+        }
+        long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+        values[i] = overflow == 0 ? value : overflow > 0 ? INT64_MAX : INT64_MIN;
+        Py_DECREF(number);
+    }
+    return 1;
+}
+
+/* 1 for a version of 1 or more, 0 for None and less, -1 with an exception. */
 static int wants_version(PyObject *max_version)
 {
+    int64_t version[2];
     if (!usmpy_given(max_version)) {
         return 0;
     }
-    if (PyTuple_Check(max_version) && PyTuple_GET_SIZE(max_version) == 2 &&
-        PyLong_Check(PyTuple_GET_ITEM(max_version, 0)) && PyLong_Check(PyTuple_GET_ITEM(max_version, 1))) {
-        int overflow;
-        long major = PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(max_version, 0), &overflow);
-        return overflow > 0 || (overflow == 0 && major >= 1);
+    int found = usmpy_dlpack_pair(max_version, version);
+    if (found > 0) {
+        return version[0] >= 1;
     }
-    PyErr_Format(PyExc_TypeError, "max_version is %R; None or a tuple of two ints such as (1, 0) is allowed",
-                 max_version);
+    if (found == 0) {
+        PyErr_Format(PyExc_TypeError,
+                     "max_version is %R; None or a tuple of two ints, such as (1, 0), is allowed",
+                     max_version);
+    }
     return -1;
 }
 
 /* A true view of the memory, beside the first? */
-static bool shows_as(const usmpy_array *array, long type, long id)
+static bool shows_as(const usmpy_array *array, int64_t type, int64_t id)
 {
     const usm_device_info *info = &usm_device_root(array->alloc->place->device)->info;
     if (type == kDLCPU) {
@@ -153,36 +174,31 @@ static bool shows_as(const usmpy_array *array, long type, long id)
  */
 static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDevice *device, bool *to_host)
 {
-    PyObject *type_object = NULL, *id_object = NULL;
-    if (PyTuple_Check(dl_device) && PyTuple_GET_SIZE(dl_device) == 2) {
-        type_object = PyTuple_GET_ITEM(dl_device, 0);
-        id_object = PyTuple_GET_ITEM(dl_device, 1);
-    }
-    if (type_object == NULL || !PyLong_Check(type_object) || !PyLong_Check(id_object)) {
-        PyErr_Format(
-            PyExc_TypeError,
-            "dl_device is %R; None or a pair of ints (device type, device id) such as (1, 0) is allowed",
-            dl_device);
+    int64_t pair[2];
+    int found = usmpy_dlpack_pair(dl_device, pair);
+    if (found <= 0) {
+        if (found == 0) {
+            PyErr_Format(
+                PyExc_TypeError,
+                "dl_device is %R; None or a pair of ints (device type, device id), such as (1, 0), is allowed",
+                dl_device);
+        }
         return -1;
     }
-    int overflow_type, overflow_id;
-    long type = PyLong_AsLongAndOverflow(type_object, &overflow_type);
-    long id = PyLong_AsLongAndOverflow(id_object, &overflow_id);
-    bool exists = overflow_type == 0 && overflow_id == 0;
-    if (exists && type == (long)device->device_type && id == (long)device->device_id) {
+    bool exists = usmpy_pair_is_device(pair), is_host = pair[0] == kDLCPU && pair[1] == 0;
+    if (pair[0] == (int64_t)device->device_type && pair[1] == device->device_id) {
         return 0;
     }
-    *to_host = exists && type == kDLCPU && id == 0 && copy != 0 && !usm_alloc_host_reads(array->alloc);
-    if (*to_host || (exists && shows_as(array, type, id))) {
-        *device = (DLDevice){(DLDeviceType)type, (int32_t)id};
+    *to_host = is_host && copy != 0 && !usm_alloc_host_reads(array->alloc);
+    if (*to_host || (exists && shows_as(array, pair[0], pair[1]))) {
+        *device = (DLDevice){(DLDeviceType)pair[0], (int32_t)pair[1]};
         return 0;
     }
     char own[48];
     PyErr_Format(PyExc_BufferError,
                  "dl_device is %R; this array's memory is on %s, id %d, and can be seen as no such device%s",
                  dl_device, usm_dldevice_text((int32_t)device->device_type, own, sizeof own),
-                 (int)device->device_id,
-                 exists && type == kDLCPU && id == 0 ? " without a copy, and copy=False was given" : "");
+                 (int)device->device_id, is_host ? " without a copy, and copy=False was given" : "");
     return -1;
 }
 

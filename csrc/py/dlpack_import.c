@@ -335,28 +335,32 @@ usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_obje
     }
 }
 
-PyObject *usmpy_queue_from_dlpack_device(usmpy_state *state, PyObject *device)
+/*
+ * A device= argument, which may be a DLPack pair: new reference to its queue. *named is the pair, of device
+ * type 0 for other placements.
+ */
+static PyObject *queue_of_device(usmpy_state *state, PyObject *device, DLDevice *named)
 {
+    int64_t pair[2];
+    *named = (DLDevice){(DLDeviceType)0, 0};
     if (!PyTuple_Check(device)) {
         return usmpy_queue_from(state, device, "device");
     }
-    if (PyTuple_GET_SIZE(device) == 2) {
-        int type_overflow = 0, id_overflow = 0;
-        long type = PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(device, 0), &type_overflow);
-        long id = PyErr_Occurred() ? -1 : PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(device, 1), &id_overflow);
-        if (!PyErr_Occurred()) {
-            if (type_overflow != 0 || id_overflow != 0 || type != (int32_t)type || id != (int32_t)id) {
-                return PyErr_Format(PyExc_BufferError, "device is %R; no DLPack device has such a type or id",
-                                    device);
-            }
-            PyObject *held, *queue = usmpy_home_queue(state, (int32_t)type, (int32_t)id, NULL, &held);
-            return held != NULL ? held : Py_XNewRef(queue);
-        }
-        PyErr_Clear();
+    int found = usmpy_dlpack_pair(device, pair);
+    if (found > 0 && usmpy_pair_is_device(pair)) {
+        *named = (DLDevice){(DLDeviceType)pair[0], (int32_t)pair[1]};
+        PyObject *held, *queue = usmpy_home_queue(state, (int32_t)pair[0], (int32_t)pair[1], NULL, &held);
+        return held != NULL ? held : Py_XNewRef(queue);
     }
-    return PyErr_Format(
-        PyExc_TypeError,
-        "device is %R; a DLPack device is a pair of ints (device type, device id), such as (1, 0)", device);
+    if (found > 0) {
+        PyErr_Format(PyExc_BufferError, "device is %R; no DLPack device has such a type or id", device);
+    } else if (found == 0) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "device is %R; a DLPack device is a pair of ints (device type, device id), such as (1, 0)",
+            device);
+    }
+    return NULL;
 }
 
 /*
@@ -391,13 +395,18 @@ static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *
     return result;
 }
 
-/* Two drivers may call a device by the same pair (kDLOneAPI): then that of the memory is meant. */
-static bool is_named(const usmpy_array *array, PyObject *pair)
+/*
+ * Does the pair name the device that the memory is on already? Then the array stays where it is: the pair
+ * says how memory is seen, and memory of several devices may be seen alike (kDLCPU; kDLOneAPI of two
+ * drivers).
+ */
+static bool is_named(usmpy_array *array, DLDevice named)
 {
     const usm_device_info *info = &usm_device_root(array->alloc->place->device)->info;
-    return PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 &&
-           PyLong_AsLong(PyTuple_GET_ITEM(pair, 0)) == info->dlpack_type &&
-           PyLong_AsLong(PyTuple_GET_ITEM(pair, 1)) == info->dlpack_id;
+    DLDevice shown = usmpy_dlpack_device(array);
+    return named.device_type != 0 &&
+           ((named.device_type == shown.device_type && named.device_id == shown.device_id) ||
+            ((int32_t)named.device_type == info->dlpack_type && named.device_id == info->dlpack_id));
 }
 
 static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -424,21 +433,22 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
     usmpy_deferred_poll();
     x = out[0];
     PyObject *queue = NULL;
+    DLDevice named = {(DLDeviceType)0, 0};
     if (usmpy_given(out[1])) {
-        queue = usmpy_queue_from_dlpack_device(state, out[1]);
+        queue = queue_of_device(state, out[1], &named);
         if (queue == NULL) {
             return NULL;
         }
     }
     bool foreign = !usmpy_is_array(state, x);
     usmpy_array *array;
-    if (foreign) {
-        array = usmpy_take_in(state, x, queue);
+    if (foreign) { /* a pair may name where it is */
+        array = usmpy_take_in(state, x, named.device_type != 0 ? NULL : queue);
     } else {
         usmpy_array *base = (usmpy_array *)x;
         array = usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
     }
-    if (array != NULL && queue != NULL && foreign && is_named(array, out[1])) {
+    if (array != NULL && is_named(array, named)) {
         Py_SETREF(queue, Py_NewRef(array->queue));
     }
     PyObject *result = array == NULL ? NULL : place_result(state, array, queue, copy, x);

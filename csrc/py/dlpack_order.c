@@ -22,19 +22,21 @@ static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
     if (pair == NULL) {
         return -1;
     }
-    int status = -1;
-    if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 && PyLong_Check(PyTuple_GET_ITEM(pair, 0)) &&
-        PyLong_Check(PyTuple_GET_ITEM(pair, 1))) {
-        int overflow;
-        device->device_type = (DLDeviceType)PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(pair, 0), &overflow);
-        device->device_id = (int32_t)PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(pair, 1), &overflow);
-        status = 1;
-    } else {
+    int64_t values[2];
+    int found = usmpy_dlpack_pair(pair, values);
+    if (found == 0) {
         PyErr_Format(PyExc_TypeError, "%s.__dlpack_device__() returned %R; a pair of ints is needed",
                      Py_TYPE(x)->tp_name, pair);
+    } else if (found > 0 && !usmpy_pair_is_device(values)) {
+        PyErr_Format(PyExc_BufferError,
+                     "%s.__dlpack_device__() returned %R; no DLPack device has such a type or id",
+                     Py_TYPE(x)->tp_name, pair);
+        found = 0;
+    } else if (found > 0) {
+        *device = (DLDevice){(DLDeviceType)values[0], (int32_t)values[1]};
     }
     Py_DECREF(pair);
-    return status;
+    return found > 0 ? 1 : -1;
 }
 
 /*

@@ -326,6 +326,69 @@ def test_a_pair_that_no_backend_has_is_buffer_error(queue, pair):
         usmpy.from_dlpack(usmpy.zeros(2, queue=queue), device=pair)
 
 
+@pytest.mark.parametrize("which", ["shown", "of the device"])
+def test_the_pair_of_where_it_is_means_where_it_is(device, which):
+    """Memory of several devices may be seen as one pair: kDLCPU is the host's and OpenCL's processors'."""
+    x = usmpy.arange(6, queue=usmpy.Queue(device))
+    pair = x.__dlpack_device__() if which == "shown" else device.dlpack_device
+    for copy in (None, False):
+        same = usmpy.from_dlpack(x[1:], device=pair, copy=copy)
+        assert (same.queue, same.data_ptr) == (x.queue, x.data_ptr + x.itemsize)
+    copied = usmpy.from_dlpack(x, device=pair, copy=True)
+    assert copied.queue == x.queue
+    assert copied.data_ptr != x.data_ptr
+    assert copied.tolist() == list(range(6))
+
+
+class Index:
+    """An int of another library's, such as NumPy's."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+class Raises:
+    def __index__(self):
+        raise KeyError("mine")
+
+
+def test_ints_of_other_libraries_are_ints_of_a_pair(queue):
+    x = usmpy.arange(6, dtype="float32", queue=queue)
+    type_, id_ = x.__dlpack_device__()
+    pair = (Index(type_), Index(id_))
+    assert usmpy.from_dlpack(x, device=pair).data_ptr == x.data_ptr
+    assert usmpy.from_dlpack(x, device=(Index(CPU), 0)).tolist() == list(range(6))
+    producer, _ = producers.producer((6,), "float32", memory=FLOATS)
+    producer.device = (Index(CPU), Index(0))
+    assert usmpy.from_dlpack(producer, device=queue).tolist() == [0, 1, 2, 3, 4, 5]
+    capsule = x.__dlpack__(max_version=(Index(1), Index(0)), dl_device=pair)
+    assert producers.capsule_name(capsule) == "dltensor_versioned"
+    for bad in ((Raises(), 0), (0, Raises())):
+        with pytest.raises(KeyError, match="mine"):
+            usmpy.from_dlpack(x, device=bad)
+        with pytest.raises(KeyError, match="mine"):
+            x.__dlpack__(max_version=bad)
+        with pytest.raises(KeyError, match="mine"):
+            x.__dlpack__(dl_device=bad)
+
+
+@pytest.mark.parametrize("pair", [(2**70, 0), (1, 2**70), (-(2**70), 0), (2**32 + 1, 0), (1, 2**31)], ids=str)
+def test_a_producers_pair_that_no_device_has_is_refused(pair):
+    class Fresh(producers.Producer):
+        """A new type: whose instances' place was not seen yet."""
+
+    tensor = producers.Tensor((6,), "float32", memory=FLOATS)
+    for _ in range(2):  # and nothing is remembered of it
+        source = Fresh(tensor.capsule, device=pair)
+        with pytest.raises(BufferError, match=r"__dlpack_device__.* no DLPack device has such a type or id"):
+            usmpy.from_dlpack(source)
+        assert source.calls == []
+    assert tensor.deleted == 0
+
+
 def test_a_refused_device_leaves_the_producer_uncalled(queue):
     producer, tensor = producers.producer((6,), "float32", memory=FLOATS)
     with pytest.raises(BufferError):
