@@ -22,6 +22,9 @@ typedef enum usmpy_where {
     USMPY_WHERE_ASK,  /* on devices with streams, or on both: __dlpack_device__ is asked each time */
 } usmpy_where;
 
+/* A CUDA stream, 0 for the legacy default one; -1 may be an exception. */
+typedef intptr_t usmpy_stream_of(int device_id);
+
 typedef struct usmpy_type_entry {
     usmpy_route route;
     usmpy_where where;
@@ -30,8 +33,9 @@ typedef struct usmpy_type_entry {
     bool sycl; /* has __sycl_usm_array_interface__, which tells the memory's queue, and no table */
     /* ... and is compiled: asking it for the stream that it works in costs less than an event does. */
     bool tells_stream;
-    /* CuPy's: the calling thread's current stream, 0 for the legacy default one. NULL: there is no such. */
-    intptr_t (*current_stream)(void);
+    /* CuPy's current stream of the calling thread, by the device's number. NULL: there is no such function.
+     */
+    usmpy_stream_of *stream_of;
     const DLPackExchangeAPI *api;
     /*
      * The type's __dlpack__ where that can be called with the object as first argument; borrowed, and valid
@@ -63,7 +67,8 @@ void usmpy_tensor_delete(usmpy_tensor *tensor);
 /* What is known of a tensor's origin. */
 typedef struct usmpy_origin {
     void *stream; /* in which work on it may be pending (core/stream.h); NULL: it is finished, or has none */
-    usm_device *device; /* of the stream */
+    usm_device *device;         /* of the stream */
+    usmpy_stream_of *stream_of; /* or the stream is asked for, once the tensor has told its device */
     bool trusted; /* from a table, whose producer is compiled: the driver is not asked for its pointer */
 } usmpy_origin;
 
@@ -75,10 +80,12 @@ typedef struct usmpy_origin {
 int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
                         PyObject *queue_object, usmpy_origin *origin, PyObject **stream);
 /*
- * What arrays of the type are worked on in, as a C function of the library's interface for Cython; NULL where
- * there is none, or none that is known here.
+ * The stream that arrays of the type are worked on in, as a C function of the library's interface for Cython;
+ * NULL where there is none that is known here.
  */
-intptr_t (*usmpy_find_current_stream(PyTypeObject *type))(void);
+usmpy_stream_of *usmpy_find_stream_of(PyTypeObject *type);
+/* What such a function says of a device's stream. 0, or -1 with its exception. */
+int usmpy_ask_stream_of(usmpy_stream_of *stream_of, usm_device *device, usmpy_origin *origin);
 /* Which stream the producer of a tensor from a table works in. 0 or -1. */
 int usmpy_ask_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry, const DLTensor *tensor,
                     usmpy_origin *origin);

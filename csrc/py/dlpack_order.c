@@ -40,13 +40,13 @@ static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
 }
 
 /*
- * CuPy works in the thread's current stream, which its interface for Cython tells in a few nanoseconds
- * (cupy_backends/cuda/stream.pxd; a capsule is named after the C type): its dictionary of
- * __cuda_array_interface__ takes longer than all the rest of an exchange.
+ * CuPy works in the thread's current stream of each device, which its interface for Cython tells in a few
+ * nanoseconds (cupy_backends/cuda/stream.pxd of version 14; a capsule is named after the C type): to ask an
+ * array for its device and its __cuda_array_interface__ takes longer than all the rest of an exchange.
  */
-intptr_t (*usmpy_find_current_stream(PyTypeObject *type))(void)
+usmpy_stream_of *usmpy_find_stream_of(PyTypeObject *type)
 {
-    intptr_t (*current)(void) = NULL;
+    usmpy_stream_of *stream_of = NULL;
     PyObject *name = PyObject_GetAttrString((PyObject *)type, "__module__"), *functions = NULL;
     PyObject *module = NULL, *wanted = NULL;
     if (name != NULL && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "cupy") == 0) {
@@ -55,10 +55,10 @@ intptr_t (*usmpy_find_current_stream(PyTypeObject *type))(void)
         functions = module == NULL ? NULL : PyObject_GetAttrString(module, "__pyx_capi__");
     }
     if (functions != NULL && PyDict_Check(functions)) {
-        PyObject *capsule = PyDict_GetItemString(functions, "get_current_stream_ptr");
-        if (capsule != NULL && PyCapsule_IsValid(capsule, "intptr_t (void)")) {
-            void *pointer = PyCapsule_GetPointer(capsule, "intptr_t (void)");
-            memcpy(&current, &pointer, sizeof current);
+        PyObject *capsule = PyDict_GetItemString(functions, "get_stream_ptr");
+        if (capsule != NULL && PyCapsule_IsValid(capsule, "intptr_t (int)")) {
+            void *pointer = PyCapsule_GetPointer(capsule, "intptr_t (int)");
+            memcpy(&stream_of, &pointer, sizeof stream_of);
         }
     }
     PyErr_Clear();
@@ -66,20 +66,17 @@ intptr_t (*usmpy_find_current_stream(PyTypeObject *type))(void)
     Py_XDECREF(module);
     Py_XDECREF(wanted);
     Py_XDECREF(name);
-    return current;
+    return stream_of;
 }
 
-/* Of the one GPU: with several, whose stream it is has to be asked. */
-static bool ask_current_stream(const usmpy_type_entry *entry, usmpy_origin *origin)
+int usmpy_ask_stream_of(usmpy_stream_of *stream_of, usm_device *device, usmpy_origin *origin)
 {
-    const usm_backend_report *cuda = usm_backend_start(usm_backend_index("cuda", 4));
-    if (cuda->n_devices != 1) {
-        return false;
+    intptr_t stream = stream_of((int)device->info.dlpack_id);
+    if (USM_UNLIKELY(stream == -1) && PyErr_Occurred()) {
+        return -1;
     }
-    void *stream = (void *)entry->current_stream(); /* noexcept */
-    *origin =
-        (usmpy_origin){.stream = stream == NULL ? USM_STREAM_LEGACY : stream, .device = cuda->devices[0]};
-    return stream != USM_STREAM_PER_THREAD;
+    *origin = (usmpy_origin){.stream = stream == 0 ? USM_STREAM_LEGACY : (void *)stream, .device = device};
+    return 0;
 }
 
 int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
@@ -88,8 +85,9 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
     DLDevice device;
     PyObject *held;
     *stream = NULL;
-    if (entry->current_stream != NULL && ask_current_stream(entry, origin)) {
-        *stream = PyLong_FromVoidPtr(origin->stream);
+    if (entry->stream_of != NULL) { /* the order is made here, as for __cuda_array_interface__ below */
+        *origin = (usmpy_origin){.stream_of = entry->stream_of};
+        *stream = PyLong_FromLong(-1);
         return *stream == NULL ? -1 : 0;
     }
     int found = ask_device(state, x, &device);
@@ -178,6 +176,9 @@ int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array
     if (entry->route == USMPY_ROUTE_TABLE) {
         origin->device = array->alloc->place->device;
         return table_stream(x, entry->api, origin->device, &origin->stream) < 0 ? -1 : 1;
+    }
+    if (entry->stream_of != NULL) {
+        return usmpy_ask_stream_of(entry->stream_of, array->alloc->place->device, origin) < 0 ? -1 : 1;
     }
     int found = usmpy_cuda_interface_stream(state, x, origin);
     if (found == 0 && PyObject_HasAttr(x, state->names[USMPY___cuda_stream__])) {

@@ -113,6 +113,7 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
     usm_error error;
     usm_dtype dtype;
     int64_t low, high;
+    usmpy_origin told;
     usm_status status = usm_dltensor_check(tensor, flags, &dtype, &error);
     if (USM_UNLIKELY(status != USM_OK)) {
         usmpy_raise(state, status, &error);
@@ -122,6 +123,12 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
                                        (int32_t)tensor->device.device_id, usm_dltensor_first(tensor), &held);
     if (queue == NULL) {
         goto failed;
+    }
+    if (origin->stream_of != NULL) {
+        if (usmpy_ask_stream_of(origin->stream_of, usmpy_queue_of(queue)->device, &told) < 0) {
+            goto failed;
+        }
+        origin = &told;
     }
     array = usmpy_array_new(state, tensor->ndim);
     if (array == NULL) {

@@ -77,7 +77,7 @@ static const usmpy_type_entry *read_slot(slot *slot, PyTypeObject *type, uint32_
     room->sycl = __atomic_load_n(&slot->entry.sycl, __ATOMIC_RELAXED);
     room->cuda = __atomic_load_n(&slot->entry.cuda, __ATOMIC_RELAXED);
     room->tells_stream = __atomic_load_n(&slot->entry.tells_stream, __ATOMIC_RELAXED);
-    room->current_stream = __atomic_load_n(&slot->entry.current_stream, __ATOMIC_RELAXED);
+    room->stream_of = __atomic_load_n(&slot->entry.stream_of, __ATOMIC_RELAXED);
     room->method = NULL;
     atomic_thread_fence(memory_order_acquire);
     bool whole = before % 2 == 0 && __atomic_load_n(&slot->sequence, __ATOMIC_RELAXED) == before;
@@ -101,7 +101,7 @@ static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag
     __atomic_store_n(&slot->entry.sycl, entry->sycl, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.cuda, entry->cuda, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.tells_stream, entry->tells_stream, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.current_stream, entry->current_stream, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->entry.stream_of, entry->stream_of, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->sequence, sequence + 2, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&cache->writers);
 }
@@ -230,7 +230,7 @@ static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *ent
     entry->cuda = other != NULL;
     entry->tells_stream = entry->cuda && compiled && entry->route == USMPY_ROUTE_VERSIONED;
     if (entry->tells_stream) {
-        entry->current_stream = usmpy_find_current_stream(type);
+        entry->stream_of = usmpy_find_stream_of(type);
     }
     Py_XDECREF(other);
     return 0;
@@ -287,7 +287,7 @@ void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type)
         entry.route = USMPY_ROUTE_LEGACY;
         entry.method = NULL;
         entry.tells_stream = false;
-        entry.current_stream = NULL;
+        entry.stream_of = NULL;
         write_slot(state->type_cache, type, tag, &entry);
     }
 }

@@ -208,6 +208,58 @@ def test_objects_with_the_cuda_array_interface_alone(cupy, device):
     assert theirs.get().tolist() == [[3, 3, 3], [3, 3, 3]]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64", "complex128"])
+def test_reversed_arrays_of_cupy(cupy, device, dtype):
+    """CuPy 14 tells their strides modulo 2**64 bytes."""
+    theirs = cupy.arange(48).astype(dtype).reshape(4, 3, 4)
+    for view in (
+        theirs.ravel()[::-1],
+        theirs[::-1, :, ::-2],
+        theirs.transpose(2, 0, 1)[::-3],
+        theirs[1:2, ::-1],
+        cupy.broadcast_to(theirs[::-1], (2, 4, 3, 4)),
+        cupy.asfortranarray(theirs)[:, ::-1],
+    ):
+        x = usmpy.from_dlpack(view)
+        assert x.data_ptr == view.data.ptr
+        np.testing.assert_array_equal(x.asnumpy(), view.get())
+        np.testing.assert_array_equal(usmpy.asarray(view).asnumpy(), view.get())
+    part = theirs[::-1, 1]
+    usmpy.from_dlpack(part)[...] = 7
+    device.queue.wait()
+    assert (part.get() == 7).all()
+    assert (theirs[:, 0].get() != 7).sum() >= 15
+
+
+@pytest.mark.parametrize("stream", ["default", "own"])
+def test_cupy_is_asked_once(cupy, device, stream):
+    """Its C interface tells the stream: neither of the other questions is asked, with any number of GPUs."""
+    asked = []
+
+    class Counting(cupy.ndarray):
+        __module__ = "cupy"
+
+        def __dlpack_device__(self):
+            asked.append("device")
+            return super().__dlpack_device__()
+
+        @property
+        def __cuda_array_interface__(self):
+            asked.append("interface")
+            return super().__cuda_array_interface__
+
+    theirs = cupy.arange(1000, dtype="float32").view(Counting)
+    with cupy.cuda.Stream(non_blocking=True) if stream == "own" else cupy.cuda.Stream.null:
+        theirs += 1
+        assert usmpy.from_dlpack(theirs).tolist() == list(range(1, 1001))
+        with usmpy.borrow(theirs) as x:
+            x[...] = 5
+        theirs += 1
+    assert asked == []
+    cupy.cuda.runtime.deviceSynchronize()
+    assert set(theirs.get().tolist()) == {6.0}
+
+
 def test_tables_of_the_exchange(torch, device):
     """PyTorch publishes one; ours names our queue's stream."""
     import ctypes
