@@ -124,14 +124,14 @@ static usmpy_array *take_in(usmpy_state *state, PyObject *object, const usmpy_ty
                             PyObject *queue)
 {
     if (entry->route != USMPY_ROUTE_NONE) {
-        return usmpy_take_in(state, object, queue);
+        return usmpy_take_in(state, object, queue, true);
     }
     usmpy_array *array = usmpy_array_from_cuda_interface(state, object, queue);
     if (array != NULL || PyErr_Occurred()) {
         return array;
     }
     return PyObject_CheckBuffer(object) ? (usmpy_array *)usmpy_array_from_buffer(state, object)
-                                        : usmpy_take_in(state, object, queue);
+                                        : usmpy_take_in(state, object, queue, true);
 }
 
 static PyObject *borrow_enter(PyObject *self, PyObject *unused)

@@ -28,9 +28,10 @@ typedef intptr_t usmpy_stream_of(int device_id);
 typedef struct usmpy_type_entry {
     usmpy_route route;
     usmpy_where where;
-    bool lazy; /* has is_conj and is_neg: the table may hand out what is not there yet */
-    bool cuda; /* has __cuda_array_interface__ */
-    bool sycl; /* has __sycl_usm_array_interface__, which tells the memory's queue, and no table */
+    bool lazy;     /* has is_conj and is_neg: the table may hand out what is not there yet */
+    bool has_grad; /* has requires_grad: the table hands out what its own __dlpack__ refuses */
+    bool cuda;     /* has __cuda_array_interface__ */
+    bool sycl;     /* has __sycl_usm_array_interface__, which tells the memory's queue, and no table */
     /* ... and is compiled: asking it for the stream that it works in costs less than an event does. */
     bool tells_stream;
     /* CuPy's current stream of the calling thread, by the device's number. NULL: there is no such function.
@@ -42,6 +43,8 @@ typedef struct usmpy_type_entry {
      * as long as the type has the version that the entry is for. NULL otherwise, and always without a GIL.
      */
     PyObject *method;
+    /* The type's requires_grad where it is compiled (PyGetSetDescrObject), as `method`. */
+    PyObject *requires_grad;
 } usmpy_type_entry;
 
 typedef struct usmpy_type_cache usmpy_type_cache;
@@ -98,8 +101,11 @@ int usmpy_ask_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *ent
 usmpy_array *usmpy_array_from_tensor(usmpy_state *state, USM_TAKES usmpy_tensor *tensor,
                                      const usmpy_origin *origin, PyObject *queue_object);
 
-/* x through whatever exchange its type has, where it lies. NULL with an exception. */
-usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object);
+/*
+ * x through whatever exchange its type has, where it lies. NULL with an exception. `borrows`: for borrow(),
+ * which takes arrays of which gradients are recorded, too.
+ */
+usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows);
 /*
  * The stream that the owner of x works in at this moment, of memory like the array's, in DLPack's words: its
  * table's, that of its __cuda_array_interface__, or its own __cuda_stream__. 1; 0 where it does not tell; -1

@@ -246,10 +246,37 @@ static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
     return set == 0 ? 0 : -1;
 }
 
+/*
+ * Work on the memory is not recorded for gradients, so that a tensor which requires them is refused, as
+ * PyTorch's own __dlpack__ does; its table does not look. 0 or -1.
+ */
+static int check_grad(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry)
+{
+    PyObject *answer;
+    if (USM_LIKELY(entry->requires_grad != NULL)) {
+        const PyGetSetDef *attribute = ((PyGetSetDescrObject *)entry->requires_grad)->d_getset;
+        answer = attribute->get(x, attribute->closure);
+    } else {
+        answer = PyObject_GetAttr(x, state->names[USMPY_requires_grad]);
+    }
+    int requires = answer == NULL ? -1 : answer == Py_False ? 0 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    if (requires > 0) {
+        PyErr_Format(PyExc_BufferError,
+                     "x is %s %s that requires grad, and work on its memory here is not recorded; use "
+                     "x.detach(), or usmpy.borrow(x) for the time of a kernel",
+                     USMPY_A(x));
+    }
+    return requires == 0 ? 0 : -1;
+}
+
 static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
-                                  PyObject *queue_object)
+                                  PyObject *queue_object, bool borrows)
 {
     usmpy_tensor tensor = {NULL, NULL};
+    if (entry->has_grad && !borrows && USM_UNLIKELY(check_grad(state, x, entry) < 0)) {
+        return NULL;
+    }
     if (USM_UNLIKELY(entry->api->managed_tensor_from_py_object_no_sync(x, &tensor.versioned) != 0)) {
         if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without saying why",
@@ -311,7 +338,7 @@ static usmpy_array *through_sycl(usmpy_state *state, PyObject *x, const usmpy_ty
     return array;
 }
 
-usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object)
+usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows)
 {
     usmpy_type_entry room;
     const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(x), &room);
@@ -321,12 +348,13 @@ usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_obje
     switch (entry->route) {
         case USMPY_ROUTE_TABLE:
             room = *entry; /* the call may run Python code that changes the cache */
-            return through_table(state, x, &room, queue_object);
+            return through_table(state, x, &room, queue_object, borrows);
         case USMPY_ROUTE_VERSIONED:
         case USMPY_ROUTE_LEGACY:
             if (USM_UNLIKELY(entry->sycl)) {
                 room = *entry;
-                room.method = NULL; /* the interface may run Python code that changes the type */
+                room.method = room.requires_grad =
+                    NULL; /* the interface may run Python code that changes the type */
                 return through_sycl(state, x, &room, queue_object);
             }
             return through_method(state, x, entry, queue_object);
@@ -421,7 +449,7 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
             return (PyObject *)usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base),
                                                 usmpy_strides(base));
         }
-        return (PyObject *)usmpy_take_in(state, x, NULL);
+        return (PyObject *)usmpy_take_in(state, x, NULL, false);
     }
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
@@ -443,7 +471,7 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
     bool foreign = !usmpy_is_array(state, x);
     usmpy_array *array;
     if (foreign) { /* a pair may name where it is */
-        array = usmpy_take_in(state, x, named.device_type != 0 ? NULL : queue);
+        array = usmpy_take_in(state, x, named.device_type != 0 ? NULL : queue, false);
     } else {
         usmpy_array *base = (usmpy_array *)x;
         array = usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));

@@ -74,11 +74,12 @@ static const usmpy_type_entry *read_slot(slot *slot, PyTypeObject *type, uint32_
     room->route = __atomic_load_n(&slot->entry.route, __ATOMIC_RELAXED);
     room->where = __atomic_load_n(&slot->entry.where, __ATOMIC_RELAXED);
     room->lazy = __atomic_load_n(&slot->entry.lazy, __ATOMIC_RELAXED);
+    room->has_grad = __atomic_load_n(&slot->entry.has_grad, __ATOMIC_RELAXED);
     room->sycl = __atomic_load_n(&slot->entry.sycl, __ATOMIC_RELAXED);
     room->cuda = __atomic_load_n(&slot->entry.cuda, __ATOMIC_RELAXED);
     room->tells_stream = __atomic_load_n(&slot->entry.tells_stream, __ATOMIC_RELAXED);
     room->stream_of = __atomic_load_n(&slot->entry.stream_of, __ATOMIC_RELAXED);
-    room->method = NULL;
+    room->method = room->requires_grad = NULL;
     atomic_thread_fence(memory_order_acquire);
     bool whole = before % 2 == 0 && __atomic_load_n(&slot->sequence, __ATOMIC_RELAXED) == before;
     return match && whole ? room : NULL;
@@ -98,6 +99,7 @@ static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag
     __atomic_store_n(&slot->entry.route, entry->route, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.where, entry->where, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.lazy, entry->lazy, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->entry.has_grad, entry->has_grad, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.sycl, entry->sycl, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.cuda, entry->cuda, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->entry.tells_stream, entry->tells_stream, __ATOMIC_RELAXED);
@@ -218,6 +220,17 @@ static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *ent
         }
         entry->lazy = other != NULL;
         Py_XDECREF(other);
+        if (find_in_mro(type, state->names[USMPY_requires_grad], &other) == -2) {
+            return -1;
+        }
+        entry->has_grad = other != NULL;
+#ifndef Py_GIL_DISABLED
+        if (other != NULL && Py_IS_TYPE(other, &PyGetSetDescr_Type) &&
+            ((PyGetSetDescrObject *)other)->d_getset->get != NULL) {
+            entry->requires_grad = other; /* the type's: as long as it has this version */
+        }
+#endif
+        Py_XDECREF(other);
     }
     if (find_in_mro(type, state->sycl_interface, &other) == -2) {
         return -1;
@@ -261,7 +274,7 @@ const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type
     if (tag != 0 && tag == version_tag(type)) { /* else it was changed meanwhile: look again next time */
         write_slot(state->type_cache, type, tag, room);
     } else {
-        room->method = NULL;
+        room->method = room->requires_grad = NULL;
     }
     return room;
 }

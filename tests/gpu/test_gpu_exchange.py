@@ -249,6 +249,7 @@ def test_cupy_is_asked_once(cupy, device, stream):
             return super().__cuda_array_interface__
 
     theirs = cupy.arange(1000, dtype="float32").view(Counting)
+    cupy.cuda.runtime.deviceSynchronize()
     with cupy.cuda.Stream(non_blocking=True) if stream == "own" else cupy.cuda.Stream.null:
         theirs += 1
         assert usmpy.from_dlpack(theirs).tolist() == list(range(1, 1001))

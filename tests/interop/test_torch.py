@@ -70,11 +70,88 @@ def test_a_subclass_with_a_dlpack_of_its_own_is_asked():
     assert calls == [{"max_version": (1, 3)}]
 
 
-def test_a_parameter_and_a_detached_tensor_are_taken():
+def test_a_parameter_without_gradients_is_taken():
     parameter = torch.nn.Parameter(torch.arange(3.0), requires_grad=False)
     assert usmpy.from_dlpack(parameter).tolist() == [0, 1, 2]
-    grown = torch.arange(3.0, requires_grad=True)
-    assert usmpy.from_dlpack(grown.detach()).tolist() == [0, 1, 2]
+
+
+GRADIENTS = {
+    "leaf": lambda: torch.ones(4, requires_grad=True),
+    "result": lambda: torch.ones(4, requires_grad=True) * 2,
+    "view": lambda: torch.ones((4, 4), requires_grad=True)[1:, ::2],
+    "parameter": lambda: torch.nn.Parameter(torch.ones(4)),
+    "complex": lambda: torch.ones(4, dtype=torch.complex64, requires_grad=True),
+    "0-d": lambda: torch.ones((), requires_grad=True),
+    "empty": lambda: torch.ones(0, requires_grad=True),
+    "weight of a layer": lambda: torch.nn.Linear(2, 2).weight,
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_tensors_that_require_grad_are_refused_as_torch_does(name):
+    tensor = GRADIENTS[name]()
+    with pytest.raises(BufferError, match="detach"):
+        tensor.__dlpack__()
+    mine = usmpy.zeros(tuple(tensor.shape), dtype="complex64" if name == "complex" else "float32")
+    for take in (
+        usmpy.from_dlpack,
+        usmpy.asarray,
+        lambda x: usmpy.from_dlpack(x, copy=True),
+        lambda x: usmpy.asarray(x, copy=True),
+        lambda x: usmpy.copyto(mine, x),
+        lambda x: usmpy.copyto(x, mine),
+        lambda x: mine.__setitem__(..., x),
+    ):
+        for _ in range(2):
+            with pytest.raises(BufferError, match=r"requires grad.*x\.detach\(\)"):
+                take(tensor)
+        with torch.no_grad(), pytest.raises(BufferError, match="requires grad"):
+            take(tensor)
+    taken = usmpy.from_dlpack(tensor.detach())
+    assert taken.data_ptr == tensor.data_ptr()
+    np.testing.assert_array_equal(usmpy.asarray(tensor.detach()).asnumpy(), tensor.detach().numpy())
+
+
+@pytest.mark.parametrize("name", [name for name in GRADIENTS if name != "empty"])
+def test_borrow_takes_tensors_that_require_grad(name):
+    tensor = GRADIENTS[name]()
+    with usmpy.borrow(tensor) as x:
+        assert x.data_ptr == tensor.data_ptr()
+        x[...] = 3
+    assert (tensor.detach() == 3).all()
+    assert tensor.requires_grad
+
+
+def test_the_bit_is_asked_each_time():
+    tensor = torch.ones(3)
+    assert usmpy.from_dlpack(tensor).shape == (3,)
+    tensor.requires_grad_(True)
+    with pytest.raises(BufferError, match="requires grad"):
+        usmpy.from_dlpack(tensor)
+    tensor.requires_grad_(False)
+    assert usmpy.from_dlpack(tensor).shape == (3,)
+
+
+def test_a_subclass_may_answer_by_a_property():
+    class Subclass(torch.Tensor):
+        answer = True
+
+        @property
+        def requires_grad(self):
+            if isinstance(self.answer, Exception):
+                raise self.answer
+            return self.answer
+
+    tensor = torch.ones(3).as_subclass(Subclass)
+    with pytest.raises(BufferError, match="a Subclass that requires grad"):
+        usmpy.from_dlpack(tensor)
+    tensor.answer = False
+    assert usmpy.from_dlpack(tensor).shape == (3,)
+    tensor.answer = KeyError("mine")
+    with pytest.raises(KeyError, match="mine"):
+        usmpy.from_dlpack(tensor)
+    Subclass.requires_grad = torch.Tensor.requires_grad
+    assert usmpy.from_dlpack(tensor).shape == (3,)
 
 
 def test_what_torch_cannot_export_is_its_error():
