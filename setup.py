@@ -259,13 +259,13 @@ if not sys.platform.startswith("linux"):
 LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "--param=vect-epilogues-nomask=0"]
 
 RARE_CORE = (
-    "adopt backend context device fork library names program route_text signature spirv spirv_kernel track "
-    "usage"
+    "adopt backend blocks context device fork library names program route_text signature spirv spirv_kernel "
+    "track usage"
 )
 RARE_HOST = "device library memory"
 RARE_PY = (
-    "build c_api context device errors from_python memory module native notifier pointer program stream sycl "
-    "sycl_interface trace"
+    "build c_api context device errors from_python interface_dict memory module native notifier pointer "
+    "program stream sycl sycl_interface trace"
 )
 RARE = tuple(
     f"{layer}/{name}.c"

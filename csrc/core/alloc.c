@@ -16,7 +16,7 @@
 #include <time.h>
 
 /* malloc, since calloc takes glibc's slow path: every field is set here or by begin() and its callers. */
-static usm_alloc *alloc_new(void)
+static inline __attribute__((always_inline)) usm_alloc *alloc_new(void)
 {
     usm_alloc *alloc = usm_spare_pop();
     if (alloc == NULL) {
@@ -30,7 +30,6 @@ static usm_alloc *alloc_new(void)
         alloc->hazards.readers = NULL;
         alloc->hazards.n_readers = alloc->hazards.readers_capacity = 0;
         atomic_init(&alloc->flags, 0);
-        atomic_init(&alloc->nbytes, 0);
         atomic_init(&alloc->hazards.pending, 0);
         atomic_init(&alloc->hazards.failure, NULL);
     }
@@ -39,7 +38,7 @@ static usm_alloc *alloc_new(void)
 
 /* Fields of a new life; a block that comes from the pool keeps pointer, size, class and
  * its readers' array. */
-static void begin(usm_alloc *alloc, usm_place *place, usm_kind kind)
+static inline __attribute__((always_inline)) void begin(usm_alloc *alloc, usm_place *place, usm_kind kind)
 {
     usm_refcount_init(&alloc->refs, 1);
     alloc->kind = (uint8_t)kind;

@@ -26,8 +26,8 @@ typedef enum usmpy_where {
 typedef intptr_t usmpy_stream_of(int device_id);
 
 typedef struct usmpy_type_entry {
-    usmpy_route route;
-    usmpy_where where;
+    uint8_t route; /* usmpy_route */
+    uint8_t where; /* usmpy_where */
     bool lazy;     /* has is_conj and is_neg: the table may hand out what is not there yet */
     bool has_grad; /* has requires_grad: the table hands out what its own __dlpack__ refuses */
     bool cuda;     /* has __cuda_array_interface__ */
@@ -43,8 +43,9 @@ typedef struct usmpy_type_entry {
      * as long as the type has the version that the entry is for. NULL otherwise, and always without a GIL.
      */
     PyObject *method;
-    /* The type's requires_grad where it is compiled (PyGetSetDescrObject), as `method`. */
-    PyObject *requires_grad;
+    /* The type's requires_grad, as `method`, where it is compiled and its getter needs no more than the
+     * object. */
+    getter requires_grad;
 } usmpy_type_entry;
 
 typedef struct usmpy_type_cache usmpy_type_cache;
@@ -90,7 +91,7 @@ usmpy_stream_of *usmpy_find_stream_of(PyTypeObject *type);
 /* What such a function says of a device's stream. 0, or -1 with its exception. */
 int usmpy_ask_stream_of(usmpy_stream_of *stream_of, usm_device *device, usmpy_origin *origin);
 /* Which stream the producer of a tensor from a table works in. 0 or -1. */
-int usmpy_ask_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry, const DLTensor *tensor,
+int usmpy_ask_table(usmpy_state *state, PyObject *x, const DLPackExchangeAPI *api, const DLTensor *tensor,
                     usmpy_origin *origin);
 
 /*

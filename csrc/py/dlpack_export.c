@@ -118,8 +118,11 @@ static PyObject *make_legacy(usmpy_array *array, DLDevice device, void *stream)
 
 int usmpy_dlpack_pair(PyObject *pair, int64_t *values)
 {
-    if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 || !PyIndex_Check(PyTuple_GET_ITEM(pair, 0)) ||
-        !PyIndex_Check(PyTuple_GET_ITEM(pair, 1))) {
+    if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) {
+        return 0;
+    }
+    /* Both before either: __index__ may have effects. */
+    if (!PyIndex_Check(PyTuple_GET_ITEM(pair, 0)) || !PyIndex_Check(PyTuple_GET_ITEM(pair, 1))) {
         return 0;
     }
     for (int i = 0; i < 2; i++) {
@@ -141,6 +144,13 @@ static int wants_version(PyObject *max_version)
     int64_t version[2];
     if (!usmpy_given(max_version)) {
         return 0;
+    }
+    /* What every consumer gives, in a line. */
+    if (PyTuple_Check(max_version) && PyTuple_GET_SIZE(max_version) == 2 &&
+        PyLong_Check(PyTuple_GET_ITEM(max_version, 0)) && PyLong_Check(PyTuple_GET_ITEM(max_version, 1))) {
+        int overflow;
+        long major = PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(max_version, 0), &overflow);
+        return overflow > 0 || (overflow == 0 && major >= 1);
     }
     int found = usmpy_dlpack_pair(max_version, version);
     if (found > 0) {

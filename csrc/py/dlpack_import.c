@@ -246,20 +246,26 @@ static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
     return set == 0 ? 0 : -1;
 }
 
+/* Of other types there are no gradients. */
+static inline bool is_differentiable(const DLDataType *dtype)
+{
+    return dtype->code != kDLInt && dtype->code != kDLUInt && dtype->code != kDLBool;
+}
+
 /*
  * Work on the memory is not recorded for gradients, so that a tensor which requires them is refused, as
- * PyTorch's own __dlpack__ does; its table does not look. 0 or -1.
+ * PyTorch's own __dlpack__ does; its table does not look. `get`: of the type's attribute where it is
+ * compiled, else NULL. 0 or -1.
  */
-static int check_grad(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry)
+static inline int check_grad(usmpy_state *state, PyObject *x, getter get)
 {
-    PyObject *answer;
-    if (USM_LIKELY(entry->requires_grad != NULL)) {
-        const PyGetSetDef *attribute = ((PyGetSetDescrObject *)entry->requires_grad)->d_getset;
-        answer = attribute->get(x, attribute->closure);
-    } else {
-        answer = PyObject_GetAttr(x, state->names[USMPY_requires_grad]);
+    PyObject *answer =
+        USM_LIKELY(get != NULL) ? get(x, NULL) : PyObject_GetAttr(x, state->names[USMPY_requires_grad]);
+    if (USM_LIKELY(answer == Py_False)) {
+        Py_DECREF(answer);
+        return 0;
     }
-    int requires = answer == NULL ? -1 : answer == Py_False ? 0 : PyObject_IsTrue(answer);
+    int requires = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
     if (requires > 0) {
         PyErr_Format(PyExc_BufferError,
@@ -273,11 +279,12 @@ static int check_grad(usmpy_state *state, PyObject *x, const usmpy_type_entry *e
 static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
                                   PyObject *queue_object, bool borrows)
 {
+    /* Calls may run Python code that changes the cache: nothing of the entry is read after the first. */
+    const DLPackExchangeAPI *api = entry->api;
+    bool lazy = entry->lazy, has_grad = entry->has_grad && !borrows;
+    getter requires_grad = entry->requires_grad; /* a function, alive as long as its type */
     usmpy_tensor tensor = {NULL, NULL};
-    if (entry->has_grad && !borrows && USM_UNLIKELY(check_grad(state, x, entry) < 0)) {
-        return NULL;
-    }
-    if (USM_UNLIKELY(entry->api->managed_tensor_from_py_object_no_sync(x, &tensor.versioned) != 0)) {
+    if (USM_UNLIKELY(api->managed_tensor_from_py_object_no_sync(x, &tensor.versioned) != 0)) {
         if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without saying why",
                          Py_TYPE(x)->tp_name);
@@ -290,13 +297,15 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
                      Py_TYPE(x)->tp_name);
         return NULL;
     }
-    if (entry->lazy && USM_UNLIKELY(check_lazy(state, x, &tensor.versioned->dl_tensor) < 0)) {
+    if ((lazy && USM_UNLIKELY(check_lazy(state, x, &tensor.versioned->dl_tensor) < 0)) ||
+        (has_grad && is_differentiable(&tensor.versioned->dl_tensor.dtype) &&
+         USM_UNLIKELY(check_grad(state, x, requires_grad) < 0))) {
         usmpy_tensor_delete(&tensor);
         return NULL;
     }
     usmpy_origin origin = {.trusted = true};
     if (USM_UNLIKELY(tensor.versioned->dl_tensor.device.device_type != kDLCPU) &&
-        usmpy_ask_table(state, x, entry, &tensor.versioned->dl_tensor, &origin) < 0) {
+        usmpy_ask_table(state, x, api, &tensor.versioned->dl_tensor, &origin) < 0) {
         usmpy_tensor_delete(&tensor);
         return NULL;
     }
@@ -347,14 +356,12 @@ usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_obje
     }
     switch (entry->route) {
         case USMPY_ROUTE_TABLE:
-            room = *entry; /* the call may run Python code that changes the cache */
-            return through_table(state, x, &room, queue_object, borrows);
+            return through_table(state, x, entry, queue_object, borrows);
         case USMPY_ROUTE_VERSIONED:
         case USMPY_ROUTE_LEGACY:
             if (USM_UNLIKELY(entry->sycl)) {
                 room = *entry;
-                room.method = room.requires_grad =
-                    NULL; /* the interface may run Python code that changes the type */
+                room.method = NULL; /* the interface may run Python code that changes the type */
                 return through_sycl(state, x, &room, queue_object);
             }
             return through_method(state, x, entry, queue_object);

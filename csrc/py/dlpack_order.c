@@ -144,7 +144,7 @@ static int table_stream(PyObject *x, const DLPackExchangeAPI *api, const usm_dev
     return 0;
 }
 
-int usmpy_ask_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry, const DLTensor *tensor,
+int usmpy_ask_table(usmpy_state *state, PyObject *x, const DLPackExchangeAPI *api, const DLTensor *tensor,
                     usmpy_origin *origin)
 {
     PyObject *held;
@@ -159,7 +159,7 @@ int usmpy_ask_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *ent
         return 0;
     }
     origin->device = device;
-    return table_stream(x, entry->api, device, &origin->stream);
+    return table_stream(x, api, device, &origin->stream);
 }
 
 int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, usmpy_origin *origin)

@@ -79,7 +79,8 @@ static const usmpy_type_entry *read_slot(slot *slot, PyTypeObject *type, uint32_
     room->cuda = __atomic_load_n(&slot->entry.cuda, __ATOMIC_RELAXED);
     room->tells_stream = __atomic_load_n(&slot->entry.tells_stream, __ATOMIC_RELAXED);
     room->stream_of = __atomic_load_n(&slot->entry.stream_of, __ATOMIC_RELAXED);
-    room->method = room->requires_grad = NULL;
+    room->method = NULL;
+    room->requires_grad = NULL;
     atomic_thread_fence(memory_order_acquire);
     bool whole = before % 2 == 0 && __atomic_load_n(&slot->sequence, __ATOMIC_RELAXED) == before;
     return match && whole ? room : NULL;
@@ -226,8 +227,8 @@ static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *ent
         entry->has_grad = other != NULL;
 #ifndef Py_GIL_DISABLED
         if (other != NULL && Py_IS_TYPE(other, &PyGetSetDescr_Type) &&
-            ((PyGetSetDescrObject *)other)->d_getset->get != NULL) {
-            entry->requires_grad = other; /* the type's: as long as it has this version */
+            ((PyGetSetDescrObject *)other)->d_getset->closure == NULL) {
+            entry->requires_grad = ((PyGetSetDescrObject *)other)->d_getset->get;
         }
 #endif
         Py_XDECREF(other);
@@ -274,7 +275,8 @@ const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type
     if (tag != 0 && tag == version_tag(type)) { /* else it was changed meanwhile: look again next time */
         write_slot(state->type_cache, type, tag, room);
     } else {
-        room->method = room->requires_grad = NULL;
+        room->method = NULL;
+        room->requires_grad = NULL;
     }
     return room;
 }
