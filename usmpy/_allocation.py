@@ -11,15 +11,16 @@ class Allocation(NamedTuple):
     """One allocation that is alive."""
 
     nbytes: int
-    """Of its block, or of what was imported."""
+    """Size of its block, or of the imported memory, in bytes."""
     usm_type: str
     device: Device
     address: int | None
     imported: bool
-    """It is another library's memory."""
+    """Whether it is another library's memory."""
     age_s: float
+    """Time since it was made, in seconds."""
     where: str | None
-    """The line that made it, outside of usmpy."""
+    """The line that made it, outside of usmpy; None where no Python code did."""
 
     def __str__(self) -> str:
         what = "imported" if self.imported else self.usm_type

@@ -124,6 +124,7 @@ _DTypeLike: TypeAlias = (
 _Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 _Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex]
 _Placement: TypeAlias = Device | Queue | USMArray | str | None
+_Pair: TypeAlias = tuple[SupportsIndex, SupportsIndex]
 _Stream: TypeAlias = Queue | int | _CudaStream | _StreamOfTorch | _StreamOfCuPy | _StreamOfNumba
 _Extents: TypeAlias = Range | SupportsIndex | Sequence[SupportsIndex]
 _Space: TypeAlias = NdRange | Range | SupportsIndex
@@ -1833,21 +1834,65 @@ class USMArray:
         owner: object = None,
         readonly: builtins.bool = False,
     ) -> USMArray:
-        """An array over memory that another library allocated, without a copy.
+        """Make an array over memory that exists, given by its address, without a copy.
 
-        address: of the first element, an int, such as the svm_ptr of PyOpenCL's SVMAllocation. shape, dtype:
-        as in USMArray(). strides: from one index to the next, in elements, one for each axis; None is
-        row-major. queue: a Queue of the context that the memory is of. usm_type: None asks the driver,
-        which also tells the bounds; it cannot tell for SVM, which needs usm_type ('shared' for what is
-        fine-grained) and is taken on trust, as any memory is on the host ('host' for None). owner: any
-        object, kept alive until the last array over the memory and its last task are gone (it must not
-        lead to the array: the cycle would never be found). readonly: the array is. Work that others have
-        enqueued in the driver's queue behind `queue` (from_native) comes first; for other work on the
-        memory, wait.
+        Parameters
+        ----------
+        address : int
+            Address of the first element, such as the `svm_ptr` of PyOpenCL's SVMAllocation.
+        shape : int or sequence of ints
+            Lengths in elements.
+        dtype : DType, str or type, optional
+            Type of the elements, as `USMArray` takes it; None is the default floating-point type.
+        strides : int or sequence of ints, optional
+            Distances between neighbours along each axis, in elements; None is row-major.
+        queue : Queue
+            Queue of the array. Its device must be able to use the memory in place.
+        usm_type : {'device', 'shared', 'host'}, optional
+            Kind of the memory. With None it is looked up: usmpy knows its own memory, and drivers know
+            theirs. SVM of other libraries needs it, since no driver identifies SVM. On the host, None stands
+            for 'host'.
+        owner : object, optional
+            Kept alive until the last array over the memory and its last task are gone. It must not reference
+            the array: the garbage collector cannot break that cycle.
+        readonly : bool, default False
+            Whether the array is read-only.
 
-        Raises ValueError for an address of 0, one that is not aligned to the dtype or that the driver does
-        not know in this context, for elements beyond the allocation and for a usm_type that is not the
-        driver's, TypeError for arguments of a wrong type, MemoryError when memory runs out.
+        Returns
+        -------
+        USMArray
+            On `queue`, over the memory itself.
+
+        Raises
+        ------
+        ValueError
+            The address is 0, is not aligned to `dtype`, or is unknown to the driver; elements lie outside of
+            the allocation; the memory was freed; `queue` cannot use it; or it is of another kind than
+            `usm_type`.
+        TypeError
+            An argument has a wrong type.
+        MemoryError
+            Memory is exhausted.
+
+        Notes
+        -----
+        Elements must lie inside of the allocation: of usmpy's own memory it ends where it was asked to end,
+        of other memory where the driver says. The bounds of plain memory of the process and of other
+        libraries' SVM are known to the caller alone.
+
+        Work that other libraries have enqueued in the driver's queue behind `queue` (`Queue.from_native`)
+        runs first. Wait for any other work on the memory before the call.
+
+        Examples
+        --------
+        >>> import ctypes
+        >>> import usmpy
+        >>> memory = (ctypes.c_float * 6)(0, 1, 2, 3, 4, 5)
+        >>> queue = usmpy.Queue("host")
+        >>> address = ctypes.addressof(memory)
+        >>> x = usmpy.USMArray.from_pointer(address, (2, 3), "float32", queue=queue, owner=memory)
+        >>> x.tolist()
+        [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
         """
     @property
     def shape(self) -> tuple[int, ...]:
@@ -1907,20 +1952,52 @@ class USMArray:
         """Address of the first element as an int; 0 where there is none. Does not wait for pending work."""
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Dict of pointer, shape, strides in bytes, type and stream (Numba, CUDA Array Interface, version 3).
+        """Description of CUDA memory for other libraries (Numba, CUDA Array Interface, version 3).
 
-        The stream is None where no work on the memory is pending, else a CUDA stream that a consumer must
-        come after: that of this array's queue, which has then been made to wait for all of it. Raises
-        AttributeError where the memory is not CUDA's, and for a dtype that NumPy has no letter for.
+        Returns
+        -------
+        dict
+            Pointer, shape, strides in bytes, type string and `stream`. The stream is None where no work on
+            the memory is pending. Otherwise it is that of this array's queue, which is first ordered after
+            all pending work: a consumer waits for that stream.
+
+        Raises
+        ------
+        AttributeError
+            The memory is not CUDA's, or NumPy has no type string for the dtype.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> hasattr(usmpy.zeros(3, device="host"), "__cuda_array_interface__")
+        False
         """
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
-        """Dict of pointer, shape, strides in elements, type and syclobj (dpctl's documentation, version 1).
+        """Description of memory for SYCL libraries (dpctl's documentation, version 1).
 
-        syclobj is the SyclQueue that this array's Queue was made from, else the Queue itself, whose
-        _get_capsule gives dpctl a SYCL queue over it. Waits for pending work on the memory. Raises
-        AttributeError where the memory is not OpenCL's or Level Zero's, and for a dtype that NumPy has
-        no letter for; and the error of work on the memory.
+        Returns
+        -------
+        dict
+            Pointer, shape, strides in elements, type string and `syclobj`: the SyclQueue that this array's
+            Queue was made from, otherwise the Queue, whose `_get_capsule` gives dpctl a SYCL queue over the
+            same native one.
+
+        Raises
+        ------
+        AttributeError
+            The memory is neither OpenCL's nor Level Zero's, or NumPy has no type string for the dtype.
+
+        Notes
+        -----
+        Pending work on the memory completes first, and its error is raised here: the interface cannot express
+        order.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> hasattr(usmpy.zeros(3, device="host"), "__sycl_usm_array_interface__")
+        False
         """
     def copy(self) -> USMArray:
         """A new array of the same shape, dtype, usm_type and queue, in row-major order.
@@ -1928,14 +2005,45 @@ class USMArray:
         Raises MemoryError when memory runs out.
         """
     def to_device(self, device: _Placement, /, *, stream: _Stream | None = None) -> USMArray:
-        """The same elements on another placement (array API standard 2024.12, to_device).
+        """Get the same elements on another placement (array API standard 2024.12, to_device).
 
-        device: anything that Device.create_device takes. stream: None, or a Queue or CUDA stream (as
-        Queue.wait_for takes it) in which the copy is to run. There is no copy where that placement
-        can use the memory in place; the result is ordered after pending work either way.
+        Parameters
+        ----------
+        device : str, Device, Queue or USMArray
+            Anything that `Device.create_device` takes.
+        stream : Queue or CUDA stream, optional
+            The move is ordered after what is in it so far, and before its later work. As `Queue.wait_for`
+            takes it.
 
-        Raises TypeError for arguments of a wrong type, MemoryError when memory runs out, and what
-        Device() raises.
+        Returns
+        -------
+        USMArray
+            A view of the same memory where a copy would be no closer to the target, otherwise a copy. It is
+            ordered after pending work on the memory.
+
+        Raises
+        ------
+        TypeError
+            An argument has a wrong type.
+        MemoryError
+            Memory is exhausted.
+        DeviceNotFound, BackendUnavailable
+            As `Device` raises them.
+
+        Notes
+        -----
+        The result is a view between queues of one device, between a device and its parts, onto a processor
+        that can use the memory, and for memory of kind 'shared' and 'host' between devices of one driver.
+        Between two GPUs it is always a copy of memory of kind 'device'; ``from_dlpack(x, device=gpu,
+        copy=False)`` gives a view where `memory_connection` is UNIFIED.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> x = usmpy.arange(3, device="host")
+        >>> y = x.to_device(usmpy.Queue("host"))
+        >>> y.data_ptr == x.data_ptr
+        True
         """
     def astype(self, dtype: _DTypeLike, /, *, copy: builtins.bool = True) -> USMArray:
         """The elements cast to another type, on the same queue (array API standard 2024.12, astype).
@@ -1976,40 +2084,109 @@ class USMArray:
         negative timeout, TypeError for what is no number.
         """
     def lend(self, stream: Event | _Stream | None = None) -> _Loan:
-        """Context manager that lends the memory to somebody's kernel, and yields its pointer.
+        """Lend the memory to a kernel of another library, for the time of a with block.
 
-        stream: where that kernel runs: a Queue, a CUDA stream (as Queue.wait_for takes it), an Event
-        that ends with it, or None for the host. On entry it waits for pending work on the array, on
-        exit later work on the array waits for it; a stream does so on the device.
+        Parameters
+        ----------
+        stream : Queue, Event or CUDA stream, optional
+            Where that kernel runs: a Queue, a CUDA stream as `Queue.wait_for` takes it, or an Event that
+            completes with it. None stands for the host.
 
-        Raises BufferError for a stream that the memory's backend does not have, ValueError for the
-        stream 0, TypeError for anything else.
+        Returns
+        -------
+        context manager
+            Entering it gives the address of the first element, as an int.
+
+        Raises
+        ------
+        BufferError
+            Memory of this backend has no such streams.
+        ValueError
+            The stream is 0.
+        TypeError
+            `stream` is none of the above.
+
+        Notes
+        -----
+        The kernel is ordered after pending work on the array, and later work on the array after the kernel.
+        With a stream or Queue both orders are made on the device; without one, entering blocks until pending
+        work completes.
+
+        Examples
+        --------
+        >>> import ctypes
+        >>> import usmpy
+        >>> x = usmpy.zeros(3, dtype="float32", device="host")
+        >>> with x.lend() as address:
+        ...     ctypes.c_float.from_address(address).value = 7
+        >>> x.tolist()
+        [7.0, 0.0, 0.0]
         """
     def __dlpack__(
         self,
         *,
         stream: int | None = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
+        max_version: _Pair | None = None,
+        dl_device: _Pair | None = None,
         copy: builtins.bool | None = None,
     ) -> CapsuleType:
-        """A DLPack capsule (array API standard 2024.12, __dlpack__; DLPack 1.3).
+        """Export the memory as a DLPack capsule (array API standard 2024.12, __dlpack__; DLPack 1.3).
 
-        stream: the consumer's. For CUDA memory 1 (also None: the legacy default stream), 2 (the calling
-        thread's) or the address of a stream, whose later work waits for ours, on the device; -1 for no
-        order; of managed and pinned memory None gives finished data. For memory of the CPU None, or
-        -1 for no wait. max_version: (major, minor) that the consumer understands: 1 or more gives
-        'dltensor_versioned', anything less, and None, 'dltensor'. dl_device: another true view of the
-        memory, or (1, 0) for a copy on the host. copy: True always copies, False never does, None
-        copies only if it must.
+        Parameters
+        ----------
+        stream : int, optional
+            Stream of the consumer. For CUDA memory: 1 or None is the legacy default stream, 2 the calling
+            thread's, other numbers are addresses of streams; their later work is ordered after pending work
+            here, on the device. -1 makes no order. For managed and pinned memory, None gives finished data.
+            For memory of the CPU, None gives finished data and -1 does not wait.
+        max_version : tuple of two ints, optional
+            Highest version that the consumer understands. A major version of 1 or more gives a capsule named
+            'dltensor_versioned', a lower one or None one named 'dltensor'.
+        dl_device : tuple of two ints, optional
+            Device that the consumer wants: another view of the memory, or (1, 0) for a copy on the host.
+        copy : bool, optional
+            True always copies, False never copies, None copies only if necessary.
 
-        Raises BufferError for what cannot be exchanged as asked, ValueError for a stream that cannot
-        be, such as 0, TypeError for arguments of a wrong type, MemoryError when memory runs out, and
-        the error of work on the memory.
+        Returns
+        -------
+        capsule
+            It owns the memory until a consumer takes it.
+
+        Raises
+        ------
+        BufferError
+            The memory cannot be exchanged as asked.
+        ValueError
+            The stream is not valid, such as 0.
+        TypeError
+            An argument has a wrong type.
+        MemoryError
+            Memory is exhausted.
+
+        Notes
+        -----
+        An error of work on the memory is raised here where the call waits for that work.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> x = usmpy.zeros(3, device="host")
+        >>> capsule = x.__dlpack__(max_version=(1, 3))
         """
     def __dlpack_device__(self) -> tuple[int, int]:
-        """(device type, device id), of the view that most consumers understand (array API standard
-        2024.12; DLPack 1.3).
+        """Tell the DLPack device of the memory (array API standard 2024.12; DLPack 1.3).
+
+        Returns
+        -------
+        tuple of two ints
+            (device type, device id) that most consumers of the memory understand, such as (1, 0) for memory
+            of the CPU and (2, 0) for the first CUDA GPU.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> usmpy.zeros(3, device="host").__dlpack_device__()
+        (1, 0)
         """
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The module usmpy (array API standard 2024.12).
@@ -2064,7 +2241,10 @@ class USMArray:
 
 @final
 class _Loan:
-    """A context manager: what USMArray.lend() returns. It can be entered once."""
+    """What `USMArray.lend` returns.
+
+    Entering it gives the pointer; leaving it orders later work on the array after the borrower's.
+    """
     def __enter__(self) -> int:
         """The pointer, an int: the address of the first element.
 
@@ -2080,31 +2260,82 @@ class _Loan:
 
 @final
 class borrow:
-    """Context manager: any library's array, or a buffer, as a USMArray for the length of the
-    block.
+    """Use another library's array, or a buffer, as a USMArray for the time of a with block.
 
-    x: an object with the C exchange table of DLPack or __dlpack__ (DLPack 1.3), with
-    __cuda_array_interface__, or with the buffer protocol (PEP 3118). queue: a Queue; None is the
-    cached queue of the memory's device.
-    On entry the queue waits for the owner's work; on exit the owner's later work waits for
-    ours, on the device where the owner has streams and on the host where it has none, so that
-    it may change or free the memory right after. After the block the array cannot be used:
-    ValueError.
+    Parameters
+    ----------
+    x : array or buffer
+        An object with DLPack's C exchange table or `__dlpack__` (DLPack 1.3), with
+        `__cuda_array_interface__`, or with the buffer protocol (PEP 3118).
+    queue : Queue, optional
+        Queue of the array; None is the cached queue of the device that the memory is on.
 
-    Raises TypeError for anything else, and on entry BufferError for memory that the queue
-    cannot use in place, RuntimeError where it was entered before.
+    Raises
+    ------
+    TypeError
+        `x` has none of these protocols, or `queue` is not a Queue.
+
+    Notes
+    -----
+    Entering it gives the array. On entry, the queue is ordered after the owner's work. On exit, the owner's
+    later work is ordered after work here: on the device where the owner has streams, otherwise by a wait on
+    the host. The owner may change or free the memory right after the block. The array cannot be used then:
+    `ValueError`.
+
+    The memory is never copied. PyTorch's tensors that require grad are taken, and gradients do not see what
+    is written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import usmpy
+    >>> a = np.zeros(4)
+    >>> with usmpy.borrow(a) as x:
+    ...     x[1:3] = 5
+    >>> a
+    array([0., 5., 5., 0.])
     """
     def __new__(cls, x: _Array | Buffer | _SupportsCudaInterface, queue: Queue | None = None) -> Self: ...
     def __enter__(self) -> USMArray:
-        """The borrowed array.
+        """Begin the borrow.
 
-        Raises BufferError for memory that the queue cannot use in place, RuntimeError the second time, and
-        the error of work on the memory.
+        Returns
+        -------
+        USMArray
+            The borrowed array.
+
+        Raises
+        ------
+        BufferError
+            The queue cannot use the memory in place, or the memory cannot be exchanged.
+        RuntimeError
+            The borrow was entered before.
+
+        Notes
+        -----
+        The error of work on the memory is raised here, too.
         """
     def __exit__(self, *exception: object) -> Literal[False]:
-        """End of the borrow: the owner's later work waits for ours. exception: what with passes; it goes on.
+        """End the borrow: the owner's later work is ordered after work here.
 
-        Raises RuntimeError unless it was entered, and the error of work on the memory.
+        Parameters
+        ----------
+        exception : object
+            What the with statement passes. An exception goes on.
+
+        Returns
+        -------
+        bool
+            Always False.
+
+        Raises
+        ------
+        RuntimeError
+            The borrow is not entered.
+
+        Notes
+        -----
+        The error of work on the memory is raised here, too.
         """
 
 # Placement.
@@ -2119,13 +2350,41 @@ def get_execution_queue(queues: Iterable[Queue | USMArray], /) -> Queue | None:
     """
 
 def memory_connection(a: _Placement, b: _Placement, /) -> MemoryConnection:
-    """May memory of the first (context, device) pair be used from the second?
+    """Tell whether memory of one place can be used from another.
 
-    a, b: pairs, given as devices, queues or arrays. MemoryConnection.UNIFIED: in place.
-    MIGRATABLE: the driver's peer copy moves it. NONE: through the host. Copies are planned by
-    the same answer.
+    Parameters
+    ----------
+    a : USMArray, Device, Queue or str
+        Whose memory. An array stands for its own memory, whatever its queue; other placements stand for
+        memory of kind 'device' that they allocate.
+    b : USMArray, Device, Queue or str
+        Who uses it: commands of this device, in its context. An array stands for its queue.
 
-    Raises TypeError for what is no placement, and what Device() raises.
+    Returns
+    -------
+    MemoryConnection
+        `UNIFIED`: commands use the memory in place. `MIGRATABLE`: they do not, but the driver copies it
+        directly from device to device. `NONE`: copies go through memory of the host.
+
+    Raises
+    ------
+    TypeError
+        An argument is not a placement.
+    DeviceNotFound, BackendUnavailable
+        As `Device` raises them.
+
+    Notes
+    -----
+    The backend of `b` answers, also for memory of other backends, and each direction has an answer of its
+    own. `from_dlpack` and `asarray` with ``copy=False``, `borrow` and the plans of copies (`explain_copy`)
+    follow the same answer. The terms are those of SYCL 2020, 4.8.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> x = usmpy.zeros(3, device="host")
+    >>> usmpy.memory_connection(x, "host")
+    <MemoryConnection.UNIFIED: 2>
     """
 
 # Creation.
@@ -2379,19 +2638,53 @@ def asarray(
     """
 
 def from_dlpack(
-    x: _Array, /, *, device: _Placement | tuple[int, int] = None, copy: builtins.bool | None = None
+    x: _Array, /, *, device: _Placement | _Pair = None, copy: builtins.bool | None = None
 ) -> USMArray:
-    """The memory of any library's array as a USMArray (array API standard 2024.12, from_dlpack;
-    DLPack 1.3).
+    """Take any library's array as a USMArray (array API standard 2024.12, from_dlpack; DLPack 1.3).
 
-    x: an object with the C exchange table of DLPack or the method __dlpack__. device: anything
-    that Device.create_device takes, or a DLPack pair such as (1, 0); None leaves the memory
-    where it is, on the cached queue of its device. copy: True always copies, False never does,
-    None copies only if it must.
+    Parameters
+    ----------
+    x : array
+        An object with DLPack's C exchange table or the method `__dlpack__`.
+    device : str, Device, Queue, USMArray or tuple of two ints, optional
+        Anything that `Device.create_device` takes, or a DLPack device such as (1, 0). None leaves the memory
+        where it is, on the cached queue of its device; so does the DLPack device that the memory has.
+    copy : bool, optional
+        True always copies. False never copies, and takes every memory that the device can use in place. None
+        copies where memory of the device would be closer to it, as `USMArray.to_device` does.
 
-    Raises BufferError for what cannot be exchanged and where copy=False and a copy is needed,
-    TypeError for objects of no such protocol, MemoryError when memory runs out, what Device()
-    raises, and what the method of x raises.
+    Returns
+    -------
+    USMArray
+        Over the memory of `x`, which it keeps alive, or over a copy.
+
+    Raises
+    ------
+    BufferError
+        The memory cannot be exchanged, or a copy is necessary and `copy` is False.
+    TypeError
+        `x` has no such protocol, or an argument has a wrong type.
+    MemoryError
+        Memory is exhausted.
+    DeviceNotFound, BackendUnavailable
+        As `Device` raises them.
+
+    Notes
+    -----
+    Work on the result is ordered after work that was pending in the stream of `x`. Exceptions of the methods
+    of `x` are passed on. A PyTorch tensor that requires grad is refused with `BufferError`, since work here
+    is not recorded: pass ``x.detach()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import usmpy
+    >>> a = np.arange(3)
+    >>> x = usmpy.from_dlpack(a)
+    >>> x[0] = 7
+    >>> x.wait()
+    >>> a
+    array([7, 1, 2])
     """
 
 # Manipulation.
@@ -2768,14 +3061,50 @@ def explain_copy(
     *,
     casting: _Casting = "same_kind",
 ) -> str:
-    """How copyto(dst, src) would go, as text, a line for each fact; nothing is copied.
+    """Describe how `copyto` would copy, as text with a line for each fact; nothing is copied.
 
-    Axes after merging, memory and strides (in bytes) of both sides, memory_connection, the path,
-    pieces, runs of neighbouring elements, buffers with their bytes, and each step: driver copy or
-    kernel, bytes, cast, queue; last, the events that it would wait for now. The copy follows the
-    same plan. dst, src and casting are as in copyto.
+    Parameters
+    ----------
+    dst : array
+        As in `copyto`.
+    src : array, number or nested sequence
+        As in `copyto`.
+    casting : {'same_kind', 'no', 'safe', 'unsafe'}, optional
+        As in `copyto`.
 
-    Raises what copyto raises for its arguments.
+    Returns
+    -------
+    str
+        The axes after merging; memory and strides (in bytes) of both sides; their connection as
+        `memory_connection` tells it; the path; the number of pieces; runs of neighbouring elements; buffers
+        with their bytes; each step with its command, cast and queue; and the events that it would wait for
+        now.
+
+    Raises
+    ------
+    ValueError
+        `dst` is read-only, the shapes do not broadcast, or `casting` is none of the four.
+    TypeError
+        The cast is not allowed, or an argument is not an array.
+    BufferError
+        The memory cannot be exchanged.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    `copyto` follows the same plan.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> x, y = usmpy.zeros(8, device="host"), usmpy.ones(8, device="host")
+    >>> print(usmpy.explain_copy(x, y))
+    copy of 8 elements, 64 bytes in dst; axes merged to (8,)
+    ...
+    connection: UNIFIED
+    path: direct, one command
+    ...
     """
 
 # Memory.
@@ -2795,45 +3124,144 @@ class _MemoryStats(TypedDict):
     host: _KindStats
 
 def memory_stats(device: _Placement = None) -> _MemoryStats:
-    """What this process holds of a device's memory, all in bytes.
+    """Count the memory that this process holds of a device, in bytes.
 
-    A dict: held is what the driver gave (in use and pooled), peak the most that it ever was, limit
-    that of set_memory_limit or None. Under 'device', 'shared' and 'host', the kinds of memory: in_use,
-    pooled (spare blocks, for the next allocations), peak (the most in use so far), and blocks, the
-    number of those in use. Sizes are those of blocks, up to a quarter above what was asked for.
-    Imported memory is its owner's, and not counted. device is a placement as for array creation:
-    it says which (context, device) pair is meant.
+    Parameters
+    ----------
+    device : str, Device, Queue or USMArray, optional
+        A placement as for array creation; it names a (context, device) pair. None is the default placement.
 
-    Raises what Device.create_device raises for device.
+    Returns
+    -------
+    dict
+        `held`, the bytes that the driver gave, in use and pooled; `peak`, the most that it ever was; `limit`,
+        that of `set_memory_limit` or None. Under 'device', 'shared' and 'host', the kinds of memory, a dict
+        with `in_use`, `pooled` (spare blocks for later allocations), `peak` (the most in use so far), and
+        `blocks`, the number of blocks in use.
+
+    Raises
+    ------
+    TypeError
+        `device` is not a placement.
+    DeviceNotFound, BackendUnavailable
+        As `Device` raises them.
+
+    Notes
+    -----
+    Sizes are those of blocks, which are at most a quarter larger than what was asked for. Imported memory
+    belongs to its owner, and is not counted.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> queue = usmpy.Queue("host", context=usmpy.Context(usmpy.Device("host")))
+    >>> x = usmpy.zeros(1024, dtype="uint8", queue=queue)
+    >>> usmpy.memory_stats(queue)["device"]["in_use"]
+    1024
     """
 
 def trim(device: _Placement = None) -> int:
-    """Gives pooled blocks back to the driver: the bytes given back.
+    """Give pooled blocks back to the driver.
 
-    What the driver itself keeps of freed memory (CUDA's pools) goes to other libraries and processes, too.
-    Those of one device (a placement as for array creation), or of all for None. Memory in use stays.
+    Parameters
+    ----------
+    device : str, Device, Queue or USMArray, optional
+        A placement as for array creation; None stands for all devices.
 
-    Raises what Device.create_device raises for device.
+    Returns
+    -------
+    int
+        Bytes given back.
+
+    Raises
+    ------
+    TypeError
+        `device` is not a placement.
+    DeviceNotFound, BackendUnavailable
+        As `Device` raises them.
+
+    Notes
+    -----
+    Memory in use stays. Memory that the driver itself keeps after it was freed (CUDA's pools) becomes
+    available to other libraries and processes, too.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> queue = usmpy.Queue("host", context=usmpy.Context(usmpy.Device("host")))
+    >>> x = usmpy.zeros(1024, dtype="uint8", queue=queue)
+    >>> x.wait()
+    >>> del x
+    >>> usmpy.trim(queue)
+    1024
     """
 
 def set_memory_limit(device: _Placement, nbytes: SupportsIndex | None) -> None:
-    """The most bytes that usmpy takes from the driver for a (context, device) pair, pooled ones counted.
+    """Limit the memory that usmpy takes from the driver of a device.
 
-    None for nbytes takes the limit away. An allocation above it first lets pooled blocks go; where
-    that is not enough it is a MemoryError that names the limit. What is in use stays, also above a new
-    limit. device is a placement as for array creation.
+    Parameters
+    ----------
+    device : str, Device, Queue or USMArray
+        A placement as for array creation; it names a (context, device) pair.
+    nbytes : int or None
+        The most bytes that may be held, pooled blocks included; None removes the limit.
 
-    Raises ValueError for nbytes below 0, TypeError for what is no integer, and what
-    Device.create_device raises for device.
+    Raises
+    ------
+    ValueError
+        `nbytes` is negative.
+    TypeError
+        An argument has a wrong type.
+    DeviceNotFound, BackendUnavailable
+        As `Device` raises them.
+
+    Notes
+    -----
+    An allocation beyond the limit first frees pooled blocks. Where that is not enough, it raises a
+    `MemoryError` that names the limit. Memory that is in use stays, also where it exceeds a new limit.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> queue = usmpy.Queue("host", context=usmpy.Context(usmpy.Device("host")))
+    >>> usmpy.set_memory_limit(queue, 1 << 20)
+    >>> usmpy.memory_stats(queue)["limit"]
+    1048576
     """
 
 def track_allocations(on: builtins.bool, /) -> builtins.bool:
-    """Whether allocations remember from now on which line made them: what it was before.
+    """Choose whether later allocations remember the line of code that made them.
 
-    The environment variable USMPY_TRACK_ALLOCATIONS=1 does the same from the start. An allocation then costs
-    about a microsecond more; without it, nothing. See live_allocations().
+    Parameters
+    ----------
+    on : bool
+        Whether they do.
 
-    Raises TypeError where on is no bool.
+    Returns
+    -------
+    bool
+        Whether they did before.
+
+    Raises
+    ------
+    TypeError
+        `on` is not a bool.
+
+    Notes
+    -----
+    The environment variable ``USMPY_TRACK_ALLOCATIONS=1`` switches it on from the start. An allocation then
+    takes about a microsecond longer; switched off, it costs nothing. `live_allocations` lists what was
+    remembered.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> before = usmpy.track_allocations(True)
+    >>> x = usmpy.zeros(1024, device="host")
+    >>> usmpy.live_allocations()[-1].nbytes >= 8192
+    True
+    >>> usmpy.track_allocations(before)
+    True
     """
 
 def equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:

@@ -6,11 +6,11 @@ import enum
 
 
 class MemoryConnection(enum.Enum):
-    """What memory of one (context, device) pair means for another; see :func:`usmpy.memory_connection`."""
+    """What memory of one place is to commands of another; see :func:`usmpy.memory_connection`."""
 
     NONE = 0
-    """Not addressable: copies go through the host."""
+    """Not accessible: copies go through memory of the host."""
     MIGRATABLE = 1
-    """The driver's peer copy moves it."""
+    """Not accessible, but the driver copies it directly from device to device."""
     UNIFIED = 2
-    """Usable in place."""
+    """Accessible in place."""

@@ -1,4 +1,4 @@
-"""Which allocations are alive, and who made them."""
+"""Allocations that are alive, and the lines of code that made them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,24 @@ if TYPE_CHECKING:
 
 
 def live_allocations() -> list[Allocation]:
-    """Allocations that are alive and were made while track_allocations(True) held, oldest first.
+    """List the allocations that are alive and were made under ``track_allocations(True)``, oldest first.
 
-    Each is a named tuple: nbytes, usm_type, device, address, imported (another library's memory), age_s
-    (seconds), and where, the line that made it, as ``file.py:12 in function``; None where no Python code did.
+    Returns
+    -------
+    list of Allocation
+        Named tuples: `nbytes`; `usm_type`; `device`; `address`; `imported`, whether it is another library's
+        memory; `age_s` in seconds; and `where`, the line that made it, as ``file.py:12 in function``, or None
+        where no Python code did.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> before = usmpy.track_allocations(True)
+    >>> x = usmpy.zeros(1024, dtype="uint8", device="host")
+    >>> usmpy.live_allocations()[-1].usm_type
+    'device'
+    >>> usmpy.track_allocations(before)
+    True
     """
     import time
 
