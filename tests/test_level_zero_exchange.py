@@ -243,7 +243,7 @@ def test_memory_of_another_context_is_refused_with_the_reason():
             try:
                 usmpy.from_dlpack(source)
             except BufferError as error:
-                assert "memory of another context is used in that one" in str(error), error
+                assert "use memory of another context in that context" in str(error), error
             else:
                 raise AssertionError(kind)
             assert tensor.deleted == 1

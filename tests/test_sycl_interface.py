@@ -87,7 +87,7 @@ def test_types_have_numpys_words(sycl_device, dtype, typestr):
 def test_types_without_a_word_have_no_interface(sycl_device, dtype):
     x = usmpy.empty(4, dtype=dtype, device=sycl_device)
     assert not hasattr(x, "__sycl_usm_array_interface__")
-    with pytest.raises(AttributeError, match=f"no word for dtype {dtype}"):
+    with pytest.raises(AttributeError, match=f"no type string for dtype {dtype}"):
         dict_of(x)
 
 
@@ -126,7 +126,7 @@ def test_an_unknown_syclobj_leaves_the_other_protocol(sycl_device):
     x = usmpy.arange(4, dtype="int32", device=sycl_device)
     unknown = Both(x, syclobj=object())
     assert usmpy.from_dlpack(unknown).tolist() == [0, 1, 2, 3]
-    with pytest.raises(BufferError, match="has a object as 'syclobj'; a SyclQueue or SyclContext of dpctl"):
+    with pytest.raises(BufferError, match="has an object as 'syclobj'; a SyclQueue or SyclContext of dpctl"):
         usmpy.asarray(Exporter(dict_of(x), syclobj=object()))
 
 

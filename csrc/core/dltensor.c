@@ -132,9 +132,8 @@ static usm_status refuse_dtype(const DLDataType *type, usm_error *error)
 {
     return usm_error_set(
         error, USM_BUFFER,
-        "the DLPack type (code %u, bits %u, lanes %u) is not one that this library holds: allowed are "
-        "one lane of bool 8, int and uint 8 to 64, float 16 to 64, complex 32 to 128, bfloat 16, float8, "
-        "float6 and float4",
+        "the DLPack type (code %u, bits %u, lanes %u) is not supported; one lane of bool 8, int and uint 8 "
+        "to 64, float 16 to 64, complex 32 to 128, bfloat 16, float8, float6 and float4 are allowed",
         type->code, type->bits, type->lanes);
 }
 
@@ -147,7 +146,7 @@ usm_status usm_dltensor_check(const DLTensor *tensor, uint64_t flags, usm_dtype 
     if (USM_UNLIKELY(usm_dtype_is_packed(*dtype) &&
                      (flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0)) {
         return usm_error_set(error, USM_BUFFER,
-                             "%s elements padded to whole bytes cannot be taken; packed ones can",
+                             "the elements of type %s are padded to whole bytes; packed elements are allowed",
                              usm_dtype_table[*dtype].name);
     }
     if (USM_UNLIKELY(tensor->ndim < 0 || tensor->ndim > USM_MAX_NDIM)) {
@@ -166,8 +165,7 @@ static usm_status check_packed(const DLTensor *tensor, const int64_t *strides, i
     usm_layout_compact(tensor->ndim, tensor->shape, 'C', compact);
     for (int i = 0; i < tensor->ndim; i++) {
         if (size > 0 && tensor->shape[i] > 1 && strides[i] != compact[i]) {
-            return usm_error_set(error, USM_BUFFER,
-                                 "packed elements are only taken contiguous and row-major");
+            return usm_error_set(error, USM_BUFFER, "packed elements must be contiguous and row-major");
         }
     }
     return USM_OK;

@@ -17,7 +17,7 @@ typedef struct usm_stream {
 static usm_status no_streams(const usm_device *device, usm_error *error)
 {
     return usm_error_set(error, USM_BUFFER,
-                         "memory of backend %s has no streams that another library could name",
+                         "memory of backend %s has no streams that other libraries could use",
                          device->backend->name);
 }
 
@@ -180,7 +180,8 @@ usm_status usm_stream_follow(usm_device *device, void *handle, const usm_wait *w
     if (status == USM_OK && n_waits > 0 && facts.capturing) {
         status = usm_error_set(
             error, USM_BUFFER,
-            "work on this memory is pending, and the stream %p is being captured into a graph, which cannot wait "
+            "work on this memory is pending, and the stream %p is being captured into a graph, which "
+            "cannot wait "
             "for it: wait for the work before the capture begins",
             handle);
     } else if (status == USM_OK && n_waits > 0) {

@@ -38,7 +38,8 @@ static int enter(_Atomic phase *at, const char *what)
 {
     phase fresh = FRESH;
     if (!atomic_compare_exchange_strong(at, &fresh, ENTERED)) {
-        PyErr_Format(PyExc_RuntimeError, "%s can be entered once; make another", what);
+        PyErr_Format(PyExc_RuntimeError, "%s can be entered only once; call it again for another block",
+                     what);
         return -1;
     }
     return 0;
@@ -212,8 +213,8 @@ static PyObject *borrow_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         return NULL;
     }
     if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->queue_type)) {
-        return PyErr_Format(PyExc_TypeError, "borrow(): queue is a %s; a Queue or None is allowed",
-                            Py_TYPE(out[1])->tp_name);
+        return PyErr_Format(PyExc_TypeError, "borrow(): queue is %s %s; a Queue or None is allowed",
+                            USMPY_A(out[1]));
     }
     usmpy_borrow *self = (usmpy_borrow *)type->tp_alloc(type, 0);
     if (self != NULL) {
@@ -286,8 +287,9 @@ static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, 
                 "None is allowed",
                 stream, array->alloc->context->backend->name);
         } else {
-            PyErr_Format(PyExc_TypeError, "lend(): stream is a %s; a Queue, an Event or None is allowed here",
-                         Py_TYPE(stream)->tp_name);
+            PyErr_Format(PyExc_TypeError,
+                         "lend(): stream is %s %s; a Queue, an Event or None is allowed here",
+                         USMPY_A(stream));
         }
         return -1;
     }
@@ -295,9 +297,9 @@ static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, 
     if (found == 0) {
         PyErr_Format(
             PyExc_TypeError,
-            "lend(): stream is a %s; a Queue, an Event, a CUDA stream of any library, the address of "
-            "one, or None is allowed",
-            Py_TYPE(stream)->tp_name);
+            "lend(): stream is %s %s; a Queue, an Event, a CUDA stream of any library, the address of one, "
+            "or None is allowed",
+            USMPY_A(stream));
     }
     return found > 0 ? 0 : -1;
 }

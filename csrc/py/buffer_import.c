@@ -68,14 +68,14 @@ static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
     if (dtype == USM_NO_DTYPE || usm_dtype_table[dtype].itemsize != view->itemsize) {
         PyErr_Format(
             PyExc_BufferError,
-            "a buffer of format '%s' and item size %zd cannot be taken; bool, integers, float16 to float64 and "
-            "complex numbers in native byte order can",
+            "the buffer has format '%s' and item size %zd; bool, integers, float16 to float64 and complex "
+            "numbers in native byte order are allowed",
             view->format == NULL ? "B" : view->format, view->itemsize);
         return NULL;
     }
     if (view->ndim > USM_MAX_NDIM || (view->suboffsets != NULL && view->ndim > 0)) {
         PyErr_Format(PyExc_BufferError,
-                     "a buffer of %d dimensions%s cannot be taken; %d dimensions without suboffsets can",
+                     "the buffer has %d dimensions%s; at most %d dimensions, without suboffsets, are allowed",
                      view->ndim, view->suboffsets == NULL ? "" : " with suboffsets", USM_MAX_NDIM);
         return NULL;
     }

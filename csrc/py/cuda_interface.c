@@ -87,7 +87,8 @@ static int parse_strides(PyObject *strides, usmpy_claim *claim)
     }
     int n = usmpy_parse_shape(strides, claim->strides, "strides");
     if (n >= 0 && n != claim->ndim) {
-        PyErr_Format(PyExc_BufferError, CUDA " has %d strides and %d lengths", n, claim->ndim);
+        PyErr_Format(PyExc_BufferError, CUDA " has %d strides but %d lengths; they must match", n,
+                     claim->ndim);
         n = -1;
     }
     for (int i = 0; i < n; i++) {
@@ -267,7 +268,8 @@ PyObject *usmpy_array_cuda_interface(PyObject *self, void *unused)
         return PyErr_Occurred()
                    ? NULL
                    : PyErr_Format(PyExc_AttributeError,
-                                  "this array has no " CUDA ", which has no word for dtype %s", info->name);
+                                  "this array has no " CUDA ": NumPy has no type string for dtype %s",
+                                  info->name);
     }
     int64_t bytes[USM_MAX_NDIM];
     for (int i = 0; i < array->ndim; i++) {

@@ -4,6 +4,7 @@
  * of the device's cached queue. Memory of the CPU has none, so there they wait for our pending work instead:
  * a CPU consumer gets finished data.
  */
+#include "args.h"
 #include "dlpack.h"
 #include "errors.h"
 #include "stream.h"
@@ -19,7 +20,7 @@ static usmpy_array *check_array(PyObject *object)
                    Py_TYPE(object)->tp_as_buffer->bf_getbuffer == usmpy_array_getbuffer)) {
         return (usmpy_array *)object;
     }
-    PyErr_Format(PyExc_TypeError, "the exchange table of USMArray was given a %s", Py_TYPE(object)->tp_name);
+    PyErr_Format(PyExc_TypeError, "the exchange table of USMArray was given %s %s", USMPY_A(object));
     return NULL;
 }
 
@@ -85,7 +86,7 @@ static int to_py_object(DLManagedTensorVersioned *tensor, void **out)
     if (state == NULL || tensor->version.major != 1) {
         usmpy_tensor_delete(&owned);
         if (state == NULL) {
-            PyErr_SetString(PyExc_RuntimeError, "usmpy is not loaded any more");
+            PyErr_SetString(PyExc_RuntimeError, "usmpy was unloaded");
         } else {
             PyErr_SetString(PyExc_BufferError, "the tensor is not of DLPack version 1");
         }
@@ -143,7 +144,7 @@ static int current_work_stream(DLDeviceType type, int32_t id, void **out)
     }
     usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
     if (state == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "usmpy is not loaded any more");
+        PyErr_SetString(PyExc_RuntimeError, "usmpy was unloaded");
         return -1;
     }
     usm_queue *queue = usmpy_current_queue(state, (DLDevice){type, id});

@@ -58,8 +58,8 @@ int usmpy_check_context(const usmpy_array *array, const DLDevice *device)
     PyErr_SetString(
         PyExc_BufferError,
         "the array's memory is of a context that is not its device's default context, which DLPack's "
-        "kDLOneAPI cannot say; copy it with to_device(device), or hand over data_ptr and "
-        "context.native_handle");
+        "kDLOneAPI cannot express; copy it with x.to_device(device), or pass x.data_ptr and "
+        "x.context.native_handle");
     return -1;
 }
 
@@ -100,8 +100,8 @@ static PyObject *make_legacy(usmpy_array *array, DLDevice device, void *stream)
     if ((array->flags & USMPY_WRITABLE) == 0) {
         PyErr_SetString(
             PyExc_BufferError,
-            "the array is read-only, which a DLPack capsule without a version cannot say; the consumer must "
-            "pass max_version=(1, 0) or more");
+            "the array is read-only, which a DLPack capsule without a version cannot express; the consumer "
+            "must pass max_version=(1, 0) or higher");
         return NULL;
     }
     usm_view view = usmpy_view(array);
@@ -190,7 +190,8 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDe
         if (found == 0) {
             PyErr_Format(
                 PyExc_TypeError,
-                "dl_device is %R; None or a pair of ints (device type, device id), such as (1, 0), is allowed",
+                "dl_device is %R; None or a pair of ints (device type, device id), such as (1, 0), is "
+                "allowed",
                 dl_device);
         }
         return -1;
@@ -206,7 +207,7 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDe
     }
     char own[48];
     PyErr_Format(PyExc_BufferError,
-                 "dl_device is %R; this array's memory is on %s, id %d, and can be seen as no such device%s",
+                 "dl_device is %R; this array's memory is visible as %s, id %d, but as no such device%s",
                  dl_device, usm_dldevice_text((int32_t)device->device_type, own, sizeof own),
                  (int)device->device_id, is_host ? " without a copy, and copy=False was given" : "");
     return -1;
@@ -247,8 +248,8 @@ static order order_of_stream(PyObject *stream, const DLDevice *device, void **ha
     }
     if (!PyLong_Check(stream) || PyBool_Check(stream)) {
         PyErr_Format(PyExc_TypeError,
-                     "stream is a %s; None, -1, 1, 2 or the address of a CUDA stream, an int, is allowed",
-                     Py_TYPE(stream)->tp_name);
+                     "stream is %s %s; None, -1, 1, 2 or the address of a CUDA stream, an int, is allowed",
+                     USMPY_A(stream));
         return ORDER_ERROR;
     }
     int overflow;

@@ -42,7 +42,9 @@ static int consume(PyObject *capsule, usmpy_tensor *tensor)
         PyErr_Clear();
         const char *name = PyCapsule_GetName(capsule);
         if (name != NULL && strncmp(name, "used_", 5) == 0) {
-            PyErr_Format(PyExc_BufferError, "the DLPack capsule was used before: its name is '%s'", name);
+            PyErr_Format(PyExc_BufferError,
+                         "the DLPack capsule was used before (its name is '%s'); call __dlpack__ again",
+                         name);
         } else {
             PyErr_Format(
                 PyExc_BufferError,
@@ -237,11 +239,10 @@ static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
         set = ask_lazy(state, x, USMPY_is_neg);
     }
     if (set > 0) {
-        PyErr_Format(
-            PyExc_BufferError,
-            "the %s has its conjugate or negative bit set, which DLPack cannot express; resolve it first "
-            "(resolve_conj(), resolve_neg())",
-            Py_TYPE(x)->tp_name);
+        PyErr_Format(PyExc_BufferError,
+                     "x is %s %s with its conjugate or negative bit set, which DLPack cannot express; use "
+                     "x.resolve_conj() or x.resolve_neg()",
+                     USMPY_A(x));
     }
     return set == 0 ? 0 : -1;
 }
@@ -293,7 +294,7 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
     }
     if (USM_UNLIKELY(tensor.versioned == NULL || tensor.versioned->version.major != 1)) {
         usmpy_tensor_delete(&tensor);
-        PyErr_Format(PyExc_BufferError, "the exchange table of %s gave no DLPack 1 tensor",
+        PyErr_Format(PyExc_BufferError, "the exchange table of %s returned no tensor of DLPack version 1",
                      Py_TYPE(x)->tp_name);
         return NULL;
     }
@@ -318,9 +319,9 @@ static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *
     PyObject *method = PyObject_GetAttr(x, state->dlpack);
     if (method == NULL) {
         if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
-            PyErr_Format(
-                PyExc_TypeError, "x is a %s, which has no __dlpack__ method%s", Py_TYPE(x)->tp_name,
-                PyCapsule_CheckExact(x) ? "; give the array that made the capsule" : "; asarray takes more");
+            PyErr_Format(PyExc_TypeError, "x is %s %s, which has no __dlpack__ method%s", USMPY_A(x),
+                         PyCapsule_CheckExact(x) ? "; pass the array that made the capsule"
+                                                 : "; usmpy.asarray takes other objects");
         }
         return NULL;
     }

@@ -73,8 +73,8 @@ static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_
             "the tensor's memory is at %p, which the %s driver does not know as memory of its own%s",
             (const void *)data, queue->backend->name,
             tensor->device.device_type == kDLOneAPI
-                ? " in the device's default context, which kDLOneAPI means; memory of another context is "
-                  "used in that one (Context.from_native, USMArray.from_pointer)"
+                ? " in the device's default context, which kDLOneAPI stands for; use memory of another "
+                  "context in that context (Context.from_native, USMArray.from_pointer)"
                 : "");
     }
     if (wraps && info.size == 0) { /* nobody knows the bounds */
@@ -95,7 +95,7 @@ static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_
     if (info.kind == USM_DEVICE && usm_device_root(info.device) != usm_device_root(queue->device)) {
         return usm_error_set(
             error, USM_BUFFER,
-            "the producer says that its memory is on device %d, and the driver that %p is on "
+            "the producer reports that its memory is on device %d, but the driver reports that %p is on "
             "device %d",
             (int)tensor->device.device_id, (const void *)data, (int)info.device->info.dlpack_id);
     }

@@ -127,7 +127,7 @@ static PyObject *track_allocations(PyObject *module, PyObject *on)
 {
     (void)module;
     if (!PyBool_Check(on)) {
-        return PyErr_Format(PyExc_TypeError, "on is a %s; a bool is allowed", Py_TYPE(on)->tp_name);
+        return PyErr_Format(PyExc_TypeError, "on is %s %s; a bool is allowed", USMPY_A(on));
     }
     bool before = usm_track_is_on();
     usm_track_set(on == Py_True);

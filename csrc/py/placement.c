@@ -119,7 +119,8 @@ PyObject *usmpy_home_queue(usmpy_state *state, int32_t type, int32_t id, const v
         char text[48];
         PyErr_Format(
             PyExc_BufferError,
-            "the memory is on DLPack device type %s, id %d, and no backend of this process has such a device; "
+            "the memory is on DLPack device type %s, id %d, and no backend of this process has such a "
+            "device; "
             "see usmpy.diagnose()",
             usm_dldevice_text(type, text, sizeof text), (int)id);
         return NULL;
@@ -150,9 +151,9 @@ PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *
     } else {
         PyErr_Format(
             PyExc_TypeError,
-            "%s is a %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
+            "%s is %s %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
             "USMArray is allowed",
-            parameter, Py_TYPE(placement)->tp_name);
+            parameter, USMPY_A(placement));
     }
     PyObject *queue = device == NULL ? NULL : usmpy_queue_from(state, device, parameter);
     Py_XDECREF(device);
@@ -166,8 +167,8 @@ PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue)
                                    : Py_XNewRef(usmpy_default_queue(state));
     }
     if (!Py_IS_TYPE(queue, state->queue_type)) {
-        PyErr_Format(PyExc_TypeError, "queue is a %s; a Queue is allowed (device= takes other placements)",
-                     Py_TYPE(queue)->tp_name);
+        PyErr_Format(PyExc_TypeError, "queue is %s %s; a Queue is allowed (device= takes other placements)",
+                     USMPY_A(queue));
         return NULL;
     }
     if (usmpy_given(device)) {
@@ -347,8 +348,7 @@ static usm_queue *execution_queue_of(usmpy_state *state, PyObject *item, Py_ssiz
     if (usmpy_is_array(state, item)) {
         return usmpy_queue_of(((usmpy_array *)item)->queue);
     }
-    PyErr_Format(PyExc_TypeError, "queues[%zd] is a %s; Queues and USMArrays are allowed", i,
-                 Py_TYPE(item)->tp_name);
+    PyErr_Format(PyExc_TypeError, "queues[%zd] is %s %s; Queues and USMArrays are allowed", i, USMPY_A(item));
     return NULL;
 }
 
@@ -367,8 +367,8 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
         return PyErr_Occurred()
                    ? NULL
                    : PyErr_Format(PyExc_TypeError,
-                                  "queues is a %s; a sequence of Queues and USMArrays is allowed",
-                                  Py_TYPE(queues)->tp_name);
+                                  "queues is %s %s; a sequence of Queues and USMArrays is allowed",
+                                  USMPY_A(queues));
     }
     PyObject *result = Py_None;
     usm_queue *common = NULL;

@@ -57,7 +57,8 @@ int usmpy_parse_strides(PyObject *argument, usmpy_claim *claim)
     }
     int n = usmpy_parse_shape(argument, claim->strides, "strides");
     if (n >= 0 && n != claim->ndim) {
-        PyErr_Format(PyExc_ValueError, "strides has %d entries and shape has %d", n, claim->ndim);
+        PyErr_Format(PyExc_ValueError, "strides has %d entries but shape has %d; they must match", n,
+                     claim->ndim);
         return -1;
     }
     return n < 0 ? -1 : 0;
@@ -103,9 +104,9 @@ static usm_status check_known(usmpy_claim *claim, const usm_block *block, int64_
 {
     const usm_queue *queue = usmpy_queue_of(claim->queue);
     if (claim->kind >= 0 && (usm_kind)claim->kind != block->kind) {
-        return usm_error_set(error, claim->refusal, "usm_type is '%s', and %p is %s memory",
-                             usm_kind_name((usm_kind)claim->kind), claim->address,
-                             usm_kind_name(block->kind));
+        return usm_error_set(
+            error, claim->refusal, "usm_type is '%s', and %p is %s memory; leave usm_type out",
+            usm_kind_name((usm_kind)claim->kind), claim->address, usm_kind_name(block->kind));
     }
     claim->kind = (int)block->kind;
     if (block->nbytes > 0 && !usm_span_is_within(claim->address, low, high, block->base, block->nbytes)) {
@@ -132,7 +133,8 @@ static usm_status look_up(const usmpy_claim *claim, usm_block *block, bool *foun
     bool ours = usm_blocks_find(claim->address, block);
     *info = (usm_pointer_info){.device = NULL};
     if (ours && block->nbytes == 0) {
-        return usm_error_set(error, claim->refusal, "the memory at %p was freed", claim->address);
+        return usm_error_set(error, claim->refusal, "the memory at %p was freed; keep its array alive",
+                             claim->address);
     }
     /* Another driver may have given the same address to memory of its own that the host does not read. */
     *found = ours && block->place->context->backend == queue->backend;
@@ -171,8 +173,8 @@ static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_pl
     if (info.complete && !queue->device->info.has_usm_system) {
         return usm_error_set(
             error, claim->refusal,
-            "the driver does not know %p as memory of the queue's context; memory of another "
-            "context is used in that one (Context.from_native)",
+            "the driver does not know %p as memory of the queue's context; use memory of another context "
+            "in that context (Context.from_native)",
             claim->address);
     }
     if (claim->usm && !info.asked) {
@@ -181,7 +183,7 @@ static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_pl
     if (claim->kind < 0) {
         return usm_error_set(error, claim->refusal,
                              "the driver does not know %p as unified shared memory of the queue's context; "
-                             "for SVM, of which no driver can be asked, give usm_type",
+                             "for SVM, which no driver identifies, give usm_type",
                              claim->address);
     }
     if (!has_kind(&queue->device->info, (usm_kind)claim->kind)) {
@@ -270,7 +272,7 @@ PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssi
     }
     usmpy_deferred_poll();
     if (!Py_IS_TYPE(out[4], state->queue_type)) {
-        return PyErr_Format(PyExc_TypeError, "queue is a %s; a Queue is allowed", Py_TYPE(out[4])->tp_name);
+        return PyErr_Format(PyExc_TypeError, "queue is %s %s; a Queue is allowed", USMPY_A(out[4]));
     }
     claim.queue = out[4];
     claim.owner = usmpy_given(out[6]) ? out[6] : NULL;

@@ -42,7 +42,8 @@ static int told_handle(PyObject *object, PyObject *number, usmpy_stream *out)
         value = index == NULL ? 0 : PyLong_AsUnsignedLongLong(index);
         Py_XDECREF(index);
         if (PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "the stream %R tells the handle %R, which is none", object, number);
+            PyErr_Format(PyExc_TypeError, "the stream %R has the handle %R; an address, 0 or None is allowed",
+                         object, number);
             Py_DECREF(number);
             return -1;
         }
@@ -65,10 +66,10 @@ static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
     PyObject *pair = PySequence_Check(info) && !PyUnicode_Check(info) ? PySequence_Tuple(info) : NULL;
     int found = -1;
     if (pair == NULL || PyTuple_GET_SIZE(pair) != 2 || !PyLong_Check(PyTuple_GET_ITEM(pair, 0))) {
-        PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ gives %R; (0, handle) is needed",
+        PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ returned %R; (0, handle) is needed",
                      Py_TYPE(object)->tp_name, info);
     } else if (PyObject_IsTrue(PyTuple_GET_ITEM(pair, 0)) != 0) {
-        PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ is of version %R; version 0 is understood",
+        PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ has version %R; version 0 is supported",
                      Py_TYPE(object)->tp_name, PyTuple_GET_ITEM(pair, 0));
     } else {
         found = told_handle(object, Py_NewRef(PyTuple_GET_ITEM(pair, 1)), out);
@@ -275,9 +276,9 @@ PyObject *usmpy_queue_from_stream(PyObject *type, PyObject *const *args, Py_ssiz
     if (found == 0) {
         return PyErr_Format(
             PyExc_TypeError,
-            "from_stream(): stream is a %s; an object with __cuda_stream__, a stream of CuPy, "
-            "PyTorch or Numba, or an int is allowed",
-            Py_TYPE(object)->tp_name);
+            "from_stream(): stream is %s %s; an object with __cuda_stream__, a stream of CuPy, PyTorch or "
+            "Numba, or an int is allowed",
+            USMPY_A(object));
     }
     if (stream.queue != NULL) {
         return Py_NewRef(object);
@@ -305,7 +306,8 @@ PyObject *usmpy_queue_cuda_stream(PyObject *self, PyObject *unused)
     (void)unused;
     usm_queue *queue = usmpy_queue_of(self);
     if (queue->backend->stream_inspect == NULL) {
-        return PyErr_Format(PyExc_TypeError, "a queue of backend %s is no CUDA stream", queue->backend->name);
+        return PyErr_Format(PyExc_TypeError, "a queue of backend %s is not a CUDA stream",
+                            queue->backend->name);
     }
     return Py_BuildValue("(iN)", 0, PyLong_FromVoidPtr(usm_queue_handle(queue)));
 }

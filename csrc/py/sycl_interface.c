@@ -38,12 +38,13 @@ static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
         return queue_of_ours(state, object);
     }
     if (!usmpy_is_sycl(object)) {
-        return PyErr_Format(PyExc_BufferError,
-                            SYCL
-                            " has a %s as 'syclobj'; a SyclQueue or SyclContext of dpctl, a Queue, Device or "
-                            "Context of usmpy, or a filter string can be taken (Queue.from_native makes a "
-                            "Queue of other libraries' queues)",
-                            Py_TYPE(object)->tp_name);
+        return PyErr_Format(
+            PyExc_BufferError,
+            SYCL
+            " has %s %s as 'syclobj'; a SyclQueue or SyclContext of dpctl, a Queue, Device or Context of "
+            "usmpy, or a filter string can be taken (Queue.from_native makes a Queue of other libraries' "
+            "queues)",
+            USMPY_A(object));
     }
     PyObject *queue = usmpy_sycl_queue(state, object);
     if (queue != NULL && usmpy_sycl_wait(object) < 0) {
@@ -168,10 +169,11 @@ PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused)
     }
     PyObject *typestr = usmpy_typestr((usm_dtype)array->dtype);
     if (typestr == NULL) {
-        return PyErr_Occurred() ? NULL
-                                : PyErr_Format(PyExc_AttributeError,
-                                               "this array has no " SYCL ", which has no word for dtype %s",
-                                               usm_dtype_table[array->dtype].name);
+        return PyErr_Occurred()
+                   ? NULL
+                   : PyErr_Format(PyExc_AttributeError,
+                                  "this array has no " SYCL ": NumPy has no type string for dtype %s",
+                                  usm_dtype_table[array->dtype].name);
     }
     if (usmpy_peek_alloc(state, array->alloc, writable ? USM_READ_WRITE : USM_READ) < 0) {
         Py_DECREF(typestr);

@@ -216,10 +216,11 @@ PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_
     if (given < 0 || (given == 0 && usmpy_given(out[1]))) {
         return given < 0
                    ? NULL
-                   : PyErr_Format(PyExc_TypeError,
-                                  "stream is a %s; a Queue, a CUDA stream of any library, the address of one "
-                                  "or None is allowed",
-                                  Py_TYPE(out[1])->tp_name);
+                   : PyErr_Format(
+                         PyExc_TypeError,
+                         "stream is %s %s; a Queue, a CUDA stream of any library, the address of one or "
+                         "None is allowed",
+                         USMPY_A(out[1]));
     }
     usmpy_deferred_poll();
     PyObject *queue = usmpy_queue_from(state, out[0], "device"), *result;
@@ -287,7 +288,7 @@ static PyObject *read_only(PyObject *module, PyObject *object)
 {
     usmpy_state *state = usmpy_state_of_module(module);
     if (!usmpy_is_array(state, object)) {
-        return PyErr_Format(PyExc_TypeError, "x is a %s; a USMArray is allowed", Py_TYPE(object)->tp_name);
+        return PyErr_Format(PyExc_TypeError, "x is %s %s; a USMArray is allowed", USMPY_A(object));
     }
     usmpy_array *array = (usmpy_array *)object;
     usmpy_array *view =

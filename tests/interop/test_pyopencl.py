@@ -756,7 +756,7 @@ def test_other_backends_are_refused(kind):
         (4097, 1, {}, ValueError, "not aligned to the 4 bytes"),
         (4096, -1, {}, ValueError, "lengths must be 0 or more"),
         (4096, (1 << 40, 1 << 40), {}, ValueError, "shape"),
-        (4096, 3, {"strides": (1, 1)}, ValueError, "strides has 2 entries and shape has 1"),
+        (4096, 3, {"strides": (1, 1)}, ValueError, "strides has 2 entries but shape has 1"),
         (4096, 3, {"strides": "x"}, TypeError, "strides is"),
         (4096, 3, {"strides": 1 << 62}, ValueError, "beyond any address"),
         (4096, 3, {"usm_type": "managed"}, ValueError, "usm_type is"),

@@ -43,8 +43,8 @@ usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *devi
         return usm_level_zero_after_fork(error);
     }
     if (!exists[kind]) {
-        return usm_error_set(error, USM_VALUE, "%s has no %s memory, says its driver", device->info.name,
-                             usm_kind_name(kind));
+        return usm_error_set(error, USM_VALUE, "the driver reports that %s has no %s memory",
+                             device->info.name, usm_kind_name(kind));
     }
     bool above = nbytes > native->max_block;
     atomic_fetch_add(&usm_level_zero_context_of(context)->users, 1);
