@@ -34,8 +34,7 @@ typedef struct usmpy_type_entry {
     bool sycl;     /* has __sycl_usm_array_interface__, which tells the memory's queue, and no table */
     /* ... and is compiled: asking it for the stream that it works in costs less than an event does. */
     bool tells_stream;
-    /* CuPy's current stream of the calling thread, by the device's number. NULL: there is no such function.
-     */
+    /* CuPy's current stream of the calling thread, by the device's number. NULL: no such function. */
     usmpy_stream_of *stream_of;
     const DLPackExchangeAPI *api;
     /*
@@ -43,8 +42,7 @@ typedef struct usmpy_type_entry {
      * as long as the type has the version that the entry is for. NULL otherwise, and always without a GIL.
      */
     PyObject *method;
-    /* The type's requires_grad, as `method`, where it is compiled and its getter needs no more than the
-     * object. */
+    /* Getter of the type's requires_grad, as `method`. NULL: it is not compiled, or needs a closure. */
     getter requires_grad;
 } usmpy_type_entry;
 

@@ -175,14 +175,24 @@ def test_borrow_is_in_order_on_both_sides(sycl_queue):
         assert dpnp.asnumpy(theirs)[-1] == 2 * n
 
 
-def test_a_named_place_gets_a_copy(sycl_queue, ours):
-    theirs = dpnp.arange(4, dtype="int32", sycl_queue=sycl_queue)
-    x = usmpy.from_dlpack(theirs, device=ours)
-    assert (x.queue, x.tolist()) == (ours.queue, [0, 1, 2, 3])
-    assert x.data_ptr != address(theirs)
-    with pytest.raises(BufferError, match="cannot be used on the device that was asked for without a copy"):
-        usmpy.from_dlpack(theirs, device=ours, copy=False)
-    assert usmpy.from_dlpack(theirs, device="host").tolist() == [0, 1, 2, 3]
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+def test_a_processor_of_another_context_uses_it_in_place(sycl_queue, ours, kind):
+    theirs = dpt.arange(4, dtype="int32", sycl_queue=sycl_queue, usm_type=kind)
+    memory = usmpy.from_dlpack(theirs)
+    assert memory.queue.context != ours.queue.context
+    assert usmpy.memory_connection(memory, ours) is usmpy.MemoryConnection.UNIFIED
+    for copy in (None, False):
+        x = usmpy.from_dlpack(theirs, device=ours, copy=copy)
+        assert (x.queue, x.tolist()) == (ours.queue, [0, 1, 2, 3])
+        assert x.data_ptr == address(theirs)
+        assert usmpy.concat([x[::-1], x]).tolist() == [3, 2, 1, 0, 0, 1, 2, 3]  # by kernels of this context
+        x[::2] = 7
+        assert dpt.asnumpy(theirs).tolist() == [7, 1, 7, 3]
+        x.queue.memcpy(x, usmpy.arange(4, dtype="int32", queue=x.queue)).wait()
+    copied = usmpy.from_dlpack(theirs, device=ours, copy=True)
+    assert (copied.queue, copied.tolist()) == (ours.queue, [0, 1, 2, 3])
+    assert copied.data_ptr != address(theirs)
+    assert usmpy.from_dlpack(theirs, device="host").data_ptr == address(theirs)
 
 
 def test_their_memory_outlives_their_array(sycl_queue):
