@@ -38,16 +38,15 @@ DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice de
 DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device, void *stream);
 
 /*
- * What is believed of a foreign tensor only after it was checked: USM_BUFFER, with the reason, for lanes
- * other than 1, unknown types, padded or strided sub-byte elements, more than 64 dimensions, missing
- * pointers, sizes that overflow.
+ * Checks a foreign tensor before it is used: USM_BUFFER, with the reason, for lanes other than 1, unknown
+ * types, padded or strided sub-byte elements, more than 64 dimensions, missing pointers, sizes that overflow.
  */
 usm_status usm_dltensor_check(const DLTensor *tensor, uint64_t flags, usm_dtype *dtype, usm_error *error);
 /*
- * Then its layout, into shape and strides of tensor->ndim each; NULL strides are row-major. [*low, *high) are
- * the bytes that the elements span, relative to the first. *wraps: the strides were taken modulo 2**64 bytes
- * (CuPy tells negative ones so), which is right only if all elements lie in the allocation: the caller must
- * know its bounds, and refuse the tensor (usm_dltensor_refuse) where it does not.
+ * Writes its layout into shape and strides of tensor->ndim each; NULL strides are row-major. [*low, *high)
+ * are the bytes that the elements span, relative to the first. *wraps: strides were reduced modulo 2**64
+ * bytes (CuPy's negative strides). That is right only if all elements are in the allocation: a caller that
+ * does not know its bounds must refuse the tensor (usm_dltensor_refuse).
  */
 usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t *shape, int64_t *strides,
                                int64_t *low, int64_t *high, bool *wraps, usm_error *error);

@@ -1,7 +1,7 @@
 /*
- * The kernel use case of the exchange: memory for the length of a with block. borrow() takes somebody's array
- * in, USMArray.lend() hands one of ours out; both put the work in between into the order of its owner, on
- * entry and exit.
+ * The kernel use case of the exchange: memory for a with block. borrow() imports an array of another library,
+ * USMArray.lend() exports one of usmpy's. On entry and exit, both order the work of the block with the
+ * owner's.
  */
 #include "args.h"
 #include "array.h"

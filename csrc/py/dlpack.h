@@ -18,7 +18,7 @@ typedef enum usmpy_route {
 /* Where the memory of a type's instances is, as far as they were seen. */
 typedef enum usmpy_where {
     USMPY_WHERE_UNKNOWN,
-    USMPY_WHERE_HOST, /* without streams, all of them: nobody asks any more */
+    USMPY_WHERE_HOST, /* without streams, all of them: not asked again */
     USMPY_WHERE_ASK,  /* on devices with streams, or on both: __dlpack_device__ is asked each time */
 } usmpy_where;
 
@@ -31,7 +31,7 @@ typedef struct usmpy_type_entry {
     bool lazy;     /* has is_conj and is_neg: the table may hand out what is not there yet */
     bool has_grad; /* has requires_grad: the table hands out what its own __dlpack__ refuses */
     bool cuda;     /* has __cuda_array_interface__ */
-    bool sycl;     /* has __sycl_usm_array_interface__, which tells the memory's queue, and no table */
+    bool sycl;     /* has __sycl_usm_array_interface__, which names the memory's queue, and no table */
     /* ... and is compiled: asking it for the stream that it works in costs less than an event does. */
     bool tells_stream;
     /* CuPy's current stream of the calling thread, by the device's number. NULL: no such function. */
@@ -113,7 +113,7 @@ usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_obje
 int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, usmpy_origin *origin);
 /*
  * From here on the owner of x may change or free the memory that was imported as `array`: its stream waits
- * for work of ours, on the device; where it tells of none, the host does. 0 or -1.
+ * for work of ours, on the device; where it names no stream, the host waits. 0 or -1.
  */
 int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array);
 

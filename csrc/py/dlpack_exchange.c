@@ -108,8 +108,8 @@ static int to_py_object(DLManagedTensorVersioned *tensor, void **out)
 }
 
 /*
- * A loan may be worked on in our stream after control came back, and nobody says when that is over: the next
- * use of the memory elsewhere, and its end, come behind what is in the stream then.
+ * The consumer may work on a loan in our stream after this returns, and does not report the end: the next use
+ * of the memory elsewhere, and its release, are ordered after the work that is in the stream then.
  */
 static int lend_dltensor(void *object, DLTensor *out)
 {
@@ -227,7 +227,7 @@ static const DLPackExchangeAPI exchange_api = {
     .current_work_stream = current_work_stream,
 };
 
-/* The type is immutable for users; its dict is not for us, before anybody has seen it. */
+/* The type is immutable for users. Its dict may be changed here, before the type is published. */
 int usmpy_array_add_exchange_api(usmpy_state *state)
 {
     PyObject *capsule = PyCapsule_New((void *)&exchange_api, "dlpack_exchange_api", NULL);

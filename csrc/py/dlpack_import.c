@@ -331,8 +331,8 @@ static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *
 }
 
 /*
- * SYCL's arrays tell the queue that their memory is worked on in, and exist in any context; a capsule for
- * kDLOneAPI tells a device, and means its default context.
+ * The interface of SYCL's arrays names their queue, and covers memory of any context; a kDLOneAPI capsule
+ * names a device, and stands for its default context.
  */
 static usmpy_array *through_sycl(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
                                  PyObject *queue_object)

@@ -40,9 +40,9 @@ static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
 }
 
 /*
- * CuPy works in the thread's current stream of each device, which its interface for Cython tells in a few
- * nanoseconds (cupy_backends/cuda/stream.pxd of version 14; a capsule is named after the C type): to ask an
- * array for its device and its __cuda_array_interface__ takes longer than all the rest of an exchange.
+ * CuPy works in the thread's current stream of each device. Its interface for Cython returns that stream in a
+ * few nanoseconds (cupy_backends/cuda/stream.pxd of version 14; a capsule is named after the C type). Reading
+ * an array's device and its __cuda_array_interface__ takes longer than the rest of an exchange.
  */
 usmpy_stream_of *usmpy_find_stream_of(PyTypeObject *type)
 {
@@ -197,7 +197,7 @@ int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array)
 {
     usmpy_origin owner;
     if ((atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
-        return 0; /* made of Python's own numbers: nobody else has it */
+        return 0; /* made of Python's own numbers: it has no other owner */
     }
     int found = usmpy_owner_stream(state, x, array, &owner);
     if (found < 0) {

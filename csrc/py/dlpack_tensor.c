@@ -36,7 +36,7 @@ void usmpy_tensor_delete(usmpy_tensor *tensor)
     PyErr_Restore(type, value, traceback);
 }
 
-/* Of memory that nobody asks the driver about: as its type says. */
+/* The kind of memory that is not looked up in the driver, by its DLPack type. */
 static usm_kind kind_of_type(int32_t type)
 {
     return type == kDLCPU || type == kDLCUDAHost ? USM_HOST
@@ -45,9 +45,9 @@ static usm_kind kind_of_type(int32_t type)
 }
 
 /*
- * What the driver tells of memory that somebody else allocated: its kind, its device, and the allocation's
- * bounds. Where the driver knows all of its memory, memory that it does not know is refused, and so is memory
- * that differs from what the producer tells.
+ * Asks the driver about memory that another library allocated: its kind, device, and bounds. If the driver
+ * knows all of its memory, memory that it does not know is refused, and so is memory that differs from what
+ * the producer reports.
  */
 static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_t low, int64_t high,
                           bool wraps, usm_kind *kind, usm_error *error)
@@ -77,7 +77,7 @@ static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_
                   "context in that context (Context.from_native, USMArray.from_pointer)"
                 : "");
     }
-    if (wraps && info.size == 0) { /* nobody knows the bounds */
+    if (wraps && info.size == 0) { /* the bounds are unknown */
         return usm_dltensor_refuse(tensor, error);
     }
     if (info.device != NULL) {
@@ -143,7 +143,7 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
         if (!origin->trusted || wraps || usmpy_queue_of(queue)->backend->stream_inspect == NULL) {
             status = examine(tensor, usmpy_queue_of(queue), low, high, wraps, &kind, &error);
         }
-    } else if (USM_UNLIKELY(status == USM_OK && wraps)) { /* nobody knows the bounds of the host's memory */
+    } else if (USM_UNLIKELY(status == USM_OK && wraps)) { /* the bounds of host memory are unknown */
         status = usm_dltensor_refuse(tensor, &error);
     }
     if (USM_LIKELY(status == USM_OK)) {

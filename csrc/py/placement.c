@@ -89,8 +89,8 @@ PyObject *usmpy_default_queue(usmpy_state *state)
 }
 
 /*
- * The device of memory with that name, found without the GIL. Managed and pinned memory have one name for all
- * devices: only the pointer tells.
+ * The device of memory with that type and id, found without the GIL. Managed and pinned memory have one id
+ * for all devices: the driver finds the device by the pointer.
  */
 static usm_device *device_of_memory(int32_t type, int32_t id, const void *pointer)
 {

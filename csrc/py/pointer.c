@@ -123,8 +123,8 @@ static usm_status check_known(usmpy_claim *claim, const usm_block *block, int64_
 }
 
 /*
- * Memory of ours, or of the driver's as it tells. *found: whether anybody knows it; *info is the driver's
- * answer.
+ * Looks for the memory among usmpy's own blocks, then asks the driver. *found: whether either knows it; *info
+ * is the driver's answer.
  */
 static usm_status look_up(const usmpy_claim *claim, usm_block *block, bool *found, usm_pointer_info *info,
                           usm_error *error)

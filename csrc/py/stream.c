@@ -33,7 +33,7 @@ static PyObject *attribute(usmpy_state *state, PyObject *object, usmpy_name name
     return value;
 }
 
-/* A handle as an object tells it: 0 and None are the legacy default stream. Takes `number`. 1, or -1. */
+/* A handle that an object returned: 0 and None are the legacy default stream. Takes `number`. 1, or -1. */
 static int told_handle(PyObject *object, PyObject *number, usmpy_stream *out)
 {
     unsigned long long value = 0;

@@ -1,6 +1,7 @@
 /*
  * __sycl_usm_array_interface__, version 1 (dpctl's documentation): a dict with a pointer and the SYCL object
- * (`syclobj`) whose memory it is, both ways. It has no word for order: whoever gives the dict has finished.
+ * (`syclobj`) whose memory it is, both ways. It defines no order: the work of the producer is
+ * complete when it returns the dict.
  */
 #include "args.h"
 #include "errors.h"

@@ -299,7 +299,7 @@ static PyObject *read_only(PyObject *module, PyObject *object)
     return (PyObject *)view;
 }
 
-/* For usmpy._repr: tolist() of which nobody learns what failed. */
+/* For usmpy._repr: tolist() that does not count as asking for an error. */
 static PyObject *peek(PyObject *module, PyObject *object)
 {
     if (!usmpy_is_array(usmpy_state_of_module(module), object)) {

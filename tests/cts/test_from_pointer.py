@@ -21,7 +21,9 @@ def kind(request, device):
 @pytest.fixture(params=[12, 100, 5000, 33 << 20], ids="{}B".format)
 def memory(request, queue, kind):
     """So many bytes: less than the pool's and the driver's blocks have, or the driver's own."""
-    return usmpy.zeros(request.param, dtype="uint8", usm_type=kind, queue=queue)
+    zeros = usmpy.zeros(request.param, dtype="uint8", usm_type=kind, queue=queue)
+    zeros.wait()  # an array over an address is not ordered after work on the memory
+    return zeros
 
 
 def adopt(memory, at, shape, dtype="uint8", **more):

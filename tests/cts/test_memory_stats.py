@@ -154,5 +154,5 @@ def test_nothing_is_tracked_unless_asked_for(place):
     assert usmpy.track_allocations(False) is False
     x = usmpy.empty(1234, dtype="uint8", device=place)
     assert x.data_ptr not in [a.address for a in usmpy.live_allocations()]
-    with pytest.raises(TypeError, match="on is a int"):
+    with pytest.raises(TypeError, match="on is an int"):
         usmpy.track_allocations(1)
