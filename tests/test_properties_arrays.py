@@ -1,5 +1,6 @@
 """Arrays against NumPy on inputs that hypothesis makes up: layouts, indices, copies, joins, ranges."""
 
+import layouts as forms
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,12 +22,12 @@ def numbers(shape, dtype):
 
 
 @st.composite
-def layouts(draw, shapes=SHAPES):
-    """One array twice: ours and NumPy's, cut, turned and transposed alike."""
-    shape = draw(shapes)
-    n = numbers(shape, draw(DTYPES))
-    x = usmpy.asarray(n, queue=QUEUE, copy=True)
-    n = n.copy()
+def layouts(draw, shapes=SHAPES, writable=False):
+    """One array twice: ours and NumPy's, laid out, cut, turned and transposed alike."""
+    layout = forms.drawn(draw, draw(shapes), writable)
+    n = numbers(layout.base_shape, draw(DTYPES))
+    x = layout.seen(usmpy, usmpy.asarray(n, queue=QUEUE, copy=True))
+    n = layout.seen(forms.Views, n.copy())
     for _ in range(draw(st.integers(0, 3))):
         action = draw(st.integers(0, 3))
         if action == 0:
@@ -86,7 +87,7 @@ def test_indexing(pair, data):
 
 
 @SETTINGS
-@given(layouts(), st.data())
+@given(layouts(writable=True), st.data())
 def test_assignment(pair, data):
     x, n = pair
     key = data.draw(hnp.basic_indices(n.shape, min_dims=0, max_dims=8, allow_newaxis=True))
@@ -103,7 +104,7 @@ def test_assignment(pair, data):
 
 
 @SETTINGS
-@given(layouts(), st.data())
+@given(layouts(writable=True), st.data())
 def test_assignment_of_overlapping_views(pair, data):
     x, n = pair
     if n.ndim == 0:

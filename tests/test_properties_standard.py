@@ -70,7 +70,7 @@ def test_calls(backend, device, name):
     host = device.backend == "host" and device.parent is None
 
     @settings(
-        max_examples=60 if host else 10,
+        max_examples=200 if host else 10,
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),

@@ -168,7 +168,8 @@ static usmpy_array *truths(usmpy_state *state, usmpy_array *array, uint64_t gone
         int64_t *part = i < first ? &out->outer : i < last ? &out->reduced : &out->inner;
         *part *= usmpy_shape(array)[i];
     }
-    bool whole = last - first == array->ndim; /* any order of the elements will do */
+    bool whole =
+        together && last - first == array->ndim; /* nothing stays: any order of the elements will do */
     if (bytes && together &&
         ((array->flags & USM_C_CONTIGUOUS) != 0 || (whole && (array->flags & USM_F_CONTIGUOUS) != 0))) {
         return (usmpy_array *)Py_NewRef(array);

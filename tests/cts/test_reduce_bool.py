@@ -2,6 +2,7 @@
 
 import itertools
 
+import layouts
 import numpy as np
 import pytest
 from dtypes import DTYPES
@@ -35,6 +36,14 @@ def test_every_choice_of_axes(put, shape):
             assert result.dtype == (usmpy.int64 if ours is usmpy.count_nonzero else usmpy.bool)
             np.testing.assert_array_equal(result.asnumpy(), expected)
             assert ours(x, axis=axis, keepdims=True).shape == theirs(values, axis=axis, keepdims=True).shape
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32"])
+def test_every_choice_of_axes_in_every_layout(put, dtype):
+    values = np.random.default_rng(3).integers(0, 2, (4, 3, 5)).astype(dtype)
+    for kind, x, n in layouts.pairs(values, usmpy, put):
+        for (ours, theirs), axis in itertools.product(PAIRS, choices(3)):
+            np.testing.assert_array_equal(ours(x, axis=axis).asnumpy(), theirs(n, axis=axis), kind)
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "bfloat16"])
