@@ -104,6 +104,7 @@ from ._core import (
     set_memory_limit,
     squeeze,
     stack,
+    swapaxes,
     take,
     take_along_axis,
     tile,
@@ -123,10 +124,18 @@ from ._core import (
 from ._diagnose import diagnose
 from ._enums import MemoryConnection
 from ._include import get_include
+from ._indexing import extract, place, put, put_along_axis
 from ._inspection import __array_namespace_info__
 from ._memory import live_allocations
 from ._trace import Trace, trace
-from .errors import BackendUnavailable, BuildError, DeviceNotFound, ExecutionPlacementError, UsmError
+from .errors import (
+    AxisError,
+    BackendUnavailable,
+    BuildError,
+    DeviceNotFound,
+    ExecutionPlacementError,
+    UsmError,
+)
 from .selectors import get_devices, select_default_device, select_device_with_aspects
 
 __version__ = "0.1.0"
@@ -139,6 +148,7 @@ newaxis = None
 pi: float = 3.141592653589793
 
 __all__ = [
+    "AxisError",
     "BackendUnavailable",
     "BuildError",
     "Context",
@@ -184,6 +194,7 @@ __all__ = [
     "equal",
     "expand_dims",
     "explain_copy",
+    "extract",
     "eye",
     "finfo",
     "flip",
@@ -240,6 +251,9 @@ __all__ = [
     "ones_like",
     "permute_dims",
     "pi",
+    "place",
+    "put",
+    "put_along_axis",
     "repeat",
     "reshape",
     "result_type",
@@ -249,6 +263,7 @@ __all__ = [
     "set_memory_limit",
     "squeeze",
     "stack",
+    "swapaxes",
     "take",
     "take_along_axis",
     "tile",

@@ -19,6 +19,7 @@ from typing import (
     TypeAlias,
     TypedDict,
     final,
+    overload,
 )
 
 import numpy as np
@@ -39,6 +40,7 @@ _Casting: TypeAlias = Literal["no", "safe", "same_kind", "unsafe"]
 _DeviceType: TypeAlias = Literal["cpu", "gpu", "accelerator"]
 _Language: TypeAlias = Literal["portable", "opencl", "cuda", "c", "spirv", "ptx", "native"]
 _Order: TypeAlias = Literal["C", "F"]
+_CopyOrder: TypeAlias = Literal["C", "F", "A", "K"]
 _Priority: TypeAlias = Literal["low", "normal", "high"]
 _Status: TypeAlias = Literal["submitted", "running", "complete", "error"]
 _UsmType: TypeAlias = Literal["device", "shared", "host"]
@@ -122,7 +124,7 @@ _DTypeLike: TypeAlias = (
     | _NumPyDType
 )
 _Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
-_Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex]
+_Axes: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 _Placement: TypeAlias = Device | Queue | USMArray | str | None
 _Pair: TypeAlias = tuple[SupportsIndex, SupportsIndex]
 _Stream: TypeAlias = Queue | int | _CudaStream | _StreamOfTorch | _StreamOfCuPy | _StreamOfNumba
@@ -131,7 +133,8 @@ _Space: TypeAlias = NdRange | Range | SupportsIndex
 _Range: TypeAlias = NdRange | _Extents
 _KernelArgument: TypeAlias = USMArray | LocalMemory | _Number | _HostScalar | Buffer | None
 _Depends: TypeAlias = Event | Iterable[Event] | None
-_IndexPart: TypeAlias = SupportsIndex | slice | EllipsisType | None
+_Indices: TypeAlias = USMArray | _Array | Buffer | Sequence[_Indices] | SupportsIndex
+_IndexPart: TypeAlias = slice | EllipsisType | _Indices | None
 _Index: TypeAlias = _IndexPart | tuple[_IndexPart, ...]
 _Real: TypeAlias = float | _HostScalar
 
@@ -1709,19 +1712,69 @@ class Event:
 
 @final
 class DType:
-    """A data type: usmpy.float32 and its siblings, one object each.
+    """A data type, such as usmpy.float32: one object for each type.
 
-    name: a name, a DType, a Python or NumPy scalar type, or a numpy.dtype of native byte order.
-    A DType is equal to its name and to the numpy.dtype of the same elements. Held and exchanged
-    bit for bit are the types of DLPack 1.3 with one lane: bool, integers, float16 to float64,
-    complex32 to complex128, bfloat16, float8, and the packed float6 and float4.
+    Held and exchanged bit for bit are the types of DLPack 1.3 with one lane: bool, integers, float16 to
+    float64, complex32 to complex128, bfloat16, float8, and the packed float6 and float4.
 
-    Raises TypeError for anything else.
+    Parameters
+    ----------
+    name : DType, str, type or numpy.dtype
+        A name (``"float32"``), a code or word of NumPy (``"f4"``, ``"<f4"``, ``"?"``, ``"double"``), a scalar
+        type of Python, NumPy or ctypes, or a numpy.dtype, in little-endian byte order.
+
+    Raises
+    ------
+    TypeError
+        For anything else, big-endian types among it.
+
+    Notes
+    -----
+    A DType is equal to what DType() makes it from, and has the hash of its name.
+
+    Examples
+    --------
+    >>> usmpy.DType("f4")
+    usmpy.float32
+    >>> usmpy.float32 == "float32", usmpy.float32.itemsize, usmpy.float32.kind
+    (True, 4, 'f')
     """
     def __new__(cls, name: _DTypeLike, /) -> DType: ...
     @property
-    def name(self) -> str:
+    def name(self) -> builtins.str:
         """The name, such as 'float32'."""
+    @property
+    def kind(self) -> Literal["b", "i", "u", "f", "c"]:
+        """The kind of numbers in one letter, as NumPy has it: bool 'b', signed 'i' and unsigned integers 'u',
+        real 'f' and complex 'c' floating-point numbers (all of them: bfloat16 is 'f').
+        """
+    @property
+    def char(self) -> builtins.str:
+        """NumPy's letter for the type, such as 'f'.
+
+        Raises
+        ------
+        AttributeError
+            For types that NumPy has no letter for.
+        """
+    @property
+    def str(self) -> builtins.str:
+        """NumPy's code with byte order, kind and size in bytes, such as '<f4'.
+
+        Raises
+        ------
+        AttributeError
+            For types that NumPy has no code for.
+        """
+    @property
+    def type(self) -> builtins.type[Any]:
+        """The class of NumPy's scalars, such as numpy.float32.
+
+        Raises
+        ------
+        TypeError
+            Where `dtype` does.
+        """
     @property
     def itemsize(self) -> int:
         """Size of one element in bytes, rounded up: 1 for the packed types of 4 and 6 bits."""
@@ -1733,16 +1786,25 @@ class DType:
         """(type code, bits, lanes) of the elements (DLPack 1.3, DLDataType)."""
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The numpy.dtype of the same elements, which is what numpy.dtype(self) asks for.
+        """The numpy.dtype of the same elements, for which numpy.dtype(self) asks.
 
-        bfloat16, float8 and narrower types need the package ml_dtypes. Raises TypeError where
-        neither has the type, ImportError without NumPy.
+        bfloat16, float8 and narrower types need the package ml_dtypes.
+
+        Raises
+        ------
+        TypeError
+            Neither NumPy nor ml_dtypes has the type.
+        ImportError
+            NumPy is not installed.
         """
     @property
     def __numpy_dtype__(self) -> np.dtype[Any]:
         """The numpy.dtype of the same elements (the protocol of NumPy 2.4).
 
-        Raises what `dtype` raises.
+        Raises
+        ------
+        TypeError, ImportError
+            As `dtype` does.
         """
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
@@ -1780,10 +1842,20 @@ float4_e2m1fn: Final[DType]
 # Arrays.
 
 @final
-class Flags(structseq[builtins.bool], tuple[builtins.bool, builtins.bool, builtins.bool]):
-    """Flags of a USMArray."""
+class Flags:
+    """What USMArray.flags gives: how the elements lie in memory, and whether they may be written.
 
-    __match_args__: Final = ("c_contiguous", "f_contiguous", "writable")
+    The flags are attributes, and items by NumPy's keys: ``flags["C"]``, ``flags["F_CONTIGUOUS"]``,
+    ``flags["W"]``.
+
+    Examples
+    --------
+    >>> flags = usmpy.zeros((2, 3), order="F").flags
+    >>> flags.f_contiguous, flags["C"], flags.writable
+    (True, False, True)
+    """
+
+    __hash__: ClassVar[None]  # type: ignore[assignment]
     @property
     def c_contiguous(self) -> builtins.bool:
         """Elements lie side by side in row-major order."""
@@ -1791,22 +1863,82 @@ class Flags(structseq[builtins.bool], tuple[builtins.bool, builtins.bool, builti
     def f_contiguous(self) -> builtins.bool:
         """Elements lie side by side in column-major order."""
     @property
+    def contiguous(self) -> builtins.bool:
+        """The same as c_contiguous."""
+    @property
+    def fc(self) -> builtins.bool:
+        """Both c_contiguous and f_contiguous."""
+    @property
+    def fnc(self) -> builtins.bool:
+        """Column-major and not row-major."""
+    @property
+    def forc(self) -> builtins.bool:
+        """Either c_contiguous or f_contiguous."""
+    @property
     def writable(self) -> builtins.bool:
-        """Elements may be written through this array."""
+        """Elements may be written through this array. False can be assigned, True to writable arrays alone.
+
+        Raises
+        ------
+        ValueError
+            True is assigned to a read-only array.
+        TypeError
+            What is assigned is no bool.
+        """
+    @writable.setter
+    def writable(self, value: builtins.bool, /) -> None: ...
+    @property
+    def writeable(self) -> builtins.bool:
+        """The same as writable, in NumPy's spelling."""
+    @writeable.setter
+    def writeable(self, value: builtins.bool, /) -> None: ...
+    def __getitem__(self, key: str, /) -> builtins.bool: ...
+    def __setitem__(self, key: str, value: builtins.bool, /) -> None: ...
+    def __delitem__(self, key: str, /) -> NoReturn: ...
+    def __eq__(self, value: object, /) -> builtins.bool: ...
 
 @final
 class USMArray:
-    """A strided array over one allocation of unified shared memory (SYCL 2020, 4.8), not
-    initialised.
+    """A strided array over one allocation of unified shared memory, whose elements are not initialised.
 
-    shape: an int or a sequence of ints, lengths in elements. dtype: a DType, its name, a Python
-    or NumPy type; None is float64, or float32 where the device lacks that. usm_type: 'device',
-    'shared' or 'host'. device: anything that Device.create_device takes. queue: a Queue, which
-    must be the device's if both are given. order: 'C' (row-major) or 'F' (column-major).
+    Parameters
+    ----------
+    shape : int or sequence of ints
+        Lengths of the axes, in elements.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type, in any form that DType() takes; by default float64, or float32 where the device
+        lacks that.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is: anything that Device.create_device() takes; by default
+        select_default_device().
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, default "device"
+        The kind of memory.
+    order : {"C", "F"}, default "C"
+        Row-major or column-major.
 
-    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
-    be and for device and queue that disagree, MemoryError when memory runs out, and what
-    Device() raises.
+    Raises
+    ------
+    TypeError
+        An argument has a wrong type.
+    ValueError
+        A length is negative, a word is not one of those above, or `device` and `queue` disagree.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    SYCL 2020, 4.8, and the array object of the array API standard 2024.12. An array carries the queue
+    that work on it runs in; creation functions such as zeros and asarray make arrays with elements.
+
+    Examples
+    --------
+    >>> x = usmpy.USMArray((2, 3), "f4", order="F")
+    >>> x.shape, x.strides, x.usm_type
+    ((2, 3), (1, 2), 'device')
     """
 
     __dlpack_c_exchange_api__: ClassVar[CapsuleType]
@@ -1899,8 +2031,11 @@ class USMArray:
         """Lengths of the axes in elements, a tuple of ints."""
     @property
     def strides(self) -> tuple[int, ...]:
-        """Elements from one index to the next, for each axis: a tuple of ints, row-major where a
-        length is 0 or 1.
+        """Elements from one index to the next, for each axis: a tuple of ints.
+
+        Notes
+        -----
+        They are those of row-major order where a length is 0 or 1.
         """
     @property
     def ndim(self) -> int:
@@ -1919,10 +2054,16 @@ class USMArray:
         """The DType of the elements."""
     @property
     def __numpy_dtype__(self) -> np.dtype[Any]:
-        """The numpy.dtype of the elements; TypeError where NumPy and ml_dtypes have none."""
+        """The numpy.dtype of the elements (the protocol of NumPy 2.4).
+
+        Raises
+        ------
+        TypeError
+            Neither NumPy nor ml_dtypes has the type.
+        """
     @property
     def device(self) -> Device:
-        """The Device, with this array's queue: zeros(n, device=x.device) lands beside x."""
+        """The Device, with the queue of this array: zeros(n, device=x.device) is on the same queue."""
     @property
     def queue(self) -> Queue:
         """The Queue that work on this array runs in."""
@@ -1934,22 +2075,73 @@ class USMArray:
         """Kind of the allocation: 'device', 'shared' or 'host' (SYCL 2020, 4.8)."""
     @property
     def flags(self) -> Flags:
-        """c_contiguous, f_contiguous and writable: a named tuple of bools."""
+        """The Flags: c_contiguous, f_contiguous, writable and their like."""
     @property
     def T(self) -> USMArray:
         """View with the two axes exchanged (array API standard 2024.12, T).
 
-        Raises ValueError unless there are two.
+        Raises
+        ------
+        ValueError
+            There are not two axes; transpose() reverses any number of them.
         """
     @property
     def mT(self) -> USMArray:
         """View with the last two axes exchanged (array API standard 2024.12, mT).
 
-        Raises ValueError for fewer than two.
+        Raises
+        ------
+        ValueError
+            There are fewer than two axes.
+        """
+    @property
+    def real(self) -> USMArray:
+        """The real parts: a view for complex types, else the array itself.
+
+        Raises
+        ------
+        TypeError
+            The type is only stored.
+
+        Examples
+        --------
+        >>> x = usmpy.asarray([1 + 2j, 3j])
+        >>> x.real.tolist()
+        [1.0, 0.0]
+        """
+    @property
+    def imag(self) -> USMArray:
+        """The imaginary parts: a view for complex types, else a new array of zeros.
+
+        Raises
+        ------
+        TypeError
+            The type is only stored.
+
+        Examples
+        --------
+        >>> x = usmpy.asarray([1 + 2j, 3j])
+        >>> x.imag.tolist()
+        [2.0, 3.0]
         """
     @property
     def data_ptr(self) -> int:
         """Address of the first element as an int; 0 where there is none. Does not wait for pending work."""
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Dict of address, shape, strides in bytes and type (NumPy, array interface protocol, version 3).
+
+        Raises
+        ------
+        AttributeError
+            The host cannot read the memory in place, or NumPy has no code for the type.
+        UsmError
+            Work on the memory failed; the error of that work is raised.
+
+        Notes
+        -----
+        Waits for pending work on the memory. Strides are None for row-major arrays.
+        """
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Description of CUDA memory for other libraries (Numba, CUDA Array Interface, version 3).
@@ -1999,10 +2191,32 @@ class USMArray:
         >>> hasattr(usmpy.zeros(3, device="host"), "__sycl_usm_array_interface__")
         False
         """
-    def copy(self) -> USMArray:
-        """A new array of the same shape, dtype, usm_type and queue, in row-major order.
+    def copy(self, order: _CopyOrder | None = "C") -> USMArray:
+        """The same elements in new memory of the same kind, on the same queue.
 
-        Raises MemoryError when memory runs out.
+        Parameters
+        ----------
+        order : {"C", "F", "A", "K"}, optional
+            Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of
+            this one.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError
+            `order` is another word.
+        MemoryError
+            Memory runs out.
+
+        Examples
+        --------
+        >>> x = usmpy.arange(3)
+        >>> x.copy().data_ptr == x.data_ptr
+        False
         """
     def to_device(self, device: _Placement, /, *, stream: _Stream | None = None) -> USMArray:
         """Get the same elements on another placement (array API standard 2024.12, to_device).
@@ -2045,43 +2259,496 @@ class USMArray:
         >>> y.data_ptr == x.data_ptr
         True
         """
-    def astype(self, dtype: _DTypeLike, /, *, copy: builtins.bool = True) -> USMArray:
-        """The elements cast to another type, on the same queue (array API standard 2024.12, astype).
+    def astype(
+        self,
+        dtype: _DTypeLike,
+        /,
+        *,
+        copy: builtins.bool = True,
+        order: _CopyOrder | None = "K",
+        device: _Placement = None,
+    ) -> USMArray:
+        """The elements cast to another type.
 
-        dtype: a DType, its name, a Python or NumPy type. copy=False returns self where the dtype is
-        the same. Floating point to integer rounds towards zero, saturates, and makes 0 of NaN.
+        Parameters
+        ----------
+        dtype : DType, str, type or numpy.dtype
+            The new type.
+        copy : bool, default True
+            With False, an array that needs no change is returned itself.
+        order : {"C", "F", "A", "K"}, optional
+            Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of
+            this one.
+        device : Device, Queue, USMArray or str, optional
+            Where the result is; by default where this one is.
 
-        Raises TypeError for complex to real, for types that are only stored and exchanged and for
-        arguments of a wrong type, MemoryError when memory runs out.
+        Returns
+        -------
+        USMArray
+            A new array, or this one.
+
+        Raises
+        ------
+        TypeError
+            A complex type would become a real one, a type is only stored and exchanged, or an argument
+            has a wrong type.
+        ValueError
+            A word is not one of those above, or neither device has double precision where a cast needs
+            it.
+        DeviceNotFound, BackendUnavailable
+            As Device() raises them.
+        MemoryError
+            Memory runs out.
+
+        Notes
+        -----
+        The array API standard 2024.12, astype. Floating point to integer rounds towards zero, saturates
+        at the ends of the type, and makes 0 of NaN.
+
+        Examples
+        --------
+        >>> usmpy.asarray([1.9, -1.9]).astype("i4").tolist()
+        [1, -1]
+        """
+    def reshape(
+        self, *shape: _Shape, order: Literal["C", "F", "A"] | None = "C", copy: builtins.bool | None = None
+    ) -> USMArray:
+        """The same elements in another shape: ``reshape(x, shape, ...)``.
+
+        Parameters
+        ----------
+        *shape : ints, or one sequence of ints
+            The new lengths; one of them may be -1.
+        order : {"C", "F", "A"}, optional
+            The order in which elements are read and placed.
+        copy : bool, optional
+            Whether to copy; by default only where strides need it.
+
+        Returns
+        -------
+        USMArray
+            A view or a copy.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As reshape() raises them.
+
+        Examples
+        --------
+        >>> usmpy.arange(6).reshape(2, -1).shape
+        (2, 3)
+        """
+    def ravel(self, order: Literal["C", "F", "A"] | None = "C") -> USMArray:
+        """The elements in one dimension, as a view where strides allow it.
+
+        Parameters
+        ----------
+        order : {"C", "F", "A"}, optional
+            The order in which elements are read.
+
+        Returns
+        -------
+        USMArray
+            A view or a copy.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As reshape() raises them.
+
+        Examples
+        --------
+        >>> usmpy.zeros((2, 3)).ravel().shape
+        (6,)
+        """
+    def flatten(self, order: Literal["C", "F", "A"] | None = "C") -> USMArray:
+        """The elements in one dimension, as a copy.
+
+        Parameters
+        ----------
+        order : {"C", "F", "A"}, optional
+            The order in which elements are read.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As reshape() raises them.
+
+        Examples
+        --------
+        >>> usmpy.zeros((2, 3)).flatten().shape
+        (6,)
+        """
+    def squeeze(self, axis: _Axes | None = None) -> USMArray:
+        """A view without axes of length 1: ``squeeze(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int or sequence of ints, optional
+            The axes that go; by default all of length 1.
+
+        Returns
+        -------
+        USMArray
+            A view.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As squeeze() raises them.
+
+        Examples
+        --------
+        >>> usmpy.zeros((1, 3)).squeeze().shape
+        (3,)
+        """
+    def transpose(self, *axes: _Axes | None) -> USMArray:
+        """A view with the axes in another order: ``permute_dims(x, axes)``.
+
+        Parameters
+        ----------
+        *axes : ints, or one sequence of ints
+            The axis of this array that each axis of the result is; by default the axes in reverse order.
+
+        Returns
+        -------
+        USMArray
+            A view.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As permute_dims() raises them.
+
+        Examples
+        --------
+        >>> usmpy.zeros((2, 3, 4)).transpose().shape
+        (4, 3, 2)
+        """
+    def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> USMArray:
+        """A view with two axes exchanged: ``swapaxes(x, axis1, axis2)``.
+
+        Parameters
+        ----------
+        axis1, axis2 : int
+            The axes.
+
+        Returns
+        -------
+        USMArray
+            A view.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As swapaxes() raises them.
+
+        Examples
+        --------
+        >>> usmpy.zeros((2, 3, 4)).swapaxes(0, 1).shape
+        (3, 2, 4)
+        """
+    def repeat(
+        self,
+        repeats: SupportsIndex | USMArray | Sequence[SupportsIndex],
+        /,
+        *,
+        axis: SupportsIndex | None = None,
+    ) -> USMArray:
+        """Each element several times: ``repeat(x, repeats, axis=axis)``.
+
+        Parameters
+        ----------
+        repeats : int, USMArray or sequence of ints
+            How often.
+        axis : int, optional
+            Along which axis; by default the array is taken as flat.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, ExecutionPlacementError, MemoryError
+            As repeat() raises them.
+
+        Examples
+        --------
+        >>> usmpy.arange(2).repeat(2).tolist()
+        [0, 0, 1, 1]
+        """
+    def take(
+        self, indices: _Indices, /, *, axis: SupportsIndex | None = None, out: USMArray | None = None
+    ) -> USMArray:
+        """Elements by index: ``take(x, indices, axis=axis)``.
+
+        Parameters
+        ----------
+        indices : USMArray, sequence or array of integers
+            Which ones.
+        axis : int, optional
+            Along which axis; it may be left out for one dimension.
+        out : USMArray, optional
+            An array that the result is written into.
+
+        Returns
+        -------
+        USMArray
+            `out`, or a new array.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, ExecutionPlacementError, MemoryError
+            As take() raises them.
+
+        Examples
+        --------
+        >>> usmpy.arange(5).take([4, 0]).tolist()
+        [4, 0]
+        """
+    def put(self, indices: _Indices, vals: _ArrayLike, /, *, axis: SupportsIndex | None = None) -> None:
+        """Put values where indices say: ``put(x, indices, vals, axis=axis)``.
+
+        Parameters
+        ----------
+        indices : USMArray, sequence or array of integers
+            Where.
+        vals : number or array
+            What is put there.
+        axis : int, optional
+            The axis that the indices are along; by default the array is taken as flat.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As put() raises them.
+
+        Examples
+        --------
+        >>> x = usmpy.zeros(3, dtype="i4")
+        >>> x.put([0, 2], [5, 7])
+        >>> x.tolist()
+        [5, 0, 7]
+        """
+    def fill(self, value: _ArrayLike, /) -> None:
+        """Set every element: ``x[...] = value``.
+
+        Parameters
+        ----------
+        value : number or array
+            What the elements become.
+
+        Raises
+        ------
+        ValueError, TypeError, OverflowError, MemoryError
+            As ``x[...] = value`` raises them.
+
+        Examples
+        --------
+        >>> x = usmpy.empty(2)
+        >>> x.fill(3)
+        >>> x.tolist()
+        [3.0, 3.0]
+        """
+    def nonzero(self) -> tuple[USMArray, ...]:
+        """The indices of the elements that are not 0: ``nonzero(x)``.
+
+        Returns
+        -------
+        tuple of USMArrays
+            A vector of int64 for each axis.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As nonzero() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([0, 5]).nonzero()[0].tolist()
+        [1]
+        """
+    def all(self, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
+        """Whether all elements are true, along axes: ``all(x, axis=axis)``.
+
+        Parameters
+        ----------
+        axis : int or sequence of ints, optional
+            Along which axes; by default all of them.
+        keepdims : bool, default False
+            Whether these axes stay, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array of bool.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As all() raises them.
+
+        Examples
+        --------
+        >>> bool(usmpy.asarray([True, False]).all())
+        False
+        """
+    def any(self, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
+        """Whether any element is true, along axes: ``any(x, axis=axis)``.
+
+        Parameters
+        ----------
+        axis : int or sequence of ints, optional
+            Along which axes; by default all of them.
+        keepdims : bool, default False
+            Whether these axes stay, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array of bool.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As any() raises them.
+
+        Examples
+        --------
+        >>> bool(usmpy.asarray([True, False]).any())
+        True
         """
     # Which type of number they return is not known before the program runs.
     def item(self, *args: SupportsIndex) -> Any:
         """One element as a Python number. Waits for pending work.
 
-        args: nothing for the only element; else its index, one int in row-major order or one for
-        each axis.
+        Parameters
+        ----------
+        *args : ints
+            Nothing for the only element; else its index, one int in row-major order or one for each axis.
 
-        Raises ValueError where there is not exactly one, IndexError where the index is out of
-        range, TypeError for packed types, and the error of work on the memory.
+        Returns
+        -------
+        bool, int, float or complex
+            The element.
+
+        Raises
+        ------
+        ValueError
+            There is not exactly one element, or the number of ints is wrong.
+        IndexError
+            The index is out of range.
+        TypeError
+            The type is packed, or an argument is no int.
+        UsmError
+            Work on the memory failed; the error of that work is raised.
+
+        Examples
+        --------
+        >>> usmpy.asarray([[1, 2], [3, 4]]).item(1, 0)
+        3
         """
     def tolist(self) -> Any:
         """Nested lists of Python numbers; a number for 0 dimensions. Waits for pending work.
 
-        Raises TypeError for types that have no Python number, and the error of work on the memory.
+        Returns
+        -------
+        list or number
+            The elements.
+
+        Raises
+        ------
+        TypeError
+            The type has no Python number.
+        UsmError
+            Work on the memory failed; the error of that work is raised.
+
+        Examples
+        --------
+        >>> usmpy.arange(3).tolist()
+        [0, 1, 2]
+        """
+    def tobytes(self, order: Literal["C", "F", "A"] | None = "C") -> bytes:
+        """The elements side by side as bytes, wherever they are. Waits for pending work.
+
+        Parameters
+        ----------
+        order : {"C", "F", "A"}, optional
+            The order of the elements.
+
+        Returns
+        -------
+        bytes
+            A copy.
+
+        Raises
+        ------
+        ValueError
+            `order` is another word.
+        MemoryError
+            Memory runs out.
+        UsmError
+            Work on the memory failed; the error of that work is raised.
+
+        Examples
+        --------
+        >>> usmpy.asarray([1, 258], dtype="u2").tobytes()
+        b'\\x01\\x00\\x02\\x01'
         """
     def asnumpy(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """A numpy.ndarray with a copy of the elements, wherever they are. Waits for pending work.
+        """A copy of the elements as a numpy.ndarray, wherever they are. Waits for pending work.
 
-        Raises ImportError without NumPy, TypeError for types that neither NumPy nor ml_dtypes has,
-        MemoryError when memory runs out, and the error of work on the memory.
+        Returns
+        -------
+        numpy.ndarray
+            New memory on the host.
+
+        Raises
+        ------
+        ImportError
+            NumPy is not installed.
+        TypeError
+            Neither NumPy nor ml_dtypes has the type.
+        MemoryError
+            Memory runs out.
+        UsmError
+            Work on the memory failed; the error of that work is raised.
+
+        Examples
+        --------
+        >>> usmpy.arange(3).asnumpy()
+        array([0, 1, 2])
         """
     def wait(self, timeout: float | None = None) -> None:
-        """Block until pending work on the memory has ended.
+        """Block until pending work on the memory has completed.
 
-        timeout: seconds; None waits for as long as it takes.
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds; by default the call waits as long as it takes.
 
-        Raises the error of that work; TimeoutError when the time runs out, ValueError for a
-        negative timeout, TypeError for what is no number.
+        Raises
+        ------
+        TimeoutError
+            The time ran out.
+        ValueError
+            `timeout` is negative.
+        TypeError
+            `timeout` is no number.
+        UsmError
+            Work on the memory failed; the error of that work is raised.
+
+        Examples
+        --------
+        >>> usmpy.zeros(3).wait()
         """
     def lend(self, stream: Event | _Stream | None = None) -> _Loan:
         """Lend the memory to a kernel of another library, for the time of a with block.
@@ -2191,24 +2858,62 @@ class USMArray:
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The module usmpy (array API standard 2024.12).
 
-        api_version: None, or a version of the standard such as '2024.12'.
+        Parameters
+        ----------
+        api_version : str, optional
+            A version of the standard, such as "2024.12".
 
-        Raises ValueError for a version that it does not follow.
+        Returns
+        -------
+        module
+            usmpy.
+
+        Raises
+        ------
+        ValueError
+            usmpy does not follow that version.
+
+        Examples
+        --------
+        >>> usmpy.zeros(1).__array_namespace__() is usmpy
+        True
         """
     def _repr_html_(self) -> str:
-        """What notebooks show: properties, corners of the values, and a small picture of 2-D data, for which
-        a few kilobytes are copied. Waits for pending work; errors are part of the text.
+        """What notebooks show: properties, corners of the values, and a small picture of 2-D data.
+
+        Notes
+        -----
+        A few kilobytes are copied for it. Waits for pending work; errors are part of the text.
         """
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        """Refuses: NumPy asks for it where the host cannot read the memory in place, and nothing is
-        copied implicitly.
+        """Refuses: NumPy asks for it where the host cannot read the memory in place, and nothing is copied
+        implicitly.
 
-        dtype, copy: NumPy's, ignored.
+        Parameters
+        ----------
+        dtype, copy
+            NumPy's, ignored.
 
-        Raises TypeError, always.
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **keywords: Any) -> NoReturn:
+        """Refuses: NumPy's functions and operators would make an array of NumPy's of the result.
+
+        Parameters
+        ----------
+        ufunc, method, *inputs, **keywords
+            NumPy's, ignored.
+
+        Raises
+        ------
+        TypeError
+            Always; its message says how to compute with NumPy.
         """
     def __buffer__(self, flags: int, /) -> memoryview: ...
-    # Element by element; False and True for what no array can be compared with.
+    # Element by element; False and True for what has no elements.
     def __eq__(self, value: object, /) -> Any: ...
     def __ne__(self, value: object, /) -> Any: ...
     def __lt__(self, value: USMArray | complex, /) -> USMArray: ...
@@ -2216,6 +2921,16 @@ class USMArray:
     def __gt__(self, value: USMArray | complex, /) -> USMArray: ...
     def __ge__(self, value: USMArray | complex, /) -> USMArray: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
+    def __and__(self, value: USMArray | builtins.bool, /) -> USMArray: ...
+    def __or__(self, value: USMArray | builtins.bool, /) -> USMArray: ...
+    def __xor__(self, value: USMArray | builtins.bool, /) -> USMArray: ...
+    def __rand__(self, value: builtins.bool, /) -> USMArray: ...
+    def __ror__(self, value: builtins.bool, /) -> USMArray: ...
+    def __rxor__(self, value: builtins.bool, /) -> USMArray: ...
+    def __iand__(self, value: USMArray | builtins.bool, /) -> Self: ...
+    def __ior__(self, value: USMArray | builtins.bool, /) -> Self: ...
+    def __ixor__(self, value: USMArray | builtins.bool, /) -> Self: ...
+    def __invert__(self) -> USMArray: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[USMArray]: ...
     def __getitem__(self, key: _Index, /) -> USMArray: ...
@@ -2225,18 +2940,55 @@ class USMArray:
     def __int__(self) -> int: ...
     def __float__(self) -> float: ...
     def __complex__(self) -> complex:
-        """complex() of the only element. Waits for pending work.
+        """complex() of the element of an array of 0 dimensions. Waits for pending work.
 
-        Raises ValueError unless there is exactly one, and the error of work on the memory.
+        Raises
+        ------
+        TypeError
+            The array has dimensions, and one element; ``x.item()`` is that element.
+        ValueError
+            There is not exactly one element.
+        UsmError
+            Work on the memory failed; the error of that work is raised.
         """
     def __index__(self) -> int: ...
+    def __format__(self, format_spec: str, /) -> str:
+        """The only element of an array of 0 dimensions in a format; without one, str().
+
+        Parameters
+        ----------
+        format_spec : str
+            As format() takes it for the Python number.
+
+        Raises
+        ------
+        TypeError
+            The array has dimensions.
+        ValueError
+            The format is not one of that number.
+
+        Examples
+        --------
+        >>> x = usmpy.asarray([1.23456])
+        >>> f"{x[0]:.2f}"
+        '1.23'
+        """
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
         """Pickled by elements and place (filter_string). Waits for pending work.
 
-        protocol: an int; from 5 on there is no further copy in memory.
+        Parameters
+        ----------
+        protocol : int
+            From 5 on there is no further copy in memory.
 
-        Raises the error of work on the memory. Unpickling raises what Device() does where the place
-        is missing.
+        Raises
+        ------
+        UsmError
+            Work on the memory failed; the error of that work is raised.
+
+        Notes
+        -----
+        Unpickling raises what Device() raises where the place is missing.
         """
 
 @final
@@ -2340,13 +3092,31 @@ class borrow:
 
 # Placement.
 
-def get_execution_queue(queues: Iterable[Queue | USMArray], /) -> Queue | None:
-    """The queue that all of `queues` share; None where they differ or there are none.
+def get_execution_queue(queues: Sequence[Queue | USMArray], /) -> Queue | None:
+    """The queue that queues and arrays share, in which a function of them runs.
 
-    queues: Queues and USMArrays. This is what functions of several arrays ask to know where to
-    run.
+    Parameters
+    ----------
+    queues : sequence of Queues and USMArrays
+        An array stands for its queue.
 
-    Raises TypeError for anything else.
+    Returns
+    -------
+    Queue or None
+        None where they differ, and where there are none.
+
+    Raises
+    ------
+    TypeError
+        `queues` is no sequence, or an item is neither a Queue nor a USMArray.
+
+    Examples
+    --------
+    >>> x = usmpy.zeros(3)
+    >>> usmpy.get_execution_queue([x, x.queue]) == x.queue
+    True
+    >>> usmpy.get_execution_queue([x, usmpy.zeros(3, queue=usmpy.Queue())]) is None
+    True
     """
 
 def memory_connection(a: _Placement, b: _Placement, /) -> MemoryConnection:
@@ -2396,18 +3166,51 @@ def empty(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
+    order: _Order | None = "C",
 ) -> USMArray:
-    """An array whose elements are not initialised (array API standard 2024.12, empty).
+    """A new array whose elements are not initialised.
 
-    shape: an int or a sequence of ints, lengths in elements. dtype: a DType, its name, a Python
-    or NumPy type; None is float64, or float32 where the device lacks that.
-    device: anything that Device.create_device takes. queue: a Queue, which must be the device's
-    if both are given; None for both is the default placement (select_default_device). usm_type:
-    'device' (also for None), 'shared' or 'host'.
+    Parameters
+    ----------
+    shape : int or sequence of ints
+        Lengths of the axes, in elements.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type, in any form that DType() takes; by default float64, or float32 where the device
+        lacks that.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is: anything that Device.create_device() takes; by default
+        select_default_device().
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default "device".
+    order : {"C", "F"}, optional
+        Row-major, which is the default, or column-major.
 
-    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
-    be and for device and queue that disagree, MemoryError when memory runs out, and what
-    Device() raises.
+    Returns
+    -------
+    USMArray
+        An array of that shape.
+
+    Raises
+    ------
+    TypeError
+        An argument has a wrong type.
+    ValueError
+        A length is negative, a word is not one of those above, or `device` and `queue` disagree.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, empty. `order` is NumPy's.
+
+    Examples
+    --------
+    >>> usmpy.empty((2, 3), dtype="f4", usm_type="shared").shape
+    (2, 3)
     """
 
 def zeros(
@@ -2417,14 +3220,51 @@ def zeros(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
+    order: _Order | None = "C",
 ) -> USMArray:
-    """An array of zeros, of any dtype (array API standard 2024.12, zeros).
+    """A new array of zeros.
 
-    shape, dtype, device, queue and usm_type are as in empty.
+    Parameters
+    ----------
+    shape : int or sequence of ints
+        Lengths of the axes, in elements.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type, in any form that DType() takes; by default float64, or float32 where the device
+        lacks that.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is: anything that Device.create_device() takes; by default
+        select_default_device().
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default "device".
+    order : {"C", "F"}, optional
+        Row-major, which is the default, or column-major.
 
-    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
-    be and for device and queue that disagree, MemoryError when memory runs out, and what
-    Device() raises.
+    Returns
+    -------
+    USMArray
+        An array of that shape.
+
+    Raises
+    ------
+    TypeError
+        An argument has a wrong type.
+    ValueError
+        A length is negative, a word is not one of those above, or `device` and `queue` disagree.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, zeros. The elements may have any type, also one that is only stored.
+
+    Examples
+    --------
+    >>> usmpy.zeros(3, dtype="int32").tolist()
+    [0, 0, 0]
     """
 
 def ones(
@@ -2434,36 +3274,114 @@ def ones(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
+    order: _Order | None = "C",
 ) -> USMArray:
-    """An array of ones (array API standard 2024.12, ones).
+    """A new array of ones.
 
-    shape, dtype, device, queue and usm_type are as in empty.
+    Parameters
+    ----------
+    shape : int or sequence of ints
+        Lengths of the axes, in elements.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type, in any form that DType() takes; by default float64, or float32 where the device
+        lacks that.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is: anything that Device.create_device() takes; by default
+        select_default_device().
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default "device".
+    order : {"C", "F"}, optional
+        Row-major, which is the default, or column-major.
 
-    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
-    be and for device and queue that disagree, MemoryError when memory runs out, and what
-    Device() raises.
-    TypeError also for a dtype that is only stored and exchanged.
+    Returns
+    -------
+    USMArray
+        An array of that shape.
+
+    Raises
+    ------
+    TypeError
+        An argument has a wrong type.
+    ValueError
+        A length is negative, a word is not one of those above, or `device` and `queue` disagree.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, ones.
+
+    Examples
+    --------
+    >>> usmpy.ones((2, 2), dtype=bool).tolist()
+    [[True, True], [True, True]]
     """
 
 def full(
     shape: _Shape,
-    fill_value: _Number,
+    fill_value: _Number | _Array,
     *,
     dtype: _DTypeLike | None = None,
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
+    order: _Order | None = "C",
 ) -> USMArray:
-    """An array of one value (array API standard 2024.12, full).
+    """A new array with every element set to a value.
 
-    fill_value: a Python number, or a zero-dimensional value of another library on the host.
-    dtype: None is bool, int64, or the default float or complex type, as fill_value is. shape,
-    device, queue and usm_type are as in empty.
+    Parameters
+    ----------
+    shape : int or sequence of ints
+        Lengths of the axes, in elements.
+    fill_value : number or array
+        What the elements become. An array broadcasts to the shape, and is cast to `dtype`.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type; by default that of an array, and for numbers bool, int64, or the default float or
+        complex type.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is: anything that Device.create_device() takes; by default where an array
+        `fill_value` is, else select_default_device().
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default "device".
+    order : {"C", "F"}, optional
+        Row-major, which is the default, or column-major.
 
-    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
-    be and for device and queue that disagree, MemoryError when memory runs out, and what
-    Device() raises.
-    TypeError and OverflowError for a value that the dtype cannot hold.
+    Returns
+    -------
+    USMArray
+        An array of that shape.
+
+    Raises
+    ------
+    TypeError
+        An argument has a wrong type, or a number is of a kind that `dtype` does not hold (1.5 in
+        integers).
+    OverflowError
+        `dtype` does not hold the int.
+    ValueError
+        A length is negative, a word is not one of those above, an array does not broadcast, or `device`
+        and `queue` disagree.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, full. Arrays as `fill_value` are NumPy's.
+
+    Examples
+    --------
+    >>> usmpy.full(3, 1.5).tolist()
+    [1.5, 1.5, 1.5]
+    >>> usmpy.full((2, 3), usmpy.asarray([1, 2, 3])).tolist()
+    [[1, 2, 3], [1, 2, 3]]
     """
 
 def empty_like(
@@ -2474,16 +3392,51 @@ def empty_like(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
+    order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """An array of x's shape whose elements are not initialised (array API standard 2024.12,
-    empty_like).
+    """A new array whose elements are not initialised, in the shape of another.
 
-    dtype, usm_type and the placement, device or queue, are those of x (a USMArray) where they
-    are None; else as in empty.
+    Parameters
+    ----------
+    x : USMArray
+        The array that lends its shape.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type; by default that of `x`.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is; by default where `x` is.
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default that of `x`.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of
+        `x`.
 
-    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
-    be and for device and queue that disagree, MemoryError when memory runs out, and what
-    Device() raises.
+    Returns
+    -------
+    USMArray
+        An array in the shape of `x`.
+
+    Raises
+    ------
+    TypeError
+        An argument has a wrong type.
+    ValueError
+        A word is not one of those above, or `device` and `queue` disagree.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, empty_like. `order` is NumPy's; a kind of memory that another device
+    lacks becomes its "device" memory.
+
+    Examples
+    --------
+    >>> usmpy.empty_like(usmpy.asarray([5, 6])).shape
+    (2,)
     """
 
 def zeros_like(
@@ -2494,15 +3447,51 @@ def zeros_like(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
+    order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """Zeros in x's shape (array API standard 2024.12, zeros_like).
+    """A new array of zeros, in the shape of another.
 
-    dtype, usm_type and the placement, device or queue, are those of x (a USMArray) where they
-    are None; else as in empty.
+    Parameters
+    ----------
+    x : USMArray
+        The array that lends its shape.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type; by default that of `x`.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is; by default where `x` is.
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default that of `x`.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of
+        `x`.
 
-    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
-    be and for device and queue that disagree, MemoryError when memory runs out, and what
-    Device() raises.
+    Returns
+    -------
+    USMArray
+        An array in the shape of `x`.
+
+    Raises
+    ------
+    TypeError
+        An argument has a wrong type.
+    ValueError
+        A word is not one of those above, or `device` and `queue` disagree.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, zeros_like. `order` is NumPy's; a kind of memory that another device
+    lacks becomes its "device" memory.
+
+    Examples
+    --------
+    >>> usmpy.zeros_like(usmpy.asarray([5, 6])).tolist()
+    [0, 0]
     """
 
 def ones_like(
@@ -2513,37 +3502,110 @@ def ones_like(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
+    order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """Ones in x's shape (array API standard 2024.12, ones_like).
+    """A new array of ones, in the shape of another.
 
-    dtype, usm_type and the placement, device or queue, are those of x (a USMArray) where they
-    are None; else as in empty.
+    Parameters
+    ----------
+    x : USMArray
+        The array that lends its shape.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type; by default that of `x`.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is; by default where `x` is.
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default that of `x`.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of
+        `x`.
 
-    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
-    be and for device and queue that disagree, MemoryError when memory runs out, and what
-    Device() raises.
+    Returns
+    -------
+    USMArray
+        An array in the shape of `x`.
+
+    Raises
+    ------
+    TypeError
+        An argument has a wrong type.
+    ValueError
+        A word is not one of those above, or `device` and `queue` disagree.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, ones_like. `order` is NumPy's; a kind of memory that another device
+    lacks becomes its "device" memory.
+
+    Examples
+    --------
+    >>> usmpy.ones_like(usmpy.asarray([5, 6])).tolist()
+    [1, 1]
     """
 
 def full_like(
     x: USMArray,
     /,
-    fill_value: _Number,
+    fill_value: _Number | _Array,
     *,
     dtype: _DTypeLike | None = None,
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
+    order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """One value in x's shape (array API standard 2024.12, full_like).
+    """A new array with every element set to a value, in the shape of another.
 
-    fill_value is as in full.
-    dtype, usm_type and the placement, device or queue, are those of x (a USMArray) where they
-    are None; else as in empty.
+    Parameters
+    ----------
+    x : USMArray
+        The array that lends its shape.
+    fill_value : number or array
+        What the elements become. An array broadcasts to the shape, and is cast to `dtype`.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type; by default that of `x`.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is; by default where `x` is.
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default that of `x`.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of
+        `x`.
 
-    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
-    be and for device and queue that disagree, MemoryError when memory runs out, and what
-    Device() raises.
-    TypeError and OverflowError for a value that the dtype cannot hold.
+    Returns
+    -------
+    USMArray
+        An array in the shape of `x`.
+
+    Raises
+    ------
+    TypeError
+        An argument has a wrong type, or a number is of a kind that `dtype` does not hold.
+    OverflowError
+        `dtype` does not hold the int.
+    ValueError
+        An array does not broadcast, a word is not one of those above, or `device` and `queue` disagree.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, full_like.
+
+    Examples
+    --------
+    >>> usmpy.full_like(usmpy.zeros(2, dtype="int8"), 7).tolist()
+    [7, 7]
     """
 
 def eye(
@@ -2556,15 +3618,55 @@ def eye(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
+    order: _Order | None = "C",
 ) -> USMArray:
-    """Ones on one diagonal, zeros elsewhere (array API standard 2024.12, eye).
+    """A new matrix with ones on one diagonal and zeros elsewhere.
 
-    n_rows, n_cols: lengths in elements; n_cols None is n_rows. k: which diagonal, above the
-    main one where k > 0. dtype, device, queue and usm_type are as in empty.
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    n_cols : int, optional
+        Number of columns; by default as many as rows.
+    k : int, default 0
+        Which diagonal: 0 is the main one, 1 the one above, -1 the one below.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type, in any form that DType() takes; by default float64, or float32 where the device
+        lacks that.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is: anything that Device.create_device() takes; by default
+        select_default_device().
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default "device".
+    order : {"C", "F"}, optional
+        Row-major, which is the default, or column-major.
 
-    Raises TypeError for arguments of a wrong type, ValueError for a shape or words that cannot
-    be and for device and queue that disagree, MemoryError when memory runs out, and what
-    Device() raises.
+    Returns
+    -------
+    USMArray
+        A matrix of `n_rows` and `n_cols`.
+
+    Raises
+    ------
+    TypeError
+        An argument has a wrong type.
+    ValueError
+        A length is negative, a word is not one of those above, or `device` and `queue` disagree.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, eye.
+
+    Examples
+    --------
+    >>> usmpy.eye(2, 3, k=1, dtype="int8").tolist()
+    [[0, 1, 0], [0, 0, 1]]
     """
 
 def arange(
@@ -2578,20 +3680,59 @@ def arange(
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
 ) -> USMArray:
-    """start + i * step for as long as that is before stop (array API standard 2024.12, arange).
+    """Numbers from one to before another, evenly spaced.
 
-    start, stop, step: real numbers; where stop is None, start is where to stop, and 0 the
-    first. dtype: None is int64 for ints, else the default float type. device, queue and
-    usm_type are as in empty.
+    Parameters
+    ----------
+    start : number
+        The first number; where `stop` is left out, the end, and 0 is the first.
+    stop : number, optional
+        The end, which is left out.
+    step : number, default 1
+        What is added from one to the next.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type; by default int64 for ints, else the default float type.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is: anything that Device.create_device() takes; by default
+        select_default_device().
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default "device".
 
-    Raises ValueError for step 0 and for limits that are not finite, OverflowError where an int
-    does not fit the dtype, TypeError for what is no real number and for a dtype without
-    numbers, MemoryError when memory runs out, and what Device() raises.
+    Returns
+    -------
+    USMArray
+        A vector of start + i * step for each i with which that is before `stop`.
+
+    Raises
+    ------
+    ValueError
+        `step` is 0, a limit is not finite, or `device` and `queue` disagree.
+    OverflowError
+        `dtype` does not hold an int of them.
+    TypeError
+        An argument is no real number, or `dtype` has no such numbers (bool among them).
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, arange.
+
+    Examples
+    --------
+    >>> usmpy.arange(5).tolist()
+    [0, 1, 2, 3, 4]
+    >>> usmpy.arange(1, 2, 0.25).tolist()
+    [1.0, 1.25, 1.5, 1.75]
     """
 
 def linspace(
-    start: _Number,
-    stop: _Number,
+    start: complex | _HostScalar,
+    stop: complex | _HostScalar,
     /,
     num: SupportsIndex,
     *,
@@ -2601,15 +3742,50 @@ def linspace(
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
 ) -> USMArray:
-    """num numbers from start to stop, evenly spaced (array API standard 2024.12, linspace).
+    """So many numbers from one to another, evenly spaced.
 
-    start, stop: numbers. num: how many, an int. endpoint: True has stop, exactly, as the last
-    element; False leaves it out. dtype: None is the default float type, or complex where a
-    limit is. device, queue and usm_type are as in empty.
+    Parameters
+    ----------
+    start, stop : number
+        The first number, and the last, or, with ``endpoint=False``, the one after the last.
+    num : int
+        How many.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type; by default the default float type, or complex type for complex limits.
+    endpoint : bool, default True
+        Whether `stop` is the last number.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is: anything that Device.create_device() takes; by default
+        select_default_device().
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default "device".
 
-    Raises ValueError for a negative num, TypeError for what is no number, for complex limits of a
-    real dtype and for a dtype without numbers, OverflowError for an int beyond floating point,
-    MemoryError when memory runs out, and what Device() raises.
+    Returns
+    -------
+    USMArray
+        A vector of `num` elements.
+
+    Raises
+    ------
+    ValueError
+        `num` is negative, or `device` and `queue` disagree.
+    TypeError
+        An argument is no number, a limit is complex and `dtype` real, or `dtype` has no such numbers.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, linspace. Into integer types the numbers are truncated.
+
+    Examples
+    --------
+    >>> usmpy.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
     """
 
 def asarray(
@@ -2621,20 +3797,68 @@ def asarray(
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
     copy: builtins.bool | None = None,
+    order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """An array from a USMArray, any library's array, a buffer, a number or nested sequences (array
-    API standard 2024.12, asarray).
+    """An array from an array of any library, a buffer, numbers, or nested sequences of all these.
 
-    obj is taken without a copy where dtype, placement (device, queue) and usm_type, which are
-    those of obj where they are None, allow it. Python numbers become bool, int64, or the
-    default float or complex type. An object with __sycl_usm_array_interface__ counts, too, where
-    its syclobj is usmpy's or dpctl's. copy: True always copies, False never does, None copies only
-    if it must.
+    Parameters
+    ----------
+    obj : array, buffer, number or sequence
+        An object with DLPack, ``__cuda_array_interface__`` or ``__sycl_usm_array_interface__``, a buffer,
+        a number, or nested sequences of numbers and arrays, which are stacked.
+    dtype : DType, str, type or numpy.dtype, optional
+        The data type; by default that of `obj`, and of sequences the type that their arrays and NumPy
+        scalars promote to. Python numbers follow these; alone they are bool, int64, or the default float
+        or complex type.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is. By default memory of a device stays where it is, the arrays of a sequence
+        share one queue, and what the host has goes to select_default_device().
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default that of `obj`, the widest of a sequence's arrays, else "device".
+    copy : bool, optional
+        True always copies, False never does; by default only what must be is copied.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of
+        `obj`.
 
-    Raises ValueError where copy=False and a copy is needed, for ragged sequences and for device
-    and queue that disagree, TypeError for what is no array and for kinds of numbers that the
-    dtype cannot hold, OverflowError for ints that do not fit, BufferError for memory that
-    cannot be exchanged, MemoryError when memory runs out, and what Device() raises.
+    Returns
+    -------
+    USMArray
+        `obj` itself, a view of its memory, or new memory.
+
+    Raises
+    ------
+    TypeError
+        `obj` cannot be made into an array, its elements have no common type, or an argument has a wrong
+        type.
+    ValueError
+        ``copy=False`` and a copy is needed, sequences are ragged, or `device` and `queue` disagree.
+    ExecutionPlacementError
+        The arrays of a sequence share no queue, and no place is named.
+    OverflowError
+        `dtype` does not hold an int.
+    BufferError
+        Memory of another library cannot be exchanged.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, asarray. `order` is NumPy's. Strings and sets are no sequences.
+
+    Examples
+    --------
+    >>> usmpy.asarray([[1, 2], [3, 4.5]]).tolist()
+    [[1.0, 2.0], [3.0, 4.5]]
+    >>> usmpy.asarray([np.float32(1), 2]).dtype
+    usmpy.float32
+    >>> x = usmpy.arange(3)
+    >>> usmpy.asarray([x, x]).shape, usmpy.asarray(x) is x
+    ((2, 3), True)
     """
 
 def from_dlpack(
@@ -2689,140 +3913,521 @@ def from_dlpack(
 
 # Manipulation.
 
-def reshape(x: USMArray, /, shape: _Shape, *, copy: builtins.bool | None = None) -> USMArray:
-    """The elements of x, in row-major order, in another shape (array API standard 2024.12,
-    reshape).
+def reshape(
+    x: USMArray,
+    /,
+    shape: _Shape,
+    *,
+    order: Literal["C", "F", "A"] | None = "C",
+    copy: builtins.bool | None = None,
+) -> USMArray:
+    """The same elements in another shape.
 
-    shape: an int or a sequence of ints, lengths in elements; one may be -1 and is computed. The
-    result is a view where the strides allow it: copy=False insists on that, copy=True always
-    copies, copy=None copies only if it must.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    shape : int or sequence of ints
+        The new lengths; one of them may be -1, which stands for what is left.
+    order : {"C", "F", "A"}, optional
+        The order in which elements are read and placed: the last axis fastest, the first one, or "F" for
+        column-major arrays and else "C".
+    copy : bool, optional
+        True always copies, False never does; by default the result is a view where strides allow it.
 
-    Raises ValueError for a shape of another size and where copy=False and a copy is needed,
-    TypeError for arguments of a wrong type and packed types, MemoryError when memory runs out.
+    Returns
+    -------
+    USMArray
+        A view or a copy of `x`.
+
+    Raises
+    ------
+    ValueError
+        The numbers of elements differ, or ``copy=False`` and a copy is needed.
+    TypeError
+        An argument has a wrong type.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, reshape. `order` is NumPy's.
+
+    Examples
+    --------
+    >>> usmpy.reshape(usmpy.arange(6), (2, -1)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    >>> usmpy.reshape(usmpy.arange(6), (2, 3), order="F").tolist()
+    [[0, 2, 4], [1, 3, 5]]
     """
 
 def permute_dims(x: USMArray, /, axes: _Axes) -> USMArray:
-    """View with axis axes[i] of x as axis i (array API standard 2024.12, permute_dims).
+    """A view with the axes in another order.
 
-    axes: a tuple or list of ints, in which each axis occurs once; negative ones count from the
-    last.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    axes : sequence of ints
+        The axis of `x` that each axis of the result is; every one occurs once.
 
-    Raises ValueError where an axis is missing or repeated, IndexError for an axis that x lacks,
-    TypeError for arguments of a wrong type.
+    Returns
+    -------
+    USMArray
+        A view of `x`.
+
+    Raises
+    ------
+    ValueError
+        An axis occurs twice, or one is left out.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    The array API standard 2024.12, permute_dims.
+
+    Examples
+    --------
+    >>> usmpy.permute_dims(usmpy.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
     """
 
-def squeeze(x: USMArray, /, axis: _Axes) -> USMArray:
-    """View without the named axes, which must have length 1 (array API standard 2024.12, squeeze).
+def swapaxes(x: USMArray, /, axis1: SupportsIndex, axis2: SupportsIndex) -> USMArray:
+    """A view with two axes exchanged.
 
-    x: a USMArray. axis: an int, or a tuple or list of ints; negative ones count from the last.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    axis1, axis2 : int
+        The axes; negative ones count from the end.
 
-    Raises ValueError for an axis of another length and for repeated ones, IndexError for an
-    axis that x lacks, TypeError for arguments of a wrong type.
+    Returns
+    -------
+    USMArray
+        A view of `x`.
+
+    Raises
+    ------
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    As NumPy's and dpctl's swapaxes.
+
+    Examples
+    --------
+    >>> usmpy.swapaxes(usmpy.zeros((2, 3, 4)), 0, -1).shape
+    (4, 3, 2)
     """
 
-def expand_dims(x: USMArray, /, axis: SupportsIndex = 0) -> USMArray:
-    """View with a new axis of length 1 (array API standard 2024.12, expand_dims).
+def squeeze(x: USMArray, /, axis: _Axes | None = None) -> USMArray:
+    """A view without axes of length 1.
 
-    x: a USMArray. axis: the place of the new axis in the result, an int; negative ones count
-    from the last.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    axis : int or sequence of ints, optional
+        The axes that go; by default all of length 1.
 
-    Raises IndexError for a place that the result lacks, ValueError above 64 dimensions,
-    TypeError for arguments of a wrong type.
+    Returns
+    -------
+    USMArray
+        A view of `x`.
+
+    Raises
+    ------
+    ValueError
+        An axis has another length, or occurs twice.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    The array API standard 2024.12, squeeze. The default of `axis` is NumPy's.
+
+    Examples
+    --------
+    >>> usmpy.squeeze(usmpy.zeros((1, 3, 1))).shape
+    (3,)
+    """
+
+def expand_dims(x: USMArray, /, axis: _Axes = 0) -> USMArray:
+    """A view with more axes, of length 1.
+
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    axis : int or sequence of ints, default 0
+        Where the new axes are in the result; negative ones count from its end.
+
+    Returns
+    -------
+    USMArray
+        A view of `x`.
+
+    Raises
+    ------
+    ValueError
+        An axis occurs twice, or there would be more than 64.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    The array API standard 2024.12, expand_dims.
+
+    Examples
+    --------
+    >>> usmpy.expand_dims(usmpy.zeros(3), axis=(0, -1)).shape
+    (1, 3, 1)
     """
 
 def flip(x: USMArray, /, *, axis: _Axes | None = None) -> USMArray:
-    """View with the order of elements reversed (array API standard 2024.12, flip).
+    """A view with the order of elements reversed.
 
-    x: a USMArray. axis: an int, a tuple or list of ints, or None for all axes.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    axis : int or sequence of ints, optional
+        Along which axes; by default all.
 
-    Raises IndexError for an axis that x lacks, ValueError for repeated ones, TypeError for
-    arguments of a wrong type.
+    Returns
+    -------
+    USMArray
+        A view of `x`.
+
+    Raises
+    ------
+    ValueError
+        An axis occurs twice.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    The array API standard 2024.12, flip.
+
+    Examples
+    --------
+    >>> usmpy.flip(usmpy.arange(3)).tolist()
+    [2, 1, 0]
     """
 
 def broadcast_to(x: USMArray, /, shape: _Shape) -> USMArray:
-    """View of x in a larger shape (array API standard 2024.12, broadcast_to).
+    """A view in a larger shape, in which elements repeat.
 
-    shape: an int or a sequence of ints, lengths in elements. The view is read-only where an
-    element appears more than once.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    shape : int or sequence of ints
+        The new shape.
 
-    Raises ValueError for a shape that x does not broadcast to, TypeError for arguments of a
-    wrong type.
+    Returns
+    -------
+    USMArray
+        A view of `x`, read-only where elements repeat.
+
+    Raises
+    ------
+    ValueError
+        `x` does not broadcast to `shape`.
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    The array API standard 2024.12, broadcast_to.
+
+    Examples
+    --------
+    >>> usmpy.broadcast_to(usmpy.arange(2), (3, 2)).tolist()
+    [[0, 1], [0, 1], [0, 1]]
     """
 
 def astype(
-    x: USMArray, dtype: _DTypeLike, /, *, copy: builtins.bool = True, device: _Placement = None
+    x: USMArray,
+    dtype: _DTypeLike,
+    /,
+    *,
+    copy: builtins.bool = True,
+    order: _CopyOrder | None = "K",
+    device: _Placement = None,
 ) -> USMArray:
-    """The elements of x cast to another type (array API standard 2024.12, astype).
+    """The elements cast to another type.
 
-    dtype: a DType, its name, a Python or NumPy type. copy=False gives x itself where nothing
-    changes. device: where the result is to be; None is x's queue. Floating point to integer
-    rounds towards zero, saturates, and makes 0 of NaN.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    dtype : DType, str, type or numpy.dtype
+        The new type.
+    copy : bool, default True
+        With False, an array that needs no change is returned itself.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of
+        `x`.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is; by default where `x` is.
 
-    Raises TypeError for complex to real, for types that are only stored and exchanged and for
-    arguments of a wrong type, MemoryError when memory runs out, and what Device() raises.
+    Returns
+    -------
+    USMArray
+        A new array, or `x` itself.
+
+    Raises
+    ------
+    TypeError
+        A complex type would become a real one, a type is only stored and exchanged, or an argument has a
+        wrong type.
+    ValueError
+        A word is not one of those above, or neither device has double precision where a cast needs it.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, astype. Floating point to integer rounds towards zero, saturates at
+    the ends of the type, and makes 0 of NaN.
+
+    Examples
+    --------
+    >>> usmpy.astype(usmpy.asarray([1.9, -1.9]), "int32").tolist()
+    [1, -1]
     """
 
 def concat(arrays: Iterable[USMArray], /, *, axis: SupportsIndex | None = 0) -> USMArray:
-    """Join arrays along an axis, on the queue that they share (array API standard 2024.12,
-    concat).
+    """Arrays joined along an axis that they have.
 
-    arrays: USMArrays, at least one. axis: an int; None joins them as vectors. The result has
-    the promoted dtype and the widest usm_type (device < shared < host).
+    Parameters
+    ----------
+    arrays : iterable of USMArrays
+        Equal shapes but for `axis`; one queue.
+    axis : int, default 0
+        Along which axis; None joins them flat, in row-major order.
 
-    Raises ValueError for shapes that differ elsewhere and for no arrays, IndexError for an axis
-    that they lack, TypeError where there is no common dtype, ExecutionPlacementError where
-    there is no common queue, MemoryError when memory runs out.
+    Returns
+    -------
+    USMArray
+        A new array, with the widest usm_type of theirs (device < shared < host).
+
+    Raises
+    ------
+    ValueError
+        There are none, or shapes differ.
+    ExecutionPlacementError
+        They share no queue.
+    TypeError
+        They have no common type, or are no USMArrays.
+    AxisError
+        An axis is out of range.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, concat. Types are promoted as in result_type.
+
+    Examples
+    --------
+    >>> x = usmpy.arange(2)
+    >>> usmpy.concat([x, x]).tolist()
+    [0, 1, 0, 1]
     """
 
 def stack(arrays: Iterable[USMArray], /, *, axis: SupportsIndex = 0) -> USMArray:
-    """Join arrays of one shape along a new axis, on the queue that they share (array API standard
-    2024.12, stack).
+    """Arrays joined along a new axis.
 
-    arrays: USMArrays, at least one. axis: the place of the new axis in the result, an int.
-    dtype and usm_type are as in concat.
+    Parameters
+    ----------
+    arrays : iterable of USMArrays
+        Equal shapes; one queue.
+    axis : int, default 0
+        Where the new axis is in the result.
 
-    Raises ValueError for shapes that differ and for no arrays, IndexError for a place that the
-    result lacks, TypeError where there is no common dtype, ExecutionPlacementError where there
-    is no common queue, MemoryError when memory runs out.
+    Returns
+    -------
+    USMArray
+        A new array, with the widest usm_type of theirs (device < shared < host).
+
+    Raises
+    ------
+    ValueError
+        There are none, or shapes differ.
+    ExecutionPlacementError
+        They share no queue.
+    TypeError
+        They have no common type, or are no USMArrays.
+    AxisError
+        An axis is out of range.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, stack. Types are promoted as in result_type.
+
+    Examples
+    --------
+    >>> x = usmpy.arange(2)
+    >>> usmpy.stack([x, x], axis=1).tolist()
+    [[0, 0], [1, 1]]
     """
 
 def unstack(x: USMArray, /, *, axis: SupportsIndex = 0) -> tuple[USMArray, ...]:
-    """The parts of x along an axis, as a tuple of views (array API standard 2024.12, unstack).
+    """Views of the parts of an array along an axis.
 
-    x: a USMArray of 1 dimension or more. axis: an int.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    axis : int, default 0
+        The axis, which the parts lack.
 
-    Raises IndexError for an axis that x lacks, ValueError for 0 dimensions, TypeError for
-    arguments of a wrong type.
+    Returns
+    -------
+    tuple of USMArrays
+        A view for each index of the axis.
+
+    Raises
+    ------
+    ValueError
+        `x` has 0 dimensions.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    The array API standard 2024.12, unstack.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in usmpy.unstack(usmpy.asarray([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
     """
 
 def matrix_transpose(x: USMArray, /) -> USMArray:
-    """View with the last two axes exchanged (array API standard 2024.12, matrix_transpose).
+    """A view with the last two axes exchanged.
 
-    x: a USMArray of 2 dimensions or more.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
 
-    Raises ValueError for fewer dimensions, TypeError for arguments of a wrong type.
+    Returns
+    -------
+    USMArray
+        A view of `x`.
+
+    Raises
+    ------
+    ValueError
+        `x` has fewer than two axes.
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    The array API standard 2024.12, matrix_transpose.
+
+    Examples
+    --------
+    >>> usmpy.matrix_transpose(usmpy.zeros((5, 2, 3))).shape
+    (5, 3, 2)
     """
 
 def moveaxis(x: USMArray, source: _Axes, destination: _Axes, /) -> USMArray:
-    """View with axes at other places; the rest keeps its order (array API standard 2024.12,
-    moveaxis).
+    """A view with axes moved to other places; the others keep their order.
 
-    source, destination: an int each, or tuples or lists of as many ints; negative ones count
-    from the last.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    source : int or sequence of ints
+        The axes that move.
+    destination : int or sequence of ints
+        Where they are in the result, one for each.
 
-    Raises IndexError for an axis that x lacks, ValueError for repeated ones and for different
-    numbers of them, TypeError for arguments of a wrong type.
+    Returns
+    -------
+    USMArray
+        A view of `x`.
+
+    Raises
+    ------
+    ValueError
+        An axis occurs twice, or their numbers differ.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    The array API standard 2024.12, moveaxis.
+
+    Examples
+    --------
+    >>> usmpy.moveaxis(usmpy.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
     """
 
 def roll(x: USMArray, /, shift: _Axes, *, axis: _Axes | None = None) -> USMArray:
-    """Elements moved along axes; what leaves at one end comes in at the other (array API standard
-    2024.12, roll).
+    """Elements moved along axes; those that leave at one end enter at the other.
 
-    shift: by how many places, an int, or a tuple or list of ints for as many axes. axis: an int,
-    a tuple or list of ints, or None for x as a vector. Shifts of one axis add up.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    shift : int or sequence of ints
+        By how many elements, for each axis.
+    axis : int or sequence of ints, optional
+        Along which axes; by default the array is rolled as if it were flat.
 
-    Raises IndexError for an axis that x lacks, ValueError for different numbers of shifts and
-    axes, TypeError for arguments of a wrong type, MemoryError when memory runs out.
+    Returns
+    -------
+    USMArray
+        A new array.
+
+    Raises
+    ------
+    ValueError
+        The numbers of shifts and axes differ.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, roll.
+
+    Examples
+    --------
+    >>> usmpy.roll(usmpy.arange(5), 2).tolist()
+    [3, 4, 0, 1, 2]
     """
 
 def repeat(
@@ -2832,83 +4437,275 @@ def repeat(
     *,
     axis: SupportsIndex | None = None,
 ) -> USMArray:
-    """Each element of x several times, one behind the other (array API standard 2024.12, repeat).
+    """Each element several times, one after the other.
 
-    repeats: how often, an int; or a USMArray of integers or a sequence of ints, one for each place along
-    the axis (or one for all), which the host reads, after a wait, since the result's length depends on
-    them. axis: an int; None takes x as a vector.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    repeats : int, USMArray or sequence of ints
+        How often, 0 or more: for all elements, or one number for each index of the axis. An array is on
+        the queue of `x`, and is read by the host, which waits for it.
+    axis : int, optional
+        Along which axis; by default the array is taken as flat.
 
-    Raises ValueError for negative numbers and for another count of them, IndexError for an axis that x
-    lacks, TypeError for arguments of a wrong type, ExecutionPlacementError where x and repeats share
-    no queue, MemoryError when memory runs out.
+    Returns
+    -------
+    USMArray
+        A new array.
+
+    Raises
+    ------
+    ValueError
+        A number is negative, or there are too few or too many.
+    ExecutionPlacementError
+        `repeats` is an array on another queue.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, repeat.
+
+    Examples
+    --------
+    >>> usmpy.repeat(usmpy.asarray([7, 8]), [1, 3]).tolist()
+    [7, 8, 8, 8]
     """
 
 def tile(x: USMArray, repetitions: _Shape, /) -> USMArray:
-    """The whole of x several times along each axis (array API standard 2024.12, tile).
+    """The whole array several times along its axes.
 
-    repetitions: how often, an int or a sequence of ints, which belong to the last axes of x, or
-    to new ones in front of it.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    repetitions : int or sequence of ints
+        How often, 0 or more, for each axis from the last one on; more of them than `x` has axes add axes
+        in front.
 
-    Raises ValueError for negative numbers, TypeError for arguments of a wrong type, MemoryError
-    when memory runs out.
+    Returns
+    -------
+    USMArray
+        A new array.
+
+    Raises
+    ------
+    ValueError
+        A number is negative.
+    TypeError
+        An argument has a wrong type.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, tile.
+
+    Examples
+    --------
+    >>> usmpy.tile(usmpy.asarray([1, 2]), (2, 2)).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
 
-def take(x: USMArray, indices: USMArray, /, *, axis: SupportsIndex | None = None) -> USMArray:
-    """The elements of x at these indices along an axis, as a new array (array API standard 2024.12,
-    take).
+def take(
+    x: USMArray,
+    indices: _Indices,
+    /,
+    *,
+    axis: SupportsIndex | None = None,
+    out: USMArray | None = None,
+) -> USMArray:
+    """Elements by index along one axis.
 
-    indices: a USMArray of an integer type, of any number of dimensions, which replace the axis in
-    the result; negative ones count from the end. axis: an int; None where x has one dimension.
-    Indices that the host can read are checked, after a wait for pending work on them; of others,
-    which kernels alone see, those out of range are taken for the nearest.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    indices : USMArray, sequence or array of integers
+        Which ones, in any shape; negative ones count from the end.
+    axis : int, optional
+        Along which axis; it may be left out where `x` has one dimension.
+    out : USMArray, optional
+        An array of the shape and dtype of the result, on the same queue, that it is written into.
 
-    Raises IndexError for an index out of range and for an axis that x lacks, ValueError where axis is
-    missing, TypeError for indices of another type, ExecutionPlacementError where the two share no
-    queue, MemoryError when memory runs out.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, in which the axes of `indices` stand in the place of `axis`.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range, as far as the host can read them; kernels take the nearest element for
+        others.
+    ValueError
+        `axis` is left out for several dimensions, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, take. Arrays of any number of dimensions as `indices`, and `out`, are
+    NumPy's.
+
+    Examples
+    --------
+    >>> usmpy.take(usmpy.asarray([10, 20, 30]), [2, 0, -1]).tolist()
+    [30, 10, 30]
     """
 
-def take_along_axis(x: USMArray, indices: USMArray, /, *, axis: SupportsIndex = -1) -> USMArray:
-    """Elements of x by an index each: result[i, j, k] is x[i, indices[i, j, k], k] for the axis in the
-    middle (array API standard 2024.12, take_along_axis).
+def take_along_axis(x: USMArray, indices: _Indices, /, *, axis: SupportsIndex = -1) -> USMArray:
+    """Elements by index along one axis, an index for each element of the other axes.
 
-    indices: a USMArray of an integer type with as many dimensions as x, whose other axes broadcast
-    against those of x; checked as in take. axis: an int.
+    Parameters
+    ----------
+    x : USMArray
+        The array.
+    indices : USMArray, sequence or array of integers
+        As many dimensions as `x`; the other axes broadcast against those of `x`.
+    axis : int, default -1
+        Along which axis.
 
-    Raises IndexError for an index out of range and for an axis that x lacks, ValueError for shapes
-    that do not fit, TypeError for indices of another type, ExecutionPlacementError where the two
-    share no queue, MemoryError when memory runs out.
+    Returns
+    -------
+    USMArray
+        A new array in the common shape.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range, as far as the host can read them.
+    ValueError
+        The numbers of dimensions differ, or shapes do not broadcast.
+    ExecutionPlacementError
+        The arrays share no queue.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, take_along_axis.
+
+    Examples
+    --------
+    >>> x = usmpy.asarray([[1, 2], [3, 4]])
+    >>> usmpy.take_along_axis(x, [[1], [0]]).tolist()
+    [[2], [3]]
     """
 
 def broadcast_arrays(*arrays: USMArray) -> list[USMArray]:
-    """Views of the arrays in the one shape that they broadcast to, as a list (array API standard 2024.12,
-    broadcast_arrays).
+    """Views of arrays in the shape that all of them broadcast to.
 
-    arrays: USMArrays on one queue. Views in which an element appears more than once are read-only.
+    Parameters
+    ----------
+    *arrays : USMArray
+        Arrays on one queue.
 
-    Raises ValueError for shapes that do not broadcast, ExecutionPlacementError where there is no
-    common queue, TypeError for arguments of a wrong type.
+    Returns
+    -------
+    list of USMArrays
+        A view for each, read-only where elements repeat.
+
+    Raises
+    ------
+    ValueError
+        The shapes do not broadcast.
+    ExecutionPlacementError
+        The arrays share no queue.
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    The array API standard 2024.12, broadcast_arrays.
+
+    Examples
+    --------
+    >>> x, y = usmpy.broadcast_arrays(usmpy.zeros((2, 1)), usmpy.zeros(3))
+    >>> x.shape, y.shape
+    ((2, 3), (2, 3))
     """
 
 def broadcast_shapes(*shapes: _Shape) -> tuple[int, ...]:
-    """The shape that these shapes broadcast to, as a tuple (array API standard 2025.12,
-    broadcast_shapes).
+    """The shape that several shapes broadcast to.
 
-    shapes: ints or sequences of ints, lengths in elements.
+    Parameters
+    ----------
+    *shapes : int or sequence of ints
+        Shapes of arrays.
 
-    Raises ValueError for shapes that do not broadcast, TypeError for what is no shape.
+    Returns
+    -------
+    tuple of ints
+        The common shape.
+
+    Raises
+    ------
+    ValueError
+        There is none, or a length is negative.
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    As NumPy's broadcast_shapes; the rules are those of the array API standard 2024.12.
+
+    Examples
+    --------
+    >>> usmpy.broadcast_shapes((2, 1), 3)
+    (2, 3)
     """
 
 def meshgrid(*arrays: USMArray, indexing: Literal["xy", "ij"] = "xy") -> list[USMArray]:
-    """Coordinates of the points of a grid, from those along each axis (array API standard 2024.12,
-    meshgrid).
+    """Grids of coordinates from vectors of them.
 
-    arrays: USMArrays of one dimension and of one dtype, on one queue. indexing: 'xy' exchanges
-    the first two axes of the result, 'ij' does not. A list with a new array for each; its memory
-    is of the kind that the array's is.
+    Parameters
+    ----------
+    *arrays : USMArray
+        Vectors of one dtype, on one queue.
+    indexing : {"xy", "ij"}, default "xy"
+        Whether the first two axes are exchanged, as pictures have them, or in the order of the arrays.
 
-    Raises ValueError for arrays of more dimensions, for different dtypes and for another
-    indexing, ExecutionPlacementError where there is no common queue, TypeError for arguments of
-    a wrong type, MemoryError when memory runs out.
+    Returns
+    -------
+    list of USMArrays
+        For each vector a new array with as many dimensions as there are vectors.
+
+    Raises
+    ------
+    ValueError
+        An array has more than 1 dimension, dtypes differ, or `indexing` is another word.
+    ExecutionPlacementError
+        The arrays share no queue.
+    TypeError
+        An argument has a wrong type.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, meshgrid.
+
+    Examples
+    --------
+    >>> x, y = usmpy.meshgrid(usmpy.arange(2), usmpy.arange(3))
+    >>> x.tolist()
+    [[0, 1], [0, 1], [0, 1]]
     """
 
 def tril(
@@ -2919,15 +4716,51 @@ def tril(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
+    order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """The lower triangle of a matrix or of each of a stack, zeros elsewhere (array API standard
-    2024.12, tril).
+    """Lower triangles of matrices: a copy with zeros above a diagonal.
 
-    x: a USMArray of 2 dimensions or more. k: the last diagonal that is kept, an int; above 0 is
-    above the main one. device, queue and usm_type are x's where they are left out.
+    Parameters
+    ----------
+    x : USMArray
+        A matrix, or a stack of them.
+    k : int, default 0
+        Which diagonal: 0 is the main one, 1 the one above, -1 the one below.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is; by default where `x` is.
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default that of `x`.
+    order : {"K", "C", "F", "A"}, default "K"
+        The order of the result in memory: row-major ("C"), or column-major ("F") for one matrix, as `x` is
+        by default; of stacks, always row-major.
 
-    Raises ValueError for fewer dimensions, TypeError for arguments of a wrong type, MemoryError
-    when memory runs out, and what Device() raises.
+    Returns
+    -------
+    USMArray
+        A new array in the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        `x` has fewer than 2 dimensions, a word is not one of those above, or `device` and `queue`
+        disagree.
+    TypeError
+        An argument has a wrong type.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, tril.
+
+    Examples
+    --------
+    >>> usmpy.tril(usmpy.asarray([[1, 2], [3, 4]])).tolist()
+    [[1, 0], [3, 4]]
     """
 
 def triu(
@@ -2938,15 +4771,51 @@ def triu(
     device: _Placement = None,
     queue: Queue | None = None,
     usm_type: _UsmType | None = None,
+    order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """The upper triangle of a matrix or of each of a stack, zeros elsewhere (array API standard
-    2024.12, triu).
+    """Upper triangles of matrices: a copy with zeros below a diagonal.
 
-    x: a USMArray of 2 dimensions or more. k: the first diagonal that is kept, an int; below 0 is
-    below the main one. device, queue and usm_type are x's where they are left out.
+    Parameters
+    ----------
+    x : USMArray
+        A matrix, or a stack of them.
+    k : int, default 0
+        Which diagonal: 0 is the main one, 1 the one above, -1 the one below.
+    device : Device, Queue, USMArray or str, optional
+        Where the result is; by default where `x` is.
+    queue : Queue, optional
+        The queue of the result; it must be the device's if both are given.
+    usm_type : {"device", "shared", "host"}, optional
+        The kind of memory; by default that of `x`.
+    order : {"K", "C", "F", "A"}, default "K"
+        The order of the result in memory: row-major ("C"), or column-major ("F") for one matrix, as `x` is
+        by default; of stacks, always row-major.
 
-    Raises ValueError for fewer dimensions, TypeError for arguments of a wrong type, MemoryError
-    when memory runs out, and what Device() raises.
+    Returns
+    -------
+    USMArray
+        A new array in the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        `x` has fewer than 2 dimensions, a word is not one of those above, or `device` and `queue`
+        disagree.
+    TypeError
+        An argument has a wrong type.
+    DeviceNotFound, BackendUnavailable
+        As Device() raises them.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, triu.
+
+    Examples
+    --------
+    >>> usmpy.triu(usmpy.asarray([[1, 2], [3, 4]])).tolist()
+    [[1, 2], [0, 4]]
     """
 
 @final
@@ -2992,66 +4861,201 @@ class IntegerLimits(structseq[Any], tuple[int, int, int, DType]):
         """The type."""
 
 def result_type(*arrays_and_dtypes: USMArray | _DTypeLike | complex) -> DType:
-    """The type that these promote to (array API standard 2024.12, result_type).
+    """The type that arrays, types and Python numbers promote to.
 
-    arrays_and_dtypes: USMArrays, dtypes and Python numbers, which follow the others; one at least that
-    is no number. bfloat16 promotes as float16 does; the two give float32.
+    Parameters
+    ----------
+    *arrays_and_dtypes : USMArray, DType, str, type or number
+        At least one array or type among them. Python numbers follow these: they decide only by being of a
+        higher kind.
 
-    Raises TypeError where the standard knows no common type, such as for integers and floating-point
-    types.
+    Returns
+    -------
+    DType
+        The common type, whatever the order of the arguments.
+
+    Raises
+    ------
+    TypeError
+        There is no common type (uint64 with signed integers, types that are only stored with others), no
+        array or type, or an argument has a wrong type.
+
+    Notes
+    -----
+    The array API standard 2024.12, result_type. Where it leaves the result open, since the kinds differ,
+    NumPy's rules hold: bool with any type is that type; integers of 8 bits go into every floating-point
+    type, of 16 bits into float32, wider ones into float64, on devices that have it. bfloat16 promotes as
+    float16 does; the two give float32.
+
+    Examples
+    --------
+    >>> usmpy.result_type("int8", "uint8"), usmpy.result_type("int32", "float32")
+    (usmpy.int16, usmpy.float64)
+    >>> usmpy.result_type(usmpy.zeros(1, dtype="float32"), 1.5)
+    usmpy.float32
     """
 
 def can_cast(from_: _DTypeLike | USMArray, to: _DTypeLike, /) -> builtins.bool:
-    """Does promotion turn one type into the other (array API standard 2024.12, can_cast)?
+    """Whether promotion turns one type into another.
 
-    from_: a dtype or a USMArray. to: a dtype. False where the two have no common type.
+    Parameters
+    ----------
+    from_ : DType, str, type or USMArray
+        What is to be cast.
+    to : DType, str or type
+        The type that it is cast to.
 
-    Raises TypeError for what is no dtype.
+    Returns
+    -------
+    bool
+        ``result_type(from_, to) == to``.
+
+    Raises
+    ------
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    The array API standard 2024.12, can_cast.
+
+    Examples
+    --------
+    >>> usmpy.can_cast("int8", "int16"), usmpy.can_cast("float64", "float32")
+    (True, False)
     """
 
 def isdtype(dtype: _DTypeLike, kind: _DTypeLike | tuple[_DTypeLike, ...]) -> builtins.bool:
-    """Is a dtype of a kind (array API standard 2024.12, isdtype)?
+    """Whether a type is of a kind.
 
-    kind: a dtype, 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating',
-    'complex floating', 'numeric', or a tuple of them. bfloat16 and shorter types are 'real
-    floating'.
+    Parameters
+    ----------
+    dtype : DType, str or type
+        The type.
+    kind : str, DType or tuple of these
+        "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating",
+        "numeric", a type, or several, one of which is enough.
 
-    Raises ValueError for another kind, TypeError for what is no dtype.
+    Returns
+    -------
+    bool
+        Whether it is.
+
+    Raises
+    ------
+    ValueError
+        `kind` is another word.
+    TypeError
+        An argument has a wrong type.
+
+    Notes
+    -----
+    The array API standard 2024.12, isdtype.
+
+    Examples
+    --------
+    >>> usmpy.isdtype(usmpy.float32, "real floating"), usmpy.isdtype(usmpy.int8, ("bool", usmpy.int8))
+    (True, True)
     """
 
 def finfo(type: _DTypeLike | USMArray, /) -> FloatLimits:
-    """Limits of a floating-point type: bits, eps, max, min, smallest_normal, dtype (array API standard
-    2024.12, finfo).
+    """Limits of a floating-point type.
 
-    type: a dtype, or a USMArray, whose dtype it is; complex types have those of their parts.
+    Parameters
+    ----------
+    type : DType, str, type or USMArray
+        A real or complex floating-point type, or an array of one.
 
-    Raises TypeError for other types.
+    Returns
+    -------
+    FloatLimits
+        bits, eps, max, min, smallest_normal and dtype; of a complex type those of its parts.
+
+    Raises
+    ------
+    TypeError
+        `type` is no such type.
+
+    Notes
+    -----
+    The array API standard 2024.12, finfo.
+
+    Examples
+    --------
+    >>> usmpy.finfo("float32").bits, usmpy.finfo("float16").max
+    (32, 65504.0)
     """
 
 def iinfo(type: _DTypeLike | USMArray, /) -> IntegerLimits:
-    """Limits of an integer type: bits, max, min, dtype (array API standard 2024.12, iinfo).
+    """Limits of an integer type.
 
-    type: a dtype, or a USMArray, whose dtype it is.
+    Parameters
+    ----------
+    type : DType, str, type or USMArray
+        An integer type, or an array of one.
 
-    Raises TypeError for other types.
+    Returns
+    -------
+    IntegerLimits
+        bits, max, min and dtype.
+
+    Raises
+    ------
+    TypeError
+        `type` is no integer type.
+
+    Notes
+    -----
+    The array API standard 2024.12, iinfo.
+
+    Examples
+    --------
+    >>> usmpy.iinfo("int8").min, usmpy.iinfo("uint16").max
+    (-128, 65535)
     """
 
 def copyto(
-    dst: _Array | Buffer,
+    dst: USMArray | _ArrayLike,
     src: _ArrayLike,
     /,
     *,
     casting: _Casting = "same_kind",
 ) -> None:
-    """dst[...] = src, with broadcasting, between any two places.
+    """Copy elements between any two places, and between libraries: ``dst[...] = src``.
 
-    dst: a USMArray, or another library's writable array. src: a USMArray, any library's array,
-    a number or nested sequences. casting: 'no', 'safe', 'same_kind' or 'unsafe'. Runs in dst's
-    queue; memory of other libraries is finished with on return.
+    Parameters
+    ----------
+    dst : USMArray or array of another library
+        What is written to.
+    src : USMArray, array, number or sequence
+        What is copied; it broadcasts to the shape of `dst`.
+    casting : {"no", "safe", "same_kind", "unsafe"}, default "same_kind"
+        Which casts are allowed: none, those that keep every value, those within a kind of numbers or to a
+        higher kind, all.
 
-    Raises ValueError for a read-only dst, for shapes that do not broadcast and for another
-    casting, TypeError where casting forbids it and for what is no array, BufferError for memory
-    that cannot be exchanged, MemoryError when memory runs out.
+    Raises
+    ------
+    TypeError
+        `casting` does not allow the cast, or an argument has a wrong type.
+    ValueError
+        `src` does not broadcast, `dst` is read-only, or neither device has double precision where a cast
+        needs it.
+    BufferError
+        Memory of another library cannot be exchanged.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The copy runs on the queue of `dst`, and may cross devices. Memory of other libraries is finished with
+    on return.
+
+    Examples
+    --------
+    >>> x = usmpy.zeros(3)
+    >>> usmpy.copyto(x, np.arange(3))
+    >>> x.tolist()
+    [0.0, 1.0, 2.0]
     """
 
 def explain_copy(
@@ -3264,191 +5268,788 @@ def track_allocations(on: builtins.bool, /) -> builtins.bool:
     True
     """
 
-def equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
-    """Whether x1 == x2, element by element, as bool (array API standard 2024.12, equal).
+def equal(
+    x1: USMArray | complex,
+    x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """Which elements are equal: ``x1 == x2``.
 
-    x1, x2: USMArrays of one queue that broadcast, of any types; one of them may be a Python number,
-    which follows the other's type. NaN equals nothing. The result is on their queue, in the widest of their
-    kinds of memory.
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array; shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for types that have no common one and for what is only stored, ValueError for
-    shapes that do not broadcast, OverflowError for a number that the type does not hold,
-    ExecutionPlacementError for arrays of different queues.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        No argument is a USMArray, or an argument is neither an array nor a number.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, equal. Integers are compared by value, also
+    ``uint64`` with signed types, and ints that the type of the array does not hold.
+    NaN equals nothing.
+
+    Examples
+    --------
+    >>> usmpy.equal(usmpy.arange(3), 1).tolist()
+    [False, True, False]
     """
 
-def not_equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
-    """Whether x1 != x2, element by element, as bool (array API standard 2024.12, not_equal).
+def not_equal(
+    x1: USMArray | complex,
+    x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """Which elements differ: ``x1 != x2``.
 
-    x1, x2: USMArrays of one queue that broadcast, of any types; one of them may be a Python number,
-    which follows the other's type. NaN differs from all. The result is on their queue, in the widest of their
-    kinds of memory.
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array; shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for types that have no common one and for what is only stored, ValueError for
-    shapes that do not broadcast, OverflowError for a number that the type does not hold,
-    ExecutionPlacementError for arrays of different queues.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        No argument is a USMArray, or an argument is neither an array nor a number.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, not_equal. Ints that an integer type does not hold are compared by
+    value. NaN equals nothing.
+
+    Examples
+    --------
+    >>> usmpy.not_equal(usmpy.arange(3), 1).tolist()
+    [True, False, True]
     """
 
-def less(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
-    """Whether x1 < x2, element by element, as bool (array API standard 2024.12, less).
+def less(
+    x1: USMArray | complex,
+    x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """Which elements are less than others: ``x1 < x2``.
 
-    x1, x2: USMArrays of one queue that broadcast, not complex; one of them may be a Python number,
-    which follows the other's type. The result is on their queue, in the widest of their
-    kinds of memory.
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array; shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for types that have no common one and for what is only stored, ValueError for
-    shapes that do not broadcast, OverflowError for a number that the type does not hold,
-    ExecutionPlacementError for arrays of different queues.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        An argument is complex, since complex numbers have no order; no argument is a USMArray, or an
+        argument is neither an array nor a number.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, less. Integers are compared by value, also
+    ``uint64`` with signed types, and ints that the type of the array does not hold.
+    NaN equals nothing.
+
+    Examples
+    --------
+    >>> usmpy.less(usmpy.arange(3), 1).tolist()
+    [True, False, False]
     """
 
-def less_equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
-    """Whether x1 <= x2, element by element, as bool (array API standard 2024.12, less_equal).
+def less_equal(
+    x1: USMArray | complex,
+    x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """Which elements are less than or equal to others: ``x1 <= x2``.
 
-    x1, x2: USMArrays of one queue that broadcast, not complex; one of them may be a Python number,
-    which follows the other's type. The result is on their queue, in the widest of their
-    kinds of memory.
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array; shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for types that have no common one and for what is only stored, ValueError for
-    shapes that do not broadcast, OverflowError for a number that the type does not hold,
-    ExecutionPlacementError for arrays of different queues.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        An argument is complex, since complex numbers have no order; no argument is a USMArray, or an
+        argument is neither an array nor a number.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, less_equal. Ints that an integer type does not hold are compared by
+    value. NaN equals nothing.
+
+    Examples
+    --------
+    >>> usmpy.less_equal(usmpy.arange(3), 1).tolist()
+    [True, True, False]
     """
 
-def greater(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
-    """Whether x1 > x2, element by element, as bool (array API standard 2024.12, greater).
+def greater(
+    x1: USMArray | complex,
+    x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """Which elements are greater than others: ``x1 > x2``.
 
-    x1, x2: USMArrays of one queue that broadcast, not complex; one of them may be a Python number,
-    which follows the other's type. The result is on their queue, in the widest of their
-    kinds of memory.
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array; shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for types that have no common one and for what is only stored, ValueError for
-    shapes that do not broadcast, OverflowError for a number that the type does not hold,
-    ExecutionPlacementError for arrays of different queues.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        An argument is complex, since complex numbers have no order; no argument is a USMArray, or an
+        argument is neither an array nor a number.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, greater. Ints that an integer type does not hold are compared by
+    value. NaN equals nothing.
+
+    Examples
+    --------
+    >>> usmpy.greater(usmpy.arange(3), 1).tolist()
+    [False, False, True]
     """
 
-def greater_equal(x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
-    """Whether x1 >= x2, element by element, as bool (array API standard 2024.12, greater_equal).
+def greater_equal(
+    x1: USMArray | complex,
+    x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """Which elements are greater than or equal to others: ``x1 >= x2``.
 
-    x1, x2: USMArrays of one queue that broadcast, not complex; one of them may be a Python number,
-    which follows the other's type. The result is on their queue, in the widest of their
-    kinds of memory.
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array; shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for types that have no common one and for what is only stored, ValueError for
-    shapes that do not broadcast, OverflowError for a number that the type does not hold,
-    ExecutionPlacementError for arrays of different queues.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        An argument is complex, since complex numbers have no order; no argument is a USMArray, or an
+        argument is neither an array nor a number.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, greater_equal. Ints that an integer type does not hold are compared by
+    value. NaN equals nothing.
+
+    Examples
+    --------
+    >>> usmpy.greater_equal(usmpy.arange(3), 1).tolist()
+    [False, True, True]
     """
 
-def logical_and(x1: USMArray | builtins.bool, x2: USMArray | builtins.bool, /) -> USMArray:
-    """AND of truth values, element by element (array API standard 2024.12,
-    logical_and).
+def logical_and(
+    x1: USMArray | complex,
+    x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """Truth values joined by and; of arrays of bool also ``x1 & x2``.
 
-    x1, x2: of dtype bool, USMArrays of one queue that broadcast, or one of two True or False.
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array, of any type with numbers: all but 0 is true. Shapes broadcast.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for other types, ValueError for shapes that do not broadcast,
-    ExecutionPlacementError for arrays of different queues.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        No argument is a USMArray, an argument is neither an array nor a number, or its type is only
+        stored.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, logical_and. Other types than bool are NumPy's.
+
+    Examples
+    --------
+    >>> usmpy.logical_and(usmpy.asarray([True, False, True]), usmpy.asarray([0, 1, 2])).tolist()
+    [False, False, True]
     """
 
-def logical_or(x1: USMArray | builtins.bool, x2: USMArray | builtins.bool, /) -> USMArray:
-    """OR of truth values, element by element (array API standard 2024.12,
-    logical_or).
+def logical_or(
+    x1: USMArray | complex,
+    x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """Truth values joined by or; of arrays of bool also ``x1 | x2``.
 
-    x1, x2: of dtype bool, USMArrays of one queue that broadcast, or one of two True or False.
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array, of any type with numbers: all but 0 is true. Shapes broadcast.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for other types, ValueError for shapes that do not broadcast,
-    ExecutionPlacementError for arrays of different queues.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        No argument is a USMArray, an argument is neither an array nor a number, or its type is only
+        stored.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, logical_or. Other types than bool are NumPy's.
+
+    Examples
+    --------
+    >>> usmpy.logical_or(usmpy.asarray([True, False, True]), usmpy.asarray([0, 1, 2])).tolist()
+    [True, True, True]
     """
 
-def logical_xor(x1: USMArray | builtins.bool, x2: USMArray | builtins.bool, /) -> USMArray:
-    """XOR of truth values, element by element (array API standard 2024.12,
-    logical_xor).
+def logical_xor(
+    x1: USMArray | complex,
+    x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """Truth values joined by xor; of arrays of bool also ``x1 ^ x2``.
 
-    x1, x2: of dtype bool, USMArrays of one queue that broadcast, or one of two True or False.
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array, of any type with numbers: all but 0 is true. Shapes broadcast.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for other types, ValueError for shapes that do not broadcast,
-    ExecutionPlacementError for arrays of different queues.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        No argument is a USMArray, an argument is neither an array nor a number, or its type is only
+        stored.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, logical_xor. Other types than bool are NumPy's.
+
+    Examples
+    --------
+    >>> usmpy.logical_xor(usmpy.asarray([True, False, True]), usmpy.asarray([0, 1, 2])).tolist()
+    [True, True, False]
     """
 
-def logical_not(x: USMArray, /) -> USMArray:
-    """NOT of truth values, element by element (array API standard 2024.12,
-    logical_not).
+def logical_not(x: USMArray, /, *, out: USMArray | None = None, order: _CopyOrder | None = "K") -> USMArray:
+    """The opposite truth values; of arrays of bool also ``~x``.
 
-    x: of dtype bool, USMArrays of one queue that broadcast, or one of two True or False.
+    Parameters
+    ----------
+    x : USMArray
+        Of any type with numbers: all but 0 is true.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for other types.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        `x` is no USMArray, or its type is only stored.
+    ValueError
+        `out` has another shape or is read-only.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, logical_not. Other types than bool are NumPy's.
+
+    Examples
+    --------
+    >>> usmpy.logical_not(usmpy.asarray([0, 2])).tolist()
+    [True, False]
     """
 
-def isnan(x: USMArray, /) -> USMArray:
-    """Not a number, element by element, as bool (array API standard 2024.12, isnan).
+def isnan(x: USMArray, /, *, out: USMArray | None = None, order: _CopyOrder | None = "K") -> USMArray:
+    """Which elements are NaN.
 
-    x: a USMArray of any numeric type; of complex numbers either part counts (isfinite: both).
+    Parameters
+    ----------
+    x : USMArray
+        Of any type with numbers; integers and bool are finite. A complex number is NaN or infinite where
+        a part of it is.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for bool, for types that are only stored and for what is no USMArray.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        `x` is no USMArray, or its type is only stored.
+    ValueError
+        `out` has another shape or is read-only.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, isnan.
+
+    Examples
+    --------
+    >>> usmpy.isnan(usmpy.asarray([1.0, usmpy.nan, usmpy.inf])).tolist()
+    [False, True, False]
     """
 
-def isinf(x: USMArray, /) -> USMArray:
-    """Plus or minus infinity, element by element, as bool (array API standard 2024.12, isinf).
+def isinf(x: USMArray, /, *, out: USMArray | None = None, order: _CopyOrder | None = "K") -> USMArray:
+    """Which elements are infinite.
 
-    x: a USMArray of any numeric type; of complex numbers either part counts (isfinite: both).
+    Parameters
+    ----------
+    x : USMArray
+        Of any type with numbers; integers and bool are finite. A complex number is NaN or infinite where
+        a part of it is.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for bool, for types that are only stored and for what is no USMArray.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        `x` is no USMArray, or its type is only stored.
+    ValueError
+        `out` has another shape or is read-only.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, isinf.
+
+    Examples
+    --------
+    >>> usmpy.isinf(usmpy.asarray([1.0, usmpy.nan, usmpy.inf])).tolist()
+    [False, False, True]
     """
 
-def isfinite(x: USMArray, /) -> USMArray:
-    """Neither NaN nor infinite, element by element, as bool (array API standard 2024.12, isfinite).
+def isfinite(x: USMArray, /, *, out: USMArray | None = None, order: _CopyOrder | None = "K") -> USMArray:
+    """Which elements are finite.
 
-    x: a USMArray of any numeric type; of complex numbers either part counts (isfinite: both).
+    Parameters
+    ----------
+    x : USMArray
+        Of any type with numbers; integers and bool are finite. A complex number is NaN or infinite where
+        a part of it is.
+    out : USMArray, optional
+        An array of bool in the shape of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for bool, for types that are only stored and for what is no USMArray.
+    Returns
+    -------
+    USMArray
+        `out`, or a new array, of bool.
+
+    Raises
+    ------
+    TypeError
+        `x` is no USMArray, or its type is only stored.
+    ValueError
+        `out` has another shape or is read-only.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, isfinite.
+
+    Examples
+    --------
+    >>> usmpy.isfinite(usmpy.asarray([1.0, usmpy.nan, usmpy.inf])).tolist()
+    [True, False, False]
     """
 
-def where(condition: USMArray, x1: USMArray | complex, x2: USMArray | complex, /) -> USMArray:
-    """Elements of x1 where condition is true, else of x2 (array API standard 2024.12, where).
+@overload
+def where(condition: USMArray, /) -> tuple[USMArray, ...]: ...
+@overload
+def where(
+    condition: USMArray,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """Elements of one array or another, by a condition.
 
-    condition: a USMArray of bool. x1, x2: USMArrays, or one of them a Python number, which follows
-    the other's type. All are of one queue and broadcast. The result is on their queue, of the
-    common type, in the widest of their kinds of memory.
+    Parameters
+    ----------
+    condition : USMArray
+        All but 0 is true. Alone, as nonzero takes it.
+    x1, x2 : USMArray or number
+        What is taken where the condition is true, and where it is not. Shapes broadcast; types are
+        promoted as in result_type.
+    out : USMArray, optional
+        An array in the shape and dtype of the result, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
 
-    Raises TypeError for other conditions and for types that have no common one, ValueError for
-    shapes that do not broadcast, OverflowError for a number that the type does not hold,
-    ExecutionPlacementError for arrays of different queues.
+    Returns
+    -------
+    USMArray, or tuple of USMArrays
+        `out`, or a new array; without `x1` and `x2` what nonzero(condition) returns.
+
+    Raises
+    ------
+    TypeError
+        There is no common type, or `condition` is no USMArray, or an argument is neither an array nor a
+        number.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, where. Conditions of other types than bool, two numbers, and the
+    condition alone are NumPy's.
+
+    Examples
+    --------
+    >>> x = usmpy.arange(4)
+    >>> usmpy.where(x > 1, x, 0).tolist()
+    [0, 0, 2, 3]
     """
 
-def all(x: USMArray, /, *, axis: _Axes | None = None, keepdims: builtins.bool = False) -> USMArray:
-    """Whether all elements are true, along axes (array API standard 2024.12, all).
+def all(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
+    """Whether all elements are true, along axes.
 
-    x: a USMArray; what is not 0 is true, NaN too. axis: an int, a tuple of ints, or None for all
-    axes. keepdims: they stay, with length 1. Of no elements the result is True.
+    Parameters
+    ----------
+    x : USMArray
+        Of any type with numbers: all but 0 is true, NaN too.
+    axis : int or sequence of ints, optional
+        Along which axes; by default all of them.
+    keepdims : bool, default False
+        Whether these axes stay, with length 1.
 
-    Raises IndexError for an axis that x lacks, ValueError for a repeated one, TypeError for arguments
-    of a wrong type and for types that are only stored.
+    Returns
+    -------
+    USMArray
+        A new array of bool; True where there are no elements.
+
+    Raises
+    ------
+    ValueError
+        An axis occurs twice.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type, or that of `x` is only stored.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, all.
+
+    Examples
+    --------
+    >>> usmpy.all(usmpy.asarray([[1, 2], [3, 0]]), axis=1).tolist()
+    [True, False]
     """
 
-def any(x: USMArray, /, *, axis: _Axes | None = None, keepdims: builtins.bool = False) -> USMArray:
-    """Whether any elements are true, along axes (array API standard 2024.12, any).
+def any(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
+    """Whether any element is true, along axes.
 
-    x: a USMArray; what is not 0 is true, NaN too. axis: an int, a tuple of ints, or None for all
-    axes. keepdims: they stay, with length 1. Of no elements the result is False.
+    Parameters
+    ----------
+    x : USMArray
+        Of any type with numbers: all but 0 is true, NaN too.
+    axis : int or sequence of ints, optional
+        Along which axes; by default all of them.
+    keepdims : bool, default False
+        Whether these axes stay, with length 1.
 
-    Raises IndexError for an axis that x lacks, ValueError for a repeated one, TypeError for arguments
-    of a wrong type and for types that are only stored.
+    Returns
+    -------
+    USMArray
+        A new array of bool; False where there are no elements.
+
+    Raises
+    ------
+    ValueError
+        An axis occurs twice.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type, or that of `x` is only stored.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, any.
+
+    Examples
+    --------
+    >>> bool(usmpy.any(usmpy.asarray([0, 3])))
+    True
     """
 
-def count_nonzero(x: USMArray, /, *, axis: _Axes | None = None, keepdims: builtins.bool = False) -> USMArray:
-    """How many elements are true, as int64, along axes (array API standard 2024.12, count_nonzero).
+def count_nonzero(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
+    """How many elements are not 0, along axes.
 
-    x: a USMArray; what is not 0 is true, NaN too. axis: an int, a tuple of ints, or None for all
-    axes. keepdims: they stay, with length 1. Of no elements the result is 0.
+    Parameters
+    ----------
+    x : USMArray
+        Of any type with numbers.
+    axis : int or sequence of ints, optional
+        Along which axes; by default all of them.
+    keepdims : bool, default False
+        Whether these axes stay, with length 1.
 
-    Raises IndexError for an axis that x lacks, ValueError for a repeated one, TypeError for arguments
-    of a wrong type and for types that are only stored.
+    Returns
+    -------
+    USMArray
+        A new array of int64.
+
+    Raises
+    ------
+    ValueError
+        An axis occurs twice.
+    AxisError
+        An axis is out of range.
+    TypeError
+        An argument has a wrong type, or that of `x` is only stored.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, count_nonzero.
+
+    Examples
+    --------
+    >>> usmpy.count_nonzero(usmpy.asarray([[1, 0], [3, 4]]), axis=0).tolist()
+    [2, 1]
     """
 
 def nonzero(x: USMArray, /) -> tuple[USMArray, ...]:
-    """Indices of the elements that are not 0, in row-major order (array API standard 2024.12, nonzero).
+    """The indices of the elements that are not 0, in row-major order.
 
-    x: a USMArray of one dimension or more. The result is a tuple of vectors of int64, one for each
-    axis. Waits on the host once, for their number.
+    Parameters
+    ----------
+    x : USMArray
+        At least one dimension.
 
-    Raises ValueError for 0 dimensions, TypeError for what is no USMArray and for types that are
-    only stored, MemoryError when memory runs out, and the error of work on the memory.
+    Returns
+    -------
+    tuple of USMArrays
+        A vector of int64 for each axis.
+
+    Raises
+    ------
+    ValueError
+        `x` has 0 dimensions.
+    TypeError
+        `x` is no USMArray, or its type is only stored.
+    UsmError
+        Work on the memory failed.
+    MemoryError
+        Memory runs out.
+
+    Notes
+    -----
+    The array API standard 2024.12, nonzero. The call waits on the host, for the number of elements.
+
+    Examples
+    --------
+    >>> [index.tolist() for index in usmpy.nonzero(usmpy.asarray([[0, 5], [7, 0]]))]
+    [[0, 1], [1, 0]]
     """
 
 # For the Python part of usmpy.

@@ -43,22 +43,47 @@ def device_of(device: _Placement) -> _core.Device:
 
 
 class NamespaceInfo:
-    """What ``usmpy.__array_namespace_info__()`` gives."""
+    """What ``usmpy.__array_namespace_info__()`` returns.
+
+    The array API standard 2024.12, inspection.
+    """
 
     __slots__ = ()
 
     def capabilities(self) -> dict[str, bool | int | None]:
-        """A dict: which optional things of the standard there are."""
+        """Return which optional features of the standard usmpy has.
+
+        Returns
+        -------
+        dict of str to bool or int
+        """
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> _core.Device:
-        """The Device that creation functions use now where none is named."""
+        """Return the Device that creation functions use if none is given.
+
+        Returns
+        -------
+        Device
+        """
         return select_default_device()
 
     def default_dtypes(self, *, device: _Placement = None) -> dict[str, _core.DType]:
-        """A dict of the dtypes that creation functions choose on a device: its own default where it is None.
+        """Return the dtypes that functions use on a device if none is given.
 
-        Raises what Device.create_device() raises.
+        Parameters
+        ----------
+        device : Device, Queue, USMArray or str, optional
+            By default, the default device.
+
+        Returns
+        -------
+        dict of str to DType
+
+        Raises
+        ------
+        ValueError, TypeError, DeviceNotFound, BackendUnavailable
+            As ``Device.create_device()`` raises them.
         """
         wide = device_of(device).has_fp64
         return {
@@ -69,21 +94,60 @@ class NamespaceInfo:
         }
 
     def devices(self) -> list[_core.Device]:
-        """A list of all root devices, best first."""
+        """Return all root devices, best first.
+
+        Returns
+        -------
+        list of Device
+        """
         return get_devices()
 
     def dtypes(
         self, *, device: _Placement = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, _core.DType]:
-        """A dict of the standard's dtypes that a device computes with, by name.
+        """Return the dtypes of the standard that a device computes with.
 
-        kind: as in isdtype(), but no dtype. Raises ValueError for another kind, and what
-        Device.create_device() raises.
+        Parameters
+        ----------
+        device : Device, Queue, USMArray or str, optional
+            By default, the default device.
+        kind : str or tuple of str, optional
+            A kind of dtypes, as in :func:`usmpy.isdtype`; by default all.
+
+        Returns
+        -------
+        dict of str to DType
+
+        Raises
+        ------
+        ValueError
+            `kind` is another word.
+        TypeError, DeviceNotFound, BackendUnavailable
+            As ``Device.create_device()`` raises them.
         """
         wide = device_of(device).has_fp64
         return {name: getattr(_core, name) for name in names_of(kind) if wide or name not in WIDE}
 
 
 def __array_namespace_info__() -> NamespaceInfo:
-    """What this namespace can do, on which devices, with which dtypes (array API standard 2024.12)."""
+    """Return an object that describes this namespace: capabilities, devices and dtypes.
+
+    Returns
+    -------
+    NamespaceInfo
+        Its methods are ``capabilities()``, ``default_device()``, ``default_dtypes()``, ``devices()`` and
+        ``dtypes()``.
+
+    Notes
+    -----
+    The array API standard 2024.12, ``__array_namespace_info__``.
+
+    Examples
+    --------
+    >>> info = usmpy.__array_namespace_info__()
+    >>> info.default_dtypes(device="host")["real floating"]
+    usmpy.float64
+    >>> list(info.dtypes(kind="real floating", device="host"))
+    ['float32', 'float64']
+    """
     return NamespaceInfo()

@@ -7,7 +7,14 @@ wrong type.
 
 from __future__ import annotations
 
-__all__ = ["BackendUnavailable", "BuildError", "DeviceNotFound", "ExecutionPlacementError", "UsmError"]
+__all__ = [
+    "AxisError",
+    "BackendUnavailable",
+    "BuildError",
+    "DeviceNotFound",
+    "ExecutionPlacementError",
+    "UsmError",
+]
 
 
 class UsmError(RuntimeError):
@@ -102,3 +109,7 @@ class ExecutionPlacementError(Exception):
 
     The message has a line for each argument, and the call that gives them a common queue.
     """
+
+
+class AxisError(ValueError, IndexError):
+    """An axis is out of range for an array's dimensions; a ValueError and an IndexError, as NumPy's is."""

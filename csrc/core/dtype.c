@@ -96,9 +96,85 @@ usm_dtype usm_dtype_from_name(const char *name, size_t length)
     return USM_NO_DTYPE;
 }
 
+/* NumPy's words for types, sorted by nothing but what belongs together. */
+static const struct {
+    const char *word;
+    uint8_t dtype;
+} words[] = {
+    {"bool_", USM_BOOL},         {"byte", USM_INT8},          {"short", USM_INT16},
+    {"intc", USM_INT32},         {"int", USM_INT64},          {"int_", USM_INT64},
+    {"long", USM_INT64},         {"longlong", USM_INT64},     {"intp", USM_INT64},
+    {"ubyte", USM_UINT8},        {"ushort", USM_UINT16},      {"uintc", USM_UINT32},
+    {"uint", USM_UINT64},        {"ulong", USM_UINT64},       {"ulonglong", USM_UINT64},
+    {"uintp", USM_UINT64},       {"half", USM_FLOAT16},       {"single", USM_FLOAT32},
+    {"double", USM_FLOAT64},     {"float", USM_FLOAT64},      {"csingle", USM_COMPLEX64},
+    {"cdouble", USM_COMPLEX128}, {"complex", USM_COMPLEX128},
+};
+
+/* By one letter of NumPy's; 'l' and 'L' are long, of 64 bits on every system that this runs on. */
+static usm_dtype from_letter(char letter)
+{
+    static const struct {
+        char letter;
+        uint8_t dtype;
+    } others[] = {
+        {'l', USM_INT64},  {'p', USM_INT64},  {'n', USM_INT64},     {'L', USM_UINT64},
+        {'P', USM_UINT64}, {'N', USM_UINT64}, {'F', USM_COMPLEX64}, {'D', USM_COMPLEX128},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (others[i].letter == letter) {
+            return (usm_dtype)others[i].dtype;
+        }
+    }
+    for (int i = 0; i < USM_COMPUTED_DTYPES; i++) {
+        const char *format = usm_dtype_table[i].format;
+        if (format != NULL && format[0] == letter && format[1] == '\0') {
+            return (usm_dtype)i;
+        }
+    }
+    return USM_NO_DTYPE;
+}
+
+/* A letter and the size in bytes: "f4", "c16". */
+static usm_dtype from_size(const char *text, size_t length)
+{
+    static const char letters[] = "iufcb";
+    static const uint8_t codes[] = {kDLInt, kDLUInt, kDLFloat, kDLComplex, kDLBool};
+    const char *found = memchr(letters, text[0], sizeof letters - 1);
+    unsigned bytes = 0;
+    for (size_t i = 1; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9' || (i == 1 && text[i] == '0')) {
+            return USM_NO_DTYPE;
+        }
+        bytes = 10 * bytes + (unsigned)(text[i] - '0');
+    }
+    usm_dtype dtype = found == NULL || length > 3 || bytes > 16
+                          ? USM_NO_DTYPE
+                          : usm_dtype_from_dlpack(codes[found - letters], (uint8_t)(8 * bytes));
+    return dtype < USM_COMPUTED_DTYPES ? dtype : USM_NO_DTYPE; /* "c4" is no type of NumPy */
+}
+
+usm_dtype usm_dtype_from_code(const char *text, size_t length)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strlen(words[i].word) == length && memcmp(words[i].word, text, length) == 0) {
+            return (usm_dtype)words[i].dtype;
+        }
+    }
+    bool swapped = length > 1 && text[0] == '>';
+    if (length > 1 && memchr("<=|>", text[0], 4) != NULL) {
+        text++;
+        length--;
+    }
+    usm_dtype dtype = length == 1  ? from_letter(text[0])
+                      : length > 1 ? from_size(text, length)
+                                   : USM_NO_DTYPE;
+    return dtype != USM_NO_DTYPE && swapped && usm_dtype_table[dtype].itemsize > 1 ? USM_NO_DTYPE : dtype;
+}
+
 /*
- * Type promotion: the tables of the array API standard, and bfloat16. Both arguments are in the order of
- * usm_dtype.
+ * Type promotion: the tables of the array API standard, bfloat16, and NumPy's rules where the kinds differ.
+ * Both arguments are in the order of usm_dtype.
  */
 #define B USM_BOOL
 #define I1 USM_INT8
@@ -119,21 +195,21 @@ usm_dtype usm_dtype_from_name(const char *name, size_t length)
 /* clang-format off */
 static const uint8_t promotion[USM_COMPUTED_DTYPES][USM_COMPUTED_DTYPES] = {
     /*          bool int8 16  32  64 uint8 16  32  64 float16 32 64 complex64 128 bfloat16 */
-    [USM_BOOL]       = { B, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
-    [USM_INT8]       = {NO, I1, I2, I4, I8, I2, I4, I8, NO, NO, NO, NO, NO, NO, NO},
-    [USM_INT16]      = {NO, I2, I2, I4, I8, I2, I4, I8, NO, NO, NO, NO, NO, NO, NO},
-    [USM_INT32]      = {NO, I4, I4, I4, I8, I4, I4, I8, NO, NO, NO, NO, NO, NO, NO},
-    [USM_INT64]      = {NO, I8, I8, I8, I8, I8, I8, I8, NO, NO, NO, NO, NO, NO, NO},
-    [USM_UINT8]      = {NO, I2, I2, I4, I8, U1, U2, U4, U8, NO, NO, NO, NO, NO, NO},
-    [USM_UINT16]     = {NO, I4, I4, I4, I8, U2, U2, U4, U8, NO, NO, NO, NO, NO, NO},
-    [USM_UINT32]     = {NO, I8, I8, I8, I8, U4, U4, U4, U8, NO, NO, NO, NO, NO, NO},
-    [USM_UINT64]     = {NO, NO, NO, NO, NO, U8, U8, U8, U8, NO, NO, NO, NO, NO, NO},
-    [USM_FLOAT16]    = {NO, NO, NO, NO, NO, NO, NO, NO, NO, F2, F4, F8, C4, C8, F4},
-    [USM_FLOAT32]    = {NO, NO, NO, NO, NO, NO, NO, NO, NO, F4, F4, F8, C4, C8, F4},
-    [USM_FLOAT64]    = {NO, NO, NO, NO, NO, NO, NO, NO, NO, F8, F8, F8, C8, C8, F8},
-    [USM_COMPLEX64]  = {NO, NO, NO, NO, NO, NO, NO, NO, NO, C4, C4, C8, C4, C8, C4},
-    [USM_COMPLEX128] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, C8, C8, C8, C8, C8, C8},
-    [USM_BFLOAT16]   = {NO, NO, NO, NO, NO, NO, NO, NO, NO, F4, F4, F8, C4, C8, BF},
+    [USM_BOOL]       = { B, I1, I2, I4, I8, U1, U2, U4, U8, F2, F4, F8, C4, C8, BF},
+    [USM_INT8]       = {I1, I1, I2, I4, I8, I2, I4, I8, NO, F2, F4, F8, C4, C8, BF},
+    [USM_INT16]      = {I2, I2, I2, I4, I8, I2, I4, I8, NO, F4, F4, F8, C4, C8, F4},
+    [USM_INT32]      = {I4, I4, I4, I4, I8, I4, I4, I8, NO, F8, F8, F8, C8, C8, F8},
+    [USM_INT64]      = {I8, I8, I8, I8, I8, I8, I8, I8, NO, F8, F8, F8, C8, C8, F8},
+    [USM_UINT8]      = {U1, I2, I2, I4, I8, U1, U2, U4, U8, F2, F4, F8, C4, C8, BF},
+    [USM_UINT16]     = {U2, I4, I4, I4, I8, U2, U2, U4, U8, F4, F4, F8, C4, C8, F4},
+    [USM_UINT32]     = {U4, I8, I8, I8, I8, U4, U4, U4, U8, F8, F8, F8, C8, C8, F8},
+    [USM_UINT64]     = {U8, NO, NO, NO, NO, U8, U8, U8, U8, F8, F8, F8, C8, C8, F8},
+    [USM_FLOAT16]    = {F2, F2, F4, F8, F8, F2, F4, F8, F8, F2, F4, F8, C4, C8, F4},
+    [USM_FLOAT32]    = {F4, F4, F4, F8, F8, F4, F4, F8, F8, F4, F4, F8, C4, C8, F4},
+    [USM_FLOAT64]    = {F8, F8, F8, F8, F8, F8, F8, F8, F8, F8, F8, F8, C8, C8, F8},
+    [USM_COMPLEX64]  = {C4, C4, C4, C8, C8, C4, C4, C8, C8, C4, C4, C8, C4, C8, C4},
+    [USM_COMPLEX128] = {C8, C8, C8, C8, C8, C8, C8, C8, C8, C8, C8, C8, C8, C8, C8},
+    [USM_BFLOAT16]   = {BF, BF, F4, F8, F8, BF, F4, F8, F8, F4, F4, F8, C4, C8, BF},
 };
 /* clang-format on */
 
@@ -143,6 +219,66 @@ usm_dtype usm_dtype_promote(usm_dtype a, usm_dtype b)
         return a == b ? a : USM_NO_DTYPE;
     }
     return (usm_dtype)promotion[a][b];
+}
+
+void usm_promotion_add(usm_promotion *promotion, usm_dtype dtype)
+{
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    bool integer = info->kind < USM_KIND_FLOAT;
+    bool *any = integer ? &promotion->any_integer : &promotion->any_inexact;
+    usm_dtype *fold = integer ? &promotion->integer : &promotion->inexact, before = *fold;
+    if (!*any) {
+        *fold = dtype;
+    } else if (before != USM_NO_DTYPE) {
+        *fold = usm_dtype_promote(before, dtype);
+    }
+    if (*fold == USM_NO_DTYPE && promotion->first == promotion->second) {
+        promotion->first = before;
+        promotion->second = dtype;
+    }
+    *any = true;
+    if (integer) { /* what decides how wide a floating-point type has to be */
+        usm_dtype like = info->kind == USM_KIND_BOOL ? USM_BOOL
+                         : info->bits == 8           ? USM_INT8
+                         : info->bits == 16          ? USM_INT16
+                                                     : USM_INT32;
+        promotion->widest = like > promotion->widest ? like : promotion->widest;
+    }
+}
+
+usm_dtype usm_promotion_result(usm_promotion *promotion)
+{
+    if (!promotion->any_inexact) {
+        return promotion->any_integer ? promotion->integer : USM_NO_DTYPE;
+    }
+    if (!promotion->any_integer || promotion->inexact == USM_NO_DTYPE) {
+        return promotion->inexact;
+    }
+    usm_dtype result = usm_dtype_promote(promotion->inexact, promotion->widest);
+    if (result == USM_NO_DTYPE) {
+        promotion->first = promotion->inexact;
+        promotion->second = promotion->integer;
+    }
+    return result;
+}
+
+usm_dtype usm_dtype_with_number(usm_dtype dtype, usm_dtype_kind number, bool has_fp64)
+{
+    usm_dtype_kind kind = usm_dtype_table[dtype].kind;
+    if (dtype >= USM_COMPUTED_DTYPES || number <= kind) { /* an int goes into unsigned types */
+        return dtype;
+    }
+    if (kind == USM_KIND_FLOAT) { /* the number is complex */
+        return usm_dtype_promote(dtype, USM_COMPLEX64);
+    }
+    return number == USM_KIND_INT     ? USM_INT64
+           : number == USM_KIND_FLOAT ? (has_fp64 ? USM_FLOAT64 : USM_FLOAT32)
+                                      : (has_fp64 ? USM_COMPLEX128 : USM_COMPLEX64);
+}
+
+usm_dtype usm_dtype_without_fp64(usm_dtype dtype)
+{
+    return dtype == USM_FLOAT64 ? USM_FLOAT32 : dtype == USM_COMPLEX128 ? USM_COMPLEX64 : dtype;
 }
 
 static const usm_float_limits float_limits[USM_DTYPES] = {

@@ -64,6 +64,12 @@ usm_dtype usm_dtype_from_dlpack(uint8_t code, uint8_t bits);
 /* By the name of the array API standard and of ml_dtypes; "bool_" and the like are not names. */
 usm_dtype usm_dtype_from_name(const char *name, size_t length);
 
+/*
+ * By NumPy's codes ("f4", "<i8", "?", "d") and words ("double", "intp"), which are no words of kernels'
+ * parameters. Other than little-endian is no type here.
+ */
+usm_dtype usm_dtype_from_code(const char *text, size_t length);
+
 static inline bool usm_dtype_is_packed(usm_dtype dtype)
 {
     return usm_dtype_table[dtype].bits < 8;
@@ -86,10 +92,36 @@ bool usm_dtype_span(usm_dtype dtype, int ndim, const int64_t *shape, const int64
 
 /*
  * Type promotion of the array API standard 2024.12, with bfloat16 beside float16 (the two give float32).
- * USM_NO_DTYPE where the standard leaves it undefined: bool with numbers, integers with floating-point types,
- * uint64 with signed integers, storage types with others than themselves.
+ * Where the standard leaves it open, since the kinds differ, NumPy's: the smallest type that holds the values
+ * of both (bool any, 8-bit integers any floating-point type, 16-bit ones float32, wider ones float64).
+ * USM_NO_DTYPE for uint64 with signed integers, and for storage types with others than themselves.
  */
 usm_dtype usm_dtype_promote(usm_dtype a, usm_dtype b);
+
+/*
+ * The same for any number of types, whose order does not matter: floating-point types are joined with each
+ * integer type, as NumPy does, and integers with each other only where there are no others. Starts as zeros.
+ */
+typedef struct usm_promotion {
+    bool any_integer, any_inexact;
+    usm_dtype integer, inexact; /* of either kind together */
+    usm_dtype widest;           /* among the integers, as bool, int8, int16 or int32 */
+    usm_dtype first, second;    /* two that have no common type, where there is no result */
+} usm_promotion;
+
+void usm_promotion_add(usm_promotion *promotion, usm_dtype dtype);
+/* USM_NO_DTYPE where there is none, also of no types. */
+usm_dtype usm_promotion_result(usm_promotion *promotion);
+
+/*
+ * The type of an array of this one and a Python number (bool, int, float or complex, by its kind): the
+ * array's, or, where the number is of a higher kind, that kind's default type on a device with or without
+ * fp64.
+ */
+usm_dtype usm_dtype_with_number(usm_dtype dtype, usm_dtype_kind number, bool has_fp64);
+
+/* What stands for it on a device without double precision, where none of the arguments has it. */
+usm_dtype usm_dtype_without_fp64(usm_dtype dtype);
 
 /* Limits of a floating-point type. */
 typedef struct usm_float_limits {

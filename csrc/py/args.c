@@ -128,6 +128,16 @@ PyObject *usmpy_tuple_of(PyObject *iterable)
     return items;
 }
 
+PyObject *usmpy_sequence_of(PyObject *object)
+{
+    if (!PyTuple_Check(object) && !PyList_Check(object) && !PyRange_Check(object) && !PyIter_Check(object) &&
+        (!PySequence_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object) ||
+         PyByteArray_Check(object) || PyObject_HasAttrString(object, "keys"))) {
+        return NULL;
+    }
+    return usmpy_tuple_of(object);
+}
+
 int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter)
 {
     if (argument == NULL) {

@@ -60,6 +60,11 @@ static inline const char *usmpy_article(const char *noun)
     return noun[0] == 'a' || noun[0] == 'e' || noun[0] == 'i' || noun[0] == 'o' ? "an" : "a";
 }
 
+static inline const char *usmpy_plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 /* The value of an int (no bool) of one digit of CPython's, below 2**30: most are. False: it is none. */
 static inline bool usmpy_small_int(PyObject *object, int64_t *value)
 {
@@ -84,6 +89,12 @@ static inline bool usmpy_small_int(PyObject *object, int64_t *value)
  * over, for the caller's own message; NULL with the exception that the iteration raised.
  */
 PyObject *usmpy_tuple_of(PyObject *iterable);
+
+/*
+ * The items of a sequence or an iterator, as a new tuple. NULL without an exception for what has no order
+ * (sets), what is looked up by keys (dicts), strings and bytes, and what is no sequence at all.
+ */
+PyObject *usmpy_sequence_of(PyObject *object);
 
 /*
  * The i-th of a list or tuple, which Python code or another thread may change: new reference. NULL without an

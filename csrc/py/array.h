@@ -1,4 +1,7 @@
-/* USMArray: a strided view of one allocation. Immutable but for the elements, so it needs no lock. */
+/*
+ * USMArray: a strided view of one allocation. Immutable but for the elements, and for one bit that is only
+ * ever cleared (USMPY_WRITABLE), so it needs no lock.
+ */
 #ifndef USMPY_ARRAY_H
 #define USMPY_ARRAY_H
 
@@ -96,8 +99,13 @@ int usmpy_array_fill(usmpy_state *state, usmpy_array *dst, const void *element);
  * the queue reaches the memory, else only where a copy would be no closer.
  */
 bool usmpy_moves_in_place(const usmpy_array *array, PyObject *queue, int copy);
-/* A compact copy ('C', 'F', or 'K': as near to src's order as compact memory can be) in a queue,
- * with a cast. */
+/*
+ * New compact memory in the shape of an array, in order 'C', 'F', 'A' ('F' where that is the array's, else
+ * 'C') or 'K' (its axes in the order of the array's).
+ */
+usmpy_array *usmpy_array_empty_like(usmpy_state *state, usmpy_array *like, PyObject *queue_object,
+                                    usm_kind kind, usm_dtype dtype, char order);
+/* The same with src's elements, copied and cast in that queue. */
 usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object,
                                    usm_kind kind, usm_dtype dtype, char order);
 
@@ -109,10 +117,12 @@ usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array);
 
 /* A shape argument: an int or a sequence of ints. ndim, or -1 with TypeError or ValueError. */
 int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter);
-/* An axis argument: 0 <= result < ndim; -1 with TypeError or IndexError. */
+/* An axis argument: 0 <= result < ndim; -1 with TypeError or AxisError. */
 int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter);
 /* One axis or a tuple of distinct ones: their number; -1 with an exception. */
 int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parameter);
+/* order= : one of the letters allowed ("CF" or "CFAK"); `otherwise` for None. -1 with an exception. */
+int usmpy_parse_order(PyObject *order, const char *allowed, char otherwise);
 /* Tuple of Python ints. */
 PyObject *usmpy_int_tuple(int n, const int64_t *values);
 
@@ -137,20 +147,40 @@ PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nar
 /* Puts __dlpack_c_exchange_api__ on the type. */
 int usmpy_array_add_exchange_api(usmpy_state *state);
 
+extern PyMethodDef usmpy_array_methods[];
+PyObject *usmpy_array_get_flags(PyObject *self, void *unused);
+PyObject *usmpy_array_array_interface(PyObject *self, void *unused);
+/* What a function of the package's Python part makes of an array: a text for people. */
+PyObject *usmpy_array_shown(PyObject *self, const char *module, const char *function);
+/* & | ^ ~ of arrays of bool (truth.c); in place, a is what they are written into. */
+PyObject *usmpy_array_and(PyObject *a, PyObject *b);
+PyObject *usmpy_array_or(PyObject *a, PyObject *b);
+PyObject *usmpy_array_xor(PyObject *a, PyObject *b);
+PyObject *usmpy_array_invert(PyObject *self);
+PyObject *usmpy_array_inplace_and(PyObject *a, PyObject *b);
+PyObject *usmpy_array_inplace_or(PyObject *a, PyObject *b);
+PyObject *usmpy_array_inplace_xor(PyObject *a, PyObject *b);
+
 /* Methods in usmarray_copy.c and usmarray_value.c. */
-PyObject *usmpy_array_copy_method(PyObject *self, PyObject *unused);
+PyObject *usmpy_array_copy_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *usmpy_array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *usmpy_array_item_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused);
 /* The same for display: the failure of a task that it raises is not delivered. */
 PyObject *usmpy_array_peek(PyObject *self);
+PyObject *usmpy_array_tobytes(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *usmpy_array_format(PyObject *self, PyObject *specification);
 PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused);
 PyObject *usmpy_array_complex(PyObject *self, PyObject *unused);
 PyObject *usmpy_array_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
-/* astype for the module function too. copy=False may return x itself. */
+/* Elements of another type, in a queue and an order; without `copy`, the array itself if it fits. */
 PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bool copy,
-                     PyObject *queue_object);
+                     PyObject *queue_object, char order);
+/* 0, or -1 with TypeError where a cast makes no sense, however it is asked for. */
+int usmpy_check_cast(usm_dtype from, usm_dtype to);
+/* astype, of which the arguments after the array are parsed already: dtype, copy, order, device. */
+PyObject *usmpy_astype(usmpy_state *state, usmpy_array *array, PyObject *const *out);
 
 #endif

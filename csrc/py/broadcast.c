@@ -76,7 +76,7 @@ static PyObject *in_shape(usmpy_state *state, usmpy_array *array, int ndim, cons
 static PyObject *broadcast_arrays(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     usmpy_state *state = usmpy_state_of_module(module);
-    usmpy_operands operands;
+    usmpy_joined operands;
     int64_t shape[USM_MAX_NDIM], size;
     int ndim = 0;
     usm_error error;
@@ -85,7 +85,7 @@ static PyObject *broadcast_arrays(PyObject *module, PyObject *const *args, Py_ss
         PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
     }
     int parsed =
-        tuple == NULL ? -1 : usmpy_parse_operands(state, tuple, "broadcast_arrays", "arrays", &operands);
+        tuple == NULL ? -1 : usmpy_parse_joined(state, tuple, "broadcast_arrays", "arrays", &operands);
     Py_XDECREF(tuple);
     if (parsed < 0) {
         return NULL;
@@ -119,7 +119,7 @@ done:
 }
 
 /* The vector number `axis` of a grid, copied into new memory of the whole shape. */
-static PyObject *grid_of(usmpy_state *state, const usmpy_operands *operands, usmpy_array *vector, int axis,
+static PyObject *grid_of(usmpy_state *state, const usmpy_joined *operands, usmpy_array *vector, int axis,
                          int64_t *shape)
 {
     int64_t strides[USM_MAX_NDIM] = {0};
@@ -153,7 +153,7 @@ static int parse_indexing(PyObject *indexing)
     return -1;
 }
 
-static PyObject *make_grids(usmpy_state *state, const usmpy_operands *operands, bool swapped)
+static PyObject *make_grids(usmpy_state *state, const usmpy_joined *operands, bool swapped)
 {
     int64_t shape[USM_MAX_NDIM];
     if (operands->n > USM_MAX_NDIM) {
@@ -194,7 +194,7 @@ static PyObject *meshgrid(PyObject *module, PyObject *const *args, Py_ssize_t na
     static const usmpy_signature signature = {"meshgrid", 1, 0, 0, 0, {USMPY_indexing}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[1], *grids = NULL, *tuple;
-    usmpy_operands operands;
+    usmpy_joined operands;
     if (usmpy_parse(state, &signature, args + nargs, 0, kwnames, out) < 0) {
         return NULL;
     }
@@ -204,7 +204,7 @@ static PyObject *meshgrid(PyObject *module, PyObject *const *args, Py_ssize_t na
     for (Py_ssize_t i = 0; tuple != NULL && i < nargs; i++) {
         PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
     }
-    if (tuple != NULL && usmpy_parse_operands(state, tuple, "meshgrid", "arrays", &operands) == 0) {
+    if (tuple != NULL && usmpy_parse_joined(state, tuple, "meshgrid", "arrays", &operands) == 0) {
         grids = make_grids(state, &operands, indexing == 0 && operands.n > 1);
         Py_DECREF(operands.items);
     }

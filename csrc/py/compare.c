@@ -1,4 +1,4 @@
-/* Comparisons and functions of truth values, element by element. */
+/* Comparisons, element by element. */
 #include "compare.h"
 
 #include "args.h"
@@ -7,11 +7,7 @@
 #include "operands.h"
 #include "placement.h"
 
-#include "../core/queue.h"
-
 #include <string.h>
-
-#define FEW 256 /* elements */
 
 /* csrc/kernels/compare.cl: the relations that make a comparison true. */
 enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8 };
@@ -29,8 +25,6 @@ static const relation relations[] = {
     {"equal", EQUAL, 9, false},    {"not_equal", LESS | GREATER | UNORDERED, 6, false},
     {"greater", GREATER, 4, true}, {"greater_equal", GREATER | EQUAL, 13, true},
 };
-
-enum { AND = 8, OR = 14, XOR = 6, NOT = 1 };
 
 static const char *const names[] = {"x1", "x2"};
 
@@ -71,26 +65,125 @@ static int submit_relation(usmpy_state *state, usmpy_array *dst, usmpy_array *a,
     return usmpy_elements_submit(state, &kernels[a->dtype], dst, sources, 2, op, 0);
 }
 
-static PyObject *compare(usmpy_state *state, const relation *relation, PyObject *const *arguments)
+/*
+ * An integer array beside an int that its type does not hold: every element is on the same side of it. NULL
+ * without an exception where that is not so; the OverflowError of the attempt is set on entry.
+ */
+static PyObject *compare_beyond(usmpy_state *state, const relation *relation, PyObject *const *arguments,
+                                const usmpy_destination *to)
+{
+    bool first = usmpy_is_array(state, arguments[0]);
+    PyObject *number = arguments[first], *zero;
+    usmpy_array *array = (usmpy_array *)arguments[!first];
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError) || !PyLong_Check(number) ||
+        usm_dtype_table[array->dtype].kind > USM_KIND_UINT) {
+        return NULL;
+    }
+    PyErr_Clear();
+    zero = PyLong_FromLong(0);
+    int above = zero == NULL ? -1 : PyObject_RichCompareBool(number, zero, Py_GT);
+    Py_XDECREF(zero);
+    if (above < 0) {
+        return NULL;
+    }
+    uint8_t holds = (above != 0) == first ? LESS : GREATER; /* of the first argument beside the second */
+    const unsigned char truth = (relation->true_for & holds) != 0;
+    usmpy_operands alone = {.function = relation->function,
+                            .owner = names[!first],
+                            .n = 1,
+                            .arrays = {array},
+                            .queue = array->queue};
+    alone.kind = (usm_kind)array->alloc->kind;
+    alone.ndim = array->ndim;
+    memcpy(alone.shape, usmpy_shape(array), (size_t)array->ndim * sizeof *alone.shape);
+    usmpy_array *result = usmpy_operands_result(state, &alone, USM_BOOL, to);
+    int status = result == NULL ? -1 : usmpy_array_fill(state, result, &truth);
+    return usmpy_operands_deliver(state, to, result, status);
+}
+
+/* a ? b of a uint64 and a signed array, into dst: by the bits of b, and by its sign, which decides alone. */
+static int submit_signs(usmpy_state *state, usmpy_array *dst, usmpy_array *a, usmpy_array *b,
+                        const relation *relation)
+{
+    /* Of a non-negative b, its bits say it; beside a negative one, a is greater. */
+    bool true_beside_negative = (relation->true_for & GREATER) != 0;
+    usmpy_array *wide = usmpy_array_duplicate(state, b, b->queue, USM_DEVICE, USM_INT64, 'K');
+    usmpy_array *sign =
+        wide == NULL ? NULL : usmpy_array_empty_like(state, wide, wide->queue, USM_DEVICE, USM_BOOL, 'K');
+    usmpy_array *zero = sign == NULL ? NULL : usmpy_number_array(state, Py_False, USM_INT64, b->queue);
+    int status = -1;
+    if (zero != NULL &&
+        submit_relation(state, sign, wide, zero, &relations[true_beside_negative ? Py_LT : Py_GE]) == 0) {
+        wide->dtype = USM_UINT64; /* nobody else has it */
+        static const usmpy_elements_kernel logic = {"logic", "usm_logic", NULL};
+        usmpy_array *sources[] = {dst, sign};
+        status = submit_relation(state, dst, a, wide, relation);
+        status = status < 0 ? -1
+                            : usmpy_elements_submit(state, &logic, dst, sources, 2,
+                                                    true_beside_negative ? 14 : 8, 0); /* or, and */
+    }
+    Py_XDECREF(zero);
+    Py_XDECREF(sign);
+    Py_XDECREF(wide);
+    return status;
+}
+
+static bool is_signed(const usmpy_array *array)
+{
+    return usm_dtype_table[array->dtype].kind == USM_KIND_INT;
+}
+
+/* Integers that no integer type has all of are compared by value all the same. */
+static PyObject *compare_signs(usmpy_state *state, const relation *relation, PyObject *const *arguments,
+                               const usmpy_destination *to)
+{
+    usmpy_operands operands;
+    if (usmpy_operands_take(state, relation->function, names, arguments, 2, 2, &operands) < 0) {
+        return NULL;
+    }
+    struct relation turned = *relation;
+    bool turn = operands.arrays[1]->dtype == USM_UINT64;
+    turned.true_for = turn ? mirrored(relation->true_for) : relation->true_for;
+    usmpy_array *result = usmpy_operands_result(state, &operands, USM_BOOL, to);
+    int status = result == NULL
+                     ? -1
+                     : submit_signs(state, result, operands.arrays[turn], operands.arrays[!turn], &turned);
+    usmpy_operands_drop(&operands);
+    return usmpy_operands_deliver(state, to, result, status);
+}
+
+static bool differ_by_sign(usmpy_state *state, PyObject *const *arguments)
+{
+    const usmpy_array *a = (usmpy_array *)arguments[0], *b = (usmpy_array *)arguments[1];
+    return usmpy_is_array(state, arguments[0]) && usmpy_is_array(state, arguments[1]) &&
+           ((a->dtype == USM_UINT64 && is_signed(b)) || (b->dtype == USM_UINT64 && is_signed(a)));
+}
+
+static PyObject *compare(usmpy_state *state, const relation *relation, PyObject *const *arguments,
+                         const usmpy_destination *to)
 {
     usmpy_operands operands;
     usmpy_deferred_poll();
+    if (differ_by_sign(state, arguments)) {
+        return compare_signs(state, relation, arguments, to);
+    }
     if (usmpy_operands_take(state, relation->function, names, arguments, 2, 0, &operands) < 0) {
-        return NULL;
+        return compare_beyond(state, relation, arguments, to);
     }
     usmpy_array *result = NULL;
+    int status = -1;
     if (relation->ordered && usm_dtype_table[operands.dtype].kind == USM_KIND_COMPLEX) {
-        PyErr_Format(PyExc_TypeError, "%s(): x1 and x2 are joined as %s, and complex numbers have no order",
+        PyErr_Format(PyExc_TypeError,
+                     "%s(): the common type of x1 and x2 is %s, and complex numbers have no order",
                      relation->function, usm_dtype_table[operands.dtype].name);
     } else {
-        result = usmpy_operands_result(state, &operands, USM_BOOL);
+        result = usmpy_operands_result(state, &operands, USM_BOOL, to);
     }
-    if (result != NULL &&
-        submit_relation(state, result, operands.arrays[0], operands.arrays[1], relation) < 0) {
-        Py_CLEAR(result);
+    if (result != NULL) {
+        status = submit_relation(state, result, operands.arrays[0], operands.arrays[1], relation);
     }
     usmpy_operands_drop(&operands);
-    return (PyObject *)result;
+    return usmpy_operands_deliver(state, to, result, status);
 }
 
 int usmpy_truth(usmpy_state *state, usmpy_array *dst, usmpy_array *array)
@@ -104,36 +197,54 @@ int usmpy_truth(usmpy_state *state, usmpy_array *dst, usmpy_array *array)
     return status;
 }
 
+/* What might be meant as an array: not None, a str or another object without elements. */
+static bool has_elements(PyObject *object)
+{
+    return !PyUnicode_Check(object) && !PyBytes_Check(object) && !PyType_Check(object) &&
+           (PySequence_Check(object) || PyObject_CheckBuffer(object) ||
+            PyObject_HasAttrString(object, "__dlpack__"));
+}
+
 /*
- * Only what can be joined with an array: for anything else Python asks the other operand, or says that it
- * differs.
+ * Arrays and numbers are compared; what has elements of another kind is no operand, and to say that it
+ * differs would be wrong as often as right. Anything else is up to Python: it differs.
  */
 PyObject *usmpy_array_richcompare(PyObject *self, PyObject *other, int op)
 {
+    static const usmpy_destination anywhere = {.order = 'K'};
     usmpy_state *state = ((usmpy_array *)self)->state;
-    if (!usmpy_is_array(state, other) && !PyLong_Check(other) && !PyFloat_Check(other) &&
-        !PyComplex_Check(other)) {
-        PyObject *number = NULL;
-        int found = PyUnicode_Check(other) ? 0 : usmpy_host_scalar(state, other, &number);
-        if (found <= 0) {
-            return found < 0 ? NULL : Py_NewRef(Py_NotImplemented);
-        }
-        PyObject *result = compare(state, &relations[op], (PyObject *[]){self, number});
+    if (usmpy_is_array(state, other) || PyLong_Check(other) || PyFloat_Check(other) ||
+        PyComplex_Check(other)) {
+        return compare(state, &relations[op], (PyObject *[]){self, other}, &anywhere);
+    }
+    PyObject *number = NULL;
+    int found = PyUnicode_Check(other) ? 0 : usmpy_host_scalar(state, other, &number);
+    if (found > 0) {
+        PyObject *result = compare(state, &relations[op], (PyObject *[]){self, number}, &anywhere);
         Py_DECREF(number);
         return result;
     }
-    return compare(state, &relations[op], (PyObject *[]){self, other});
+    if (found == 0 && has_elements(other)) {
+        return PyErr_Format(PyExc_TypeError,
+                            "a USMArray cannot be compared with %s %s, which has no queue; "
+                            "asarray(other, device=x.device) makes an array on the queue of x",
+                            USMPY_A(other));
+    }
+    return found < 0 ? NULL : Py_NewRef(Py_NotImplemented);
 }
 
 static PyObject *relation_function(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                                    PyObject *kwnames, int op)
 {
-    const usmpy_signature signature = {relations[op].function, 2, 2, 2, 2, {USMPY_x1, USMPY_x2}};
+    const usmpy_signature signature = {
+        relations[op].function, 4, 2, 2, 2, {USMPY_x1, USMPY_x2, USMPY_out, USMPY_order}};
     usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2];
-    return usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0
+    PyObject *out[4];
+    usmpy_destination to;
+    return usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
+                   usmpy_destination_parse(state, out + 2, signature.function, &to) < 0
                ? NULL
-               : compare(state, &relations[op], out);
+               : compare(state, &relations[op], out, &to);
 }
 
 #define RELATION(name, op)                                                                              \
@@ -149,155 +260,6 @@ RELATION(less_equal, Py_LE)
 RELATION(greater, Py_GT)
 RELATION(greater_equal, Py_GE)
 
-/*
- * A few truth values that lie side by side, on an idle queue of the host: a kernel's launch would take
- * longer. NULL without an exception where the general way is due.
- */
-static usmpy_array *few_truths(usmpy_state *state, PyObject *const *arguments, unsigned truths)
-{
-    usmpy_array *a = (usmpy_array *)arguments[0], *b = (usmpy_array *)arguments[1];
-    uint64_t held;
-    if (!usmpy_is_array(state, arguments[0]) || !usmpy_is_array(state, arguments[1]) ||
-        a->dtype != USM_BOOL || b->dtype != USM_BOOL || (a->flags & b->flags & USM_C_CONTIGUOUS) == 0 ||
-        a->size > FEW || a->size == 0 || a->ndim != b->ndim ||
-        memcmp(usmpy_shape(a), usmpy_shape(b), (size_t)a->ndim * sizeof(int64_t)) != 0) {
-        return NULL;
-    }
-    usm_queue *queue = usmpy_queue_of(a->queue);
-    const usm_access accesses[] = {{a->alloc, USM_READ}, {b->alloc, USM_READ}};
-    if (usmpy_queue_of(b->queue) != queue || !usm_queue_may_begin_now(queue)) {
-        return NULL;
-    }
-    usm_kind kind = (usm_kind)(a->alloc->kind > b->alloc->kind ? a->alloc->kind : b->alloc->kind);
-    usmpy_array *result =
-        usmpy_array_empty(state, a->queue, kind, USM_BOOL, a->ndim, usmpy_shape(a), 'C', false);
-    if (result == NULL) {
-        return NULL;
-    }
-    if (!usm_alloc_is_untouched(result->alloc) ||
-        !usm_queue_begin_now(queue, accesses, a == b ? 1 : 2, &held)) {
-        Py_DECREF(result);
-        return NULL;
-    }
-    for (int64_t i = 0; i < a->size; i++) {
-        result->data[i] = (char)(truths >> (2 * (a->data[i] != 0) + (b->data[i] != 0)) & 1);
-    }
-    usm_queue_end_now(held);
-    return result;
-}
-
-/* and, or, xor of two; `not` of one, as a table of x and x. */
-static PyObject *logical(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                         const usmpy_signature *signature, uint8_t truths)
-{
-    static const usmpy_elements_kernel logic = {"logic", "usm_logic", NULL};
-    static const char *const one[] = {"x"};
-    const char *function = signature->function;
-    int n = signature->n;
-    usmpy_state *state = usmpy_state_of_module(module);
-    usmpy_operands operands;
-    PyObject *out[2];
-    if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_deferred_poll();
-    out[1] = out[n - 1];
-    usmpy_array *result = few_truths(state, out, truths);
-    if (result != NULL || PyErr_Occurred() ||
-        usmpy_operands_take(state, function, n == 1 ? one : names, out, n, 0, &operands) < 0) {
-        return (PyObject *)result;
-    }
-    if (operands.dtype != USM_BOOL) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s(): %s dtype %s; bool is allowed (array API standard; astype(x, bool) makes it)",
-                     function, n == 1 ? "x has" : "x1 and x2 are joined as",
-                     usm_dtype_table[operands.dtype].name);
-    } else {
-        result = usmpy_operands_result(state, &operands, USM_BOOL);
-    }
-    usmpy_array *sources[] = {operands.arrays[0], operands.arrays[n - 1]};
-    if (result != NULL && usmpy_elements_submit(state, &logic, result, sources, 2, truths, 0) < 0) {
-        Py_CLEAR(result);
-    }
-    usmpy_operands_drop(&operands);
-    return (PyObject *)result;
-}
-
-#define LOGICAL(name, truths, n, ...)                                                                   \
-    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) \
-    {                                                                                                   \
-        static const usmpy_signature own = {#name, n, n, n, n, {__VA_ARGS__}};                          \
-        return logical(module, args, nargs, kwnames, &own, truths);                                     \
-    }
-
-LOGICAL(logical_and, AND, 2, USMPY_x1, USMPY_x2)
-LOGICAL(logical_or, OR, 2, USMPY_x1, USMPY_x2)
-LOGICAL(logical_xor, XOR, 2, USMPY_x1, USMPY_x2)
-LOGICAL(logical_not, NOT, 1, USMPY_x)
-
-/* csrc/kernels/logic.cl */
-enum { IS_NAN = 0, IS_INFINITE = 1, IS_FINITE = 2 };
-
-static int submit_classify(usmpy_state *state, usmpy_array *dst, usmpy_array *x, int what)
-{
-    static const struct {
-        usmpy_elements_kernel kernel;
-        int64_t infinity;
-    } kinds[USM_COMPUTED_DTYPES] = {
-        [USM_FLOAT16] = {{"classify", "usm_classify_2", "-D USM_ONLY=2"}, 0x7c00},
-        [USM_BFLOAT16] = {{"classify", "usm_classify_2", "-D USM_ONLY=2"}, 0x7f80},
-        [USM_FLOAT32] = {{"classify", "usm_classify_4", "-D USM_ONLY=4"}, 0x7f800000},
-        [USM_COMPLEX64] = {{"classify", "usm_classify_4_4", "-D USM_ONLY=44"}, 0x7f800000},
-        [USM_FLOAT64] = {{"classify", "usm_classify_8", "-D USM_ONLY=8"}, 0x7ff0000000000000},
-        [USM_COMPLEX128] = {{"classify", "usm_classify_8_8", "-D USM_ONLY=88"}, 0x7ff0000000000000},
-    };
-    if (kinds[x->dtype].kernel.function == NULL) { /* integers: all finite */
-        const unsigned char one = what == IS_FINITE;
-        return usmpy_array_fill(state, dst, &one);
-    }
-    return usmpy_elements_submit(state, &kinds[x->dtype].kernel, dst, &x, 1, what, kinds[x->dtype].infinity);
-}
-
-static PyObject *classify(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                          const char *function, int what)
-{
-    static const char *const one[] = {"x"};
-    const usmpy_signature signature = {function, 1, 1, 1, 1, {USMPY_x}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    usmpy_operands operands;
-    PyObject *x;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &x) < 0) {
-        return NULL;
-    }
-    usmpy_deferred_poll();
-    if (usmpy_operands_take(state, function, one, &x, 1, 0, &operands) < 0) {
-        return NULL;
-    }
-    usmpy_array *result = NULL;
-    if (operands.dtype == USM_BOOL) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s(): x has dtype bool; a numeric type is allowed (array API standard)", function);
-    } else {
-        result = usmpy_operands_result(state, &operands, USM_BOOL);
-    }
-    if (result != NULL && submit_classify(state, result, operands.arrays[0], what) < 0) {
-        Py_CLEAR(result);
-    }
-    usmpy_operands_drop(&operands);
-    return (PyObject *)result;
-}
-
-/* isnan and its like are macros of the C library. */
-#define CLASSIFY(name, function, what)                                                                  \
-    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) \
-    {                                                                                                   \
-        return classify(module, args, nargs, kwnames, function, what);                                  \
-    }
-
-CLASSIFY(is_nan, "isnan", IS_NAN)
-CLASSIFY(is_infinite, "isinf", IS_INFINITE)
-CLASSIFY(is_finite, "isfinite", IS_FINITE)
-
 PyMethodDef usmpy_compare_functions[] = {
     USMPY_METHOD("equal", equal, USMPY_DOC_equal),
     USMPY_METHOD("not_equal", not_equal, USMPY_DOC_not_equal),
@@ -305,12 +267,5 @@ PyMethodDef usmpy_compare_functions[] = {
     USMPY_METHOD("less_equal", less_equal, USMPY_DOC_less_equal),
     USMPY_METHOD("greater", greater, USMPY_DOC_greater),
     USMPY_METHOD("greater_equal", greater_equal, USMPY_DOC_greater_equal),
-    USMPY_METHOD("logical_and", logical_and, USMPY_DOC_logical_and),
-    USMPY_METHOD("logical_or", logical_or, USMPY_DOC_logical_or),
-    USMPY_METHOD("logical_xor", logical_xor, USMPY_DOC_logical_xor),
-    USMPY_METHOD("logical_not", logical_not, USMPY_DOC_logical_not),
-    USMPY_METHOD("isnan", is_nan, USMPY_DOC_isnan),
-    USMPY_METHOD("isinf", is_infinite, USMPY_DOC_isinf),
-    USMPY_METHOD("isfinite", is_finite, USMPY_DOC_isfinite),
     {0},
 };

@@ -13,4 +13,10 @@ PyObject *usmpy_array_richcompare(PyObject *self, PyObject *other, int op);
  */
 int usmpy_truth(usmpy_state *state, usmpy_array *dst, usmpy_array *array);
 
+/*
+ * An argument as truth values (truth.c): a number as a bool, an array as one of bool, anything else as it is.
+ * New reference; NULL with TypeError for types that are only stored.
+ */
+PyObject *usmpy_truth_of(usmpy_state *state, PyObject *argument, const char *function);
+
 #endif

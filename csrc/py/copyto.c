@@ -36,7 +36,7 @@ static int check_types(usmpy_array *dst, usmpy_array *src, int casting, const ch
         return -1;
     }
     if (!usm_dtype_can_cast((usm_dtype)src->dtype, (usm_dtype)dst->dtype, (usm_casting)casting)) {
-        PyErr_Format(PyExc_TypeError, "%s(): src has dtype %s, which casting='%s' does not put into %s",
+        PyErr_Format(PyExc_TypeError, "%s(): src has dtype %s, which casting='%s' does not cast to %s",
                      function, usm_dtype_table[src->dtype].name, names[casting],
                      usm_dtype_table[dst->dtype].name);
         return -1;
@@ -53,8 +53,8 @@ static int open_arrays(usmpy_state *state, PyObject *const *arguments, const cha
     if (*dst != NULL) {
         *src = usmpy_operand(state, arguments[1], ((usmpy_array *)*dst)->queue);
     } else if (!PyErr_Occurred()) {
-        PyErr_Format(PyExc_TypeError, "%s(): dst is a %s; a USMArray or another library's array is allowed",
-                     function, Py_TYPE(arguments[0])->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s(): dst is %s %s; a USMArray or another library's array is allowed",
+                     function, USMPY_A(arguments[0]));
     }
     return *src == NULL ? -1 : 0;
 }

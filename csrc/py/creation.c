@@ -9,8 +9,6 @@
 #include "placement.h"
 #include "wait.h"
 
-#include "../core/connection.h"
-
 #include <string.h>
 
 /* Below this, setting bytes costs less than a submission. */
@@ -71,11 +69,9 @@ static int fill_zeros(usmpy_state *state, usmpy_array *array)
 
 typedef enum content { UNSET, ZEROS, ONES } content;
 
-static PyObject *make(usmpy_state *state, const usmpy_target *target, usm_dtype dtype, int ndim,
-                      const int64_t *shape, content content)
+/* The new array with its content, or NULL with an exception. Takes the reference. */
+static PyObject *filled(usmpy_state *state, usmpy_array *array, content content)
 {
-    usmpy_array *array =
-        usmpy_array_empty(state, target->queue, target->kind, dtype, ndim, shape, 'C', content == ZEROS);
     unsigned char one[USM_MAX_PATTERN];
     int status = 0;
     if (array == NULL) {
@@ -84,7 +80,7 @@ static PyObject *make(usmpy_state *state, const usmpy_target *target, usm_dtype 
     if (content == ZEROS) {
         status = fill_zeros(state, array);
     } else if (content == ONES) {
-        status = usmpy_scalar_to_element(state, Py_True, dtype, one);
+        status = usmpy_scalar_to_element(state, Py_True, (usm_dtype)array->dtype, one);
         if (status == 0) {
             status = usmpy_array_fill(state, array, one);
         }
@@ -95,31 +91,41 @@ static PyObject *make(usmpy_state *state, const usmpy_target *target, usm_dtype 
     return (PyObject *)array;
 }
 
+static PyObject *make(usmpy_state *state, const usmpy_target *target, usm_dtype dtype, int ndim,
+                      const int64_t *shape, char order, content content)
+{
+    return filled(
+        state,
+        usmpy_array_empty(state, target->queue, target->kind, dtype, ndim, shape, order, content == ZEROS),
+        content);
+}
+
 static PyObject *make_shaped(PyObject *module, const usmpy_signature *signature, PyObject *const *args,
                              Py_ssize_t nargs, PyObject *kwnames, content content)
 {
     usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[5];
+    PyObject *out[6];
     int64_t shape[USM_MAX_NDIM];
     usmpy_target target;
     if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     int ndim = usmpy_parse_shape(out[0], shape, "shape");
-    if (ndim < 0 || usmpy_parse_target(state, out + 1, NULL, &target) < 0) {
+    int order = ndim < 0 ? -1 : usmpy_parse_order(out[5], "CF", 'C');
+    if (order < 0 || usmpy_parse_target(state, out + 1, NULL, &target) < 0) {
         return NULL;
     }
-    PyObject *array = make(state, &target, float_or(&target), ndim, shape, content);
+    PyObject *array = make(state, &target, float_or(&target), ndim, shape, (char)order, content);
     Py_DECREF(target.queue);
     return array;
 }
 
-#define SHAPED_SIGNATURE(name)                                                  \
-    {                                                                           \
-        name, 5, 1, 0, 1,                                                       \
-        {                                                                       \
-            USMPY_shape, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type \
-        }                                                                       \
+#define SHAPED_SIGNATURE(name)                                                               \
+    {                                                                                        \
+        name, 6, 1, 0, 1,                                                                    \
+        {                                                                                    \
+            USMPY_shape, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type, USMPY_order \
+        }                                                                                    \
     }
 
 /* empty(n) and zeros(n) alone are worth a path of their own: default queue and dtype, one dimension. */
@@ -136,7 +142,7 @@ static PyObject *make_vector(PyObject *module, const usmpy_signature *signature,
     if (queue != NULL) {
         const usm_device *device = usmpy_queue_of(queue)->device;
         const usmpy_target target = {.queue = queue, .kind = usmpy_kind_on(device, USM_DEVICE)};
-        return make(state, &target, usmpy_default_float(device), 1, &length, content);
+        return make(state, &target, usmpy_default_float(device), 1, &length, 'C', content);
     }
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
         PyErr_Format(PyExc_ValueError, "shape is %R; at most 2**63 - 1 elements are allowed", args[0]);
@@ -162,41 +168,47 @@ static PyObject *ones(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     return make_shaped(module, &signature, args, nargs, kwnames, ONES);
 }
 
-static usmpy_array *check_like(usmpy_state *state, PyObject *x, const char *function)
+usmpy_array *usmpy_check_like(usmpy_state *state, PyObject *x, const char *function)
 {
     if (!usmpy_is_array(state, x)) {
-        PyErr_Format(PyExc_TypeError, "%s(): x is a %s; a USMArray is allowed", function,
-                     Py_TYPE(x)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s(): x is %s %s; a USMArray is allowed", function, USMPY_A(x));
         return NULL;
     }
     return (usmpy_array *)x;
+}
+
+usmpy_array *usmpy_make_like_unset(usmpy_state *state, usmpy_array *like, const usmpy_target *target,
+                                   char order)
+{
+    usm_dtype dtype = target->dtype != USM_NO_DTYPE ? target->dtype : (usm_dtype)like->dtype;
+    return usmpy_array_empty_like(state, like, target->queue, target->kind, dtype, order);
 }
 
 static PyObject *make_like(PyObject *module, const usmpy_signature *signature, PyObject *const *args,
                            Py_ssize_t nargs, PyObject *kwnames, content content)
 {
     usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[5];
+    PyObject *out[6];
     usmpy_target target;
     if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
-    usmpy_array *like = check_like(state, out[0], signature->function);
-    if (like == NULL || usmpy_parse_target(state, out + 1, like, &target) < 0) {
+    usmpy_array *like = usmpy_check_like(state, out[0], signature->function);
+    int order = like == NULL ? -1 : usmpy_parse_order(out[5], "CFAK", 'K');
+    if (order < 0 || usmpy_parse_target(state, out + 1, like, &target) < 0) {
         return NULL;
     }
-    usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)like->dtype;
-    PyObject *array = make(state, &target, dtype, like->ndim, usmpy_shape(like), content);
+    PyObject *array = filled(state, usmpy_make_like_unset(state, like, &target, (char)order), content);
     Py_DECREF(target.queue);
     return array;
 }
 
-#define LIKE_SIGNATURE(name)                                                \
-    {                                                                       \
-        name, 5, 1, 1, 1,                                                   \
-        {                                                                   \
-            USMPY_x, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type \
-        }                                                                   \
+#define LIKE_SIGNATURE(name)                                                             \
+    {                                                                                    \
+        name, 6, 1, 1, 1,                                                                \
+        {                                                                                \
+            USMPY_x, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type, USMPY_order \
+        }                                                                                \
     }
 
 static PyObject *empty_like(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -217,99 +229,6 @@ static PyObject *ones_like(PyObject *module, PyObject *const *args, Py_ssize_t n
     return make_like(module, &signature, args, nargs, kwnames, ONES);
 }
 
-/* An array of the target's with every element `value`. */
-static PyObject *make_full(usmpy_state *state, const usmpy_target *target, usm_dtype dtype, int ndim,
-                           const int64_t *shape, PyObject *value)
-{
-    unsigned char element[USM_MAX_PATTERN];
-    if (usmpy_scalar_to_element(state, value, dtype, element) < 0) {
-        return NULL;
-    }
-    PyObject *array = make(state, target, dtype, ndim, shape, UNSET);
-    if (array != NULL && usmpy_array_fill(state, (usmpy_array *)array, element) < 0) {
-        Py_CLEAR(array);
-    }
-    return array;
-}
-
-/* fill_value as a Python number: new reference; NULL with TypeError. */
-static PyObject *fill_number(usmpy_state *state, PyObject *value)
-{
-    PyObject *number;
-    int found = usmpy_is_array(state, value) ? 0 : usmpy_host_scalar(state, value, &number);
-    if (found == 0) {
-        PyErr_Format(PyExc_TypeError, "fill_value is a %s; a number is allowed", Py_TYPE(value)->tp_name);
-    }
-    return found > 0 ? number : NULL;
-}
-
-static usm_dtype dtype_of_number(PyObject *number, const usm_device *device)
-{
-    if (PyBool_Check(number)) {
-        return USM_BOOL;
-    }
-    if (PyLong_Check(number)) {
-        return USM_INT64;
-    }
-    usm_dtype real = usmpy_default_float(device);
-    return PyFloat_Check(number) ? real : real == USM_FLOAT64 ? USM_COMPLEX128 : USM_COMPLEX64;
-}
-
-static PyObject *full(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const usmpy_signature signature = {
-        "full", 6, 2,
-        0,      2, {USMPY_shape, USMPY_fill_value, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[6];
-    int64_t shape[USM_MAX_NDIM];
-    usmpy_target target;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    int ndim = usmpy_parse_shape(out[0], shape, "shape");
-    PyObject *number = ndim < 0 ? NULL : fill_number(state, out[1]);
-    if (number == NULL) {
-        return NULL;
-    }
-    PyObject *array = NULL;
-    if (usmpy_parse_target(state, out + 2, NULL, &target) == 0) {
-        usm_dtype dtype = target.dtype != USM_NO_DTYPE
-                              ? target.dtype
-                              : dtype_of_number(number, usmpy_queue_of(target.queue)->device);
-        array = make_full(state, &target, dtype, ndim, shape, number);
-        Py_DECREF(target.queue);
-    }
-    Py_DECREF(number);
-    return array;
-}
-
-static PyObject *full_like(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const usmpy_signature signature = {
-        "full_like", 6, 2,
-        1,           2, {USMPY_x, USMPY_fill_value, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[6];
-    usmpy_target target;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_array *like = check_like(state, out[0], "full_like");
-    PyObject *number = like == NULL ? NULL : fill_number(state, out[1]);
-    if (number == NULL) {
-        return NULL;
-    }
-    PyObject *array = NULL;
-    if (usmpy_parse_target(state, out + 2, like, &target) == 0) {
-        usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)like->dtype;
-        array = make_full(state, &target, dtype, like->ndim, usmpy_shape(like), number);
-        Py_DECREF(target.queue);
-    }
-    Py_DECREF(number);
-    return array;
-}
-
 static int parse_count(PyObject *argument, const char *parameter, int64_t *count)
 {
     if (!PyIndex_Check(argument)) {
@@ -326,12 +245,15 @@ static int parse_count(PyObject *argument, const char *parameter, int64_t *count
 
 static PyObject *eye(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {
-        "eye", 7,
-        2,     2,
-        1,     {USMPY_n_rows, USMPY_n_cols, USMPY_k, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type}};
+    static const usmpy_signature signature = {"eye",
+                                              8,
+                                              2,
+                                              2,
+                                              1,
+                                              {USMPY_n_rows, USMPY_n_cols, USMPY_k, USMPY_dtype, USMPY_device,
+                                               USMPY_queue, USMPY_usm_type, USMPY_order}};
     usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[7];
+    PyObject *out[8];
     int64_t shape[2], k = 0;
     usmpy_target target;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
@@ -339,20 +261,22 @@ static PyObject *eye(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
         return NULL;
     }
     shape[1] = shape[0];
-    if ((usmpy_given(out[1]) && parse_count(out[1], "n_cols", &shape[1]) < 0) ||
+    int order = usmpy_parse_order(out[7], "CF", 'C');
+    if (order < 0 || (usmpy_given(out[1]) && parse_count(out[1], "n_cols", &shape[1]) < 0) ||
         (out[2] != NULL && parse_count(out[2], "k", &k) < 0) ||
         usmpy_parse_target(state, out + 3, NULL, &target) < 0) {
         return NULL;
     }
     usm_dtype dtype = float_or(&target);
-    PyObject *array = make(state, &target, dtype, 2, shape, ZEROS);
+    PyObject *array = make(state, &target, dtype, 2, shape, (char)order, ZEROS);
     unsigned char one[USM_MAX_PATTERN];
     /* The diagonal is a vector of its own, one row and one column from element to element. */
     int64_t row = k < 0 ? -k : 0, column = k > 0 ? k : 0;
     if (array != NULL && row < shape[0] && column < shape[1]) {
-        int64_t length = Py_MIN(shape[0] - row, shape[1] - column), stride = shape[1] + 1;
         usmpy_array *all = (usmpy_array *)array;
-        char *data = all->data + (row * shape[1] + column) * usm_dtype_table[dtype].itemsize;
+        int64_t down = order == 'C' ? shape[1] : 1, right = order == 'C' ? 1 : shape[0];
+        int64_t length = Py_MIN(shape[0] - row, shape[1] - column), stride = down + right;
+        char *data = all->data + (row * down + column * right) * usm_dtype_table[dtype].itemsize;
         usmpy_array *diagonal = usmpy_check_unpacked(all, "eye()") < 0
                                     ? NULL
                                     : usmpy_array_view(state, all, data, 1, &length, &stride);
@@ -366,86 +290,13 @@ static PyObject *eye(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
     return array;
 }
 
-/* What asarray takes: an array of any library, a buffer, numbers. New reference, where the memory is. */
-static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const usmpy_signature signature = {
-        "asarray", 6, 1,
-        1,         1, {USMPY_obj, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type, USMPY_copy}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[6];
-    usmpy_target target;
-    if (nargs == 1 && kwnames == NULL && usmpy_is_array(state, args[0])) {
-        return Py_NewRef(args[0]);
-    }
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    int copy = usmpy_given(out[5]) ? usmpy_bool(out[5], -1, "asarray", "copy") : -1;
-    if (copy < 0 && PyErr_Occurred()) {
-        return NULL;
-    }
-    PyObject *object = usmpy_import_any(state, out[0]);
-    if (object == NULL && PyErr_Occurred()) {
-        return NULL;
-    }
-    usmpy_array *array = (usmpy_array *)object;
-    /* What the host has goes to the default placement; what is on a device stays there. */
-    bool stays = array != NULL && (usmpy_is_array(state, out[0]) || array->queue != state->host_queue);
-    if (usmpy_parse_target(state, out + 1, stays ? array : NULL, &target) < 0) {
-        Py_XDECREF(object);
-        return NULL;
-    }
-    PyObject *result = NULL;
-    if (array == NULL) {
-        if (copy == 0) {
-            PyErr_SetString(PyExc_ValueError,
-                            "copy=False, but Python numbers can only be copied into an array");
-        } else {
-            result = usmpy_array_from_python(state, out[0], target.dtype, target.queue, target.kind);
-        }
-        Py_DECREF(target.queue);
-        return result;
-    }
-    usm_kind kind = usmpy_given(out[4])
-                        ? target.kind
-                        : usmpy_kind_on(usmpy_queue_of(target.queue)->device, (usm_kind)array->alloc->kind);
-    usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)array->dtype;
-    bool in_place = usmpy_moves_in_place(array, target.queue, copy);
-    if (dtype == array->dtype && kind == (usm_kind)array->alloc->kind && in_place && copy != 1) {
-        result = usmpy_queue_of(target.queue) == usmpy_queue_of(array->queue)
-                     ? Py_NewRef(object)
-                     : (PyObject *)usmpy_array_on_queue(state, array, target.queue);
-    } else if (copy == 0) {
-        PyErr_SetString(PyExc_ValueError,
-                        "copy=False, but dtype, usm_type or placement of obj differ from what was asked for");
-    } else if (!usm_dtype_can_cast((usm_dtype)array->dtype, dtype, USM_CAST_UNSAFE)) {
-        PyErr_Format(PyExc_TypeError,
-                     "dtype %s cannot be cast to %s: one of them is only stored and exchanged",
-                     usm_dtype_table[array->dtype].name, usm_dtype_table[dtype].name);
-    } else {
-        kind = in_place || usmpy_given(out[4]) ? kind : USM_DEVICE;
-        result = (PyObject *)usmpy_array_duplicate(state, array, target.queue, kind, dtype, 'K');
-        /* A foreign owner may change its memory as soon as this returns. */
-        if (result != NULL && object != out[0] && usmpy_give_back(state, out[0], array) < 0) {
-            Py_CLEAR(result);
-        }
-    }
-    Py_DECREF(object);
-    Py_DECREF(target.queue);
-    return result;
-}
-
 PyMethodDef usmpy_creation_functions[] = {
     USMPY_METHOD("empty", empty, USMPY_DOC_empty),
     USMPY_METHOD("zeros", zeros, USMPY_DOC_zeros),
     USMPY_METHOD("ones", ones, USMPY_DOC_ones),
-    USMPY_METHOD("full", full, USMPY_DOC_full),
     USMPY_METHOD("empty_like", empty_like, USMPY_DOC_empty_like),
     USMPY_METHOD("zeros_like", zeros_like, USMPY_DOC_zeros_like),
     USMPY_METHOD("ones_like", ones_like, USMPY_DOC_ones_like),
-    USMPY_METHOD("full_like", full_like, USMPY_DOC_full_like),
     USMPY_METHOD("eye", eye, USMPY_DOC_eye),
-    USMPY_METHOD("asarray", asarray, USMPY_DOC_asarray),
     {0},
 };

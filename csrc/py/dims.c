@@ -2,6 +2,8 @@
 #include "args.h"
 #include "array.h"
 
+#include <string.h>
+
 int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
 {
     if (!PyTuple_CheckExact(argument) &&
@@ -9,14 +11,11 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
         shape[0] = PyNumber_AsSsize_t(argument, NULL);
         return shape[0] == -1 && PyErr_Occurred() ? -1 : 1;
     }
-    PyObject *items = NULL;
-    if (!PyUnicode_Check(argument)) {
-        items = usmpy_tuple_of(argument);
-    }
+    PyObject *items = usmpy_sequence_of(argument);
     if (items == NULL) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "%s is %R; an int or a sequence of ints is allowed", parameter,
-                         argument);
+            PyErr_Format(PyExc_TypeError, "%s is %R; an int or a tuple, list or range of ints is allowed",
+                         parameter, argument);
         }
         return -1;
     }
@@ -37,7 +36,7 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
             continue;
         }
         if (!PyIndex_Check(item)) {
-            PyErr_Format(PyExc_TypeError, "%s[%zd] is %R; ints are allowed", parameter, i, item);
+            PyErr_Format(PyExc_TypeError, "%s[%zd] is %R; an int is allowed", parameter, i, item);
             n = -1;
             break;
         }
@@ -62,8 +61,14 @@ int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter)
         return -1;
     }
     if (axis < -ndim || axis >= ndim) {
-        PyErr_Format(PyExc_IndexError, "%s is %R; the array has %d dimension%s, so %d to %d are allowed",
-                     parameter, argument, ndim, ndim == 1 ? "" : "s", -ndim, ndim - 1);
+        usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+        if (ndim == 0) {
+            PyErr_Format(state->axis_error, "%s is %R; an array of 0 dimensions has no axes", parameter,
+                         argument);
+        } else {
+            PyErr_Format(state->axis_error, "%s is %R; the array has %d dimension%s, so %d to %d are allowed",
+                         parameter, argument, ndim, ndim == 1 ? "" : "s", -ndim, ndim - 1);
+        }
         return -1;
     }
     return (int)(axis < 0 ? axis + ndim : axis);
@@ -71,12 +76,16 @@ int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter)
 
 int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parameter)
 {
-    if (!PyTuple_Check(argument) && !PyList_Check(argument)) {
+    if (PyIndex_Check(argument)) {
         axes[0] = usmpy_parse_axis(argument, ndim, parameter);
         return axes[0] < 0 ? -1 : 1;
     }
-    PyObject *items = usmpy_tuple_of(argument); /* an item's __index__ may change a list */
+    PyObject *items = usmpy_sequence_of(argument); /* an item's __index__ may change a list */
     if (items == NULL) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_TypeError, "%s is %R; an int or a tuple, list or range of ints is allowed",
+                         parameter, argument);
+        }
         return -1;
     }
     Py_ssize_t n = PyTuple_GET_SIZE(items);
@@ -99,6 +108,26 @@ int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parame
     }
     Py_DECREF(items);
     return (int)n;
+}
+
+int usmpy_parse_order(PyObject *order, const char *allowed, char otherwise)
+{
+    if (!usmpy_given(order)) {
+        return otherwise;
+    }
+    if (PyUnicode_Check(order) && PyUnicode_GET_LENGTH(order) == 1) {
+        Py_UCS4 letter = PyUnicode_READ_CHAR(order, 0);
+        if (letter < 128 && letter != 0 && strchr(allowed, (int)letter) != NULL) {
+            return (int)letter;
+        }
+    }
+    bool column = strchr(allowed, 'A') != NULL, keep = strchr(allowed, 'K') != NULL;
+    PyErr_Format(
+        PyUnicode_Check(order) ? PyExc_ValueError : PyExc_TypeError,
+        "order is %R; 'C' (row-major)%s 'F' (column-major)%s%s is allowed", order, column ? "," : " or",
+        column && !keep ? " or 'A' ('F' for column-major arrays, else 'C')" : "",
+        keep ? ", 'A' ('F' for column-major arrays, else 'C') or 'K' (axes in the array's own order)" : "");
+    return -1;
 }
 
 PyObject *usmpy_int_tuple(int n, const int64_t *values)

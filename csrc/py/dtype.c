@@ -3,8 +3,6 @@
 
 #include "args.h"
 
-#include "../core/number.h"
-
 #include <string.h>
 
 static PyObject *dtype_repr(PyObject *self)
@@ -54,8 +52,28 @@ static int from_numpy_dtype(PyObject *object, usm_dtype *dtype)
     return found;
 }
 
-/* numpy.float32 and the like are classes; their names are those of the types, but for numpy.bool_
- * of NumPy 1. */
+/* A name, or one of NumPy's words and codes. */
+static usm_dtype from_text(const char *text, size_t length)
+{
+    usm_dtype dtype = usm_dtype_from_name(text, length);
+    return dtype != USM_NO_DTYPE ? dtype : usm_dtype_from_code(text, length);
+}
+
+/* ctypes.c_int and the like have a letter of the struct module in _type_, and a size. */
+static usm_dtype from_ctypes(PyTypeObject *class)
+{
+    usm_dtype dtype = USM_NO_DTYPE;
+    PyObject *letter = PyObject_GetAttrString((PyObject *)class, "_type_");
+    if (letter != NULL && PyUnicode_Check(letter) && PyUnicode_GET_LENGTH(letter) == 1) {
+        const char code = (char)PyUnicode_READ_CHAR(letter, 0);
+        dtype = usm_dtype_from_code(&code, 1);
+    }
+    Py_XDECREF(letter);
+    PyErr_Clear();
+    return dtype;
+}
+
+/* numpy.float32 and the like are classes; their names are those of the types, or words for them. */
 static usm_dtype from_class(PyTypeObject *class)
 {
     if (class == &PyBool_Type) {
@@ -81,11 +99,11 @@ static usm_dtype from_class(PyTypeObject *class)
         Py_XDECREF(module);
         PyErr_Clear();
         if (!ours) {
-            return USM_NO_DTYPE;
+            return from_ctypes(class);
         }
     }
     name = dot == NULL ? name : dot + 1;
-    return strcmp(name, "bool_") == 0 ? USM_BOOL : usm_dtype_from_name(name, strlen(name));
+    return from_text(name, strlen(name));
 }
 
 /* 1 found, 0 not a dtype, -1 exception. */
@@ -101,7 +119,7 @@ static int convert(usmpy_state *state, PyObject *object, usm_dtype *dtype)
         if (text == NULL) {
             return -1;
         }
-        *dtype = usm_dtype_from_name(text, (size_t)length);
+        *dtype = from_text(text, (size_t)length);
         return *dtype != USM_NO_DTYPE;
     }
     if (PyType_Check(object)) {
@@ -117,8 +135,8 @@ int usmpy_dtype_convert(usmpy_state *state, PyObject *object, usm_dtype *dtype)
     if (found == 0) {
         PyErr_Format(
             PyExc_TypeError,
-            "dtype is %R; a DType such as usmpy.float32, its name, a Python or NumPy scalar type, or a "
-            "numpy.dtype of native byte order is allowed",
+            "dtype is %R; a DType such as usmpy.float32, its name or NumPy's code ('f4', '<f4'), a Python, "
+            "NumPy or ctypes scalar type, or a numpy.dtype is allowed, in little-endian byte order",
             object);
     }
     return found > 0 ? 0 : -1;
@@ -175,6 +193,51 @@ static PyObject *dtype_get_numpy(PyObject *self, void *unused)
     return result;
 }
 
+static PyObject *dtype_get_kind(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromFormat("%c", "biufc"[usm_dtype_table[((usmpy_dtype *)self)->id].kind]);
+}
+
+static PyObject *refuse_code(PyObject *self)
+{
+    return PyErr_Format(PyExc_AttributeError, "NumPy has no code for %R; use its name", self);
+}
+
+static PyObject *dtype_get_char(PyObject *self, void *unused)
+{
+    (void)unused;
+    usm_dtype dtype = ((usmpy_dtype *)self)->id;
+    const char *format = usm_dtype_table[dtype].format;
+    if (format == NULL) {
+        return refuse_code(self);
+    }
+    const char letter = dtype == USM_INT64        ? 'l'
+                        : dtype == USM_UINT64     ? 'L'
+                        : dtype == USM_COMPLEX64  ? 'F'
+                        : dtype == USM_COMPLEX128 ? 'D'
+                                                  : *format;
+    return PyUnicode_FromFormat("%c", letter);
+}
+
+static PyObject *dtype_get_str(PyObject *self, void *unused)
+{
+    (void)unused;
+    const usm_dtype_info *info = &usm_dtype_table[((usmpy_dtype *)self)->id];
+    return info->format == NULL ? refuse_code(self)
+                                : PyUnicode_FromFormat("%c%c%d", info->itemsize == 1 ? '|' : '<',
+                                                       "biufc"[info->kind], (int)info -> itemsize);
+}
+
+/* The class of NumPy's scalars of this type. */
+static PyObject *dtype_get_type(PyObject *self, void *unused)
+{
+    PyObject *numpy = dtype_get_numpy(self, unused);
+    PyObject *type = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "type");
+    Py_XDECREF(numpy);
+    return type;
+}
+
 static PyObject *dtype_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const usmpy_signature signature = {"DType", 1, 1, 1, 1, {USMPY_name}};
@@ -192,6 +255,10 @@ static PyGetSetDef dtype_getset[] = {
     {"name", dtype_get_name, NULL, USMPY_DOC_DType_name, NULL},
     {"itemsize", dtype_get_itemsize, NULL, USMPY_DOC_DType_itemsize, NULL},
     {"bits", dtype_get_bits, NULL, USMPY_DOC_DType_bits, NULL},
+    {"kind", dtype_get_kind, NULL, USMPY_DOC_DType_kind, NULL},
+    {"char", dtype_get_char, NULL, USMPY_DOC_DType_char, NULL},
+    {"str", dtype_get_str, NULL, USMPY_DOC_DType_str, NULL},
+    {"type", dtype_get_type, NULL, USMPY_DOC_DType_type, NULL},
     {"dlpack", dtype_get_dlpack, NULL, USMPY_DOC_DType_dlpack, NULL},
     {"dtype", dtype_get_numpy, NULL, USMPY_DOC_DType_dtype, NULL},
     {"__numpy_dtype__", dtype_get_numpy, NULL, USMPY_DOC_DType___numpy_dtype__, NULL},
@@ -251,116 +318,4 @@ int usmpy_dtype_add_type(PyObject *module, usmpy_state *state)
         }
     }
     return 0;
-}
-
-usm_dtype usmpy_default_float(const usm_device *device)
-{
-    return device->info.has_fp64 ? USM_FLOAT64 : USM_FLOAT32;
-}
-
-static int refuse_scalar(PyObject *scalar, usm_dtype dtype)
-{
-    PyErr_Format(
-        PyExc_TypeError,
-        "a Python %s cannot be put into an array of dtype %s without losing its kind; convert it first",
-        Py_TYPE(scalar)->tp_name, usm_dtype_table[dtype].name);
-    return -1;
-}
-
-static int integer_to_element(PyObject *scalar, usm_dtype dtype, void *element)
-{
-    const usm_dtype_info *info = &usm_dtype_table[dtype];
-    int overflow = 0;
-    bool fits;
-    if (info->kind == USM_KIND_UINT) {
-        unsigned long long value = PyLong_AsUnsignedLongLong(scalar);
-        fits = !(value == (unsigned long long)-1 && PyErr_Occurred()) &&
-               (info->bits == 64 || value >> info->bits == 0);
-        if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_OverflowError)) {
-            return -1;
-        }
-        memcpy(element, &value, info->itemsize); /* little-endian machines only: setup.py checks */
-    } else {
-        long long value = PyLong_AsLongLongAndOverflow(scalar, &overflow);
-        if (value == -1 && PyErr_Occurred()) {
-            return -1;
-        }
-        long long limit = info->bits == 64 ? INT64_MAX : ((long long)1 << (info->bits - 1)) - 1;
-        fits = overflow == 0 && value <= limit && value >= -limit - 1;
-        memcpy(element, &value, info->itemsize);
-    }
-    if (!fits) {
-        PyErr_Clear();
-        PyErr_Format(PyExc_OverflowError, "%S does not fit into dtype %s", scalar, info->name);
-        return -1;
-    }
-    return 0;
-}
-
-int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtype, void *element)
-{
-    (void)state;
-    const usm_dtype_info *info = &usm_dtype_table[dtype];
-    if (dtype >= USM_COMPUTED_DTYPES) {
-        PyErr_Format(PyExc_TypeError,
-                     "dtype %s only stores and exchanges bits; Python numbers cannot be converted to it",
-                     info->name);
-        return -1;
-    }
-    if (PyBool_Check(scalar)) {
-        usm_number_store(dtype, scalar == Py_True, 0, element);
-        return 0;
-    }
-    if (PyLong_Check(scalar)) {
-        if (info->kind == USM_KIND_INT || info->kind == USM_KIND_UINT) {
-            return integer_to_element(scalar, dtype, element);
-        }
-        if (info->kind == USM_KIND_BOOL) {
-            return refuse_scalar(scalar, dtype);
-        }
-        double value = PyLong_AsDouble(scalar);
-        if (value == -1.0 && PyErr_Occurred()) {
-            return -1;
-        }
-        usm_number_store(dtype, value, 0, element);
-        return 0;
-    }
-    if (PyFloat_Check(scalar)) {
-        if (info->kind < USM_KIND_FLOAT) {
-            return refuse_scalar(scalar, dtype);
-        }
-        usm_number_store(dtype, PyFloat_AS_DOUBLE(scalar), 0, element);
-        return 0;
-    }
-    if (PyComplex_Check(scalar)) {
-        if (info->kind < USM_KIND_COMPLEX) {
-            return refuse_scalar(scalar, dtype);
-        }
-        Py_complex value = PyComplex_AsCComplex(scalar);
-        usm_number_store(dtype, value.real, value.imag, element);
-        return 0;
-    }
-    PyErr_Format(PyExc_TypeError, "%R is not a number; bool, int, float and complex are allowed", scalar);
-    return -1;
-}
-
-PyObject *usmpy_element_to_scalar(usmpy_state *state, usm_dtype dtype, const void *element)
-{
-    (void)state;
-    const usm_dtype_info *info = &usm_dtype_table[dtype];
-    if (dtype >= USM_COMPUTED_DTYPES) {
-        return PyErr_Format(PyExc_TypeError, "an element of dtype %s has no Python number", info->name);
-    }
-    if (info->kind == USM_KIND_INT) {
-        return PyLong_FromLongLong(usm_number_load_int(dtype, element));
-    }
-    if (info->kind == USM_KIND_UINT) {
-        return PyLong_FromUnsignedLongLong((uint64_t)usm_number_load_int(dtype, element));
-    }
-    double re, im;
-    usm_number_load(dtype, element, &re, &im);
-    if (info->kind == USM_KIND_BOOL) {
-        return PyBool_FromLong(re != 0);
-    }
-    return info->kind == USM_KIND_COMPLEX ? PyComplex_FromDoubles(re, im) : PyFloat_FromDouble(re);
 }

@@ -10,8 +10,8 @@ typedef struct usmpy_dtype {
 } usmpy_dtype;
 
 /*
- * The dtype argument of a function: a DType, its name, a Python or NumPy scalar type, a numpy.dtype of native
- * byte order. 0, or -1 with a TypeError.
+ * The dtype argument of a function: a DType, its name or NumPy's code, a Python, NumPy or ctypes scalar type,
+ * a numpy.dtype of native byte order. 0, or -1 with a TypeError.
  */
 int usmpy_dtype_convert(usmpy_state *state, PyObject *object, usm_dtype *dtype);
 
@@ -23,6 +23,9 @@ static inline PyObject *usmpy_dtype_object(usmpy_state *state, usm_dtype dtype)
 
 /* By a format of the struct module in native byte order, as buffers have it; USM_NO_DTYPE for any other. */
 usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize);
+
+/* The kind of a Python number, which is a bool, an int, a float or a complex. */
+usm_dtype_kind usmpy_kind_of_number(PyObject *number);
 
 /* The default of floating-point creation functions on a device: float64, or float32 where it lacks that. */
 usm_dtype usmpy_default_float(const usm_device *device);

@@ -54,7 +54,7 @@ int usmpy_move_rows(usmpy_state *state, usmpy_array *array, const usmpy_rows *ro
     elements.strides[put ? 1 : 0][0] = row_stride * size;
     if (!usm_elements_plan(&elements, 1, rows->ndim, rows->shape, 2, strides, sizes)) {
         PyErr_Format(PyExc_ValueError,
-                     "the array has more than %d axes beside the index that cannot be merged",
+                     "the array has more than %d axes beside the index that cannot be merged; copy it first",
                      USM_ELEMENTS_AXES - 1);
         return -1;
     }

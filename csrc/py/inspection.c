@@ -20,26 +20,24 @@ static bool is_number(PyObject *object)
     return PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object);
 }
 
-/* A Python number beside arrays: their type, or the complex one of the same width; USM_NO_DTYPE for none. */
-static usm_dtype with_number(usm_dtype dtype, PyObject *number)
+/* Whether the default types are wide: false if an argument is on a device without double precision. */
+static bool has_fp64(usmpy_state *state, PyObject *const *args, Py_ssize_t nargs)
 {
-    usm_dtype_kind kind = usm_dtype_table[dtype].kind;
-    if (PyBool_Check(number)) {
-        return kind == USM_KIND_BOOL ? dtype : USM_NO_DTYPE;
+    for (Py_ssize_t i = 0; i < nargs; i++) {
+        if (usmpy_is_array(state, args[i]) &&
+            !usmpy_queue_of(((usmpy_array *)args[i])->queue)->device->info.has_fp64) {
+            return false;
+        }
     }
-    if (PyLong_Check(number)) {
-        return kind == USM_KIND_BOOL ? USM_NO_DTYPE : dtype;
-    }
-    if (kind != USM_KIND_FLOAT && kind != USM_KIND_COMPLEX) {
-        return USM_NO_DTYPE;
-    }
-    return PyFloat_Check(number) ? dtype : usm_dtype_promote(dtype, USM_COMPLEX64);
+    return true;
 }
 
 static PyObject *result_type(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     usmpy_state *state = usmpy_state_of_module(module);
-    usm_dtype dtype = USM_NO_DTYPE, next;
+    usm_promotion promotion = {0};
+    usm_dtype next;
+    bool wide = has_fp64(state, args, nargs);
     for (Py_ssize_t i = 0; i < nargs; i++) {
         if (is_number(args[i])) {
             continue;
@@ -47,30 +45,24 @@ static PyObject *result_type(PyObject *module, PyObject *const *args, Py_ssize_t
         if (parse_dtype(state, args[i], &next) < 0) {
             return NULL;
         }
-        usm_dtype before = dtype;
-        dtype = dtype == USM_NO_DTYPE ? next : usm_dtype_promote(dtype, next);
-        if (dtype == USM_NO_DTYPE) {
-            return PyErr_Format(
-                PyExc_TypeError,
-                "result_type(): there is no common type of %s and %s (array API standard, type "
-                "promotion)",
-                usm_dtype_table[before].name, usm_dtype_table[next].name);
-        }
+        usm_promotion_add(&promotion, next);
+        wide = wide || next == USM_FLOAT64 || next == USM_COMPLEX128;
     }
+    usm_dtype dtype = usm_promotion_result(&promotion);
     if (dtype == USM_NO_DTYPE) {
-        PyErr_SetString(PyExc_TypeError, "result_type(): one array or dtype at least is needed");
-        return NULL;
+        return promotion.any_integer || promotion.any_inexact
+                   ? PyErr_Format(
+                         PyExc_TypeError,
+                         "result_type(): there is no common type of %s and %s; cast one with astype()",
+                         usm_dtype_table[promotion.first].name, usm_dtype_table[promotion.second].name)
+                   : PyErr_Format(PyExc_TypeError, "result_type(): at least one array or dtype is needed");
     }
     for (Py_ssize_t i = 0; i < nargs; i++) {
-        next = is_number(args[i]) ? with_number(dtype, args[i]) : dtype;
-        if (next == USM_NO_DTYPE) {
-            return PyErr_Format(PyExc_TypeError,
-                                "result_type(): %R does not go with %s (array API standard, type promotion)",
-                                args[i], usm_dtype_table[dtype].name);
+        if (is_number(args[i])) {
+            dtype = usm_dtype_with_number(dtype, usmpy_kind_of_number(args[i]), wide);
         }
-        dtype = next;
     }
-    return Py_NewRef(usmpy_dtype_object(state, dtype));
+    return Py_NewRef(usmpy_dtype_object(state, wide ? dtype : usm_dtype_without_fp64(dtype)));
 }
 
 static PyObject *can_cast(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)

@@ -1,4 +1,4 @@
-/* The buffer protocol: arrays whose memory the host can read are seen by everything that takes a buffer. */
+/* The buffer protocol and __array_interface__, for memory that the host can read. */
 #include "array.h"
 #include "deferred.h"
 #include "trace.h"
@@ -6,7 +6,7 @@
 
 static int refuse(const char *why, const char *detail)
 {
-    PyErr_Format(PyExc_BufferError, "this array cannot be seen as a buffer: %s%s", why, detail);
+    PyErr_Format(PyExc_BufferError, "this array has no buffer: %s%s", why, detail);
     return -1;
 }
 
@@ -88,4 +88,40 @@ void usmpy_array_releasebuffer(PyObject *self, Py_buffer *view)
     if (((usmpy_array *)self)->ndim > 1) {
         PyMem_Free(view->internal);
     }
+}
+
+PyObject *usmpy_array_array_interface(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_array *array = (usmpy_array *)self;
+    const usm_dtype_info *info = &usm_dtype_table[array->dtype];
+    if (!usm_alloc_host_reads(array->alloc) || info->format == NULL) {
+        return PyErr_Format(
+            PyExc_AttributeError,
+            "this array has no __array_interface__: %s%s; asnumpy() copies it to the host",
+            info->format == NULL ? "NumPy has no code for dtype " : "the host cannot read usm_type ",
+            info->format == NULL ? info->name : usm_kind_name(array->alloc->kind));
+    }
+    bool writable = (array->flags & USMPY_WRITABLE) != 0;
+    if (usmpy_wait_alloc(array->state, array->alloc, writable ? USM_READ_WRITE : USM_READ, INT64_MAX) < 0) {
+        return NULL;
+    }
+    usmpy_trace_export(array, "__array_interface__");
+    int64_t bytes[USM_MAX_NDIM];
+    for (int i = 0; i < array->ndim; i++) {
+        bytes[i] = usmpy_strides(array)[i] * info->itemsize;
+    }
+    bool compact = (array->flags & USM_C_CONTIGUOUS) != 0; /* then consumers take the buffer as it is */
+    PyObject *shape = usmpy_int_tuple(array->ndim, usmpy_shape(array));
+    PyObject *strides = compact ? Py_NewRef(Py_None) : usmpy_int_tuple(array->ndim, bytes);
+    PyObject *code = PyObject_GetAttrString(usmpy_dtype_object(array->state, (usm_dtype)array->dtype), "str");
+    PyObject *interface = shape == NULL || strides == NULL || code == NULL
+                              ? NULL
+                              : Py_BuildValue("{s:i,s:O,s:O,s:O,s:(NO)}", "version", 3, "shape", shape,
+                                              "strides", strides, "typestr", code, "data",
+                                              PyLong_FromVoidPtr(array->data), writable ? Py_False : Py_True);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    Py_XDECREF(code);
+    return interface;
 }

@@ -10,19 +10,19 @@
 
 /* The arrays of concat and stack: one at least, of promotable types, on one queue. */
 typedef struct operands {
-    usmpy_operands all;
+    usmpy_joined all;
     usm_dtype dtype;
 } operands;
 
-int usmpy_parse_operands(usmpy_state *state, PyObject *argument, const char *function, const char *list,
-                         usmpy_operands *operands)
+int usmpy_parse_joined(usmpy_state *state, PyObject *argument, const char *function, const char *list,
+                       usmpy_joined *operands)
 {
     operands->items = usmpy_is_array(state, argument) ? NULL : usmpy_tuple_of(argument);
     operands->queue = NULL;
     if (operands->items == NULL) {
         if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "%s(): %s is a %s; a sequence of USMArrays is allowed", function,
-                         list, Py_TYPE(argument)->tp_name);
+            PyErr_Format(PyExc_TypeError, "%s(): %s is %s %s; a sequence of USMArrays is allowed", function,
+                         list, USMPY_A(argument));
         }
         return -1;
     }
@@ -31,8 +31,8 @@ int usmpy_parse_operands(usmpy_state *state, PyObject *argument, const char *fun
     for (Py_ssize_t i = 0; i < operands->n; i++) {
         PyObject *item = PyTuple_GET_ITEM(operands->items, i);
         if (!usmpy_is_array(state, item)) {
-            PyErr_Format(PyExc_TypeError, "%s(): %s[%zd] is a %s; USMArrays are allowed", function, list, i,
-                         Py_TYPE(item)->tp_name);
+            PyErr_Format(PyExc_TypeError, "%s(): %s[%zd] is %s %s; USMArrays are allowed", function, list, i,
+                         USMPY_A(item));
             break;
         }
         if (usmpy_check_unpacked((usmpy_array *)item, function) < 0) {
@@ -50,33 +50,39 @@ int usmpy_parse_operands(usmpy_state *state, PyObject *argument, const char *fun
     return 0;
 }
 
-usm_dtype usmpy_promote_operands(const usmpy_operands *operands, const char *function, const char *list)
+usm_dtype usmpy_promote_joined(const usmpy_joined *operands, const char *function, const char *list)
 {
-    usm_dtype dtype = (usm_dtype)operands->arrays[0]->dtype;
-    for (Py_ssize_t i = 1; i < operands->n; i++) {
-        usm_dtype before = dtype, next = (usm_dtype)operands->arrays[i]->dtype;
-        dtype = usm_dtype_promote(before, next);
-        if (dtype == USM_NO_DTYPE) {
-            PyErr_Format(
-                PyExc_TypeError,
-                "%s(): %s[%zd] has dtype %s, and there is no common type of it and %s (array API standard, "
-                "type promotion); cast one with astype()",
-                function, list, i, usm_dtype_table[next].name, usm_dtype_table[before].name);
-            break;
-        }
+    usm_promotion promotion = {0};
+    bool wide = usmpy_queue_of(operands->queue)->device->info.has_fp64;
+    for (Py_ssize_t i = 0; i < operands->n; i++) {
+        usm_dtype next = (usm_dtype)operands->arrays[i]->dtype;
+        usm_promotion_add(&promotion, next);
+        wide = wide || next == USM_FLOAT64 || next == USM_COMPLEX128;
     }
-    return dtype;
+    usm_dtype dtype = usm_promotion_result(&promotion);
+    if (dtype == USM_NO_DTYPE) {
+        Py_ssize_t i = operands->n - 1;
+        while (i > 0 && operands->arrays[i]->dtype != promotion.second) {
+            i--;
+        }
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s(): %s[%zd] has dtype %s, and there is no common type of it and %s; cast one with astype()",
+            function, list, i, usm_dtype_table[promotion.second].name, usm_dtype_table[promotion.first].name);
+        return USM_NO_DTYPE;
+    }
+    return wide ? dtype : usm_dtype_without_fp64(dtype);
 }
 
 static int parse_operands(usmpy_state *state, PyObject *argument, const char *function, operands *operands)
 {
-    if (usmpy_parse_operands(state, argument, function, "arrays", &operands->all) < 0) {
+    if (usmpy_parse_joined(state, argument, function, "arrays", &operands->all) < 0) {
         return -1;
     }
     if (operands->all.n == 0) {
         PyErr_Format(PyExc_ValueError, "%s(): arrays is empty; at least one array is needed", function);
     } else {
-        operands->dtype = usmpy_promote_operands(&operands->all, function, "arrays");
+        operands->dtype = usmpy_promote_joined(&operands->all, function, "arrays");
     }
     if (PyErr_Occurred()) {
         Py_CLEAR(operands->all.items);
@@ -155,7 +161,7 @@ static usmpy_array *concat_axis(usmpy_state *state, const operands *operands, Py
             char a[200], b[200];
             PyErr_Format(
                 PyExc_ValueError,
-                "concat(): arrays[%zd] has shape %s and arrays[0] has %s; they may differ in axis %d alone",
+                "concat(): arrays[%zd] has shape %s and arrays[0] has %s; they may differ along axis %d only",
                 i, usm_layout_text(array->ndim, usmpy_shape(array), a, sizeof a),
                 usm_layout_text(ndim, usmpy_shape(first), b, sizeof b), axis);
             return NULL;

@@ -13,8 +13,8 @@
 usmpy_array *usmpy_check_argument(usmpy_state *state, PyObject *x, const char *function)
 {
     if (!usmpy_is_array(state, x)) {
-        PyErr_Format(PyExc_TypeError, "%s(): x is a %s; a USMArray is allowed (asarray makes one)", function,
-                     Py_TYPE(x)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s(): x is %s %s; a USMArray is allowed (asarray makes one)", function,
+                     USMPY_A(x));
         return NULL;
     }
     if (usmpy_check_unpacked((usmpy_array *)x, function) < 0) {
@@ -55,28 +55,56 @@ static int complete_shape(usmpy_array *array, int ndim, int64_t *shape)
     return 0;
 }
 
+static void reverse(int n, const int64_t *from, int64_t *to)
+{
+    for (int i = 0; i < n; i++) {
+        to[i] = from[n - 1 - i];
+    }
+}
+
+/* Strides of the array's elements in another shape and order. False: only a copy has that shape. */
+static bool view_strides(usmpy_array *array, int ndim, const int64_t *shape, char order, int64_t *strides)
+{
+    if (order == 'C') {
+        return usm_layout_reshape(array->ndim, usmpy_shape(array), usmpy_strides(array), ndim, shape,
+                                  strides);
+    }
+    int64_t old_shape[USM_MAX_NDIM], old_strides[USM_MAX_NDIM], new_shape[USM_MAX_NDIM], found[USM_MAX_NDIM];
+    reverse(array->ndim, usmpy_shape(array), old_shape);
+    reverse(array->ndim, usmpy_strides(array), old_strides);
+    reverse(ndim, shape, new_shape);
+    bool possible = usm_layout_reshape(array->ndim, old_shape, old_strides, ndim, new_shape, found);
+    if (possible) {
+        reverse(ndim, found, strides);
+    }
+    return possible;
+}
+
 static PyObject *reshape(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {"reshape", 3, 2, 1, 2, {USMPY_x, USMPY_shape, USMPY_copy}};
+    static const usmpy_signature signature = {"reshape", 4, 2,
+                                              1,         2, {USMPY_x, USMPY_shape, USMPY_order, USMPY_copy}};
     usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[3];
+    PyObject *out[4];
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     usmpy_array *array = usmpy_check_argument(state, out[0], "reshape");
-    int copy = usmpy_given(out[2]) ? usmpy_bool(out[2], -1, "reshape", "copy") : -1;
+    int copy = usmpy_given(out[3]) ? usmpy_bool(out[3], -1, "reshape", "copy") : -1;
     if (array == NULL || (copy < 0 && PyErr_Occurred())) {
         return NULL;
     }
+    int order = usmpy_parse_order(out[2], "CFA", 'C');
     usmpy_deferred_poll();
-    int ndim = usmpy_parse_shape(out[1], shape, "shape");
+    int ndim = order < 0 ? -1 : usmpy_parse_shape(out[1], shape, "shape");
     if (ndim < 0 || complete_shape(array, ndim, shape) < 0) {
         return NULL;
     }
-    bool possible =
-        usm_layout_reshape(array->ndim, usmpy_shape(array), usmpy_strides(array), ndim, shape, strides);
-    if (possible && copy != 1) {
+    if (order == 'A') {
+        order = (array->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS)) == USM_F_CONTIGUOUS ? 'F' : 'C';
+    }
+    if (copy != 1 && view_strides(array, ndim, shape, (char)order, strides)) {
         return (PyObject *)usmpy_array_view(state, array, array->data, ndim, shape, strides);
     }
     if (copy == 0) {
@@ -84,11 +112,11 @@ static PyObject *reshape(PyObject *module, PyObject *const *args, Py_ssize_t nar
         return NULL;
     }
     usmpy_array *compact = usmpy_array_duplicate(state, array, array->queue, (usm_kind)array->alloc->kind,
-                                                 (usm_dtype)array->dtype, 'C');
+                                                 (usm_dtype)array->dtype, (char)order);
     if (compact == NULL) {
         return NULL;
     }
-    usm_layout_compact(ndim, shape, 'C', strides);
+    usm_layout_compact(ndim, shape, (char)order, strides);
     PyObject *result = (PyObject *)usmpy_array_view(state, compact, compact->data, ndim, shape, strides);
     Py_DECREF(compact);
     return result;
@@ -114,8 +142,8 @@ static PyObject *permute_dims(PyObject *module, PyObject *const *args, Py_ssize_
     }
     if (n != array->ndim) {
         return PyErr_Format(PyExc_ValueError,
-                            "axes has %d entries; the array has %d dimensions, each must occur once", n,
-                            array->ndim);
+                            "axes has %d entr%s; the array has %d dimension%s, and each must occur once", n,
+                            n == 1 ? "y" : "ies", array->ndim, usmpy_plural(array->ndim));
     }
     for (int i = 0; i < n; i++) {
         shape[i] = usmpy_shape(array)[axes[i]];
@@ -126,17 +154,31 @@ static PyObject *permute_dims(PyObject *module, PyObject *const *args, Py_ssize_
 
 static PyObject *squeeze(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {"squeeze", 2, 2, 1, 2, {USMPY_x, USMPY_axis}};
+    static const usmpy_signature signature = {"squeeze", 2, 2, 1, 1, {USMPY_x, USMPY_axis}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[2];
-    int axes[USM_MAX_NDIM], ndim = 0;
+    int axes[USM_MAX_NDIM], ndim = 0, n = 0;
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
     uint64_t gone = 0;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     usmpy_array *array = usmpy_check_argument(state, out[0], "squeeze");
-    int n = array == NULL ? -1 : usmpy_parse_axes(out[1], array->ndim, axes, "axis");
+    if (array == NULL) {
+        return NULL;
+    }
+    if (usmpy_given(out[1])) {
+        n = usmpy_parse_axes(out[1], array->ndim, axes, "axis");
+        if (n < 0) {
+            return NULL;
+        }
+    } else {
+        for (int i = 0; i < array->ndim; i++) {
+            if (usmpy_shape(array)[i] == 1) {
+                axes[n++] = i;
+            }
+        }
+    }
     for (int i = 0; i < n; i++) {
         if (usmpy_shape(array)[axes[i]] != 1) {
             return PyErr_Format(PyExc_ValueError,
@@ -144,9 +186,6 @@ static PyObject *squeeze(PyObject *module, PyObject *const *args, Py_ssize_t nar
                                 (long long)usmpy_shape(array)[axes[i]]);
         }
         gone |= UINT64_C(1) << axes[i];
-    }
-    if (n < 0) {
-        return NULL;
     }
     for (int i = 0; i < array->ndim; i++) {
         if ((gone >> i & 1) == 0) {
@@ -157,33 +196,49 @@ static PyObject *squeeze(PyObject *module, PyObject *const *args, Py_ssize_t nar
     return (PyObject *)usmpy_array_view(state, array, array->data, ndim, shape, strides);
 }
 
+/* How many entries `axis` has, before it is known what they count from. -1 with an exception. */
+static Py_ssize_t count_axes(PyObject *axis)
+{
+    return axis == NULL || PyIndex_Check(axis) || !PySequence_Check(axis) ? 1 : PySequence_Size(axis);
+}
+
 static PyObject *expand_dims(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"expand_dims", 2, 2, 1, 1, {USMPY_x, USMPY_axis}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[2];
+    int axes[USM_MAX_NDIM] = {0}, n = 1;
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
+    uint64_t added = 0;
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     usmpy_array *array = usmpy_check_argument(state, out[0], "expand_dims");
-    if (array == NULL) {
+    Py_ssize_t count = array == NULL ? -1 : count_axes(out[1]);
+    if (count < 0) {
         return NULL;
     }
-    if (array->ndim == USM_MAX_NDIM) {
-        return PyErr_Format(PyExc_ValueError, "the array has %d dimensions already, the most that is allowed",
+    if (count > USM_MAX_NDIM - array->ndim) {
+        return PyErr_Format(PyExc_ValueError, "expand_dims(): the result would have more than %d dimensions",
                             USM_MAX_NDIM);
     }
-    int axis = out[1] == NULL ? 0 : usmpy_parse_axis(out[1], array->ndim + 1, "axis");
-    if (axis < 0) {
-        return NULL;
+    int ndim = array->ndim + (int)count;
+    if (out[1] != NULL) {
+        n = usmpy_parse_axes(out[1], ndim, axes, "axis"); /* they count in the result */
     }
-    for (int i = 0, from = 0; i <= array->ndim; i++) {
-        shape[i] = i == axis ? 1 : usmpy_shape(array)[from];
-        strides[i] = i == axis ? 1 : usmpy_strides(array)[from];
-        from += i != axis;
+    if (n != (int)count) {
+        return n < 0 ? NULL : PyErr_Format(PyExc_RuntimeError, "axis changed its size while it was read");
     }
-    return (PyObject *)usmpy_array_view(state, array, array->data, array->ndim + 1, shape, strides);
+    for (int i = 0; i < n; i++) {
+        added |= UINT64_C(1) << axes[i];
+    }
+    for (int i = 0, from = 0; i < ndim; i++) {
+        bool is_new = (added >> i & 1) != 0;
+        shape[i] = is_new ? 1 : usmpy_shape(array)[from];
+        strides[i] = is_new ? 1 : usmpy_strides(array)[from];
+        from += !is_new;
+    }
+    return (PyObject *)usmpy_array_view(state, array, array->data, ndim, shape, strides);
 }
 
 static PyObject *flip(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -257,25 +312,15 @@ static PyObject *broadcast_to(PyObject *module, PyObject *const *args, Py_ssize_
 
 static PyObject *astype(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {"astype", 4, 2,
-                                              2,        2, {USMPY_x, USMPY_dtype, USMPY_copy, USMPY_device}};
+    static const usmpy_signature signature = {
+        "astype", 5, 2, 2, 2, {USMPY_x, USMPY_dtype, USMPY_copy, USMPY_order, USMPY_device}};
     usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[4];
-    usm_dtype dtype;
+    PyObject *out[5];
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     usmpy_array *array = usmpy_check_argument(state, out[0], "astype");
-    int copy = usmpy_bool(out[2], 1, "astype", "copy");
-    if (array == NULL || copy < 0 || usmpy_dtype_convert(state, out[1], &dtype) < 0) {
-        return NULL;
-    }
-    usmpy_deferred_poll();
-    PyObject *queue =
-        usmpy_given(out[3]) ? usmpy_queue_from(state, out[3], "device") : Py_NewRef(array->queue);
-    PyObject *result = queue == NULL ? NULL : usmpy_cast(state, array, dtype, copy, queue);
-    Py_XDECREF(queue);
-    return result;
+    return array == NULL ? NULL : usmpy_astype(state, array, out + 1);
 }
 
 PyMethodDef usmpy_manipulation_functions[] = {

@@ -8,22 +8,22 @@
 usmpy_array *usmpy_check_argument(usmpy_state *state, PyObject *x, const char *function);
 
 /* Arrays of one call: a tuple (new reference) of USMArrays of whole bytes, and the queue that they share. */
-typedef struct usmpy_operands {
+typedef struct usmpy_joined {
     PyObject *items;
     usmpy_array **arrays; /* in items */
     Py_ssize_t n;
     PyObject *queue; /* borrowed; NULL where n is 0 */
     usm_kind kind;   /* the widest of theirs */
-} usmpy_operands;
+} usmpy_joined;
 
 /* `argument` is any iterable, `list` what the function calls it. 0, or -1 with an exception. */
-int usmpy_parse_operands(usmpy_state *state, PyObject *argument, const char *function, const char *list,
-                         usmpy_operands *operands);
+int usmpy_parse_joined(usmpy_state *state, PyObject *argument, const char *function, const char *list,
+                       usmpy_joined *joined);
 /*
  * A type that all of them promote to; USM_NO_DTYPE with TypeError where there is none. There is one array at
  * least.
  */
-usm_dtype usmpy_promote_operands(const usmpy_operands *operands, const char *function, const char *list);
+usm_dtype usmpy_promote_joined(const usmpy_joined *joined, const char *function, const char *list);
 
 /* The result (or any array) from `offset` elements along `axis` on, as far as a piece of this shape goes. */
 usm_view usmpy_piece(usmpy_array *array, int ndim, const int64_t *shape, int axis, int64_t offset);
@@ -33,6 +33,8 @@ usm_view usmpy_piece(usmpy_array *array, int ndim, const int64_t *shape, int axi
  * nearest element. -1 with IndexError, after a wait for what writes them.
  */
 int usmpy_check_indices(usmpy_state *state, usmpy_array *indices, int64_t length, const char *function);
+/* Whether every index is in [-length, length); the host reads them, and waits for nothing. */
+bool usmpy_indices_in_range(usmpy_array *indices, int64_t length);
 /* The same indices as int32 or int64, compact unless they can stay as they are; new reference. */
 usmpy_array *usmpy_usable_indices(usmpy_state *state, usmpy_array *indices);
 /* dst[...] = src[index along axis], as csrc/core/take.h says; length > 0, dst has elements. 0 or -1. */

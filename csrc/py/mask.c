@@ -181,7 +181,8 @@ usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int
         return no_offsets(state, mask->queue, kind);
     }
     if (!lay_out(mask, steps, &layout)) {
-        PyErr_Format(PyExc_ValueError, "the mask has more than %d axes that cannot be merged", MASK_AXES);
+        PyErr_Format(PyExc_ValueError, "the mask has more than %d axes that cannot be merged; copy it first",
+                     MASK_AXES);
         return NULL;
     }
     usmpy_array *bytes = compact_bytes(state, mask), *offsets = NULL;
@@ -209,8 +210,8 @@ usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int
 static usmpy_array *check(usmpy_state *state, PyObject *x, const char *function)
 {
     if (!usmpy_is_array(state, x)) {
-        PyErr_Format(PyExc_TypeError, "%s(): x is a %s; a USMArray is allowed (asarray makes one)", function,
-                     Py_TYPE(x)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s(): x is %s %s; a USMArray is allowed (asarray makes one)", function,
+                     USMPY_A(x));
         return NULL;
     }
     return usmpy_check_computed((usmpy_array *)x, function) < 0 ? NULL : (usmpy_array *)x;
@@ -249,21 +250,15 @@ int usmpy_count_rows(usmpy_state *state, usmpy_array *dst, usmpy_array *bytes)
     return status;
 }
 
-static PyObject *nonzero(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_nonzero(usmpy_state *state, PyObject *x, const char *function)
 {
-    static const usmpy_signature signature = {"nonzero", 1, 1, 1, 1, {USMPY_x}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *x;
     int64_t steps[USM_MAX_NDIM];
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &x) < 0) {
-        return NULL;
-    }
-    usmpy_array *array = check(state, x, "nonzero");
+    usmpy_array *array = check(state, x, function);
     if (array == NULL) {
         return NULL;
     }
     if (array->ndim == 0) {
-        return PyErr_Format(PyExc_ValueError, "nonzero(): x has 0 dimensions; one at least is needed");
+        return PyErr_Format(PyExc_ValueError, "%s(): x has 0 dimensions; at least 1 is needed", function);
     }
     usmpy_deferred_poll();
     PyObject *few = usmpy_few_nonzero(state, array);
@@ -290,6 +285,15 @@ static PyObject *nonzero(PyObject *module, PyObject *const *args, Py_ssize_t nar
     }
     Py_XDECREF(flat);
     return result;
+}
+
+static PyObject *nonzero(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"nonzero", 1, 1, 1, 1, {USMPY_x}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *x;
+    return usmpy_parse(state, &signature, args, nargs, kwnames, &x) < 0 ? NULL
+                                                                        : usmpy_nonzero(state, x, "nonzero");
 }
 
 PyMethodDef usmpy_mask_functions[] = {

@@ -17,4 +17,7 @@ usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int
  */
 int usmpy_count_rows(usmpy_state *state, usmpy_array *dst, usmpy_array *bytes);
 
+/* The indices of the elements that are not 0, as nonzero() gives them. Waits on the host once. */
+PyObject *usmpy_nonzero(usmpy_state *state, PyObject *x, const char *function);
+
 #endif

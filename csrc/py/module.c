@@ -71,6 +71,7 @@ static int import_classes(usmpy_state *state)
         {"DeviceNotFound", &state->device_not_found},
         {"BuildError", &state->build_error},
         {"ExecutionPlacementError", &state->placement_error},
+        {"AxisError", &state->axis_error},
     };
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
         *classes[i].slot = usmpy_import("usmpy.errors", classes[i].name);
@@ -81,29 +82,16 @@ static int import_classes(usmpy_state *state)
     return 0;
 }
 
-static int add_flags_type(PyObject *module, usmpy_state *state)
-{
-    static PyStructSequence_Field fields[] = {
-        {"c_contiguous", USMPY_DOC_Flags_c_contiguous},
-        {"f_contiguous", USMPY_DOC_Flags_f_contiguous},
-        {"writable", USMPY_DOC_Flags_writable},
-        {NULL, NULL},
-    };
-    static PyStructSequence_Desc description = {"usmpy.Flags", USMPY_DOC_Flags, fields, 3};
-    state->flags_type = PyStructSequence_NewType(&description);
-    return state->flags_type == NULL ? -1
-                                     : PyModule_AddObjectRef(module, "Flags", (PyObject *)state->flags_type);
-}
-
 static int add_functions(PyObject *module)
 {
     PyMethodDef *const tables[] = {
-        usmpy_device_functions,     usmpy_placement_functions,    usmpy_creation_functions,
-        usmpy_sequence_functions,   usmpy_manipulation_functions, usmpy_dlpack_functions,
-        usmpy_copy_functions,       usmpy_rearrange_functions,    usmpy_repeat_functions,
-        usmpy_take_functions,       usmpy_broadcast_functions,    usmpy_triangle_functions,
-        usmpy_inspection_functions, usmpy_memory_functions,       usmpy_compare_functions,
-        usmpy_mask_functions,       usmpy_where_functions,
+        usmpy_device_functions,   usmpy_placement_functions,  usmpy_creation_functions,
+        usmpy_full_functions,     usmpy_sequence_functions,   usmpy_manipulation_functions,
+        usmpy_dlpack_functions,   usmpy_copy_functions,       usmpy_rearrange_functions,
+        usmpy_repeat_functions,   usmpy_take_functions,       usmpy_broadcast_functions,
+        usmpy_triangle_functions, usmpy_inspection_functions, usmpy_memory_functions,
+        usmpy_compare_functions,  usmpy_mask_functions,       usmpy_where_functions,
+        usmpy_asarray_functions,  usmpy_truth_functions,
 #ifdef USM_TESTING
         usmpy_testing_functions,
 #endif
@@ -162,7 +150,7 @@ static int exec(PyObject *module)
         PyErr_NoMemory();
         return -1;
     }
-    if (intern_names(state) < 0 || import_classes(state) < 0 || add_flags_type(module, state) < 0 ||
+    if (intern_names(state) < 0 || import_classes(state) < 0 || usmpy_flags_add_type(module, state) < 0 ||
         usmpy_dtype_add_type(module, state) < 0 || usmpy_device_add_type(module, state) < 0 ||
         usmpy_context_add_type(module, state) < 0 || usmpy_queue_add_type(module, state) < 0 ||
         usmpy_event_add_type(module, state) < 0 || usmpy_array_add_type(module, state) < 0 ||
@@ -204,6 +192,7 @@ static int exec(PyObject *module)
         X((state)->device_not_found);                                   \
         X((state)->build_error);                                        \
         X((state)->placement_error);                                    \
+        X((state)->axis_error);                                         \
         X((state)->dlpack);                                             \
         X((state)->dlpack_device);                                      \
         X((state)->exchange_api);                                       \

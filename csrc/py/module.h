@@ -39,7 +39,7 @@ typedef struct usmpy_state {
     PyTypeObject *program_type, *kernel_type, *bound_type, *range_type, *nd_range_type, *local_type;
 
     /* Exception classes and the MemoryConnection enumeration, from the Python part of the package. */
-    PyObject *usm_error, *backend_unavailable, *device_not_found, *build_error, *placement_error;
+    PyObject *usm_error, *backend_unavailable, *device_not_found, *build_error, *placement_error, *axis_error;
 
     PyObject *dtypes[USM_DTYPES];
     _Atomic(PyObject *) limits[USM_DTYPES]; /* what finfo and iinfo gave of each; NULL until used */
@@ -120,6 +120,7 @@ int usmpy_context_add_type(PyObject *module, usmpy_state *state);
 int usmpy_queue_add_type(PyObject *module, usmpy_state *state);
 int usmpy_event_add_type(PyObject *module, usmpy_state *state);
 int usmpy_array_add_type(PyObject *module, usmpy_state *state);
+int usmpy_flags_add_type(PyObject *module, usmpy_state *state);
 int usmpy_dtype_add_type(PyObject *module, usmpy_state *state);
 int usmpy_inspection_add_types(PyObject *module, usmpy_state *state);
 int usmpy_borrow_add_types(PyObject *module, usmpy_state *state);
@@ -132,7 +133,9 @@ int usmpy_trace_add_type(PyObject *module, usmpy_state *state);
 /* Functions of the module, one table a file; joined by module.c. */
 extern PyMethodDef usmpy_device_functions[];
 extern PyMethodDef usmpy_placement_functions[];
+extern PyMethodDef usmpy_asarray_functions[];
 extern PyMethodDef usmpy_creation_functions[];
+extern PyMethodDef usmpy_full_functions[];
 extern PyMethodDef usmpy_sequence_functions[];
 extern PyMethodDef usmpy_manipulation_functions[];
 extern PyMethodDef usmpy_rearrange_functions[];
@@ -148,6 +151,7 @@ extern PyMethodDef usmpy_memory_functions[];
 /* Once a process: how the core finds the line that makes an allocation. */
 void usmpy_memory_start(void);
 extern PyMethodDef usmpy_compare_functions[];
+extern PyMethodDef usmpy_truth_functions[];
 extern PyMethodDef usmpy_mask_functions[];
 extern PyMethodDef usmpy_where_functions[];
 

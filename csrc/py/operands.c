@@ -1,5 +1,6 @@
 #include "operands.h"
 
+#include "args.h"
 #include "dtype.h"
 #include "errors.h"
 #include "placement.h"
@@ -68,14 +69,28 @@ void usmpy_operands_drop(usmpy_operands *operands)
     }
 }
 
+static int refuse_placement(usmpy_state *state, const char *function, const char *const *names,
+                            const usmpy_operands *operands)
+{
+    PyObject *arrays[USMPY_OPERANDS];
+    const char *own[USMPY_OPERANDS];
+    int count = 0;
+    for (int i = 0; i < operands->n; i++) {
+        if (operands->arrays[i] != NULL) {
+            arrays[count] = (PyObject *)operands->arrays[i];
+            own[count++] = names[i];
+        }
+    }
+    usmpy_raise_placement(state, function, arrays, own, count);
+    return -1;
+}
+
 /* The arrays among the arguments: in out->arrays, where numbers leave NULL; queue, kind and type. */
 static int take_arrays(usmpy_state *state, const char *function, const char *const *names,
                        PyObject *const *arguments, int n_free, usmpy_operands *out)
 {
+    usm_promotion promotion = {0};
     bool same = true;
-    out->queue = NULL;
-    out->kind = USM_DEVICE;
-    out->dtype = USM_NO_DTYPE;
     for (int i = 0; i < out->n; i++) {
         if (!usmpy_is_array(state, arguments[i])) {
             continue;
@@ -83,7 +98,11 @@ static int take_arrays(usmpy_state *state, const char *function, const char *con
         usmpy_array *array = (usmpy_array *)arguments[i];
         out->arrays[i] = (usmpy_array *)Py_NewRef(array);
         same = same && (out->queue == NULL || usmpy_queue_of(out->queue) == usmpy_queue_of(array->queue));
-        out->queue = out->queue == NULL ? array->queue : out->queue;
+        if (out->queue == NULL) {
+            out->queue = array->queue;
+            out->owner = names[i];
+            out->first = i;
+        }
         out->kind = array->alloc->kind > out->kind ? (usm_kind)array->alloc->kind : out->kind;
         if (i < n_free) {
             continue;
@@ -91,60 +110,67 @@ static int take_arrays(usmpy_state *state, const char *function, const char *con
         if (usmpy_check_computed(array, function) < 0) {
             return -1;
         }
-        usm_dtype before = out->dtype;
-        out->dtype = before == USM_NO_DTYPE ? (usm_dtype)array->dtype
-                                            : usm_dtype_promote(before, (usm_dtype)array->dtype);
-        if (out->dtype == USM_NO_DTYPE) {
+        usm_promotion_add(&promotion, (usm_dtype)array->dtype);
+        out->dtype = usm_promotion_result(&promotion);
+        out->wide = out->wide || array->dtype == USM_FLOAT64 || array->dtype == USM_COMPLEX128;
+        if (out->dtype == USM_NO_DTYPE) { /* of two: a third one cannot mend it */
             PyErr_Format(
                 PyExc_TypeError,
-                "%s(): %s has dtype %s, and there is no common type of it and %s (array API standard, "
-                "type promotion); cast one with astype()",
-                function, names[i], usm_dtype_table[array->dtype].name, usm_dtype_table[before].name);
+                "%s(): %s has dtype %s, and there is no common type of it and %s; cast one with astype()",
+                function, names[i], usm_dtype_table[array->dtype].name,
+                usm_dtype_table[promotion.first].name);
             return -1;
         }
     }
-    if (!same) {
-        PyObject *arrays[USMPY_OPERANDS];
-        const char *own[USMPY_OPERANDS];
-        int count = 0;
-        for (int i = 0; i < out->n; i++) {
-            if (out->arrays[i] != NULL) {
-                arrays[count] = arguments[i];
-                own[count++] = names[i];
-            }
-        }
-        usmpy_raise_placement(state, function, arrays, own, count);
-        return -1;
-    }
-    return 0;
+    out->wide = out->wide || (out->queue != NULL && usmpy_queue_of(out->queue)->device->info.has_fp64);
+    return same ? 0 : refuse_placement(state, function, names, out);
 }
 
-static int take_number(usmpy_state *state, const char *function, const char *name, PyObject *argument,
-                       bool free, int i, usmpy_operands *out)
+/* An argument that is no array, as a Python number: new reference, or NULL with TypeError. */
+static PyObject *take_number(usmpy_state *state, const char *function, const char *name, PyObject *argument,
+                             bool free, usmpy_operands *out)
 {
     PyObject *number = NULL;
     int found = free ? 0 : usmpy_host_scalar(state, argument, &number);
     if (found == 0) {
-        PyErr_Format(PyExc_TypeError, "%s(): %s is a %s; a USMArray%s is allowed (asarray makes one)",
-                     function, name, Py_TYPE(argument)->tp_name, free ? "" : " or a Python number");
-    }
-    if (found <= 0) {
-        return -1;
-    }
-    if (out->dtype == USM_NO_DTYPE) {
-        PyErr_Format(PyExc_TypeError, "%s(): one argument at least has to be a USMArray; %s is a %s",
-                     function, name, Py_TYPE(argument)->tp_name);
-    } else if (out->dtype == USM_BOOL && !PyBool_Check(number)) {
         PyErr_Format(
             PyExc_TypeError,
-            "%s(): %s is %R, and the array has dtype bool; the two have no common type (array API standard, "
-            "mixing arrays with Python scalars)",
-            function, name, number);
-    } else {
-        out->arrays[i] = usmpy_number_array(state, number, out->dtype, out->queue);
+            "%s(): %s is %s %s; a USMArray%s is allowed (asarray(%s, device=...) makes an array on the "
+            "queue of the others)",
+            function, name, USMPY_A(argument), free ? "" : " or a number", name);
     }
-    Py_DECREF(number);
-    return out->arrays[i] == NULL ? -1 : 0;
+    if (found <= 0) {
+        return NULL;
+    }
+    if (out->queue == NULL) {
+        PyErr_Format(PyExc_TypeError, "%s(): at least one argument must be a USMArray; %s is %s %s", function,
+                     name, USMPY_A(argument));
+        Py_CLEAR(number);
+    } else {
+        usm_dtype_kind kind = usmpy_kind_of_number(number);
+        out->dtype =
+            usm_dtype_with_number(out->dtype == USM_NO_DTYPE ? USM_BOOL : out->dtype, kind, out->wide);
+    }
+    return number;
+}
+
+/* Arrays and numbers as arrays of the common type. */
+static int convert(usmpy_state *state, PyObject *const *numbers, int n_free, usmpy_operands *out)
+{
+    out->dtype = out->wide ? out->dtype : usm_dtype_without_fp64(out->dtype);
+    for (int i = 0; i < out->n; i++) {
+        if (numbers[i] != NULL) {
+            out->arrays[i] = usmpy_number_array(state, numbers[i], out->dtype, out->queue);
+        } else if (i >= n_free && out->arrays[i]->dtype != out->dtype) {
+            PyObject *cast = usmpy_cast(state, out->arrays[i], out->dtype, false, out->queue, 'K');
+            Py_SETREF(out->arrays[i], (usmpy_array *)cast);
+        }
+        if (out->arrays[i] == NULL) {
+            return -1;
+        }
+    }
+    out->queue = out->arrays[0]->queue; /* of one that is held */
+    return 0;
 }
 
 static int broadcast(const char *function, usmpy_operands *out)
@@ -170,167 +196,120 @@ static int broadcast(const char *function, usmpy_operands *out)
 int usmpy_operands_take(usmpy_state *state, const char *function, const char *const *names,
                         PyObject *const *arguments, int n, int n_free, usmpy_operands *out)
 {
-    out->n = n;
-    memset(out->arrays, 0, sizeof out->arrays);
-    if (take_arrays(state, function, names, arguments, n_free, out) < 0) {
-        goto failed;
-    }
-    for (int i = 0; i < n; i++) {
+    PyObject *numbers[USMPY_OPERANDS] = {NULL};
+    *out = (usmpy_operands){.function = function, .n = n, .kind = USM_DEVICE, .dtype = USM_NO_DTYPE};
+    int status = take_arrays(state, function, names, arguments, n_free, out);
+    for (int i = 0; i < n && status == 0; i++) {
         if (out->arrays[i] == NULL) {
-            if (take_number(state, function, names[i], arguments[i], i < n_free, i, out) < 0) {
-                goto failed;
-            }
-        } else if (i >= n_free && out->arrays[i]->dtype != out->dtype) {
-            PyObject *cast = usmpy_cast(state, out->arrays[i], out->dtype, false, out->queue);
-            if (cast == NULL) {
-                goto failed;
-            }
-            Py_SETREF(out->arrays[i], (usmpy_array *)cast);
-            out->queue = out->arrays[i]->queue;
+            numbers[i] = take_number(state, function, names[i], arguments[i], i < n_free, out);
+            status = numbers[i] == NULL ? -1 : 0;
         }
     }
-    if (broadcast(function, out) == 0) {
-        return 0;
+    if (status == 0 && (convert(state, numbers, n_free, out) < 0 || broadcast(function, out) < 0)) {
+        status = -1;
     }
-failed:
-    usmpy_operands_drop(out);
-    return -1;
-}
-
-usmpy_array *usmpy_operands_result(usmpy_state *state, const usmpy_operands *operands, usm_dtype dtype)
-{
-    const usmpy_array *first = operands->arrays[0];
-    bool columns = first->ndim == operands->ndim && (first->flags & USM_C_CONTIGUOUS) == 0 &&
-                   (first->flags & USM_F_CONTIGUOUS) != 0;
-    return usmpy_array_empty(state, operands->queue, operands->kind, dtype, operands->ndim, operands->shape,
-                             columns ? 'F' : 'C', false);
-}
-
-static bool is_aligned(usmpy_array *array)
-{
-    const usm_dtype_info *info = &usm_dtype_table[array->dtype];
-    uintptr_t to = info->itemsize / (info->kind == USM_KIND_COMPLEX ? 2u : 1u);
-    return (uintptr_t)array->data % to == 0; /* strides count elements */
-}
-
-/* A compact array with the elements of src, in dst's shape. */
-static usmpy_array *expanded(usmpy_state *state, usmpy_array *dst, usmpy_array *src)
-{
-    usmpy_array *whole = usmpy_array_empty(state, dst->queue, USM_DEVICE, (usm_dtype)src->dtype, dst->ndim,
-                                           usmpy_shape(dst), 'C', false);
-    if (whole != NULL && usmpy_array_copy_broadcast(state, whole, src, "an operand") < 0) {
-        Py_CLEAR(whole);
-    }
-    return whole;
-}
-
-static int submit(usmpy_state *state, const usmpy_elements_kernel *kernel, const usm_elements *elements,
-                  usmpy_array *const *operands, int n)
-{
-    usm_builtin builtin;
-    usm_access accesses[USM_ELEMENTS_OPERANDS];
-    size_t bytes = 0;
-    usm_builtin_init(&builtin, kernel->module, kernel->function, kernel->options);
     for (int i = 0; i < n; i++) {
-        usmpy_array *array = operands[i];
-        usm_builtin_pointer(&builtin, array->data);
-        accesses[i] = (usm_access){array->alloc, i == 0 ? USM_WRITE : USM_READ};
-        bytes += usm_dtype_table[array->dtype].itemsize;
+        Py_XDECREF(numbers[i]);
     }
-    builtin.fresh = usmpy_is_only_ours(operands[0]);
-    usm_builtin_value(&builtin, elements, sizeof *elements);
-    usm_elements_range(elements, builtin.n);
-    builtin.cost = bytes * (size_t)operands[0]->size;
-    usm_error error;
-    usm_status status =
-        usm_builtin_submit(usmpy_queue_of(operands[0]->queue), &builtin, accesses, (size_t)n, NULL, &error);
-    if (status != USM_OK) {
-        usmpy_raise(state, status, &error);
+    if (status < 0) {
+        usmpy_operands_drop(out);
+    }
+    return status;
+}
+
+int usmpy_destination_parse(usmpy_state *state, PyObject *const *options, const char *function,
+                            usmpy_destination *to)
+{
+    to->out = NULL;
+    to->order = 'K';
+    to->apart = false;
+    if (usmpy_given(options[1])) {
+        int order = usmpy_parse_order(options[1], "CFAK", 'K');
+        if (order < 0) {
+            return -1;
+        }
+        to->order = (char)order;
+    }
+    if (usmpy_given(options[0])) {
+        if (!usmpy_is_array(state, options[0])) {
+            PyErr_Format(PyExc_TypeError, "%s(): out is %s %s; a USMArray is allowed", function,
+                         USMPY_A(options[0]));
+            return -1;
+        }
+        to->out = (usmpy_array *)options[0];
+        return usmpy_check_writable(to->out);
+    }
+    return 0;
+}
+
+/* 0 where out is an array for a result of this shape and type in this queue; else -1. */
+static int check_out(usmpy_state *state, const usmpy_operands *operands, usm_dtype dtype, usmpy_array *out)
+{
+    const char *function = operands->function;
+    if (usmpy_queue_of(out->queue) != usmpy_queue_of(operands->queue)) {
+        PyObject *const arrays[] = {(PyObject *)operands->arrays[operands->first], (PyObject *)out};
+        const char *const names[] = {operands->owner, "out"};
+        usmpy_raise_placement(state, function, arrays, names, 2);
+        return -1;
+    }
+    if (out->dtype != dtype) {
+        PyErr_Format(PyExc_TypeError, "%s(): out has dtype %s; %s is needed", function,
+                     usm_dtype_table[out->dtype].name, usm_dtype_table[dtype].name);
+        return -1;
+    }
+    if (out->ndim != operands->ndim ||
+        (out->ndim > 0 &&
+         memcmp(usmpy_shape(out), operands->shape, (size_t)out->ndim * sizeof *operands->shape) != 0)) {
+        char own[200], needed[200];
+        PyErr_Format(PyExc_ValueError, "%s(): out has shape %s; %s is needed", function,
+                     usm_layout_text(out->ndim, usmpy_shape(out), own, sizeof own),
+                     usm_layout_text(operands->ndim, operands->shape, needed, sizeof needed));
         return -1;
     }
     return 0;
 }
 
-/* Through compact copies, where the axes are too many or memory is not aligned. */
-static int submit_expanded(usmpy_state *state, const usmpy_elements_kernel *kernel, usmpy_array *dst,
-                           usmpy_array *const *sources, int n, int64_t op, int64_t extra)
+/* The same elements in the same order: each is read before it is written. */
+static bool is_same_view(const usmpy_array *a, const usmpy_array *b)
 {
-    usmpy_array *operands[USM_ELEMENTS_OPERANDS] = {NULL};
-    usm_elements elements = {.op = op, .extra = extra};
-    const int64_t *strides[USM_ELEMENTS_OPERANDS];
-    int sizes[USM_ELEMENTS_OPERANDS], status = -1;
-    operands[0] = usmpy_array_empty(state, dst->queue, USM_DEVICE, (usm_dtype)dst->dtype, dst->ndim,
-                                    usmpy_shape(dst), 'C', false);
-    bool made = operands[0] != NULL;
-    for (int i = 0; i < n && made; i++) {
-        operands[i + 1] = expanded(state, dst, sources[i]);
-        made = operands[i + 1] != NULL;
-    }
-    if (made) {
-        for (int i = 0; i <= n; i++) {
-            strides[i] = usmpy_strides(operands[i]);
-            sizes[i] = usm_dtype_table[operands[i]->dtype].itemsize;
+    return a->data == b->data && a->ndim == b->ndim &&
+           usm_dtype_table[a->dtype].itemsize == usm_dtype_table[b->dtype].itemsize &&
+           (a->ndim == 0 || memcmp(a->dims, b->dims, 2 * (size_t)a->ndim * sizeof *a->dims) == 0);
+}
+
+usmpy_array *usmpy_operands_result(usmpy_state *state, const usmpy_operands *operands, usm_dtype dtype,
+                                   const usmpy_destination *to)
+{
+    if (to->out != NULL) {
+        if (check_out(state, operands, dtype, to->out) < 0) {
+            return NULL;
         }
-        usm_elements_plan(&elements, 0, dst->ndim, usmpy_shape(dst), n + 1, strides, sizes); /* one axis */
-        status = submit(state, kernel, &elements, operands, n + 1);
-        status = status < 0 ? -1 : usmpy_array_copy(state, dst, operands[0]);
+        bool safe = true;
+        for (int i = 0; i < operands->n; i++) {
+            usmpy_array *array = operands->arrays[i];
+            safe = safe && (array->alloc != to->out->alloc || (!to->apart && is_same_view(array, to->out)));
+        }
+        if (safe) {
+            return (usmpy_array *)Py_NewRef(to->out);
+        }
     }
-    for (int i = 0; i <= n; i++) {
-        Py_XDECREF(operands[i]);
-    }
-    return status;
+    const usmpy_array *first = operands->arrays[0];
+    bool columns = first->ndim == operands->ndim && (first->flags & USM_C_CONTIGUOUS) == 0 &&
+                   (first->flags & USM_F_CONTIGUOUS) != 0;
+    bool by_column = to->order == 'F' || (to->order != 'C' && columns);
+    return usmpy_array_empty(state, operands->queue, operands->kind, dtype, operands->ndim, operands->shape,
+                             by_column ? 'F' : 'C', false);
 }
 
-/*
- * The commonest layout, written down at once: every operand lies side by side in the same order, or is one
- * element. Of the strides only those are set that the kernels look at then.
- */
-static bool plan_side_by_side(usm_elements *elements, usmpy_array *const *operands, int n)
+PyObject *usmpy_operands_deliver(usmpy_state *state, const usmpy_destination *to, usmpy_array *result,
+                                 int status)
 {
-    unsigned order = USM_C_CONTIGUOUS | USM_F_CONTIGUOUS;
-    for (int i = 0; i < n; i++) {
-        const usmpy_array *array = operands[i];
-        bool whole = array->size == operands[0]->size; /* then the shapes differ in leading lengths of 1 */
-        order &= whole ? array->flags : array->size == 1 ? order : 0;
-        elements->strides[i][0] = whole ? usm_dtype_table[array->dtype].itemsize : 0;
-        elements->strides[i][1] = 0;
+    if (status == 0 && to->out != NULL && result != to->out) {
+        status = usmpy_array_copy(state, to->out, result);
+        Py_SETREF(result, (usmpy_array *)Py_NewRef(to->out));
     }
-    elements->shape[0] = operands[0]->size;
-    for (int i = 1; i < USM_ELEMENTS_AXES; i++) {
-        elements->shape[i] = 1;
+    if (status < 0) {
+        Py_CLEAR(result);
     }
-    return order != 0;
-}
-
-int usmpy_elements_submit(usmpy_state *state, const usmpy_elements_kernel *kernel, usmpy_array *dst,
-                          usmpy_array *const *sources, int n, int64_t op, int64_t extra)
-{
-    int64_t room[USMPY_OPERANDS][USM_MAX_NDIM];
-    const int64_t *strides[USM_ELEMENTS_OPERANDS] = {usmpy_strides(dst)};
-    usmpy_array *operands[USM_ELEMENTS_OPERANDS] = {dst};
-    int sizes[USM_ELEMENTS_OPERANDS] = {usm_dtype_table[dst->dtype].itemsize};
-    usm_elements elements;
-    bool aligned = is_aligned(dst);
-    elements.op = op;
-    elements.extra = extra;
-    if (dst->size == 0) {
-        return 0;
-    }
-    for (int i = 0; i < n; i++) {
-        operands[i + 1] = sources[i];
-        aligned = aligned && is_aligned(sources[i]);
-    }
-    if (aligned && plan_side_by_side(&elements, operands, n + 1)) {
-        return submit(state, kernel, &elements, operands, n + 1);
-    }
-    for (int i = 0; i < n; i++) {
-        usm_layout_broadcast(sources[i]->ndim, usmpy_shape(sources[i]), usmpy_strides(sources[i]), dst->ndim,
-                             usmpy_shape(dst), room[i]);
-        strides[i + 1] = room[i];
-        sizes[i + 1] = usm_dtype_table[sources[i]->dtype].itemsize;
-    }
-    if (!aligned || !usm_elements_plan(&elements, 0, dst->ndim, usmpy_shape(dst), n + 1, strides, sizes)) {
-        return submit_expanded(state, kernel, dst, sources, n, op, extra);
-    }
-    return submit(state, kernel, &elements, operands, n + 1);
+    return (PyObject *)result;
 }

@@ -296,6 +296,34 @@ PyObject *usmpy_common_queue(usmpy_state *state, const char *function, const cha
     return NULL;
 }
 
+/* ctypes' numbers and their like: no class tells of their dimensions, but their memory has none. */
+static bool is_number_in_memory(PyObject *value)
+{
+    Py_buffer view;
+    if (!PyObject_CheckBuffer(value)) {
+        return false;
+    }
+    if (PyObject_GetBuffer(value, &view, PyBUF_ND) < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    bool is_number = view.ndim == 0;
+    PyBuffer_Release(&view);
+    return is_number;
+}
+
+/* What usmpy_host_scalar says of a value that may be imported as an array of 0 dimensions. */
+static int item_of(usmpy_state *state, PyObject *value, PyObject **scalar)
+{
+    PyObject *array = usmpy_import_any(state, value);
+    if (array == NULL) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    *scalar = PyObject_CallMethod(array, "item", NULL);
+    Py_DECREF(array);
+    return *scalar == NULL ? -1 : 1;
+}
+
 int usmpy_host_scalar(usmpy_state *state, PyObject *value, PyObject **scalar)
 {
     if (PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value)) {
@@ -311,20 +339,14 @@ int usmpy_host_scalar(usmpy_state *state, PyObject *value, PyObject **scalar)
             return -1;
         }
         PyErr_Clear();
-        return 0;
+        return is_number_in_memory(value) ? item_of(state, value, scalar) : 0;
     }
     int is_zero = PyLong_Check(ndim) && PyLong_AsLong(ndim) == 0;
     Py_DECREF(ndim);
     if (!is_zero || PyErr_Occurred()) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    PyObject *array = usmpy_import_any(state, value);
-    if (array == NULL) {
-        return PyErr_Occurred() ? -1 : 0;
-    }
-    *scalar = PyObject_CallMethod(array, "item", NULL);
-    Py_DECREF(array);
-    return *scalar == NULL ? -1 : 1;
+    return item_of(state, value, scalar);
 }
 
 PyObject *usmpy_operand(usmpy_state *state, PyObject *value, PyObject *queue)
@@ -361,13 +383,12 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
     if (usmpy_parse(state, &signature, args, nargs, kwnames, &queues) < 0) {
         return NULL;
     }
-    PyObject *items =
-        usmpy_is_array(state, queues) || PyUnicode_Check(queues) ? NULL : usmpy_tuple_of(queues);
+    PyObject *items = usmpy_is_array(state, queues) ? NULL : usmpy_sequence_of(queues);
     if (items == NULL) {
         return PyErr_Occurred()
                    ? NULL
                    : PyErr_Format(PyExc_TypeError,
-                                  "queues is %s %s; a sequence of Queues and USMArrays is allowed",
+                                  "queues is %s %s; a tuple or list of Queues and USMArrays is allowed",
                                   USMPY_A(queues));
     }
     PyObject *result = Py_None;

@@ -18,8 +18,8 @@ static PyObject *matrix_transpose(PyObject *module, PyObject *x)
     int ndim = array->ndim;
     if (ndim < 2) {
         return PyErr_Format(PyExc_ValueError,
-                            "matrix_transpose(): x has %d dimensions; a matrix has 2, a stack of them more",
-                            ndim);
+                            "matrix_transpose(): x has %d dimension%s; 2 or more are needed", ndim,
+                            usmpy_plural(ndim));
     }
     memcpy(shape, usmpy_shape(array), (size_t)ndim * sizeof *shape);
     memcpy(strides, usmpy_strides(array), (size_t)ndim * sizeof *strides);
@@ -49,8 +49,9 @@ static PyObject *moveaxis(PyObject *module, PyObject *const *args, Py_ssize_t na
         return NULL;
     }
     if (n != m) {
-        return PyErr_Format(PyExc_ValueError, "source names %d axes and destination %d; as many are needed",
-                            n, m);
+        return PyErr_Format(PyExc_ValueError,
+                            "source names %d ax%s and destination %d; the numbers must be equal", n,
+                            n == 1 ? "is" : "es", m);
     }
     memset(order, -1, sizeof order);
     for (int i = 0; i < n; i++) {
@@ -84,7 +85,7 @@ static PyObject *unstack(PyObject *module, PyObject *const *args, Py_ssize_t nar
         return NULL;
     }
     if (array->ndim == 0) {
-        PyErr_SetString(PyExc_ValueError, "unstack(): x has 0 dimensions; 1 at least is needed");
+        PyErr_SetString(PyExc_ValueError, "unstack(): x has 0 dimensions; at least 1 is needed");
         return NULL;
     }
     int axis = out[1] == NULL ? 0 : usmpy_parse_axis(out[1], array->ndim, "axis");
@@ -179,7 +180,7 @@ static int parse_rolled(PyObject *shift, PyObject *axis, usmpy_array *array, rol
     }
     Py_ssize_t n = PyTuple_GET_SIZE(axis);
     if (many && PyTuple_GET_SIZE(shift) != n) {
-        PyErr_Format(PyExc_ValueError, "roll(): shift has %zd entries and axis %zd; as many are needed",
+        PyErr_Format(PyExc_ValueError, "roll(): shift has %zd entries and axis has %zd; they must be equal",
                      PyTuple_GET_SIZE(shift), n);
         return -1;
     }
@@ -261,7 +262,8 @@ static PyObject *roll_flat(usmpy_state *state, usmpy_array *array, PyObject *shi
     int64_t size = array->size;
     rolled rolled = {.n = 0};
     if (PyTuple_Check(shift) || PyList_Check(shift)) {
-        PyErr_SetString(PyExc_TypeError, "roll(): shift is a tuple and axis is None; an int is allowed then");
+        PyErr_SetString(PyExc_TypeError,
+                        "roll(): shift is a tuple and axis is None; give an int, or an axis for each shift");
         return NULL;
     }
     if (add_shift(&rolled, shift, 0, size) < 0) {
@@ -315,7 +317,31 @@ static PyObject *roll(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     return (PyObject *)roll_axes(state, array, &rolled);
 }
 
+static PyObject *swapaxes(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"swapaxes", 3, 3, 1, 3, {USMPY_x, USMPY_axis1, USMPY_axis2}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[3];
+    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    usmpy_array *array = usmpy_check_argument(state, out[0], "swapaxes");
+    int a = array == NULL ? -1 : usmpy_parse_axis(out[1], array->ndim, "axis1");
+    int b = a < 0 ? -1 : usmpy_parse_axis(out[2], array->ndim, "axis2");
+    if (b < 0) {
+        return NULL;
+    }
+    for (int i = 0; i < array->ndim; i++) {
+        int from = i == a ? b : i == b ? a : i;
+        shape[i] = usmpy_shape(array)[from];
+        strides[i] = usmpy_strides(array)[from];
+    }
+    return (PyObject *)usmpy_array_view(state, array, array->data, array->ndim, shape, strides);
+}
+
 PyMethodDef usmpy_rearrange_functions[] = {
+    USMPY_METHOD("swapaxes", swapaxes, USMPY_DOC_swapaxes),
     {"matrix_transpose", matrix_transpose, METH_O, USMPY_DOC_matrix_transpose},
     USMPY_METHOD("moveaxis", moveaxis, USMPY_DOC_moveaxis),
     USMPY_METHOD("unstack", unstack, USMPY_DOC_unstack),

@@ -67,8 +67,8 @@ static usmpy_array *repeat_evenly(usmpy_state *state, usmpy_array *x, int axis, 
         }
         if (one == ndim) {
             Py_DECREF(result);
-            return (usmpy_array *)PyErr_Format(PyExc_ValueError, "repeat(): x has %d dimensions already",
-                                               x->ndim);
+            return (usmpy_array *)PyErr_Format(PyExc_ValueError,
+                                               "repeat(): x has %d dimensions; fewer are allowed", x->ndim);
         }
         size_t behind = (size_t)(ndim - one - 1) * sizeof *shape;
         memmove(shape + one, shape + one + 1, behind);
@@ -219,8 +219,8 @@ static usmpy_array *parse_counts(usmpy_state *state, PyObject *repeats, usmpy_ar
     } else {
         PyErr_Format(
             PyExc_TypeError,
-            "repeat(): repeats is a %s; an int, a USMArray of integers or a sequence of ints is allowed",
-            Py_TYPE(repeats)->tp_name);
+            "repeat(): repeats is %s %s; an int, a USMArray of integers or a sequence of ints is allowed",
+            USMPY_A(repeats));
         return NULL;
     }
     if (counts == NULL) {
@@ -235,9 +235,10 @@ static usmpy_array *parse_counts(usmpy_state *state, PyObject *repeats, usmpy_ar
     } else if (array->ndim > 1 || (array->size != 1 && array->size != length)) {
         PyErr_Format(
             PyExc_ValueError,
-            "repeat(): repeats has %d dimensions and %lld elements; one dimension of 1 or %lld elements "
+            "repeat(): repeats has %d dimension%s and %lld element%s; one dimension of 1 or %lld elements "
             "is allowed",
-            array->ndim, (long long)array->size, (long long)length);
+            array->ndim, usmpy_plural(array->ndim), (long long)array->size, usmpy_plural(array->size),
+            (long long)length);
         Py_CLEAR(counts);
     }
     return (usmpy_array *)counts;

@@ -1,5 +1,6 @@
 #include "selection.h"
 
+#include "args.h"
 #include "creation.h"
 #include "few.h"
 #include "gather.h"
@@ -11,24 +12,6 @@
 #include "../core/status.h"
 
 #include <string.h>
-
-bool usmpy_key_has_arrays(usmpy_state *state, PyObject *key)
-{
-    if (usmpy_is_array(state, key)) {
-        const usmpy_array *array = (usmpy_array *)key;
-        return array->ndim > 0 || array->dtype == USM_BOOL;
-    }
-    if (!PyTuple_Check(key)) {
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); i++) {
-        PyObject *item = PyTuple_GET_ITEM(key, i);
-        if (!PyTuple_Check(item) && usmpy_key_has_arrays(state, item)) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /*
  * A key taken apart: the view that its basic indices give, in which every array index has whole axes, and the
@@ -293,8 +276,9 @@ static int expand_masks(usmpy_state *state, selection *s)
         int64_t steps[USM_MAX_NDIM];
         int ndim = mask->ndim;
         if (ndim == 0) {
-            PyErr_SetString(PyExc_IndexError,
-                            "a mask of 0 dimensions stands beside other arrays in an index");
+            PyErr_SetString(
+                PyExc_IndexError,
+                "the index has a mask of 0 dimensions beside other arrays; a bool alone is allowed");
             return -1;
         }
         if (s->n + ndim - 1 > USM_MAX_NDIM) {
@@ -349,8 +333,8 @@ static int parse(usmpy_state *state, usmpy_array *array, PyObject *key, selectio
         return -1;
     }
     if (n > USM_MAX_NDIM) {
-        PyErr_Format(PyExc_IndexError, "too many indices: %zd given, the array has %d dimensions", n,
-                     array->ndim);
+        PyErr_Format(PyExc_IndexError, "too many indices: %zd given, the array has %d dimension%s", n,
+                     array->ndim, usmpy_plural(array->ndim));
         return -1;
     }
     PyObject *basic = take_apart(state, array, items, n, s);

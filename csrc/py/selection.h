@@ -4,8 +4,17 @@
 
 #include "array.h"
 
-/* The key is, or has in it, an array that is no integer of 0 dimensions. */
-bool usmpy_key_has_arrays(usmpy_state *state, PyObject *key);
+/*
+ * key.c: whether a key is, or has in it, an array that is no integer of 0 dimensions. 1: *own is the key (new
+ * reference), in which USMArrays stand for lists, truth values and arrays of the host, on the array's queue;
+ * 0: it is a basic key; -1 with an exception.
+ */
+int usmpy_key_with_arrays(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject **own);
+/*
+ * One array of indices from a USMArray, an array of another library (what the host has is copied to the
+ * queue), a sequence or a bool. New reference; NULL without an exception for anything else.
+ */
+usmpy_array *usmpy_index_array(usmpy_state *state, PyObject *object, PyObject *queue);
 
 /* x[key], in new memory. NULL with an exception. */
 PyObject *usmpy_select(usmpy_state *state, usmpy_array *array, PyObject *key);
@@ -23,8 +32,9 @@ int usmpy_take_rows(usmpy_state *state, usmpy_array *x, usmpy_array *indices, Py
 usmpy_array *usmpy_array_basic_view(usmpy_state *state, usmpy_array *array, PyObject *key);
 
 /*
- * A right-hand side as what may be put into an array of this type: a USMArray of dst's queue (new reference),
- * or NULL with *element filled from a number (1 element of dst's type). NULL and PyErr_Occurred() on errors.
+ * A right-hand side as what may be put into an array of this type: a USMArray on dst's queue (new reference),
+ * copied there where it is elsewhere; or NULL with *element filled from a number (1 element of dst's type).
+ * NULL and PyErr_Occurred() on errors.
  */
 usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject *value, void *element);
 

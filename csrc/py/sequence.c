@@ -30,7 +30,7 @@ static PyObject *make_sequence_on(usmpy_state *state, usm_sequence *sequence, us
             return usmpy_raise(state, status, &error);
         }
     }
-    PyObject *result = usmpy_cast(state, array, dtype, false, queue);
+    PyObject *result = usmpy_cast(state, array, dtype, false, queue, 'K');
     Py_DECREF(array);
     return result;
 }
@@ -154,7 +154,7 @@ static int64_t count_integers(PyObject *start, PyObject *stop, PyObject *step)
     }
     Py_XDECREF(range);
     if (count == -1 && PyErr_ExceptionMatches(PyExc_OverflowError)) {
-        PyErr_SetString(PyExc_ValueError, "arange() would have more elements than an address can reach");
+        PyErr_SetString(PyExc_ValueError, "arange() would have more than 2**63 - 1 elements");
     }
     return count;
 }
@@ -163,9 +163,8 @@ static int64_t count_floats(double start, double stop, double step)
 {
     double count = (stop - start) / step;
     if (!(count < 9.2e18)) { /* also NaN */
-        PyErr_Format(
-            PyExc_ValueError,
-            "arange() cannot step from start to stop: both must be finite, and the count below 2**63");
+        PyErr_Format(PyExc_ValueError,
+                     "arange(): start and stop must be finite, with fewer than 2**63 steps between them");
         return -1;
     }
     if (count <= 0) {

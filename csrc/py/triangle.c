@@ -15,7 +15,7 @@ typedef struct usm_triangle {
     int64_t from, unit, upper;
 } usm_triangle;
 
-/* `array` is compact and has elements. */
+/* `array` is row-major, or one column-major matrix, and has elements. */
 static int clear_side(usmpy_state *state, usmpy_array *array, int64_t k, bool upper)
 {
     int ndim = array->ndim, itemsize = usm_dtype_table[array->dtype].itemsize;
@@ -23,6 +23,13 @@ static int clear_side(usmpy_state *state, usmpy_array *array, int64_t k, bool up
     int64_t rows = usmpy_shape(array)[ndim - 2], columns = usmpy_shape(array)[ndim - 1];
     /* No further than just outside, so that no sum overflows. */
     k = k > columns ? columns : k < -rows ? -rows : k;
+    if ((array->flags & USM_C_CONTIGUOUS) == 0) { /* its transpose is row-major */
+        int64_t length = rows;
+        rows = columns;
+        columns = length;
+        k = -k;
+        upper = !upper;
+    }
     const usm_triangle triangle = {
         {columns, rows, array->size / rows / columns}, upper ? k : k + 1, itemsize / size, upper};
     static const char *const functions[] = {"usm_triangle_1", "usm_triangle_2", "usm_triangle_4",
@@ -66,25 +73,30 @@ static PyObject *triangle_of(PyObject *module, const usmpy_signature *signature,
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[6];
     int64_t k;
+    int order;
     usmpy_target target;
     if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     usmpy_array *array = usmpy_check_argument(state, out[0], signature->function);
-    if (array == NULL || parse_diagonal(out[1], &k) < 0) {
+    if (array == NULL || parse_diagonal(out[1], &k) < 0 ||
+        (order = usmpy_parse_order(out[5], "CFAK", 'K')) < 0) {
         return NULL;
     }
     if (array->ndim < 2) {
-        return PyErr_Format(PyExc_ValueError,
-                            "%s(): x has %d dimensions; a matrix has 2, a stack of them more",
-                            signature->function, array->ndim);
+        return PyErr_Format(PyExc_ValueError, "%s(): x has %d dimension%s; 2 or more are needed",
+                            signature->function, array->ndim, usmpy_plural(array->ndim));
     }
     PyObject *const options[] = {NULL, out[2], out[3], out[4]};
     if (usmpy_parse_target(state, options, array, &target) < 0) {
         return NULL;
     }
-    usmpy_array *result =
-        usmpy_array_duplicate(state, array, target.queue, target.kind, (usm_dtype)array->dtype, 'C');
+    /* Of stacks only the axes of the matrices could change places: they are row-major. */
+    bool by_column =
+        array->ndim == 2 && (order == 'F' || (order != 'C' && !(array->flags & USM_C_CONTIGUOUS) &&
+                                              (array->flags & USM_F_CONTIGUOUS) != 0));
+    usmpy_array *result = usmpy_array_duplicate(state, array, target.queue, target.kind,
+                                                (usm_dtype)array->dtype, by_column ? 'F' : 'C');
     if (result != NULL && result->size > 0 && clear_side(state, result, k, upper) < 0) {
         Py_CLEAR(result);
     }
@@ -92,12 +104,12 @@ static PyObject *triangle_of(PyObject *module, const usmpy_signature *signature,
     return (PyObject *)result;
 }
 
-#define TRIANGLE_SIGNATURE(name)                                        \
-    {                                                                   \
-        name, 5, 1, 1, 1,                                               \
-        {                                                               \
-            USMPY_x, USMPY_k, USMPY_device, USMPY_queue, USMPY_usm_type \
-        }                                                               \
+#define TRIANGLE_SIGNATURE(name)                                                     \
+    {                                                                                \
+        name, 6, 1, 1, 1,                                                            \
+        {                                                                            \
+            USMPY_x, USMPY_k, USMPY_device, USMPY_queue, USMPY_usm_type, USMPY_order \
+        }                                                                            \
     }
 
 static PyObject *tril(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)

@@ -5,7 +5,7 @@
 #include "deferred.h"
 #include "docstrings.h"
 #include "errors.h"
-#include "native.h"
+#include "hints.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -201,28 +201,12 @@ int usmpy_check_unpacked(usmpy_array *array, const char *what)
     if (usm_dtype_is_packed((usm_dtype)array->dtype)) {
         PyErr_Format(
             PyExc_TypeError,
-            "%s needs elements of whole bytes; dtype %s packs several into a byte and is only stored, "
-            "copied and exchanged whole",
+            "%s needs elements of whole bytes; dtype %s packs several elements into a byte: such arrays are only "
+            "stored, copied and exchanged as a whole",
             what, usm_dtype_table[array->dtype].name);
         return -1;
     }
     return 0;
-}
-
-static int parse_order(PyObject *order)
-{
-    if (!usmpy_given(order)) {
-        return 'C';
-    }
-    if (PyUnicode_Check(order) && PyUnicode_GET_LENGTH(order) == 1) {
-        Py_UCS4 letter = PyUnicode_READ_CHAR(order, 0);
-        if (letter == 'C' || letter == 'F') {
-            return (int)letter;
-        }
-    }
-    PyErr_Format(PyUnicode_Check(order) ? PyExc_ValueError : PyExc_TypeError,
-                 "order is %R; 'C' (row-major) or 'F' (column-major) is allowed", order);
-    return -1;
 }
 
 static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -239,7 +223,7 @@ static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     int64_t shape[USM_MAX_NDIM];
     int ndim = usmpy_parse_shape(out[0], shape, "shape");
     int kind = ndim < 0 ? -1 : usmpy_kind(out[2], USM_DEVICE);
-    int order = kind < 0 ? -1 : parse_order(out[5]);
+    int order = kind < 0 ? -1 : usmpy_parse_order(out[5], "CF", 'C');
     if (order < 0) {
         return NULL;
     }
@@ -260,88 +244,23 @@ static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)array;
 }
 
-/* A text that a function of the Python part makes. */
-static PyObject *shown(PyObject *self, const char *module, const char *name)
+PyObject *usmpy_array_shown(PyObject *self, const char *module, const char *function)
 {
-    PyObject *function = usmpy_import(module, name);
-    PyObject *text = function == NULL ? NULL : PyObject_CallOneArg(function, self);
-    Py_XDECREF(function);
+    PyObject *make = usmpy_import(module, function);
+    PyObject *text = make == NULL ? NULL : PyObject_CallOneArg(make, self);
+    Py_XDECREF(make);
     return text;
 }
 
 static PyObject *array_repr(PyObject *self)
 {
-    return shown(self, "usmpy._repr", "array_repr");
+    return usmpy_array_shown(self, "usmpy._repr", "array_repr");
 }
 
 static PyObject *array_str(PyObject *self)
 {
-    return shown(self, "usmpy._repr", "array_str");
+    return usmpy_array_shown(self, "usmpy._repr", "array_str");
 }
-
-static PyObject *array_html(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return shown(self, "usmpy._html", "array_html");
-}
-
-static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    static const char *const keywords[] = {"api_version", NULL};
-    (void)self;
-    PyObject *version = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$O:__array_namespace__", (char **)keywords, &version)) {
-        return NULL;
-    }
-    PyObject *function = usmpy_import("usmpy._namespace", "namespace");
-    PyObject *namespace = function == NULL ? NULL : PyObject_CallOneArg(function, version);
-    Py_XDECREF(function);
-    return namespace;
-}
-
-/* What the host cannot read has no host copy behind the user's back; what it can, NumPy takes as a buffer. */
-static PyObject *array_array(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    (void)args;
-    (void)kwargs;
-    return PyErr_Format(
-        PyExc_TypeError,
-        "NumPy cannot use this array implicitly (dtype %s, usm_type %s); call asnumpy() for a copy on "
-        "the host, or numpy.from_dlpack",
-        usm_dtype_table[((usmpy_array *)self)->dtype].name,
-        usm_kind_name(((usmpy_array *)self)->alloc->kind));
-}
-
-static PyObject *array_reduce(PyObject *self, PyObject *protocol)
-{
-    PyObject *function = usmpy_import("usmpy._pickle", "reduce_array");
-    PyObject *result = function == NULL ? NULL : PyObject_CallFunctionObjArgs(function, self, protocol, NULL);
-    Py_XDECREF(function);
-    return result;
-}
-
-static PyMethodDef array_methods[] = {
-    {"from_pointer", (PyCFunction)(void (*)(void))usmpy_array_from_pointer,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_USMArray_from_pointer},
-    {"copy", usmpy_array_copy_method, METH_NOARGS, USMPY_DOC_USMArray_copy},
-    USMPY_METHOD("to_device", usmpy_array_to_device, USMPY_DOC_USMArray_to_device),
-    USMPY_METHOD("astype", usmpy_array_astype, USMPY_DOC_USMArray_astype),
-    {"item", (PyCFunction)(void (*)(void))usmpy_array_item_method, METH_FASTCALL, USMPY_DOC_USMArray_item},
-    {"tolist", usmpy_array_tolist, METH_NOARGS, USMPY_DOC_USMArray_tolist},
-    {"asnumpy", usmpy_array_asnumpy, METH_NOARGS, USMPY_DOC_USMArray_asnumpy},
-    USMPY_METHOD("wait", usmpy_array_wait, USMPY_DOC_USMArray_wait),
-    USMPY_METHOD("lend", usmpy_array_lend, USMPY_DOC_USMArray_lend),
-    USMPY_METHOD("__dlpack__", usmpy_array_dlpack, USMPY_DOC_USMArray___dlpack__),
-    {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS, USMPY_DOC_USMArray___dlpack_device__},
-    {"__complex__", usmpy_array_complex, METH_NOARGS, USMPY_DOC_USMArray___complex__},
-    {"__array_namespace__", (PyCFunction)(void (*)(void))array_namespace, METH_VARARGS | METH_KEYWORDS,
-     USMPY_DOC_USMArray___array_namespace__},
-    {"__array__", (PyCFunction)(void (*)(void))array_array, METH_VARARGS | METH_KEYWORDS,
-     USMPY_DOC_USMArray___array__},
-    {"_repr_html_", array_html, METH_NOARGS, USMPY_DOC_USMArray__repr_html_},
-    {"__reduce_ex__", array_reduce, METH_O, USMPY_DOC_USMArray___reduce_ex__},
-    {0},
-};
 
 static PyMemberDef array_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(usmpy_array, weakrefs), READONLY, NULL},
@@ -356,7 +275,7 @@ static PyType_Slot array_slots[] = {
     {Py_tp_str, array_str},
     {Py_tp_richcompare, usmpy_array_richcompare},
     {Py_tp_hash, PyObject_HashNotImplemented}, /* equality is by element */
-    {Py_tp_methods, array_methods},
+    {Py_tp_methods, usmpy_array_methods},
     {Py_tp_members, array_members},
     {Py_tp_getset, usmpy_array_getset},
     {Py_mp_subscript, usmpy_array_subscript},
@@ -365,6 +284,26 @@ static PyType_Slot array_slots[] = {
     {Py_tp_iter, usmpy_array_iter},
     {Py_sq_length, usmpy_array_length},
     {Py_sq_item, usmpy_array_item},
+    {Py_nb_add, usmpy_hint_add},
+    {Py_nb_subtract, usmpy_hint_subtract},
+    {Py_nb_multiply, usmpy_hint_multiply},
+    {Py_nb_true_divide, usmpy_hint_true_divide},
+    {Py_nb_floor_divide, usmpy_hint_floor_divide},
+    {Py_nb_remainder, usmpy_hint_remainder},
+    {Py_nb_power, usmpy_hint_power},
+    {Py_nb_matrix_multiply, usmpy_hint_matrix_multiply},
+    {Py_nb_lshift, usmpy_hint_lshift},
+    {Py_nb_rshift, usmpy_hint_rshift},
+    {Py_nb_negative, usmpy_hint_negative},
+    {Py_nb_positive, usmpy_hint_positive},
+    {Py_nb_absolute, usmpy_hint_absolute},
+    {Py_nb_and, usmpy_array_and},
+    {Py_nb_or, usmpy_array_or},
+    {Py_nb_xor, usmpy_array_xor},
+    {Py_nb_invert, usmpy_array_invert},
+    {Py_nb_inplace_and, usmpy_array_inplace_and},
+    {Py_nb_inplace_or, usmpy_array_inplace_or},
+    {Py_nb_inplace_xor, usmpy_array_inplace_xor},
     {Py_nb_bool, usmpy_array_bool},
     {Py_nb_int, usmpy_array_int},
     {Py_nb_float, usmpy_array_float},

@@ -1,6 +1,7 @@
 /* Attributes of USMArray. */
 #include "array.h"
 #include "docstrings.h"
+#include "hints.h"
 #include "objects.h"
 
 static PyObject *get_shape(PyObject *self, void *unused)
@@ -130,18 +131,58 @@ static PyObject *get_mT(PyObject *self, void *unused)
     return transposed(self);
 }
 
-static PyObject *get_flags(PyObject *self, void *unused)
+/* One half of each complex number, as a view; of other types the array itself, or zeros. */
+static PyObject *part_of(usmpy_array *array, int part)
+{
+    static const uint8_t halves[USM_COMPUTED_DTYPES] = {
+        [USM_COMPLEX64] = USM_FLOAT32, [USM_COMPLEX128] = USM_FLOAT64};
+    int64_t strides[USM_MAX_NDIM];
+    if (array->dtype >= USM_COMPUTED_DTYPES) {
+        return PyErr_Format(PyExc_TypeError,
+                            "dtype %s is only stored and exchanged; it has no real and imaginary part",
+                            usm_dtype_table[array->dtype].name);
+    }
+    if (halves[array->dtype] == 0) {
+        if (part == 0) {
+            return Py_NewRef(array);
+        }
+        const unsigned char zero[USM_MAX_PATTERN] = {0};
+        usmpy_array *zeros = usmpy_array_empty_like(
+            array->state, array, array->queue, (usm_kind)array->alloc->kind, (usm_dtype)array->dtype, 'K');
+        if (zeros != NULL && usmpy_array_fill(array->state, zeros, zero) < 0) {
+            Py_CLEAR(zeros);
+        }
+        return (PyObject *)zeros;
+    }
+    for (int i = 0; i < array->ndim; i++) {
+        strides[i] = 2 * usmpy_strides(array)[i];
+    }
+    usm_dtype half = (usm_dtype)halves[array->dtype];
+    char *data = array->data == NULL ? NULL : array->data + part * usm_dtype_table[half].itemsize;
+    usmpy_array *view = usmpy_array_view(array->state, array, data, array->ndim, usmpy_shape(array), strides);
+    if (view != NULL) {
+        view->dtype = (uint8_t)half;
+    }
+    return (PyObject *)view;
+}
+
+static PyObject *get_real(PyObject *self, void *unused)
 {
     (void)unused;
-    unsigned flags = ((usmpy_array *)self)->flags;
-    PyTypeObject *type = ((usmpy_array *)self)->state->flags_type;
-    PyObject *object = PyStructSequence_New(type);
-    const unsigned bits[] = {USM_C_CONTIGUOUS, USM_F_CONTIGUOUS, USMPY_WRITABLE};
-    for (int i = 0; object != NULL && i < 3; i++) {
-        PyStructSequence_SET_ITEM(object, i, PyBool_FromLong((flags & bits[i]) != 0));
-    }
-    return object;
+    return part_of((usmpy_array *)self, 0);
 }
+
+static PyObject *get_imag(PyObject *self, void *unused)
+{
+    (void)unused;
+    return part_of((usmpy_array *)self, 1);
+}
+
+/* Methods of arrays elsewhere that compute. */
+#define MISSING(name)                               \
+    {                                               \
+#name, usmpy_hint_method, NULL, NULL, #name \
+    }
 
 PyGetSetDef usmpy_array_getset[] = {
     {"shape", get_shape, NULL, USMPY_DOC_USMArray_shape, NULL},
@@ -156,13 +197,31 @@ PyGetSetDef usmpy_array_getset[] = {
     {"queue", get_queue, NULL, USMPY_DOC_USMArray_queue, NULL},
     {"context", get_context, NULL, USMPY_DOC_USMArray_context, NULL},
     {"usm_type", get_usm_type, NULL, USMPY_DOC_USMArray_usm_type, NULL},
-    {"flags", get_flags, NULL, USMPY_DOC_USMArray_flags, NULL},
+    {"flags", usmpy_array_get_flags, NULL, USMPY_DOC_USMArray_flags, NULL},
     {"T", get_T, NULL, USMPY_DOC_USMArray_T, NULL},
     {"mT", get_mT, NULL, USMPY_DOC_USMArray_mT, NULL},
+    {"real", get_real, NULL, USMPY_DOC_USMArray_real, NULL},
+    {"imag", get_imag, NULL, USMPY_DOC_USMArray_imag, NULL},
     {"data_ptr", get_data_ptr, NULL, USMPY_DOC_USMArray_data_ptr, NULL},
+    {"__array_interface__", usmpy_array_array_interface, NULL, USMPY_DOC_USMArray___array_interface__, NULL},
     {"__cuda_array_interface__", usmpy_array_cuda_interface, NULL,
      USMPY_DOC_USMArray___cuda_array_interface__, NULL},
     {"__sycl_usm_array_interface__", usmpy_array_sycl_interface, NULL,
      USMPY_DOC_USMArray___sycl_usm_array_interface__, NULL},
+    MISSING(sum),
+    MISSING(mean),
+    MISSING(max),
+    MISSING(min),
+    MISSING(prod),
+    MISSING(std),
+    MISSING(var),
+    MISSING(argmax),
+    MISSING(argmin),
+    MISSING(sort),
+    MISSING(argsort),
+    MISSING(dot),
+    MISSING(cumsum),
+    MISSING(clip),
+    MISSING(round),
     {0},
 };

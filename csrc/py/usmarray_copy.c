@@ -105,74 +105,109 @@ bool usmpy_moves_in_place(const usmpy_array *array, PyObject *queue, int copy)
     return copy == 0 ? usm_place_reaches(place, array->alloc) : usm_place_is_home(place, array->alloc);
 }
 
+usmpy_array *usmpy_array_empty_like(usmpy_state *state, usmpy_array *like, PyObject *queue_object,
+                                    usm_kind kind, usm_dtype dtype, char order)
+{
+    unsigned contiguous = like->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS);
+    if (order == 'A' || (order == 'K' && contiguous != 0)) {
+        order = contiguous == USM_F_CONTIGUOUS ? 'F' : 'C';
+    }
+    usmpy_array *array = usmpy_array_empty(state, queue_object, kind, dtype, like->ndim, usmpy_shape(like),
+                                           order == 'F' ? 'F' : 'C', false);
+    if (array != NULL && order == 'K') {
+        keep_order(like, usmpy_strides(array));
+        usmpy_array_finish(array);
+    }
+    return array;
+}
+
 usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object,
                                    usm_kind kind, usm_dtype dtype, char order)
 {
-    if (order == 'K' && (src->flags & USM_C_CONTIGUOUS) != 0) {
-        order = 'C';
-    }
-    usmpy_array *copy = usmpy_array_empty(state, queue_object, kind, dtype, src->ndim, usmpy_shape(src),
-                                          order == 'F' ? 'F' : 'C', false);
-    if (copy == NULL) {
-        return NULL;
-    }
-    if (order == 'K') {
-        keep_order(src, usmpy_strides(copy));
-        usmpy_array_finish(copy);
-    }
-    if (usmpy_array_copy(state, copy, src) < 0) {
+    usmpy_array *copy = usmpy_array_empty_like(state, src, queue_object, kind, dtype, order);
+    if (copy != NULL && usmpy_array_copy(state, copy, src) < 0) {
         Py_CLEAR(copy);
     }
     return copy;
 }
 
-PyObject *usmpy_array_copy_method(PyObject *self, PyObject *unused)
+PyObject *usmpy_array_copy_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    (void)unused;
+    static const usmpy_signature signature = {"copy", 1, 1, 0, 0, {USMPY_order}};
     usmpy_array *array = (usmpy_array *)self;
+    PyObject *out[1];
+    if (usmpy_parse(array->state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    int order = usmpy_parse_order(out[0], "CFAK", 'C');
     usmpy_deferred_poll();
-    return (PyObject *)usmpy_array_duplicate(((usmpy_array *)self)->state, array, array->queue,
-                                             (usm_kind)array->alloc->kind, (usm_dtype)array->dtype, 'C');
+    return order < 0 ? NULL
+                     : (PyObject *)usmpy_array_duplicate(array->state, array, array->queue,
+                                                         (usm_kind)array->alloc->kind,
+                                                         (usm_dtype)array->dtype, (char)order);
+}
+
+/* 0, or -1 with TypeError where a cast of values makes no sense, however it is asked for. */
+int usmpy_check_cast(usm_dtype from, usm_dtype to)
+{
+    if (!usm_dtype_can_cast(from, to, USM_CAST_UNSAFE)) {
+        PyErr_Format(PyExc_TypeError,
+                     "dtype %s cannot be cast to %s: one of them is only stored and exchanged",
+                     usm_dtype_table[from].name, usm_dtype_table[to].name);
+        return -1;
+    }
+    if (usm_dtype_table[from].kind == USM_KIND_COMPLEX && usm_dtype_table[to].kind != USM_KIND_COMPLEX) {
+        PyErr_Format(PyExc_TypeError,
+                     "dtype %s cannot be cast to %s: the imaginary part would be lost (array API standard, "
+                     "astype); take x.real first",
+                     usm_dtype_table[from].name, usm_dtype_table[to].name);
+        return -1;
+    }
+    return 0;
 }
 
 PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bool copy,
-                     PyObject *queue_object)
+                     PyObject *queue_object, char order)
 {
-    const usm_dtype_info *from = &usm_dtype_table[array->dtype], *to = &usm_dtype_table[dtype];
-    if (array->dtype == dtype && !copy && usmpy_queue_of(queue_object) == usmpy_queue_of(array->queue)) {
+    bool same_place = usmpy_queue_of(queue_object) == usmpy_queue_of(array->queue);
+    bool fits = order == 'K' || order == 'A' ||
+                (array->flags & (order == 'F' ? USM_F_CONTIGUOUS : USM_C_CONTIGUOUS)) != 0;
+    if (array->dtype == dtype && !copy && same_place && fits) {
         return Py_NewRef(array);
     }
-    if (!usm_dtype_can_cast((usm_dtype)array->dtype, dtype, USM_CAST_UNSAFE)) {
-        return PyErr_Format(PyExc_TypeError,
-                            "dtype %s cannot be cast to %s: one of them is only stored and exchanged",
-                            from->name, to->name);
-    }
-    if (from->kind == USM_KIND_COMPLEX && to->kind != USM_KIND_COMPLEX) {
-        return PyErr_Format(
-            PyExc_TypeError,
-            "dtype %s cannot be cast to %s: the imaginary part would be lost (array API standard, "
-            "astype)",
-            from->name, to->name);
+    if (usmpy_check_cast((usm_dtype)array->dtype, dtype) < 0) {
+        return NULL;
     }
     usm_kind kind = usmpy_kind_on(usmpy_queue_of(queue_object)->device, (usm_kind)array->alloc->kind);
-    return (PyObject *)usmpy_array_duplicate(state, array, queue_object, kind, dtype, 'K');
+    return (PyObject *)usmpy_array_duplicate(state, array, queue_object, kind, dtype, order);
+}
+
+/* What astype takes after its array: dtype, copy, order, device. */
+PyObject *usmpy_astype(usmpy_state *state, usmpy_array *array, PyObject *const *out)
+{
+    usm_dtype dtype;
+    int copy = usmpy_bool(out[1], 1, "astype", "copy");
+    int order = copy < 0 ? -1 : usmpy_parse_order(out[2], "CFAK", 'K');
+    if (order < 0 || usmpy_dtype_convert(state, out[0], &dtype) < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    PyObject *queue =
+        usmpy_given(out[3]) ? usmpy_queue_from(state, out[3], "device") : Py_NewRef(array->queue);
+    PyObject *result = queue == NULL ? NULL : usmpy_cast(state, array, dtype, copy, queue, (char)order);
+    Py_XDECREF(queue);
+    return result;
 }
 
 PyObject *usmpy_array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {"astype", 2, 1, 1, 1, {USMPY_dtype, USMPY_copy}};
+    static const usmpy_signature signature = {
+        "astype", 4, 1, 1, 1, {USMPY_dtype, USMPY_copy, USMPY_order, USMPY_device}};
     usmpy_state *state = ((usmpy_array *)self)->state;
-    PyObject *out[2];
-    usm_dtype dtype;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    int copy = usmpy_bool(out[1], 1, "astype", "copy");
-    if (copy < 0 || usmpy_dtype_convert(state, out[0], &dtype) < 0) {
-        return NULL;
-    }
-    usmpy_deferred_poll();
-    return usmpy_cast(state, (usmpy_array *)self, dtype, copy, ((usmpy_array *)self)->queue);
+    PyObject *out[4];
+    return usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0
+               ? NULL
+               : usmpy_astype(state, (usmpy_array *)self, out);
 }
 
 /* Later work in `queue` waits for what `after` has so far, and for work on the memory of `array`. 0 or -1. */
@@ -272,7 +307,7 @@ static PyObject *reinterpret(PyObject *module, PyObject *args)
     }
     usmpy_array *array = (usmpy_array *)object;
     if (usm_dtype_table[dtype].bits != usm_dtype_table[array->dtype].bits) {
-        return PyErr_Format(PyExc_ValueError, "dtype %s has another size than %s",
+        return PyErr_Format(PyExc_ValueError, "the sizes of dtype %s and of %s differ",
                             usm_dtype_table[dtype].name, usm_dtype_table[array->dtype].name);
     }
     usmpy_array *view =

@@ -1,4 +1,5 @@
 /* Basic indexing of the array API standard: integers, slices, Ellipsis and None give views. */
+#include "args.h"
 #include "array.h"
 #include "creation.h"
 #include "deferred.h"
@@ -60,7 +61,7 @@ static int refuse_key(PyObject *key)
 {
     PyErr_Format(
         PyExc_IndexError,
-        "%R is not an index here; integers, slices, Ellipsis, None, and USMArrays of integers or bool are "
+        "%R is not an index; integers, slices, Ellipsis, None, and arrays or lists of integers or bool are "
         "allowed",
         key);
     return -1;
@@ -129,12 +130,12 @@ static int count_axes(PyObject *const *items, Py_ssize_t n, int ndim)
         axes += items[i] != Py_Ellipsis && items[i] != Py_None;
     }
     if (ellipses > 1) {
-        PyErr_SetString(PyExc_IndexError, "an index may hold one Ellipsis ('...')");
+        PyErr_SetString(PyExc_IndexError, "the index has several Ellipses ('...'); one is allowed");
         return -1;
     }
     if (axes > ndim) {
         PyErr_Format(PyExc_IndexError, "too many indices: %d given, the array has %d dimension%s", axes, ndim,
-                     ndim == 1 ? "" : "s");
+                     usmpy_plural(ndim));
         return -1;
     }
     if (ndim - axes + added > USM_MAX_NDIM) {
@@ -173,7 +174,7 @@ static int apply(cut *cut, PyObject *key)
     return cut_whole(cut, ndim - cut->axis);
 }
 
-static usmpy_array *subscript(usmpy_state *state, usmpy_array *array, PyObject *key)
+usmpy_array *usmpy_array_basic_view(usmpy_state *state, usmpy_array *array, PyObject *key)
 {
     cut cut = {.array = array, .data = array->data};
     if (usm_dtype_is_packed((usm_dtype)array->dtype) && key != Py_Ellipsis) {
@@ -184,11 +185,6 @@ static usmpy_array *subscript(usmpy_state *state, usmpy_array *array, PyObject *
         return NULL;
     }
     return usmpy_array_view(state, array, cut.data, cut.ndim, cut.shape, cut.strides);
-}
-
-usmpy_array *usmpy_array_basic_view(usmpy_state *state, usmpy_array *array, PyObject *key)
-{
-    return subscript(state, array, key);
 }
 
 /* a[i:j] of one dimension, without the general machinery. */
@@ -225,11 +221,18 @@ PyObject *usmpy_array_subscript(PyObject *self, PyObject *key)
     if (array->ndim == 1 && PySlice_Check(key) && !usm_dtype_is_packed((usm_dtype)array->dtype)) {
         return (PyObject *)slice_vector(state, array, key);
     }
-    if (usmpy_key_has_arrays(state, key)) {
-        usmpy_deferred_poll();
-        return usmpy_select(state, array, key);
+    PyObject *own;
+    int arrays = usmpy_key_with_arrays(state, array, key, &own);
+    if (arrays == 0) {
+        return (PyObject *)usmpy_array_basic_view(state, array, key);
     }
-    return (PyObject *)subscript(state, array, key);
+    if (arrays < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    PyObject *result = usmpy_select(state, array, own);
+    Py_DECREF(own);
+    return result;
 }
 
 Py_ssize_t usmpy_array_length(PyObject *self)
@@ -276,22 +279,15 @@ static usmpy_array *value_array(usmpy_state *state, usmpy_array *dst, PyObject *
         return NULL;
     }
     usmpy_array *src = (usmpy_array *)array;
-    if (usmpy_queue_of(src->queue) != usmpy_queue_of(dst->queue)) {
-        PyObject *arguments[] = {(PyObject *)dst, array};
-        const char *const names[] = {"x", "value"};
-        usmpy_raise_placement(state, "__setitem__", arguments, names, 2);
-    } else if (src->dtype != dst->dtype &&
-               usm_dtype_promote((usm_dtype)src->dtype, (usm_dtype)dst->dtype) != dst->dtype) {
+    if (!usm_dtype_can_cast((usm_dtype)src->dtype, (usm_dtype)dst->dtype, USM_CAST_SAME_KIND)) {
         PyErr_Format(
             PyExc_TypeError,
-            "elements of dtype %s cannot be put into an array of dtype %s without loss; cast them with "
-            "astype() first",
+            "x[...] = value: value has dtype %s, which casting='same_kind' does not cast to %s; cast it with "
+            "astype() first, or use copyto(x, value, casting='unsafe')",
             usm_dtype_table[src->dtype].name, usm_dtype_table[dst->dtype].name);
-    } else {
-        return src;
+        Py_CLEAR(src);
     }
-    Py_DECREF(array);
-    return NULL;
+    return src;
 }
 
 usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject *value, void *element)
@@ -299,11 +295,12 @@ usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject
     PyObject *scalar = NULL;
     if (usmpy_is_array(state, value) || usmpy_host_scalar(state, value, &scalar) == 0) {
         usmpy_array *src = value_array(state, dst, value);
+        bool foreign = !usmpy_is_array(state, value);
         /* Whoever owns a foreign value may change it as soon as the assignment returns: it is copied now. */
-        if (src != NULL && !usmpy_is_array(state, value)) {
+        if (src != NULL && (foreign || usmpy_queue_of(src->queue) != usmpy_queue_of(dst->queue))) {
             usmpy_array *own =
                 usmpy_array_duplicate(state, src, dst->queue, USM_DEVICE, (usm_dtype)src->dtype, 'C');
-            if (own != NULL && usmpy_give_back(state, value, src) < 0) {
+            if (own != NULL && foreign && usmpy_give_back(state, value, src) < 0) {
                 Py_CLEAR(own);
             }
             Py_SETREF(src, own);
@@ -317,15 +314,20 @@ usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject
     return NULL;
 }
 
+static bool is_int(PyObject *key)
+{
+    return PyLong_Check(key) && !PyBool_Check(key);
+}
+
 /* Integers alone, one for each axis. */
 static bool names_one(usmpy_array *array, PyObject *key)
 {
     if (!PyTuple_Check(key)) {
-        return array->ndim == 1 && PyLong_Check(key);
+        return array->ndim == 1 && is_int(key);
     }
     bool integers = PyTuple_GET_SIZE(key) == array->ndim;
     for (Py_ssize_t i = 0; integers && i < array->ndim; i++) {
-        integers = PyLong_Check(PyTuple_GET_ITEM(key, i));
+        integers = is_int(PyTuple_GET_ITEM(key, i));
     }
     return integers;
 }
@@ -369,10 +371,14 @@ int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     if (one != 0) {
         return one < 0 ? -1 : 0;
     }
-    if (usmpy_key_has_arrays(state, key)) {
-        return usmpy_assign(state, array, key, value);
+    PyObject *own;
+    int arrays = usmpy_key_with_arrays(state, array, key, &own);
+    if (arrays != 0) {
+        int status = arrays < 0 ? -1 : usmpy_assign(state, array, own, value);
+        Py_XDECREF(own);
+        return status;
     }
-    usmpy_array *dst = subscript(state, array, key);
+    usmpy_array *dst = usmpy_array_basic_view(state, array, key);
     if (dst == NULL) {
         return -1;
     }

@@ -44,10 +44,11 @@ static int wait_for_copy(usmpy_state *state, usmpy_array *copy, purpose purpose)
     }
     usmpy_raise(
         state,
-        usm_error_set(&error, USM_DEADLOCK,
-                      "inside this task the array is read through a copy, which is made after the task; "
-                      "arrays of other queues that the task does not use can be read, and in place memory "
-                      "of usm_type shared or host (tolist(), numpy.from_dlpack())"),
+        usm_error_set(
+            &error, USM_DEADLOCK,
+            "this task reads the array through a copy, which is made after the task; a task "
+            "can read memory of usm_type shared or host in place (tolist(), numpy.from_dlpack()), and "
+            "arrays of other queues that it does not use"),
         &error);
     return -1;
 }
@@ -89,8 +90,9 @@ static PyObject *only_element(PyObject *self, const char *what)
     usmpy_array *array = (usmpy_array *)self;
     usmpy_state *state = ((usmpy_array *)self)->state;
     if (array->size != 1) {
-        return PyErr_Format(PyExc_ValueError, "%s needs an array of exactly one element; this one has %lld",
-                            what, (long long)array->size);
+        const char *truth = strcmp(what, "bool()") == 0 ? "; any(x) and all(x) ask all of them" : "";
+        return PyErr_Format(PyExc_ValueError, "%s needs an array of exactly one element; this one has %lld%s",
+                            what, (long long)array->size, truth);
     }
     if (usmpy_check_unpacked(array, what) < 0) {
         return NULL;
@@ -186,6 +188,53 @@ static PyObject *lists(PyObject *self, purpose purpose)
     return list;
 }
 
+/* The elements as bytes, compact in the given order. Copies twice: to the host, and into the object. */
+PyObject *usmpy_array_tobytes(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static const char *const keywords[] = {"order", NULL};
+    usmpy_array *array = (usmpy_array *)self;
+    PyObject *order_argument = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:tobytes", (char **)keywords, &order_argument)) {
+        return NULL;
+    }
+    int order = usmpy_parse_order(order_argument, "CFA", 'C');
+    if (order < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    usmpy_array *copy = host_copy(array->state, array, (char)order);
+    PyObject *bytes = NULL;
+    if (copy != NULL && wait_for_copy(array->state, copy, VALUES) == 0) {
+        bytes = PyBytes_FromStringAndSize(copy->data,
+                                          (Py_ssize_t)usm_dtype_nbytes((usm_dtype)copy->dtype, copy->size));
+    }
+    Py_XDECREF(copy);
+    return bytes;
+}
+
+/* A number is formatted as its Python number is; an array has no format but str(). */
+PyObject *usmpy_array_format(PyObject *self, PyObject *specification)
+{
+    if (!PyUnicode_Check(specification)) {
+        return PyErr_Format(PyExc_TypeError, "__format__() was given %s %s; a str is allowed",
+                            USMPY_A(specification));
+    }
+    if (PyUnicode_GET_LENGTH(specification) == 0) {
+        return PyObject_Str(self);
+    }
+    if (((usmpy_array *)self)->ndim != 0) {
+        return PyErr_Format(
+            PyExc_TypeError,
+            "format %R needs an array of 0 dimensions, and this one has %d; format x.item(), or the "
+            "elements of x.asnumpy()",
+            specification, ((usmpy_array *)self)->ndim);
+    }
+    PyObject *number = only_element(self, "a format");
+    PyObject *text = number == NULL ? NULL : PyObject_Format(number, specification);
+    Py_XDECREF(number);
+    return text;
+}
+
 PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -230,9 +279,26 @@ PyObject *usmpy_array_wait(PyObject *self, PyObject *const *args, Py_ssize_t nar
     Py_RETURN_NONE;
 }
 
+/*
+ * The number that an array of 0 dimensions stands for. The standard has no other, and an array that has one
+ * element by chance is better refused now than when it has two.
+ */
+static PyObject *number_of(PyObject *self, const char *function)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    char shape[200];
+    if (array->ndim != 0 && array->size == 1) {
+        return PyErr_Format(PyExc_TypeError,
+                            "%s takes only 0-dimensional arrays, and this one has shape %s; x.item() is its "
+                            "element",
+                            function, usm_layout_text(array->ndim, usmpy_shape(array), shape, sizeof shape));
+    }
+    return only_element(self, function);
+}
+
 int usmpy_array_bool(PyObject *self)
 {
-    PyObject *scalar = only_element(self, "bool()");
+    PyObject *scalar = number_of(self, "bool()");
     int truth = scalar == NULL ? -1 : PyObject_IsTrue(scalar);
     Py_XDECREF(scalar);
     return truth;
@@ -241,7 +307,7 @@ int usmpy_array_bool(PyObject *self)
 /* convert(the only element), for conversions that complex numbers refuse. */
 static PyObject *converted(PyObject *self, const char *what, PyObject *(*convert)(PyObject *))
 {
-    PyObject *scalar = only_element(self, what);
+    PyObject *scalar = number_of(self, what);
     PyObject *result = NULL;
     if (scalar != NULL && PyComplex_Check(scalar)) {
         PyErr_Format(PyExc_TypeError, "%s cannot take a complex element; use complex()", what);
@@ -281,7 +347,7 @@ PyObject *usmpy_array_index(PyObject *self)
 PyObject *usmpy_array_complex(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    PyObject *scalar = only_element(self, "complex()");
+    PyObject *scalar = number_of(self, "complex()");
     PyObject *result = scalar == NULL ? NULL : PyObject_CallOneArg((PyObject *)&PyComplex_Type, scalar);
     Py_XDECREF(scalar);
     return result;

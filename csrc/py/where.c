@@ -26,30 +26,38 @@ int usmpy_choose(usmpy_state *state, usmpy_array *dst, usmpy_array *condition, u
 
 static PyObject *where(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {"where", 3, 3, 3, 3, {USMPY_condition, USMPY_x1, USMPY_x2}};
+    static const usmpy_signature signature = {
+        "where", 5, 3, 3, 3, {USMPY_condition, USMPY_x1, USMPY_x2, USMPY_out, USMPY_order}};
     static const char *const names[] = {"condition", "x1", "x2"};
     usmpy_state *state = usmpy_state_of_module(module);
     usmpy_operands operands;
-    PyObject *out[3];
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+    usmpy_destination to;
+    usmpy_array *result = NULL;
+    PyObject *out[5];
+    int status = -1;
+    if (nargs == 1 && kwnames == NULL) {
+        return usmpy_nonzero(state, args[0], "where");
+    }
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
+        usmpy_destination_parse(state, out + 3, "where", &to) < 0) {
         return NULL;
     }
     usmpy_deferred_poll();
-    if (usmpy_is_array(state, out[0]) && ((usmpy_array *)out[0])->dtype != USM_BOOL) {
-        return PyErr_Format(PyExc_TypeError,
-                            "where(): condition has dtype %s; bool is allowed (array API standard)",
-                            usm_dtype_table[((usmpy_array *)out[0])->dtype].name);
-    }
-    if (usmpy_operands_take(state, "where", names, out, 3, 1, &operands) < 0) {
+    PyObject *condition =
+        usmpy_is_array(state, out[0]) ? usmpy_truth_of(state, out[0], "where") : Py_NewRef(out[0]);
+    if (condition == NULL) {
         return NULL;
     }
-    usmpy_array *result = usmpy_operands_result(state, &operands, operands.dtype);
-    if (result != NULL &&
-        usmpy_choose(state, result, operands.arrays[0], operands.arrays[1], operands.arrays[2]) < 0) {
-        Py_CLEAR(result);
+    PyObject *const arguments[] = {condition, out[1], out[2]};
+    if (usmpy_operands_take(state, "where", names, arguments, 3, 1, &operands) == 0) {
+        result = usmpy_operands_result(state, &operands, operands.dtype, &to);
+        status = result == NULL ? -1
+                                : usmpy_choose(state, result, operands.arrays[0], operands.arrays[1],
+                                               operands.arrays[2]);
+        usmpy_operands_drop(&operands);
     }
-    usmpy_operands_drop(&operands);
-    return (PyObject *)result;
+    Py_DECREF(condition);
+    return usmpy_operands_deliver(state, &to, result, status);
 }
 
 /* csrc/kernels/reduce.cl has the same struct. */
@@ -209,15 +217,15 @@ enum { ANY, ALL, COUNT };
 static PyObject *conclude(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
                           const char *function, int what)
 {
-    const usmpy_signature signature = {function, 3, 1, 1, 1, {USMPY_x, USMPY_axis, USMPY_keepdims}};
+    const usmpy_signature signature = {function, 3, 2, 1, 1, {USMPY_x, USMPY_axis, USMPY_keepdims}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[3];
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     if (!usmpy_is_array(state, out[0])) {
-        return PyErr_Format(PyExc_TypeError, "%s(): x is a %s; a USMArray is allowed (asarray makes one)",
-                            function, Py_TYPE(out[0])->tp_name);
+        return PyErr_Format(PyExc_TypeError, "%s(): x is %s %s; a USMArray is allowed (asarray makes one)",
+                            function, USMPY_A(out[0]));
     }
     usmpy_array *array = (usmpy_array *)out[0];
     int axes[USM_MAX_NDIM], n = array->ndim, keepdims = usmpy_bool(out[2], 0, function, "keepdims"), ndim = 0;

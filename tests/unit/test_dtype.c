@@ -5,6 +5,7 @@
 #include "core/dtype.h"
 
 #include <dlpack/dlpack.h>
+#include <string.h>
 
 static void every_type_is_found_by_its_dlpack_pair_and_name(void)
 {
@@ -86,10 +87,13 @@ static void promotion(void)
         {USM_BFLOAT16, USM_FLOAT64, USM_FLOAT64},
         {USM_BFLOAT16, USM_COMPLEX64, USM_COMPLEX64},
         {USM_FLOAT16, USM_COMPLEX128, USM_COMPLEX128},
-        {USM_BOOL, USM_INT8, USM_NO_DTYPE},
-        {USM_BOOL, USM_FLOAT32, USM_NO_DTYPE},
-        {USM_INT32, USM_FLOAT32, USM_NO_DTYPE},
-        {USM_UINT8, USM_COMPLEX64, USM_NO_DTYPE},
+        {USM_BOOL, USM_INT8, USM_INT8},
+        {USM_BOOL, USM_BFLOAT16, USM_BFLOAT16},
+        {USM_INT32, USM_FLOAT32, USM_FLOAT64},
+        {USM_UINT8, USM_FLOAT16, USM_FLOAT16},
+        {USM_INT16, USM_BFLOAT16, USM_FLOAT32},
+        {USM_UINT8, USM_COMPLEX64, USM_COMPLEX64},
+        {USM_UINT64, USM_COMPLEX64, USM_COMPLEX128},
         {USM_COMPLEX32, USM_COMPLEX64, USM_NO_DTYPE},
         {USM_FLOAT8_E4M3, USM_FLOAT8_E5M2, USM_NO_DTYPE},
         {USM_FLOAT8_E4M3, USM_FLOAT32, USM_NO_DTYPE},
@@ -102,11 +106,66 @@ static void promotion(void)
         for (int b = 0; b < USM_DTYPES; b++) {
             usm_dtype result = usm_dtype_promote((usm_dtype)a, (usm_dtype)b);
             CHECK_EQ(usm_dtype_promote((usm_dtype)b, (usm_dtype)a), result);
-            if (result != USM_NO_DTYPE) {
-                CHECK(usm_dtype_can_cast((usm_dtype)a, result, USM_CAST_SAFE));
-                CHECK(usm_dtype_can_cast((usm_dtype)b, result, USM_CAST_SAFE));
+            if (result != USM_NO_DTYPE) { /* float64 does not hold all of int64 */
+                CHECK(usm_dtype_can_cast(
+                    (usm_dtype)a, result,
+                    a == USM_INT64 || a == USM_UINT64 ? USM_CAST_SAME_KIND : USM_CAST_SAFE));
+                CHECK(usm_dtype_can_cast(
+                    (usm_dtype)b, result,
+                    b == USM_INT64 || b == USM_UINT64 ? USM_CAST_SAME_KIND : USM_CAST_SAFE));
             }
         }
+    }
+}
+
+static void several(void)
+{
+    static const usm_dtype types[] = {USM_INT8, USM_UINT16, USM_FLOAT32};
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (int i = 0; i < 6; i++) { /* float32 holds both, whose int32 it does not hold */
+        usm_promotion promotion = {0};
+        CHECK_EQ(usm_promotion_result(&promotion), USM_NO_DTYPE);
+        for (int k = 0; k < 3; k++) {
+            usm_promotion_add(&promotion, types[orders[i][k]]);
+        }
+        CHECK_EQ(usm_promotion_result(&promotion), USM_FLOAT32);
+        usm_promotion_add(&promotion, USM_UINT64);
+        CHECK_EQ(usm_promotion_result(&promotion), USM_FLOAT64);
+    }
+    usm_promotion none = {0};
+    usm_promotion_add(&none, USM_UINT64);
+    usm_promotion_add(&none, USM_INT8);
+    CHECK_EQ(usm_promotion_result(&none), USM_NO_DTYPE);
+    CHECK_EQ(none.first, USM_UINT64);
+    CHECK_EQ(none.second, USM_INT8);
+    CHECK_EQ(usm_dtype_with_number(USM_INT8, USM_KIND_INT, true), USM_INT8);
+    CHECK_EQ(usm_dtype_with_number(USM_UINT8, USM_KIND_INT, true), USM_UINT8);
+    CHECK_EQ(usm_dtype_with_number(USM_BOOL, USM_KIND_INT, true), USM_INT64);
+    CHECK_EQ(usm_dtype_with_number(USM_INT8, USM_KIND_FLOAT, true), USM_FLOAT64);
+    CHECK_EQ(usm_dtype_with_number(USM_INT8, USM_KIND_FLOAT, false), USM_FLOAT32);
+    CHECK_EQ(usm_dtype_with_number(USM_FLOAT16, USM_KIND_COMPLEX, true), USM_COMPLEX64);
+    CHECK_EQ(usm_dtype_with_number(USM_FLOAT64, USM_KIND_COMPLEX, true), USM_COMPLEX128);
+    CHECK_EQ(usm_dtype_with_number(USM_BOOL, USM_KIND_COMPLEX, false), USM_COMPLEX64);
+}
+
+static void codes(void)
+{
+    static const struct {
+        const char *code;
+        usm_dtype dtype;
+    } rows[] = {
+        {"?", USM_BOOL},         {"b1", USM_BOOL},      {"|b1", USM_BOOL},         {"b", USM_INT8},
+        {"i1", USM_INT8},        {">i1", USM_INT8},     {"<i8", USM_INT64},        {"=u2", USM_UINT16},
+        {"f2", USM_FLOAT16},     {"f4", USM_FLOAT32},   {"d", USM_FLOAT64},        {"c8", USM_COMPLEX64},
+        {"c16", USM_COMPLEX128}, {"F", USM_COMPLEX64},  {"l", USM_INT64},          {"L", USM_UINT64},
+        {"double", USM_FLOAT64}, {"intp", USM_INT64},   {"half", USM_FLOAT16},     {">f4", USM_NO_DTYPE},
+        {"f3", USM_NO_DTYPE},    {"f", USM_FLOAT32},    {"f04", USM_NO_DTYPE},     {"c4", USM_NO_DTYPE},
+        {"f1", USM_NO_DTYPE},    {"i16", USM_NO_DTYPE}, {"<", USM_NO_DTYPE},       {"", USM_NO_DTYPE},
+        {"f99", USM_NO_DTYPE},   {"f4 ", USM_NO_DTYPE}, {"<double", USM_NO_DTYPE}, {"V2", USM_NO_DTYPE},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CHECK_EQ(usm_dtype_from_code(rows[i].code, strlen(rows[i].code)), rows[i].dtype);
+        CHECK_EQ(usm_dtype_from_name(rows[i].code, strlen(rows[i].code)), USM_NO_DTYPE);
     }
 }
 
@@ -160,6 +219,8 @@ int main(void)
     RUN(no_other_dlpack_pair_is_known);
     RUN(bytes_of_packed_types);
     RUN(promotion);
+    RUN(several);
+    RUN(codes);
     RUN(casting);
     return 0;
 }

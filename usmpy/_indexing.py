@@ -1,0 +1,212 @@
+"""Elements put by index and taken by mask, with NumPy's and dpctl's names: ``x[...]`` in other words."""
+
+from __future__ import annotations
+
+from . import _core
+from .errors import AxisError
+
+TYPE_CHECKING = False  # typing itself takes a millisecond to import
+if TYPE_CHECKING:
+    from typing import Any, SupportsIndex
+
+    from ._core import USMArray
+
+
+def _checked(x: object, function: str, parameter: str = "x") -> USMArray:
+    if not isinstance(x, _core.USMArray):
+        raise TypeError(
+            f"{function}(): {parameter} is a {type(x).__name__}; a USMArray is allowed (asarray makes one)"
+        )
+    return x
+
+
+def _axis_of(x: USMArray, axis: SupportsIndex) -> int:
+    try:
+        return range(x.ndim)[axis]
+    except TypeError:
+        raise TypeError(f"axis is {axis!r}; an int is allowed") from None
+    except IndexError:
+        raise AxisError(f"axis is {axis!r}; the array has {x.ndim} dimensions") from None
+
+
+def put(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsIndex | None = None) -> None:
+    """Put values where indices say, along one axis or in the whole array.
+
+    Parameters
+    ----------
+    x : USMArray
+        The array that is written to.
+    indices : USMArray, sequence or array of integers
+        Where along `axis`; negative ones count from the end. With ``axis=None``, in row-major order.
+    vals : number or array
+        What is put there; it broadcasts to the shape of what the indices select, and is cast as
+        ``x[...] = vals`` does.
+    axis : int, optional
+        The axis that the indices are along.
+
+    Raises
+    ------
+    IndexError
+        An index is out of range, or `indices` has no integers; nothing is written then.
+    ValueError
+        `vals` does not broadcast, or `x` is read-only.
+    TypeError
+        `x` is no USMArray, or `vals` has a type that ``casting="same_kind"`` does not put into `x`.
+
+    Notes
+    -----
+    With several equal indices, any of their values may be the one that stays. NumPy's ``put`` repeats `vals`
+    that are too few; this one does not.
+
+    Examples
+    --------
+    >>> x = usmpy.zeros((2, 3), dtype="int32")
+    >>> usmpy.put(x, [0, -1], [5, 7])
+    >>> usmpy.put(x, [1], 9, axis=1)
+    >>> x.tolist()
+    [[5, 9, 0], [0, 9, 7]]
+    """
+    _checked(x, "put")
+    if axis is not None:
+        x[(slice(None),) * _axis_of(x, axis) + (indices,)] = vals
+    elif x.ndim == 1:
+        x[indices] = vals
+    else:
+        flat = _core.reshape(x, (-1,))
+        flat[indices] = vals
+        if not x.flags.c_contiguous:  # then it is a copy
+            x[...] = _core.reshape(flat, x.shape)
+
+
+def put_along_axis(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsIndex = -1) -> None:
+    """Put values where indices say, an index for each element of the other axes.
+
+    Parameters
+    ----------
+    x : USMArray
+        The array that is written to.
+    indices : USMArray or array of integers
+        As many dimensions as `x`; its other axes have the lengths of `x`, or 1.
+    vals : number or array
+        What is put there; it broadcasts to the shape of `indices`.
+    axis : int, default -1
+        The axis that the indices are along.
+
+    Raises
+    ------
+    AxisError
+        `axis` is out of range.
+    IndexError
+        An index is out of range; nothing is written then.
+    ValueError
+        The numbers of dimensions differ, shapes do not broadcast, or `x` is read-only.
+    TypeError
+        As in `put`.
+
+    Examples
+    --------
+    >>> x = usmpy.zeros((2, 3), dtype="int32")
+    >>> usmpy.put_along_axis(x, [[2], [0]], [[5], [7]], axis=1)
+    >>> x.tolist()
+    [[0, 0, 5], [7, 0, 0]]
+    """
+    _checked(x, "put_along_axis")
+    at = _axis_of(x, axis)
+    index = indices if isinstance(indices, _core.USMArray) else _core.asarray(indices, queue=x.queue)
+    if index.ndim != x.ndim:
+        raise ValueError(
+            f"put_along_axis(): x has {x.ndim} dimensions and indices {index.ndim}; the same number is needed"
+        )
+    key: list[USMArray] = []
+    for i, length in enumerate(x.shape):
+        shape = tuple(-1 if k == i else 1 for k in range(x.ndim))
+        places = _core.reshape(_core.arange(length, queue=x.queue), shape)
+        key.append(index if i == at else places)
+    x[tuple(key)] = vals
+
+
+def _truths(mask: USMArray) -> USMArray:
+    return mask if mask.dtype == "bool" else _core.not_equal(mask, 0)
+
+
+def extract(condition: Any, x: USMArray, /) -> USMArray:
+    """The elements of an array where a condition of the same size is true, in one dimension.
+
+    Parameters
+    ----------
+    condition : USMArray or array
+        Its elements that are not 0, in row-major order, say which elements of `x` are taken.
+    x : USMArray
+        An array of as many elements.
+
+    Returns
+    -------
+    USMArray
+        A vector in new memory: ``x[condition]`` where the shapes are equal.
+
+    Raises
+    ------
+    ValueError
+        The sizes differ.
+    TypeError
+        `x` is no USMArray.
+
+    Examples
+    --------
+    >>> x = usmpy.arange(6)
+    >>> usmpy.extract(x > 3, x).tolist()
+    [4, 5]
+    """
+    _checked(x, "extract")
+    mask = condition if isinstance(condition, _core.USMArray) else _core.asarray(condition, queue=x.queue)
+    if mask.size != x.size:
+        raise ValueError(
+            f"extract(): condition has {mask.size} elements and x {x.size}; the same number is needed"
+        )
+    return _core.reshape(x, (-1,))[_core.reshape(_truths(mask), (-1,))]
+
+
+def place(x: USMArray, mask: Any, vals: Any, /) -> None:
+    """Put values, one after the other, where a mask is true.
+
+    Parameters
+    ----------
+    x : USMArray
+        The array that is written to.
+    mask : USMArray or array
+        In the shape of `x`; its elements that are not 0 say where.
+    vals : number or array
+        As many elements of it as the mask has true ones are used, in row-major order; fewer are repeated.
+
+    Raises
+    ------
+    ValueError
+        The shapes differ, `vals` is empty where the mask is not, or `x` is read-only.
+    TypeError
+        As in `put`.
+
+    Notes
+    -----
+    ``x[mask] = vals`` is the same where `vals` is a number, or has as many elements as the mask has true
+    ones.
+
+    Examples
+    --------
+    >>> x = usmpy.arange(5)
+    >>> usmpy.place(x, x > 1, [10, 20])
+    >>> x.tolist()
+    [0, 1, 10, 20, 10]
+    """
+    _checked(x, "place")
+    where = mask if isinstance(mask, _core.USMArray) else _core.asarray(mask, queue=x.queue)
+    if where.shape != x.shape:
+        raise ValueError(f"place(): mask has shape {where.shape} and x {x.shape}; they must be equal")
+    where = _truths(where)
+    values = vals if isinstance(vals, _core.USMArray) else _core.asarray(vals, queue=x.queue)
+    values = _core.reshape(values, (-1,))
+    count = int(_core.count_nonzero(where))
+    if count == 0:
+        return
+    if values.size == 0:
+        raise ValueError("place(): vals is empty, and the mask has true elements")
+    x[where] = _core.tile(values, -(-count // values.size))[:count]
