@@ -18,6 +18,7 @@ import numpy as np
 
 import usmpy
 
+
 class Missing(AttributeError):
     """usmpy has no such function."""
 
@@ -35,11 +36,13 @@ BACKENDS = os.environ.get("DPCTL_SUITE_BACKENDS", "host opencl:intel").split()
 
 
 def listed(device):
-    """The devices that the suite runs on; 'opencl:intel': those of a vendor."""
-    for words in (word.partition(":") for word in BACKENDS):
-        if device.backend == words[0] and words[2].lower() in device.vendor.lower():
-            return True
-    return False
+    """The devices that the suite runs on; 'opencl:intel': those whose name begins so."""
+    words = [word.partition(":") for word in BACKENDS]
+    return any(device.backend == backend and named(device, name) for backend, _, name in words)
+
+
+def named(device, name):
+    return device.name.lower().startswith(name.lower())
 
 
 class _Word(enum.Enum):
@@ -155,20 +158,72 @@ def same(name):
     return property(lambda self: getattr(self, name))
 
 
-ASPECTS = "fp16 fp64 usm_device usm_host usm_shared".split()
+class SyclPlatform:
+    """What dpctl asks of a platform is in usmpy a device's: its `platform` and its context."""
+
+    def __init__(self, selector=None):
+        try:
+            self.device = selector if isinstance(selector, usmpy.Device) else usmpy.Device(selector)
+        except DEVICE_ERRORS as error:
+            raise ValueError(selector) from error
+        self.name, self.vendor, self.version = self.device.platform
+        self.backend, self.default_context = self.device.backend, self.device.context
+
+    def __eq__(self, other):
+        return isinstance(other, SyclPlatform) and self.device.platform == other.device.platform
+
+    def __hash__(self):
+        return hash(self.device.platform)
+
+    def print_platform_info(self):
+        print(self.device.platform)
+
+    def get_devices(self, device_type="all"):
+        return [d for d in get_devices(self.backend, device_type) if d.platform == self.device.platform]
+
+
+def get_platforms():
+    return list({device.platform: SyclPlatform(plain(device)) for device in get_devices()}.values())
+
+
+def select_device_with_aspects(required_aspects, excluded_aspects=()):
+    return usmpy.select_device_with_aspects(required_aspects, excluded=excluded_aspects)
+
+
+def create_sub_devices(self, partition, create_sub_devices=usmpy.Device.create_sub_devices):
+    if isinstance(partition, int):
+        return create_sub_devices(self, partition)
+    raise Missing("usmpy has no create_sub_devices() by counts or affinity")
+
+
+# What dpctl's tests ask for by name (SYCL 2020, 4.6.4.5).
+ASPECTS = """
+    cpu gpu accelerator custom fp16 fp64 atomic64 image online_compiler online_linker queue_profiling
+    usm_device_allocations usm_host_allocations usm_shared_allocations usm_system_allocations
+    usm_atomic_host_allocations usm_atomic_shared_allocations host_debuggable emulated
+""".split()  # noqa: SIM905
+
+
+def sizes(n):
+    """Of dpctl's dimensions the last one is usmpy's dimension 0 (docs/from-dpctl.md)."""
+    return property(lambda self: tuple(self.max_work_item_sizes[:n][::-1]))
+
+
 patched(
     usmpy.Device,
     sycl_device=property(plain),
     sycl_queue=same("queue"),
     sycl_context=same("context"),
-    **{f"has_aspect_{kind}": property(lambda self, kind=kind: self.device_type == kind) for kind in ("cpu", "gpu")},
-    **{f"is_{kind}": property(lambda self, kind=kind: self.device_type == kind) for kind in ("cpu", "gpu")},
-    is_accelerator=property(lambda self: self.device_type == "accelerator"),
-    has_aspect_accelerator=property(lambda self: self.device_type == "accelerator"),
-    **{f"has_aspect_{name}": same(f"has_{name}") for name in ("fp16", "fp64")},
-    **{f"has_aspect_usm_{name}_allocations": same(f"has_usm_{name}") for name in ("device", "host", "shared", "system")},
+    **{f"has_aspect_{name}": property(lambda self, name=name: self.has_aspect(name)) for name in ASPECTS},
+    **{
+        f"is_{kind}": property(lambda self, kind=kind: self.device_type == kind)
+        for kind in ("cpu", "gpu", "accelerator")
+    },
+    **{f"max_work_item_sizes{n}d": sizes(n) for n in (1, 2, 3)},
+    max_mem_alloc_size=same("max_alloc_size"),
+    create_sub_devices=create_sub_devices,
     default_selector_score=property(lambda self: 1),
-    sycl_platform=property(lambda self: self.filter_string.rpartition(":")[0]),
+    sycl_platform=property(lambda self: SyclPlatform(plain(self))),
     get_filter_string=lambda self, include_backend=True, include_device_type=True: self.filter_string,
     print_device_info=lambda self: print(self.info()),
     parent_device=same("parent"),
@@ -294,16 +349,28 @@ class usm_ndarray(metaclass=Alias):
     def make(shape, dtype=None, strides=None, buffer="device", offset=0, order="C", buffer_ctor_kwargs=None):
         more = {} if dtype is None else {"dtype": dtype}
         queue = (buffer_ctor_kwargs or {}).get("queue")
-        if isinstance(buffer, str | bytes) and strides is None:
-            kind = buffer.decode() if isinstance(buffer, bytes) else buffer
-            return usmpy.USMArray(shape, usm_type=kind, queue=queue, order=order, **more)
         if isinstance(buffer, str | bytes):
-            raise Missing("usmpy has no USMArray(strides=)")
+            kind = buffer.decode() if isinstance(buffer, bytes) else buffer
+            if strides is None:
+                return usmpy.USMArray(shape, usm_type=kind, queue=queue, order=order, **more)
+            lengths = shape if isinstance(shape, tuple | list) else (shape,)
+            steps = strides if isinstance(strides, tuple | list) else (strides,)
+            ends = [(n - 1) * step for n, step in zip(lengths, steps, strict=True) if n > 1]
+            first = -sum(end for end in ends if end < 0)
+            buffer = usmpy.empty(1 + sum(map(abs, ends)), usm_type=kind, queue=queue, **more)
+            offset += first * buffer.itemsize
         if not isinstance(buffer, usmpy.USMArray):
             raise ValueError(buffer)
         address = buffer.data_ptr + offset * usmpy.DType(dtype or "float64").itemsize
         return usmpy.USMArray.from_pointer(
-            address, shape, dtype, strides=strides, queue=buffer.queue, owner=buffer
+            address,
+            shape,
+            dtype or buffer.dtype,
+            strides=strides,
+            queue=buffer.queue,
+            usm_type=buffer.usm_type,
+            owner=buffer,
+            readonly=not buffer.flags.writable,
         )
 
 
@@ -410,35 +477,37 @@ def all_types(fp16, fp64):
 
 def install(names):
     """Fills the package ``dpctl``, whose public names are given by module, and its modules."""
-    public = dict(
-        SyclDevice=SyclDevice,
-        SyclQueue=SyclQueue,
-        SyclContext=SyclContext,
-        SyclEvent=SyclEvent,
-        SyclDeviceCreationError=DEVICE_ERRORS,
-        SyclQueueCreationError=(*DEVICE_ERRORS, usmpy.UsmError),
-        SyclContextCreationError=(*DEVICE_ERRORS, usmpy.UsmError),
-        SyclSubDeviceCreationError=ValueError,
-        SyclKernelSubmitError=usmpy.UsmError,
-        SyclKernelInvalidRangeError=ValueError,
-        get_devices=get_devices,
-        get_num_devices=get_num_devices,
-        has_cpu_devices=lambda: bool(get_devices(None, "cpu")),
-        has_gpu_devices=lambda: bool(get_devices(None, "gpu")),
-        has_accelerator_devices=lambda: bool(get_devices(None, "accelerator")),
-        select_default_device=usmpy.select_default_device,
-        select_cpu_device=lambda: usmpy.Device("cpu"),
-        select_gpu_device=lambda: usmpy.Device("gpu"),
-        select_accelerator_device=lambda: usmpy.Device("accelerator"),
-        get_device_cached_queue=lambda device: usmpy.Device(device).queue,
-        get_include=usmpy.get_include,
-        device_type=device_type,
-        backend_type=backend_type,
-        event_status_type=event_status_type,
-        global_mem_cache_type=global_mem_cache_type,
-    )
-    if hasattr(usmpy, "select_device_with_aspects"):
-        public["select_device_with_aspects"] = usmpy.select_device_with_aspects
+    public = {
+        "SyclDevice": SyclDevice,
+        "SyclQueue": SyclQueue,
+        "SyclContext": SyclContext,
+        "SyclEvent": SyclEvent,
+        "SyclPlatform": SyclPlatform,
+        "get_platforms": get_platforms,
+        "lsplatform": lambda verbosity=0: [print(platform.name) for platform in get_platforms()],
+        "SyclDeviceCreationError": DEVICE_ERRORS,
+        "SyclQueueCreationError": (*DEVICE_ERRORS, usmpy.UsmError),
+        "SyclContextCreationError": (*DEVICE_ERRORS, usmpy.UsmError),
+        "SyclSubDeviceCreationError": ValueError,
+        "SyclKernelSubmitError": usmpy.UsmError,
+        "SyclKernelInvalidRangeError": ValueError,
+        "get_devices": get_devices,
+        "get_num_devices": get_num_devices,
+        "has_cpu_devices": lambda: bool(get_devices(None, "cpu")),
+        "has_gpu_devices": lambda: bool(get_devices(None, "gpu")),
+        "has_accelerator_devices": lambda: bool(get_devices(None, "accelerator")),
+        "select_default_device": usmpy.select_default_device,
+        "select_cpu_device": lambda: usmpy.Device("cpu"),
+        "select_gpu_device": lambda: usmpy.Device("gpu"),
+        "select_accelerator_device": lambda: usmpy.Device("accelerator"),
+        "select_device_with_aspects": select_device_with_aspects,
+        "get_device_cached_queue": lambda device: usmpy.Device(device).queue,
+        "get_include": usmpy.get_include,
+        "device_type": device_type,
+        "backend_type": backend_type,
+        "event_status_type": event_status_type,
+        "global_mem_cache_type": global_mem_cache_type,
+    }
     fill("dpctl", names, public)
     module("dpctl._sycl_queue", SyclKernelSubmitError=usmpy.UsmError, kernel_arg_type=missing)
     module("dpctl._sycl_queue_manager", get_device_cached_queue=public["get_device_cached_queue"])
@@ -448,13 +517,13 @@ def install(names):
     fill(
         "dpctl.program",
         names,
-        dict(
-            SyclProgram=usmpy.Program,
-            SyclKernel=usmpy.Kernel,
-            SyclProgramCompilationError=usmpy.BuildError,
-            create_program_from_source=create_program_from_source,
-            create_program_from_spirv=create_program_from_spirv,
-        ),
+        {
+            "SyclProgram": usmpy.Program,
+            "SyclKernel": usmpy.Kernel,
+            "SyclProgramCompilationError": usmpy.BuildError,
+            "create_program_from_source": create_program_from_source,
+            "create_program_from_spirv": create_program_from_spirv,
+        },
     )
     patched(usmpy.Program, get_sycl_kernel=lambda self, name: self[name])
     patched(usmpy.Program, has_sycl_kernel=lambda self, name: name in self)
@@ -463,38 +532,43 @@ def install(names):
     fill(
         "dpctl.utils",
         names,
-        dict(
-            ExecutionPlacementError=usmpy.ExecutionPlacementError,
-            get_execution_queue=usmpy.get_execution_queue,
-            get_coerced_usm_type=get_coerced_usm_type,
-            validate_usm_type=validate_usm_type,
-            intel_device_info=lambda device: device.info(),
-        ),
+        {
+            "ExecutionPlacementError": usmpy.ExecutionPlacementError,
+            "get_execution_queue": usmpy.get_execution_queue,
+            "get_coerced_usm_type": get_coerced_usm_type,
+            "validate_usm_type": validate_usm_type,
+            "intel_device_info": lambda device: device.info(),
+        },
     )
-    tensor = dict(
-        Device=usmpy.Device,
-        usm_ndarray=usm_ndarray,
-        dtype=usmpy.DType,
-        from_numpy=from_numpy,
-        to_numpy=to_numpy,
-        asnumpy=to_numpy,
-        copy=copy,
-        from_dlpack=from_dlpack,
-        DLDeviceType=DLDeviceType,
-        usm_ndarray_repr=repr,
-        usm_ndarray_str=str,
-        dldevice_to_sycl_device=lambda pair: usmpy.from_dlpack(np.empty(0), device=pair).device,
-        sycl_device_to_dldevice=lambda device: device.dlpack_device,
-        __array_namespace_info__=usmpy.__array_namespace_info__,
-        __array_api_version__=usmpy.__array_api_version__,
-    )
+    tensor = {
+        "Device": usmpy.Device,
+        "usm_ndarray": usm_ndarray,
+        "dtype": usmpy.DType,
+        "from_numpy": from_numpy,
+        "to_numpy": to_numpy,
+        "asnumpy": to_numpy,
+        "copy": copy,
+        "from_dlpack": from_dlpack,
+        "DLDeviceType": DLDeviceType,
+        "usm_ndarray_repr": repr,
+        "usm_ndarray_str": str,
+        "dldevice_to_sycl_device": lambda pair: usmpy.from_dlpack(np.empty(0), device=pair).device,
+        "sycl_device_to_dldevice": lambda device: device.dlpack_device,
+        "__array_namespace_info__": usmpy.__array_namespace_info__,
+        "__array_api_version__": usmpy.__array_api_version__,
+    }
     for name in names["dpctl.tensor"]:
         ours = getattr(usmpy, name, None)
         if ours is not None and name not in tensor:
             named = callable(ours) and not isinstance(ours, usmpy.DType)
             tensor[name] = renamed(ours) if named and hasattr(ours, "__name__") else ours
-    fill("dpctl.tensor", names, tensor)
-    absent("dpctl.tensor._type_utils", _to_device_supported_dtype=supported, _can_cast=can_cast, _all_data_types=all_types)
+    fill("dpctl.tensor", names, dict(tensor, newaxis=None))
+    absent(
+        "dpctl.tensor._type_utils",
+        _to_device_supported_dtype=supported,
+        _can_cast=can_cast,
+        _all_data_types=all_types,
+    )
     module("dpctl.tensor._numpy_helper", AxisError=getattr(usmpy, "AxisError", IndexError))
     module("dpctl.tensor._usmarray", DLDeviceType=DLDeviceType)
     for name in ("_tensor_impl", "_copy_utils", "_dlpack", "_search_functions", "_elementwise_common"):

@@ -1,7 +1,7 @@
 """Layouts of arrays in memory, as a base and views of views of it that every namespace can make.
 
-``drawn`` draws one for the property tests: row-major, column-major, permuted, reversed, strided and broadcast,
-and compositions of these. ``LAYOUTS`` has one of each kind for tests that go through all of them.
+``drawn`` draws one for the property tests: row-major, column-major, permuted, reversed, strided and
+broadcast, and compositions of these. ``fixed`` is the plainest of a kind; ``pairs`` goes through all kinds.
 """
 
 from __future__ import annotations
@@ -86,6 +86,13 @@ def pairs(values, xp, put, kinds=KINDS):
         layout = fixed(kind, values.shape)
         base = np.resize(values, layout.base_shape)
         yield kind, layout.seen(xp, put(base)), layout.seen(Views, base)
+
+
+def both(draw, values, xp, put, writable=False):
+    """Our array and NumPy's in a drawn layout, with these values, some of them repeated by broadcasting."""
+    layout = drawn(draw, values.shape, writable)
+    base = np.resize(values, layout.base_shape)
+    return layout.seen(xp, put(base)), layout.seen(Views, base.copy())
 
 
 class Views:

@@ -208,5 +208,5 @@ def test_targets_that_cannot_be_written(function):
     read_only = usmpy.broadcast_to(usmpy.zeros(1, device="host"), (4,))
     with pytest.raises(ValueError, match="read-only"):
         call(read_only, 1.0)
-    with pytest.raises(TypeError, match=f"{function}\\(\\): dst is a int"):
+    with pytest.raises(TypeError, match=f"{function}\\(\\): dst is an int"):
         call(3, 1.0)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import doctest
+import os
 import pathlib
 import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -101,6 +104,50 @@ def test_names_that_are_said_to_be_missing_are():
         for name in first_column(section("dpctl.tensor: what usmpy does not have"))
         if hasattr(usmpy, name)
     ]
+
+
+ALIASES = """
+import sys
+import numpy as np
+import dpctl, dpctl.memory, dpctl.program, dpctl.tensor as dpt, dpctl.utils
+
+device = dpctl.SyclDevice("host")
+queue = dpctl.SyclQueue(device)
+x = dpt.reshape(dpt.arange(6, dtype="i4", sycl_queue=queue), (2, 3), order="F")
+assert isinstance(x, dpt.usm_ndarray) and x.sycl_queue == queue and x.sycl_device == device
+assert dpt.asnumpy(x[:, dpt.newaxis]).tolist() == [[[0, 2, 4]], [[1, 3, 5]]]
+assert dpt.usm_ndarray((3,), "f4", strides=(-2,), buffer="shared").strides == (-2,)
+assert device.has_aspect_cpu and device.sycl_platform.name and device.max_work_item_sizes3d
+assert dpctl.memory.MemoryUSMShared(16, queue=queue).nbytes == 16
+assert dpctl.utils.get_execution_queue([queue, queue]) == queue
+for name in ("sum", "SyclTimer"):
+    try:
+        getattr(dpt if name == "sum" else dpctl, name)(x)
+    except AttributeError as error:
+        assert f"usmpy has no {name}" in str(error)
+    else:
+        raise AssertionError(name)
+"""
+
+
+def test_the_aliases_that_run_the_tests_of_dpctl(tmp_path):
+    """tests/dpctl_suite.py needs a checkout of dpctl; its names come from the list here."""
+    modules = ["dpctl", "dpctl.memory", "dpctl.program", "dpctl.tensor", "dpctl.utils"]
+    names = {
+        module: [n.rpartition(".")[2] for n in NAMES if n.rpartition(".")[0] == module] for module in modules
+    }
+    (tmp_path / "dpctl").mkdir()
+    (tmp_path / "dpctl" / "__init__.py").write_text(
+        f"import dpctl_aliases\ndpctl_aliases.install({names!r})\n"
+    )
+    path = os.pathsep.join([str(tmp_path), str(DOCS.parent / "tests"), str(DOCS.parent)])
+    done = subprocess.run(
+        [sys.executable, "-c", ALIASES],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_examples_run():

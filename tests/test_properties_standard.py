@@ -1,6 +1,7 @@
 """The array API standard 2024.12 against array_api_strict: every function's results, types and errors."""
 
 import itertools
+import operator
 import pathlib
 import re
 
@@ -61,7 +62,9 @@ def check_same(ours, theirs, device):
     assert ours.shape == theirs.shape
     assert ours.device == device
     wanted = str(theirs.dtype).rpartition(".")[2]
-    assert ours.dtype == wanted
+    if wanted != ours.dtype:  # a device without float64 gives float32 where NumPy's rules would give that
+        assert not device.has_fp64
+        assert (ours.dtype, wanted) in [("float32", "float64"), ("complex64", "complex128")]
     np.testing.assert_array_equal(numbers(ours), numbers(theirs))
 
 
@@ -88,6 +91,12 @@ def test_calls(backend, device, name):
         ours, error = result_of(call, put)
         if refused is None:
             assert error is None, repr(error)
+            check_same(ours, theirs, device)
+        elif error is None and isinstance(refused, TypeError):
+            # What the standard leaves open, since kinds of types differ, is as NumPy has it.
+            with np.errstate(all="ignore"):
+                theirs, refused = result_of(call, Put(np, "cpu"))
+            assert refused is None, repr(refused)
             check_same(ours, theirs, device)
         else:
             assert error is not None, f"array_api_strict refuses: {refused!r}"
@@ -119,16 +128,29 @@ def test_what_is_not_there_is_in_the_design():
     absent = {name for row in rows for part in re.findall(r"`([^`]*)`", row) for name in part.split()}
     flags = {"ArrayAPIStrictFlags", "Device", *(n for n in strict.__all__ if n.endswith("_strict_flags"))}
     assert absent == set(strict.__all__) - set(dir(usmpy)) - flags
-    operators = re.compile(
-        "__(abs|invert|neg|pos|[ir]?(add|and|floordiv|lshift|matmul|mod|mul|or|pow|rshift|sub|truediv|xor))__"
-    )
     ours = set(dir(usmpy.USMArray))
-    assert not [name for name in ours if operators.fullmatch(name)]
     theirs = (name for name in dir(strict.asarray(1.0)) if name.startswith("__"))
-    methods = {name for name in theirs if not operators.fullmatch(name)} - ours
+    in_place = {f"__i{name}__" for name in BINARY}  # Python asks __add__ and its like where these are missing
+    methods = set(theirs) - ours - in_place
     # What every class in Python has, by version of Python, is no part of the standard.
     of_any = {n for n in methods if not callable(getattr(type(strict.asarray(1.0)), n, None)) or "annot" in n}
     assert methods - of_any <= {"__buffer__"}
+
+
+UNARY = ["abs", "neg", "pos"]
+BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift"]
+
+
+@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+def test_operators_that_compute_are_refused_with_advice(name):
+    x = usmpy.asarray(2)
+    calls = [lambda: getattr(operator, name)(x)]
+    if name in BINARY:
+        calls = [lambda: getattr(operator, name)(x, 1), lambda: getattr(operator, name)(1, x)]
+        calls.append(lambda: getattr(operator, f"i{name}")(x, 1))
+    for call in calls:
+        with pytest.raises(TypeError, match=r"usmpy has no arithmetic yet\. .*numpy\.from_dlpack\(x\)"):
+            call()
 
 
 # --- types ------------------------------------------------------------------------------------------------
@@ -141,17 +163,31 @@ def outcome(xp, *arguments):
         return TypeError
 
 
+def expected_of(*names):
+    """The standard's, or NumPy's where that has none, but for integers that have no common integer type."""
+    standard = outcome(strict, *(getattr(strict, name) for name in names))
+    if standard is not TypeError:
+        return standard
+    name = np.result_type(*names).name
+    return TypeError if "float" in name and all("int" in n or n == "bool" for n in names) else name
+
+
 @pytest.mark.parametrize("a", DTYPES)
 def test_promotion_tables(a):
     ours, theirs = getattr(usmpy, a), getattr(strict, a)
     x, s = usmpy.empty(1, dtype=a, device="host"), strict.empty(1, dtype=theirs)
     for b in DTYPES:
-        expected = outcome(strict, theirs, getattr(strict, b))
+        expected = expected_of(a, b)
         assert outcome(usmpy, ours, getattr(usmpy, b)) == expected
         assert outcome(usmpy, x, usmpy.empty(0, dtype=b, device="host")) == expected
-        assert usmpy.can_cast(ours, getattr(usmpy, b)) is strict.can_cast(theirs, getattr(strict, b))
+        assert usmpy.can_cast(ours, getattr(usmpy, b)) is (expected == b)
+        if outcome(strict, theirs, getattr(strict, b)) is not TypeError:
+            assert usmpy.can_cast(ours, getattr(usmpy, b)) is strict.can_cast(theirs, getattr(strict, b))
     for number in (True, 1, 1.0, 1j):
-        assert outcome(usmpy, x, number) == outcome(strict, s, number)
+        standard = outcome(strict, s, number)
+        assert outcome(usmpy, x, number) == (
+            np.result_type(np.empty(1, a), number).name if standard is TypeError else standard
+        )
     kinds = ["bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating"]
     for kind in [*kinds, "numeric", ("bool", "integral")]:
         assert usmpy.isdtype(ours, kind) is strict.isdtype(theirs, kind)
@@ -165,8 +201,7 @@ def test_promotion_tables(a):
 
 def test_promotion_of_three():
     for names in itertools.product(DTYPES, repeat=3):
-        ours = outcome(usmpy, *(getattr(usmpy, name) for name in names))
-        assert ours == outcome(strict, *(getattr(strict, name) for name in names))
+        assert outcome(usmpy, *(getattr(usmpy, name) for name in names)) == expected_of(*names)
 
 
 @pytest.mark.parametrize("a", DTYPES)

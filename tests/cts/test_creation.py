@@ -82,11 +82,19 @@ def test_like_functions_take_everything_from_their_model(queue, usm_type):
     base = usmpy.USMArray((4, 6), "int16", usm_type=usm_type, queue=queue)
     base[...] = 1
     for model in (base, base.T, base[::2, ::-3], base[0]):
-        for make in (usmpy.empty_like, usmpy.zeros_like, usmpy.ones_like, lambda x: usmpy.full_like(x, 7)):
+        for make in (
+            usmpy.empty_like,
+            usmpy.zeros_like,
+            usmpy.ones_like,
+            lambda x, **more: usmpy.full_like(x, 7, **more),
+        ):
             x = make(model)
             assert (x.shape, x.dtype, x.usm_type) == (model.shape, "int16", usm_type)
             assert x.queue is queue
-            assert x.flags.c_contiguous
+            expected = np.empty_like(np.empty((4, 6), "int16").T if model is base.T else model.asnumpy())
+            assert x.strides == tuple(step // 2 for step in expected.strides)  # the order of the model's axes
+            for order, flags in (("C", ["C"]), ("F", ["F"]), ("A", ["F" if model.flags.fnc else "C"])):
+                assert make(model, order=order).flags[flags[0]]
     assert usmpy.zeros_like(base).asnumpy().any() == False  # noqa: E712
     assert usmpy.full_like(base, 7)[3, 5].item() == 7
 
@@ -312,7 +320,8 @@ def test_nested_numbers(queue, nested):
     n = np.asarray(nested)
     x = usmpy.asarray(nested, queue=queue)
     assert x.shape == n.shape
-    assert x.dtype.name == ("float64" if n.dtype == "float32" else n.dtype.name)
+    typed = [item.dtype.name for item in nested if hasattr(item, "dtype")] if isinstance(nested, list) else []
+    assert x.dtype.name == (typed or [n.dtype.name])[0]
     np.testing.assert_array_equal(x.asnumpy(), n)
     for dtype in ("complex128", "float32") if n.dtype.kind != "c" else ("complex64",):
         np.testing.assert_array_equal(
@@ -320,7 +329,9 @@ def test_nested_numbers(queue, nested):
         )
 
 
-@pytest.mark.parametrize("nested", [[1, [2]], [[1], 2], [[1, 2], [3]], [[[1]], [2]], [[], 1]], ids=repr)
+@pytest.mark.parametrize(
+    "nested", [[1, [2]], [[1], 2], [[1, 2], [3]], [[[1]], [2]], [[], 1], [[], [[]]], [[[]], []]], ids=repr
+)
 def test_ragged_lists(queue, nested):
     with pytest.raises(ValueError, match="ragged"):
         usmpy.asarray(nested, queue=queue)

@@ -1,6 +1,7 @@
 """DType: names, sizes, equality, what is taken for one, NumPy's types."""
 
 import copy
+import ctypes
 import pickle
 
 import ml_dtypes
@@ -84,7 +85,7 @@ def test_equality_and_hash(name):
     for other in TYPES:
         assert (dtype == getattr(usmpy, other)) is (name == other)
         assert (dtype != other) is (name != other)
-    for thing in (None, 1, "float", object(), [name], type):
+    for thing in (None, 1, "floot", object(), [name], type):
         assert dtype != thing
     with pytest.raises(TypeError):
         _ = dtype < dtype
@@ -123,11 +124,69 @@ def test_pythons_own_types(kind, name):
     assert usmpy.zeros(1, dtype=kind, device="host").dtype == name
 
 
+@pytest.mark.parametrize("name", IN_NUMPY)
+def test_numpys_codes_and_words(name):
+    dtype, theirs = getattr(usmpy, name), np.dtype(name)
+    codes = [
+        theirs.str,
+        theirs.str[1:],
+        theirs.char,
+        f"={theirs.str[1:]}",
+        f"<{theirs.str[1:]}",
+        theirs.type.__name__,
+    ]
+    for code in codes:
+        assert usmpy.DType(code) is dtype
+        assert dtype == code
+        assert usmpy.zeros(1, dtype=code, device="host").dtype is dtype
+    if theirs.itemsize > 1:
+        with pytest.raises(TypeError, match="little-endian"):
+            usmpy.DType(f">{theirs.str[1:]}")
+    assert (dtype.kind, dtype.char, dtype.str, dtype.type) == (
+        theirs.kind,
+        theirs.char,
+        theirs.str,
+        theirs.type,
+    )
+
+
+def test_every_word_and_letter_of_numpy_means_the_same():
+    words = (
+        "bool_ byte short intc int int_ long longlong intp ubyte ushort uintc uint ulong ulonglong uintp half"
+    )
+    for word in [*f"{words} single double float csingle cdouble complex".split(), *"?bBhHiIlLqQpPefdFD"]:
+        assert usmpy.DType(word) == np.dtype(word).name, word
+    for kind in (
+        np.longlong,
+        np.ulonglong,
+        np.intc,
+        np.intp,
+        np.half,
+        ctypes.c_int,
+        ctypes.c_double,
+        ctypes.c_bool,
+    ):
+        assert usmpy.DType(kind) == np.dtype(kind).name
+
+
+def test_types_that_numpy_has_no_code_for():
+    for name in TYPES:
+        if name not in IN_NUMPY:
+            for attribute in ("char", "str"):
+                with pytest.raises(AttributeError, match=name):
+                    getattr(getattr(usmpy, name), attribute)
+            assert getattr(usmpy, name).kind == ("c" if "complex" in name else "f")
+
+
 @pytest.mark.parametrize(
     "thing",
     [
-        "float",
-        "f4",
+        "floot",
+        ">f4",
+        "=>f4",
+        "f3",
+        "f04",
+        "c4",
         "Float32",
         " float32",
         "float32\0",

@@ -8,7 +8,7 @@ import pytest
 import usmpy
 
 NOT_INTS = ["1", 1.5, None, [1], 1j]
-NOT_DTYPES = ["float", 1, object()]
+NOT_DTYPES = ["floot", 1, object(), ">f4", "f3", "", np.dtype(">i2"), np.dtype("U3")]
 NOT_QUEUES = [1, "host", object()]
 NOT_BOOLS = [1, "yes", [], 0.0]
 NOT_PLACES = [1, 1.5, [], object()]
@@ -27,6 +27,16 @@ def each(values, call, error, match):
 TABLE = [
     # creation
     *each(NOT_INTS[:2] + NOT_INTS[4:], lambda s, v: usmpy.empty(v, queue=s.q), TypeError, "shape"),
+    *each(
+        [{}, {3: 2}, {3, 2}, frozenset(), b"ab", {}.keys()],
+        lambda s, v: usmpy.zeros(v, queue=s.q),
+        TypeError,
+        "shape",
+    ),
+    *each([{1: 2}, {2}], lambda s, v: usmpy.tile(s.x, v), TypeError, "repetitions"),
+    *each([{1: 2}, {4}], lambda s, v: usmpy.reshape(s.x, v), TypeError, "shape"),
+    *each([{0: 1}, {0}], lambda s, v: usmpy.permute_dims(s.x, v), TypeError, "axes"),
+    *each([{}, "x", 1], lambda s, v: usmpy.get_execution_queue(v), TypeError, "queues"),
     *each(NOT_INTS, lambda s, v: usmpy.zeros((2, v), queue=s.q), TypeError, "shape"),
     *each([-1, (1, -1), 2**63, (2**32, 2**32)], lambda s, v: usmpy.ones(v, queue=s.q), ValueError, "shape"),
     *each(NOT_DTYPES, lambda s, v: usmpy.empty(1, dtype=v, queue=s.q), TypeError, "dtype"),
@@ -36,7 +46,18 @@ TABLE = [
     *each(["", "gpu", "Device"], lambda s, v: usmpy.empty(1, usm_type=v, queue=s.q), ValueError, "usm_type"),
     *each(["c", "K", ""], lambda s, v: usmpy.USMArray(1, order=v, queue=s.q), ValueError, "order"),
     *each([1, b"C"], lambda s, v: usmpy.USMArray(1, order=v, queue=s.q), TypeError, "order"),
+    *each(["Z", "CF", "K"], lambda s, v: usmpy.zeros(1, order=v, queue=s.q), ValueError, "order"),
+    *each(["Z", "CF", ""], lambda s, v: usmpy.zeros_like(s.x, order=v), ValueError, "order"),
+    *each(["Z", "c"], lambda s, v: s.x.copy(order=v), ValueError, "order"),
+    *each(["Z", "K"], lambda s, v: usmpy.reshape(s.x, (4,), order=v), ValueError, "order"),
+    *each(["Z", "k"], lambda s, v: usmpy.asarray(s.x, order=v), ValueError, "order"),
     *each(["1", [1], object()], lambda s, v: usmpy.full(2, v, queue=s.q), TypeError, "fill_value"),
+    *each(
+        [np.zeros(3), np.zeros((2, 2, 2))],
+        lambda s, v: usmpy.full((2, 2), v, queue=s.q),
+        ValueError,
+        "fill_value",
+    ),
     *each([1, None, [1], np.zeros(2)], lambda s, v: usmpy.zeros_like(v), TypeError, "x is a"),
     *each([1, None, [1]], lambda s, v: usmpy.full_like(v, 1), TypeError, "x is a"),
     *each(NOT_INTS[:2] + NOT_INTS[3:], lambda s, v: usmpy.eye(v, queue=s.q), TypeError, "n_rows"),
@@ -52,11 +73,15 @@ TABLE = [
     *each([1, None], lambda s, v: usmpy.permute_dims(v, (0,)), TypeError, "x is a"),
     *each(["0", 1.5, (0.0,)], lambda s, v: usmpy.permute_dims(s.x, v), TypeError, "axes"),
     *each([(0, 0), (), (0, 0)], lambda s, v: usmpy.permute_dims(s.x, v), ValueError, "axes"),
-    *each([1, (1,), -2, 2**70], lambda s, v: usmpy.squeeze(s.x, v), IndexError, "axis"),
-    *each(["0", None], lambda s, v: usmpy.squeeze(s.x, v), TypeError, "axis"),
-    *each([3, -3, -(2**70)], lambda s, v: usmpy.expand_dims(s.x, axis=v), IndexError, "axis"),
-    *each(["0", 1.0, (0,)], lambda s, v: usmpy.expand_dims(s.x, axis=v), TypeError, "axis"),
-    *each([1, (0, 1), -2], lambda s, v: usmpy.flip(s.x, axis=v), IndexError, "axis"),
+    *each([1, (1,), -2, 2**70], lambda s, v: usmpy.squeeze(s.x, v), usmpy.AxisError, "axis"),
+    *each(["0", {0}, 0.0], lambda s, v: usmpy.squeeze(s.x, v), TypeError, "axis"),
+    *each([3, -3, -(2**70), (0, 3)], lambda s, v: usmpy.expand_dims(s.x, axis=v), usmpy.AxisError, "axis"),
+    *each(["0", 1.0, ("0",), {0}, {0: 1}], lambda s, v: usmpy.expand_dims(s.x, axis=v), TypeError, "axis"),
+    *each([(0, 0), (0, -3, 1)], lambda s, v: usmpy.expand_dims(s.x, axis=v), ValueError, "axis"),
+    *each([(0,) * 64], lambda s, v: usmpy.expand_dims(s.x, axis=v), ValueError, "more than 64"),
+    *each([1, (0, 1), -2], lambda s, v: usmpy.flip(s.x, axis=v), usmpy.AxisError, "axis"),
+    *each([1, -2], lambda s, v: usmpy.swapaxes(s.x, 0, v), usmpy.AxisError, "axis2"),
+    *each(["0", 0.5, None], lambda s, v: usmpy.swapaxes(s.x, v, 0), TypeError, "axis1"),
     *each([(0, 0), (0, -1)], lambda s, v: usmpy.flip(s.x, axis=v), ValueError, "axis"),
     *each(["2", 2.5, (1, "2")], lambda s, v: usmpy.broadcast_to(s.x, v), TypeError, "shape"),
     *each(NOT_DTYPES, lambda s, v: usmpy.astype(s.x, v), TypeError, "dtype"),

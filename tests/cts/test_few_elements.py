@@ -132,9 +132,13 @@ def test_one_element_by_integers(put, dtype):
         ((0, 0, -5), number, IndexError),
         ((0, 0, 0), "7", (TypeError, ValueError)),
         ((0, 0, 0, 0), number, IndexError),
-        ((0, 0, True), number, IndexError),
         ((0, 0, 0), 1j if "complex" not in dtype else None, TypeError),
     ):
         with pytest.raises(error):
             x[key] = value
+    np.testing.assert_array_equal(x.asnumpy(), values)
+    for key in ((0, 1, True), (True, 0, 1), (0, 1, False)):  # masks, which are no integers
+        x[key] = values[key] = number
+        np.testing.assert_array_equal(x.asnumpy(), values)
+    x[0, 0, :][True] = values[0, 0, :][True] = number
     np.testing.assert_array_equal(x.asnumpy(), values)

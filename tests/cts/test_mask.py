@@ -2,6 +2,7 @@
 
 import hypothesis
 import hypothesis.strategies as st
+import layouts
 import numpy as np
 import pytest
 from hypothesis.extra import numpy as hnp
@@ -157,16 +158,20 @@ def test_bad_input_leaves_the_array_as_it_was(put, queue):
         usmpy.nonzero(put(1))
 
 
+def drawn(data, values, writable=False):
+    return layouts.both(data.draw, values, usmpy, lambda base: usmpy.asarray(base, copy=True), writable)
+
+
 @hypothesis.given(data=st.data())
 @hypothesis.settings(deadline=None, max_examples=60)
 def test_random_masks_on_the_host(data):
     values = data.draw(hnp.arrays("int32", hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5)))
     axes = data.draw(st.integers(0, values.ndim))
     mask = data.draw(hnp.arrays(bool, values.shape[:axes]))
-    x, m = usmpy.asarray(values, copy=True), usmpy.asarray(mask, copy=True)
+    (x, values), (m, mask) = drawn(data, values, writable=True), drawn(data, mask)
     expected = values[mask]
     np.testing.assert_array_equal(x[m].asnumpy(), expected)
-    new = data.draw(hnp.arrays("int32", expected.shape))
+    y, new = drawn(data, data.draw(hnp.arrays("int32", expected.shape)))
     values[mask] = new
-    x[m] = usmpy.asarray(new, copy=True)
+    x[m] = y
     np.testing.assert_array_equal(x.asnumpy(), values)

@@ -19,6 +19,10 @@ CALLS = {
     "repeat": ("usmpy.repeat(x, repeats)", {"x": "v", "repeats": "n"}),
     "take": ("usmpy.take(x, indices)", {"x": "v", "indices": "n"}),
     "take_along_axis": ("usmpy.take_along_axis(x, indices)", {"x": "x", "indices": "i"}),
+    **{
+        name: (f"usmpy.{name}(x, out=out)", {"x": "x", "out": "b"}) for name in ("isnan", "isinf", "isfinite")
+    },
+    "logical_not": ("usmpy.logical_not(x, out=out)", {"x": "x", "out": "b"}),
     "where": ("usmpy.where(condition, x1, x2)", {"condition": "b", "x1": "x", "x2": "x"}),
     "searchsorted": ("usmpy.searchsorted(x1, x2)", {"x1": "v", "x2": "v"}),
     **{
@@ -29,7 +33,6 @@ CALLS = {
         name: (f"usmpy.{name}(x1, x2)", {"x1": "b", "x2": "b"})
         for name in ("logical_and", "logical_or", "logical_xor")
     },
-    "USMArray.__setitem__": ("x.__setitem__(..., value)", {"x": "x", "value": "x"}),
 }
 # Operators call themselves what the standard calls their functions.
 OPERATORS = {

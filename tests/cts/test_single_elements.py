@@ -1,5 +1,6 @@
 """Single elements in bulk: taken by vectors of indices, repeated, chosen by small masks, side by side."""
 
+import layouts
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,6 +23,10 @@ def numbers(n, dtype):
 
 def on(queue, array):
     return usmpy.asarray(array, queue=queue, copy=True)
+
+
+def drawn(queue, data, array):
+    return layouts.both(data.draw, array, usmpy, lambda base: on(queue, base))
 
 
 def large(queue, cases):
@@ -57,9 +62,9 @@ def test_integers_alone_as_an_index(queue, data):
     low = 0 if dtype[0] == "u" else -shape[0]
     size = int(np.prod(of))
     i = np.array(data.draw(st.lists(st.integers(low, shape[0] - 1), min_size=size, max_size=size)), dtype)
-    i, n = i.reshape(of), numbers(int(np.prod(shape)), "float32").reshape(shape)
-    same(on(queue, n)[on(queue, i)], n[i])
-    same(usmpy.flip(on(queue, n))[on(queue, i)], np.flip(n)[i])
+    k, i = drawn(queue, data, i.reshape(of))
+    x, n = drawn(queue, data, numbers(int(np.prod(shape)), "float32").reshape(shape))
+    same(x[k], n[i])
 
 
 @pytest.mark.parametrize("index", ["int8", "int64", "uint64"])
@@ -91,16 +96,14 @@ def test_small_masks(queue, data):
     shape = tuple(data.draw(st.lists(st.integers(0, 5), min_size=1, max_size=3)))
     size = int(np.prod(shape))
     of = data.draw(st.integers(1, len(shape)))
-    n = numbers(size, "int16").reshape(shape)
+    x, n = drawn(queue, data, numbers(size, "int16").reshape(shape))
     lengths = int(np.prod(shape[:of]))
-    m = np.array(data.draw(st.lists(st.booleans(), min_size=lengths, max_size=lengths)), bool).reshape(
-        shape[:of]
-    )
-    same(on(queue, n)[on(queue, m)], n[m])
+    flat = np.array(data.draw(st.lists(st.booleans(), min_size=lengths, max_size=lengths)), bool)
+    mask, m = drawn(queue, data, flat.reshape(shape[:of]))
+    same(x[mask], n[m])
     turned = tuple(range(n.ndim))[::-1]
-    same(usmpy.permute_dims(on(queue, n), turned)[usmpy.permute_dims(on(queue, n > 50), turned)],
-         n.T[n.T > 50])  # fmt: skip
-    for ours, theirs in zip(usmpy.nonzero(on(queue, n > 50)), np.nonzero(n > 50), strict=True):
+    same(usmpy.permute_dims(x, turned)[usmpy.permute_dims(x > 50, turned)], n.T[n.T > 50])
+    for ours, theirs in zip(usmpy.nonzero(x > 50), np.nonzero(n > 50), strict=True):
         np.testing.assert_array_equal(ours.asnumpy(), theirs)
 
 

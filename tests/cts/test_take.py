@@ -129,8 +129,11 @@ def test_bad_arguments(queue):
         usmpy.take(x, i, axis=2)
     with pytest.raises(TypeError, match="indices has dtype float32"):
         usmpy.take(x, usmpy.asarray([0.0], dtype="float32", queue=queue), axis=0)
-    with pytest.raises(TypeError, match="indices is a list"):
-        usmpy.take(x, [0, 1], axis=0)
+    for wrong in ({0: 1}, {0}, "01", None, object()):
+        with pytest.raises(TypeError, match="indices is a"):
+            usmpy.take(x, wrong, axis=0)
+    with pytest.raises(TypeError, match="indices has dtype bool"):
+        usmpy.take(x, [True, False], axis=0)
     with pytest.raises(TypeError, match=r"x is a numpy\.ndarray"):
         usmpy.take(np.zeros(3), i)
     with pytest.raises(ValueError, match="dimensions"):
@@ -140,6 +143,29 @@ def test_bad_arguments(queue):
     other = usmpy.zeros(2, dtype="int64", queue=usmpy.Queue(queue.device, context=queue.context))
     with pytest.raises(usmpy.ExecutionPlacementError, match=r"(?s)^take: .*x: .*indices: "):
         usmpy.take(x, other, axis=0)
+
+
+@pytest.mark.parametrize("make", [list, tuple, np.asarray, lambda i: np.asarray(i, "uint8")[::1], range])
+def test_indices_that_are_no_usmarrays(queue, make):
+    x, n = filled(queue, (4, 5))
+    index = range(1, 4) if make is range else make([3, 1, 2])
+    same(usmpy.take(x, index, axis=1), n.take(np.asarray(index), axis=1))
+    same(x.take(index, axis=0), n.take(np.asarray(index), axis=0))
+    along = np.asarray([[1], [0], [3], [2]])
+    same(usmpy.take_along_axis(x, along.tolist()), np.take_along_axis(n, along, 1))
+
+
+def test_out(queue):
+    x, n = filled(queue, (4, 5))
+    out = usmpy.zeros((8, 3), dtype=x.dtype, queue=queue)
+    assert usmpy.take(x, [4, 0, 2], axis=1, out=out[::-2]).queue is queue
+    np.testing.assert_array_equal(out.asnumpy()[::-2], n[:, [4, 0, 2]])
+    usmpy.take(x, [1, 0, 3, 2], axis=0, out=x)  # what is read is what is written
+    same(x, n[[1, 0, 3, 2]])
+    with pytest.raises(ValueError, match=r"out has shape \(8, 3\); \(4, 1\) is needed"):
+        usmpy.take(x, [0], axis=1, out=out)
+    with pytest.raises(TypeError, match="out has dtype bool"):
+        usmpy.take(x, [0], axis=1, out=usmpy.zeros((4, 1), dtype=bool, queue=queue))
 
 
 def test_work_that_is_pending_comes_first(queue):

@@ -102,21 +102,30 @@ def test_item_with_a_bad_index(queue):
         x.item()
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1)])
-def test_numbers_of_one_element(queue, shape):
+def test_numbers_of_0_dimensions(queue):
     for dtype, value in (("int8", -3), ("uint64", 2**64 - 1), ("float32", 2.75), ("bool", True)):
-        x = usmpy.full(shape, value, dtype=dtype, queue=queue)
+        x = usmpy.full((), value, dtype=dtype, queue=queue)
         assert int(x) == int(value)
         assert float(x) == float(value)
         assert complex(x) == complex(value)
         assert bool(x) is True
-        assert bool(usmpy.zeros(shape, dtype=dtype, queue=queue)) is False
-    z = usmpy.full(shape, 1 + 2j, queue=queue)
+        assert bool(usmpy.zeros((), dtype=dtype, queue=queue)) is False
+    z = usmpy.full((), 1 + 2j, queue=queue)
     assert complex(z) == 1 + 2j
     assert bool(z)
     for convert in (int, float):
         with pytest.raises(TypeError, match="complex"):
             convert(z)
+
+
+@pytest.mark.parametrize("convert", [int, float, complex, bool])
+@pytest.mark.parametrize("shape", [(1,), (1, 1, 1)])
+def test_one_element_in_dimensions_is_no_number(queue, convert, shape):
+    """As the standard has it: a program that relies on one element fails when it meets two."""
+    x = usmpy.ones(shape, queue=queue)
+    with pytest.raises(TypeError, match=rf"{convert.__name__}\(\) takes only 0-dimensional .*x\.item\(\)"):
+        convert(x)
+    assert convert(x.item()) == 1
 
 
 @pytest.mark.parametrize("convert", [int, float, complex, bool])

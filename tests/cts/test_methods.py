@@ -1,0 +1,289 @@
+"""What people type on an array: methods, formats, flags, parts of complex numbers, and what is not there."""
+
+import operator
+
+import layouts
+import numpy as np
+import pytest
+from dtypes import DTYPES
+
+import usmpy
+
+
+@pytest.fixture
+def put(queue):
+    return lambda values: usmpy.asarray(np.asarray(values), queue=queue, copy=True)
+
+
+def same(x, n, kind=None):
+    assert (x.shape, x.dtype) == (n.shape, n.dtype)
+    np.testing.assert_array_equal(x.asnumpy(), n, kind)
+
+
+N = np.arange(24, dtype="float32").reshape(2, 3, 4)
+
+
+def test_reshape_in_both_orders(put):
+    for kind, x, n in layouts.pairs(N, usmpy, put):
+        for shape in ((24,), (4, 6), (6, -1), (2, 2, 3, 2), (4, 3, 2), (1, 24, 1)):
+            for order in ("C", "F", "A"):
+                expected = n.reshape(shape, order=order)
+                same(usmpy.reshape(x, shape, order=order), expected, kind)
+                same(x.reshape(shape, order=order, copy=True), expected, kind)
+                same(x.reshape(*shape, order=order), expected, kind)
+                if order != "A" or kind in "CF":
+                    shares = np.shares_memory(expected, n)
+                    view = usmpy.reshape(x, shape, order=order)
+                    assert (x.data_ptr <= view.data_ptr < x.data_ptr + 96 or kind == "reversed") or not shares
+        for order in ("C", "F"):
+            same(x.ravel(order), n.ravel(order), kind)
+            same(x.flatten(order=order), n.flatten(order), kind)
+    x = put(N)
+    assert x.ravel().data_ptr == x.data_ptr
+    assert x.flatten().data_ptr != x.data_ptr
+    with pytest.raises(ValueError, match="copy=False"):
+        x.transpose().reshape(24, copy=False)
+
+
+def test_copies_and_casts_in_an_order(put):
+    for kind, x, n in layouts.pairs(N, usmpy, put):
+        for order in ("C", "F", "A", "K"):
+            expected = n.copy(order=order)
+            for copy in (
+                x.copy(order=order),
+                x.astype("float32", order=order),
+                usmpy.asarray(x, copy=True, order=order),
+            ):
+                same(copy, n, kind)
+                if kind not in ("reversed", "strided", "broadcast") or order in "CF":
+                    assert copy.strides == tuple(step // 4 for step in expected.strides), (kind, order)
+            cast = usmpy.astype(x, "int16", order=order)
+            same(cast, n.astype("int16"), kind)
+    x = put(N)
+    assert usmpy.asarray(x, order="C") is x
+    assert usmpy.asarray(x, order="F").flags["F"]
+    assert x.astype("f4", copy=False, order="C") is x
+    assert x.astype("f4", copy=False, order="F") is not x
+    with pytest.raises(ValueError, match="copy=False"):
+        usmpy.asarray(x, order="F", copy=False)
+
+
+def test_creation_in_an_order(queue):
+    for make in (usmpy.empty, usmpy.zeros, usmpy.ones, lambda *a, **k: usmpy.full(*a, 3, **k)):
+        assert make((2, 3), order="F", queue=queue).flags.fnc
+        assert make((2, 3), order=None, queue=queue).flags["C"]
+    same(usmpy.ones((2, 3), order="F", queue=queue, dtype="int8"), np.ones((2, 3), "int8"))
+    for rows, columns, k in ((3, 4, 1), (4, 3, -2), (3, 3, 0), (2, 5, 4), (2, 2, 5)):
+        same(
+            usmpy.eye(rows, columns, k=k, order="F", dtype="f4", queue=queue), np.eye(rows, columns, k, "f4")
+        )
+    for value in ([1, 2, 3], [[1], [2]], np.float32([1, 2, 3]), 2.5):
+        expected = np.full((2, 3), value)
+        for order in ("C", "F"):
+            fill = value if np.ndim(value) == 0 else usmpy.asarray(value, queue=queue)
+            x = usmpy.full((2, 3), fill, order=order, queue=queue, dtype=expected.dtype)
+            same(x, expected)
+            assert x.flags[order]
+            same(usmpy.full_like(x, fill), expected)
+    assert usmpy.full(3, usmpy.ones(1, queue=queue, usm_type="host")).queue is queue
+
+
+def test_axes_that_people_leave_out(put):
+    n = np.zeros((1, 3, 1, 2))
+    x = put(n)
+    same(usmpy.squeeze(x), n.squeeze())
+    same(x.squeeze(), n.squeeze())
+    same(x.squeeze(axis=(0, -2)), n.squeeze((0, -2)))
+    for axis in ((0, 2), (-1, 0), [1], range(2), (), (5, 0, -2)):
+        same(usmpy.expand_dims(put(N), axis=axis), np.expand_dims(N, tuple(axis)))
+    same(usmpy.flip(x, axis=range(2)), np.flip(n, (0, 1)))
+    same(usmpy.permute_dims(x, range(3, -1, -1)), n.transpose(3, 2, 1, 0))
+    same(usmpy.zeros(range(2, 4), queue=x.queue), np.zeros((2, 3)))
+    same(x.repeat(2, axis=1), n.repeat(2, axis=1))
+    same(x.take([1], axis=3), n.take([1], axis=3))
+    assert [i.tolist() for i in put([[0, 1]]).nonzero()] == [[0], [1]]
+    assert put([1, 0]).any().item() is True
+    assert put([[1, 0]]).all(1).tolist() == [False]
+    x.fill(7)
+    assert set(x.ravel().tolist()) == {7}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bytes_and_parts(put, dtype):
+    for kind, x, n in layouts.pairs(np.array([[0, 1, 2], [1, 0, 1]], dtype), usmpy, put):
+        for order in ("C", "F", "A"):
+            assert x.tobytes(order) == n.tobytes(order), kind
+        same(x.real, n.real, kind)
+        same(x.imag, n.imag, kind)
+    if "complex" in dtype:
+        x, n = put(np.array([[1 + 2j, 3j]], dtype)), np.array([[1 + 2j, 3j]], dtype)
+        x.imag[...] = 5
+        x.real[0, 0] = -1
+        n.imag = 5
+        n.real[0, 0] = -1
+        same(x, n)
+        same(x.T.real[::-1], n.T.real[::-1])
+
+
+def test_formats(put):
+    x = put(np.float64([1.23456, -2]))
+    assert f"{x[0]:.2f} {x[1]:>8}" == f"{1.23456:.2f} {-2.0:>8}"
+    assert f"{put(np.int32(255))[()]:#x}" == "0xff"
+    assert f"{x}" == str(x)
+    assert format(put(True), "") == "True"
+    with pytest.raises(TypeError, match="0 dimensions, and this one has 1"):
+        f"{x:.2f}"
+    with pytest.raises(ValueError, match="format"):
+        f"{x[0]:d}"
+
+
+def test_flags(put):
+    for kind, x, n in layouts.pairs(np.zeros((2, 3)), usmpy, put):
+        flags = x.flags
+        for ours, theirs in (("C", "C"), ("F", "F"), ("FNC", "FNC"), ("FORC", "FORC"), ("C_CONTIGUOUS", "C")):
+            assert flags[ours] is n.flags[theirs], kind
+        assert (flags.c_contiguous, flags.f_contiguous) == (n.flags.c_contiguous, n.flags.f_contiguous)
+        assert (flags.forc, flags.fnc, flags.contiguous) == (n.flags.forc, n.flags.fnc, n.flags.c_contiguous)
+        assert flags.fc is (flags["C"] and flags["F"])
+        assert flags.writable is flags.writeable is flags["W"] is (kind != "broadcast")
+    x = put([1, 2])
+    y = x[:1]
+    assert x.flags == put([3]).flags
+    assert x.flags == y.flags
+    assert x.flags != (True, True, True)
+    assert repr(x.flags) == "usmpy.Flags(c_contiguous=True, f_contiguous=True, writable=True)"
+    x.flags.writable = True
+    x.flags["W"] = False
+    assert not x.flags.writable
+    for write in (lambda: x.__setitem__(0, 1), lambda: usmpy.copyto(x, 1), lambda: x[:1].fill(2)):
+        with pytest.raises(ValueError, match="read-only"):
+            write()
+    y[0] = 9  # a view that was made before keeps its own
+    assert x.tolist() == [9, 2]
+    for error, change in [
+        (ValueError, lambda: setattr(x.flags, "writable", True)),
+        (ValueError, lambda: setattr(x.flags, "c_contiguous", False)),
+        (TypeError, lambda: setattr(x.flags, "writable", 1)),
+        (TypeError, lambda: delattr(x.flags, "writable")),
+        (KeyError, lambda: x.flags["X"]),
+        (KeyError, lambda: x.flags[" "]),
+        (KeyError, lambda: x.flags[0]),
+        (TypeError, lambda: hash(x.flags)),
+    ]:
+        with pytest.raises(error):
+            change()
+
+
+def test_the_array_interface(put):
+    for kind, x, n in layouts.pairs(np.arange(6, dtype="int16").reshape(2, 3), usmpy, put):
+        if not hasattr(x, "__array_interface__"):
+            with pytest.raises(AttributeError, match="cannot read"):
+                x.__array_interface__  # noqa: B018 (it raises)
+            continue
+        interface = x.__array_interface__
+        assert interface["typestr"] == "<i2"
+        assert interface["strides"] == (None if n.flags["C"] else n.strides)
+        assert interface["data"] == (x.data_ptr, not x.flags.writable)
+
+        class Only:
+            __array_interface__ = interface
+
+        same(x, np.asarray(Only()), kind)
+
+
+def test_pictures_of_pillow(put, backend):
+    image = pytest.importorskip("PIL.Image", reason="an extra of its own: tour")
+    values = np.arange(24, dtype="uint8").reshape(4, 6)
+    x = put(values)
+    if "host-accessible" not in backend.tags:
+        assert image.fromarray(x.asnumpy()).size == (6, 4)
+        return
+    for kind, x, n in layouts.pairs(values, usmpy, put):
+        np.testing.assert_array_equal(np.asarray(image.fromarray(x)), n, err_msg=kind)
+
+
+def test_the_array_interface_tells_of_finished_data():
+    queue = usmpy.Queue("host")
+    for _ in range(20):
+        x = usmpy.zeros(200_000, dtype="int32", queue=queue)
+        x[...] = 3
+        interface = x.__array_interface__
+
+        class Only:
+            __array_interface__ = interface
+
+        assert (np.asarray(Only()) == 3).all()
+    assert not hasattr(usmpy.zeros(1, dtype="bfloat16", device="host"), "__array_interface__")
+
+
+BINARY = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.pow,
+]
+BINARY += [operator.matmul, operator.lshift, operator.rshift]
+BITS = [operator.and_, operator.or_, operator.xor]
+INPLACE = [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow, operator.imatmul]
+HINT = "numpy.from_dlpack"
+
+
+@pytest.mark.parametrize("compute", BINARY + BITS + INPLACE, ids=lambda f: f.__name__)
+def test_operators_say_what_does_it(put, compute):
+    x, m = put(np.int32([1, 2, 3])), put([True, False, True])
+    for other in (x, 1, 2.5, np.float32(1), np.int64(1), np.ones(3, "float32"), [1, 2, 3], (1, 2, 3)):
+        for a, b in ((x, other), (other, x)):
+            with pytest.raises(TypeError, match=HINT):
+                compute(a.copy() if isinstance(a, np.ndarray) else a, b)
+    with pytest.raises(TypeError, match=HINT):
+        compute(m, 1)
+    same_x = x
+    with pytest.raises(TypeError):
+        x += np.float32(1)
+    assert x is same_x
+    assert x.tolist() == [1, 2, 3]
+
+
+def test_another_class_may_have_the_operator(put):
+    class Other:
+        def __radd__(self, x):
+            return "mine"
+
+        def __eq__(self, x):
+            return "equal"
+
+        __hash__ = None
+
+    assert put([1]) + Other() == "mine"
+    assert (put([1]) == Other()) == "equal"
+
+
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "max", "min", "std", "argmax", "sort", "dot", "cumsum", "round"]
+)
+def test_methods_that_are_not_there_say_so(put, name):
+    x = put([1.0, 2.0])
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}': .*{HINT}"):
+        getattr(x, name)
+    assert not hasattr(x, name)
+    with pytest.raises(AttributeError) as caught:
+        x.nonsense  # noqa: B018
+    assert HINT not in str(caught.value)
+
+
+def test_unary_operators_and_ufuncs_say_what_does_it(put):
+    x = put(np.float32([1, 2]))
+    for call in (
+        lambda: -x,
+        lambda: +x,
+        lambda: abs(x),
+        lambda: ~x,
+        lambda: np.sqrt(x),
+        lambda: np.add(x, 1),
+    ):
+        with pytest.raises(TypeError, match=HINT):
+            call()
+    # Not np.add.reduce(x): NumPy 2.4 never lets go of an operand whose __array_ufunc__ raises there.
