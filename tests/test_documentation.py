@@ -160,7 +160,9 @@ def test_every_page_with_shell_is_a_script():
 def test_no_shell_hides_in_blocks_without_a_language():
     typed = re.compile(r"^(\$ |\S*python\S* |pip |pytest |usmpy |apt|git |sudo )", re.M)
     for page in pages.every_page():
-        for language, code in re.findall(r"^```([^\n`]*)\n(.*?)^```$", (ROOT / page).read_text(), re.M | re.S):
+        for language, code in re.findall(
+            r"^```([^\n`]*)\n(.*?)^```$", (ROOT / page).read_text(), re.M | re.S
+        ):
             assert language or not typed.search(code), f"{page}: {code}"
 
 
