@@ -304,6 +304,9 @@ usmpy_array *usmpy_operands_result(usmpy_state *state, const usmpy_operands *ope
 PyObject *usmpy_operands_deliver(usmpy_state *state, const usmpy_destination *to, usmpy_array *result,
                                  int status)
 {
+    if (result == NULL) {
+        return NULL;
+    }
     if (status == 0 && to->out != NULL && result != to->out) {
         status = usmpy_array_copy(state, to->out, result);
         Py_SETREF(result, (usmpy_array *)Py_NewRef(to->out));

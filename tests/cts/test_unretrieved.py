@@ -87,6 +87,8 @@ def test_properties_leave_the_error_to_be_raised(queue):
         time.sleep(0.001)
     for thing in (x, event, queue, queue.device):
         for name in dir(thing):
+            if name.endswith("_interface__"):
+                continue  # gives other libraries the data, as tolist() does: it waits, and raises
             value = getattr(type(thing), name)
             if hasattr(value, "__get__") and not callable(value):
                 with contextlib.suppress(Trouble, AttributeError, usmpy.UsmError, TypeError):
