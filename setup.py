@@ -171,7 +171,7 @@ def sources(headers):
     folders = ["core", "py", *(f"backends/{name}" for name in headers)]
     folders += ["backends/fault"] if TESTING else []
     return sorted(
-        str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / "csrc" / folder).glob("*.c")
+        str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / "csrc" / folder).rglob("*.c")
     )
 
 
@@ -214,9 +214,9 @@ class Build(build_ext):
         compile_one = self.compiler._compile
 
         def compile_by_file(target, source, extension, arguments, options, macros):
-            if source.endswith(("host/builtin.c", "host/builtin_wide.c", "host/cast.c")):
+            if source in LOOP_FILES:
                 options = [*options, *LOOPS]
-            elif source.endswith(RARE):
+            elif source in RARE_FILES:
                 options = [*options, "-Os"]
             elif "/backends/" in source and "/host/" not in source:
                 options = [*options, "-O2"]
@@ -240,7 +240,7 @@ class Build(build_ext):
 
     def run(self):
         written = Path(self.build_temp)
-        runpy.run_path(str(ROOT / "csrc" / "kernels" / "embed.py"))["write"](written / "kernels.c")
+        runpy.run_path(str(ROOT / "csrc" / "kernels" / "tools" / "embed.py"))["write"](written / "kernels.c")
         runpy.run_path(str(ROOT / "csrc" / "py" / "docstrings.py"))["write"](written / "docstrings.h")
         for extension in self.extensions:
             extension.sources.append(str(written / "kernels.c"))
@@ -258,20 +258,24 @@ if not sys.platform.startswith("linux"):
 # GCC's: vectorised, but without a second vectorised loop for each remainder.
 LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "--param=vect-epilogues-nomask=0"]
 
-RARE_CORE = (
-    "adopt backend blocks context device fork library names program route_text signature spirv spirv_kernel "
-    "track usage"
-)
-RARE_HOST = "device library memory"
-RARE_PY = (
-    "build c_api context device errors from_python interface_dict memory module native notifier pointer "
-    "program stream sycl sycl_interface trace"
-)
-RARE = tuple(
-    f"{layer}/{name}.c"
-    for layer, names in (("core", RARE_CORE), ("py", RARE_PY), ("host", RARE_HOST))
-    for name in names.split()
-)
+# What is asked for once, or before or after long work.
+RARE = {
+    "core/base": "fork library names",
+    "core/device": "backend context device",
+    "core/memory": "blocks track usage",
+    "core/program": "program signature spirv spirv_kernel",
+    "core/tasks": "adopt",
+    "core/copy": "route_text",
+    "py": "errors module",
+    "py/objects": "context device memory notifier trace",
+    "py/arrays": "from_python",
+    "py/exchange": "c_api interface_dict native pointer stream sycl sycl_interface",
+    "py/programs": "build program",
+    "backends/host": "device library memory",
+}
+RARE_FILES = {f"csrc/{folder}/{name}.c" for folder, names in RARE.items() for name in names.split()}
+LOOP_FILES = {f"csrc/backends/host/{name}.c" for name in ("builtin", "builtin_wide", "cast")}
+assert all((ROOT / path).is_file() for path in RARE_FILES | LOOP_FILES)
 
 # GCC's for x86: structs of a few hundred bytes are copied and zeroed by plain moves. The instruction that it
 # would take there by itself needs some ten nanoseconds before it begins.

@@ -1,4 +1,4 @@
-"""Shared objects of usmpy._compiler, called through ctypes by what csrc/backends/host/entry.h says."""
+"""Shared objects of usmpy._compile.compiler, called through ctypes as csrc/backends/host/entry.h says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 
-from usmpy import _compiler
+from usmpy._compile import compiler as _compiler
 
 SIZES = ctypes.c_size_t * 3
 

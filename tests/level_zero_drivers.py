@@ -16,7 +16,7 @@ import subprocess
 
 import level_zero_sim
 
-from usmpy import _spirv
+from usmpy._compile import spirv as _spirv
 
 LIBRARY: pathlib.Path | None = None
 ABSENT = ""

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from usmpy import _cache, _compile, _compiler
+from usmpy._compile import cache as _cache
+from usmpy._compile import compiler as _compiler
+from usmpy._compile import host as _compile
 
 KEY = _cache.key("a", b"b")
 
@@ -303,7 +305,9 @@ def test_the_environment_names_the_folder(environment, place, tmp_path, monkeypa
 
 def test_without_a_cache_nothing_stays(folder):
     code = f"""
-        from usmpy import _cache, _compile, _compiler
+        from usmpy._compile import cache as _cache
+        from usmpy._compile import host as _compile
+        from usmpy._compile import compiler as _compiler
         file = _cache.store({KEY!r}, ".so", b"data")
         assert _cache.load({KEY!r}, ".so") == b"data"
         print(file)
@@ -331,7 +335,9 @@ def test_folders_where_nothing_may_run_are_not_used(monkeypatch, folder, tmp_pat
 def test_a_forked_child_leaves_its_parents_folder(folder):
     code = f"""
         import os, sys
-        from usmpy import _cache, _compile, _compiler
+        from usmpy._compile import cache as _cache
+        from usmpy._compile import host as _compile
+        from usmpy._compile import compiler as _compiler
         file = _cache.store({KEY!r}, ".so", b"data")
         child = os.fork()
         if not child:
@@ -396,7 +402,9 @@ def test_what_dying_writers_left_goes(folder):
 def test_many_processes_store_and_load_one_entry(folder):
     code = f"""
         import sys
-        from usmpy import _cache, _compile, _compiler
+        from usmpy._compile import cache as _cache
+        from usmpy._compile import host as _compile
+        from usmpy._compile import compiler as _compiler
         data = bytes([7]) * 50_000
         for _ in range(40):
             _cache.store({KEY!r}, ".so", data)

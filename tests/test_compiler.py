@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 from host_kernels import GROUPS, LOCAL, POINTER, VALUE, Local, build
 
-from usmpy import _compile, _compiler, _entry, _portable
+from usmpy._compile import compiler as _compiler
+from usmpy._compile import entry as _entry
+from usmpy._compile import host as _compile
+from usmpy._compile import portable as _portable
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")

@@ -57,7 +57,7 @@ def test_casts_are_the_host_s(source):
 
 
 def ptx(*names):
-    texts = runpy.run_path(str(ROOT / "csrc" / "kernels" / "embed.py"))["ptx_texts"]()
+    texts = runpy.run_path(str(ROOT / "csrc" / "kernels" / "tools" / "embed.py"))["ptx_texts"]()
     return usmpy.Program("".join(texts[name] for name in names), device=DEVICE, language="ptx")
 
 

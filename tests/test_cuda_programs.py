@@ -642,7 +642,7 @@ def test_what_the_compiler_says_is_in_the_error_whatever_its_code(tmp_path):
 
 
 def test_the_built_in_kernels_are_what_their_sources_make():
-    script = ROOT / "csrc" / "kernels" / "make_ptx.py"
+    script = ROOT / "csrc" / "kernels" / "tools" / "make_ptx.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, timeout=300)
     if "is not installed" in done.stderr:
         pytest.skip("libnvrtc of the version that made them is not installed")

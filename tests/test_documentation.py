@@ -220,5 +220,5 @@ def test_the_drawing_has_every_folder_of_the_backends():
     for name in folders:
         assert re.search(rf'^ +{name} \[label="{name}', drawing, re.M), name
     for name in re.findall(r'label="(usm_\w+)', drawing):
-        headers = (ROOT / "csrc" / "core").glob("*.h")
+        headers = (ROOT / "csrc" / "core").rglob("*.h")
         assert any(re.search(rf"\b{name}\b", path.read_text(encoding="utf-8")) for path in headers), name

@@ -136,7 +136,7 @@ INSIDE = {
 
 def raised_in_the_sources():
     names = set()
-    for path in (ROOT / "csrc" / "py").glob("*.c"):
+    for path in (ROOT / "csrc" / "py").rglob("*.c"):
         text = path.read_text(encoding="utf-8")
         names |= set(re.findall(r"(?:PyErr_(?:Set\w+|Format)\(|return )PyExc_(\w+)", text))
     for path in (ROOT / "usmpy").rglob("*.py"):

@@ -10,7 +10,8 @@ import pytest
 from dtypes import DTYPES
 
 import usmpy
-from usmpy import _html, _repr
+from usmpy._display import html as _html
+from usmpy._display import repr as _repr
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import usmpy
-from usmpy import _options
+from usmpy._compile import options as _options
 
 pytestmark = [
     pytest.mark.leaves_objects("queues of devices are cached"),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from usmpy._preprocessor import Preprocessor
-from usmpy._tokens import Refused
+from usmpy._compile.preprocessor import Preprocessor
+from usmpy._compile.tokens import Refused
 
 
 def words(source, **options):

@@ -11,7 +11,9 @@ import pytest
 import spirv_modules
 
 import usmpy
-from usmpy import _cache, _core, _spirv
+from usmpy import _core
+from usmpy._compile import cache as _cache
+from usmpy._compile import spirv as _spirv
 
 ADD = "kernel void add(global int *x, int n) {\n  x[get_global_id(0)] += n;\n}\n"
 OPENCL = usmpy.get_devices("opencl")

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import usmpy
-from usmpy import _repr
+from usmpy._display import repr as _repr
 
 
 @pytest.fixture

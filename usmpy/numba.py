@@ -343,7 +343,7 @@ class Kernel:
         depends: Any,
         args: tuple[Any, ...],
     ) -> Event:
-        from . import _numba_cuda
+        from ._compile import numba_cuda as _numba_cuda
 
         key = (device.filter_string, device.context, *key)
         compiled = self._for_cuda.get(key)

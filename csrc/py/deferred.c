@@ -3,9 +3,9 @@
 #include "lock.h"
 #include "wait.h"
 
-#include "../core/heap.h"
-#include "../core/queue.h"
-#include "../core/sync.h"
+#include "core/base/heap.h"
+#include "core/base/sync.h"
+#include "core/tasks/queue.h"
 
 #include <pthread.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 
 #include "deferred.h"
 
-#include "../core/heap.h"
-#include "../core/unretrieved.h"
+#include "core/base/heap.h"
+#include "core/tasks/unretrieved.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "module.h"
 
-#include "../core/error.h"
+#include "core/base/error.h"
 
 /*
  * Sets the exception that the status stands for and gives back what error owns. Returns NULL, for

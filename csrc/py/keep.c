@@ -1,6 +1,6 @@
 #include "keep.h"
 
-#include "../core/heap.h"
+#include "core/base/heap.h"
 
 typedef struct object_keep {
     usm_keep keep;

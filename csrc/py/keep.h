@@ -5,7 +5,7 @@
 
 #include "module.h"
 
-#include "../core/event.h"
+#include "core/tasks/event.h"
 
 /* Each adds a keep in front of *list; 0, or -1 with MemoryError. */
 int usmpy_keep_object(usm_keep **list, USM_KEEPS PyObject *object);

@@ -2,16 +2,16 @@
 #include "module.h"
 #include "docstrings.h"
 
-#include "array.h"
-#include "c_api.h"
 #include "deferred.h"
-#include "dlpack.h"
 #include "errors.h"
+#include "py/arrays/array.h"
+#include "py/exchange/c_api.h"
+#include "py/exchange/dlpack.h"
 #include "thread.h"
 #include "wait.h"
 
-#include "../core/fork.h"
-#include "../core/library.h"
+#include "core/base/fork.h"
+#include "core/base/library.h"
 
 _Atomic(usmpy_state *) usmpy_newest_state;
 

@@ -5,8 +5,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "../core/backend.h"
-#include "../core/status.h"
+#include "core/base/status.h"
+#include "core/device/backend.h"
 
 typedef enum usmpy_name {
 #define USMPY_NAME(name) USMPY_##name,

@@ -2,10 +2,10 @@
 #ifdef USM_TESTING
 #include "deferred.h"
 
-#include "../core/copy.h"
-#include "../core/fault.h"
-#include "../core/kernels.h"
-#include "../core/live.h"
+#include "core/base/fault.h"
+#include "core/base/live.h"
+#include "core/copy/copy.h"
+#include "core/program/kernels.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #include "errors.h"
 #include "lock.h"
 
-#include "../core/detach.h"
-#include "../core/sync.h"
+#include "core/base/detach.h"
+#include "core/base/sync.h"
 
 void usmpy_wait_begin(usmpy_wait *wait)
 {

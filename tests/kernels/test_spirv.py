@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from usmpy import BackendUnavailable, BuildError, _spirv
+from usmpy import BackendUnavailable, BuildError
+from usmpy._compile import spirv as _spirv
 
 KERNELS = Path(__file__).parents[2] / "csrc" / "kernels"
 CI = os.environ.get("USMPY_REQUIRE_LIBRARIES") == "1"
@@ -53,7 +54,7 @@ def words(module):
 
 
 def check(folder, *names, path=None):
-    command = [sys.executable, folder / "make_spirv.py", "--check", *names]
+    command = [sys.executable, folder / "tools" / "make_spirv.py", "--check", *names]
     environment = {**os.environ, **({} if path is None else {"PATH": path})}
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
@@ -69,13 +70,13 @@ def test_the_modules_are_what_the_sources_give():
 def test_a_module_that_is_stale_is_named(tmp_path, path):
     shutil.copytree(KERNELS, tmp_path / "kernels")
     assert check(tmp_path / "kernels", "fill", path=path).returncode == 0
-    source = tmp_path / "kernels" / "fill.cl"
+    source = tmp_path / "kernels" / "src" / "fill.cl"
     source.write_text(source.read_text().replace("usm_fill_any", "usm_fill_some"))
     done = check(tmp_path / "kernels", "fill", "strided", path=path)
     assert (done.returncode, "fill.spv" in done.stdout, "strided.spv" in done.stdout) == (1, True, False)
-    (tmp_path / "kernels" / "spirv" / "strided.spv").unlink()
+    (tmp_path / "kernels" / "generated" / "spirv" / "strided.spv").unlink()
     assert "strided.spv" in check(tmp_path / "kernels", "strided", path=path).stdout
-    module = tmp_path / "kernels" / "spirv" / "logic.spv"
+    module = tmp_path / "kernels" / "generated" / "spirv" / "logic.spv"
     module.write_bytes(module.read_bytes()[:-4])
     assert "logic.spv" in check(tmp_path / "kernels", "logic", path=path).stdout
 

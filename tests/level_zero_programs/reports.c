@@ -55,7 +55,7 @@ static void ended(const char *function, ze_result_t result)
         ended(#name, result);                                                                  \
     }
 #define USM_LEVEL_ZERO_NEWER(name, type)
-#include "../../csrc/backends/level_zero/symbols.inc"
+#include "backends/level_zero/symbols.inc"
 #undef USM_LEVEL_ZERO_FUNCTION
 
 typedef void (*callback)(void *parameters, ze_result_t result, void *tracer, void **instance);
@@ -64,7 +64,7 @@ static const struct {
     callback call;
 } functions[] = {
 #define USM_LEVEL_ZERO_FUNCTION(required, name) {#name, on_##name},
-#include "../../csrc/backends/level_zero/symbols.inc"
+#include "backends/level_zero/symbols.inc"
 #undef USM_LEVEL_ZERO_FUNCTION
 #undef USM_LEVEL_ZERO_NEWER
 };

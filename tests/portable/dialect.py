@@ -55,7 +55,7 @@ class Driver:
 
 
 class Host:
-    """The host, through usmpy._compiler."""
+    """The host, through usmpy._compile.compiler."""
 
     def run(self, source, kernel, size, *given, local=None, options=""):
         function = build(source, options=options).kernels[kernel]

@@ -8,9 +8,15 @@ from hypothesis import strategies as st
 from programs import PROGRAMS
 
 import usmpy
-from usmpy import _compile, _compiler, _cuda, _included, _kernel_hints, _portable_check, _preprocessor
-from usmpy._portable_constants import CONSTANTS
-from usmpy._tokens import Refused
+from usmpy._compile import compiler as _compiler
+from usmpy._compile import cuda as _cuda
+from usmpy._compile import host as _compile
+from usmpy._compile import included as _included
+from usmpy._compile import kernel_hints as _kernel_hints
+from usmpy._compile import portable_check as _portable_check
+from usmpy._compile import preprocessor as _preprocessor
+from usmpy._compile.portable_constants import CONSTANTS
+from usmpy._compile.tokens import Refused
 
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
 

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from host_kernels import Local, build
 
-from usmpy import _cache, _compile, _compiler, _portable, _portable_fibers, _portable_phases
-from usmpy._portable_constants import CONSTANTS
+from usmpy._compile import cache as _cache
+from usmpy._compile import compiler as _compiler
+from usmpy._compile import host as _compile
+from usmpy._compile import portable as _portable
+from usmpy._compile import portable_fibers as _portable_fibers
+from usmpy._compile import portable_phases as _portable_phases
+from usmpy._compile.portable_constants import CONSTANTS
 
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
 

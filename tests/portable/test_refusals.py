@@ -2,7 +2,7 @@
 
 import pytest
 
-from usmpy import _compiler
+from usmpy._compile import compiler as _compiler
 
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
 

@@ -8,8 +8,9 @@ from host_kernels import Local, build
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from usmpy import _compiler, _portable
-from usmpy._tokens import Source, tokenize
+from usmpy._compile import compiler as _compiler
+from usmpy._compile import portable as _portable
+from usmpy._compile.tokens import Source, tokenize
 
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
 

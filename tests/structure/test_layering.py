@@ -113,9 +113,10 @@ def layer(path):
 
 
 def includes(path):
-    """(quote, what is written, the file that it means or None)."""
+    """(quote, what is written, the file that it means or None): of its own folder, or by its path in csrc."""
     for quote, written in INCLUDE.findall(path.read_text()):
-        yield quote, written, (path.parent / written).resolve() if quote == '"' else None
+        near = (path.parent / written).resolve()
+        yield quote, written, None if quote == "<" else near if near.is_file() else CSRC / written
 
 
 def wrong_includes(path):
@@ -153,17 +154,17 @@ def test_includes_point_one_way(path):
     [
         ("core/x.c", "#include <Python.h>"),
         ("core/x.c", "#include <cuda.h>"),
-        ("core/x.c", '#include "../py/args.h"'),
-        ("core/x.c", '#include "../backends/host/host.h"'),
+        ("core/x.c", '#include "py/args.h"'),
+        ("core/x.c", '#include "backends/host/host.h"'),
         ("core/x.c", '#include "nothing.h"'),
-        ("py/x.c", '#include "../backends/host/host.h"'),
+        ("py/x.c", '#include "backends/host/host.h"'),
         ("py/x.c", "#include <CL/cl.h>"),
-        ("py/x.c", '#include "../kernels/sequence.cl"'),
+        ("py/x.c", '#include "kernels/src/sequence.cl"'),
         ("backends/host/x.c", "#include <Python.h>"),
-        ("backends/host/x.c", '#include "../../core/queue.h"'),
-        ("backends/host/x.c", '#include "../fault/fault.c"'),
-        ("backends/host/x.c", '#include "../../py/args.h"'),
-        ("backends/fault/x.c", '#include "../../core/copy.h"'),
+        ("backends/host/x.c", '#include "core/tasks/queue.h"'),
+        ("backends/host/x.c", '#include "backends/fault/fault.c"'),
+        ("backends/host/x.c", '#include "py/args.h"'),
+        ("backends/fault/x.c", '#include "core/copy/copy.h"'),
     ],
 )
 def test_each_wrong_include_is_found(tmp_path, monkeypatch, place, line):
@@ -173,8 +174,7 @@ def test_each_wrong_include_is_found(tmp_path, monkeypatch, place, line):
             copy = csrc / path.relative_to(CSRC)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.touch()
-    (csrc / "kernels").mkdir(exist_ok=True)
-    (csrc / "kernels" / "sequence.cl").touch()
+    (csrc / "kernels" / "src" / "sequence.cl").touch()
     monkeypatch.setitem(globals(), "CSRC", csrc)
     (csrc / place).write_text(line + "\n")
     assert len(list(wrong_includes(csrc / place))) == 1
@@ -234,6 +234,7 @@ def objects(tmp_path_factory):
         Path(package) / "include",
         cuda_drivers.header() or "/usr/include",
         CSRC.parent / "usmpy" / "include",
+        CSRC,
         folder,
     ]
     runpy.run_path(str(CSRC / "py" / "docstrings.py"))["write"](folder / "docstrings.h")
@@ -341,54 +342,54 @@ STATE = {
         "libraries": "what was opened, said once",
         "usm_level_zero": "functions of the loader, found once",
     },
-    "core/detach.c": {"detach_hook": "lets go of Python's lock", "attach_hook": "takes it again"},
-    "core/library.c": {"folders": "where drivers of the Python environment are, set at import"},
-    "core/blocks.c": {"root": "the index of all blocks that drivers gave"},
-    "core/builtin.c": {"known.0": "the host's place, which is for ever"},
-    "core/backend.c": {"slots": "what each backend said when it was started"},
-    "core/context.c": {
+    "core/base/detach.c": {"detach_hook": "lets go of Python's lock", "attach_hook": "takes it again"},
+    "core/base/library.c": {"folders": "where drivers of the Python environment are, set at import"},
+    "core/memory/blocks.c": {"root": "the index of all blocks that drivers gave"},
+    "core/program/builtin.c": {"known.0": "the host's place, which is for ever"},
+    "core/device/backend.c": {"slots": "what each backend said when it was started"},
+    "core/device/context.c": {
         "all_contexts": "found by their native handles",
         "closed_contexts": "those that were closed after the interpreter",
     },
-    "core/deferred.c": {
+    "core/tasks/deferred.c": {
         "usm_deferred_head": "the list that workers leave releases on",
         "notifier": "who hears that the list is not empty",
     },
-    "core/error.c": {
+    "core/base/error.c": {
         "no_memory": "the failure that needs no memory to be told; counted as all are",
         "usm_live_counts": "live objects, in builds for tests",
     },
-    "core/event.c": {
+    "core/tasks/event.c": {
         "current": "the task that this thread runs",
         "usm_event_next": "order of submission, over all queues",
         "walks.0": "number of a walk along links, so that each event is visited once",
     },
-    "core/fork.c": {"once.0": "handlers are registered once"},
-    "core/queue.c": {
+    "core/base/fork.c": {"once.0": "handlers are registered once"},
+    "core/tasks/queue.c": {
         "all_queues": "drained at exit, failed in a forked child",
     },
-    "core/spare.c": {
+    "core/memory/spare.c": {
         "spare": "spare records of this thread",
         "key": "frees them with it",
         "once": "the key is made once",
     },
-    "core/names.c": {"names": "each name that was recorded, once"},
-    "core/record.c": {
+    "core/base/names.c": {"names": "each name that was recorded, once"},
+    "core/trace/record.c": {
         "last_alloc": "number of an allocation in traces",
         "last_thread": "the same of a thread",
         "this_thread": "the number of this thread",
     },
-    "core/segment.c": {
+    "core/trace/segment.c": {
         "slabs": "memory of records, kept for the next trace",
         "n_empty": "how much of it is unused",
         "unsettled": "records of tasks that outlive their trace",
     },
-    "core/ticks.c": {
+    "core/trace/ticks.c": {
         "usm_ticks_are_cycles": "whether the processor's own clock is used, found out once",
         "first": "when the clock was first looked at",
         "once": "that happens once",
     },
-    "core/trace.c": {
+    "core/trace/trace.c": {
         "usm_trace_on": "whether anything is recorded",
         "log": "what the traces that record share",
         "log_first": "the order of submission that it counts from",
@@ -396,13 +397,13 @@ STATE = {
         "n_recording": "traces that record",
         "last_queue": "number of a queue in traces",
     },
-    "core/track.c": {
+    "core/memory/track.c": {
         "usm_track_on": "whether allocations remember who made them",
         "ring": "those that do and are alive",
         "n_tracked": "how many",
         "place_hook": "asks csrc/py for the line",
     },
-    "core/sync.c": {
+    "core/base/sync.c": {
         "usm_own_stripe": "the stripe of this thread",
         "threads.0": "how many threads have one",
         "usm_hazard_stripes": "striped locks of allocations",
@@ -412,9 +413,9 @@ STATE = {
         "usm_briefs": "striped locks of the pools",
         "once": "locks are made once",
     },
-    "core/worker.c": {"here": "whose thread this is, and where it was before it was pinned"},
-    "core/unretrieved.c": {"reporter": "how reports of failures get to Python; atomic"},
-    "py/host_task.c": {"callbacks": "the queue that callbacks of events run in; atomic, made once"},
+    "core/tasks/worker.c": {"here": "whose thread this is, and where it was before it was pinned"},
+    "core/tasks/unretrieved.c": {"reporter": "how reports of failures get to Python; atomic"},
+    "py/objects/host_task.c": {"callbacks": "the queue that callbacks of events run in; atomic, made once"},
     "py/wait.c": {"interrupted": "a wait was ended by a signal; atomic"},
     "py/deferred.c": {
         "scheduled": "a visit of the main thread is under way",
@@ -426,7 +427,7 @@ STATE = {
     "py/module.c": {
         "usmpy_newest_state": "the module that calls without one, from other libraries' threads, mean",
     },
-    "py/sycl.c": {
+    "py/exchange/sycl.c": {
         "sycl": "functions of the SYCL runtime",
         "dpctl": "of dpctl's library",
         "have_sycl": "they were found",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = sorted((Path(__file__).parents[2] / "csrc" / "py").glob("*.c"))
+SOURCES = sorted((Path(__file__).parents[2] / "csrc" / "py").rglob("*.c"))
 FORMAT_AT = {"PyErr_Format": 1, "PyUnicode_FromFormat": 0}  # which argument it is
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][(){},]|[^][(){},"]+')

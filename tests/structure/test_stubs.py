@@ -288,7 +288,7 @@ MACROS = {name: rf"{name}\(name\)" for name in ("SHAPED_SIGNATURE", "LIKE_SIGNAT
 def parsers():
     """(file, function, number of positional, of positional-only parameters, the required ones, names)."""
     found = []
-    for path in sorted((ROOT / "csrc" / "py").glob("*.c")):
+    for path in sorted((ROOT / "csrc" / "py").rglob("*.c")):
         text = path.read_text()
         for macro, pattern in MACROS.items():
             body = re.search(rf"#define {pattern}((?:.*\\\n)*.*)", text)
@@ -322,7 +322,7 @@ def test_text_signatures_agree_with_the_tables_that_parse_the_arguments():
     tables = parsers()
     written = sum(  # those that are not static are of several functions, and take their names from the caller
         path.read_text().count("static const usmpy_signature signature =")
-        for path in (ROOT / "csrc" / "py").glob("*.c")
+        for path in (ROOT / "csrc" / "py").rglob("*.c")
     )
     assert len(tables) == written > 40  # the pattern finds them all
     for file, name, positional, only, required, names in tables:

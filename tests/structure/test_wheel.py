@@ -318,8 +318,16 @@ def test_without_the_headers_of_opencl_the_build_goes_on_without_it(tmp_path, he
 )
 def test_the_sources_refuse_an_old_header_too(tmp_path, version, good):
     folder = folder_with_header(tmp_path, *version)
-    source = ROOT / "csrc" / "core" / "dltensor.c"
-    command = ["cc", "-std=c11", "-D_GNU_SOURCE", "-fsyntax-only", f"-I{folder}", source]
+    source = ROOT / "csrc" / "core" / "layout" / "dltensor.c"
+    command = [
+        "cc",
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-fsyntax-only",
+        f"-I{folder}",
+        f"-I{ROOT / 'csrc'}",
+        source,
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode == 0) == good, done.stderr
     assert ("usmpy needs dlpack/dlpack.h of version 1.3" in done.stderr) != good

@@ -4,7 +4,7 @@
 
 #include "support.h"
 
-#include "core/worker.h"
+#include "core/tasks/worker.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -49,7 +49,7 @@ LEFT_OUT = {
 
 def core_sources():
     return [
-        *sorted((ROOT / "csrc" / "core").glob("*.c")),
+        *sorted((ROOT / "csrc" / "core").rglob("*.c")),
         *sorted((ROOT / "csrc" / "backends" / "host").glob("*.c")),
         ROOT / "csrc" / "backends" / "fault" / "fault.c",
     ]
@@ -116,7 +116,7 @@ def build(arguments, folder):
         flags += ["-fsanitize=" + ",".join(arguments.sanitizers), "-fno-sanitize-recover=all"]
     compile_flags = [*flags, f"-I{ROOT / 'csrc'}", "-c"]
     embedded = folder / "kernels.c"
-    runpy.run_path(str(ROOT / "csrc" / "kernels" / "embed.py"))["write"](embedded)
+    runpy.run_path(str(ROOT / "csrc" / "kernels" / "tools" / "embed.py"))["write"](embedded)
     objects = {
         source: folder / f"{source.parent.name}_{source.stem}.o"
         for source in [*core_sources(), embedded, SUPPORT]

@@ -4,12 +4,12 @@
 
 #include "check.h"
 
-#include "core/backend.h"
-#include "core/copy.h"
-#include "core/fork.h"
-#include "core/heap.h"
-#include "core/live.h"
-#include "core/queue.h"
+#include "core/base/fork.h"
+#include "core/base/heap.h"
+#include "core/base/live.h"
+#include "core/copy/copy.h"
+#include "core/device/backend.h"
+#include "core/tasks/queue.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/blocks.h"
-#include "core/fault.h"
-#include "core/pool.h"
+#include "core/base/fault.h"
+#include "core/memory/blocks.h"
+#include "core/memory/pool.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #include "support.h"
 
 #include "backends/host/host.h"
-#include "core/half.h"
+#include "core/layout/half.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/fault.h"
+#include "core/base/fault.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/dltensor.h"
+#include "core/layout/dltensor.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/dtype.h"
+#include "core/layout/dtype.h"
 
 #include <dlpack/dlpack.h>
 #include <string.h>

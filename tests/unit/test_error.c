@@ -2,8 +2,8 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/error.h"
-#include "core/fault.h"
+#include "core/base/error.h"
+#include "core/base/fault.h"
 
 static void filling(void)
 {

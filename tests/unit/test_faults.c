@@ -2,8 +2,8 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/dltensor.h"
-#include "core/fault.h"
+#include "core/base/fault.h"
+#include "core/layout/dltensor.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -2,8 +2,8 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/fault.h"
-#include "core/hazard.h"
+#include "core/base/fault.h"
+#include "core/tasks/hazard.h"
 
 #include <stdlib.h>
 

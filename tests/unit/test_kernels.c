@@ -2,8 +2,8 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/copy.h"
-#include "core/kernels.h"
+#include "core/copy/copy.h"
+#include "core/program/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>

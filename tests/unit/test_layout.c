@@ -2,7 +2,7 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/layout.h"
+#include "core/layout/layout.h"
 
 #include <limits.h>
 

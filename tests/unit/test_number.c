@@ -2,7 +2,7 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/number.h"
+#include "core/layout/number.h"
 
 #include <math.h>
 #include <string.h>

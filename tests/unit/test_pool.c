@@ -2,8 +2,8 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/blocks.h"
-#include "core/pool.h"
+#include "core/memory/blocks.h"
+#include "core/memory/pool.h"
 
 #include <stdlib.h>
 

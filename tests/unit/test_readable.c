@@ -2,7 +2,7 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/readable.h"
+#include "core/base/readable.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

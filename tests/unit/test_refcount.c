@@ -2,7 +2,7 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/refcount.h"
+#include "core/base/refcount.h"
 
 #define THREADS 4
 #define OBJECTS 2000

@@ -2,8 +2,8 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/signature.h"
-#include "core/spirv.h"
+#include "core/program/signature.h"
+#include "core/program/spirv.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/sync.h"
+#include "core/base/sync.h"
 
 #include <time.h>
 

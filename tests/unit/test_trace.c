@@ -2,10 +2,10 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/names.h"
-#include "core/trace.h"
-#include "core/track.h"
-#include "core/usage.h"
+#include "core/base/names.h"
+#include "core/memory/track.h"
+#include "core/memory/usage.h"
+#include "core/trace/trace.h"
 
 #include <stdlib.h>
 

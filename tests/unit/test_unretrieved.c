@@ -2,8 +2,8 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/deferred.h"
-#include "core/unretrieved.h"
+#include "core/tasks/deferred.h"
+#include "core/tasks/unretrieved.h"
 
 /* Of the reports that were run. */
 static struct {

@@ -5,8 +5,8 @@
  */
 #include "cuda_backend.h"
 
-#include "../../core/detach.h"
-#include "../../core/heap.h"
+#include "core/base/detach.h"
+#include "core/base/heap.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,11 +2,11 @@
 #ifndef USM_CUDA_CUDA_BACKEND_H
 #define USM_CUDA_CUDA_BACKEND_H
 
-#include "../../core/backend.h"
+#include "core/device/backend.h"
 
-#include "../../core/kernels.h"
-#include "../../core/launch.h"
-#include "../../core/worker.h"
+#include "core/program/kernels.h"
+#include "core/program/launch.h"
+#include "core/tasks/worker.h"
 
 #include <cuda.h>
 

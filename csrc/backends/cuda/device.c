@@ -4,7 +4,7 @@
  */
 #include "cuda_backend.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 #include <dlpack/dlpack.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Kernels of users: what they take, and what their launches have to know. */
 #include "program.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 #include <stdio.h>
 #include <stdlib.h>

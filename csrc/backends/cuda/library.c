@@ -1,7 +1,7 @@
 /* The table of the CUDA backend, and the driver's library behind it. */
 #include "cuda_backend.h"
 
-#include "../../core/library.h"
+#include "core/base/library.h"
 
 #include <stdio.h>
 #include <stdlib.h>

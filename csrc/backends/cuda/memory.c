@@ -5,7 +5,7 @@
  */
 #include "cuda_backend.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  */
 #include "program.h"
 
-#include "../../core/heap.h"
-#include "../../core/library.h"
+#include "core/base/heap.h"
+#include "core/base/library.h"
 
 #include <dlfcn.h>
 #include <locale.h>

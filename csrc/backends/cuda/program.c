@@ -1,7 +1,7 @@
 /* Programs that users bring: built by NVIDIA's compiler or by the driver, loaded for one device. */
 #include "program.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,9 +77,9 @@ static void remove_comments(char *text)
 }
 
 /*
- * What usmpy/_cuda.py puts behind a source of language 'cuda', to learn of its parameters, may be what is
- * wrong: it does not read C++ as a compiler does. Then the source is built without it, and the messages are
- * about that.
+ * What usmpy/_compile/cuda.py puts behind a source of language 'cuda', to learn of its parameters, may be
+ * what is wrong: it does not read C++ as a compiler does. Then the source is built without it, and the
+ * messages are about that.
  */
 static usm_status compile(usm_cuda_program *native, const usm_program_source *source,
                           usm_cuda_compiled *compiled, char **log, usm_error *error)

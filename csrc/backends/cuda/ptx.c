@@ -1,8 +1,8 @@
 /* What PTX, cubins and mangled names tell of kernels: read here, since few drivers tell it. */
 #include "program.h"
 
-#include "../../core/heap.h"
-#include "../../core/signature.h"
+#include "core/base/heap.h"
+#include "core/program/signature.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -368,8 +368,8 @@ static size_t read_array(const char *ptx, const char *prefix, const char *symbol
 }
 
 /*
- * What usmpy/_cuda.py has the compiler write beside each kernel whose parameters it sees: a word each, and a
- * text: how the range has to fit, the required sizes, the names.
+ * What usmpy/_compile/cuda.py has the compiler write beside each kernel whose parameters it sees: a word
+ * each, and a text: how the range has to fit, the required sizes, the names.
  */
 enum { WORD_POINTER = 1, WORD_VALUE = 2, WORD_LOCAL = 3 };
 #define MOST_PARAMETERS 1024

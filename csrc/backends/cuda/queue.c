@@ -5,8 +5,8 @@
  */
 #include "cuda_backend.h"
 
-#include "../../core/copy.h"
-#include "../../core/heap.h"
+#include "core/base/heap.h"
+#include "core/copy/copy.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* One event for a loop of launches, or of points in the order: see core/repeat.h. */
+/* One event for a loop of launches, or of points in the order: see core/tasks/repeat.h. */
 #include "cuda_backend.h"
 
 /*

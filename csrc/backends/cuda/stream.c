@@ -1,7 +1,7 @@
 /* Streams of other libraries: what they are, asked in ways that a capture stands. */
 #include "cuda_backend.h"
 
-#include "../../core/readable.h"
+#include "core/base/readable.h"
 
 #include <stdio.h>
 

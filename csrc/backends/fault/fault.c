@@ -3,10 +3,10 @@
  * for tests, under the same name: every test runs through it, and the loops of tests/test_faults.py fail each
  * call of an operation in turn.
  */
-#include "../../core/fault.h"
-#include "../../core/backend.h"
-#include "../../core/heap.h"
-#include "../host/host.h" /* usm_host_task: the events are the host's */
+#include "core/base/fault.h"
+#include "backends/host/host.h" /* usm_host_task: the events are the host's */
+#include "core/base/heap.h"
+#include "core/device/backend.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * The built-in kernels that are launched as kernels (csrc/core/builtin.h), as the host runs them: compiled
- * from the one source of csrc/kernels, a thread's part of the range in variables of the thread. The file is
- * compiled once more, in part, for wider vectors (builtin_wide.c).
+ * The built-in kernels that are launched as kernels (csrc/core/program/builtin.h), as the host runs them:
+ * compiled from the one source of csrc/kernels, a thread's part of the range in variables of the thread. The
+ * file is compiled once more, in part, for wider vectors (builtin_wide.c).
  */
 #include "host.h"
 
@@ -20,16 +20,16 @@ static _Thread_local struct {
 
 #include "portable.h"
 
-#include "../../kernels/classify.cl"
-#include "../../kernels/compare.cl"
-#include "../../kernels/gather.cl"
-#include "../../kernels/index.cl"
-#include "../../kernels/logic.cl"
-#include "../../kernels/mask.cl"
-#include "../../kernels/reduce.cl"
-#include "../../kernels/take.cl"
-#include "../../kernels/triangle.cl"
-#include "../../kernels/where.cl"
+#include "kernels/src/classify.cl"
+#include "kernels/src/compare.cl"
+#include "kernels/src/gather.cl"
+#include "kernels/src/index.cl"
+#include "kernels/src/logic.cl"
+#include "kernels/src/mask.cl"
+#include "kernels/src/reduce.cl"
+#include "kernels/src/take.cl"
+#include "kernels/src/triangle.cl"
+#include "kernels/src/where.cl"
 
 static void set_part(const size_t *lo, const size_t *hi)
 {

@@ -1,7 +1,7 @@
 /* Rows of elements: moved bit for bit, or converted. One function for each pair of types, made by macros. */
 #include "host.h"
 
-#include "../../core/half.h"
+#include "core/layout/half.h"
 
 #include <stddef.h>
 #if defined(__SSE2__)

@@ -1,6 +1,6 @@
 #include "host.h"
 
-#include "../../core/worker.h"
+#include "core/tasks/worker.h"
 
 #include <dlpack/dlpack.h>
 #include <sched.h>

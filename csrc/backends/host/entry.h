@@ -1,7 +1,7 @@
 /*
  * What a shared object with kernels for the host exports: `const struct usmpy_kernels usmpy_kernels`. The
- * objects are made by usmpy/_compiler.py, which writes these declarations into what it compiles; the version
- * tells an object of an older release from one of this.
+ * objects are made by usmpy/_compile/compiler.py, which writes these declarations into what it compiles; the
+ * version tells an object of an older release from one of this.
  */
 #ifndef USM_HOST_ENTRY_H
 #define USM_HOST_ENTRY_H

@@ -2,9 +2,9 @@
 #ifndef USM_HOST_HOST_H
 #define USM_HOST_HOST_H
 
-#include "../../core/backend.h"
-#include "../../core/launch.h"
-#include "../../core/worker.h"
+#include "core/device/backend.h"
+#include "core/program/launch.h"
+#include "core/tasks/worker.h"
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
  */
 #include "host.h"
 
-#include "../../core/sync.h"
-#include "../../core/worker.h"
+#include "core/base/sync.h"
+#include "core/tasks/worker.h"
 
 #include <pthread.h>
 

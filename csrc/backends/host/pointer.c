@@ -6,7 +6,7 @@
  */
 #include "host.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 #include <stdlib.h>
 #include <string.h>

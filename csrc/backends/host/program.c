@@ -3,7 +3,7 @@
 
 #include "entry.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 #include "host.h"
 
-#include "../../core/copy.h"
-#include "../../core/habit.h"
-#include "../../core/heap.h"
-#include "../../core/ticks.h"
-#include "../../core/worker.h"
+#include "core/base/heap.h"
+#include "core/copy/copy.h"
+#include "core/tasks/habit.h"
+#include "core/tasks/worker.h"
+#include "core/trace/ticks.h"
 
 #include <stdlib.h>
 #include <string.h>

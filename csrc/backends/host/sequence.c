@@ -2,7 +2,7 @@
 
 #include "portable.h"
 
-#include "../../kernels/sequence.cl"
+#include "kernels/src/sequence.cl"
 
 void usm_host_sequence(const usm_sequence *sequence)
 {

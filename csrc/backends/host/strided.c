@@ -6,7 +6,7 @@
 #include "host.h"
 #include "stream.h"
 
-#include "../../core/layout.h"
+#include "core/layout/layout.h"
 
 #include <stdlib.h>
 #include <string.h>

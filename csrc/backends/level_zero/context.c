@@ -1,7 +1,7 @@
 /* Contexts: what the driver makes memory, events and lists of commands in. */
 #include "level_zero.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -4,8 +4,8 @@
  */
 #include "level_zero.h"
 
-#include "../../core/detach.h"
-#include "../../core/heap.h"
+#include "core/base/detach.h"
+#include "core/base/heap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct usm_level_zero_kernel {
     pthread_mutex_t lock; /* its arguments; a leaf but for the driver's own */
 };
 
-/* Specialization constants of csrc/kernels/make_spirv.py's cast. */
+/* Specialization constants of csrc/kernels/tools/make_spirv.py's cast. */
 enum { CAST_SRC, CAST_DST, CAST_SRC_SIZE, CAST_DST_SIZE, CAST_UNALIGNED, CAST_CONSTANTS };
 
 typedef struct name {

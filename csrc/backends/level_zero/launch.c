@@ -1,8 +1,8 @@
 /* Kernels of users, and launches of them. */
 #include "level_zero.h"
 
-#include "../../core/heap.h"
-#include "../../core/spirv.h"
+#include "core/base/heap.h"
+#include "core/program/spirv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,11 +2,11 @@
 #ifndef USM_LEVEL_ZERO_LEVEL_ZERO_H
 #define USM_LEVEL_ZERO_LEVEL_ZERO_H
 
-#include "../../core/backend.h"
+#include "core/device/backend.h"
 
-#include "../../core/kernels.h"
-#include "../../core/launch.h"
-#include "../../core/worker.h"
+#include "core/program/kernels.h"
+#include "core/program/launch.h"
+#include "core/tasks/worker.h"
 
 #include <level_zero/ze_api.h>
 

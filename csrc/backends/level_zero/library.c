@@ -1,7 +1,7 @@
 /* The table of the Level Zero backend, the loader behind it, and the drivers that it has. */
 #include "level_zero.h"
 
-#include "../../core/library.h"
+#include "core/base/library.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "level_zero.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Contexts and lists of commands that other libraries made with the same driver. */
 #include "level_zero.h"
 
-#include "../../core/readable.h"
+#include "core/base/readable.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "level_zero.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 struct usm_level_zero_pool {
     usm_level_zero_pool *next;

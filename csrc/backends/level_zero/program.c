@@ -1,8 +1,8 @@
 /* Programs that users bring, built for one device. */
 #include "level_zero.h"
 
-#include "../../core/heap.h"
-#include "../../core/spirv.h"
+#include "core/base/heap.h"
+#include "core/program/spirv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "opencl.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 #include <dlpack/dlpack.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* The built-in kernels (csrc/kernels/README.md): built for a context when they are first needed, and kept. */
 #include "opencl.h"
 
-#include "../../core/detach.h"
-#include "../../core/heap.h"
+#include "core/base/detach.h"
+#include "core/base/heap.h"
 
 #include <stdio.h>
 #include <stdlib.h>

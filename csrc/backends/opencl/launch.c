@@ -1,9 +1,9 @@
 /* Kernels of users: what they take, as the driver tells it, and launches of them. */
 #include "opencl.h"
 
-#include "../../core/heap.h"
-#include "../../core/signature.h"
-#include "../../core/spirv.h"
+#include "core/base/heap.h"
+#include "core/program/signature.h"
+#include "core/program/spirv.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The table of the OpenCL backend, the libraries behind it, and their platforms. */
 #include "opencl.h"
 
-#include "../../core/library.h"
+#include "core/base/library.h"
 
 #include <stdio.h>
 #include <stdlib.h>

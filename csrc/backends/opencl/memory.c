@@ -1,7 +1,7 @@
 /* Contexts and unified shared memory: by Intel's extension, else by SVM (docs/design.md, section 6). */
 #include "opencl.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Contexts and queues that other libraries made with the same driver. */
 #include "opencl.h"
 
-#include "../../core/readable.h"
+#include "core/base/readable.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,12 +2,12 @@
 #ifndef USM_OPENCL_OPENCL_H
 #define USM_OPENCL_OPENCL_H
 
-#include "../../core/backend.h"
+#include "core/device/backend.h"
 
-#include "../../core/habit.h"
-#include "../../core/kernels.h"
-#include "../../core/launch.h"
-#include "../../core/worker.h"
+#include "core/program/kernels.h"
+#include "core/program/launch.h"
+#include "core/tasks/habit.h"
+#include "core/tasks/worker.h"
 
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
@@ -275,7 +275,7 @@ void usm_opencl_fork(usm_fork_phase phase);
 cl_int usm_opencl_strided_here(const usm_opencl_turn *turn, const usm_strided *strided, cl_event *id);
 cl_int usm_opencl_block_here(const usm_opencl_turn *turn, const usm_command *command, cl_event *id);
 cl_int usm_opencl_builtin_here(const usm_opencl_turn *turn, const usm_launch *launch, cl_event *id);
-/* A kernel of the host's, which core/builtin.c has found for such a device? */
+/* A kernel of the host's, which core/program/builtin.c has found for such a device? */
 static inline bool usm_opencl_is_builtin_here(const usm_queue *queue, const usm_launch *launch)
 {
     return launch->kernel->program->backend != queue->backend;

@@ -1,7 +1,7 @@
 /* Programs that users bring, built for one device. */
 #include "opencl.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 #include <stdlib.h>
 #include <string.h>

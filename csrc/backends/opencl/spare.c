@@ -5,7 +5,7 @@
  */
 #include "opencl.h"
 
-#include "../../core/heap.h"
+#include "core/base/heap.h"
 
 #include <pthread.h>
 #include <stdlib.h>

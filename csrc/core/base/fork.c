@@ -1,0 +1,43 @@
+#include "fork.h"
+
+#include "core/device/backend.h"
+#include "core/tasks/queue.h"
+#include "sync.h"
+
+static void prepare(void)
+{
+    usm_registry_lock();
+    usm_backends_fork(USM_FORK_PREPARE);
+    usm_queues_fork(USM_FORK_PREPARE);
+    usm_sync_lock_all();
+}
+
+static void in_parent(void)
+{
+    usm_sync_unlock_all();
+    usm_queues_fork(USM_FORK_PARENT);
+    usm_backends_fork(USM_FORK_PARENT);
+    usm_registry_unlock();
+}
+
+static void in_child(void)
+{
+    usm_sync_unlock_all();
+    usm_sync_renew();
+    usm_queues_fork(USM_FORK_CHILD);
+    usm_backends_fork(USM_FORK_CHILD);
+    usm_registry_unlock();
+    usm_queues_after_fork();
+}
+
+static void start(void)
+{
+    usm_sync_start();
+    pthread_atfork(prepare, in_parent, in_child);
+}
+
+void usm_core_start(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start);
+}

@@ -1,0 +1,307 @@
+#include "copy.h"
+
+#include "core/base/heap.h"
+#include "core/device/backend.h"
+#include "route.h"
+
+#include <string.h>
+
+static int64_t magnitude(int64_t x)
+{
+    return x < 0 ? -x : x;
+}
+
+/* One axis in byte strides. */
+typedef struct axis {
+    int64_t length, dst, src;
+} axis;
+
+/* Slower axes first. Ties (dst stride 0 on both) are broken by src. */
+static bool slower(const axis *a, const axis *b)
+{
+    int64_t x = magnitude(a->dst), y = magnitude(b->dst);
+    return x != y ? x > y : magnitude(a->src) > magnitude(b->src);
+}
+
+static void sort(axis *axes, int n)
+{
+    for (int i = 1; i < n; i++) {
+        axis moving = axes[i];
+        int k = i;
+        for (; k > 0 && slower(&moving, &axes[k - 1]); k--) {
+            axes[k] = axes[k - 1];
+        }
+        axes[k] = moving;
+    }
+}
+
+static int merge(axis *axes, int n)
+{
+    int kept = 0;
+    for (int i = 1; i < n; i++) {
+        axis *outer = &axes[kept], *inner = &axes[i];
+        if (outer->dst == inner->dst * inner->length && outer->src == inner->src * inner->length) {
+            inner->length *= outer->length;
+            *outer = *inner;
+        } else {
+            axes[++kept] = *inner;
+        }
+    }
+    return kept + 1;
+}
+
+/* Axes in any order become a plan. dst and src are moved along where an axis is walked from its other end. */
+static void plan_axes(usm_plan *plan, const usm_strided *whole, axis *axes, int n)
+{
+    if (n == 0) {
+        axes[n++] =
+            (axis){1, usm_dtype_table[whole->dst_dtype].itemsize, usm_dtype_table[whole->src_dtype].itemsize};
+    }
+    uintptr_t dst = (uintptr_t)whole->dst,
+              src = (uintptr_t)whole->src; /* layouts are planned without memory too */
+    for (int i = 0; i < n; i++) {
+        axis *next = &axes[i];
+        if (next->dst < 0) {
+            dst += (uintptr_t)(next->dst * (next->length - 1));
+            src += (uintptr_t)(next->src * (next->length - 1));
+            next->dst = -next->dst;
+            next->src = -next->src;
+        }
+    }
+    if (n > 1) {
+        sort(axes, n);
+        n = merge(axes, n);
+    }
+    plan->strided = *whole;
+    usm_strided *strided = &plan->strided;
+    strided->dst = (char *)dst;
+    strided->src = (const char *)src;
+    strided->ndim = n;
+    strided->shape = plan->numbers;
+    strided->dst_strides = plan->numbers + n;
+    strided->src_strides = plan->numbers + 2 * n;
+    for (int i = 0; i < n; i++) {
+        strided->shape[i] = axes[i].length;
+        strided->dst_strides[i] = axes[i].dst;
+        strided->src_strides[i] = axes[i].src;
+    }
+}
+
+void usm_copy_plan(usm_plan *plan, const usm_view *dst, const usm_view *src)
+{
+    axis axes[USM_MAX_NDIM];
+    int n = 0, dst_size = usm_dtype_table[dst->dtype].itemsize,
+        src_size = usm_dtype_table[src->dtype].itemsize;
+    for (int i = 0; i < dst->ndim; i++) {
+        if (dst->shape[i] != 1) {
+            axes[n++] = (axis){dst->shape[i], dst->strides[i] * dst_size, src->strides[i] * src_size};
+        }
+    }
+    const usm_strided whole = {
+        .dst = dst->data, .src = src->data, .dst_dtype = dst->dtype, .src_dtype = src->dtype};
+    plan_axes(plan, &whole, axes, n);
+}
+
+void usm_strided_plan(usm_plan *plan, const usm_strided *whole)
+{
+    axis axes[USM_MAX_NDIM];
+    int n = 0;
+    for (int i = 0; i < whole->ndim; i++) {
+        if (whole->shape[i] != 1) {
+            axes[n++] = (axis){whole->shape[i], whole->dst_strides[i], whole->src_strides[i]};
+        }
+    }
+    plan_axes(plan, whole, axes, n);
+}
+
+bool usm_strided_is_block(const usm_strided *strided)
+{
+    int size = usm_dtype_table[strided->dst_dtype].itemsize;
+    return strided->dst_dtype == strided->src_dtype && strided->ndim == 1 &&
+           strided->dst_strides[0] == size && strided->src_strides[0] == size;
+}
+
+usm_strided *usm_strided_clone(const usm_strided *plan)
+{
+    size_t numbers = 3 * (size_t)plan->ndim * sizeof(int64_t);
+    usm_strided *clone = usm_malloc(sizeof *clone + numbers);
+    if (clone != NULL) {
+        *clone = *plan;
+        clone->shape = (int64_t *)(clone + 1);
+        clone->dst_strides = clone->shape + plan->ndim;
+        clone->src_strides = clone->dst_strides + plan->ndim;
+        memcpy(clone->shape, plan->shape, numbers / 3);
+        memcpy(clone->dst_strides, plan->dst_strides, numbers / 3);
+        memcpy(clone->src_strides, plan->src_strides, numbers / 3);
+    }
+    return clone;
+}
+
+static int64_t count(const usm_view *view)
+{
+    uint64_t n = 1; /* beside a length of 0, others may have any product */
+    for (int i = 0; i < view->ndim; i++) {
+        n *= (uint64_t)view->shape[i];
+    }
+    return (int64_t)n;
+}
+
+bool usm_views_overlap(const usm_view *dst, const usm_view *src)
+{
+    int64_t dst_low, dst_high, src_low, src_high;
+    int dst_size = usm_dtype_table[dst->dtype].itemsize, src_size = usm_dtype_table[src->dtype].itemsize;
+    if (!usm_layout_span(dst->ndim, dst->shape, dst->strides, dst_size, &dst_low, &dst_high) ||
+        !usm_layout_span(src->ndim, src->shape, src->strides, src_size, &src_low, &src_high)) {
+        return true;
+    }
+    if (dst->data + dst_high <= src->data + src_low || src->data + src_high <= dst->data + dst_low) {
+        return false;
+    }
+    bool same = dst->data == src->data && dst_size == src_size;
+    for (int i = 0; i < dst->ndim && same; i++) {
+        same = dst->shape[i] == 1 || dst->strides[i] == src->strides[i];
+    }
+    return !same;
+}
+
+/* One command in the queue, which reaches both sides. */
+static usm_status submit_plan(usm_queue *queue, const usm_plan *plan, const usm_access *accesses,
+                              usm_event **out, usm_error *error)
+{
+    usm_command command;
+    if (usm_strided_is_block(&plan->strided)) {
+        command.kind = USM_COMMAND_COPY;
+        command.as.copy.dst = plan->strided.dst;
+        command.as.copy.src = plan->strided.src;
+        command.as.copy.nbytes = (size_t)usm_dtype_nbytes(plan->strided.dst_dtype, plan->strided.shape[0]);
+    } else {
+        command.kind = USM_COMMAND_STRIDED;
+        command.as.strided = &plan->strided;
+    }
+    const usm_submission submission = {.command = &command, .accesses = accesses, .n_accesses = 2};
+    return usm_queue_submit(queue, &submission, out, error);
+}
+
+static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *error)
+{
+    const usm_command command = {.kind = USM_COMMAND_MARKER};
+    const usm_submission submission = {.command = &command};
+    return out == NULL ? USM_OK : usm_queue_submit(queue, &submission, out, error);
+}
+
+/*
+ * Every hop of every piece, with no wait in between: that a buffer is filled again once it was emptied is
+ * the hazards' business. From the second piece on dst is read as well, so that a piece that failed is not
+ * forgotten when the next one has ended.
+ */
+static usm_status submit_pieces(const usm_route *route, usm_alloc *const *allocs, int turns, usm_event **out,
+                                usm_error *error)
+{
+    usm_status status = USM_OK;
+    int last = route->n_hops - 1;
+    for (int64_t piece = 0; piece < route->pieces && status == USM_OK; piece++) {
+        usm_alloc *const *turn = allocs + piece % turns * (USM_ROUTE_HOPS - 1);
+        char *pointers[USM_ROUTE_HOPS - 1] = {NULL};
+        for (int i = 0; i < last; i++) {
+            pointers[i] = turn[i]->pointer;
+        }
+        for (int hop = 0; hop <= last && status == USM_OK; hop++) {
+            const usm_access accesses[] = {
+                {hop == last ? route->dst : turn[hop], hop == last && piece > 0 ? USM_READ_WRITE : USM_WRITE},
+                {hop == 0 ? route->src : turn[hop - 1], USM_READ},
+            };
+            bool ends = hop == last && piece == route->pieces - 1;
+            usm_plan plan;
+            usm_route_hop(route, hop, piece, pointers, &plan);
+            status = submit_plan(route->queues[hop], &plan, accesses, ends ? out : NULL, error);
+        }
+    }
+    return status;
+}
+
+static usm_status submit_through(const usm_route *route, usm_event **out, usm_error *error)
+{
+    enum { MOST = 2 * (USM_ROUTE_HOPS - 1) };
+    usm_alloc *allocs[MOST] = {NULL};
+    usm_status status = USM_OK;
+    int turns = route->pieces > 1 ? 2 : 1;
+    for (int turn = 0; turn < turns; turn++) {
+        for (int i = 0; i < route->n_hops - 1 && status == USM_OK; i++) {
+            const usm_route_buffer *buffer = &route->buffers[i];
+            status = usm_alloc_create(buffer->place, buffer->kind, usm_route_buffer_bytes(route, i), false,
+                                      &allocs[turn * (USM_ROUTE_HOPS - 1) + i], error);
+        }
+    }
+    if (status == USM_OK) {
+        status = submit_pieces(route, allocs, turns, out, error);
+    }
+    for (int i = 0; i < MOST; i++) {
+        if (allocs[i] != NULL) {
+            usm_alloc_release(allocs[i]); /* the tasks hold it */
+        }
+    }
+    return status;
+}
+
+usm_status usm_copy_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_event **out,
+                           usm_error *error)
+{
+    usm_route route;
+    usm_status status = usm_route_plan(&route, queue, dst, src, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    if (route.n_hops == 0) {
+        status = submit_nothing(queue, out, error);
+    } else if (USM_LIKELY(route.n_hops == 1)) {
+        const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
+        status = submit_plan(route.queues[0], &route.axes, accesses, out, error);
+    } else {
+        status = submit_through(&route, out, error);
+    }
+    usm_route_clear(&route);
+    return status;
+}
+
+usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *value, usm_event **out,
+                           usm_error *error)
+{
+    size_t size = usm_dtype_table[dst->dtype].itemsize;
+    if (count(dst) == 0) {
+        return submit_nothing(queue, out, error);
+    }
+    usm_plan plan;
+    usm_copy_plan(&plan, dst, dst);
+    if (plan.strided.ndim == 1 && plan.strided.dst_strides[0] == (int64_t)size) {
+        const usm_access access = {dst->alloc, USM_WRITE};
+        usm_command command = {.kind = USM_COMMAND_FILL};
+        const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
+        command.as.fill.dst = plan.strided.dst;
+        command.as.fill.nbytes = (size_t)plan.strided.shape[0] * size;
+        command.as.fill.pattern_size = size;
+        memcpy(command.as.fill.pattern, value, size);
+        return usm_queue_submit(queue, &submission, out, error);
+    }
+    /* One element, read again and again; on a device without host memory it is filled in first. */
+    usm_kind kind = queue->device->info.has_usm_host ? USM_HOST : USM_DEVICE;
+    usm_alloc *element;
+    usm_status status = usm_alloc_create(queue->place, kind, size, false, &element, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    int64_t zeros[USM_MAX_NDIM] = {0};
+    const usm_view src = {element, element->pointer, dst->dtype, dst->ndim, dst->shape, zeros};
+    if (kind == USM_HOST) {
+        memcpy(element->pointer, value, size);
+    } else {
+        const usm_view one = {element, element->pointer, dst->dtype, 0, NULL, NULL};
+        status = usm_fill_submit(queue, &one, value, NULL, error);
+    }
+    if (status == USM_OK) {
+        const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {element, USM_READ}};
+        usm_copy_plan(&plan, dst, &src);
+        status = submit_plan(queue, &plan, accesses, out, error);
+    }
+    usm_alloc_release(element);
+    return status;
+}

@@ -1,0 +1,223 @@
+#include "backend.h"
+
+#include "core/base/heap.h"
+#include "core/base/sync.h"
+
+#include <dlpack/dlpack.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef USM_TESTING
+extern const usm_backend usm_fault_backend; /* the host backend, with calls that fail when a test says so */
+#define HOST_BACKEND (&usm_fault_backend)
+#else
+extern const usm_backend usm_host_backend;
+#define HOST_BACKEND (&usm_host_backend)
+#endif
+
+#ifdef USM_OPENCL
+extern const usm_backend usm_opencl_backend;
+#define OPENCL_BACKEND (&usm_opencl_backend)
+#else
+#define OPENCL_BACKEND NULL
+#endif
+
+#ifdef USM_CUDA
+extern const usm_backend usm_cuda_backend;
+#define CUDA_BACKEND (&usm_cuda_backend)
+#else
+#define CUDA_BACKEND NULL
+#endif
+
+#ifdef USM_LEVEL_ZERO
+extern const usm_backend usm_level_zero_backend;
+#define LEVEL_ZERO_BACKEND (&usm_level_zero_backend)
+#else
+#define LEVEL_ZERO_BACKEND NULL
+#endif
+
+/* The only list of backends. The order is that of preference among devices of one type. */
+typedef struct slot {
+    usm_backend_report report;
+    _Atomic bool started;
+    char text[sizeof((usm_error *)NULL)->text + sizeof(usm_library_report)];
+} slot;
+
+static slot slots[USM_N_BACKENDS] = {
+    {.report = {.name = "cuda", .backend = CUDA_BACKEND}},
+    {.report = {.name = "level_zero", .backend = LEVEL_ZERO_BACKEND}},
+    {.report = {.name = "opencl", .backend = OPENCL_BACKEND}},
+    {.report = {.name = "host", .backend = HOST_BACKEND}},
+};
+
+/* Filter strings count root devices of one backend and type. */
+static void number(const usm_backend_report *report)
+{
+    uint32_t next[USM_ACCELERATOR + 1] = {0};
+    for (size_t i = 0; i < report->n_devices; i++) {
+        report->devices[i]->index = next[report->devices[i]->type]++;
+    }
+}
+
+/* Which libraries were open when it went wrong: "...; loader: /usr/lib/libX.so.1". */
+static void add_libraries(slot *slot)
+{
+    const usm_library_report *libraries = slot->report.backend->libraries;
+    size_t used = strlen(slot->text);
+    for (const char *line = libraries != NULL ? libraries->text : ""; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        used += (size_t)snprintf(slot->text + used, sizeof slot->text - used, "; %.*s", (int)length, line);
+        line += length + 1;
+    }
+}
+
+static void start(slot *slot)
+{
+    usm_backend_report *report = &slot->report;
+    usm_error error;
+    if (report->backend == NULL) {
+        snprintf(slot->text, sizeof slot->text,
+                 "this build of usmpy has no %s backend; python -c \"import usmpy; print(usmpy.diagnose())\" "
+                 "lists what it has",
+                 report->name);
+        report->absent = slot->text;
+        return;
+    }
+    usm_status status = report->backend->start(&report->devices, &report->n_devices, &error);
+    if (status == USM_OK) {
+        number(report);
+        return;
+    }
+    report->broken = status != USM_UNAVAILABLE;
+    if (error.name[0] != '\0') {
+        snprintf(slot->text, sizeof slot->text, "%.600s (%s, %d)", error.text, error.name, error.code);
+    } else {
+        snprintf(slot->text, sizeof slot->text, "%s", error.text);
+    }
+    add_libraries(slot);
+    report->absent = slot->text;
+}
+
+const usm_backend_report *usm_backend_start(int index)
+{
+    slot *slot = &slots[index];
+    if (!atomic_load_explicit(&slot->started, memory_order_acquire)) {
+        usm_registry_lock();
+        if (!atomic_load_explicit(&slot->started, memory_order_relaxed)) {
+            start(slot);
+            atomic_store_explicit(&slot->started, true, memory_order_release);
+        }
+        usm_registry_unlock();
+    }
+    return &slot->report;
+}
+
+int usm_backend_index(const char *name, size_t length)
+{
+    for (int i = 0; i < USM_N_BACKENDS; i++) {
+        const char *known = slots[i].report.name;
+        if (strlen(known) == length && memcmp(known, name, length) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+void usm_strided_on_host(const usm_strided *strided, unsigned width)
+{
+    HOST_BACKEND->strided_now(strided, width);
+}
+
+void usm_block_on_host(const usm_command *command, unsigned width)
+{
+    HOST_BACKEND->block_now(command, width);
+}
+
+void usm_builtin_on_host(const struct usm_launch *launch, unsigned width)
+{
+    HOST_BACKEND->builtin_now(launch, width);
+}
+
+/* The host's threads may be at work for others, also where nobody has started it. */
+void usm_backends_fork(usm_fork_phase phase)
+{
+    for (int i = 0; i < USM_N_BACKENDS; i++) {
+        const usm_backend *backend = slots[i].report.backend;
+        if (backend == HOST_BACKEND ||
+            (backend != NULL && atomic_load_explicit(&slots[i].started, memory_order_acquire))) {
+            backend->fork(phase);
+        }
+    }
+}
+
+/* Of several devices with memory of one name, the one that this memory is of; else `device`. */
+static usm_device *device_of(usm_device *device, const void *pointer)
+{
+    usm_context *context;
+    usm_pointer_info info = {.device = NULL};
+    if (pointer == NULL || device->backend->memory_query == NULL ||
+        usm_context_default(device, &context, NULL) != USM_OK ||
+        device->backend->memory_query(context, pointer, &info, NULL) != USM_OK || info.device == NULL) {
+        return device;
+    }
+    return info.device;
+}
+
+/*
+ * Is this memory that the device shows as kDLOneAPI? Level Zero and OpenCL count their devices each by
+ * themselves, and CUDA's have that view beside their own, which only we give them: their drivers know whose
+ * memory it is, but OpenCL's of SVM.
+ */
+typedef enum answer { NO, UNKNOWN, YES } answer;
+
+static answer shows(usm_device *device, const void *pointer)
+{
+    usm_pointer_info info = {.device = NULL};
+    usm_registry_lock();
+    usm_context *context = device->context;
+    usm_registry_unlock();
+    if (pointer == NULL) {
+        return UNKNOWN;
+    }
+    if (context == NULL) { /* nothing of it was ever used */
+        return NO;
+    }
+    if (device->backend->memory_query == NULL ||
+        device->backend->memory_query(context, pointer, &info, NULL) != USM_OK) {
+        return UNKNOWN;
+    }
+    return info.device == device ? YES : info.asked ? NO : UNKNOWN;
+}
+
+usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer)
+{
+    usm_device *best = NULL;
+    int best_rank = -2;
+    for (int i = 0; i < USM_N_BACKENDS; i++) {
+        if (slots[i].report.backend == NULL) {
+            continue;
+        }
+        const usm_backend_report *report = usm_backend_start(i);
+        for (size_t k = 0; k < report->n_devices; k++) {
+            const usm_device_info *info = &report->devices[k]->info;
+            bool named = info->dlpack_type == type && info->dlpack_id == id;
+            if (named && type != kDLOneAPI) {
+                return report->devices[k];
+            }
+            if (type == kDLOneAPI && (named || info->dlpack_oneapi_id == id)) {
+                answer answer = shows(report->devices[k], pointer);
+                int rank = answer == YES || named ? (int)answer : -1;
+                if (rank > best_rank) {
+                    best = report->devices[k];
+                    best_rank = rank;
+                }
+                continue;
+            }
+            if (id == 0 && type != 0 &&
+                (info->dlpack_shared_type == type || info->dlpack_host_type == type)) {
+                return device_of(report->devices[k], pointer);
+            }
+        }
+    }
+    return best;
+}

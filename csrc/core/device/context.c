@@ -1,0 +1,417 @@
+#include "context.h"
+
+#include "backend.h"
+#include "core/base/heap.h"
+#include "core/base/live.h"
+#include "core/base/sync.h"
+#include "core/memory/pool.h"
+#include "core/program/builtin.h"
+#include "core/program/program.h"
+#include "core/tasks/queue.h"
+
+#include <string.h>
+
+const char *usm_kind_name(usm_kind kind)
+{
+    static const char *const names[USM_KINDS] = {"device", "shared", "host"};
+    return names[kind];
+}
+
+/* All contexts of the process, newest first (registry lock). */
+static usm_context *all_contexts;
+
+/*
+ * Registry lock held: who stands for the driver's object, with a count for the caller; or NULL. Of several
+ * (CUDA has one for each device) the default one.
+ */
+static usm_context *find(const usm_backend *backend, void *handle)
+{
+    for (int any = 0; any < 2; any++) {
+        for (usm_context *context = all_contexts; context != NULL; context = context->next) {
+            if (context->backend == backend && (any != 0 || context->is_default) &&
+                backend->native_handle(USM_NATIVE_CONTEXT, context) == handle &&
+                usm_refcount_up_unless_zero(&context->refs)) {
+                return context;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Takes `devices` over. `foreign` as in usm_context. */
+static usm_status create(const usm_backend *backend, usm_device **devices, size_t n_devices, void *foreign,
+                         usm_context **out, usm_error *error)
+{
+    usm_context *context = usm_calloc(1, sizeof *context);
+    if (context == NULL) {
+        free(devices);
+        return usm_error_memory(error, sizeof *context, "a context");
+    }
+    usm_refcount_init(&context->refs, 1);
+    context->backend = backend;
+    context->works_here = backend->builtin_language == USM_LANGUAGE_BUILTIN;
+    context->devices = devices;
+    context->n_devices = n_devices;
+    context->foreign = foreign;
+    usm_status status = backend->context_create(context, error);
+    if (status != USM_OK) {
+        free(devices);
+        free(context);
+        return status;
+    }
+    usm_live_add(USM_LIVE_CONTEXT, 1);
+    usm_registry_lock();
+    usm_context *known = foreign == NULL ? NULL : find(backend, foreign);
+    context->next = all_contexts;
+    if (all_contexts != NULL) {
+        all_contexts->previous = context;
+    }
+    all_contexts = context;
+    usm_registry_unlock();
+    if (known != NULL) { /* another thread was faster */
+        usm_context_release(context);
+        context = known;
+    }
+    *out = context;
+    return USM_OK;
+}
+
+usm_status usm_context_create(usm_device *const *devices, size_t n_devices, usm_context **out,
+                              usm_error *error)
+{
+    if (n_devices == 0) {
+        return usm_error_set(error, USM_VALUE, "devices is empty; a context has at least one");
+    }
+    for (size_t i = 1; i < n_devices; i++) {
+        if (devices[i]->backend != devices[0]->backend) {
+            return usm_error_set(
+                error, USM_VALUE,
+                "devices[%zu] is of backend %s and devices[0] of %s; all devices of a context must be of one backend",
+                i, devices[i]->backend->name, devices[0]->backend->name);
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (devices[k] == devices[i]) {
+                return usm_error_set(error, USM_VALUE, "devices[%zu] and devices[%zu] are the same device", k,
+                                     i);
+            }
+        }
+    }
+    usm_device **list = usm_malloc(n_devices * sizeof *list);
+    if (list == NULL) {
+        return usm_error_memory(error, n_devices * sizeof *list, "a context");
+    }
+    memcpy(list, devices, n_devices * sizeof *list);
+    return create(devices[0]->backend, list, n_devices, NULL, out, error);
+}
+
+/* The devices that the driver's objects are, in a malloc'd array. */
+static usm_status known_devices(const usm_backend *backend, const usm_native_facts *facts, usm_device ***out,
+                                usm_error *error)
+{
+    usm_device **devices = usm_malloc(facts->n_devices * sizeof *devices);
+    if (devices == NULL) {
+        return usm_error_memory(error, facts->n_devices * sizeof *devices, "a context");
+    }
+    for (size_t i = 0; i < facts->n_devices; i++) {
+        usm_status status = usm_device_adopt(backend, facts->devices[i], &devices[i], error);
+        if (status != USM_OK) {
+            free(devices);
+            return status;
+        }
+    }
+    *out = devices;
+    return USM_OK;
+}
+
+usm_status usm_context_adopt(const usm_backend *backend, void *handle, usm_context **out, usm_error *error)
+{
+    usm_native_facts facts = {.devices = NULL};
+    usm_device **devices = NULL;
+    usm_registry_lock();
+    *out = find(backend, handle);
+    usm_registry_unlock();
+    if (*out != NULL) {
+        return USM_OK;
+    }
+    usm_status status = backend->native_inspect(USM_NATIVE_CONTEXT, handle, &facts, error);
+    if (status == USM_OK) {
+        status = known_devices(backend, &facts, &devices, error);
+    }
+    if (status == USM_OK) {
+        status = create(backend, devices, facts.n_devices, handle, out, error);
+    }
+    free(facts.devices);
+    return status;
+}
+
+bool usm_context_keep(usm_context *context, usm_keep *keep, bool (*same)(const usm_keep *, const usm_keep *))
+{
+    usm_registry_lock();
+    usm_keep *known = context->keeps;
+    while (known != NULL && !same(known, keep)) {
+        known = known->next;
+    }
+    if (known == NULL) {
+        keep->next = context->keeps;
+        context->keeps = keep;
+    }
+    usm_registry_unlock();
+    return known == NULL;
+}
+
+usm_context *usm_context_after(const usm_context *context)
+{
+    usm_registry_lock();
+    usm_context *next = context == NULL ? all_contexts : context->next;
+    while (next != NULL && !usm_refcount_up_unless_zero(&next->refs)) {
+        next = next->next;
+    }
+    usm_registry_unlock();
+    return next;
+}
+
+usm_context *usm_context_retain(usm_context *context)
+{
+    usm_refcount_up(&context->refs);
+    return context;
+}
+
+static void free_place(usm_place *place)
+{
+    for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
+        usm_pool_destroy(place->pools[kind], place, kind);
+    }
+    usm_streams_free(place);
+    usm_builtins_free(place);
+    free(place);
+}
+
+void usm_context_release(usm_context *context)
+{
+    if (!usm_refcount_down(&context->refs)) {
+        return;
+    }
+    usm_registry_lock();
+    *(context->previous != NULL ? &context->previous->next : &all_contexts) = context->next;
+    if (context->next != NULL) {
+        context->next->previous = context->previous;
+    }
+    usm_registry_unlock();
+    usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
+    while (place != NULL) {
+        usm_place *next = place->next;
+        free_place(place);
+        place = next;
+    }
+    usm_programs_free(context);
+    context->backend->context_destroy(context);
+    usm_keep_drop(context->keeps);
+    free(context->devices);
+    free(context);
+    usm_live_add(USM_LIVE_CONTEXT, -1);
+}
+
+usm_status usm_context_default(usm_device *device, usm_context **out, usm_error *error)
+{
+    usm_device *root = usm_device_root(device);
+    usm_registry_lock();
+    *out = root->context;
+    usm_registry_unlock();
+    if (*out != NULL) {
+        return USM_OK;
+    }
+    /* Made without the registry lock, since drivers may take long; the loser of a race gives its own back. */
+    usm_context *context;
+    usm_status status = usm_context_create(&root, 1, &context, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    usm_registry_lock();
+    if (root->context == NULL) {
+        context->is_default = true;
+        usm_refcount_init(&context->refs, USM_IMMORTAL);
+        usm_live_add(USM_LIVE_CONTEXT, -1); /* like devices, not counted: it never goes */
+        root->context = context;
+        context = NULL;
+    }
+    *out = root->context;
+    usm_registry_unlock();
+    if (context != NULL) {
+        usm_context_release(context);
+    }
+    return USM_OK;
+}
+
+/* Those that were closed: their structs stay, since threads of others may just have let go of memory. */
+static usm_context *closed_contexts;
+
+/* Registry lock held. */
+static void bury(usm_context *context)
+{
+    usm_context **at = &all_contexts;
+    while (*at != context) {
+        at = &(*at)->next;
+    }
+    *at = context->next;
+    if (context->next != NULL) {
+        context->next->previous = context->previous;
+    }
+    for (usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire); place != NULL;
+         place = place->next) {
+        if (place->queue != NULL) {
+            usm_queue_bury(place->queue);
+        }
+    }
+    for (size_t i = 0; i < context->n_devices; i++) {
+        context->devices[i]->context = NULL;
+    }
+    context->next = closed_contexts;
+    closed_contexts = context;
+}
+
+static void close_default(usm_context *context)
+{
+    usm_programs_free_idle(context);
+    for (usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire); place != NULL;
+         place = place->next) {
+        for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
+            usm_pool_trim(place->pools[kind], place, kind);
+        }
+    }
+    if (context->backend->context_close(context)) {
+        usm_registry_lock();
+        bury(context);
+        usm_registry_unlock();
+    }
+}
+
+/* The first that was not tried yet, by the number of those that are left. */
+static usm_context *default_context(size_t skip)
+{
+    usm_registry_lock();
+    usm_context *context = all_contexts;
+    for (; context != NULL; context = context->next) {
+        if (context->is_default && context->backend->context_close != NULL && skip-- == 0) {
+            break;
+        }
+    }
+    usm_registry_unlock();
+    return context;
+}
+
+void usm_contexts_close(void)
+{
+    size_t left = 0;
+    for (usm_context *context; (context = default_context(left)) != NULL;) {
+        close_default(context);
+        left += default_context(left) == context;
+    }
+}
+
+static usm_place *find_place(usm_context *context, usm_device *device)
+{
+    usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
+    while (place != NULL && place->device != device) {
+        place = place->next;
+    }
+    return place;
+}
+
+static bool contains(const usm_context *context, usm_device *device)
+{
+    for (; device != NULL; device = device->parent) {
+        for (size_t i = 0; i < context->n_devices; i++) {
+            if (context->devices[i] == device) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+usm_status usm_context_place(usm_context *context, usm_device *device, usm_place **out, usm_error *error)
+{
+    *out = find_place(context, device);
+    if (*out != NULL) {
+        return USM_OK;
+    }
+    if (!contains(context, device)) {
+        char text[USM_DEVICE_TEXT];
+        return usm_error_set(error, USM_VALUE, "the device %s is not in the given context",
+                             usm_device_text(device, text, sizeof text));
+    }
+    usm_place *place = usm_calloc(1, sizeof *place);
+    bool enough = place != NULL;
+    for (usm_kind kind = 0; kind < USM_KINDS && enough; kind++) {
+        place->pools[kind] = usm_pool_create();
+        enough = place->pools[kind] != NULL;
+    }
+    if (!enough) {
+        if (place != NULL) {
+            free_place(place);
+        }
+        return usm_error_memory(error, sizeof *place, "a context's record of a device");
+    }
+    place->context = context;
+    place->device = device;
+    atomic_init(&place->limit, SIZE_MAX);
+    usm_registry_lock();
+    *out = find_place(context, device);
+    if (*out == NULL) {
+        place->next = atomic_load_explicit(&context->places, memory_order_relaxed);
+        atomic_store_explicit(&context->places, place, memory_order_release);
+        *out = place;
+        place = NULL;
+    }
+    usm_registry_unlock();
+    if (place != NULL) {
+        free_place(place); /* another thread was faster */
+    }
+    return USM_OK;
+}
+
+static usm_queue *cached_queue(usm_place *place)
+{
+    usm_registry_lock();
+    usm_queue *queue = place->queue;
+    if (queue != NULL && !usm_refcount_up_unless_zero(&queue->refs)) {
+        queue = NULL;
+    }
+    usm_registry_unlock();
+    return queue;
+}
+
+usm_status usm_place_queue(usm_place *place, usm_queue **out, usm_error *error)
+{
+    *out = cached_queue(place);
+    if (*out != NULL) {
+        return USM_OK;
+    }
+    /* Made without the registry lock, which creation takes itself; the loser of a race gives its own back. */
+    const usm_queue_options options = {.in_order = true, .priority = USM_PRIORITY_NORMAL};
+    usm_queue *queue;
+    usm_status status = usm_queue_create(place, &options, &queue, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    usm_registry_lock();
+    usm_queue *winner = place->queue;
+    if (winner != NULL && !usm_refcount_up_unless_zero(&winner->refs)) {
+        winner = NULL;
+    }
+    if (winner == NULL) {
+        queue->cached = true;
+        place->queue = queue;
+        if (place->context->is_default) {
+            usm_refcount_init(&queue->refs, USM_IMMORTAL);
+            usm_live_add(USM_LIVE_QUEUE, -1);
+        }
+    }
+    usm_registry_unlock();
+    if (winner != NULL) {
+        usm_queue_release(queue);
+        queue = winner;
+    }
+    *out = queue;
+    return USM_OK;
+}

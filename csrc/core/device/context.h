@@ -1,0 +1,111 @@
+/* Contexts: several devices of one platform whose memory and events may meet. */
+#ifndef USM_CORE_CONTEXT_H
+#define USM_CORE_CONTEXT_H
+
+#include "core/base/refcount.h"
+#include "core/tasks/event.h"
+#include "device.h"
+
+struct usm_pool;
+struct usm_queue;
+
+typedef enum usm_kind { USM_DEVICE, USM_SHARED, USM_HOST, USM_KINDS } usm_kind;
+
+const char *usm_kind_name(usm_kind kind);
+
+typedef struct usm_builtin_kernel usm_builtin_kernel;
+typedef struct usm_builtin_program usm_builtin_program;
+#define USM_BUILTIN_BUCKETS 64
+
+/* What belongs to one (context, device) pair. Entries are only added while the context lives. */
+typedef struct usm_place {
+    struct usm_place *next;
+    struct usm_context *context; /* the one that owns this entry */
+    usm_device *device;
+    struct usm_queue *queue; /* the cached queue, without a count; NULL until made (registry lock) */
+    struct usm_pool *pools[USM_KINDS];
+    /* Bytes that the driver gave for it, in use and spare; the most so far; what they may be (usage.h). */
+    _Atomic size_t held, peak, limit;
+    struct usm_stream *streams; /* of other libraries, newest first (leaf stripe of the place) */
+    _Atomic(usm_builtin_program *) builtin_programs;             /* the same */
+    _Atomic(usm_builtin_kernel *) builtins[USM_BUILTIN_BUCKETS]; /* builtin.c; entries are only added */
+} usm_place;
+
+/* The host reads and writes memory of this kind, allocated in the place, through its pointer. */
+static inline bool usm_place_host_reads(const usm_place *place, usm_kind kind)
+{
+    return kind != USM_DEVICE || place->device->info.host_reads_device;
+}
+
+typedef struct usm_context {
+    usm_refcount refs;
+    bool works_here; /* short work is done by the thread that submits it, with the hazards locked (host) */
+    const struct usm_backend *backend;
+    void *native;
+    void *foreign; /* the driver's context that another library made; NULL: it was made here */
+    bool is_default;
+    size_t n_devices;
+    usm_device **devices;        /* as given at creation */
+    _Atomic(usm_place *) places; /* grows under the registry lock, read without */
+    _Atomic uint64_t departed;   /* changes whenever memory goes back to the driver or to its owner */
+    /* Registry lock: what lives as long as this, and the list of all contexts. */
+    usm_keep *keeps;
+    struct usm_program *programs; /* with keys; program.c */
+    struct usm_context *previous, *next;
+} usm_context;
+
+/*
+ * Before the memory goes. Who remembers a pointer compares the number: another one may stand there since. A
+ * count that two threads write at once may come out one too small, but changes.
+ */
+static inline void usm_context_memory_departs(usm_context *context)
+{
+    uint64_t n = atomic_load_explicit(&context->departed, memory_order_relaxed);
+    atomic_store_explicit(&context->departed, n + 1, memory_order_release);
+}
+
+/*
+ * A new context over these devices: one at least, of one backend, without repeats (else USM_VALUE). Two
+ * contexts over the same devices differ.
+ */
+usm_status usm_context_create(usm_device *const *devices, size_t n_devices, USM_GIVES usm_context **out,
+                              usm_error *error);
+
+/*
+ * The context that stands for a driver's object that another library may have made: one a native context, so
+ * it may be one that was here before. The driver's object is held as long as it lives. The devices must be
+ * known here (else USM_NOT_FOUND).
+ */
+usm_status usm_context_adopt(const struct usm_backend *backend, void *handle, USM_GIVES usm_context **out,
+                             usm_error *error);
+
+/*
+ * Lets `keep` live as long as the context, unless one that is the `same` is there. False: it is the caller's
+ * still. `same` runs with the registry lock.
+ */
+bool usm_context_keep(usm_context *context, usm_keep *keep, bool (*same)(const usm_keep *, const usm_keep *));
+
+/* The platform's default context of the device's root, which the root's partitions join. Immortal. */
+usm_status usm_context_default(usm_device *device, usm_context **out, usm_error *error);
+
+/* The process's contexts one by one: the one behind this, which the caller holds (NULL: the first). */
+USM_GIVES usm_context *usm_context_after(const usm_context *context);
+/* After the interpreter: default contexts that nobody uses any more go back to the drivers that want that. */
+void usm_contexts_close(void);
+
+USM_GIVES usm_context *usm_context_retain(usm_context *context);
+void usm_context_release(USM_TAKES usm_context *context);
+
+/*
+ * The pair's entry, made on first use. USM_VALUE where the device is not in the context; a partition of a
+ * device that is in it counts as in it (SYCL lets a context of the parent be used with its sub-devices).
+ */
+usm_status usm_context_place(usm_context *context, usm_device *device, usm_place **out, usm_error *error);
+
+/*
+ * The one queue that the process keeps for this pair: in order, no profiling, normal priority. Immortal for a
+ * default context; for others it lives while somebody uses it.
+ */
+usm_status usm_place_queue(usm_place *place, USM_GIVES struct usm_queue **out, usm_error *error);
+
+#endif

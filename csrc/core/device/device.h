@@ -1,0 +1,152 @@
+/* Devices: what a backend found, and the partitions of it. */
+#ifndef USM_CORE_DEVICE_H
+#define USM_CORE_DEVICE_H
+
+#include "core/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct usm_backend;
+struct usm_context;
+
+typedef enum usm_device_type { USM_CPU, USM_GPU, USM_ACCELERATOR } usm_device_type;
+
+#define USM_MAX_SUB_GROUP_SIZES 8
+
+/* SYCL 2020, 4.6.4.5; usm_aspect_name has their names. */
+typedef enum usm_aspect {
+    USM_ASPECT_CPU,
+    USM_ASPECT_GPU,
+    USM_ASPECT_ACCELERATOR,
+    USM_ASPECT_CUSTOM,
+    USM_ASPECT_FP16,
+    USM_ASPECT_FP64,
+    USM_ASPECT_ATOMIC64,
+    USM_ASPECT_IMAGE,
+    USM_ASPECT_ONLINE_COMPILER,
+    USM_ASPECT_ONLINE_LINKER,
+    USM_ASPECT_QUEUE_PROFILING,
+    USM_ASPECT_USM_DEVICE_ALLOCATIONS,
+    USM_ASPECT_USM_HOST_ALLOCATIONS,
+    USM_ASPECT_USM_SHARED_ALLOCATIONS,
+    USM_ASPECT_USM_SYSTEM_ALLOCATIONS,
+    USM_ASPECT_USM_ATOMIC_HOST_ALLOCATIONS,
+    USM_ASPECT_USM_ATOMIC_SHARED_ALLOCATIONS,
+    USM_ASPECT_HOST_DEBUGGABLE,
+    USM_ASPECT_EMULATED,
+    USM_ASPECTS
+} usm_aspect;
+
+static inline uint32_t usm_aspect_bit(usm_aspect aspect, bool has)
+{
+    return has ? UINT32_C(1) << aspect : 0;
+}
+
+#define USM_UNKNOWN UINT64_MAX /* the driver does not tell */
+
+/*
+ * What some drivers tell and others do not, each USM_UNKNOWN until the backend sets it. Sizes in bytes,
+ * images in pixels, the clock in MHz, the resolution of the timer in nanoseconds. Vector widths in elements;
+ * 0: the device does not compute with the type.
+ */
+typedef struct usm_device_limits {
+    uint64_t max_work_item_dims, max_num_sub_groups, sub_group_independent_forward_progress;
+    uint64_t preferred_vector_width_char, preferred_vector_width_short, preferred_vector_width_int;
+    uint64_t preferred_vector_width_long, preferred_vector_width_float, preferred_vector_width_double;
+    uint64_t preferred_vector_width_half;
+    uint64_t native_vector_width_char, native_vector_width_short, native_vector_width_int;
+    uint64_t native_vector_width_long, native_vector_width_float, native_vector_width_double;
+    uint64_t native_vector_width_half;
+    uint64_t global_mem_cache_type, global_mem_cache_size, global_mem_cache_line_size;
+    uint64_t image_2d_max_width, image_2d_max_height;
+    uint64_t image_3d_max_width, image_3d_max_height, image_3d_max_depth;
+    uint64_t image_max_buffer_size, max_read_image_args, max_write_image_args;
+    uint64_t max_clock_frequency, profiling_timer_resolution, address_bits, partition_max_sub_devices;
+} usm_device_limits;
+
+/* Values of global_mem_cache_type. */
+enum { USM_CACHE_NONE, USM_CACHE_READ_ONLY, USM_CACHE_READ_WRITE };
+
+/* Plain facts, filled once by the backend; sizes in bytes. */
+typedef struct usm_device_info {
+    char name[128];
+    char vendor[64];
+    char driver_version[64];
+    char platform[64], platform_vendor[64], platform_version[128];
+    uint32_t aspects;         /* bits; usm_device_aspects adds what follows from the other members */
+    usm_device_limits limits; /* each USM_UNKNOWN until the backend sets it */
+    uint64_t max_work_item_sizes[3];
+    uint8_t uuid[16];
+    uint32_t max_compute_units;
+    uint64_t max_work_group_size;
+    uint32_t sub_group_sizes[USM_MAX_SUB_GROUP_SIZES]; /* ends at the first 0 */
+    uint64_t global_mem_size;
+    uint64_t local_mem_size;
+    uint64_t max_alloc_size;
+    bool has_fp16, has_fp64;
+    bool has_usm_device, has_usm_shared, has_usm_host, has_usm_system;
+    bool host_reads_device; /* memory of kind "device" may be read and written by the host too */
+    bool is_host; /* a driver's view of the host's processors: the host's loops do copies and what is built in
+                   */
+    /* DLPack's name of memory on this device: (type, id). */
+    int32_t dlpack_type, dlpack_id;
+    /* The same of memory of kinds "shared" and "host", whose id is 0 then; 0: as memory of the device. */
+    int32_t dlpack_shared_type, dlpack_host_type;
+    /* The id of the view kDLOneAPI beside these, where the device has that too; else -1. */
+    int32_t dlpack_oneapi_id;
+} usm_device_info;
+
+/*
+ * One object a piece of hardware: a partition that was made before comes back as the same object, so devices
+ * are compared by address. All devices are immortal: there are few, and everything points at them.
+ */
+typedef struct usm_device {
+    const struct usm_backend *backend;
+    struct usm_device *parent; /* NULL for a root device */
+    usm_device_type type;
+    uint32_t index;      /* root: among the backend's root devices of this type; else: among its siblings */
+    uint32_t first_unit; /* in the root's compute units */
+    uint32_t partition;  /* compute units that create_sub_devices() was asked for; 0 for a root */
+    usm_device_info info;
+    void *native;
+    struct usm_context *context;   /* the platform's default context, made on first use (registry lock) */
+    struct usm_device *partitions; /* first of the sub-devices made so far, all partitions (registry lock) */
+    struct usm_device *sibling;
+} usm_device;
+
+/* Zeroed, with unknown limits. */
+void usm_device_info_init(usm_device_info *info);
+/* usm_device_info_init of its info; the rest zeroed, but for backend and type. NULL when memory ran out. */
+usm_device *usm_device_new(const struct usm_backend *backend, usm_device_type type);
+
+/*
+ * The device cut into parts of `units` compute units each (SYCL 2020, partition_equally: units that are left
+ * over go unused). *count parts in a malloc'd array that the caller frees; the devices are immortal.
+ * USM_VALUE where units is 0 or exceeds the device's.
+ */
+usm_status usm_device_partition(usm_device *device, uint32_t units, usm_device ***parts, size_t *count,
+                                usm_error *error);
+
+/* The device that the driver's object is, a part that was made before included; else USM_NOT_FOUND. */
+usm_status usm_device_adopt(const struct usm_backend *backend, void *handle, usm_device **out,
+                            usm_error *error);
+
+const char *usm_device_type_name(usm_device_type type);
+/* Bits of usm_aspect. */
+uint32_t usm_device_aspects(const usm_device *device);
+const char *usm_aspect_name(usm_aspect aspect);
+usm_device *usm_device_root(usm_device *device);
+
+/* "host:cpu:0"; a partition adds ".K@UNITS" for each level: "host:cpu:0.1@2". Returns text. */
+#define USM_DEVICE_TEXT 96
+char *usm_device_text(const usm_device *device, char *text, size_t size);
+
+/*
+ * For devices whose driver has no identity of its own: the same for every process on this machine, other for
+ * other machines and other texts. A hash of the machine's id and the text (FNV-1a).
+ */
+void usm_device_make_uuid(const char *text, uint8_t uuid[16]);
+
+#endif

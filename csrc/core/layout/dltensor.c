@@ -1,0 +1,303 @@
+#include "dltensor.h"
+
+#include "core/base/heap.h"
+#include "core/base/live.h"
+#include "core/device/backend.h"
+#include "core/trace/trace.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The version that this file implements, which need not be the header's. */
+#define VERSION_MAJOR 1
+#define VERSION_MINOR 3
+
+/* The twins differ in their first member; shape and strides lie behind. */
+typedef struct versioned_export {
+    DLManagedTensorVersioned managed;
+    usm_alloc *alloc;
+    void *stream;   /* the consumer's; NULL: none, or none that was told */
+    uint64_t print; /* of it, while it was there */
+    int64_t dims[];
+} versioned_export;
+
+typedef struct legacy_export {
+    DLManagedTensor managed;
+    usm_alloc *alloc;
+    void *stream;
+    uint64_t print;
+    int64_t dims[];
+} legacy_export;
+
+static void let_go(usm_alloc *alloc, void *stream, uint64_t print, void *block)
+{
+    if (stream == USM_STREAM_LEGACY &&
+        (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
+        /* That stream is always there: it is asked when the memory is used again, if it ever is. */
+        (void)usm_alloc_lend(alloc, alloc->place->device, stream, NULL);
+    } else if (USM_UNLIKELY(stream != NULL)) {
+        /*
+         * The stream may be gone by now: then the block is held until all has ended that is in the device at
+         * this moment, where the driver can tell that.
+         */
+        usm_device *device = alloc->place->device;
+        bool alive = stream == USM_STREAM_LEGACY || stream == USM_STREAM_PER_THREAD ||
+                     device->backend->stream_print(device, stream, false) == print;
+        (void)usm_alloc_outlast(alloc, USM_READ_WRITE, device, alive ? stream : USM_STREAM_ALL, NULL);
+    }
+    free(block);
+    usm_live_add(USM_LIVE_EXPORT, -1);
+    usm_alloc_release(alloc);
+}
+
+static void delete_versioned(DLManagedTensorVersioned *self)
+{
+    versioned_export *export = (versioned_export *)self;
+    let_go(export->alloc, export->stream, export->print, export);
+}
+
+static void delete_legacy(DLManagedTensor *self)
+{
+    legacy_export *export = (legacy_export *)self;
+    let_go(export->alloc, export->stream, export->print, export);
+}
+
+/* In a stream that is being captured nothing runs: the end of the export has nothing to wait for there. */
+static uint64_t print_of(const usm_alloc *alloc, void **stream)
+{
+    usm_device *device = alloc->place->device;
+    if (*stream == NULL || *stream == USM_STREAM_LEGACY || *stream == USM_STREAM_PER_THREAD) {
+        return 0;
+    }
+    uint64_t print = device->backend->stream_print(device, *stream, true);
+    if (print == 0) {
+        *stream = NULL;
+    }
+    return print;
+}
+
+static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice device)
+{
+    size_t n = (size_t)view->ndim;
+    usm_view own = *view;
+    own.shape = dims;
+    own.strides = dims + n;
+    for (size_t i = 0; i < n; i++) {
+        dims[i] = view->shape[i];
+        dims[n + i] = view->strides[i];
+    }
+    usm_dltensor_fill(tensor, &own, device);
+    usm_alloc_retain(view->alloc);
+    usm_live_add(USM_LIVE_EXPORT, 1);
+    if (USM_UNLIKELY(usm_trace_is_on())) {
+        usm_trace_passing(USM_TRACE_EXPORT, view, "DLPack");
+    }
+}
+
+DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice device, uint64_t flags,
+                                               void *stream)
+{
+    versioned_export *export = usm_malloc(sizeof *export + 2 * (size_t)view->ndim * sizeof(int64_t));
+    if (export == NULL) {
+        return NULL;
+    }
+    export->managed.version.major = VERSION_MAJOR;
+    export->managed.version.minor = VERSION_MINOR;
+    export->managed.manager_ctx = export;
+    export->managed.deleter = delete_versioned;
+    export->managed.flags = flags;
+    export->alloc = view->alloc;
+    export->print = print_of(view->alloc, &stream);
+    export->stream = stream;
+    fill(&export->managed.dl_tensor, export->dims, view, device);
+    return &export->managed;
+}
+
+DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device, void *stream)
+{
+    legacy_export *export = usm_malloc(sizeof *export + 2 * (size_t)view->ndim * sizeof(int64_t));
+    if (export == NULL) {
+        return NULL;
+    }
+    export->managed.manager_ctx = export;
+    export->managed.deleter = delete_legacy;
+    export->alloc = view->alloc;
+    export->print = print_of(view->alloc, &stream);
+    export->stream = stream;
+    fill(&export->managed.dl_tensor, export->dims, view, device);
+    return &export->managed;
+}
+
+static usm_status refuse_dtype(const DLDataType *type, usm_error *error)
+{
+    return usm_error_set(
+        error, USM_BUFFER,
+        "the DLPack type (code %u, bits %u, lanes %u) is not supported; one lane of bool 8, int and uint 8 "
+        "to 64, float 16 to 64, complex 32 to 128, bfloat 16, float8, float6 and float4 are allowed",
+        type->code, type->bits, type->lanes);
+}
+
+usm_status usm_dltensor_check(const DLTensor *tensor, uint64_t flags, usm_dtype *dtype, usm_error *error)
+{
+    *dtype = usm_dtype_from_dlpack(tensor->dtype.code, tensor->dtype.bits);
+    if (USM_UNLIKELY(*dtype == USM_NO_DTYPE || tensor->dtype.lanes != 1)) {
+        return refuse_dtype(&tensor->dtype, error);
+    }
+    if (USM_UNLIKELY(usm_dtype_is_packed(*dtype) &&
+                     (flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0)) {
+        return usm_error_set(error, USM_BUFFER,
+                             "the elements of type %s are padded to whole bytes; packed elements are allowed",
+                             usm_dtype_table[*dtype].name);
+    }
+    if (USM_UNLIKELY(tensor->ndim < 0 || tensor->ndim > USM_MAX_NDIM)) {
+        return usm_error_set(error, USM_BUFFER, "the tensor has %d dimensions; 0 to %d are allowed",
+                             tensor->ndim, USM_MAX_NDIM);
+    }
+    if (USM_UNLIKELY(tensor->ndim > 0 && tensor->shape == NULL)) {
+        return usm_error_set(error, USM_BUFFER, "the tensor has %d dimensions and no shape", tensor->ndim);
+    }
+    return USM_OK;
+}
+
+static usm_status check_packed(const DLTensor *tensor, const int64_t *strides, int64_t size, usm_error *error)
+{
+    int64_t compact[USM_MAX_NDIM];
+    usm_layout_compact(tensor->ndim, tensor->shape, 'C', compact);
+    for (int i = 0; i < tensor->ndim; i++) {
+        if (size > 0 && tensor->shape[i] > 1 && strides[i] != compact[i]) {
+            return usm_error_set(error, USM_BUFFER, "packed elements must be contiguous and row-major");
+        }
+    }
+    return USM_OK;
+}
+
+/*
+ * Strides that are too large for bytes, as producers tell negative ones that divide bytes as an unsigned
+ * number (CuPy 14): product by product, modulo 2**64, they are right. False where there are none.
+ */
+static bool wrap_strides(int ndim, int64_t *strides, int itemsize)
+{
+    bool wraps = false;
+    for (int i = 0; i < ndim; i++) {
+        int64_t nbytes;
+        if (__builtin_mul_overflow(strides[i], itemsize, &nbytes)) {
+            wraps = true;
+            strides[i] = nbytes / itemsize; /* the low 64 bits; types have powers of two as sizes */
+        }
+    }
+    return wraps;
+}
+
+usm_status usm_dltensor_refuse(const DLTensor *tensor, usm_error *error)
+{
+    char shape[300], strides[300] = "compact";
+    usm_layout_text(tensor->ndim, tensor->shape, shape, sizeof shape);
+    for (int i = 0; i < tensor->ndim; i++) {
+        if (tensor->shape[i] < 0) {
+            return usm_error_set(error, USM_BUFFER, "the tensor's shape %s has a negative length", shape);
+        }
+    }
+    if (tensor->strides != NULL) {
+        usm_layout_text(tensor->ndim, tensor->strides, strides, sizeof strides);
+    }
+    return usm_error_set(error, USM_BUFFER,
+                         "the tensor's elements, of shape %s and strides %s, reach beyond any address", shape,
+                         strides);
+}
+
+usm_status usm_dltensor_layout(const DLTensor *tensor, usm_dtype dtype, int64_t *shape, int64_t *strides,
+                               int64_t *low, int64_t *high, bool *wraps, usm_error *error)
+{
+    int ndim = tensor->ndim;
+    int64_t size = 1;
+    int itemsize = usm_dtype_table[dtype].itemsize;
+    *wraps = false;
+    if (USM_LIKELY(ndim == 1 && tensor->shape[0] > 0 && tensor->shape[0] < INT32_MAX &&
+                   tensor->data != NULL && tensor->byte_offset == 0 && !usm_dtype_is_packed(dtype) &&
+                   (tensor->strides == NULL || tensor->strides[0] == 1))) {
+        shape[0] = tensor->shape[0]; /* a compact vector: nothing below could find fault with it */
+        strides[0] = 1;
+        *low = 0;
+        *high = shape[0] * itemsize;
+        return USM_OK;
+    }
+    bool empty = false, overflow = false;
+    for (int i = 0; i < ndim; i++) {
+        int64_t length = tensor->shape[i];
+        shape[i] = length;
+        if (USM_UNLIKELY(length < 0)) {
+            goto impossible;
+        }
+        empty = empty || length == 0;
+        overflow = overflow || __builtin_mul_overflow(size, length, &size);
+    }
+    int64_t nbytes;
+    overflow = overflow || __builtin_mul_overflow(size, itemsize, &nbytes);
+    if (USM_UNLIKELY(overflow && !empty)) { /* no elements take no bytes, however long the other axes are */
+        goto impossible;
+    }
+    size = empty ? 0 : size;
+    if (USM_LIKELY(tensor->strides != NULL)) {
+        for (int i = 0; i < ndim; i++) {
+            strides[i] = tensor->strides[i];
+        }
+    } else {
+        usm_layout_compact(ndim, shape, 'C', strides);
+    }
+    if (USM_UNLIKELY(size > 0 && tensor->data == NULL)) {
+        return usm_error_set(error, USM_BUFFER, "the tensor has elements and no data pointer");
+    }
+    uintptr_t first;
+    if (USM_UNLIKELY(tensor->byte_offset > INT64_MAX ||
+                     __builtin_add_overflow((uintptr_t)tensor->data, tensor->byte_offset, &first))) {
+        return usm_error_set(error, USM_BUFFER, "the tensor's byte_offset is %llu, beyond any address",
+                             (unsigned long long)tensor->byte_offset);
+    }
+    if (usm_dtype_is_packed(dtype)) {
+        usm_status status = check_packed(tensor, strides, size, error);
+        if (status != USM_OK) {
+            return status;
+        }
+    }
+    if (USM_LIKELY(usm_dtype_span(dtype, ndim, shape, strides, size, (void *)first, low, high))) {
+        return USM_OK;
+    }
+    *wraps = wrap_strides(ndim, strides, itemsize);
+    if (*wraps && usm_dtype_span(dtype, ndim, shape, strides, size, (void *)first, low, high)) {
+        return USM_OK;
+    }
+impossible:
+    return usm_dltensor_refuse(tensor, error);
+}
+
+char *usm_dldevice_text(int32_t type, char *text, size_t size)
+{
+    static const struct {
+        int32_t type;
+        const char *name;
+    } names[] = {
+        {kDLCPU, "kDLCPU"},
+        {kDLCUDA, "kDLCUDA"},
+        {kDLCUDAHost, "kDLCUDAHost"},
+        {kDLOpenCL, "kDLOpenCL"},
+        {kDLVulkan, "kDLVulkan"},
+        {kDLMetal, "kDLMetal"},
+        {kDLVPI, "kDLVPI"},
+        {kDLROCM, "kDLROCM"},
+        {kDLROCMHost, "kDLROCMHost"},
+        {kDLExtDev, "kDLExtDev"},
+        {kDLCUDAManaged, "kDLCUDAManaged"},
+        {kDLOneAPI, "kDLOneAPI"},
+        {kDLWebGPU, "kDLWebGPU"},
+        {kDLHexagon, "kDLHexagon"},
+        {kDLMAIA, "kDLMAIA"},
+        {kDLTrn, "kDLTrn"},
+    };
+    snprintf(text, size, "unknown (%d)", type);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i].type == type) {
+            snprintf(text, size, "%s (%d)", names[i].name, type);
+        }
+    }
+    return text;
+}

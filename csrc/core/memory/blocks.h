@@ -1,0 +1,26 @@
+/*
+ * The blocks that drivers gave to this process through us, by address: whose memory is a pointer, and how
+ * much of it was asked for? Some drivers cannot be asked (the host's, OpenCL's of SVM), and those that can
+ * know a block by its rounded size. Blocks enter when a driver gives them and leave when it gets them back,
+ * so that the pool, whose blocks come and go in nanoseconds, does not touch the index.
+ */
+#ifndef USM_CORE_BLOCKS_H
+#define USM_CORE_BLOCKS_H
+
+#include "core/tasks/alloc.h"
+
+/* For alloc.c and pool.c: alloc->pointer and alloc->size stay as they are in between. No lock held. */
+void usm_blocks_add(usm_alloc *alloc);
+void usm_blocks_remove(usm_alloc *alloc);
+
+typedef struct usm_block {
+    usm_place *place; /* alive as long as the memory is */
+    usm_kind kind;
+    void *base;
+    size_t nbytes; /* as asked for; 0: nothing in the block is allocated any more */
+} usm_block;
+
+/* The block that has this byte; false where none of ours has it. Any thread, no lock held. */
+bool usm_blocks_find(const void *pointer, usm_block *block);
+
+#endif

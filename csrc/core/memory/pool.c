@@ -1,0 +1,245 @@
+#include "pool.h"
+
+#include "blocks.h"
+#include "core/base/heap.h"
+#include "core/base/live.h"
+#include "core/base/sync.h"
+#include "core/device/backend.h"
+#include "usage.h"
+
+/*
+ * Four classes to each doubling from 64 bytes to 32 MiB: a block is at most a quarter larger than what was
+ * asked for. Blocks of 4 KiB and more keep the alignment that the backend gave them.
+ */
+#define SMALLEST_SHIFT 6
+#define CLASSES (4 * 19 + 1)
+/*
+ * While so many blocks were turned away for lack of room, a class that nobody asked for is left over from
+ * other work. With fewer, two sizes in turn that have no room together would take it from each other.
+ */
+#define PATIENCE 8
+
+/* Written under the brief stripe of the pool. */
+typedef struct class
+{
+    _Atomic(usm_alloc *) free; /* last in, first out: warm in the cache */
+    uint64_t used_at;          /* how many had been turned away when a block last came or went */
+} class;
+
+struct usm_pool {
+    class classes[CLASSES];
+    uint64_t turned_away;
+    size_t spare; /* written under the lock; a glance at it needs none */
+    size_t used, peak, n_used;
+};
+
+usm_pool *usm_pool_create(void)
+{
+    return usm_calloc(1, sizeof(usm_pool));
+}
+
+uint8_t usm_pool_class(size_t nbytes, size_t *block)
+{
+    if (nbytes <= (size_t)1 << SMALLEST_SHIFT) {
+        *block = (size_t)1 << SMALLEST_SHIFT;
+        return 0;
+    }
+    if (nbytes > USM_POOL_LARGEST) {
+        *block = nbytes;
+        return USM_NOT_POOLED;
+    }
+    /* 2**shift < nbytes <= 2**(shift + 1), cut into four steps. */
+    unsigned shift = 63 - (unsigned)__builtin_clzll((unsigned long long)nbytes - 1);
+    size_t step = (size_t)1 << (shift - 2);
+    size_t steps = (nbytes - ((size_t)1 << shift) + step - 1) / step;
+    *block = ((size_t)1 << shift) + steps * step;
+    return (uint8_t)(4 * (shift - SMALLEST_SHIFT) + steps);
+}
+
+static void count_used(usm_pool *pool, size_t nbytes)
+{
+    pool->n_used++;
+    pool->used += nbytes;
+    if (pool->used > pool->peak) {
+        pool->peak = pool->used;
+    }
+}
+
+static void count_unused(usm_pool *pool, size_t nbytes)
+{
+    pool->n_used--;
+    pool->used -= nbytes;
+}
+
+/* Lock held. */
+static usm_alloc *take(usm_pool *pool, class *class)
+{
+    usm_alloc *alloc = atomic_load_explicit(&class->free, memory_order_relaxed);
+    if (alloc != NULL) {
+        atomic_store_explicit(&class->free, alloc->link.next_free, memory_order_relaxed);
+        pool->spare -= alloc->size;
+    }
+    return alloc;
+}
+
+usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class)
+{
+    class *class = &pool->classes[size_class];
+    if (atomic_load_explicit(&class->free, memory_order_relaxed) == NULL) {
+        return NULL; /* a glance without the lock: at worst a spare block is missed */
+    }
+    usm_brief *lock = usm_brief_lock(pool);
+    usm_alloc *alloc = take(pool, class);
+    if (alloc != NULL) {
+        class->used_at = pool->turned_away;
+        count_used(pool, alloc->size);
+    }
+    usm_brief_unlock(lock);
+    return alloc;
+}
+
+/* Of this many spare bytes, one block more. */
+static bool has_room(size_t spare, size_t nbytes)
+{
+    return spare + nbytes <= (nbytes <= USM_POOL_SMALL ? USM_POOL_SMALL_LIMIT : USM_POOL_LIMIT);
+}
+
+/* Lock held. Has it a block that can go at once, without a wait for the stream that it was lent to? */
+static bool has_idle(const class *class)
+{
+    usm_alloc *alloc = atomic_load_explicit(&class->free, memory_order_relaxed);
+    return alloc != NULL &&
+           (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_UNORDERED) == 0;
+}
+
+/* Lock held. The class that was not used for longest, and long enough; NULL: all of them are in use. */
+static class *left_over(usm_pool *pool)
+{
+    class *oldest = NULL;
+    for (int i = 0; i < CLASSES; i++) {
+        class *class = &pool->classes[i];
+        if (pool->turned_away - class->used_at >= PATIENCE &&
+            (oldest == NULL || class->used_at < oldest->used_at) && has_idle(class)) {
+            oldest = class;
+        }
+    }
+    return oldest;
+}
+
+/* Lock held. A list of what has to go, for so many bytes to have room. */
+static usm_alloc *make_room(usm_pool *pool, size_t nbytes)
+{
+    usm_alloc *all = NULL;
+    pool->turned_away++;
+    while (!has_room(pool->spare, nbytes)) {
+        class *class = left_over(pool);
+        if (class == NULL) {
+            break;
+        }
+        usm_alloc *alloc = take(pool, class);
+        alloc->link.next_free = all;
+        all = alloc;
+    }
+    return all;
+}
+
+/* Takes the list. */
+static void give_back(usm_alloc *all, usm_place *place, usm_kind kind)
+{
+    if (all != NULL) {
+        usm_context_memory_departs(place->context);
+    }
+    while (all != NULL) {
+        usm_alloc *next = all->link.next_free;
+        usm_alloc_finish_lent(all);
+        usm_blocks_remove(all);
+        place->context->backend->memory_free(place->context, place->device, kind, all->pointer, all->size);
+        usm_usage_give(place, all->size);
+        free(all->hazards.readers);
+        free(all);
+        all = next;
+    }
+}
+
+bool usm_pool_push(usm_pool *pool, usm_alloc *alloc)
+{
+    usm_place *place = alloc->place;
+    usm_kind kind = (usm_kind)alloc->kind;
+    usm_alloc *old = NULL;
+    class *class = &pool->classes[alloc->size_class];
+    usm_brief *lock = usm_brief_lock(pool);
+    count_unused(pool, alloc->size);
+    if (USM_UNLIKELY(!has_room(pool->spare, alloc->size))) {
+        old = make_room(pool, alloc->size);
+    }
+    bool room = has_room(pool->spare, alloc->size);
+    if (room) {
+        pool->spare += alloc->size;
+        class->used_at = pool->turned_away;
+        alloc->link.next_free = atomic_load_explicit(&class->free, memory_order_relaxed);
+        atomic_store_explicit(&class->free, alloc, memory_order_relaxed);
+    }
+    usm_brief_unlock(lock);
+    if (USM_UNLIKELY(old != NULL)) {
+        give_back(old, place, kind); /* alloc may be somebody else's by now */
+    }
+    return room;
+}
+
+void usm_pool_begin_use(usm_pool *pool, size_t nbytes)
+{
+    usm_brief *lock = usm_brief_lock(pool);
+    count_used(pool, nbytes);
+    usm_brief_unlock(lock);
+}
+
+void usm_pool_end_use(usm_pool *pool, size_t nbytes)
+{
+    usm_brief *lock = usm_brief_lock(pool);
+    count_unused(pool, nbytes);
+    usm_brief_unlock(lock);
+}
+
+usm_pool_state usm_pool_look(usm_pool *pool)
+{
+    usm_brief *lock = usm_brief_lock(pool);
+    usm_pool_state state = {pool->used, pool->peak, pool->n_used, pool->spare};
+    usm_brief_unlock(lock);
+    return state;
+}
+
+bool usm_pool_has_room(const usm_pool *pool, size_t nbytes)
+{
+    return has_room(__atomic_load_n(&pool->spare, __ATOMIC_RELAXED), nbytes);
+}
+
+size_t usm_pool_spare(usm_pool *pool)
+{
+    usm_brief *lock = usm_brief_lock(pool);
+    size_t spare = pool->spare;
+    usm_brief_unlock(lock);
+    return spare;
+}
+
+size_t usm_pool_trim(usm_pool *pool, usm_place *place, usm_kind kind)
+{
+    usm_alloc *all = NULL;
+    usm_brief *lock = usm_brief_lock(pool);
+    size_t freed = pool->spare;
+    for (int i = 0; i < CLASSES; i++) {
+        for (usm_alloc *alloc; (alloc = take(pool, &pool->classes[i])) != NULL; all = alloc) {
+            alloc->link.next_free = all;
+        }
+    }
+    usm_brief_unlock(lock);
+    give_back(all, place, kind);
+    return freed;
+}
+
+void usm_pool_destroy(usm_pool *pool, usm_place *place, usm_kind kind)
+{
+    if (pool != NULL) {
+        usm_pool_trim(pool, place, kind);
+        free(pool);
+    }
+}

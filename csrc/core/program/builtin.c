@@ -1,0 +1,283 @@
+#include "builtin.h"
+
+#include "core/base/detach.h"
+#include "core/base/heap.h"
+#include "core/device/backend.h"
+#include "kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Drivers count groups in 32 bits, some of them signed; the kernels walk what is beyond. */
+#define GROUPS ((size_t)0x7fffffff)
+
+/* A kernel of a place. */
+struct usm_builtin_kernel {
+    struct usm_builtin_kernel *next;
+    usm_kernel *kernel;
+    const char *function, *options; /* by address; a function is of one module alone */
+};
+
+void usm_builtin_value(usm_builtin *builtin, const void *value, size_t size)
+{
+    usm_argument *argument = &builtin->arguments[builtin->n_arguments++];
+    argument->kind = USM_PARAMETER_VALUE;
+    argument->size = (uint32_t)size;
+    if (size <= USM_INLINE_VALUE) {
+        memset(argument->as.value, 0, sizeof argument->as.value);
+        memcpy(argument->as.value, value, size);
+    } else {
+        argument->as.data = value;
+    }
+}
+
+/* Only OpenCL's drivers of processors are told: the other forms are made once, for GPUs. */
+static bool is_serial(const usm_place *place)
+{
+    return place->context->backend->builtin_language == USM_LANGUAGE_OPENCL && place->device->type == USM_CPU;
+}
+
+/* The module that is made with fp64 where there are two of them. */
+static const usm_kernel_source *spirv_for(const usm_place *place, const char *module)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s_fp64", module);
+    const usm_kernel_source *wide = place->device->info.has_fp64 ? usm_kernel_spirv_named(name) : NULL;
+    return wide != NULL ? wide : usm_kernel_spirv_named(module);
+}
+
+static usm_status find_source(const usm_place *place, const usm_builtin *builtin, usm_program_source *source,
+                              usm_error *error)
+{
+    const usm_kernel_source *found = NULL;
+    source->language = place->context->backend->builtin_language;
+    switch (source->language) {
+        case USM_LANGUAGE_OPENCL:
+            found = usm_kernel_source_named(builtin->module);
+            break;
+        case USM_LANGUAGE_SPIRV:
+            found = spirv_for(place, builtin->module);
+            break;
+        case USM_LANGUAGE_PTX:
+            found = usm_kernel_ptx_named(builtin->module);
+            break;
+        default: /* the host has them in the extension */
+            return USM_OK;
+    }
+    if (found == NULL) {
+        return usm_error_set(error, USM_VALUE, "%s has no kernel %s", place->device->info.name,
+                             builtin->module);
+    }
+    source->data = found->text;
+    source->size = found->length;
+    return USM_OK;
+}
+
+/* A program of a place: all kernels of a module come from it. */
+struct usm_builtin_program {
+    struct usm_builtin_program *next;
+    usm_program *program;
+    char key[]; /* "module options" */
+};
+
+static usm_status build_program(usm_place *place, const usm_builtin *builtin, usm_program **out,
+                                usm_error *error)
+{
+    char options[256];
+    char *log = NULL;
+    usm_program_source source = {.options = options};
+    bool opencl = place->context->backend->builtin_language == USM_LANGUAGE_OPENCL;
+    options[0] = 0;
+    if (opencl) {
+        snprintf(options, sizeof options, "%s%s%s", is_serial(place) ? "-D USM_SERIAL " : "",
+                 place->device->info.has_fp64 ? "-D USM_HAS_FP64 " : "",
+                 builtin->options != NULL ? builtin->options : "");
+    }
+    usm_status status = find_source(place, builtin, &source, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    status = usm_program_create_own(place, &source, out, &log, error);
+    if (status != USM_OK && log != NULL) {
+        usm_error_clear(error);
+        status = usm_error_driver(error, USM_DRIVER, place->context->backend->name, 0, "",
+                                  "the driver does not build the kernels %s: %.480s", builtin->module, log);
+    }
+    free(log);
+    return status;
+}
+
+/* Borrowed, as in get(). */
+static usm_status get_program(usm_place *place, const usm_builtin *builtin, usm_program **out,
+                              usm_error *error)
+{
+    char key[160];
+    int length =
+        snprintf(key, sizeof key, "%s %s", builtin->module, builtin->options != NULL ? builtin->options : "");
+    usm_builtin_program *program = atomic_load_explicit(&place->builtin_programs, memory_order_acquire);
+    for (; program != NULL; program = program->next) {
+        if (strcmp(program->key, key) == 0) {
+            *out = program->program;
+            return USM_OK;
+        }
+    }
+    program = usm_malloc(sizeof *program + (size_t)length + 1);
+    if (program == NULL) {
+        return usm_error_memory(error, sizeof *program, "a program");
+    }
+    memcpy(program->key, key, (size_t)length + 1);
+    usm_status status = build_program(place, builtin, &program->program, error);
+    if (status != USM_OK) {
+        free(program);
+        return status;
+    }
+    *out = program->program;
+    program->next = atomic_load_explicit(&place->builtin_programs, memory_order_acquire);
+    while (!atomic_compare_exchange_weak_explicit(&place->builtin_programs, &program->next, program,
+                                                  memory_order_acq_rel, memory_order_acquire)) {
+    }
+    return USM_OK;
+}
+
+static usm_status build(usm_place *place, const usm_builtin *builtin, usm_kernel **out, usm_error *error)
+{
+    usm_program *program = NULL;
+    usm_status status = get_program(place, builtin, &program, error);
+    return status == USM_OK ? usm_kernel_create(program, builtin->function, out, error) : status;
+}
+
+static _Atomic(usm_builtin_kernel *) *bucket_of(usm_place *place, const char *function)
+{
+    uintptr_t bits = (uintptr_t)function;
+    return &place->builtins[(bits ^ bits >> 4 ^ bits >> 8) % USM_BUILTIN_BUCKETS];
+}
+
+static usm_builtin_kernel *find(usm_builtin_kernel *kernel, const usm_builtin *builtin)
+{
+    while (kernel != NULL &&
+           !(kernel->function == builtin->function && kernel->options == builtin->options)) {
+        kernel = kernel->next;
+    }
+    return kernel;
+}
+
+/* Borrowed: it lives as long as the place. Where two threads both build it, one of the two is never used. */
+static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel **out, usm_error *error)
+{
+    _Atomic(usm_builtin_kernel *) *head = bucket_of(place, builtin->function);
+    usm_builtin_kernel *kernel = find(atomic_load_explicit(head, memory_order_acquire), builtin);
+    if (USM_LIKELY(kernel != NULL)) {
+        *out = kernel->kernel;
+        return USM_OK;
+    }
+    kernel = usm_malloc(sizeof *kernel);
+    if (kernel == NULL) {
+        return usm_error_memory(error, sizeof *kernel, "a kernel");
+    }
+    kernel->function = builtin->function;
+    kernel->options = builtin->options;
+    void *held = usm_detach(); /* tenths of a second */
+    usm_status status = build(place, builtin, &kernel->kernel, error);
+    usm_attach(held);
+    if (status != USM_OK) {
+        free(kernel);
+        return status;
+    }
+    *out = kernel->kernel;
+    kernel->next = atomic_load_explicit(head, memory_order_acquire);
+    while (!atomic_compare_exchange_weak_explicit(head, &kernel->next, kernel, memory_order_acq_rel,
+                                                  memory_order_acquire)) {
+    }
+    return USM_OK;
+}
+
+void usm_builtins_free(usm_place *place)
+{
+    for (int i = 0; i < USM_BUILTIN_BUCKETS; i++) {
+        usm_builtin_kernel *kernel = atomic_load_explicit(&place->builtins[i], memory_order_acquire);
+        while (kernel != NULL) {
+            usm_builtin_kernel *next = kernel->next;
+            usm_kernel_release(kernel->kernel);
+            free(kernel);
+            kernel = next;
+        }
+    }
+    usm_builtin_program *program = atomic_load_explicit(&place->builtin_programs, memory_order_acquire);
+    while (program != NULL) {
+        usm_builtin_program *next = program->next;
+        usm_program_release(program->program);
+        free(program);
+        program = next;
+    }
+}
+
+static void set_range(const usm_place *place, const usm_builtin *builtin, usm_range *range)
+{
+    range->ndim = 3;
+    range->has_local = true;
+    /* The host's kernels are given their part of the range itself: it is the work. */
+    if (place->context->backend->builtin_language == USM_LANGUAGE_BUILTIN) {
+        for (int i = 0; i < 3; i++) {
+            range->global[i] = (size_t)builtin->n[i];
+            range->local[i] = 1;
+        }
+        return;
+    }
+    const usm_device *device = place->device;
+    size_t group = device->info.max_work_group_size;
+    const usm_kernel_device sizes = {
+        .serial = is_serial(place),
+        .units = device->info.max_compute_units,
+        .group = group != 0 && group < 256 ? (unsigned)group : 256,
+    };
+    usm_kernel_range shared;
+    usm_kernel_range_over(builtin->n, &sizes, &shared);
+    for (int i = 0; i < 3; i++) {
+        size_t groups = shared.global[i] / shared.local[i];
+        range->local[i] = shared.local[i];
+        range->global[i] = (groups < GROUPS ? groups : GROUPS) * shared.local[i];
+    }
+}
+
+/* The host's own place, for ever; NULL where memory ran out. May block the first time: usm_detach. */
+static usm_place *host_place(void)
+{
+    static _Atomic(usm_place *) known;
+    usm_place *place = atomic_load_explicit(&known, memory_order_acquire);
+    if (USM_LIKELY(place != NULL)) {
+        return place;
+    }
+    usm_context *context;
+    void *held = usm_detach();
+    const usm_backend_report *host = usm_backend_start(usm_backend_index("host", 4));
+    if (host->n_devices == 0 || usm_context_default(host->devices[0], &context, NULL) != USM_OK ||
+        usm_context_place(context, host->devices[0], &place, NULL) != USM_OK) {
+        place = NULL;
+    }
+    usm_attach(held);
+    atomic_store_explicit(&known, place, memory_order_release);
+    return place;
+}
+
+usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, const usm_access *accesses,
+                              size_t n_accesses, usm_event **out, usm_error *error)
+{
+    usm_kernel *kernel = NULL;
+    usm_place *place = queue->device->info.is_host ? host_place() : NULL;
+    place = place != NULL ? place : queue->place;
+    usm_status status = get(place, builtin, &kernel, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    usm_launch launch;
+    launch.kernel = kernel;
+    launch.n_arguments = builtin->n_arguments;
+    launch.arguments = builtin->arguments;
+    launch.cost = builtin->cost;
+    set_range(place, builtin, &launch.range);
+    const usm_command command = {.kind = USM_COMMAND_LAUNCH, .as.launch = &launch};
+    const usm_submission submission = {
+        .command = &command, .accesses = accesses, .n_accesses = n_accesses, .fresh = builtin->fresh};
+    return usm_queue_submit(queue, &submission, out, error);
+}

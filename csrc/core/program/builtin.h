@@ -1,0 +1,58 @@
+/*
+ * Launches of built-in kernels (csrc/kernels) that no command of their own stands for: each is a program of
+ * the place, built when it is first needed and kept as long as the context.
+ */
+#ifndef USM_CORE_BUILTIN_H
+#define USM_CORE_BUILTIN_H
+
+#include "core/tasks/queue.h"
+#include "launch.h"
+
+#define USM_BUILTIN_ARGUMENTS 12
+
+/* Texts live as long as the process: a place knows a kernel by the addresses of its names. */
+typedef struct usm_builtin {
+    const char *module, *function; /* csrc/kernels/<module>.cl, and a kernel in it */
+    const char *options;           /* for compilers of OpenCL C; NULL: those of every built-in kernel alone */
+    /* What there is to do along each dimension, 1 where unused, none 0: any global size does all of it. */
+    int64_t n[3];
+    bool fresh;  /* usm_submission: accesses[0] is of new memory */
+    size_t cost; /* bytes that it moves, about: whether it is worth other threads; above 0 */
+    size_t n_arguments;
+    usm_argument arguments[USM_BUILTIN_ARGUMENTS];
+} usm_builtin;
+
+/* Without the zeros that an initialiser would write into all of it: launches of small work are short. */
+static inline void usm_builtin_init(usm_builtin *builtin, const char *module, const char *function,
+                                    const char *options)
+{
+    builtin->module = module;
+    builtin->function = function;
+    builtin->options = options;
+    builtin->n_arguments = 0;
+    builtin->fresh = false;
+}
+
+static inline void usm_builtin_pointer(usm_builtin *builtin, const void *pointer)
+{
+    usm_argument *argument = &builtin->arguments[builtin->n_arguments++];
+    argument->kind = USM_PARAMETER_POINTER;
+    argument->size = sizeof pointer;
+    argument->as.pointer = (void *)pointer;
+}
+
+/* Of more than USM_INLINE_VALUE bytes: the value has to stay where it is until the submission returns. */
+void usm_builtin_value(usm_builtin *builtin, const void *value, size_t size);
+
+/*
+ * Enqueues it. The accesses are the caller's to name; every pointer is in reach of the queue's place. *out
+ * may be NULL. Builds the kernel where this place never used it: may block for long then (usm_detach). Fails
+ * without a trace. No lock held.
+ */
+usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, const usm_access *accesses,
+                              size_t n_accesses, USM_GIVES usm_event **out, usm_error *error);
+
+/* For core/device/context.c: the place goes, and no launch is left. */
+void usm_builtins_free(usm_place *place);
+
+#endif

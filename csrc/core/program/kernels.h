@@ -1,0 +1,92 @@
+/*
+ * Built-in device kernels (csrc/kernels): their sources, and strided commands as launches of them. Pure: no
+ * memory, no locks, no driver.
+ */
+#ifndef USM_CORE_KERNELS_H
+#define USM_CORE_KERNELS_H
+
+#include "core/layout/layout.h"
+#include "core/tasks/command.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* csrc/kernels/NAME.cl with its headers in place. The build makes the table from the files. */
+typedef struct usm_kernel_source {
+    const char *name;
+    const char *text;
+    size_t length; /* without the 0 behind it */
+} usm_kernel_source;
+
+extern const usm_kernel_source usm_kernel_sources[]; /* ends with a NULL name */
+
+/* The same as PTX, for CUDA: modules, and the pieces that casts are put together from (kernels/README.md). */
+extern const usm_kernel_source usm_kernel_ptx[];
+/* The same as SPIR-V, for Level Zero: `text` is the module, aligned to its words. */
+extern const usm_kernel_source usm_kernel_spirv[];
+
+/* By name; NULL where there is none. */
+const usm_kernel_source *usm_kernel_source_named(const char *name);
+const usm_kernel_source *usm_kernel_ptx_named(const char *name);
+const usm_kernel_source *usm_kernel_spirv_named(const char *name);
+
+#define USM_KERNEL_AXES 8
+
+/*
+ * The last argument of strided kernels and casts, by value: axes from the fastest to the slowest, strides in
+ * bytes. Axes that are not used are 1, 0, 0.
+ */
+typedef struct usm_kernel_axes {
+    int64_t shape[USM_KERNEL_AXES], dst[USM_KERNEL_AXES], src[USM_KERNEL_AXES];
+} usm_kernel_axes;
+
+/* A strided command for a device: the kernel, and the axes from the fastest to the slowest. */
+typedef struct usm_kernel_plan {
+    char *dst;
+    const char *src;
+    int size;       /* usm_strided_<size> moves the elements; 0: usm_cast converts them */
+    bool unaligned; /* the cast has to be built with USM_UNALIGNED */
+    int ndim;
+    int64_t shape[USM_MAX_NDIM + 1], dst_strides[USM_MAX_NDIM + 1], src_strides[USM_MAX_NDIM + 1];
+    int64_t launches; /* more than one where there are more than USM_KERNEL_AXES axes */
+} usm_kernel_plan;
+
+/* Moves go by wider elements where rows allow it, and by narrower ones where memory is not aligned. */
+void usm_kernel_plan_strided(usm_kernel_plan *plan, const usm_strided *strided);
+/*
+ * For a processor whose driver takes usm_strided_64: large copies go by whole lines, past the caches, where
+ * rows and addresses allow it.
+ */
+void usm_kernel_plan_lines(usm_kernel_plan *plan);
+
+/* What the sizes of a launch depend on. */
+typedef struct usm_kernel_device {
+    bool serial;    /* a processor: kernels are built with USM_SERIAL */
+    unsigned units; /* compute units */
+    unsigned group; /* the most work-items in a group */
+} usm_kernel_device;
+
+/* Any other range gives the same result. The local sizes divide the global ones. */
+typedef struct usm_kernel_range {
+    size_t global[3], local[3];
+} usm_kernel_range;
+
+typedef struct usm_kernel_launch {
+    char *dst;
+    const char *src;
+    usm_kernel_axes axes;
+    usm_kernel_range range;
+} usm_kernel_launch;
+
+/* Launch number index, 0 <= index < plan->launches. The launches may run in any order, and side by side. */
+void usm_kernel_plan_launch(const usm_kernel_plan *plan, int64_t index, const usm_kernel_device *device,
+                            usm_kernel_launch *launch);
+
+/* For n[i] elements along dimension i, each above 0. */
+void usm_kernel_range_over(const int64_t n[3], const usm_kernel_device *device, usm_kernel_range *range);
+
+/* For n elements along one axis: fills and sequences. n is above 0. */
+void usm_kernel_range_of(int64_t n, const usm_kernel_device *device, usm_kernel_range *range);
+
+#endif

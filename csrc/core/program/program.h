@@ -1,0 +1,137 @@
+/* Programs and kernels: device code built for one (context, device) pair, and what its functions take. */
+#ifndef USM_CORE_PROGRAM_H
+#define USM_CORE_PROGRAM_H
+
+#include "core/base/error.h"
+#include "core/device/context.h"
+#include "core/layout/dtype.h"
+
+typedef enum usm_language {
+    USM_LANGUAGE_PORTABLE, /* a part of OpenCL C (docs/design.md, section 7); for CUDA translated by
+                              _cuda.py */
+    USM_LANGUAGE_OPENCL,
+    USM_LANGUAGE_SPIRV,
+    USM_LANGUAGE_CUDA,
+    USM_LANGUAGE_PTX,
+    USM_LANGUAGE_NATIVE,  /* the driver's binary, as program_binary returns it */
+    USM_LANGUAGE_LIBRARY, /* host: the path of a shared object that exports usmpy_kernels (host/entry.h) */
+    USM_LANGUAGE_POINTER, /* host: data is a usm_pointer_source */
+    USM_LANGUAGE_BUILTIN, /* host: the built-in kernels, which are in the extension; no data */
+} usm_language;
+
+typedef struct usm_program_source {
+    usm_language language;
+    const void *data; /* text is followed by a 0 that size does not count */
+    size_t size;
+    const char *options; /* of the compiler; "" for none */
+    /*
+     * The parameters of the kernels, one line each (signature.h), for drivers that do not tell them; or NULL.
+     */
+    const char *signatures;
+} usm_program_source;
+
+typedef struct usm_program {
+    usm_refcount refs;
+    const struct usm_backend *backend;
+    usm_context *context; /* one count */
+    usm_place *place;
+    bool any_place; /* a function in memory: it runs on every device and context of the backend */
+    void *native;
+    char *signatures; /* owned copy of the source's, or NULL */
+    void *spirv;      /* owned copy of the module, from which parameters are read (spirv.h), or NULL */
+    size_t spirv_size;
+    char **kernels; /* names, NULL-terminated, one block from malloc; NULL if the driver does not tell */
+    char *key;      /* of usm_program_keep; NULL: destroyed with its last reference */
+    int process;    /* that built it: most drivers do not survive a fork */
+    /* With a key, under the registry lock: the context's list, and whether the program has no reference. */
+    struct usm_program *next_kept;
+    bool idle;
+    bool own; /* built-in: it holds no reference to the context, which destroys it */
+} usm_program;
+
+typedef enum usm_parameter_kind {
+    USM_PARAMETER_UNKNOWN, /* the program does not tell the type */
+    USM_PARAMETER_POINTER, /* to memory that the kernel reads, and writes unless read_only */
+    USM_PARAMETER_VALUE,
+    USM_PARAMETER_LOCAL, /* memory of a work-group */
+} usm_parameter_kind;
+
+typedef struct usm_parameter {
+    const char *name; /* NULL if the program does not tell; in the kernel's block, as type */
+    const char *type; /* for messages: "float *"; NULL if the program does not tell */
+    uint8_t kind;     /* usm_parameter_kind */
+    bool read_only;   /* a pointer to const */
+    int16_t
+        dtype; /* usm_dtype of the value, or of what the pointer points to; USM_NO_DTYPE: a struct, void */
+    uint32_t size; /* bytes of a value; 0: unknown */
+} usm_parameter;
+
+/* A function of the user: void name(size_t begin, size_t end, parameters...). */
+typedef struct usm_pointer_source {
+    void (*function)(void);
+    const char *name;
+    const usm_parameter *parameters; /* borrowed for the call */
+    size_t n_parameters;
+} usm_pointer_source;
+
+/* How the work-items that run relate to the range of the launch. */
+typedef enum usm_fit {
+    USM_FIT_ANY,    /* as the driver launches: exactly the range, or whole work-groups (CUDA) */
+    USM_FIT_GROUPS, /* exactly the range, in groups of equal size, since the kernel uses them */
+    USM_FIT_RANGE,  /* any groups: the backend passes the range to the kernel, which checks it */
+} usm_fit;
+
+typedef struct usm_kernel {
+    usm_refcount refs;
+    usm_program *program; /* one count */
+    const char *name;     /* in the block of the parameters */
+    size_t n_parameters;
+    usm_parameter *parameters; /* one block from malloc */
+    unsigned max_ndim;         /* of the index space; 1: also without work-groups; 0: any */
+    size_t max_local;          /* work-items in a group; 0: the device's limit */
+    size_t required_local[3];  /* reqd_work_group_size; 0 if the source has none */
+    usm_fit fit;
+    _Atomic uint32_t traced_name; /* the number of its name (names.h); 0: none so far */
+    bool types_unknown; /* the driver only tells sizes; signatures may have another number of parameters */
+    void *native;
+} usm_kernel;
+
+/*
+ * Builds for the place. It may block for long: call it without locks and without the GIL. USM_BUILD if the
+ * source is wrong: *log (from malloc, the caller frees it) is then all that the compiler wrote. *log is
+ * NULL otherwise.
+ */
+usm_status usm_program_create(usm_place *place, const usm_program_source *source, USM_GIVES usm_program **out,
+                              USM_GIVES char **log, usm_error *error);
+/* The same for built-in kernels, which their context destroys. They do not count as live. */
+usm_status usm_program_create_own(usm_place *place, const usm_program_source *source,
+                                  USM_GIVES usm_program **out, USM_GIVES char **log, usm_error *error);
+/*
+ * Makes usm_program_find find the program under the key, a hash of all that it depends on: while it is
+ * referenced, and later while it is one of the few that the context keeps. Called once, by the caller of
+ * usm_program_create, without a lock.
+ */
+void usm_program_keep(usm_program *program, const char *key);
+/* A program that was built in this process for the place, or NULL. Called without a lock. */
+USM_GIVES usm_program *usm_program_find(usm_place *place, const char *key);
+/* For core/device/context.c only: destroys the kept programs of a context that is destroyed. */
+void usm_programs_free(usm_context *context);
+/* Destroys the kept programs without a reference. The context may go on. Called without a lock. */
+void usm_programs_free_idle(usm_context *context);
+USM_GIVES usm_program *usm_program_retain(USM_KEEPS usm_program *program);
+void usm_program_release(USM_TAKES usm_program *program);
+
+/* The binary that USM_LANGUAGE_NATIVE loads, in memory from malloc. It may block. */
+usm_status usm_program_binary(usm_program *program, USM_GIVES void **out, size_t *size, usm_error *error);
+
+/* USM_INDEX if the program has no kernel of that name. */
+usm_status usm_kernel_create(USM_KEEPS usm_program *program, const char *name, USM_GIVES usm_kernel **out,
+                             usm_error *error);
+USM_GIVES usm_kernel *usm_kernel_retain(USM_KEEPS usm_kernel *kernel);
+void usm_kernel_release(USM_TAKES usm_kernel *kernel);
+
+/* For backends: copies parameters with their texts into one block of the kernel. */
+usm_status usm_kernel_set_parameters(usm_kernel *kernel, const char *name, const usm_parameter *parameters,
+                                     size_t n, usm_error *error);
+
+#endif

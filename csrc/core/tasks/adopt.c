@@ -1,0 +1,32 @@
+/* Queues over those that other libraries made with the same driver. */
+#include "core/device/backend.h"
+
+usm_status usm_queue_adopt(const usm_backend *backend, void *handle, usm_keep *keeps, usm_queue **out,
+                           usm_error *error)
+{
+    usm_native_facts facts = {.devices = NULL};
+    usm_device *device;
+    usm_context *context = NULL;
+    usm_place *place;
+    usm_status status = backend->native_inspect(USM_NATIVE_QUEUE, handle, &facts, error);
+    if (status == USM_OK) {
+        status = usm_device_adopt(backend, facts.device, &device, error);
+    }
+    if (status == USM_OK) {
+        status = usm_context_adopt(backend, facts.context, &context, error);
+    }
+    if (status == USM_OK) {
+        status = usm_context_place(context, device, &place, error);
+    }
+    if (status == USM_OK) {
+        facts.options.foreign = handle;
+        status = usm_queue_create(place, &facts.options, out, error);
+    }
+    if (status == USM_OK) {
+        (*out)->keeps = keeps;
+    }
+    if (context != NULL) {
+        usm_context_release(context); /* the queue has a count of its own */
+    }
+    return status;
+}

@@ -1,0 +1,519 @@
+#include "alloc.h"
+
+#include "core/base/detach.h"
+#include "core/base/heap.h"
+#include "core/base/live.h"
+#include "core/base/sync.h"
+#include "core/device/backend.h"
+#include "core/memory/blocks.h"
+#include "core/memory/pool.h"
+#include "core/memory/spare.h"
+#include "core/memory/track.h"
+#include "core/memory/usage.h"
+#include "hazard.h"
+
+#include <stddef.h>
+#include <time.h>
+
+/* malloc, since calloc takes glibc's slow path: every field is set here or by begin() and its callers. */
+static inline __attribute__((always_inline)) usm_alloc *alloc_new(void)
+{
+    usm_alloc *alloc = usm_spare_pop();
+    if (alloc == NULL) {
+        alloc = usm_malloc(sizeof(usm_alloc));
+    }
+    if (USM_LIKELY(alloc != NULL)) {
+        alloc->pointer = NULL;
+        alloc->deleter = NULL;
+        alloc->owner = NULL;
+        alloc->hazards.writer = NULL;
+        alloc->hazards.readers = NULL;
+        alloc->hazards.n_readers = alloc->hazards.readers_capacity = 0;
+        atomic_init(&alloc->flags, 0);
+        atomic_init(&alloc->hazards.pending, 0);
+        atomic_init(&alloc->hazards.failure, NULL);
+    }
+    return alloc;
+}
+
+/* Fields of a new life; a block that comes from the pool keeps pointer, size, class and
+ * its readers' array. */
+static inline __attribute__((always_inline)) void begin(usm_alloc *alloc, usm_place *place, usm_kind kind)
+{
+    usm_refcount_init(&alloc->refs, 1);
+    alloc->kind = (uint8_t)kind;
+    alloc->place = place;
+    alloc->context = usm_context_retain(place->context);
+    alloc->stripe = alloc->context->works_here ? usm_stripe(alloc) : usm_stripe_of_thread();
+    atomic_store_explicit(&alloc->number, 0, memory_order_relaxed);
+    alloc->tracked = NULL;
+    usm_live_add(USM_LIVE_ALLOC, 1);
+    if (USM_UNLIKELY(usm_track_is_on())) {
+        usm_track_begin(alloc);
+    }
+}
+
+/*
+ * Memory ran out. What the pools keep goes back to the driver, and with it what work in the driver still
+ * holds; who asks may hold the GIL, so work of the host is not waited for.
+ */
+static void reclaim(usm_context *context)
+{
+    usm_queues_finish_in_driver(context);
+    for (usm_place *at = atomic_load_explicit(&context->places, memory_order_acquire); at != NULL;
+         at = at->next) {
+        usm_usage_trim(at);
+    }
+}
+
+static usm_status ask_driver(usm_place *place, usm_kind kind, size_t block, void **out, bool *zeroed,
+                             usm_error *error)
+{
+    if (!usm_usage_take(place, block)) {
+        return usm_error_set(
+            error, USM_MEMORY,
+            "cannot allocate %zu bytes of %s memory on %s: the limit is %zu bytes, of which %zu are held "
+            "(usmpy.set_memory_limit)",
+            block, usm_kind_name(kind), place->device->info.name,
+            atomic_load_explicit(&place->limit, memory_order_relaxed),
+            atomic_load_explicit(&place->held, memory_order_relaxed));
+    }
+    usm_status status = place->context->backend->memory_allocate(place->context, place->device, kind, block,
+                                                                 out, zeroed, error);
+    if (status != USM_OK) {
+        usm_usage_give(place, block);
+    }
+    return status;
+}
+
+static usm_status allocate(usm_place *place, usm_kind kind, size_t block, void **out, bool *zeroed,
+                           usm_error *error)
+{
+    usm_status status = ask_driver(place, kind, block, out, zeroed, error);
+    if (status == USM_MEMORY) {
+        usm_error_clear(error);
+        void *thread = usm_detach();
+        reclaim(place->context);
+        usm_attach(thread);
+        status = ask_driver(place, kind, block, out, zeroed, error);
+    }
+    return status;
+}
+
+usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool want_zeros, usm_alloc **out,
+                            usm_error *error)
+{
+    size_t block = 0;
+    uint8_t size_class = nbytes == 0 ? USM_NOT_POOLED : usm_pool_class(nbytes, &block);
+    usm_alloc *alloc;
+    if (size_class != USM_NOT_POOLED) {
+        alloc = usm_pool_pop(place->pools[kind], size_class);
+        if (alloc != NULL) {
+            /* What was lent to a stream and not used since is so still. */
+            if ((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & ~USM_ALLOC_UNORDERED) != 0) {
+                atomic_fetch_and_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_relaxed);
+            }
+            begin(alloc, place, kind);
+            atomic_store_explicit(&alloc->nbytes, nbytes, memory_order_release);
+            *out = alloc;
+            return USM_OK;
+        }
+    }
+    if (nbytes > place->device->info.max_alloc_size) {
+        return usm_error_set(
+            error, USM_MEMORY,
+            "cannot allocate %zu bytes of %s memory on %s: one block may have at most %llu bytes", nbytes,
+            usm_kind_name(kind), place->device->info.name,
+            (unsigned long long)place->device->info.max_alloc_size);
+    }
+    alloc = alloc_new();
+    if (alloc == NULL) {
+        return usm_error_memory(error, sizeof *alloc, "an allocation's record");
+    }
+    bool zeroed = false;
+    if (block != 0) {
+        usm_status status = allocate(place, kind, block, &alloc->pointer, &zeroed, error);
+        if (status != USM_OK) {
+            free(alloc);
+            return status;
+        }
+        usm_pool_begin_use(place->pools[kind], block);
+    }
+    alloc->size = block;
+    alloc->size_class = size_class;
+    begin(alloc, place, kind);
+    if (block != 0) {
+        atomic_store_explicit(&alloc->nbytes, nbytes, memory_order_relaxed);
+        usm_blocks_add(alloc);
+    }
+    if (want_zeros && zeroed) {
+        atomic_store_explicit(&alloc->flags, USM_ALLOC_ZEROED, memory_order_relaxed);
+    }
+    *out = alloc;
+    return USM_OK;
+}
+
+usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size_t nbytes, void *owner,
+                            void (*deleter)(void *), usm_alloc **out, usm_error *error)
+{
+    usm_alloc *alloc = alloc_new();
+    if (USM_UNLIKELY(alloc == NULL)) {
+        return usm_error_memory(error, sizeof *alloc, "an allocation's record");
+    }
+    alloc->pointer = pointer;
+    alloc->size = nbytes;
+    alloc->size_class = USM_NOT_POOLED;
+    alloc->owner = owner;
+    alloc->deleter = deleter;
+    atomic_store_explicit(&alloc->flags, USM_ALLOC_FOREIGN, memory_order_relaxed);
+    begin(alloc, place, kind);
+    *out = alloc;
+    return USM_OK;
+}
+
+/*
+ * In the pool, a block may stay lent to the default stream, which is always there: its next use comes behind.
+ * Only memory that the host does not touch before a task does.
+ */
+static bool stays_lent(const usm_alloc *alloc)
+{
+    return alloc->kind == USM_DEVICE && alloc->size_class != USM_NOT_POOLED &&
+           !alloc->place->device->info.host_reads_device &&
+           atomic_load_explicit(&((usm_alloc *)alloc)->stream, memory_order_relaxed) == USM_STREAM_LEGACY &&
+           usm_pool_has_room(alloc->place->pools[USM_DEVICE], alloc->size);
+}
+
+/*
+ * Memory of our own that somebody was lent, who may still work on it: it lives on until that has ended. False
+ * where it can go now.
+ */
+static bool lives_on(usm_alloc *alloc)
+{
+    if ((atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) == 0 ||
+        stays_lent(alloc)) {
+        return false;
+    }
+    usm_refcount_init(&alloc->refs, 1);
+    bool marked = usm_alloc_put_in_order(alloc, NULL, NULL) == USM_OK && usm_alloc_is_busy(alloc);
+    if (!marked) { /* idle, captured, or destroyed: nothing here could wait for it */
+        atomic_store_explicit(&alloc->hazards.pending, 0, memory_order_relaxed);
+        return false;
+    }
+    return !usm_refcount_down(&alloc->refs); /* the marker may have ended meanwhile */
+}
+
+/* Hazards are empty: every task on the block held a count of it. */
+static void end(usm_alloc *alloc)
+{
+    usm_context *context = alloc->context;
+    if (USM_UNLIKELY(usm_alloc_is_busy(alloc)) &&
+        (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0 &&
+        lives_on(alloc)) {
+        return;
+    }
+    usm_live_add(USM_LIVE_ALLOC, -1);
+    if (USM_UNLIKELY(alloc->tracked != NULL)) {
+        usm_track_end(alloc);
+    }
+    if (USM_UNLIKELY(atomic_load_explicit(&alloc->hazards.failure, memory_order_relaxed) != NULL)) {
+        usm_hazard_spoil(alloc, NULL);
+    }
+    if ((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) != 0) {
+        usm_context_memory_departs(context);
+        if (alloc->deleter != NULL) {
+            alloc->deleter(alloc->owner);
+        }
+    } else if (alloc->pointer != NULL) {
+        usm_place *place = alloc->place;
+        atomic_store_explicit(&alloc->nbytes, 0, memory_order_relaxed);
+        if (alloc->size_class == USM_NOT_POOLED) {
+            usm_pool_end_use(place->pools[alloc->kind], alloc->size);
+        } else if (usm_pool_push(place->pools[alloc->kind], alloc)) {
+            usm_context_release(context); /* may free the pool, and the block with it */
+            return;
+        }
+        usm_alloc_finish_lent(alloc);
+        usm_context_memory_departs(context);
+        usm_blocks_remove(alloc);
+        context->backend->memory_free(context, place->device, alloc->kind, alloc->pointer, alloc->size);
+        usm_usage_give(place, alloc->size);
+    }
+    if (USM_UNLIKELY(alloc->hazards.readers != NULL)) {
+        free(alloc->hazards.readers);
+    }
+    if (!usm_spare_push(alloc)) {
+        free(alloc);
+    }
+    usm_context_release(context);
+}
+
+void usm_alloc_destroy(usm_alloc *alloc)
+{
+    end(alloc);
+}
+
+static void end_deferred(usm_deferred *node)
+{
+    end((usm_alloc *)((char *)node - offsetof(usm_alloc, link.deferred)));
+}
+
+void usm_alloc_release_deferred(usm_alloc *alloc)
+{
+    if (!usm_refcount_down(&alloc->refs)) {
+        return;
+    }
+    if (alloc->deleter == NULL) {
+        end(alloc);
+        return;
+    }
+    alloc->link.deferred.run = end_deferred;
+    usm_deferred_push(&alloc->link.deferred);
+}
+
+void usm_alloc_follows(usm_alloc *alloc, usm_device *device, void *stream)
+{
+    alloc->stream_device = device;
+    atomic_store_explicit(&alloc->stream, stream, memory_order_relaxed);
+    /* Not 0: those who look without a lock must not take it for idle. */
+    atomic_store_explicit(&alloc->hazards.pending, 1, memory_order_relaxed);
+    atomic_store_explicit(&alloc->flags, USM_ALLOC_FOREIGN | USM_ALLOC_UNORDERED, memory_order_release);
+}
+
+static bool is_unordered(usm_alloc *alloc)
+{
+    return (atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) != 0;
+}
+
+void usm_alloc_finish_lent(usm_alloc *alloc)
+{
+    const struct timespec pause = {.tv_nsec = 50000};
+    int64_t deadline_ns = usm_clock_ns() + INT64_C(10000000000);
+    while (is_unordered(alloc) && usm_clock_ns() < deadline_ns) {
+        usm_alloc_settle(alloc);
+        if (is_unordered(alloc)) {
+            nanosleep(&pause, NULL);
+        }
+    }
+}
+
+/* The stream is idle, or its work is a task of ours: what was counted for it goes. */
+static void is_in_order(usm_alloc *alloc)
+{
+    uint64_t stripe = usm_alloc_stripe(alloc);
+    usm_hazard_lock(stripe);
+    atomic_fetch_and_explicit(&alloc->flags, (uint8_t)~USM_ALLOC_UNORDERED, memory_order_release);
+    usm_hazard_recount(alloc);
+    usm_hazard_unlock(stripe);
+}
+
+/* All that is in the stream so far, as a task that accesses the memory. */
+static usm_status mark(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *handle,
+                       usm_error *error)
+{
+    usm_queue *stream;
+    const usm_access access = {alloc, mode};
+    const usm_command command = {.kind = USM_COMMAND_MARKER};
+    const usm_submission submission = {
+        .command = &command, .accesses = &access, .n_accesses = 1, .orders = true};
+    usm_status status = usm_stream_queue(device, handle, &stream, error);
+    if (status == USM_OK) {
+        status = usm_queue_submit(stream, &submission, NULL, error);
+        usm_queue_release(stream);
+    }
+    return status;
+}
+
+usm_status usm_alloc_put_in_order(usm_alloc *alloc, usm_queue *queue, usm_error *error)
+{
+    usm_stream_facts facts;
+    usm_device *device = alloc->stream_device;
+    const usm_backend *backend = device->backend;
+    void *stream = atomic_load_explicit(&alloc->stream, memory_order_relaxed);
+    if (queue != NULL && queue->in_order && usm_queue_stream(queue) == stream && queue->device == device) {
+        return USM_OK; /* for others there is still something to be done */
+    }
+    usm_status status = backend->stream_inspect(device, stream, &facts, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    if (facts.capturing) {
+        return usm_error_set(
+            error, USM_BUFFER,
+            "the stream %p that this memory came from is being captured into a graph, and other queues cannot "
+            "wait for it: work in Queue.from_stream() of that stream, which becomes a part of the graph, or end "
+            "the capture first",
+            stream);
+    }
+    /* Two threads may both do this: the second marker changes nothing. */
+    status = facts.idle ? USM_OK : mark(alloc, USM_READ_WRITE, device, stream, error);
+    if (status == USM_OK) {
+        is_in_order(alloc);
+    }
+    return status;
+}
+
+/* Takes counts of what the access must wait for. */
+static usm_status collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits, usm_error *error)
+{
+    uint64_t stripe = usm_alloc_stripe(alloc);
+    usm_failure *cause = NULL;
+    usm_wait_list_init(waits);
+    usm_hazard_lock(stripe);
+    usm_status status = usm_hazard_collect(alloc, mode, waits, &cause, error);
+    usm_hazard_unlock(stripe);
+    return status;
+}
+
+void usm_alloc_settle(usm_alloc *alloc)
+{
+    usm_wait_list waits;
+    usm_stream_facts facts;
+    if (!usm_alloc_is_busy(alloc)) {
+        return;
+    }
+    if (collect(alloc, USM_READ_WRITE, &waits, NULL) == USM_OK) {
+        for (size_t i = 0; i < waits.n; i++) {
+            usm_queue *queue = waits.items[i].event->queue;
+            if (queue->backend->queue_settle != NULL && !usm_event_ended(waits.items[i].event)) {
+                queue->backend->queue_settle(queue);
+            }
+        }
+    }
+    usm_wait_list_clear(&waits);
+    if (is_unordered(alloc) &&
+        alloc->stream_device->backend->stream_inspect(
+            alloc->stream_device, atomic_load_explicit(&alloc->stream, memory_order_relaxed), &facts, NULL) ==
+            USM_OK &&
+        facts.idle && !facts.capturing) {
+        is_in_order(alloc);
+    }
+}
+
+usm_status usm_alloc_hand_over(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
+                               usm_wait_poll poll, void *argument, usm_error *error)
+{
+    usm_wait_list waits;
+    usm_status status = USM_OK;
+    if (is_unordered(alloc) && atomic_load_explicit(&alloc->stream, memory_order_relaxed) == stream &&
+        atomic_load_explicit(&alloc->hazards.pending, memory_order_acquire) == 1) {
+        return USM_OK; /* whatever is pending is in that very stream */
+    }
+    usm_alloc_settle(alloc);
+    if (!usm_alloc_is_busy(alloc)) {
+        return USM_OK;
+    }
+    if (is_unordered(alloc) && atomic_load_explicit(&alloc->stream, memory_order_relaxed) != stream) {
+        status = usm_alloc_put_in_order(alloc, NULL, error);
+    }
+    if (status != USM_OK) {
+        return status;
+    }
+    status = collect(alloc, mode, &waits, error);
+    if (status == USM_OK && waits.n > 0) {
+        status = usm_stream_follow(device, stream, waits.items, waits.n, poll, argument, error);
+    }
+    usm_wait_list_clear(&waits);
+    return status;
+}
+
+usm_status usm_alloc_lend(usm_alloc *alloc, usm_device *device, void *stream, usm_error *error)
+{
+    uint64_t stripe = usm_alloc_stripe(alloc);
+    if (is_unordered(alloc) && atomic_load_explicit(&alloc->stream, memory_order_relaxed) != stream) {
+        usm_status status = usm_alloc_put_in_order(alloc, NULL, error);
+        if (status != USM_OK) {
+            return status;
+        }
+    }
+    usm_hazard_lock(stripe);
+    alloc->stream_device = device;
+    atomic_store_explicit(&alloc->stream, stream, memory_order_relaxed);
+    atomic_fetch_or_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_release);
+    usm_hazard_recount(alloc);
+    usm_hazard_unlock(stripe);
+    return USM_OK;
+}
+
+usm_status usm_alloc_outlast(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
+                             usm_error *error)
+{
+    usm_stream_facts facts;
+    usm_status status = device->backend->stream_inspect(device, stream, &facts, error);
+    return status != USM_OK || facts.idle || facts.capturing ? status
+                                                             : mark(alloc, mode, device, stream, error);
+}
+
+/*
+ * Is this a task of the borrow whose end is recorded, but comes after the task? It was submitted in time, and
+ * may still use the memory.
+ */
+static bool is_before_the_end(usm_alloc *alloc)
+{
+    uint64_t stripe = usm_alloc_stripe(alloc);
+    usm_hazard_lock(stripe);
+    usm_event *end = alloc->hazards.writer;
+    if (end != NULL) {
+        usm_event_retain(end);
+    }
+    usm_hazard_unlock(stripe);
+    if (end == NULL) {
+        return false;
+    }
+    bool before = usm_event_needs_current(end);
+    usm_event_release(end);
+    return before;
+}
+
+static usm_status wait_for_access(usm_alloc *alloc, usm_access_mode mode, bool delivers, int64_t deadline_ns,
+                                  usm_wait_poll poll, void *argument, usm_error *error)
+{
+    uint64_t stripe = usm_alloc_stripe(alloc);
+    usm_wait_list waits;
+    usm_failure *cause = NULL;
+    if (USM_UNLIKELY((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0) &&
+        is_before_the_end(alloc)) {
+        return USM_OK;
+    }
+    usm_wait_list_init(&waits);
+    usm_status status = usm_alloc_order(alloc, NULL, error);
+    if (status == USM_OK) {
+        usm_hazard_lock(stripe);
+        status = usm_hazard_collect(alloc, mode, &waits, &cause, error);
+        usm_hazard_unlock(stripe);
+    }
+    for (size_t i = 0; i < waits.n && status == USM_OK; i++) {
+        usm_event *event = waits.items[i].event;
+        if (!usm_event_needs_current(event)) {
+            status = usm_event_wait_end(event, deadline_ns, poll, argument, error);
+        }
+    }
+    usm_wait_list_clear(&waits);
+    if (status != USM_OK || (mode & USM_READ) == 0) {
+        return status;
+    }
+    usm_hazard_lock(stripe);
+    cause = usm_hazard_failure(alloc);
+    if (cause != NULL) {
+        status = usm_error_failed(error, cause);
+        if (delivers) {
+            usm_failure_deliver(cause);
+        }
+    }
+    if (alloc->hazards.writer == NULL && (cause == NULL || delivers)) {
+        usm_hazard_spoil(alloc, NULL); /* it was delivered, now or before */
+    }
+    usm_hazard_unlock(stripe);
+    return status;
+}
+
+usm_status usm_alloc_wait(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
+                          void *argument, usm_error *error)
+{
+    return wait_for_access(alloc, mode, true, deadline_ns, poll, argument, error);
+}
+
+usm_status usm_alloc_peek(usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns, usm_wait_poll poll,
+                          void *argument, usm_error *error)
+{
+    return wait_for_access(alloc, mode, false, deadline_ns, poll, argument, error);
+}

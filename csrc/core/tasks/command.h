@@ -1,0 +1,84 @@
+/* What a queue can be asked to do: the one description that core, py and the backends share. */
+#ifndef USM_CORE_COMMAND_H
+#define USM_CORE_COMMAND_H
+
+#include "core/base/error.h"
+#include "core/layout/dtype.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum usm_command_kind {
+    USM_COMMAND_BARRIER,  /* nothing: a point in the order that later work waits for */
+    USM_COMMAND_MARKER,   /* nothing: a point in the order that later work does not wait for */
+    USM_COMMAND_COPY,     /* contiguous bytes, memmove semantics */
+    USM_COMMAND_FILL,     /* a pattern repeated over contiguous bytes */
+    USM_COMMAND_STRIDED,  /* strided copy, with a cast where the types differ */
+    USM_COMMAND_SEQUENCE, /* arange and linspace */
+    USM_COMMAND_PREFETCH, /* bring memory near the device; a hint */
+    USM_COMMAND_LAUNCH,   /* a kernel of the queue's place */
+    USM_COMMAND_HOST,     /* a C function, on a thread of the host's */
+} usm_command_kind;
+
+/*
+ * Axes from the slowest to the fastest in dst, merged and with dst strides above 0 (csrc/core/copy/copy.c
+ * brings any pair of layouts into this form). Byte strides. src strides may be 0 or negative.
+ */
+typedef struct usm_strided {
+    char *dst;
+    const char *src;
+    usm_dtype dst_dtype, src_dtype;
+    int ndim;
+    int64_t *shape, *dst_strides, *src_strides; /* one block of 3 * ndim, behind this struct */
+} usm_strided;
+
+/*
+ * dst[i] = start + i * step, for the integer types in wrapping 64-bit arithmetic (istart, istep), for float32
+ * and float64 in double. Other types are made from these by a cast. dst is aligned to the element.
+ */
+typedef struct usm_sequence {
+    void *dst;
+    int64_t count; /* above 0 */
+    usm_dtype dtype;
+    int64_t istart, istep;
+    double start, step;
+    double last; /* linspace: the exact last element, where has_last */
+    bool has_last;
+} usm_sequence;
+
+#define USM_MAX_PATTERN 16
+
+typedef struct usm_command {
+    usm_command_kind kind;
+    union {
+        struct {
+            void *dst;
+            const void *src;
+            size_t nbytes;
+        } copy;
+        struct {
+            void *dst;
+            size_t nbytes;       /* a multiple of pattern_size */
+            size_t pattern_size; /* 1, 2, 4, 8 or 16 */
+            unsigned char pattern[USM_MAX_PATTERN];
+        } fill;
+        /* Borrowed until submission returns: a backend that runs it later clones it. */
+        const usm_strided *strided;
+        const struct usm_launch *launch; /* the same */
+        usm_sequence sequence;
+        struct {
+            const void *pointer;
+            size_t nbytes;
+        } prefetch;
+        struct {
+            /*
+             * Returns USM_OK, or another status with error filled. Runs on a thread of the queue's, with no
+             * lock held; it may take the GIL.
+             */
+            usm_status (*run)(void *argument, usm_error *error);
+            void *argument;
+        } host;
+    } as;
+} usm_command;
+
+#endif

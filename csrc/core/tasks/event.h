@@ -1,0 +1,232 @@
+/*
+ * Events: pieces of asynchronous work. One event is one task in one queue; it holds what the task needs (its
+ * queue, allocations, Python objects) until the task has ended, and who waits for it.
+ */
+#ifndef USM_CORE_EVENT_H
+#define USM_CORE_EVENT_H
+
+#include "core/base/error.h"
+#include "core/base/refcount.h"
+#include "deferred.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct usm_queue;
+struct usm_alloc;
+
+/* Ordered: a later state is never left for an earlier one. */
+typedef enum usm_event_state {
+    USM_EVENT_SUBMITTED,
+    USM_EVENT_RUNNING,
+    USM_EVENT_COMPLETE,
+    USM_EVENT_ERROR,
+} usm_event_state;
+
+/* How a task touches an allocation. Reading what a failed task should have written is refused. */
+typedef enum usm_access_mode { USM_READ = 1, USM_WRITE = 2, USM_READ_WRITE = 3 } usm_access_mode;
+
+typedef struct usm_access {
+    struct usm_alloc *alloc;
+    usm_access_mode mode;
+} usm_access;
+
+/*
+ * Something that must live until a task has ended, and is let go of by csrc/py: embedded in the holder's own
+ * struct. `deferred.run` frees it, on a thread that holds the GIL.
+ */
+typedef struct usm_keep {
+    usm_deferred deferred;
+    struct usm_keep *next;
+} usm_keep;
+
+/* Hands each to a thread that holds the GIL. Any thread, any lock. */
+static inline void usm_keep_drop(USM_TAKES usm_keep *keep)
+{
+    for (usm_keep *next; keep != NULL; keep = next) {
+        next = keep->next;
+        usm_deferred_push(&keep->deferred);
+    }
+}
+
+/* An event that another waits for. `data`: its failure is the waiter's failure too; else it
+ * is order alone. */
+typedef struct usm_wait {
+    struct usm_event *event;
+    bool data;
+} usm_wait;
+
+/*
+ * Embedded in whatever is to be notified of the end. `done` runs once, on the thread that finished the event,
+ * with no lock held; it must not block and must not run Python.
+ */
+typedef struct usm_waiter {
+    struct usm_waiter *next;
+    void (*done)(struct usm_waiter *self, struct usm_event *event);
+} usm_waiter;
+
+/* One dependency of a submitted task: a count of the event that is waited for, and the hook in its list. */
+typedef struct usm_link {
+    usm_waiter waiter;
+    struct usm_event *owner; /* the event that waits; no count: it outlives its links */
+    struct usm_event *event; /* one count */
+    bool data;
+} usm_link;
+
+#define USM_INLINE_ACCESSES 4
+#define USM_INLINE_LINKS 4
+
+typedef struct usm_event {
+    usm_refcount refs;
+    _Atomic uint8_t state;
+    _Atomic bool held; /* somebody has an Event of it, and may ask when it ended */
+    bool profiled;     /* the times below are filled as they come */
+    bool refused;      /* the backend did not take it: it fails nobody but the caller, who was told */
+    /*
+     * Of submission (the first, where it stands for several: repeat.h), in the process; above that of all it
+     * depends on. 0: it was done at once, unseen.
+     */
+    uint64_t order;
+    struct usm_queue *queue; /* one count */
+    int64_t submit_ns, start_ns, end_ns;
+    struct usm_failure *failure; /* one count, set before the state is ERROR */
+
+    /* Queue lock: the queue's pending events, in the order of submission. */
+    struct usm_event *previous, *following;
+
+    /*
+     * The end takes the leaf stripe only if the event is watched. To register for what follows: take the
+     * stripe, set `watched`, then check `state` again. Both are sequentially consistent with the end's own
+     * check.
+     */
+    _Atomic bool watched;
+    /* Leaf stripe of this event. */
+    usm_waiter *waiters;
+    unsigned sleepers; /* threads in usm_event_wait */
+    usm_link *links;   /* set at submission, taken away at the end */
+    size_t n_links;
+    uint64_t visited; /* by usm_event_needs_current: the number of the last walk */
+
+    /* See usm_event_arm. */
+    _Atomic uint32_t blockers;
+    void (*ready)(struct usm_event *self);
+    _Atomic(struct usm_failure *) cause; /* of the first data link that failed; one count */
+
+    /* From submission to the end; touched by the submitting and the finishing thread alone. */
+    usm_access *accesses; /* one count of each allocation, until a later event takes it (hazard.h) */
+    size_t n_accesses;
+    /* Those of them that still name it as their writer or a reader (hazard.h), not counting its own end. */
+    _Atomic uint32_t places;
+    usm_keep *keeps;
+    struct usm_record_end *record; /* where traces are to hear of its end; NULL: nowhere */
+    int64_t
+        start_ticks; /* where record is not NULL: when it began, if the backend saw it and does not profile */
+
+    struct usm_event *next_ended; /* in usm_ended */
+
+    usm_access inline_accesses[USM_INLINE_ACCESSES];
+    usm_link inline_links[USM_INLINE_LINKS];
+} usm_event;
+
+/* The next in the order of submission, and one above the last that was taken. */
+extern _Atomic uint64_t usm_event_next;
+
+static inline uint64_t usm_event_next_order(void)
+{
+    return atomic_fetch_add_explicit(&usm_event_next, 1, memory_order_relaxed);
+}
+
+static inline uint64_t usm_event_orders(void)
+{
+    return atomic_load_explicit(&usm_event_next, memory_order_relaxed);
+}
+
+static inline usm_event_state usm_event_get_state(const usm_event *event)
+{
+    return (usm_event_state)atomic_load_explicit(&((usm_event *)event)->state, memory_order_acquire);
+}
+
+/* The same, asking the driver whether it has begun. No lock. */
+usm_event_state usm_event_ask_state(usm_event *event);
+
+static inline bool usm_event_ended(const usm_event *event)
+{
+    return usm_event_get_state(event) >= USM_EVENT_COMPLETE;
+}
+
+static inline usm_event *usm_event_retain(USM_KEEPS usm_event *event)
+{
+    usm_refcount_up(&event->refs);
+    return event;
+}
+
+void usm_event_release(USM_TAKES usm_event *event);
+
+/* A new event of the queue, in state SUBMITTED, one count. NULL when memory ran out. Queue lock held. */
+USM_GIVES usm_event *usm_event_new(USM_KEEPS struct usm_queue *queue);
+/* For core/tasks/queue.c only: the memory of events that the queue keeps for later ones. */
+void usm_events_free(struct usm_queue *queue);
+
+/* Held by the backend while it runs the task on this thread; NULL elsewhere. See usm_event_wait. */
+void usm_event_set_current(usm_event *event);
+usm_event *usm_event_current(void);
+
+/*
+ * Waits for the event's links without a thread. True when all have ended already: the caller goes on by
+ * itself. False: `ready` will be called once, with no lock held, on the thread that ended the last of them.
+ * In both cases event->cause then holds the failure that the task inherits, if any: it must not run.
+ */
+bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self));
+
+/* Events of one queue that have ended together; all zeros at first. */
+typedef struct usm_ended {
+    struct usm_event *first, *last;
+    int64_t ticks; /* when, for traces */
+} usm_ended;
+
+/*
+ * The end of the task: success where failure is NULL and no link failed. Wakes waiters, lets later work go,
+ * releases what the task held (what needs Python is deferred) and the backend's count. All links have ended.
+ * Any thread, no lock held. A task that has ended already (in a fork's child) is only released.
+ */
+void usm_event_finish(USM_TAKES usm_event *event, USM_TAKES struct usm_failure *failure);
+/*
+ * The same for one of many of a queue, whose lock is taken once for all of them, in usm_events_forget: until
+ * then the backend's count is the list's. Where ended is NULL, for this one alone.
+ */
+void usm_event_finish_among(USM_TAKES usm_event *event, USM_TAKES struct usm_failure *failure,
+                            usm_ended *ended);
+/* No lock held. The list is empty then. */
+void usm_events_forget(usm_ended *ended);
+
+/* For the child of a fork: the tasks that wait for this one end before it, and must not hear of
+ * it any more. */
+void usm_event_drop_links(usm_event *event);
+
+/* False when the event has ended and the waiter was not taken. Any thread; any lock but a leaf stripe. */
+bool usm_event_notify(usm_event *event, usm_waiter *waiter);
+
+/*
+ * What a blocked thread does every 50 ms without any lock: true ends the wait with USM_INTERRUPTED. NULL:
+ * never.
+ */
+typedef bool (*usm_wait_poll)(void *argument);
+
+/* Before the GIL is let go of for a wait: the task may end as fast. Any thread, no lock; does not block. */
+void usm_event_peek(usm_event *event);
+
+/*
+ * Blocks until the event has ended or the deadline (usm_clock_ns; INT64_MAX: none) has passed. No lock, no
+ * GIL. USM_FAILED when the task failed (which marks the failure as delivered), USM_TIMEOUT, USM_INTERRUPTED,
+ * and USM_DEADLOCK when called inside a task that the event waits for.
+ */
+usm_status usm_event_wait(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
+                          usm_error *error);
+/* The same without looking at the result: USM_OK once it has ended, however it ended. */
+usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_poll poll, void *argument,
+                              usm_error *error);
+
+/* The event is, or waits for, the task that this thread is running: a wait for it would never end. */
+bool usm_event_needs_current(usm_event *event);
+
+#endif

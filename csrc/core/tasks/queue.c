@@ -1,0 +1,415 @@
+#include "queue.h"
+
+#include "core/base/heap.h"
+#include "core/base/live.h"
+#include "core/device/backend.h"
+#include "core/trace/trace.h"
+#include "hazard.h"
+
+/* All queues of the process, newest first (registry lock). */
+static usm_queue *all_queues;
+
+usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, usm_queue **out,
+                            usm_error *error)
+{
+    usm_queue *queue = usm_calloc(1, sizeof *queue);
+    if (queue == NULL) {
+        return usm_error_memory(error, sizeof *queue, "a queue");
+    }
+    usm_refcount_init(&queue->refs, 1);
+    queue->context = usm_context_retain(place->context);
+    queue->backend = place->context->backend;
+    queue->device = place->device;
+    queue->place = place;
+    queue->in_order = options->in_order;
+    queue->profiling = options->profiling;
+    queue->priority = options->priority;
+    queue->foreign = options->foreign;
+    atomic_init(&queue->shared, options->foreign != NULL);
+    usm_status status = queue->backend->queue_create(queue, error);
+    if (status != USM_OK) {
+        usm_context_release(queue->context);
+        free(queue);
+        return status;
+    }
+    usm_live_add(USM_LIVE_QUEUE, 1);
+    usm_registry_lock();
+    queue->next = all_queues;
+    if (all_queues != NULL) {
+        all_queues->previous = queue;
+    }
+    all_queues = queue;
+    usm_registry_unlock();
+    *out = queue;
+    return USM_OK;
+}
+
+usm_queue *usm_queue_of_native(const usm_backend *backend, const void *handle)
+{
+    usm_queue *found = NULL;
+    usm_registry_lock();
+    for (usm_queue *q = all_queues; q != NULL; q = q->next) { /* the newest comes first */
+        found = q->backend == backend && backend->native_handle(USM_NATIVE_QUEUE, q) == handle ? q : found;
+    }
+    found = found != NULL && usm_refcount_up_unless_zero(&found->refs) ? found : NULL;
+    usm_registry_unlock();
+    return found;
+}
+
+void *usm_queue_handle(usm_queue *queue)
+{
+    if (queue->backend->native_handle == NULL) {
+        return NULL;
+    }
+    /* Said before the backend is asked, which prepares a queue that is shared for it. */
+    bool before = atomic_exchange_explicit(&queue->shared, true, memory_order_acq_rel);
+    void *handle = queue->backend->native_handle(USM_NATIVE_QUEUE, queue);
+    if (handle == NULL) {
+        atomic_store_explicit(&queue->shared, before, memory_order_release);
+    }
+    return handle;
+}
+
+usm_queue *usm_queue_retain(usm_queue *queue)
+{
+    usm_refcount_up(&queue->refs);
+    return queue;
+}
+
+void usm_queue_bury(usm_queue *queue)
+{
+    *(queue->previous != NULL ? &queue->previous->next : &all_queues) = queue->next;
+    if (queue->next != NULL) {
+        queue->next->previous = queue->previous;
+    }
+}
+
+size_t usm_queues_pending(usm_device **oldest)
+{
+    size_t n = 0;
+    uint64_t order = UINT64_MAX;
+    *oldest = NULL;
+    usm_registry_lock();
+    for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
+        usm_lock_take(&queue->lock);
+        if (queue->first != NULL && queue->first->order < order) {
+            order = queue->first->order;
+            *oldest = queue->device;
+        }
+        for (usm_event *event = queue->first; event != NULL; event = event->following) {
+            n++;
+        }
+        usm_lock_give(&queue->lock);
+    }
+    usm_registry_unlock();
+    return n;
+}
+
+void usm_queues_report(void)
+{
+    usm_registry_lock();
+    for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
+        usm_lock_take(&queue->lock);
+        usm_unretrieved_report(&queue->unretrieved);
+        usm_lock_give(&queue->lock);
+    }
+    usm_registry_unlock();
+}
+
+void usm_queue_release(usm_queue *queue)
+{
+    if (!usm_refcount_down(&queue->refs)) {
+        return;
+    }
+    usm_registry_lock();
+    if (queue->cached && queue->place->queue == queue) {
+        queue->place->queue = NULL;
+    }
+    usm_queue_bury(queue);
+    usm_registry_unlock();
+    queue->backend->queue_destroy(queue);
+    usm_trace_leave(queue);
+    usm_unretrieved_report(&queue->unretrieved);
+    usm_failure_release(queue->failure);
+    usm_events_free(queue);
+    usm_keep_drop(queue->keeps);
+    usm_context *context = queue->context;
+    free(queue);
+    usm_live_add(USM_LIVE_QUEUE, -1);
+    usm_context_release(context);
+}
+
+void usm_queue_remember(usm_queue *queue, usm_failure *failure)
+{
+    usm_lock_take(&queue->lock);
+    if (queue->failure == NULL && !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
+        queue->failure = usm_failure_retain(failure);
+    }
+    usm_unretrieved_add(&queue->unretrieved, failure);
+    usm_lock_give(&queue->lock);
+}
+
+void usm_queue_forget(usm_queue *queue, usm_event *event)
+{
+    usm_lock_take(&queue->lock);
+    for (; event != NULL; event = event->next_ended) {
+        if (event->previous != NULL || queue->first == event) {
+            *(event->previous != NULL ? &event->previous->following : &queue->first) = event->following;
+            if (event->following != NULL) {
+                event->following->previous = event->previous;
+            } else { /* what the task wrote is seen by who finds the queue idle without the lock */
+                atomic_store_explicit(&queue->last, event->previous, memory_order_release);
+            }
+            event->previous = event->following = NULL;
+        }
+        if (queue->barrier == event) {
+            queue->barrier = NULL;
+        }
+    }
+    usm_lock_give(&queue->lock);
+}
+
+/* An event of ours for what others enqueued. */
+static usm_status mark(usm_queue *queue, usm_error *error)
+{
+    if (!usm_queue_is_shared(queue)) {
+        return USM_OK;
+    }
+    const usm_command command = {.kind = USM_COMMAND_MARKER};
+    const usm_submission submission = {.command = &command};
+    return usm_queue_submit(queue, &submission, NULL, error);
+}
+
+static usm_status snapshot(usm_queue *queue, usm_wait **out, size_t *count, usm_error *error)
+{
+    usm_wait *waits = NULL;
+    usm_status status = USM_OK;
+    size_t n = 0, i = 0;
+    usm_lock_take(&queue->lock);
+    for (usm_event *event = queue->first; event != NULL; event = event->following) {
+        n++;
+    }
+    usm_event *from = queue->first;
+    if (queue->in_order && n > 0 && usm_event_current() == NULL) {
+        from = atomic_load_explicit(
+            &queue->last,
+            memory_order_relaxed); /* the last one ends last, but may wait for the task that asks */
+        n = 1;
+    }
+    if (n > 0) {
+        waits = usm_malloc(n * sizeof *waits);
+        if (waits == NULL) {
+            status = usm_error_memory(error, n * sizeof *waits, "a list of events");
+            n = 0;
+            from = NULL;
+        }
+    }
+    for (usm_event *event = from; event != NULL; event = event->following) {
+        waits[i++] = (usm_wait){usm_event_retain(event), false};
+    }
+    usm_lock_give(&queue->lock);
+    *out = waits;
+    *count = n;
+    return status;
+}
+
+usm_status usm_queue_snapshot(usm_queue *queue, usm_wait **out, size_t *count, usm_error *error)
+{
+    usm_status status = mark(queue, error);
+    return status == USM_OK ? snapshot(queue, out, count, error) : status;
+}
+
+/* For a wait for many tasks of a driver: retire most of them while the last 16 still run. */
+enum { LAST_FEW = 16, MANY = 2 * LAST_FEW, TOO_MANY = 1024 };
+
+/* The task in front of the last few, one count. NULL: there are few, or too many to count. */
+static usm_event *before_the_last(usm_queue *queue)
+{
+    size_t n = 0;
+    if (queue->backend->event_hurry == NULL || usm_event_current() != NULL) {
+        return NULL;
+    }
+    usm_lock_take(&queue->lock);
+    for (usm_event *event = queue->first; event != NULL && n < TOO_MANY; event = event->following) {
+        n++;
+    }
+    usm_event *found = n > MANY && n < TOO_MANY ? queue->first : NULL;
+    for (size_t i = LAST_FEW + 1; found != NULL && i < n; i++) {
+        found = found->following;
+    }
+    if (found != NULL) {
+        usm_event_retain(found);
+    }
+    usm_lock_give(&queue->lock);
+    return found;
+}
+
+/* For what was submitted here, however it ends. */
+static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
+                               usm_error *error)
+{
+    usm_wait *waits;
+    size_t count;
+    usm_event *earlier = before_the_last(queue);
+    if (earlier != NULL) {
+        usm_status ended = usm_event_wait_end(earlier, deadline_ns, poll, argument, error);
+        usm_event_release(earlier);
+        if (ended != USM_OK) {
+            return ended;
+        }
+    }
+    usm_status status = snapshot(queue, &waits, &count, error);
+    for (size_t i = count; i-- > 0;) { /* the last first: behind it most of the others have ended */
+        if (status == USM_OK && !usm_event_needs_current(waits[i].event)) {
+            status = usm_event_wait_end(waits[i].event, deadline_ns, poll, argument, error);
+        }
+        usm_event_release(waits[i].event);
+    }
+    free(waits);
+    return status;
+}
+
+usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
+                          usm_error *error)
+{
+    usm_status status = mark(queue, error);
+    if (status == USM_OK) {
+        status = wait_for_own(queue, deadline_ns, poll, argument, error);
+    }
+    if (status != USM_OK) {
+        return status;
+    }
+    usm_lock_take(&queue->lock);
+    usm_failure *failure = queue->failure;
+    queue->failure = NULL;
+    if (failure != NULL) {
+        usm_failure_deliver(failure);
+    }
+    usm_unretrieved_prune(&queue->unretrieved);
+    usm_lock_give(&queue->lock);
+    if (failure != NULL) {
+        status = usm_error_failed(error, failure);
+        usm_failure_release(failure);
+    }
+    return status;
+}
+
+/* A queue of the list with a count of its own, so that it can be used without the registry lock. */
+static usm_queue *next_alive(usm_queue *queue)
+{
+    while (queue != NULL && !usm_refcount_up_unless_zero(&queue->refs)) {
+        queue = queue->next;
+    }
+    return queue;
+}
+
+usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argument, usm_error *error)
+{
+    usm_status status = USM_OK;
+    usm_registry_lock();
+    usm_queue *queue = next_alive(all_queues);
+    usm_registry_unlock();
+    while (queue != NULL) {
+        if (status == USM_OK) {
+            status = wait_for_own(queue, deadline_ns, poll, argument, error);
+        }
+        usm_registry_lock();
+        usm_queue *next = next_alive(queue->next);
+        usm_registry_unlock();
+        usm_queue_release(queue);
+        queue = next;
+    }
+    return status;
+}
+
+void usm_queues_finish_in_driver(usm_context *context)
+{
+    enum { SECONDS = 10 };
+    bool (*in_driver)(usm_event * event) = context->backend->event_in_driver;
+    int64_t deadline_ns = usm_clock_ns() + SECONDS * INT64_C(1000000000);
+    if (in_driver == NULL) {
+        return;
+    }
+    usm_registry_lock();
+    usm_queue *queue = next_alive(all_queues);
+    usm_registry_unlock();
+    while (queue != NULL) {
+        usm_wait *waits = NULL;
+        size_t count = 0;
+        if (queue->context == context && snapshot(queue, &waits, &count, NULL) != USM_OK) {
+            count = 0;
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (in_driver(waits[i].event)) {
+                (void)usm_event_wait_end(waits[i].event, deadline_ns, NULL, NULL, NULL);
+            }
+            usm_event_release(waits[i].event);
+        }
+        free(waits);
+        usm_registry_lock();
+        usm_queue *next = next_alive(queue->next);
+        usm_registry_unlock();
+        usm_queue_release(queue);
+        queue = next;
+    }
+}
+
+static void never_run(usm_event *event)
+{
+    (void)event;
+}
+
+/* Of all queues, but for the task that forks: it goes on in both processes. Each list is in this order. */
+static usm_event *oldest_pending(void)
+{
+    usm_event *oldest = NULL;
+    for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
+        usm_event *event = queue->first;
+        if (event != NULL && event == usm_event_current()) {
+            event = event->following;
+        }
+        if (event != NULL && (oldest == NULL || event->order < oldest->order)) {
+            oldest = event;
+        }
+    }
+    return oldest;
+}
+
+/*
+ * In the child of a fork: the threads that would have run the pending tasks are in the parent. The tasks end
+ * with an error here, oldest first, so that each ends after all it waited for.
+ */
+void usm_queues_after_fork(void)
+{
+    usm_error error;
+    usm_error_set(
+        &error, USM_FORKED,
+        "this task was pending when the process was forked; it completes in the parent, not in the child");
+    for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
+        for (usm_event *event = queue->first; event != NULL; event = event->following) {
+            event->ready = never_run; /* what it waits for ends below: that must not start it */
+        }
+        usm_unretrieved_clear(&queue->unretrieved); /* the parent reports them */
+    }
+    if (usm_event_current() != NULL) {
+        usm_event_drop_links(usm_event_current());
+        usm_hazard_hold(usm_event_current());
+    }
+    for (usm_event *event; (event = oldest_pending()) != NULL;) {
+        usm_failure *failure = usm_failure_from_error(&error);
+        usm_event_finish(event, failure != NULL ? failure : usm_failure_no_memory());
+    }
+}
+
+void usm_queues_fork(usm_fork_phase phase)
+{
+    for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
+        if (phase == USM_FORK_PREPARE) {
+            usm_lock_take(&queue->lock);
+            queue->backend->queue_fork(queue, phase);
+        } else {
+            queue->backend->queue_fork(queue, phase);
+            usm_lock_give(&queue->lock);
+        }
+    }
+}

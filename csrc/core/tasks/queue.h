@@ -1,0 +1,154 @@
+/* Queues: where work is submitted, and the order between pieces of work. */
+#ifndef USM_CORE_QUEUE_H
+#define USM_CORE_QUEUE_H
+
+#include "alloc.h"
+#include "command.h"
+#include "core/base/sync.h"
+#include "core/device/context.h"
+#include "event.h"
+#include "unretrieved.h"
+
+typedef enum usm_priority { USM_PRIORITY_LOW, USM_PRIORITY_NORMAL, USM_PRIORITY_HIGH } usm_priority;
+
+typedef struct usm_queue {
+    usm_refcount refs;
+    const struct usm_backend *backend;
+    usm_context *context; /* one count */
+    usm_device *device;
+    usm_place *place; /* of (context, device) */
+    bool in_order, profiling;
+    bool cached; /* the one queue that the process keeps for its place */
+    usm_priority priority;
+    void *native;
+    void *foreign; /* the driver's queue that another library made; NULL: it was made here */
+    _Atomic bool
+        shared;      /* others may enqueue in the driver's queue too: no look at this struct shows it idle */
+    usm_keep *keeps; /* what lives as long as this */
+
+    usm_lock lock;
+    /* Under lock: events that have not ended, in the order of submission. Without it, `last` says if any. */
+    usm_event *first;
+    usm_event *_Atomic last;
+    usm_event *barrier; /* out of order: the last barrier that has not ended; everything later waits for it */
+    usm_failure *failure;        /* the first since the last usm_queue_wait; one count */
+    usm_unretrieved unretrieved; /* failures to report when the queue ends */
+    usm_event *spare;            /* memory of events that are gone, linked by `following` */
+    struct usm_segment *records; /* where traces have its tasks (trace.h); NULL: nowhere so far */
+    uint32_t number;             /* in traces; 0: in none so far */
+
+    _Atomic(usm_event *) returned; /* the same, from any thread; usm_event_new takes it over */
+    _Atomic int n_returned;        /* about */
+
+    /* Registry lock: the list of all queues. */
+    struct usm_queue *previous, *next;
+} usm_queue;
+
+typedef struct usm_queue_options {
+    bool in_order, profiling;
+    usm_priority priority;
+    void *foreign; /* as in usm_queue; the others say what it is like */
+} usm_queue_options;
+
+usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, USM_GIVES usm_queue **out,
+                            usm_error *error);
+/*
+ * A new queue that enqueues in the driver's queue `handle`, which another library made and which is held as
+ * long as the new one lives. Its device must be known here (else USM_NOT_FOUND). Takes `keeps` over on
+ * success.
+ */
+usm_status usm_queue_adopt(const struct usm_backend *backend, void *handle, usm_keep *keeps,
+                           USM_GIVES usm_queue **out, usm_error *error);
+/* The oldest queue of ours that enqueues in that one of the driver, a new count; NULL where there is none. */
+USM_GIVES usm_queue *usm_queue_of_native(const struct usm_backend *backend, const void *handle);
+/* The driver's queue, for others to enqueue in; NULL where there is none. */
+void *usm_queue_handle(usm_queue *queue);
+static inline bool usm_queue_is_shared(const usm_queue *queue)
+{
+    return atomic_load_explicit(&((usm_queue *)queue)->shared, memory_order_acquire);
+}
+USM_GIVES usm_queue *usm_queue_retain(usm_queue *queue);
+void usm_queue_release(USM_TAKES usm_queue *queue);
+
+typedef struct usm_submission {
+    const usm_command *command;
+    const usm_access *accesses; /* at most one entry an allocation is needed; repeats are allowed */
+    size_t n_accesses;
+    const usm_wait *waits; /* explicit dependencies */
+    size_t n_waits;
+    /* Taken over when the submission succeeds; stays the caller's when it fails. */
+    usm_keep *keeps;
+    /* The task itself is what brings imported memory into order (usm_alloc_put_in_order). */
+    bool orders;
+    bool fresh; /* accesses[0] writes to memory that nobody else has: it is locked only where others will */
+    uint32_t name; /* for traces (usm_name_number), where the command tells none; 0: none */
+} usm_submission;
+
+/*
+ * Hands work to the queue and returns at once, but for short work on an idle queue, which is done when this
+ * returns. *out (may be NULL) is the task's event. Fails without a trace; a dependency that has failed
+ * already is not a failure of the call but ends the event in ERROR. No lock held; does not run Python.
+ */
+usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, USM_GIVES usm_event **out,
+                            usm_error *error);
+
+/*
+ * Short work of the host on memory that it reads, which is no command: true where nothing is pending and the
+ * thread that is here would run it anyway; then no other task touches the memory until usm_queue_end_now,
+ * which must come soon. False: the work is to be submitted. At most one entry an allocation is needed. No
+ * lock held, and none may be taken in between.
+ */
+bool usm_queue_begin_now(usm_queue *queue, const usm_access *accesses, size_t n, uint64_t *held);
+static inline void usm_queue_end_now(uint64_t held)
+{
+    usm_hazard_unlock(held);
+}
+/* A glance: it would begin, if the memory allows it. */
+bool usm_queue_may_begin_now(usm_queue *queue);
+
+/*
+ * Waits for all work submitted so far, in a shared queue for that of others too (inside a task: for what does
+ * not wait for the task itself). USM_FAILED with the first failure since the last call of this function,
+ * once.
+ */
+usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
+                          usm_error *error);
+
+/*
+ * Events that stand for all work submitted so far, in a shared queue for that of others too: one count each,
+ * in a malloc'd array.
+ */
+usm_status usm_queue_snapshot(usm_queue *queue, USM_GIVES usm_wait **out, size_t *count, usm_error *error);
+
+/*
+ * Waits on every queue of the process for the work submitted here, ignoring failures. For the interpreter's
+ * exit.
+ */
+usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argument, usm_error *error);
+/*
+ * How many tasks of all queues have not ended. *oldest is the device of the one that was submitted first,
+ * NULL where there is none. Any thread, no lock.
+ */
+size_t usm_queues_pending(usm_device **oldest);
+/* Reports the failures that nobody retrieved, of every queue of the process. Any thread, no lock. */
+void usm_queues_report(void);
+
+/*
+ * Waits for what the driver has of the context's work, ten seconds at most, so that the memory it holds comes
+ * back. Work of the host is left alone. No lock, no GIL.
+ */
+void usm_queues_finish_in_driver(usm_context *context);
+/* For core/base/fork.c only. The first: registry lock held. The second: in the child, with no lock held. */
+void usm_queues_fork(usm_fork_phase phase);
+void usm_queues_after_fork(void);
+
+/* For core/device/context.c only: the driver's part is gone, and nobody will use it. Registry lock held. */
+void usm_queue_bury(usm_queue *queue);
+
+/* For core/tasks/event.c only: the first failure is remembered before the event ends, the event
+ * forgotten after. */
+void usm_queue_remember(usm_queue *queue, usm_failure *failure);
+/* With all that follow it by next_ended. */
+void usm_queue_forget(usm_queue *queue, usm_event *event);
+
+#endif

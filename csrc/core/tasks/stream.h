@@ -1,0 +1,58 @@
+/*
+ * Streams of other libraries: queues of the driver that they made, enqueue in, and may destroy. DLPack's
+ * words for them (array API standard 2024.12, __dlpack__): 1 is the device's legacy default stream, 2 the
+ * calling thread's, anything above a handle of the driver.
+ *
+ * Each is a usm_queue here, so that work of others is a task like ours: memory is held until it has ended,
+ * hazards and waits know it.
+ */
+#ifndef USM_CORE_STREAM_H
+#define USM_CORE_STREAM_H
+
+#include "queue.h"
+
+#define USM_STREAM_LEGACY ((void *)1)
+#define USM_STREAM_PER_THREAD ((void *)2)
+/*
+ * All streams of the device together, for what outlives the streams it was lent to: a destroyed stream cannot
+ * be asked for anything. No word of DLPack's; a driver may not have it (USM_VALUE of stream_inspect).
+ */
+#define USM_STREAM_ALL ((void *)3)
+
+/* What a driver says of a stream at this moment. */
+typedef struct usm_stream_facts {
+    uint64_t id;    /* no other stream of the process has, had or will have it, whatever handles it shares */
+    bool capturing; /* what is enqueued becomes part of a graph, and does not run */
+    bool idle;      /* all that was enqueued has ended */
+    usm_queue_options options;
+} usm_stream_facts;
+
+/*
+ * The queue that stands for the stream, in the default context of the device: the same one as long as the
+ * stream lives. The process keeps some of them, so that the next exchange finds it. Any thread, no lock; does
+ * not wait.
+ */
+usm_status usm_stream_queue(usm_device *device, void *stream, USM_GIVES usm_queue **out, usm_error *error);
+
+/*
+ * Makes later work of the stream wait for these tasks, on the device. Those that the driver does not know
+ * (work of the host) are waited for here. Where all have ended nothing is enqueued. USM_BUFFER where the
+ * stream is being captured and something is pending. No lock, no GIL.
+ */
+usm_status usm_stream_follow(usm_device *device, void *stream, const usm_wait *waits, size_t n_waits,
+                             usm_wait_poll poll, void *argument, usm_error *error);
+
+/* The driver's stream of a queue, for others to be ordered with; NULL: the queue has none. */
+void *usm_queue_stream(const usm_queue *queue);
+
+/*
+ * A new queue that enqueues in the stream `handle` of the device, which lives as long as `keeps` (taken over
+ * on success). USM_BUFFER where the device has no streams.
+ */
+usm_status usm_stream_adopt(usm_device *device, void *handle, usm_keep *keeps, USM_GIVES usm_queue **out,
+                            usm_error *error);
+
+/* For core/device/context.c alone: the queues that a place keeps. */
+void usm_streams_free(usm_place *place);
+
+#endif

@@ -1,0 +1,203 @@
+"""Writes the built-in kernels as PTX, for CUDA: csrc/kernels/generated/ptx. Builds have no compiler for it.
+
+python csrc/kernels/tools/make_ptx.py            writes them, with libnvrtc of the version below
+python csrc/kernels/tools/make_ptx.py --check    says which ones are not what the sources make today
+
+The target is an old one: drivers take it for every later device. strided, fill and sequence are modules of
+their own. A module for a cast is put together when it is first needed (csrc/backends/cuda/builtin.c):
+head.ptx, a piece of cast_elements.ptx that converts one element, and cast.ptx, which walks over the axes.
+"""
+
+import ctypes
+import glob
+import os
+import re
+import sys
+from pathlib import Path
+
+import embed
+
+VERSION = (12, 4)
+TARGET = "compute_52"
+OPTIONS = [
+    "--gpu-architecture=" + TARGET,
+    "--std=c++17",
+    "--fmad=false",
+    "-default-device",
+    "--disable-warnings",
+]
+FOLDER = Path(__file__).resolve().parents[1] / "generated" / "ptx"
+MODULES = ("strided", "fill", "sequence", "classify", "compare", "gather", "index", "logic", "mask", "reduce")
+MODULES += ("take", "triangle", "where")
+
+PRELUDE = """
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+#define kernel extern "C" __global__
+#define USM_HAS_FP64 1
+static inline ulong get_global_id(int d)
+{
+    return d == 0   ? (ulong)blockIdx.x * blockDim.x + threadIdx.x
+           : d == 1 ? (ulong)blockIdx.y * blockDim.y + threadIdx.y
+                    : (ulong)blockIdx.z * blockDim.z + threadIdx.z;
+}
+static inline ulong get_global_size(int d)
+{
+    return d == 0 ? (ulong)gridDim.x * blockDim.x : d == 1 ? (ulong)gridDim.y * blockDim.y
+                                                           : (ulong)gridDim.z * blockDim.z;
+}
+static inline float as_float(uint x) { return __uint_as_float(x); }
+static inline uint as_uint(float x) { return __float_as_uint(x); }
+static inline ulong clz(ulong x) { return __clzll(x); }
+"""
+
+# In the names of usm_dtype_table, below USM_COMPUTED_DTYPES.
+TYPES = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+]
+TYPES += ["float64", "bfloat16", "complex64", "complex128"]
+
+ELEMENT = """
+extern "C" __constant__ const uint usm_dst_size = sizeof(usm_target), usm_src_size = sizeof(usm_source);
+extern "C" __noinline__ void usm_element(char *to, const char *from)
+{
+    *(usm_target *)to = usm_convert(*(const usm_source *)from);
+}
+"""
+
+# Elements that are not aligned go by way of memory that is.
+WALK = """
+extern "C" void usm_element(char *to, const char *from);
+extern "C" __constant__ const uint usm_dst_size, usm_src_size;
+static void usm_move(char *to, const char *from)
+{
+    ulong out[2], in[2];
+    for (uint i = 0; i < usm_src_size; i++) {
+        ((char *)in)[i] = from[i];
+    }
+    usm_element((char *)out, (const char *)in);
+    for (uint i = 0; i < usm_dst_size; i++) {
+        to[i] = ((char *)out)[i];
+    }
+}
+#define FROM(p) (p)
+USM_STRIDED_KERNEL(usm_cast, -1, -1, FROM, usm_element)
+USM_STRIDED_KERNEL(usm_cast_unaligned, -1, -1, FROM, usm_move)
+"""
+
+
+def candidates():
+    """Where libnvrtc may be, the one that is asked for first."""
+    if own := os.environ.get("USMPY_NVRTC_LIBRARY"):
+        yield own
+    for folder in sys.path:
+        yield from sorted(glob.glob(os.path.join(folder, "nvidia", "*", "lib", "libnvrtc.so.12")))
+    home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    yield from (f"{home}/lib64/libnvrtc.so.12", "libnvrtc.so.12")
+
+
+def find_compiler():
+    """libnvrtc of VERSION; None where it is not installed."""
+    for path in candidates():
+        try:
+            library = ctypes.CDLL(path)
+        except OSError:
+            continue
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+        if (major.value, minor.value) == VERSION:
+            return library
+    return None
+
+
+def compile(nvrtc, source, *options):
+    """PTX, without the comments."""
+    program = ctypes.c_void_p()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), (PRELUDE + source).encode(), b"kernels", 0, None, None)
+    words = [word.encode() for word in (*OPTIONS, *options)]
+    code = nvrtc.nvrtcCompileProgram(program, len(words), (ctypes.c_char_p * len(words))(*words))
+    size = ctypes.c_size_t()
+    get = (nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+    if code == 0:
+        get = (nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
+    get[0](program, ctypes.byref(size))
+    text = ctypes.create_string_buffer(size.value + 1)
+    get[1](program, text)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    said = text.value.decode()
+    if code != 0:
+        raise SystemExit(said)
+    said = re.sub(r"^\s*//.*\n", "", said, flags=re.M)
+    return re.sub(r"\n{2,}", "\n", said).lstrip("\n")
+
+
+def without_spaces(name):
+    """The source without the names of address spaces, which the compiler's own headers use."""
+    return re.sub(r"\bglobal\b ?", "", embed.kernel_sources()[name])
+
+
+def split_head(ptx):
+    """(the lines that a module begins with, the others)"""
+    lines = ptx.splitlines(keepends=True)
+    head = [line for line in lines if line.startswith((".version", ".target", ".address_size"))]
+    return "".join(head), "".join(line for line in lines if line not in head)
+
+
+def element(nvrtc, dst, src):
+    source = f"#define USM_DST {dst}\n#define USM_SRC {src}\n{without_spaces('cast')}{ELEMENT}"
+    _, rest = split_head(compile(nvrtc, source, "-rdc=true"))
+    function = re.search(r"\.visible \.func usm_element.*?\n}\n", rest, re.S)
+    sizes = re.findall(r"^\.visible (\.const .*usm_(?:dst|src)_size.*\n)", rest, re.M)
+    assert function is not None, rest
+    assert "call" not in function[0], function[0]
+    assert len(sizes) == 2, rest
+    return "".join(sizes) + function[0].removeprefix(".visible ")
+
+
+def make(nvrtc):
+    """{name of the file: text}"""
+    files = {name: compile(nvrtc, without_spaces(name)) for name in MODULES}
+    axes = "\n".join(embed.expand(embed.SOURCES / "axes.h", set())) + "\n"
+    head, walk = split_head(compile(nvrtc, re.sub(r"\bglobal\b ?", "", axes) + WALK, "-rdc=true"))
+    files["head"] = head
+    files["cast"] = re.sub(r"^\.extern [^{}]*?;\n", "", walk, flags=re.M)
+    pieces = [
+        f"// cast {dst} {src}\n{element(nvrtc, dst, src)}" for dst in TYPES for src in TYPES if dst != src
+    ]
+    files["cast_elements"] = "".join(pieces)
+    return files
+
+
+def main(arguments):
+    nvrtc = find_compiler()
+    if nvrtc is None:
+        version = "{}.{}".format(*VERSION)
+        raise SystemExit(
+            f"libnvrtc {version} is not installed: pip install nvidia-cuda-nvrtc-cu12=={version}.*"
+        )
+    stale = []
+    for name, text in make(nvrtc).items():
+        path = FOLDER / f"{name}.ptx"
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            stale.append(path.name)
+            if "--check" not in arguments:
+                FOLDER.mkdir(exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+    if "--check" in arguments and stale:
+        raise SystemExit(f"run csrc/kernels/tools/make_ptx.py: it makes something else of {', '.join(stale)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,270 @@
+"""The built-in kernels as SPIR-V, for Level Zero: what csrc/kernels/generated/spirv holds.
+
+python csrc/kernels/tools/make_spirv.py            writes the modules, and made_of.txt
+python csrc/kernels/tools/make_spirv.py --check    exit status 1 if a module is not what the sources give
+python csrc/kernels/tools/make_spirv.py fill       the same for some
+
+Writing needs clang and llvm-spirv of release 14 (Debian 12: clang-14, llvm-spirv-14), which give the same
+bytes every time; other releases give others. --check compiles again where it finds these two. Elsewhere it
+compares digests: spirv/made_of.txt has those of what each module was made of, and of the module.
+
+Casts have one module for each kind of number that a source is read as; the types are specialization
+constants, and the driver's compiler keeps the one pair that is asked for. The text of these kernels is made
+here, around the conversions of cast.cl.
+"""
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import embed
+
+FOLDER = Path(__file__).resolve().parents[1] / "generated" / "spirv"
+RELEASE = "14"
+# Optimised for size: a third of the bytes that clang writes without its passes. The driver's compiler
+# vectorises.
+CLANG = ["clang-14", "-target", "spir64-unknown-unknown", "-x", "cl", "-cl-std=CL1.2", "-Os"]
+CLANG += ["-fno-vectorize", "-fno-slp-vectorize", "-fdiscard-value-names"]
+CLANG += ["-Xclang", "-finclude-default-header", "-ffp-contract=off", "-emit-llvm", "-c"]
+TRANSLATE = ["llvm-spirv-14", "--spirv-max-version=1.1"]
+# {module: (source, options)}; with fp64 and, where that makes a difference, without.
+MODULES = {
+    "strided": ("strided", []),
+    "fill": ("fill", []),
+    "sequence": ("sequence", []),
+    "sequence_fp64": ("sequence", ["-DUSM_HAS_FP64"]),
+    "classify": ("classify", []),
+    "compare": ("compare", []),
+    "gather": ("gather", []),
+    "index": ("index", []),
+    "logic": ("logic", []),
+    "mask": ("mask", []),
+    "reduce": ("reduce", []),
+    "where": ("where", []),
+    "take": ("take", []),
+    "triangle": ("triangle", []),
+}
+
+# In the order of usm_dtype (csrc/core/layout/dtype.h): the kind of number that each is read as.
+NUMBERS = {
+    "bool": "narrow",
+    "int8": "narrow",
+    "int16": "narrow",
+    "int32": "integer",
+    "int64": "integer",
+    "uint8": "narrow",
+    "uint16": "narrow",
+    "uint32": "natural",
+    "uint64": "natural",
+    "float16": "single",
+    "float32": "single",
+    "float64": "twofold",
+    "complex64": "single",
+    "complex128": "twofold",
+    "bfloat16": "single",
+}
+KINDS = {"narrow": "int", "integer": "long", "natural": "ulong", "single": "float", "twofold": "double"}
+WIDE = {"float64", "complex128", "twofold"}
+for kind in KINDS:
+    MODULES |= {f"cast_{kind}": (f"cast_{kind}", [])} if kind not in WIDE else {}
+    MODULES[f"cast_{kind}_fp64"] = (f"cast_{kind}", ["-DUSM_HAS_FP64"])
+
+
+def guarded(name, lines):
+    """What needs fp64 is left out without it."""
+    return ["#ifdef USM_HAS_FP64", *lines, "#endif"] if name in WIDE else lines
+
+
+def expression(target, kind):
+    """A number of this kind, re and im, as the target; by the macros of cast.cl."""
+    if target == "bool":
+        return f"(usm_mem_bool)(USM_IS_{kind}(re) || USM_IS_{kind}(im))"
+    if target == "float16":
+        return f"USM_HALF_{kind}(re)"
+    if target == "bfloat16":
+        return f"USM_BFLOAT_{kind}(re)"
+    if "int" in target:
+        exact = kind in ("narrow", "integer", "natural")
+        return f"(usm_mem_{target})(re)" if exact else f"usm_saturate_{target}_{kind}(re)"
+    return f"(usm_mem_{target})(re)"
+
+
+def converter(target, kind):
+    type_ = KINDS[kind]
+    lines = []
+    if "int" in target and kind in ("single", "twofold"):
+        lines += [f"#define usm_target usm_mem_{target}"]
+        lines += [f"#define usm_saturate usm_saturate_{target}_{kind}"]
+        lines += [f"USM_SATURATE({type_})", "#undef usm_target", "#undef usm_saturate"]
+    head = f"static usm_mem_{target} usm_{target}_of_{kind}({type_} re, {type_} im)"
+    if target.startswith("complex"):
+        lines += [f"{head} {{ usm_mem_{target} r; r.re = re; r.im = im; return r; }}"]
+    else:
+        lines += [f"{head} {{ return {expression(target, kind)}; }}"]
+    return guarded(target, lines)
+
+
+def reader(source):
+    """An element of memory, aligned or not."""
+    return guarded(
+        source,
+        [
+            f"static usm_mem_{source} usm_read_{source}(global const char *from, uint unaligned)",
+            "{",
+            f"    usm_mem_{source} m;",
+            "    if (unaligned) {",
+            "        for (int i = 0; i < (int)sizeof m; i++) ((char *)&m)[i] = from[i];",
+            "    } else {",
+            f"        m = *(global const usm_mem_{source} *)from;",
+            "    }",
+            "    return m;",
+            "}",
+        ],
+    )
+
+
+def writer(target):
+    return guarded(
+        target,
+        [
+            f"static void usm_write_{target}(global char *to, usm_mem_{target} m, uint unaligned)",
+            "{",
+            "    if (unaligned) {",
+            "        for (int i = 0; i < (int)sizeof m; i++) to[i] = ((char *)&m)[i];",
+            "    } else {",
+            f"        *(global usm_mem_{target} *)to = m;",
+            "    }",
+            "}",
+        ],
+    )
+
+
+def element(kind):
+    """One element: read as a number of the source's kind, converted, written."""
+    type_ = KINDS[kind]
+    lines = ["static void usm_element(global char *to, global const char *from, usm_types types)", "{"]
+    lines += [f"    {type_} re = 0, im = 0;", "    switch (types.src) {"]
+    for i, (source, own) in enumerate(NUMBERS.items()):
+        case = [
+            f"        case {i}: {{",
+            f"            usm_mem_{source} m = usm_read_{source}(from, types.unaligned);",
+            f"            re = USM_RE_{source}(m);",
+            f"            im = USM_IM_{source}(m);",
+            "            break;",
+            "        }",
+        ]
+        lines += guarded(source, case) if own == kind else []
+    lines += ["    }", "    switch (types.dst) {"]
+    for i, target in enumerate(NUMBERS):
+        case = [
+            f"        case {i}:",
+            f"            usm_write_{target}(to, usm_{target}_of_{kind}(re, im), types.unaligned);",
+            "            break;",
+        ]
+        lines += guarded(target, case)
+    return [*lines, "    }", "}"]
+
+
+# The numbers are those of usm_level_zero's kernel.c.
+KERNEL = """
+uint __attribute__((overloadable, const)) __spirv_SpecConstant(uint id, uint value);
+#define USM_TYPES                                                                     \\
+    usm_types types = {__spirv_SpecConstant(0, 0), __spirv_SpecConstant(1, 0), \\
+                       __spirv_SpecConstant(2, 1), __spirv_SpecConstant(3, 1), __spirv_SpecConstant(4, 0)};
+"""
+
+
+def cast_source(kind):
+    """cast.cl without its one pair of types, and a kernel for all sources of a kind."""
+    text = embed.kernel_sources()["cast"]
+    head, middle = text.split("typedef USM_JOIN(usm_mem_, USM_SRC) usm_source;", 1)
+    middle = middle.split("usm_target;", 1)[1]
+    middle, _ = middle.split("/* The function usm_convert, by the target. */", 1)
+    lines = ["typedef struct usm_types { uint src, dst, src_size, dst_size, unaligned; } usm_types;"]
+    for name, own in NUMBERS.items():
+        lines += [*converter(name, kind), *writer(name), *(reader(name) if own == kind else [])]
+    lines += element(kind)
+    walk = text[text.index("#define USM_STRIDED_KERNEL") :].split("\n\n", 1)[0]
+    changes = {
+        "#define USM_STRIDED_KERNEL": "#define USM_WALK",
+        "long n0 =": "USM_TYPES long n0 =",
+        "STORE(to + i0 * (long)dst_size, LOAD(from + i0 * (long)src_size))": (
+            "STORE(to + i0 * (long)dst_size, from + i0 * (long)src_size, types)"
+        ),
+        "STORE(to + i0 * dst_step, LOAD(from + i0 * src_step))": (
+            "STORE(to + i0 * dst_step, from + i0 * src_step, types)"
+        ),
+    }
+    for old, new in changes.items():
+        assert walk.count(old) == 1, f"axes.h has another walk: {old}"
+        walk = walk.replace(old, new)
+    call = "USM_WALK(usm_cast, types.dst_size, types.src_size, , usm_element)"
+    return "\n".join([head, middle, *lines, KERNEL, walk, call, ""])
+
+
+def release(command):
+    try:
+        text = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
+    except OSError:
+        return ""
+    words = text.replace("LLVM version", "version").partition("version ")[2].split(".")
+    return words[0] if words else ""
+
+
+def text_of(name):
+    source = MODULES[name][0]
+    cast = source.startswith("cast_")
+    return cast_source(source[len("cast_") :]) if cast else embed.kernel_sources()[source]
+
+
+def make(name, folder):
+    source, options = MODULES[name]
+    file, bitcode, module = (folder / f"{source}{suffix}" for suffix in (".cl", ".bc", ".spv"))
+    file.write_text(text_of(name), encoding="utf-8")
+    subprocess.run([*CLANG, *options, file.name, "-o", bitcode.name], check=True, cwd=folder)
+    subprocess.run([*TRANSLATE, bitcode.name, "-o", module.name], check=True, cwd=folder)
+    return module.read_bytes()
+
+
+def digests(name):
+    """A line of made_of.txt; the name alone where there is no module."""
+    path = FOLDER / f"{name}.spv"
+    made_of = "\0".join([*CLANG, *MODULES[name][1], *TRANSLATE, text_of(name)]).encode()
+    parts = (made_of, path.read_bytes()) if path.is_file() else ()
+    return " ".join([name, *(hashlib.sha256(part).hexdigest() for part in parts)])
+
+
+def is_stale(name, lines, folder):
+    if digests(name) not in lines:
+        return True
+    return folder is not None and (FOLDER / f"{name}.spv").read_bytes() != make(name, folder)
+
+
+def main(arguments):
+    names = [name for name in arguments if name != "--check"] or list(MODULES)
+    made_of = FOLDER / "made_of.txt"
+    compiles = release("clang-14") == release("llvm-spirv-14") == RELEASE
+    with tempfile.TemporaryDirectory() as scratch:
+        if "--check" in arguments:
+            lines = made_of.read_text().splitlines()
+            stale = [name for name in names if is_stale(name, lines, Path(scratch) if compiles else None)]
+            for name in stale:
+                print(f"{name}.spv is not what the sources give; run csrc/kernels/tools/make_spirv.py")
+            print(
+                "compiled again" if compiles else "digests compared: there is no clang-14 with llvm-spirv-14"
+            )
+            return 1 if stale else 0
+        if not compiles:
+            print(f"clang-14 and llvm-spirv-14 are needed, of version {RELEASE}")
+            return 1
+        for name in names:
+            made_of.parent.mkdir(exist_ok=True)
+            (made_of.parent / f"{name}.spv").write_bytes(make(name, Path(scratch)))
+    made_of.write_text("".join(f"{digests(name)}\n" for name in MODULES))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

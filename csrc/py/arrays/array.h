@@ -1,0 +1,186 @@
+/*
+ * USMArray: a strided view of one allocation. Immutable but for the elements, and for one bit that is only
+ * ever cleared (USMPY_WRITABLE), so it needs no lock.
+ */
+#ifndef USMPY_ARRAY_H
+#define USMPY_ARRAY_H
+
+#include "py/objects/dtype.h"
+#include "py/objects/objects.h"
+
+#include "core/copy/copy.h"
+#include "core/layout/layout.h"
+
+#define USMPY_WRITABLE 4u /* beside USM_C_CONTIGUOUS and USM_F_CONTIGUOUS */
+
+typedef struct usmpy_array {
+    PyObject_VAR_HEAD   /* ob_size: room in dims */
+    usmpy_state *state; /* of the type's module, which the type keeps alive */
+    usm_alloc *alloc;   /* one count */
+    char *data;         /* the first element; NULL where size is 0 */
+    PyObject *queue;    /* the Queue object */
+    PyObject *weakrefs;
+    int64_t size; /* elements */
+    uint8_t dtype, ndim, flags;
+    /*
+     * The shape, then the strides in elements, in the form that DLPack lends out (usm_layout_normalize): a
+     * loan of the DLTensor needs no memory.
+     */
+    int64_t dims[];
+} usmpy_array;
+
+static inline int64_t *usmpy_shape(usmpy_array *array)
+{
+    return array->dims;
+}
+
+static inline int64_t *usmpy_strides(usmpy_array *array)
+{
+    return array->dims + array->ndim;
+}
+
+static inline bool usmpy_is_array(usmpy_state *state, PyObject *object)
+{
+    return Py_IS_TYPE(object, state->array_type);
+}
+
+/* Made in this call, and unknown to anybody else, with its memory; arguments never are. */
+static inline bool usmpy_is_only_ours(usmpy_array *array)
+{
+    return Py_REFCNT(array) == 1 &&
+           atomic_load_explicit(&array->alloc->refs.value, memory_order_acquire) == 1;
+}
+
+static inline usm_view usmpy_view(usmpy_array *array)
+{
+    return (usm_view){array->alloc, array->data,        (usm_dtype)array->dtype,
+                      array->ndim,  usmpy_shape(array), usmpy_strides(array)};
+}
+
+/*
+ * A new array that owns nothing yet: the caller fills dims, alloc (giving a count), data, queue (giving a
+ * reference), dtype and the USMPY_WRITABLE flag, then calls usmpy_array_finish; until then it may only be
+ * dropped.
+ */
+usmpy_array *usmpy_array_new(usmpy_state *state, int ndim);
+/* Normalises the strides and derives size and contiguity. */
+void usmpy_array_finish(usmpy_array *array);
+
+/* New memory. `order` is 'C' or 'F'; want_zeros as in usm_alloc_create. */
+usmpy_array *usmpy_array_empty(usmpy_state *state, PyObject *queue_object, usm_kind kind, usm_dtype dtype,
+                               int ndim, const int64_t *shape, char order, bool want_zeros);
+/* The same memory with another layout; strides in elements; as writable as base. NULL with an exception. */
+usmpy_array *usmpy_array_view(usmpy_state *state, usmpy_array *base, char *data, int ndim,
+                              const int64_t *shape, const int64_t *strides);
+/* The same elements on another queue of the same memory. */
+usmpy_array *usmpy_array_on_queue(usmpy_state *state, usmpy_array *base, PyObject *queue_object);
+
+/* 0, or -1 with the ValueError that every way of writing to a read-only array gives. */
+int usmpy_check_writable(usmpy_array *array);
+/* 0, or -1 with TypeError, for operations that need elements of whole bytes. */
+int usmpy_check_unpacked(usmpy_array *array, const char *what);
+
+/*
+ * dst[...] = src[...] in dst's queue. Shapes agree; src may come from another queue: callers check placement
+ * where it matters. 0 or -1.
+ */
+int usmpy_array_copy(usmpy_state *state, usmpy_array *dst, usmpy_array *src);
+/* The same where src broadcasts; the ValueError calls it `what`. */
+int usmpy_array_copy_broadcast(usmpy_state *state, usmpy_array *dst, usmpy_array *src, const char *what);
+/* src as it is read there: strides has room for USM_MAX_NDIM and lives as long as the view. 0 or -1. */
+int usmpy_view_broadcast(usmpy_array *dst, usmpy_array *src, const char *what, int64_t *strides,
+                         usm_view *view);
+/* The same between any two views of one shape, in this queue. */
+int usmpy_submit_copy(usmpy_state *state, PyObject *queue_object, const usm_view *dst, const usm_view *src);
+/* dst[...] = one element of dst's type. */
+int usmpy_array_fill(usmpy_state *state, usmpy_array *dst, const void *element);
+/*
+ * For calls that name a destination: may the array be on the queue without a copy? With copy == 0 wherever
+ * the queue reaches the memory, else only where a copy would be no closer.
+ */
+bool usmpy_moves_in_place(const usmpy_array *array, PyObject *queue, int copy);
+/*
+ * New compact memory in the shape of an array, in order 'C', 'F', 'A' ('F' where that is the array's, else
+ * 'C') or 'K' (its axes in the order of the array's).
+ */
+usmpy_array *usmpy_array_empty_like(usmpy_state *state, usmpy_array *like, PyObject *queue_object,
+                                    usm_kind kind, usm_dtype dtype, char order);
+/* The same with src's elements, copied and cast in that queue. */
+usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object,
+                                   usm_kind kind, usm_dtype dtype, char order);
+
+/*
+ * An array with the same elements that the host can read, after all work on it: itself where that is so
+ * already. New reference.
+ */
+usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array);
+
+/* A shape argument: an int or a sequence of ints. ndim, or -1 with TypeError or ValueError. */
+int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter);
+/* An axis argument: 0 <= result < ndim; -1 with TypeError or AxisError. */
+int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter);
+/* One axis or a tuple of distinct ones: their number; -1 with an exception. */
+int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parameter);
+/* order= : one of the letters allowed ("CF" or "CFAK"); `otherwise` for None. -1 with an exception. */
+int usmpy_parse_order(PyObject *order, const char *allowed, char otherwise);
+/* Tuple of Python ints. */
+PyObject *usmpy_int_tuple(int n, const int64_t *values);
+
+/* Slots and tables of USMArray that live in files of their own. */
+PyObject *usmpy_array_subscript(PyObject *self, PyObject *key);
+int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value);
+PyObject *usmpy_array_iter(PyObject *self);
+PyObject *usmpy_array_item(PyObject *self, Py_ssize_t index);
+Py_ssize_t usmpy_array_length(PyObject *self);
+int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags);
+void usmpy_array_releasebuffer(PyObject *self, Py_buffer *view);
+int usmpy_array_bool(PyObject *self);
+PyObject *usmpy_array_int(PyObject *self);
+PyObject *usmpy_array_float(PyObject *self);
+PyObject *usmpy_array_index(PyObject *self);
+extern PyGetSetDef usmpy_array_getset[];
+PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *usmpy_array_dlpack_device(PyObject *self, PyObject *unused);
+PyObject *usmpy_array_cuda_interface(PyObject *self, void *unused);
+PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused);
+PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+/* Puts __dlpack_c_exchange_api__ on the type. */
+int usmpy_array_add_exchange_api(usmpy_state *state);
+
+extern PyMethodDef usmpy_array_methods[];
+PyObject *usmpy_array_get_flags(PyObject *self, void *unused);
+PyObject *usmpy_array_array_interface(PyObject *self, void *unused);
+/* What a function of the package's Python part makes of an array: a text for people. */
+PyObject *usmpy_array_shown(PyObject *self, const char *module, const char *function);
+/* & | ^ ~ of arrays of bool (truth.c); in place, a is what they are written into. */
+PyObject *usmpy_array_and(PyObject *a, PyObject *b);
+PyObject *usmpy_array_or(PyObject *a, PyObject *b);
+PyObject *usmpy_array_xor(PyObject *a, PyObject *b);
+PyObject *usmpy_array_invert(PyObject *self);
+PyObject *usmpy_array_inplace_and(PyObject *a, PyObject *b);
+PyObject *usmpy_array_inplace_or(PyObject *a, PyObject *b);
+PyObject *usmpy_array_inplace_xor(PyObject *a, PyObject *b);
+
+/* Methods in usmarray_copy.c and usmarray_value.c. */
+PyObject *usmpy_array_copy_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *usmpy_array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *usmpy_array_item_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused);
+/* The same for display: the failure of a task that it raises is not delivered. */
+PyObject *usmpy_array_peek(PyObject *self);
+PyObject *usmpy_array_tobytes(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *usmpy_array_format(PyObject *self, PyObject *specification);
+PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused);
+PyObject *usmpy_array_complex(PyObject *self, PyObject *unused);
+PyObject *usmpy_array_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+
+/* Elements of another type, in a queue and an order; without `copy`, the array itself if it fits. */
+PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bool copy,
+                     PyObject *queue_object, char order);
+/* 0, or -1 with TypeError where a cast makes no sense, however it is asked for. */
+int usmpy_check_cast(usm_dtype from, usm_dtype to);
+/* astype, of which the arguments after the array are parsed already: dtype, copy, order, device. */
+PyObject *usmpy_astype(usmpy_state *state, usmpy_array *array, PyObject *const *out);
+
+#endif

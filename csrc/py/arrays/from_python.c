@@ -1,0 +1,376 @@
+/* Arrays from Python numbers, and from nested sequences of numbers and arrays. */
+#include "py/args.h"
+#include "py/errors.h"
+#include "py/exchange/dlpack.h"
+#include "py/functions/creation.h"
+#include "py/objects/placement.h"
+#include "py/wait.h"
+
+#include <string.h>
+
+static bool is_sequence(PyObject *object)
+{
+    return PyList_Check(object) || PyTuple_Check(object) ||
+           (PySequence_Check(object) && !PyUnicode_Check(object) && !PyBytes_Check(object) &&
+            PySequence_Size(object) >= 0);
+}
+
+/* A number in one of Python's own types: new reference; NULL with TypeError. */
+static PyObject *to_number(PyObject *object)
+{
+    if (PyIndex_Check(object)) {
+        return PyNumber_Index(object);
+    }
+    return PyErr_Format(
+        PyExc_TypeError,
+        "obj has %R, which is neither an array nor a number nor a sequence; only these can be made into an array",
+        object);
+}
+
+/* One leaf more. Takes the references in any case. 0 or -1. */
+static int add_leaf(usmpy_nested *nested, PyObject *value, PyObject *source)
+{
+    if (nested->n == nested->room) {
+        Py_ssize_t room = nested->room == 0 ? 16 : 2 * nested->room;
+        usmpy_leaf *leaves = PyMem_Realloc(nested->leaves, (size_t)room * sizeof *leaves);
+        if (leaves == NULL) {
+            Py_DECREF(value);
+            Py_XDECREF(source);
+            PyErr_NoMemory();
+            return -1;
+        }
+        nested->leaves = leaves;
+        nested->room = room;
+    }
+    nested->leaves[nested->n++] = (usmpy_leaf){value, source};
+    return 0;
+}
+
+/* Where in obj something stands: "obj[1][0]". */
+typedef struct position {
+    int depth;
+    Py_ssize_t at[USM_MAX_NDIM];
+} position;
+
+static void write_path(const position *position, char *path, size_t room)
+{
+    size_t length = (size_t)PyOS_snprintf(path, room, "obj");
+    for (int i = 0; i < position->depth && length + 24 < room; i++) {
+        length += (size_t)PyOS_snprintf(path + length, room - length, "[%zd]", position->at[i]);
+    }
+}
+
+/* The lengths from `depth` on, which all that stands there must have. 0, or -1 with ValueError. */
+static int fit(usmpy_nested *nested, int depth, int ndim, const int64_t *shape)
+{
+    if (nested->ndim < 0) {
+        nested->ndim = depth + ndim;
+    }
+    if (nested->ndim != depth + ndim) {
+        PyErr_Format(
+            PyExc_ValueError,
+            "obj is ragged: at depth %d there are both sequences and numbers, or arrays of different numbers "
+            "of dimensions",
+            depth);
+        return -1;
+    }
+    for (int i = 0; i < ndim; i++) {
+        int64_t *length = &nested->shape[depth + i];
+        if (*length >= 0 && *length != shape[i]) {
+            PyErr_Format(PyExc_ValueError, "obj is ragged: at depth %d there are lengths of %lld and of %lld",
+                         depth + i, (long long)*length, (long long)shape[i]);
+            return -1;
+        }
+        *length = shape[i];
+    }
+    return 0;
+}
+
+/* An array among the leaves; takes the reference. It was imported from `object`, or is the same object. */
+static int read_array(usmpy_state *state, usmpy_array *array, PyObject *object, const position *position,
+                      usmpy_nested *nested)
+{
+    bool foreign = (PyObject *)array != object;
+    if (position->depth + array->ndim > USM_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError, "obj is nested deeper than %d levels", USM_MAX_NDIM);
+    } else if (usmpy_check_unpacked(array, "asarray()") == 0 &&
+               fit(nested, position->depth, array->ndim, usmpy_shape(array)) == 0) {
+        usm_promotion_add(&nested->promotion, (usm_dtype)array->dtype);
+        if (foreign && array->ndim == 0 && usm_alloc_host_reads(array->alloc)) { /* a scalar of NumPy's */
+            PyObject *number = PyObject_CallMethod((PyObject *)array, "item", NULL);
+            Py_DECREF(array);
+            return number == NULL ? -1 : add_leaf(nested, number, NULL);
+        }
+        if (!foreign || array->queue != state->host_queue) { /* what the host has goes anywhere */
+            if (nested->near == NULL) {
+                nested->near = array;
+                write_path(position, nested->near_path, sizeof nested->near_path);
+            } else if (nested->far == NULL &&
+                       usmpy_queue_of(nested->near->queue) != usmpy_queue_of(array->queue)) {
+                nested->far = array;
+                write_path(position, nested->far_path, sizeof nested->far_path);
+            }
+            nested->kind = array->alloc->kind > nested->kind ? (usm_kind)array->alloc->kind : nested->kind;
+        }
+        nested->has_arrays = true;
+        return add_leaf(nested, (PyObject *)array, foreign ? Py_NewRef(object) : NULL);
+    }
+    Py_DECREF(array);
+    return -1;
+}
+
+static int read_number(PyObject *number, int depth, usmpy_nested *nested)
+{
+    usm_dtype_kind kind = usmpy_kind_of_number(number);
+    nested->highest = kind > nested->highest ? kind : nested->highest;
+    if (fit(nested, depth, 0, NULL) < 0) {
+        Py_DECREF(number);
+        return -1;
+    }
+    return add_leaf(nested, number, NULL);
+}
+
+static int read_level(usmpy_state *state, PyObject *object, position *position, usmpy_nested *nested);
+
+static int read_items(usmpy_state *state, PyObject *object, position *position, usmpy_nested *nested)
+{
+    int depth = position->depth, status = 0;
+    if (depth == USM_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError, "obj is nested deeper than %d levels", USM_MAX_NDIM);
+        return -1;
+    }
+    PyObject *items = PySequence_Fast(object, "");
+    if (items == NULL) {
+        return -1;
+    }
+    const int64_t n = PySequence_Fast_GET_SIZE(items);
+    if (n == 0 || (nested->ndim >= 0 && depth >= nested->ndim)) {
+        status = fit(nested, depth, 1, &n); /* nothing lies deeper; or a number stood here before */
+    } else if (nested->shape[depth] >= 0 && nested->shape[depth] != n) {
+        PyErr_Format(PyExc_ValueError, "obj is ragged: at depth %d there are lengths of %lld and of %lld",
+                     depth, (long long)nested->shape[depth], (long long)n);
+        status = -1;
+    }
+    nested->shape[depth] = status == 0 ? n : nested->shape[depth];
+    for (Py_ssize_t i = 0; status == 0 && i < n; i++) {
+        PyObject *item = usmpy_item(items, i);
+        if (item == NULL) {
+            PyErr_SetString(PyExc_RuntimeError, "obj changed its size while it was read");
+            status = -1;
+            break;
+        }
+        position->at[depth] = i;
+        position->depth = depth + 1;
+        status = read_level(state, item, position, nested);
+        Py_DECREF(item);
+    }
+    position->depth = depth;
+    if (status == 0 && PySequence_Fast_GET_SIZE(items) != n) {
+        PyErr_SetString(PyExc_RuntimeError, "obj changed its size while it was read");
+        status = -1;
+    }
+    Py_DECREF(items);
+    return status;
+}
+
+static int read_level(usmpy_state *state, PyObject *object, position *position, usmpy_nested *nested)
+{
+    if (PyFloat_CheckExact(object) || PyLong_Check(object) || PyComplex_CheckExact(object)) {
+        return read_number(Py_NewRef(object), position->depth, nested);
+    }
+    if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
+        return read_items(state, object, position, nested);
+    }
+    /* bytes among the items are no arrays of their characters, as a str is none. */
+    PyObject *array = PyBytes_Check(object) ? NULL : usmpy_import_any(state, object);
+    if (array != NULL) {
+        return read_array(state, (usmpy_array *)array, object, position, nested);
+    }
+    if (PyErr_Occurred()) {
+        return -1;
+    }
+    if (PyFloat_Check(object) || PyComplex_Check(object)) {
+        return read_number(Py_NewRef(object), position->depth, nested);
+    }
+    bool sequence = is_sequence(object);
+    PyErr_Clear(); /* an object of 0 dimensions has no length: it is a number */
+    if (sequence) {
+        return read_items(state, object, position, nested);
+    }
+    PyObject *number = to_number(object);
+    return number == NULL ? -1 : read_number(number, position->depth, nested);
+}
+
+int usmpy_nested_read(usmpy_state *state, PyObject *object, usmpy_nested *nested)
+{
+    position position = {0};
+    *nested = (usmpy_nested){.ndim = -1};
+    for (int i = 0; i < USM_MAX_NDIM; i++) {
+        nested->shape[i] = -1;
+    }
+    if (read_level(state, object, &position, nested) < 0) {
+        return -1;
+    }
+    usm_promotion *promotion = &nested->promotion;
+    nested->dtype = usm_promotion_result(promotion);
+    if (nested->dtype == USM_NO_DTYPE && (promotion->any_integer || promotion->any_inexact)) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "obj has elements of dtype %s and %s, which have no common type; cast some with astype()",
+            usm_dtype_table[promotion->first].name, usm_dtype_table[promotion->second].name);
+        return -1;
+    }
+    return 0;
+}
+
+void usmpy_nested_drop(usmpy_nested *nested)
+{
+    for (Py_ssize_t i = 0; i < nested->n; i++) {
+        Py_DECREF(nested->leaves[i].value);
+        Py_XDECREF(nested->leaves[i].source);
+    }
+    PyMem_Free(nested->leaves);
+}
+
+usm_dtype usmpy_nested_dtype(const usmpy_nested *nested, const usm_device *device)
+{
+    bool wide = device->info.has_fp64;
+    if (nested->dtype != USM_NO_DTYPE) {
+        return usm_dtype_with_number(nested->dtype, nested->highest, wide);
+    }
+    return nested->n == 0 ? usmpy_default_float(device)
+                          : usm_dtype_with_number(USM_BOOL, nested->highest, wide);
+}
+
+/* Numbers from `first` on, as far as there are none but numbers, side by side. Their count, or -1. */
+static Py_ssize_t write_numbers(usmpy_state *state, const usmpy_nested *nested, Py_ssize_t first,
+                                usm_dtype dtype, char *element)
+{
+    Py_ssize_t i = first;
+    for (; i < nested->n && !usmpy_is_array(state, nested->leaves[i].value); i++) {
+        if (usmpy_scalar_to_element(state, nested->leaves[i].value, dtype, element) < 0) {
+            return -1;
+        }
+        element += usm_dtype_table[dtype].itemsize;
+    }
+    return i - first;
+}
+
+/* A new vector or array that the host writes, on the queue or where the host has memory. */
+static usmpy_array *writable(usmpy_state *state, usm_dtype dtype, PyObject *queue, usm_kind kind, int ndim,
+                             const int64_t *shape)
+{
+    const usm_device_info *info = &usmpy_queue_of(queue)->device->info;
+    bool direct = kind != USM_DEVICE || info->host_reads_device;
+    PyObject *staging = direct || info->has_usm_host ? queue : usmpy_host_queue(state);
+    usmpy_array *array = staging == NULL ? NULL
+                                         : usmpy_array_empty(state, staging, direct ? kind : USM_HOST, dtype,
+                                                             ndim, shape, 'C', false);
+    if (array != NULL &&
+        usmpy_wait_alloc(state, array->alloc, USM_WRITE, INT64_MAX) < 0) { /* its earlier life */
+        Py_CLEAR(array);
+    }
+    return array;
+}
+
+static usmpy_array *numbers_alone(usmpy_state *state, const usmpy_nested *nested, usm_dtype dtype,
+                                  PyObject *queue, usm_kind kind)
+{
+    usmpy_array *array = writable(state, dtype, queue, kind, nested->ndim, nested->shape);
+    if (array != NULL && write_numbers(state, nested, 0, dtype, array->data) < 0) {
+        Py_CLEAR(array);
+    }
+    if (array != NULL && ((usm_kind)array->alloc->kind != kind || array->queue != queue)) {
+        Py_SETREF(array, usmpy_array_duplicate(state, array, queue, kind, dtype, 'C'));
+    }
+    return array;
+}
+
+/* So many elements of the result from `offset` on, in row-major order, in any shape. */
+static usm_view part_of(usmpy_array *result, int64_t offset, int ndim, const int64_t *shape, int64_t *strides)
+{
+    usm_layout_compact(ndim, shape, 'C', strides);
+    char *data =
+        result->data == NULL ? NULL : result->data + offset * usm_dtype_table[result->dtype].itemsize;
+    return (usm_view){result->alloc, data, (usm_dtype)result->dtype, ndim, shape, strides};
+}
+
+/* The numbers from leaf `first` on, copied into the result. How many, or -1. */
+static Py_ssize_t place_numbers(usmpy_state *state, const usmpy_nested *nested, Py_ssize_t first,
+                                int64_t offset, usmpy_array *result)
+{
+    int64_t n = 0, stride;
+    while (first + n < nested->n && !usmpy_is_array(state, nested->leaves[first + n].value)) {
+        n++;
+    }
+    usmpy_array *numbers = writable(state, (usm_dtype)result->dtype, result->queue, USM_DEVICE, 1, &n);
+    if (numbers == NULL) {
+        return -1;
+    }
+    Py_ssize_t written = write_numbers(state, nested, first, (usm_dtype)result->dtype, numbers->data);
+    const usm_view to = part_of(result, offset, 1, &n, &stride), from = usmpy_view(numbers);
+    if (written >= 0 && usmpy_submit_copy(state, result->queue, &to, &from) < 0) {
+        written = -1;
+    }
+    Py_DECREF(numbers);
+    return written;
+}
+
+/* An array copied into the result. 0 or -1. */
+static int place_array(usmpy_state *state, const usmpy_leaf *leaf, int64_t offset, usmpy_array *result)
+{
+    usmpy_array *array = (usmpy_array *)leaf->value;
+    int64_t strides[USM_MAX_NDIM];
+    const usm_view to = part_of(result, offset, array->ndim, usmpy_shape(array), strides);
+    const usm_view from = usmpy_view(array);
+    if (usmpy_check_cast((usm_dtype)array->dtype, (usm_dtype)result->dtype) < 0 ||
+        usmpy_submit_copy(state, result->queue, &to, &from) < 0) {
+        return -1;
+    }
+    /* A foreign owner may change its memory as soon as asarray returns. */
+    return leaf->source == NULL ? 0 : usmpy_give_back(state, leaf->source, array);
+}
+
+usmpy_array *usmpy_nested_array(usmpy_state *state, const usmpy_nested *nested, usm_dtype dtype,
+                                PyObject *queue, usm_kind kind)
+{
+    if (!nested->has_arrays) {
+        return numbers_alone(state, nested, dtype, queue, kind);
+    }
+    usmpy_array *result =
+        usmpy_array_empty(state, queue, kind, dtype, nested->ndim, nested->shape, 'C', false);
+    int64_t offset = 0;
+    for (Py_ssize_t i = 0; result != NULL && i < nested->n;) {
+        const usmpy_leaf *leaf = &nested->leaves[i];
+        Py_ssize_t done = 1;
+        if (usmpy_is_array(state, leaf->value)) {
+            if (place_array(state, leaf, offset, result) < 0) {
+                Py_CLEAR(result);
+            }
+            offset += ((usmpy_array *)leaf->value)->size;
+        } else {
+            done = place_numbers(state, nested, i, offset, result);
+            if (done < 0) {
+                Py_CLEAR(result);
+            }
+            offset += done;
+        }
+        i += done;
+    }
+    return result;
+}
+
+PyObject *usmpy_array_from_python(usmpy_state *state, PyObject *object, usm_dtype dtype, PyObject *queue,
+                                  usm_kind kind)
+{
+    usmpy_nested nested;
+    usmpy_array *array = NULL;
+    if (usmpy_nested_read(state, object, &nested) == 0) {
+        if (dtype == USM_NO_DTYPE) {
+            dtype = usmpy_nested_dtype(&nested, usmpy_queue_of(queue)->device);
+        }
+        array = usmpy_nested_array(state, &nested, dtype, queue, kind);
+    }
+    usmpy_nested_drop(&nested);
+    return (PyObject *)array;
+}

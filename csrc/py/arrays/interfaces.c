@@ -1,0 +1,127 @@
+/* The buffer protocol and __array_interface__, for memory that the host can read. */
+#include "array.h"
+#include "py/deferred.h"
+#include "py/objects/trace.h"
+#include "py/wait.h"
+
+static int refuse(const char *why, const char *detail)
+{
+    PyErr_Format(PyExc_BufferError, "this array has no buffer: %s%s", why, detail);
+    return -1;
+}
+
+/* What the consumer asked for and the array is not. */
+static int check_request(usmpy_array *array, int flags)
+{
+    bool c = (array->flags & USM_C_CONTIGUOUS) != 0, f = (array->flags & USM_F_CONTIGUOUS) != 0;
+    if ((flags & PyBUF_WRITABLE) != 0 && (array->flags & USMPY_WRITABLE) == 0) {
+        return refuse("it is read-only, and a writable buffer was asked for", "");
+    }
+    if ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS && !c) {
+        return refuse("it is not row-major contiguous", "");
+    }
+    if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && !f) {
+        return refuse("it is not column-major contiguous", "");
+    }
+    if ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS && !c && !f) {
+        return refuse("it is not contiguous", "");
+    }
+    if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !c) {
+        return refuse("it is not row-major contiguous, and a buffer without strides was asked for", "");
+    }
+    return 0;
+}
+
+int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    const usm_dtype_info *info = &usm_dtype_table[array->dtype];
+    view->obj = NULL;
+    if (USM_UNLIKELY(!usm_alloc_host_reads(array->alloc))) {
+        return refuse("the host cannot read usm_type ", usm_kind_name(array->alloc->kind));
+    }
+    if (USM_UNLIKELY(info->format == NULL)) {
+        return refuse("the struct module has no format for dtype ", info->name);
+    }
+    if (check_request(array, flags) < 0) {
+        return -1;
+    }
+    /* The consumer may write, so readers are waited for as well. */
+    usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
+    if (usmpy_wait_alloc(((usmpy_array *)self)->state, array->alloc, mode, INT64_MAX) < 0) {
+        return -1;
+    }
+    usmpy_trace_export(array, "buffer");
+    view->internal = NULL;
+    view->strides = NULL;
+    view->itemsize = info->itemsize;
+    if ((flags & PyBUF_STRIDES) == PyBUF_STRIDES && array->ndim == 1) {
+        /* In `internal` itself, as PyBuffer_FillInfo keeps the shape in `len`: no memory for
+         * the common case. */
+        view->internal = (void *)(intptr_t)(usmpy_strides(array)[0] * info->itemsize);
+        view->strides = (Py_ssize_t *)&view->internal;
+    } else if ((flags & PyBUF_STRIDES) == PyBUF_STRIDES && array->ndim > 1) {
+        view->strides = PyMem_New(Py_ssize_t, array->ndim);
+        if (view->strides == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        for (int i = 0; i < array->ndim; i++) {
+            view->strides[i] = (Py_ssize_t)usmpy_strides(array)[i] * info->itemsize;
+        }
+        view->internal = view->strides;
+    }
+    /* An empty array has no address, but consumers dislike NULL. */
+    view->buf = array->data != NULL ? (void *)array->data : (void *)self;
+    view->len = (Py_ssize_t)(array->size * info->itemsize);
+    view->readonly = (array->flags & USMPY_WRITABLE) == 0;
+    view->ndim = (flags & PyBUF_ND) != 0 ? array->ndim : 1;
+    view->format = (flags & PyBUF_FORMAT) != 0 ? (char *)info->format : NULL;
+    view->shape = (flags & PyBUF_ND) != 0 && array->ndim > 0 ? (Py_ssize_t *)usmpy_shape(array) : NULL;
+    view->suboffsets = NULL;
+    view->obj = Py_NewRef(self);
+    return 0;
+}
+
+void usmpy_array_releasebuffer(PyObject *self, Py_buffer *view)
+{
+    if (((usmpy_array *)self)->ndim > 1) {
+        PyMem_Free(view->internal);
+    }
+}
+
+PyObject *usmpy_array_array_interface(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_array *array = (usmpy_array *)self;
+    const usm_dtype_info *info = &usm_dtype_table[array->dtype];
+    if (!usm_alloc_host_reads(array->alloc) || info->format == NULL) {
+        return PyErr_Format(
+            PyExc_AttributeError,
+            "this array has no __array_interface__: %s%s; asnumpy() copies it to the host",
+            info->format == NULL ? "NumPy has no code for dtype " : "the host cannot read usm_type ",
+            info->format == NULL ? info->name : usm_kind_name(array->alloc->kind));
+    }
+    bool writable = (array->flags & USMPY_WRITABLE) != 0;
+    if (usmpy_wait_alloc(array->state, array->alloc, writable ? USM_READ_WRITE : USM_READ, INT64_MAX) < 0) {
+        return NULL;
+    }
+    usmpy_trace_export(array, "__array_interface__");
+    int64_t bytes[USM_MAX_NDIM];
+    for (int i = 0; i < array->ndim; i++) {
+        bytes[i] = usmpy_strides(array)[i] * info->itemsize;
+    }
+    bool compact = (array->flags & USM_C_CONTIGUOUS) != 0; /* then consumers take the buffer as it is */
+    PyObject *shape = usmpy_int_tuple(array->ndim, usmpy_shape(array));
+    PyObject *strides = compact ? Py_NewRef(Py_None) : usmpy_int_tuple(array->ndim, bytes);
+    PyObject *code = PyObject_GetAttrString(usmpy_dtype_object(array->state, (usm_dtype)array->dtype), "str");
+    PyObject *interface = shape == NULL || strides == NULL || code == NULL
+                              ? NULL
+                              : Py_BuildValue("{s:i,s:O,s:O,s:O,s:(NO)}", "version", 3, "shape", shape,
+                                              "strides", strides, "typestr", code, "data",
+                                              PyLong_FromVoidPtr(array->data), writable ? Py_False : Py_True);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    Py_XDECREF(code);
+    return interface;
+}

@@ -1,0 +1,318 @@
+#include "operands.h"
+
+#include "py/args.h"
+#include "py/errors.h"
+#include "py/objects/dtype.h"
+#include "py/objects/placement.h"
+
+#include "core/layout/elements.h"
+#include "core/program/builtin.h"
+
+#include <string.h>
+
+int usmpy_check_computed(usmpy_array *array, const char *function)
+{
+    if (array->dtype >= USM_COMPUTED_DTYPES) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s(): dtype %s is only stored and exchanged; nothing is computed with its values",
+                     function, usm_dtype_table[array->dtype].name);
+        return -1;
+    }
+    return 0;
+}
+
+bool usmpy_broadcast_shape(int *ndim, int64_t *shape, int other_ndim, const int64_t *other)
+{
+    int more = other_ndim - *ndim;
+    if (more > 0) {
+        memmove(shape + more, shape, (size_t)*ndim * sizeof *shape);
+        memcpy(shape, other, (size_t)more * sizeof *shape);
+        *ndim = other_ndim;
+        more = 0;
+        for (int i = 0; i < other_ndim; i++) {
+            if (shape[i] == 1) {
+                shape[i] = other[i];
+            } else if (other[i] != 1 && other[i] != shape[i]) {
+                return false;
+            }
+        }
+        return true;
+    }
+    for (int i = 0; i < other_ndim; i++) {
+        int64_t *length = &shape[i - more];
+        if (*length == 1) {
+            *length = other[i];
+        } else if (other[i] != 1 && other[i] != *length) {
+            return false;
+        }
+    }
+    return true;
+}
+
+usmpy_array *usmpy_number_array(usmpy_state *state, PyObject *number, usm_dtype dtype, PyObject *queue)
+{
+    unsigned char element[USM_MAX_PATTERN];
+    if (usmpy_scalar_to_element(state, number, dtype, element) < 0) {
+        return NULL;
+    }
+    usmpy_array *array = usmpy_array_empty(state, queue, USM_DEVICE, dtype, 0, NULL, 'C', false);
+    if (array != NULL && usmpy_array_fill(state, array, element) < 0) {
+        Py_CLEAR(array);
+    }
+    return array;
+}
+
+void usmpy_operands_drop(usmpy_operands *operands)
+{
+    for (int i = 0; i < operands->n; i++) {
+        Py_CLEAR(operands->arrays[i]);
+    }
+}
+
+static int refuse_placement(usmpy_state *state, const char *function, const char *const *names,
+                            const usmpy_operands *operands)
+{
+    PyObject *arrays[USMPY_OPERANDS];
+    const char *own[USMPY_OPERANDS];
+    int count = 0;
+    for (int i = 0; i < operands->n; i++) {
+        if (operands->arrays[i] != NULL) {
+            arrays[count] = (PyObject *)operands->arrays[i];
+            own[count++] = names[i];
+        }
+    }
+    usmpy_raise_placement(state, function, arrays, own, count);
+    return -1;
+}
+
+/* The arrays among the arguments: in out->arrays, where numbers leave NULL; queue, kind and type. */
+static int take_arrays(usmpy_state *state, const char *function, const char *const *names,
+                       PyObject *const *arguments, int n_free, usmpy_operands *out)
+{
+    usm_promotion promotion = {0};
+    bool same = true;
+    for (int i = 0; i < out->n; i++) {
+        if (!usmpy_is_array(state, arguments[i])) {
+            continue;
+        }
+        usmpy_array *array = (usmpy_array *)arguments[i];
+        out->arrays[i] = (usmpy_array *)Py_NewRef(array);
+        same = same && (out->queue == NULL || usmpy_queue_of(out->queue) == usmpy_queue_of(array->queue));
+        if (out->queue == NULL) {
+            out->queue = array->queue;
+            out->owner = names[i];
+            out->first = i;
+        }
+        out->kind = array->alloc->kind > out->kind ? (usm_kind)array->alloc->kind : out->kind;
+        if (i < n_free) {
+            continue;
+        }
+        if (usmpy_check_computed(array, function) < 0) {
+            return -1;
+        }
+        usm_promotion_add(&promotion, (usm_dtype)array->dtype);
+        out->dtype = usm_promotion_result(&promotion);
+        out->wide = out->wide || array->dtype == USM_FLOAT64 || array->dtype == USM_COMPLEX128;
+        if (out->dtype == USM_NO_DTYPE) { /* of two: a third one cannot mend it */
+            PyErr_Format(
+                PyExc_TypeError,
+                "%s(): %s has dtype %s, and there is no common type of it and %s; cast one with astype()",
+                function, names[i], usm_dtype_table[array->dtype].name,
+                usm_dtype_table[promotion.first].name);
+            return -1;
+        }
+    }
+    out->wide = out->wide || (out->queue != NULL && usmpy_queue_of(out->queue)->device->info.has_fp64);
+    return same ? 0 : refuse_placement(state, function, names, out);
+}
+
+/* An argument that is no array, as a Python number: new reference, or NULL with TypeError. */
+static PyObject *take_number(usmpy_state *state, const char *function, const char *name, PyObject *argument,
+                             bool free, usmpy_operands *out)
+{
+    PyObject *number = NULL;
+    int found = free ? 0 : usmpy_host_scalar(state, argument, &number);
+    if (found == 0) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s(): %s is %s %s; a USMArray%s is allowed (asarray(%s, device=...) makes an array on the "
+            "queue of the others)",
+            function, name, USMPY_A(argument), free ? "" : " or a number", name);
+    }
+    if (found <= 0) {
+        return NULL;
+    }
+    if (out->queue == NULL) {
+        PyErr_Format(PyExc_TypeError, "%s(): at least one argument must be a USMArray; %s is %s %s", function,
+                     name, USMPY_A(argument));
+        Py_CLEAR(number);
+    } else {
+        usm_dtype_kind kind = usmpy_kind_of_number(number);
+        out->dtype =
+            usm_dtype_with_number(out->dtype == USM_NO_DTYPE ? USM_BOOL : out->dtype, kind, out->wide);
+    }
+    return number;
+}
+
+/* Arrays and numbers as arrays of the common type. */
+static int convert(usmpy_state *state, PyObject *const *numbers, int n_free, usmpy_operands *out)
+{
+    out->dtype = out->wide ? out->dtype : usm_dtype_without_fp64(out->dtype);
+    for (int i = 0; i < out->n; i++) {
+        if (numbers[i] != NULL) {
+            out->arrays[i] = usmpy_number_array(state, numbers[i], out->dtype, out->queue);
+        } else if (i >= n_free && out->arrays[i]->dtype != out->dtype) {
+            PyObject *cast = usmpy_cast(state, out->arrays[i], out->dtype, false, out->queue, 'K');
+            Py_SETREF(out->arrays[i], (usmpy_array *)cast);
+        }
+        if (out->arrays[i] == NULL) {
+            return -1;
+        }
+    }
+    out->queue = out->arrays[0]->queue; /* of one that is held */
+    return 0;
+}
+
+static int broadcast(const char *function, usmpy_operands *out)
+{
+    out->ndim = out->arrays[0]->ndim;
+    memcpy(out->shape, usmpy_shape(out->arrays[0]), (size_t)out->ndim * sizeof *out->shape);
+    for (int i = 1; i < out->n; i++) {
+        usmpy_array *array = out->arrays[i];
+        if (!usmpy_broadcast_shape(&out->ndim, out->shape, array->ndim, usmpy_shape(array))) {
+            char texts[USMPY_OPERANDS][100];
+            for (int k = 0; k < out->n; k++) {
+                usm_layout_text(out->arrays[k]->ndim, usmpy_shape(out->arrays[k]), texts[k], sizeof texts[k]);
+            }
+            PyErr_Format(PyExc_ValueError, "%s(): shapes %s%s%s%s%s do not broadcast", function, texts[0],
+                         out->n > 2 ? ", " : " and ", texts[1], out->n > 2 ? " and " : "",
+                         out->n > 2 ? texts[2] : "");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int usmpy_operands_take(usmpy_state *state, const char *function, const char *const *names,
+                        PyObject *const *arguments, int n, int n_free, usmpy_operands *out)
+{
+    PyObject *numbers[USMPY_OPERANDS] = {NULL};
+    *out = (usmpy_operands){.function = function, .n = n, .kind = USM_DEVICE, .dtype = USM_NO_DTYPE};
+    int status = take_arrays(state, function, names, arguments, n_free, out);
+    for (int i = 0; i < n && status == 0; i++) {
+        if (out->arrays[i] == NULL) {
+            numbers[i] = take_number(state, function, names[i], arguments[i], i < n_free, out);
+            status = numbers[i] == NULL ? -1 : 0;
+        }
+    }
+    if (status == 0 && (convert(state, numbers, n_free, out) < 0 || broadcast(function, out) < 0)) {
+        status = -1;
+    }
+    for (int i = 0; i < n; i++) {
+        Py_XDECREF(numbers[i]);
+    }
+    if (status < 0) {
+        usmpy_operands_drop(out);
+    }
+    return status;
+}
+
+int usmpy_destination_parse(usmpy_state *state, PyObject *const *options, const char *function,
+                            usmpy_destination *to)
+{
+    to->out = NULL;
+    to->order = 'K';
+    to->apart = false;
+    if (usmpy_given(options[1])) {
+        int order = usmpy_parse_order(options[1], "CFAK", 'K');
+        if (order < 0) {
+            return -1;
+        }
+        to->order = (char)order;
+    }
+    if (usmpy_given(options[0])) {
+        if (!usmpy_is_array(state, options[0])) {
+            PyErr_Format(PyExc_TypeError, "%s(): out is %s %s; a USMArray is allowed", function,
+                         USMPY_A(options[0]));
+            return -1;
+        }
+        to->out = (usmpy_array *)options[0];
+        return usmpy_check_writable(to->out);
+    }
+    return 0;
+}
+
+/* 0 where out is an array for a result of this shape and type in this queue; else -1. */
+static int check_out(usmpy_state *state, const usmpy_operands *operands, usm_dtype dtype, usmpy_array *out)
+{
+    const char *function = operands->function;
+    if (usmpy_queue_of(out->queue) != usmpy_queue_of(operands->queue)) {
+        PyObject *const arrays[] = {(PyObject *)operands->arrays[operands->first], (PyObject *)out};
+        const char *const names[] = {operands->owner, "out"};
+        usmpy_raise_placement(state, function, arrays, names, 2);
+        return -1;
+    }
+    if (out->dtype != dtype) {
+        PyErr_Format(PyExc_TypeError, "%s(): out has dtype %s; %s is needed", function,
+                     usm_dtype_table[out->dtype].name, usm_dtype_table[dtype].name);
+        return -1;
+    }
+    if (out->ndim != operands->ndim ||
+        (out->ndim > 0 &&
+         memcmp(usmpy_shape(out), operands->shape, (size_t)out->ndim * sizeof *operands->shape) != 0)) {
+        char own[200], needed[200];
+        PyErr_Format(PyExc_ValueError, "%s(): out has shape %s; %s is needed", function,
+                     usm_layout_text(out->ndim, usmpy_shape(out), own, sizeof own),
+                     usm_layout_text(operands->ndim, operands->shape, needed, sizeof needed));
+        return -1;
+    }
+    return 0;
+}
+
+/* The same elements in the same order: each is read before it is written. */
+static bool is_same_view(const usmpy_array *a, const usmpy_array *b)
+{
+    return a->data == b->data && a->ndim == b->ndim &&
+           usm_dtype_table[a->dtype].itemsize == usm_dtype_table[b->dtype].itemsize &&
+           (a->ndim == 0 || memcmp(a->dims, b->dims, 2 * (size_t)a->ndim * sizeof *a->dims) == 0);
+}
+
+usmpy_array *usmpy_operands_result(usmpy_state *state, const usmpy_operands *operands, usm_dtype dtype,
+                                   const usmpy_destination *to)
+{
+    if (to->out != NULL) {
+        if (check_out(state, operands, dtype, to->out) < 0) {
+            return NULL;
+        }
+        bool safe = true;
+        for (int i = 0; i < operands->n; i++) {
+            usmpy_array *array = operands->arrays[i];
+            safe = safe && (array->alloc != to->out->alloc || (!to->apart && is_same_view(array, to->out)));
+        }
+        if (safe) {
+            return (usmpy_array *)Py_NewRef(to->out);
+        }
+    }
+    const usmpy_array *first = operands->arrays[0];
+    bool columns = first->ndim == operands->ndim && (first->flags & USM_C_CONTIGUOUS) == 0 &&
+                   (first->flags & USM_F_CONTIGUOUS) != 0;
+    bool by_column = to->order == 'F' || (to->order != 'C' && columns);
+    return usmpy_array_empty(state, operands->queue, operands->kind, dtype, operands->ndim, operands->shape,
+                             by_column ? 'F' : 'C', false);
+}
+
+PyObject *usmpy_operands_deliver(usmpy_state *state, const usmpy_destination *to, usmpy_array *result,
+                                 int status)
+{
+    if (result == NULL) {
+        return NULL;
+    }
+    if (status == 0 && to->out != NULL && result != to->out) {
+        status = usmpy_array_copy(state, to->out, result);
+        Py_SETREF(result, (usmpy_array *)Py_NewRef(to->out));
+    }
+    if (status < 0) {
+        Py_CLEAR(result);
+    }
+    return (PyObject *)result;
+}

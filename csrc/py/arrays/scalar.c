@@ -1,0 +1,144 @@
+/* Python numbers: the types that they stand for, and elements of arrays as numbers and back. */
+#include "py/objects/dtype.h"
+
+#include "core/layout/number.h"
+
+#include <string.h>
+
+usm_dtype_kind usmpy_kind_of_number(PyObject *number)
+{
+    return PyBool_Check(number)    ? USM_KIND_BOOL
+           : PyLong_Check(number)  ? USM_KIND_INT
+           : PyFloat_Check(number) ? USM_KIND_FLOAT
+                                   : USM_KIND_COMPLEX;
+}
+
+usm_dtype usmpy_default_float(const usm_device *device)
+{
+    return device->info.has_fp64 ? USM_FLOAT64 : USM_FLOAT32;
+}
+
+static int refuse_scalar(PyObject *scalar, usm_dtype dtype)
+{
+    const char *converts = PyComplex_Check(scalar) ? "value.real"
+                           : dtype == USM_BOOL     ? "bool(value)"
+                                                   : "int(value)";
+    PyErr_Format(PyExc_TypeError,
+                 "a Python %s cannot be converted to dtype %s without losing its kind; use %s",
+                 Py_TYPE(scalar)->tp_name, usm_dtype_table[dtype].name, converts);
+    return -1;
+}
+
+static int integer_to_element(PyObject *scalar, usm_dtype dtype, void *element)
+{
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    int overflow = 0;
+    bool fits;
+    if (info->kind == USM_KIND_UINT) {
+        unsigned long long value = PyLong_AsUnsignedLongLong(scalar);
+        fits = !(value == (unsigned long long)-1 && PyErr_Occurred()) &&
+               (info->bits == 64 || value >> info->bits == 0);
+        if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_OverflowError)) {
+            return -1;
+        }
+        memcpy(element, &value, info->itemsize); /* little-endian machines only: setup.py checks */
+    } else {
+        long long value = PyLong_AsLongLongAndOverflow(scalar, &overflow);
+        if (value == -1 && PyErr_Occurred()) {
+            return -1;
+        }
+        long long limit = info->bits == 64 ? INT64_MAX : ((long long)1 << (info->bits - 1)) - 1;
+        fits = overflow == 0 && value <= limit && value >= -limit - 1;
+        memcpy(element, &value, info->itemsize);
+    }
+    if (!fits) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_OverflowError, "%S does not fit into dtype %s", scalar, info->name);
+        return -1;
+    }
+    return 0;
+}
+
+/* 0 and 1 are truth values for everyone; of other numbers it would be lost which they were. */
+static int bit_to_element(PyObject *scalar, unsigned char *element)
+{
+    int overflow;
+    long value = PyLong_AsLongAndOverflow(scalar, &overflow);
+    if (overflow != 0 || value < 0 || value > 1) {
+        PyErr_Format(PyExc_OverflowError,
+                     "%S does not fit into dtype bool; False, True, 0 and 1 are allowed (bool(...) of a "
+                     "number, x != 0 of an array)",
+                     scalar);
+        return -1;
+    }
+    *element = (unsigned char)value;
+    return 0;
+}
+
+int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtype, void *element)
+{
+    (void)state;
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    if (dtype >= USM_COMPUTED_DTYPES) {
+        PyErr_Format(PyExc_TypeError,
+                     "dtype %s only stores and exchanges bits; Python numbers cannot be converted to it",
+                     info->name);
+        return -1;
+    }
+    if (PyBool_Check(scalar)) {
+        usm_number_store(dtype, scalar == Py_True, 0, element);
+        return 0;
+    }
+    if (PyLong_Check(scalar)) {
+        if (info->kind == USM_KIND_INT || info->kind == USM_KIND_UINT) {
+            return integer_to_element(scalar, dtype, element);
+        }
+        if (info->kind == USM_KIND_BOOL) {
+            return bit_to_element(scalar, element);
+        }
+        double value = PyLong_AsDouble(scalar);
+        if (value == -1.0 && PyErr_Occurred()) {
+            return -1;
+        }
+        usm_number_store(dtype, value, 0, element);
+        return 0;
+    }
+    if (PyFloat_Check(scalar)) {
+        if (info->kind < USM_KIND_FLOAT) {
+            return refuse_scalar(scalar, dtype);
+        }
+        usm_number_store(dtype, PyFloat_AS_DOUBLE(scalar), 0, element);
+        return 0;
+    }
+    if (PyComplex_Check(scalar)) {
+        if (info->kind < USM_KIND_COMPLEX) {
+            return refuse_scalar(scalar, dtype);
+        }
+        Py_complex value = PyComplex_AsCComplex(scalar);
+        usm_number_store(dtype, value.real, value.imag, element);
+        return 0;
+    }
+    PyErr_Format(PyExc_TypeError, "%R is not a number; bool, int, float and complex are allowed", scalar);
+    return -1;
+}
+
+PyObject *usmpy_element_to_scalar(usmpy_state *state, usm_dtype dtype, const void *element)
+{
+    (void)state;
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    if (dtype >= USM_COMPUTED_DTYPES) {
+        return PyErr_Format(PyExc_TypeError, "an element of dtype %s has no Python number", info->name);
+    }
+    if (info->kind == USM_KIND_INT) {
+        return PyLong_FromLongLong(usm_number_load_int(dtype, element));
+    }
+    if (info->kind == USM_KIND_UINT) {
+        return PyLong_FromUnsignedLongLong((uint64_t)usm_number_load_int(dtype, element));
+    }
+    double re, im;
+    usm_number_load(dtype, element, &re, &im);
+    if (info->kind == USM_KIND_BOOL) {
+        return PyBool_FromLong(re != 0);
+    }
+    return info->kind == USM_KIND_COMPLEX ? PyComplex_FromDoubles(re, im) : PyFloat_FromDouble(re);
+}

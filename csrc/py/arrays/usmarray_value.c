@@ -1,0 +1,354 @@
+/* Elements as Python objects: item, tolist, number protocols, NumPy. All wait for pending work. */
+#include "array.h"
+#include "py/args.h"
+#include "py/deferred.h"
+#include "py/errors.h"
+#include "py/wait.h"
+
+/* Where elements are copied for the host to read: the array's own queue, if its device has host memory. */
+static PyObject *reading_queue(usmpy_state *state, usmpy_array *array)
+{
+    return usmpy_queue_of(array->queue)->device->info.has_usm_host ? array->queue : usmpy_host_queue(state);
+}
+
+/* A copy in host memory; new reference. */
+static usmpy_array *host_copy(usmpy_state *state, usmpy_array *array, char order)
+{
+    PyObject *queue = reading_queue(state, array);
+    return queue == NULL
+               ? NULL
+               : usmpy_array_duplicate(state, array, queue, USM_HOST, (usm_dtype)array->dtype, order);
+}
+
+/* Whether a failure that is raised counts as one that the user asked for. */
+typedef enum purpose { VALUES, DISPLAY } purpose;
+
+static int wait_to_read(usmpy_state *state, usmpy_array *array, purpose purpose)
+{
+    return purpose == DISPLAY ? usmpy_peek_alloc(state, array->alloc, USM_READ)
+                              : usmpy_wait_alloc(state, array->alloc, USM_READ, INT64_MAX);
+}
+
+/*
+ * Waits for a copy in host memory. Inside a task the wait passes over what waits for the task itself: a copy
+ * of its own array is such work, and would be read before it is made.
+ */
+static int wait_for_copy(usmpy_state *state, usmpy_array *copy, purpose purpose)
+{
+    usm_error error;
+    if (wait_to_read(state, copy, purpose) < 0) {
+        return -1;
+    }
+    if (usm_event_current() == NULL || !usm_alloc_is_busy(copy->alloc)) {
+        return 0;
+    }
+    usmpy_raise(
+        state,
+        usm_error_set(
+            &error, USM_DEADLOCK,
+            "this task reads the array through a copy, which is made after the task; a task "
+            "can read memory of usm_type shared or host in place (tolist(), numpy.from_dlpack()), and "
+            "arrays of other queues that it does not use"),
+        &error);
+    return -1;
+}
+
+static usmpy_array *readable(usmpy_state *state, usmpy_array *array, purpose purpose)
+{
+    if (purpose == DISPLAY && wait_to_read(state, array, purpose) < 0) {
+        return NULL; /* before a copy is submitted, which would be skipped, and leave its own failure */
+    }
+    usmpy_array *source = (usmpy_array *)Py_NewRef(array);
+    if (!usm_alloc_host_reads(array->alloc)) {
+        Py_SETREF(source, host_copy(state, array, 'C'));
+        if (source == NULL) {
+            return NULL;
+        }
+    }
+    usmpy_deferred_poll();
+    int done = source == array ? wait_to_read(state, source, purpose) : wait_for_copy(state, source, purpose);
+    if (done < 0) {
+        Py_CLEAR(source);
+    }
+    return source;
+}
+
+usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array)
+{
+    return readable(state, array, VALUES);
+}
+
+static PyObject *element(usmpy_state *state, usmpy_array *array, int64_t offset)
+{
+    const char *data = array->data + offset * usm_dtype_table[array->dtype].itemsize;
+    return usmpy_element_to_scalar(state, (usm_dtype)array->dtype, data);
+}
+
+/* The one element of the array, which must have exactly one. */
+static PyObject *only_element(PyObject *self, const char *what)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    usmpy_state *state = ((usmpy_array *)self)->state;
+    if (array->size != 1) {
+        const char *truth = strcmp(what, "bool()") == 0 ? "; any(x) and all(x) ask all of them" : "";
+        return PyErr_Format(PyExc_ValueError, "%s needs an array of exactly one element; this one has %lld%s",
+                            what, (long long)array->size, truth);
+    }
+    if (usmpy_check_unpacked(array, what) < 0) {
+        return NULL;
+    }
+    usmpy_array *source = usmpy_array_readable(state, array);
+    PyObject *scalar = source == NULL ? NULL : element(state, source, 0);
+    Py_XDECREF(source);
+    return scalar;
+}
+
+/* item(i) in row-major order, item(i, j, ...) by axes: the offset in elements; -1 with an exception. */
+static int find_item(usmpy_array *array, PyObject *const *args, Py_ssize_t nargs, int64_t *offset)
+{
+    int64_t index[USM_MAX_NDIM];
+    bool flat = nargs == 1 && array->ndim != 1;
+    if (!flat && nargs != array->ndim) {
+        PyErr_Format(PyExc_ValueError,
+                     "item() takes no index, one, or one for each of the %d axes; %zd were given",
+                     array->ndim, nargs);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < nargs; i++) {
+        int64_t length = flat ? array->size : usmpy_shape(array)[i];
+        index[i] = PyNumber_AsSsize_t(args[i], PyExc_IndexError);
+        if (index[i] == -1 && PyErr_Occurred()) {
+            return -1;
+        }
+        if (index[i] < -length || index[i] >= length) {
+            PyErr_Format(PyExc_IndexError, "index %lld is out of range for length %lld", (long long)index[i],
+                         (long long)length);
+            return -1;
+        }
+        index[i] += index[i] < 0 ? length : 0;
+    }
+    *offset = 0;
+    int64_t rest = index[0];
+    for (int axis = array->ndim - 1; axis >= 0; axis--) {
+        int64_t length = usmpy_shape(array)[axis], i = flat ? rest % length : index[axis];
+        rest = flat ? rest / length : 0;
+        *offset += i * usmpy_strides(array)[axis];
+    }
+    return 0;
+}
+
+PyObject *usmpy_array_item_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    usmpy_state *state = ((usmpy_array *)self)->state;
+    if (nargs == 0) {
+        return only_element(self, "item()");
+    }
+    if (usmpy_check_unpacked(array, "item()") < 0) {
+        return NULL;
+    }
+    /* The layout of what is read may differ from this one's where the host cannot read this one in place. */
+    usmpy_array *source = usmpy_array_readable(state, array);
+    int64_t offset;
+    PyObject *scalar = NULL;
+    if (source != NULL && find_item(source, args, nargs, &offset) == 0) {
+        scalar = element(state, source, offset);
+    }
+    Py_XDECREF(source);
+    return scalar;
+}
+
+static PyObject *nested_list(usmpy_state *state, usmpy_array *array, int axis, int64_t offset)
+{
+    if (axis == array->ndim) {
+        return element(state, array, offset);
+    }
+    Py_ssize_t n = (Py_ssize_t)usmpy_shape(array)[axis];
+    PyObject *list = PyList_New(n);
+    for (Py_ssize_t i = 0; list != NULL && i < n; i++) {
+        PyObject *item = nested_list(state, array, axis + 1, offset + i * usmpy_strides(array)[axis]);
+        if (item == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, i, item);
+        }
+    }
+    return list;
+}
+
+static PyObject *lists(PyObject *self, purpose purpose)
+{
+    usmpy_state *state = ((usmpy_array *)self)->state;
+    if (usmpy_check_unpacked((usmpy_array *)self, "tolist()") < 0) {
+        return NULL;
+    }
+    usmpy_array *source = readable(state, (usmpy_array *)self, purpose);
+    PyObject *list = source == NULL ? NULL : nested_list(state, source, 0, 0);
+    Py_XDECREF(source);
+    return list;
+}
+
+/* The elements as bytes, compact in the given order. Copies twice: to the host, and into the object. */
+PyObject *usmpy_array_tobytes(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static const char *const keywords[] = {"order", NULL};
+    usmpy_array *array = (usmpy_array *)self;
+    PyObject *order_argument = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:tobytes", (char **)keywords, &order_argument)) {
+        return NULL;
+    }
+    int order = usmpy_parse_order(order_argument, "CFA", 'C');
+    if (order < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    usmpy_array *copy = host_copy(array->state, array, (char)order);
+    PyObject *bytes = NULL;
+    if (copy != NULL && wait_for_copy(array->state, copy, VALUES) == 0) {
+        bytes = PyBytes_FromStringAndSize(copy->data,
+                                          (Py_ssize_t)usm_dtype_nbytes((usm_dtype)copy->dtype, copy->size));
+    }
+    Py_XDECREF(copy);
+    return bytes;
+}
+
+/* A number is formatted as its Python number is; an array has no format but str(). */
+PyObject *usmpy_array_format(PyObject *self, PyObject *specification)
+{
+    if (!PyUnicode_Check(specification)) {
+        return PyErr_Format(PyExc_TypeError, "__format__() was given %s %s; a str is allowed",
+                            USMPY_A(specification));
+    }
+    if (PyUnicode_GET_LENGTH(specification) == 0) {
+        return PyObject_Str(self);
+    }
+    if (((usmpy_array *)self)->ndim != 0) {
+        return PyErr_Format(
+            PyExc_TypeError,
+            "format %R needs an array of 0 dimensions, and this one has %d; format x.item(), or the "
+            "elements of x.asnumpy()",
+            specification, ((usmpy_array *)self)->ndim);
+    }
+    PyObject *number = only_element(self, "a format");
+    PyObject *text = number == NULL ? NULL : PyObject_Format(number, specification);
+    Py_XDECREF(number);
+    return text;
+}
+
+PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return lists(self, VALUES);
+}
+
+PyObject *usmpy_array_peek(PyObject *self)
+{
+    return lists(self, DISPLAY);
+}
+
+PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usmpy_state *state = ((usmpy_array *)self)->state;
+    usmpy_array *array = (usmpy_array *)self;
+    usmpy_deferred_poll();
+    /* The copy's memory becomes NumPy's: one copy in all, wherever the elements are. */
+    usmpy_array *copy = host_copy(state, array, 'K');
+    if (copy != NULL && usm_event_current() != NULL && wait_for_copy(state, copy, VALUES) < 0) {
+        Py_CLEAR(copy);
+    }
+    PyObject *function = copy == NULL ? NULL : usmpy_import("usmpy._numpy", "adopt");
+    PyObject *result = function == NULL ? NULL : PyObject_CallOneArg(function, (PyObject *)copy);
+    Py_XDECREF(function);
+    Py_XDECREF(copy);
+    return result;
+}
+
+PyObject *usmpy_array_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"wait", 1, 1, 0, 0, {USMPY_timeout}};
+    usmpy_state *state = ((usmpy_array *)self)->state;
+    PyObject *timeout;
+    int64_t deadline_ns;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &timeout) < 0 ||
+        usmpy_deadline(timeout, &deadline_ns) < 0 ||
+        usmpy_wait_alloc(state, ((usmpy_array *)self)->alloc, USM_READ_WRITE, deadline_ns) < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    Py_RETURN_NONE;
+}
+
+/*
+ * The number that an array of 0 dimensions stands for. The standard has no other, and an array that has one
+ * element by chance is better refused now than when it has two.
+ */
+static PyObject *number_of(PyObject *self, const char *function)
+{
+    usmpy_array *array = (usmpy_array *)self;
+    char shape[200];
+    if (array->ndim != 0 && array->size == 1) {
+        return PyErr_Format(PyExc_TypeError,
+                            "%s takes only 0-dimensional arrays, and this one has shape %s; x.item() is its "
+                            "element",
+                            function, usm_layout_text(array->ndim, usmpy_shape(array), shape, sizeof shape));
+    }
+    return only_element(self, function);
+}
+
+int usmpy_array_bool(PyObject *self)
+{
+    PyObject *scalar = number_of(self, "bool()");
+    int truth = scalar == NULL ? -1 : PyObject_IsTrue(scalar);
+    Py_XDECREF(scalar);
+    return truth;
+}
+
+/* convert(the only element), for conversions that complex numbers refuse. */
+static PyObject *converted(PyObject *self, const char *what, PyObject *(*convert)(PyObject *))
+{
+    PyObject *scalar = number_of(self, what);
+    PyObject *result = NULL;
+    if (scalar != NULL && PyComplex_Check(scalar)) {
+        PyErr_Format(PyExc_TypeError, "%s cannot take a complex element; use complex()", what);
+    } else if (scalar != NULL) {
+        result = convert(scalar);
+    }
+    Py_XDECREF(scalar);
+    return result;
+}
+
+PyObject *usmpy_array_int(PyObject *self)
+{
+    return converted(self, "int()", PyNumber_Long);
+}
+
+PyObject *usmpy_array_float(PyObject *self)
+{
+    return converted(self, "float()", PyNumber_Float);
+}
+
+PyObject *usmpy_array_index(PyObject *self)
+{
+    usm_dtype_kind kind = (usm_dtype_kind)usm_dtype_table[((usmpy_array *)self)->dtype].kind;
+    if (kind != USM_KIND_INT && kind != USM_KIND_UINT) {
+        return PyErr_Format(PyExc_TypeError, "only an integer array can be an index; this one has dtype %s",
+                            usm_dtype_table[((usmpy_array *)self)->dtype].name);
+    }
+    /* TypeError, and for one element in a dimension too: bytes(x) and its like then take
+     * the buffer instead. */
+    if (((usmpy_array *)self)->ndim != 0) {
+        return PyErr_Format(PyExc_TypeError, "only an array of 0 dimensions can be an index; this one has %d",
+                            ((usmpy_array *)self)->ndim);
+    }
+    return only_element(self, "an index");
+}
+
+PyObject *usmpy_array_complex(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *scalar = number_of(self, "complex()");
+    PyObject *result = scalar == NULL ? NULL : PyObject_CallOneArg((PyObject *)&PyComplex_Type, scalar);
+    Py_XDECREF(scalar);
+    return result;
+}

@@ -1,0 +1,451 @@
+/*
+ * The kernel use case of the exchange: memory for a with block. borrow() imports an array of another library,
+ * USMArray.lend() exports one of usmpy's. On entry and exit, both order the work of the block with the
+ * owner's.
+ */
+#include "dlpack.h"
+#include "docstrings.h"
+#include "py/args.h"
+#include "py/arrays/array.h"
+#include "py/deferred.h"
+#include "py/errors.h"
+#include "py/objects/trace.h"
+#include "py/wait.h"
+#include "stream.h"
+
+#include "core/device/connection.h"
+
+typedef enum phase { FRESH, ENTERED, EXITED } phase;
+
+typedef struct usmpy_borrow {
+    PyObject_HEAD
+    PyObject *object;             /* what was lent to us */
+    PyObject *queue;              /* Queue object, or NULL: where the memory is */
+    _Atomic(usmpy_array *) array; /* from the end of __enter__; __exit__ takes it */
+    _Atomic phase phase;
+} usmpy_borrow;
+
+typedef struct usmpy_lend {
+    PyObject_HEAD
+    usmpy_array *array;
+    PyObject *stream;     /* None, a Queue, an Event or a stream of another library */
+    usmpy_stream foreign; /* handle NULL: it is none of another library's */
+    _Atomic phase phase;
+} usmpy_lend;
+
+/* By one of several threads that try at once. 0, or -1 with RuntimeError. */
+static int enter(_Atomic phase *at, const char *what)
+{
+    phase fresh = FRESH;
+    if (!atomic_compare_exchange_strong(at, &fresh, ENTERED)) {
+        PyErr_Format(PyExc_RuntimeError, "%s can be entered only once; call it again for another block",
+                     what);
+        return -1;
+    }
+    return 0;
+}
+
+/* A point in the queue that touches these allocations: what comes later, on either of them, waits for it. */
+static int submit_event(usmpy_state *state, usm_queue *queue, usm_command_kind kind,
+                        const usm_access *accesses, size_t n_accesses, const usm_wait *waits, size_t n_waits,
+                        usm_event **event)
+{
+    const usm_command command = {.kind = kind};
+    const usm_submission submission = {.command = &command,
+                                       .accesses = accesses,
+                                       .n_accesses = n_accesses,
+                                       .waits = waits,
+                                       .n_waits = n_waits};
+    usm_error error;
+    usm_status status = usm_queue_submit(queue, &submission, event, &error);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
+}
+
+static int submit_point(usmpy_state *state, usm_queue *queue, usm_command_kind kind,
+                        const usm_access *accesses, size_t n_accesses, const usm_wait *waits, size_t n_waits)
+{
+    return submit_event(state, queue, kind, accesses, n_accesses, waits, n_waits, NULL);
+}
+
+static void release_alloc(void *owner)
+{
+    usm_alloc_release(owner);
+}
+
+/* borrow() never copies: it would have to copy back what the block wrote. 0 or -1. */
+static int check_reach(const usm_queue *queue, const usmpy_array *array)
+{
+    if (usm_place_reaches(queue->place, array->alloc)) {
+        return 0;
+    }
+    PyErr_Format(
+        PyExc_BufferError,
+        "borrow(): %s cannot use memory of %s in place; from_dlpack(x, device=queue) makes a copy there",
+        queue->device->info.name, array->alloc->place->device->info.name);
+    return -1;
+}
+
+/*
+ * A USMArray is borrowed through an allocation of its own over the same memory: the end of the borrow ends
+ * that one, and nothing else. The two are ordered by points that touch both.
+ */
+static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *queue)
+{
+    usm_queue *target = usmpy_queue_of(queue);
+    usm_alloc *alloc;
+    usm_error error;
+    if (check_reach(target, base) < 0) {
+        return NULL;
+    }
+    usmpy_array *array = usmpy_array_on_queue(state, base, queue);
+    if (array == NULL) {
+        return NULL;
+    }
+    usm_status status =
+        usm_alloc_import(base->alloc->place, (usm_kind)base->alloc->kind, base->alloc->pointer,
+                         base->alloc->size, base->alloc, release_alloc, &alloc, &error);
+    if (status != USM_OK) {
+        Py_DECREF(array);
+        return usmpy_raise(state, status, &error);
+    }
+    array->alloc = alloc; /* and the count that the view had is the deleter's now */
+    const usm_access both[] = {{base->alloc, USM_READ_WRITE}, {alloc, USM_READ_WRITE}};
+    if (submit_point(state, target, USM_COMMAND_MARKER, both, 2, NULL, 0) < 0) {
+        Py_CLEAR(array);
+    }
+    return array;
+}
+
+/* What has no exchange protocol may still have CUDA's interface, or be a buffer. */
+static usmpy_array *take_in(usmpy_state *state, PyObject *object, const usmpy_type_entry *entry,
+                            PyObject *queue)
+{
+    if (entry->route != USMPY_ROUTE_NONE) {
+        return usmpy_take_in(state, object, queue, true);
+    }
+    usmpy_array *array = usmpy_array_from_cuda_interface(state, object, queue);
+    if (array != NULL || PyErr_Occurred()) {
+        return array;
+    }
+    return PyObject_CheckBuffer(object) ? (usmpy_array *)usmpy_array_from_buffer(state, object)
+                                        : usmpy_take_in(state, object, queue, true);
+}
+
+static PyObject *borrow_enter(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usmpy_borrow *borrow = (usmpy_borrow *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    usmpy_deferred_poll();
+    if (enter(&borrow->phase, "borrow()") < 0) {
+        return NULL;
+    }
+    usmpy_array *array;
+    if (usmpy_is_array(state, borrow->object)) {
+        usmpy_array *base = (usmpy_array *)borrow->object;
+        array = borrow_own(state, base, borrow->queue != NULL ? borrow->queue : base->queue);
+    } else {
+        usmpy_type_entry room;
+        const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(borrow->object), &room);
+        if (entry == NULL) {
+            return NULL;
+        }
+        array = take_in(state, borrow->object, entry, borrow->queue);
+        if (array != NULL && borrow->queue != NULL &&
+            usmpy_queue_of(array->queue) != usmpy_queue_of(borrow->queue)) {
+            if (check_reach(usmpy_queue_of(borrow->queue), array) == 0) {
+                Py_SETREF(array, usmpy_array_on_queue(state, array, borrow->queue));
+            } else {
+                PyObject *type, *value, *traceback;
+                PyErr_Fetch(&type, &value, &traceback);
+                Py_CLEAR(array); /* its deleter may run Python code */
+                PyErr_Restore(type, value, traceback);
+            }
+        }
+    }
+    Py_XINCREF(array);
+    atomic_store(&borrow->array, array); /* from here on another thread may leave */
+    return (PyObject *)array;
+}
+
+/*
+ * The owner's stream waits for our work, on the device. An owner without a stream hears of nothing: work on
+ * the memory ends here, on the host. One of our own arrays learns by a point in the queue. In any case the
+ * borrowed array is over.
+ */
+static PyObject *borrow_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)args;
+    (void)nargs;
+    usmpy_borrow *borrow = (usmpy_borrow *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    usmpy_array *array = atomic_exchange(&borrow->array, NULL);
+    if (array == NULL) {
+        return PyErr_Format(PyExc_RuntimeError, "borrow() is not entered");
+    }
+    int status;
+    if (usmpy_is_array(state, borrow->object)) {
+        usm_alloc *base = ((usmpy_array *)borrow->object)->alloc;
+        const usm_access both[] = {{array->alloc, USM_READ_WRITE}, {base, USM_READ_WRITE}};
+        status = submit_point(state, usmpy_queue_of(array->queue), USM_COMMAND_MARKER, both, 2, NULL, 0);
+    } else {
+        status = usmpy_give_back(state, borrow->object, array);
+    }
+    atomic_fetch_or_explicit(&array->alloc->flags, USM_ALLOC_ENDED, memory_order_relaxed);
+    Py_DECREF(array);
+    Py_CLEAR(borrow->object);
+    if (status < 0) {
+        return NULL;
+    }
+    Py_RETURN_FALSE;
+}
+
+static PyObject *borrow_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const usmpy_signature signature = {"borrow", 2, 2, 0, 1, {USMPY_x, USMPY_queue}};
+    usmpy_state *state = usmpy_state_of_type(type);
+    PyObject *out[2];
+    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
+        return NULL;
+    }
+    if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->queue_type)) {
+        return PyErr_Format(PyExc_TypeError, "borrow(): queue is %s %s; a Queue or None is allowed",
+                            USMPY_A(out[1]));
+    }
+    usmpy_borrow *self = (usmpy_borrow *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->object = Py_NewRef(out[0]);
+        self->queue = usmpy_given(out[1]) ? Py_NewRef(out[1]) : NULL;
+    }
+    return (PyObject *)self;
+}
+
+static int borrow_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    usmpy_borrow *borrow = (usmpy_borrow *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(borrow->object); /* any object: it may lead back here */
+    return 0;
+}
+
+static int borrow_clear(PyObject *self)
+{
+    Py_CLEAR(((usmpy_borrow *)self)->object);
+    return 0;
+}
+
+static void borrow_dealloc(PyObject *self)
+{
+    usmpy_borrow *borrow = (usmpy_borrow *)self;
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(borrow->object);
+    Py_XDECREF(borrow->queue);
+    Py_XDECREF(atomic_load(&borrow->array));
+    usmpy_free_object(self);
+}
+
+static PyMethodDef borrow_methods[] = {
+    {"__enter__", borrow_enter, METH_NOARGS, USMPY_DOC_borrow___enter__},
+    {"__exit__", (PyCFunction)(void (*)(void))borrow_exit, METH_FASTCALL, USMPY_DOC_borrow___exit__},
+    {0},
+};
+
+static PyType_Slot borrow_slots[] = {
+    {Py_tp_doc, USMPY_DOC_borrow},
+    {Py_tp_new, borrow_new},
+    {Py_tp_dealloc, borrow_dealloc},
+    {Py_tp_traverse, borrow_traverse},
+    {Py_tp_clear, borrow_clear},
+    {Py_tp_methods, borrow_methods},
+    {0, NULL},
+};
+
+static PyType_Spec borrow_spec = {
+    .name = "usmpy.borrow",
+    .basicsize = sizeof(usmpy_borrow),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = borrow_slots,
+};
+
+/* What a loan to `stream` is; 0, or -1 with TypeError or BufferError. */
+static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, usmpy_stream *foreign)
+{
+    *foreign = (usmpy_stream){.handle = NULL};
+    if (!usmpy_given(stream) || Py_IS_TYPE(stream, state->queue_type) ||
+        Py_IS_TYPE(stream, state->event_type)) {
+        return 0;
+    }
+    if (!usmpy_has_streams(array->alloc)) {
+        if (PyLong_Check(stream) || PyObject_HasAttr(stream, state->names[USMPY___cuda_stream__])) {
+            PyErr_Format(
+                PyExc_BufferError,
+                "lend(): stream is %R, but memory of backend %s has no such streams; a Queue, an Event or "
+                "None is allowed",
+                stream, array->alloc->context->backend->name);
+        } else {
+            PyErr_Format(PyExc_TypeError,
+                         "lend(): stream is %s %s; a Queue, an Event or None is allowed here",
+                         USMPY_A(stream));
+        }
+        return -1;
+    }
+    int found = usmpy_stream_parse(state, stream, foreign);
+    if (found == 0) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "lend(): stream is %s %s; a Queue, an Event, a CUDA stream of any library, the address of one, "
+            "or None is allowed",
+            USMPY_A(stream));
+    }
+    return found > 0 ? 0 : -1;
+}
+
+PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"lend", 1, 1, 0, 0, {USMPY_stream}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *stream;
+    usmpy_stream foreign;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &stream) < 0 ||
+        parse_lend(state, (usmpy_array *)self, stream, &foreign) < 0) {
+        return NULL;
+    }
+    usmpy_lend *lend = (usmpy_lend *)state->lend_type->tp_alloc(state->lend_type, 0);
+    if (lend != NULL) {
+        lend->array = (usmpy_array *)Py_NewRef(self);
+        lend->stream = Py_NewRef(stream == NULL ? Py_None : stream);
+        lend->foreign = foreign;
+    }
+    return (PyObject *)lend;
+}
+
+static usm_access lent_access(usmpy_array *array)
+{
+    bool writable = (array->flags & USMPY_WRITABLE) != 0;
+    return (usm_access){array->alloc, writable ? USM_READ_WRITE : USM_READ};
+}
+
+/* What comes later in the queue, of others too, comes behind what is pending on the memory. */
+static int begin_in_queue(usmpy_state *state, usm_queue *queue, const usm_access *access)
+{
+    usm_event *event;
+    if (submit_event(state, queue, USM_COMMAND_BARRIER, access, 1, NULL, 0, &event) < 0) {
+        return -1;
+    }
+    /* Others would enqueue ahead of a barrier that waits here for work of the host. */
+    bool (*in_driver)(usm_event *) = queue->backend->event_in_driver;
+    bool is_late =
+        usm_queue_is_shared(queue) && in_driver != NULL && !in_driver(event) && !usm_event_ended(event);
+    usm_event_release(event);
+    return is_late ? usmpy_wait_alloc(state, access->alloc, access->mode, INT64_MAX) : 0;
+}
+
+static PyObject *lend_enter(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usmpy_lend *lend = (usmpy_lend *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    usm_access access = lent_access(lend->array);
+    usmpy_deferred_poll();
+    if (enter(&lend->phase, "lend()") < 0) {
+        return NULL;
+    }
+    int status;
+    if (lend->foreign.handle != NULL) {
+        usm_device *device =
+            usmpy_stream_device(state, &lend->foreign, access.alloc->place->device, "stream");
+        status = device == NULL ? -1
+                                : usmpy_stream_follow_alloc(state, device, lend->foreign.handle, access.alloc,
+                                                            access.mode);
+    } else if (Py_IS_TYPE(lend->stream, state->queue_type)) {
+        status = begin_in_queue(state, usmpy_queue_of(lend->stream), &access);
+    } else { /* the host, or work that is already under way and cannot be made to wait */
+        status = usmpy_wait_alloc(state, access.alloc, access.mode, INT64_MAX);
+    }
+    if (status < 0) {
+        return NULL;
+    }
+    usmpy_trace_export(lend->array, "lend");
+    return PyLong_FromVoidPtr(lend->array->data);
+}
+
+/* What is in the stream so far is work on the memory: later uses of it come behind. 0 or -1. */
+static int end_in_stream(usmpy_state *state, const usmpy_lend *lend, const usm_access *access)
+{
+    usm_error error;
+    usm_device *device = usmpy_stream_device(state, &lend->foreign, access->alloc->place->device, "stream");
+    if (device == NULL) {
+        return -1;
+    }
+    usm_status status = usm_alloc_outlast(access->alloc, access->mode, device, lend->foreign.handle, &error);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *lend_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)args;
+    (void)nargs;
+    usmpy_lend *lend = (usmpy_lend *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    usm_access access = lent_access(lend->array);
+    int status = 0;
+    phase entered = ENTERED;
+    if (!atomic_compare_exchange_strong(&lend->phase, &entered, EXITED)) {
+        return PyErr_Format(PyExc_RuntimeError, "lend() is not entered");
+    }
+    if (lend->foreign.handle != NULL) {
+        status = end_in_stream(state, lend, &access);
+    } else if (Py_IS_TYPE(lend->stream, state->queue_type)) {
+        status = submit_point(state, usmpy_queue_of(lend->stream), USM_COMMAND_BARRIER, &access, 1, NULL, 0);
+    } else if (Py_IS_TYPE(lend->stream, state->event_type)) {
+        const usm_wait wait = {((usmpy_event *)lend->stream)->event, true};
+        status =
+            submit_point(state, usmpy_queue_of(lend->array->queue), USM_COMMAND_MARKER, &access, 1, &wait, 1);
+    }
+    if (status < 0) {
+        return NULL;
+    }
+    Py_RETURN_FALSE;
+}
+
+static void lend_dealloc(PyObject *self)
+{
+    Py_XDECREF(((usmpy_lend *)self)->array);
+    Py_XDECREF(((usmpy_lend *)self)->stream);
+    usmpy_free_object(self);
+}
+
+static PyMethodDef lend_methods[] = {
+    {"__enter__", lend_enter, METH_NOARGS, USMPY_DOC__Loan___enter__},
+    {"__exit__", (PyCFunction)(void (*)(void))lend_exit, METH_FASTCALL, USMPY_DOC__Loan___exit__},
+    {0},
+};
+
+static PyType_Slot lend_slots[] = {
+    {Py_tp_doc, USMPY_DOC__Loan},
+    {Py_tp_dealloc, lend_dealloc},
+    {Py_tp_methods, lend_methods},
+    {0, NULL},
+};
+
+static PyType_Spec lend_spec = {
+    .name = "usmpy._core._Loan",
+    .basicsize = sizeof(usmpy_lend),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = lend_slots,
+};
+
+int usmpy_borrow_add_types(PyObject *module, usmpy_state *state)
+{
+    return usmpy_add_type(module, &borrow_spec, &state->borrow_type) < 0
+               ? -1
+               : usmpy_add_type(module, &lend_spec, &state->lend_type);
+}

@@ -1,0 +1,179 @@
+/* Objects with the buffer protocol as arrays, without a copy. */
+#include "dlpack.h"
+#include "native.h"
+#include "py/errors.h"
+#include "py/lock.h"
+#include "py/objects/trace.h"
+
+#include "core/base/heap.h"
+#include "core/tasks/deferred.h"
+
+#include <string.h>
+
+/* The view that keeps the exporter alive; let go of by a thread that holds the GIL. */
+typedef struct held_buffer {
+    usm_deferred deferred;
+    Py_buffer view;
+} held_buffer;
+
+static void release(usm_deferred *node)
+{
+    held_buffer *held = (held_buffer *)node;
+    PyBuffer_Release(&held->view);
+    free(held);
+}
+
+static void delete_buffer(void *owner)
+{
+    held_buffer *held = owner;
+    if (PyGILState_Check() && !usmpy_is_finalizing()) {
+        release(&held->deferred);
+    } else {
+        usm_deferred_push(&held->deferred);
+    }
+}
+
+/* One code of the struct module, in native or little-endian order. USM_NO_DTYPE for anything else. */
+usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
+{
+    if (format == NULL) {
+        return itemsize == 1 ? USM_UINT8 : USM_NO_DTYPE;
+    }
+    if (*format == '@' || *format == '=' || *format == '<' || *format == '|') {
+        format++;
+    }
+    if (format[0] == 'Z' && format[1] != '\0' && format[2] == '\0') {
+        return format[1] == 'f' ? USM_COMPLEX64 : format[1] == 'd' ? USM_COMPLEX128 : USM_NO_DTYPE;
+    }
+    if (format[0] == '\0' || format[1] != '\0') {
+        return USM_NO_DTYPE;
+    }
+    uint8_t bits = itemsize >= 1 && itemsize <= 8 ? (uint8_t)(8 * itemsize) : 0;
+    if (strchr("bhilqn", format[0]) != NULL) {
+        return usm_dtype_from_dlpack(kDLInt, bits); /* the size settles what 'l' means */
+    }
+    if (strchr("BHILQN", format[0]) != NULL) {
+        return usm_dtype_from_dlpack(kDLUInt, bits);
+    }
+    if (strchr("efd", format[0]) != NULL) {
+        return usm_dtype_from_dlpack(kDLFloat, bits);
+    }
+    return format[0] == '?' && itemsize == 1 ? USM_BOOL : USM_NO_DTYPE;
+}
+
+static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
+{
+    const Py_buffer *view = &held->view;
+    usm_dtype dtype = usmpy_dtype_of_format(view->format, view->itemsize);
+    if (dtype == USM_NO_DTYPE || usm_dtype_table[dtype].itemsize != view->itemsize) {
+        PyErr_Format(
+            PyExc_BufferError,
+            "the buffer has format '%s' and item size %zd; bool, integers, float16 to float64 and complex "
+            "numbers in native byte order are allowed",
+            view->format == NULL ? "B" : view->format, view->itemsize);
+        return NULL;
+    }
+    if (view->ndim > USM_MAX_NDIM || (view->suboffsets != NULL && view->ndim > 0)) {
+        PyErr_Format(PyExc_BufferError,
+                     "the buffer has %d dimensions%s; at most %d dimensions, without suboffsets, are allowed",
+                     view->ndim, view->suboffsets == NULL ? "" : " with suboffsets", USM_MAX_NDIM);
+        return NULL;
+    }
+    PyObject *queue = usmpy_host_queue(state);
+    usmpy_array *array = queue == NULL ? NULL : usmpy_array_new(state, view->ndim);
+    if (array == NULL) {
+        return NULL;
+    }
+    int64_t *shape = usmpy_shape(array), *strides = usmpy_strides(array);
+    int64_t low, high;
+    usm_error error;
+    for (int i = 0; i < view->ndim; i++) {
+        shape[i] = view->shape[i];
+    }
+    usm_layout_compact(view->ndim, shape, 'C', strides);
+    for (int i = 0; i < view->ndim && view->strides != NULL; i++) {
+        if (view->strides[i] % view->itemsize == 0) {
+            strides[i] = view->strides[i] / view->itemsize;
+        } else if (shape[i] > 1) {
+            PyErr_Format(PyExc_BufferError,
+                         "the buffer's stride of %zd bytes in axis %d is not a multiple of the item size %zd",
+                         view->strides[i], i, view->itemsize);
+            Py_DECREF(array);
+            return NULL;
+        }
+    }
+    int64_t size;
+    usm_status status = usm_layout_size(view->ndim, shape, (int)view->itemsize, &size, &error);
+    if (status == USM_OK &&
+        !usm_dtype_span(dtype, view->ndim, shape, strides, size, view->buf, &low, &high)) {
+        status = usm_error_set(&error, USM_BUFFER, "the buffer's strides reach beyond any address");
+    }
+    if (status == USM_OK) {
+        status = usm_alloc_import(usmpy_queue_of(queue)->place, USM_HOST, (char *)view->buf + low,
+                                  (size_t)(high - low), held, delete_buffer, &array->alloc, &error);
+    }
+    if (status != USM_OK) {
+        Py_DECREF(array);
+        return usmpy_raise(state, status, &error);
+    }
+    array->data = view->buf;
+    array->queue = Py_NewRef(queue);
+    array->dtype = (uint8_t)dtype;
+    array->flags = view->readonly ? 0 : USMPY_WRITABLE;
+    usmpy_array_finish(array);
+    usmpy_trace_import(array, "buffer");
+    return array;
+}
+
+PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object)
+{
+    held_buffer *held = usm_calloc(1, sizeof *held);
+    if (held == NULL) {
+        return PyErr_NoMemory();
+    }
+    held->deferred.run = release;
+    if (PyObject_GetBuffer(object, &held->view, PyBUF_FULL) < 0) {
+        PyErr_Clear(); /* writable first: a read-only buffer is taken read-only */
+        if (PyObject_GetBuffer(object, &held->view, PyBUF_FULL_RO) < 0) {
+            free(held);
+            return NULL;
+        }
+    }
+    usmpy_array *array = make_array(state, held);
+    if (array == NULL) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        release(&held->deferred);
+        PyErr_Restore(type, value, traceback);
+    }
+    return (PyObject *)array;
+}
+
+/* Python's own numbers and sequences have neither protocol; bytes and the like are buffers. */
+PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
+{
+    usmpy_type_entry entry;
+    if (PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyLong_CheckExact(object) ||
+        PyFloat_CheckExact(object)) {
+        return NULL;
+    }
+    if (usmpy_is_array(state, object)) {
+        return Py_NewRef(object);
+    }
+    const usmpy_type_entry *known = usmpy_type_lookup(state, Py_TYPE(object), &entry);
+    if (known == NULL) {
+        return NULL;
+    }
+    if (known->route != USMPY_ROUTE_NONE) {
+        return (PyObject *)usmpy_take_in(state, object, NULL, false);
+    }
+    PyObject *array = usmpy_array_from_sycl_interface(state, object, false);
+    if (array != NULL || PyErr_Occurred()) {
+        return array;
+    }
+    array = (PyObject *)usmpy_array_from_cuda_interface(state, object, NULL);
+    if (array != NULL || PyErr_Occurred()) {
+        return array;
+    }
+    return PyObject_CheckBuffer(object) ? usmpy_array_from_buffer(state, object) : NULL;
+}

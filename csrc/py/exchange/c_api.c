@@ -1,0 +1,417 @@
+/* The C API: a static table behind a capsule. What its functions promise stands in usmpy.h. */
+#include "c_api.h"
+
+#include "dlpack.h"
+#include "py/arrays/array.h"
+#include "py/deferred.h"
+#include "py/errors.h"
+#include "py/keep.h"
+#include "py/wait.h"
+
+#include "core/base/heap.h"
+#include "core/base/sync.h"
+
+#include <math.h>
+#include <usmpy.h>
+
+/* The header's words are the core's. */
+_Static_assert((int)USMPY_KIND_DEVICE == (int)USM_DEVICE && (int)USMPY_KIND_SHARED == (int)USM_SHARED &&
+                   (int)USMPY_KIND_HOST == (int)USM_HOST,
+               "kinds of memory");
+_Static_assert((int)USMPY_MODE_READ == (int)USM_READ && (int)USMPY_MODE_WRITE == (int)USM_WRITE &&
+                   (int)USMPY_MODE_READ_WRITE == (int)USM_READ_WRITE,
+               "modes of access");
+
+#define FEW 8
+
+/* The module's; callers hold a reference to something of it, or have just imported it. */
+static usmpy_state *the_state(void)
+{
+    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    if (state == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "usmpy has ended");
+    }
+    return state;
+}
+
+static int is_of(const PyObject *object, PyTypeObject *type)
+{
+    return object != NULL && Py_IS_TYPE(object, type);
+}
+
+static int array_check(PyObject *object)
+{
+    const usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    return state != NULL && is_of(object, state->array_type);
+}
+
+static int queue_check(PyObject *object)
+{
+    const usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    return state != NULL && is_of(object, state->queue_type);
+}
+
+static int event_check(PyObject *object)
+{
+    const usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    return state != NULL && is_of(object, state->event_type);
+}
+
+/* The state for a call with this argument, which must be of the type; NULL with TypeError. */
+static usmpy_state *demand(int (*check)(PyObject *), PyObject *object, const char *what)
+{
+    if (USM_UNLIKELY(!check(object))) {
+        PyErr_Format(PyExc_TypeError, "the argument is %s%s; a %s is allowed", object == NULL ? "NULL" : "a ",
+                     object == NULL ? "" : Py_TYPE(object)->tp_name, what);
+        return NULL;
+    }
+    return the_state();
+}
+
+static int array_info(PyObject *object, UsmpyArrayInfo *info)
+{
+    if (demand(array_check, object, "USMArray") == NULL) {
+        return -1;
+    }
+    usmpy_array *array = (usmpy_array *)object;
+    DLDevice device = usmpy_dlpack_device(array);
+    const usm_dtype_info *dtype = &usm_dtype_table[array->dtype];
+    *info = (UsmpyArrayInfo){
+        .data = array->data,
+        .shape = usmpy_shape(array),
+        .strides = usmpy_strides(array),
+        .size = array->size,
+        .ndim = array->ndim,
+        .device_type = (int32_t)device.device_type,
+        .device_id = device.device_id,
+        .dtype = {dtype->code, dtype->bits},
+        .kind = (UsmpyKind)array->alloc->kind,
+        .writable = (array->flags & USMPY_WRITABLE) != 0,
+        .c_contiguous = (array->flags & USM_C_CONTIGUOUS) != 0,
+        .host_reads = usm_alloc_host_reads(array->alloc),
+    };
+    return 0;
+}
+
+static PyObject *array_empty(int ndim, const int64_t *shape, UsmpyDType type, UsmpyKind kind, PyObject *queue)
+{
+    usmpy_state *state = queue == NULL ? the_state() : demand(queue_check, queue, "Queue");
+    if (state == NULL) {
+        return NULL;
+    }
+    usm_dtype dtype = usm_dtype_from_dlpack(type.code, type.bits);
+    if (dtype == USM_NO_DTYPE) {
+        return PyErr_Format(PyExc_TypeError, "usmpy holds no data type of DLPack's code %d and %d bits",
+                            type.code, type.bits);
+    }
+    if (ndim < 0 || ndim > USM_MAX_NDIM) {
+        return PyErr_Format(PyExc_ValueError, "ndim is %d; 0 to %d are allowed", ndim, USM_MAX_NDIM);
+    }
+    for (int i = 0; i < ndim; i++) {
+        if (shape[i] < 0) {
+            return PyErr_Format(PyExc_ValueError, "shape[%d] is %lld; 0 and above are allowed", i,
+                                (long long)shape[i]);
+        }
+    }
+    if ((unsigned)kind > USMPY_KIND_HOST) {
+        return PyErr_Format(PyExc_ValueError, "kind is %d; one of UsmpyKind is allowed", (int)kind);
+    }
+    queue = queue != NULL ? queue : usmpy_default_queue(state);
+    return queue == NULL
+               ? NULL
+               : (PyObject *)usmpy_array_empty(state, queue, (usm_kind)kind, dtype, ndim, shape, 'C', false);
+}
+
+static PyObject *array_queue(PyObject *array)
+{
+    return demand(array_check, array, "USMArray") == NULL ? NULL : Py_NewRef(((usmpy_array *)array)->queue);
+}
+
+static int array_wait(PyObject *array, UsmpyMode mode)
+{
+    usmpy_state *state = demand(array_check, array, "USMArray");
+    if (state == NULL) {
+        return -1;
+    }
+    if ((mode & USM_READ_WRITE) == 0) {
+        PyErr_Format(PyExc_ValueError, "mode is %d; one of UsmpyMode is allowed", (int)mode);
+        return -1;
+    }
+    return usmpy_wait_alloc(state, ((usmpy_array *)array)->alloc, (usm_access_mode)(mode & USM_READ_WRITE),
+                            INT64_MAX);
+}
+
+static UsmpyMemory *memory_hold(PyObject *array)
+{
+    return demand(array_check, array, "USMArray") == NULL
+               ? NULL
+               : (UsmpyMemory *)usm_alloc_retain(((usmpy_array *)array)->alloc);
+}
+
+static void memory_release(UsmpyMemory *memory)
+{
+    /* Deferred: the owner of imported memory may want the GIL, and the caller may hold a lock of its own. */
+    usm_alloc_release_deferred((usm_alloc *)memory);
+}
+
+static const char *queue_backend(PyObject *queue)
+{
+    return demand(queue_check, queue, "Queue") == NULL ? NULL : usmpy_queue_of(queue)->backend->name;
+}
+
+static void *queue_native(PyObject *queue)
+{
+    return demand(queue_check, queue, "Queue") == NULL ? NULL : usm_queue_handle(usmpy_queue_of(queue));
+}
+
+/* A submission's accesses, checked, in `few` or in memory of their own. NULL with an exception. */
+static usm_access *parse_accesses(usmpy_state *state, const UsmpyAccess *accesses, size_t n, usm_access *few)
+{
+    usm_access *out = n > FEW ? PyMem_New(usm_access, n) : few;
+    if (out == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        usmpy_array *array = (usmpy_array *)accesses[i].array;
+        usm_access_mode mode = (usm_access_mode)(accesses[i].mode & USM_READ_WRITE);
+        bool right = is_of(accesses[i].array, state->array_type) && mode != 0;
+        if (!right) {
+            PyErr_Format(PyExc_TypeError, "accesses[%zu]: a USMArray and one of UsmpyMode are allowed", i);
+        }
+        if (!right || ((mode & USM_WRITE) != 0 && usmpy_check_writable(array) < 0)) {
+            if (out != few) {
+                PyMem_Free(out);
+            }
+            return NULL;
+        }
+        out[i] = (usm_access){array->alloc, mode};
+    }
+    return out;
+}
+
+/* Submits; *event may be NULL where nobody wants it. 0 or -1, and then `keeps` is still the caller's. */
+static int submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
+                  const UsmpyAccess *accesses, size_t n_accesses, PyObject *const *depends, size_t n_depends,
+                  usm_keep *keeps, usm_event **event)
+{
+    usm_access few_accesses[FEW], *parsed = parse_accesses(state, accesses, n_accesses, few_accesses);
+    usm_wait few_waits[FEW], *waits = n_depends > FEW ? PyMem_New(usm_wait, n_depends) : few_waits;
+    int status = parsed != NULL ? 0 : -1;
+    if (waits == NULL) {
+        PyErr_NoMemory();
+        status = -1;
+    }
+    for (size_t i = 0; status == 0 && i < n_depends; i++) {
+        if (!is_of(depends[i], state->event_type)) {
+            PyErr_Format(PyExc_TypeError, "depends[%zu] is no Event", i);
+            status = -1;
+        } else {
+            waits[i] = (usm_wait){((usmpy_event *)depends[i])->event, true};
+        }
+    }
+    if (status == 0) {
+        const usm_submission submission = {.command = command,
+                                           .accesses = parsed,
+                                           .n_accesses = n_accesses,
+                                           .waits = waits,
+                                           .n_waits = n_depends,
+                                           .keeps = keeps};
+        usm_error error;
+        usm_status submitted = usm_queue_submit(queue, &submission, event, &error);
+        if (submitted != USM_OK) {
+            usmpy_raise(state, submitted, &error);
+            status = -1;
+        }
+    }
+    if (parsed != NULL && parsed != few_accesses) {
+        PyMem_Free(parsed);
+    }
+    if (waits != few_waits) {
+        PyMem_Free(waits);
+    }
+    usmpy_deferred_poll();
+    return status;
+}
+
+/* A function of the extension's, as a task. */
+typedef struct foreign_task {
+    usm_keep keep;
+    UsmpyFunction function;
+    void *argument;
+    UsmpyRelease release; /* NULL once it was called */
+} foreign_task;
+
+static void let_go(foreign_task *task)
+{
+    if (task->release != NULL) {
+        task->release(task->argument);
+        task->release = NULL;
+    }
+}
+
+static void drop_task(usm_deferred *node)
+{
+    foreign_task *task = (foreign_task *)node;
+    let_go(task); /* it never ran */
+    free(task);
+}
+
+/* The argument goes here, and not with the keep: soon, and on a thread that nobody waits for. */
+static usm_status run_task(void *argument, usm_error *error)
+{
+    foreign_task *task = argument;
+    char message[512] = "";
+    int code = task->function(task->argument, message, sizeof message);
+    message[sizeof message - 1] = '\0';
+    let_go(task);
+    return code == 0 ? USM_OK
+                     : usm_error_driver(error, USM_DRIVER, "", code, "", "%s",
+                                        message[0] != '\0' ? message : "a function of an extension failed");
+}
+
+static PyObject *queue_submit(PyObject *queue, UsmpyFunction function, void *argument, UsmpyRelease release,
+                              const UsmpyAccess *accesses, size_t n_accesses, PyObject *const *depends,
+                              size_t n_depends)
+{
+    usmpy_state *state = demand(queue_check, queue, "Queue");
+    usm_event *event;
+    if (state == NULL) {
+        return NULL;
+    }
+    if (usmpy_has_ended()) {
+        PyErr_SetString(PyExc_RuntimeError, "a task cannot be submitted while the interpreter shuts down");
+        return NULL;
+    }
+    foreign_task *task = usm_malloc(sizeof *task);
+    if (task == NULL) {
+        return PyErr_NoMemory();
+    }
+    *task = (foreign_task){.keep = {.deferred = {.run = drop_task}},
+                           .function = function,
+                           .argument = argument,
+                           .release = release};
+    usm_command command = {.kind = USM_COMMAND_HOST};
+    command.as.host.run = run_task;
+    command.as.host.argument = task;
+    if (submit(state, usmpy_queue_of(queue), &command, accesses, n_accesses, depends, n_depends, &task->keep,
+               &event) < 0) {
+        free(task);
+        return NULL;
+    }
+    return usmpy_event_wrap(state, event);
+}
+
+static usmpy_state *demand_native(PyObject *queue)
+{
+    usmpy_state *state = demand(queue_check, queue, "Queue");
+    if (state != NULL && usm_queue_handle(usmpy_queue_of(queue)) == NULL) {
+        PyErr_Format(PyExc_ValueError,
+                     "a queue of the %s backend has no native queue to enqueue in; use queue_submit",
+                     usmpy_queue_of(queue)->backend->name);
+        return NULL;
+    }
+    return state;
+}
+
+static int queue_begin(PyObject *queue_object, const UsmpyAccess *accesses, size_t n_accesses)
+{
+    usmpy_state *state = demand_native(queue_object);
+    const usm_command command = {.kind = USM_COMMAND_BARRIER};
+    usm_event *event;
+    if (state == NULL || submit(state, usmpy_queue_of(queue_object), &command, accesses, n_accesses, NULL, 0,
+                                NULL, &event) < 0) {
+        return -1;
+    }
+    /* The barrier must be in the driver's queue now: later it would come behind the caller's own work. */
+    const usm_backend *backend = usmpy_queue_of(queue_object)->backend;
+    bool in_driver =
+        usm_event_ended(event) || (backend->event_in_driver != NULL && backend->event_in_driver(event));
+    int status = in_driver ? 0 : usmpy_wait_event(state, event, INT64_MAX);
+    usm_event_release(event);
+    return status;
+}
+
+static PyObject *queue_end(PyObject *queue, const UsmpyAccess *accesses, size_t n_accesses)
+{
+    usmpy_state *state = demand_native(queue);
+    const usm_command command = {.kind = USM_COMMAND_MARKER};
+    usm_event *event;
+    return state == NULL || submit(state, usmpy_queue_of(queue), &command, accesses, n_accesses, NULL, 0,
+                                   NULL, &event) < 0
+               ? NULL
+               : usmpy_event_wrap(state, event);
+}
+
+static int deadline_of(double timeout, int64_t *deadline_ns)
+{
+    if (isnan(timeout)) {
+        PyErr_SetString(PyExc_ValueError, "timeout is NaN; seconds are allowed, or less than 0 for no limit");
+        return -1;
+    }
+    int64_t now = usm_clock_ns();
+    bool limited = timeout >= 0 && timeout < 1e9; /* thirty years */
+    *deadline_ns = limited ? now + (int64_t)(timeout * 1e9) : INT64_MAX;
+    return 0;
+}
+
+static int queue_wait(PyObject *queue, double timeout)
+{
+    usmpy_state *state = demand(queue_check, queue, "Queue");
+    int64_t deadline_ns;
+    return state == NULL || deadline_of(timeout, &deadline_ns) < 0
+               ? -1
+               : usmpy_wait_queue(state, usmpy_queue_of(queue), deadline_ns);
+}
+
+static int event_done(PyObject *object)
+{
+    if (demand(event_check, object, "Event") == NULL) {
+        return -1;
+    }
+    usm_event *event = ((usmpy_event *)object)->event;
+    if (!usm_event_ended(event) && event->queue->backend->queue_settle != NULL) {
+        event->queue->backend->queue_settle(event->queue);
+    }
+    return usm_event_ended(event);
+}
+
+static int event_wait(PyObject *event, double timeout)
+{
+    usmpy_state *state = demand(event_check, event, "Event");
+    int64_t deadline_ns;
+    return state == NULL || deadline_of(timeout, &deadline_ns) < 0
+               ? -1
+               : usmpy_wait_event(state, ((usmpy_event *)event)->event, deadline_ns);
+}
+
+static const UsmpyApi table = {
+    .major = USMPY_API_MAJOR,
+    .minor = USMPY_API_MINOR,
+    .size = sizeof table,
+    .array_check = array_check,
+    .array_info = array_info,
+    .array_empty = array_empty,
+    .array_queue = array_queue,
+    .array_wait = array_wait,
+    .memory_hold = memory_hold,
+    .memory_release = memory_release,
+    .queue_check = queue_check,
+    .queue_backend = queue_backend,
+    .queue_native = queue_native,
+    .queue_submit = queue_submit,
+    .queue_begin = queue_begin,
+    .queue_end = queue_end,
+    .queue_wait = queue_wait,
+    .event_check = event_check,
+    .event_done = event_done,
+    .event_wait = event_wait,
+};
+
+int usmpy_add_c_api(PyObject *module)
+{
+    PyObject *capsule = PyCapsule_New((void *)&table, USMPY_API_CAPSULE, NULL);
+    int status = capsule == NULL ? -1 : PyModule_AddObjectRef(module, "_C_API", capsule);
+    Py_XDECREF(capsule);
+    return status;
+}

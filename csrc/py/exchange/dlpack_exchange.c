@@ -1,0 +1,245 @@
+/*
+ * Our DLPackExchangeAPI (DLPack 1.3): one static table for the process. Its functions synchronise no stream
+ * of the consumer's: they bring the memory into order with the stream that current_work_stream names, the one
+ * of the device's cached queue. Memory of the CPU has none, so there they wait for our pending work instead:
+ * a CPU consumer gets finished data.
+ */
+#include "dlpack.h"
+#include "py/args.h"
+#include "py/errors.h"
+#include "py/objects/trace.h"
+#include "stream.h"
+
+#include <string.h>
+
+/* The array behind a table call; NULL with TypeError. Every loaded instance of the module has
+ * its own type. */
+static usmpy_array *check_array(PyObject *object)
+{
+    if (USM_LIKELY(Py_TYPE(object)->tp_as_buffer != NULL &&
+                   Py_TYPE(object)->tp_as_buffer->bf_getbuffer == usmpy_array_getbuffer)) {
+        return (usmpy_array *)object;
+    }
+    PyErr_Format(PyExc_TypeError, "the exchange table of USMArray was given %s %s", USMPY_A(object));
+    return NULL;
+}
+
+usm_queue *usmpy_current_queue(usmpy_state *state, DLDevice device)
+{
+    PyObject *held;
+    PyObject *home =
+        usmpy_home_queue(state, (int32_t)device.device_type, (int32_t)device.device_id, NULL, &held);
+    if (home == NULL) {
+        return NULL;
+    }
+    usm_queue *queue = usmpy_queue_of(home); /* cached queues of default contexts are immortal */
+    Py_XDECREF(held);
+    return queue;
+}
+
+/*
+ * Makes the memory ready. *queue: whose stream the consumer works in, or comes after; NULL where there are no
+ * streams. 0 or -1.
+ */
+static int prepare(usmpy_array *array, DLDevice device, usm_queue **queue)
+{
+    *queue = NULL;
+    if (usmpy_check_context(array, &device) < 0) {
+        return -1;
+    }
+    if (USM_LIKELY(device.device_type == kDLCPU || !usmpy_has_streams(array->alloc))) {
+        return usmpy_finish_for_export(array->state, array);
+    }
+    *queue = usmpy_current_queue(array->state, device);
+    return *queue == NULL
+               ? -1
+               : usmpy_stream_follow(array->state, (*queue)->device, usm_queue_stream(*queue), array);
+}
+
+static int from_py_object(void *object, DLManagedTensorVersioned **out)
+{
+    usmpy_array *array = check_array(object);
+    usm_queue *queue;
+    *out = NULL;
+    if (array == NULL) {
+        return -1;
+    }
+    const DLDevice device = usmpy_dlpack_device(array);
+    if (prepare(array, device, &queue) < 0) {
+        return -1;
+    }
+    usm_view view = usmpy_view(array);
+    uint64_t flags = (array->flags & USMPY_WRITABLE) == 0 ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+    *out = usm_export_versioned(&view, device, flags, queue == NULL ? NULL : usm_queue_stream(queue));
+    if (*out == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+static int to_py_object(DLManagedTensorVersioned *tensor, void **out)
+{
+    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    usmpy_tensor owned = {tensor, NULL};
+    *out = NULL;
+    if (state == NULL || tensor->version.major != 1) {
+        usmpy_tensor_delete(&owned);
+        if (state == NULL) {
+            PyErr_SetString(PyExc_RuntimeError, "usmpy was unloaded");
+        } else {
+            PyErr_SetString(PyExc_BufferError, "the tensor is not of DLPack version 1");
+        }
+        return -1;
+    }
+    /* Whoever hands it over works in the stream that we name. */
+    const DLDevice device = tensor->dl_tensor.device;
+    usmpy_origin origin = {.stream = NULL};
+    if (device.device_type != kDLCPU) {
+        usm_queue *queue = usmpy_current_queue(state, device);
+        if (queue == NULL) {
+            usmpy_tensor_delete(&owned);
+            return -1;
+        }
+        origin = (usmpy_origin){.stream = usm_queue_stream(queue), .device = queue->device};
+    }
+    *out = usmpy_array_from_tensor(state, &owned, &origin, NULL);
+    return *out == NULL ? -1 : 0;
+}
+
+/*
+ * The consumer may work on a loan in our stream after this returns, and does not report the end: the next use
+ * of the memory elsewhere, and its release, are ordered after the work that is in the stream then.
+ */
+static int lend_dltensor(void *object, DLTensor *out)
+{
+    usmpy_array *array = check_array(object);
+    usm_queue *queue;
+    if (array == NULL) {
+        return -1;
+    }
+    const DLDevice device = usmpy_dlpack_device(array);
+    if (prepare(array, device, &queue) < 0) {
+        return -1;
+    }
+    if (queue != NULL) {
+        usm_error error;
+        usm_status status = usm_alloc_lend(array->alloc, queue->device, usm_queue_stream(queue), &error);
+        if (status != USM_OK) {
+            usmpy_raise(array->state, status, &error);
+            return -1;
+        }
+    }
+    usm_view view = usmpy_view(array);
+    usm_dltensor_fill(out, &view, device);
+    usmpy_trace_export(array, "DLPack loan");
+    return 0;
+}
+
+static int current_work_stream(DLDeviceType type, int32_t id, void **out)
+{
+    *out = NULL;
+    if (type == kDLCPU) {
+        return 0;
+    }
+    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    if (state == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "usmpy was unloaded");
+        return -1;
+    }
+    usm_queue *queue = usmpy_current_queue(state, (DLDevice){type, id});
+    if (queue == NULL) {
+        return -1;
+    }
+    /* Others enqueue in it from now on: waits for the queue count their work. */
+    *out = queue->backend->stream_inspect == NULL ? NULL : usm_queue_handle(queue);
+    return 0;
+}
+
+/* Pure C, as the header asks: the caller may not hold the GIL. */
+static usm_status allocate(const DLTensor *prototype, DLManagedTensorVersioned **out, usm_error *error)
+{
+    usm_dtype dtype;
+    usm_context *context;
+    usm_place *place;
+    usm_alloc *alloc;
+    int64_t size, strides[USM_MAX_NDIM];
+    usm_status status = usm_dltensor_check(prototype, 0, &dtype, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    usm_device *device = usm_device_from_dlpack((int32_t)prototype->device.device_type,
+                                                (int32_t)prototype->device.device_id, NULL);
+    if (device == NULL) {
+        char text[48];
+        return usm_error_set(error, USM_BUFFER, "no backend of this process has the DLPack device %s, id %d",
+                             usm_dldevice_text((int32_t)prototype->device.device_type, text, sizeof text),
+                             (int)prototype->device.device_id);
+    }
+    status =
+        usm_layout_size(prototype->ndim, prototype->shape, usm_dtype_table[dtype].itemsize, &size, error);
+    if (status == USM_OK) {
+        status = usm_context_default(device, &context, error);
+    }
+    if (status == USM_OK) {
+        status = usm_context_place(context, device, &place, error);
+    }
+    if (status == USM_OK) {
+        status =
+            usm_alloc_create(place, USM_DEVICE, (size_t)usm_dtype_nbytes(dtype, size), false, &alloc, error);
+    }
+    if (status != USM_OK) {
+        return status;
+    }
+    usm_layout_compact(prototype->ndim, prototype->shape, 'C', strides);
+    usm_layout_normalize(prototype->ndim, prototype->shape, strides);
+    usm_view view = {alloc, alloc->pointer, dtype, prototype->ndim, prototype->shape, strides};
+    *out = usm_export_versioned(&view, prototype->device, 0, NULL);
+    usm_alloc_release(alloc);
+    return *out == NULL ? usm_error_memory(error, sizeof(DLManagedTensorVersioned), "a DLPack tensor")
+                        : USM_OK;
+}
+
+static int tensor_allocator(DLTensor *prototype, DLManagedTensorVersioned **out, void *error_context,
+                            void (*set_error)(void *error_context, const char *kind, const char *message))
+{
+    usm_error error;
+    *out = NULL;
+    usm_status status = allocate(prototype, out, &error);
+    if (status == USM_OK) {
+        return 0;
+    }
+    set_error(error_context,
+              status == USM_MEMORY  ? "MemoryError"
+              : status == USM_VALUE ? "ValueError"
+                                    : "BufferError",
+              error.text);
+    usm_error_clear(&error);
+    return -1;
+}
+
+static const DLPackExchangeAPI exchange_api = {
+    .header = {.version = {1, 3}, .prev_api = NULL},
+    .managed_tensor_allocator = tensor_allocator,
+    .managed_tensor_from_py_object_no_sync = from_py_object,
+    .managed_tensor_to_py_object_no_sync = to_py_object,
+    .dltensor_from_py_object_no_sync = lend_dltensor,
+    .current_work_stream = current_work_stream,
+};
+
+/* The type is immutable for users. Its dict may be changed here, before the type is published. */
+int usmpy_array_add_exchange_api(usmpy_state *state)
+{
+    PyObject *capsule = PyCapsule_New((void *)&exchange_api, "dlpack_exchange_api", NULL);
+    if (capsule == NULL) {
+        return -1;
+    }
+    PyObject *dict = state->array_type->tp_dict;
+    int status = PyDict_SetItem(dict, state->exchange_api, capsule);
+    if (status == 0) { /* the name that it had in drafts, under which older consumers look */
+        status = PyDict_SetItemString(dict, "__c_dlpack_exchange_api__", capsule);
+    }
+    Py_DECREF(capsule);
+    PyType_Modified(state->array_type);
+    return status;
+}

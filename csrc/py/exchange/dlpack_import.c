@@ -1,0 +1,498 @@
+/* from_dlpack: arrays of any library, in the order exchange table, versioned capsule, legacy capsule. */
+#include "dlpack.h"
+#include "docstrings.h"
+#include "native.h"
+#include "py/args.h"
+#include "py/deferred.h"
+#include "py/lock.h"
+#include "stream.h"
+
+#include "core/device/connection.h"
+
+#define VERSIONED "dltensor_versioned"
+#define LEGACY "dltensor"
+
+/*
+ * Takes the tensor out of its capsule: from here on the capsule's destructor does nothing. Atomic against
+ * another thread that takes the same capsule.
+ */
+static int consume(PyObject *capsule, usmpy_tensor *tensor)
+{
+    void *pointer;
+    int renamed = 0;
+    *tensor = (usmpy_tensor){NULL, NULL};
+    USMPY_BEGIN_CRITICAL_SECTION(capsule)
+        ;
+        pointer = PyCapsule_GetPointer(capsule, VERSIONED);
+        if (USM_LIKELY(pointer != NULL)) {
+            renamed = PyCapsule_SetName(capsule, "used_" VERSIONED);
+            tensor->versioned = pointer;
+        } else if (PyCapsule_IsValid(capsule, LEGACY)) {
+            PyErr_Clear();
+            pointer = PyCapsule_GetPointer(capsule, LEGACY);
+            renamed = PyCapsule_SetName(capsule, "used_" LEGACY);
+            tensor->legacy = pointer;
+        }
+    USMPY_END_CRITICAL_SECTION();
+    if (USM_LIKELY(pointer != NULL && renamed == 0)) {
+        return 0;
+    }
+    *tensor = (usmpy_tensor){NULL, NULL}; /* still the capsule's */
+    if (pointer == NULL) {
+        PyErr_Clear();
+        const char *name = PyCapsule_GetName(capsule);
+        if (name != NULL && strncmp(name, "used_", 5) == 0) {
+            PyErr_Format(PyExc_BufferError,
+                         "the DLPack capsule was used before (its name is '%s'); call __dlpack__ again",
+                         name);
+        } else {
+            PyErr_Format(
+                PyExc_BufferError,
+                "the capsule's name is '%s'; a DLPack capsule is named 'dltensor_versioned' or 'dltensor'",
+                name == NULL ? "" : name);
+        }
+    }
+    return -1;
+}
+
+static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject *producer,
+                                 const usmpy_origin *origin, PyObject *queue_object)
+{
+    usmpy_tensor tensor;
+    if (USM_UNLIKELY(!PyCapsule_CheckExact(capsule))) {
+        PyErr_Format(PyExc_TypeError, "%s.__dlpack__() returned a %s; a DLPack capsule is needed",
+                     Py_TYPE(producer)->tp_name, Py_TYPE(capsule)->tp_name);
+        return NULL;
+    }
+    if (consume(capsule, &tensor) < 0) {
+        return NULL;
+    }
+    if (tensor.versioned != NULL && USM_UNLIKELY(tensor.versioned->version.major != 1)) {
+        /* Of another major version only the deleter may be touched. */
+        unsigned major = tensor.versioned->version.major, minor = tensor.versioned->version.minor;
+        usmpy_tensor_delete(&tensor);
+        PyErr_Format(PyExc_BufferError, "the capsule is of DLPack version %u.%u; version 1 is understood",
+                     major, minor);
+        return NULL;
+    }
+    return usmpy_array_from_tensor(state, &tensor, origin, queue_object);
+}
+
+/*
+ * Code compiled by Cython writes itself a frame also where its arguments did not bind: one that never ran.
+ */
+static bool is_frame_of_compiled_code(PyObject *traceback)
+{
+    if (!PyTraceBack_Check(traceback)) {
+        return false;
+    }
+    PyTracebackObject *entry = (PyTracebackObject *)traceback;
+    return entry->tb_next == NULL && entry->tb_lasti <= 0;
+}
+
+/*
+ * Was the pending TypeError raised because the arguments did not bind, so that nothing of the callee ran? A
+ * Python function that ran left a frame in the traceback; of compiled code only its words can tell.
+ */
+static bool arguments_did_not_bind(void)
+{
+    static const char *const words[] = {"keyword", "positional argument", "takes no arguments",
+                                        "incompatible function arguments"};
+    PyObject *type, *value, *traceback;
+    bool refused = false;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *frames = value == NULL ? NULL : PyException_GetTraceback(value);
+    bool no_frames = traceback == NULL && frames == NULL;
+    if (type == PyExc_TypeError &&
+        (no_frames || is_frame_of_compiled_code(traceback != NULL ? traceback : frames))) {
+        PyObject *text = PyObject_Str(value);
+        const char *message = text == NULL ? NULL : PyUnicode_AsUTF8(text);
+        for (size_t i = 0; message != NULL && i < sizeof words / sizeof words[0]; i++) {
+            refused = refused || strstr(message, words[i]) != NULL;
+        }
+        refused = refused && (no_frames || strstr(message, "max_version") != NULL);
+        Py_XDECREF(text);
+        PyErr_Clear();
+    }
+    Py_XDECREF(frames);
+    PyErr_Restore(type, value, traceback);
+    return refused;
+}
+
+/* x.__dlpack__(stream=..., max_version=...) with what there is of both; `method` may be NULL. */
+static PyObject *call(usmpy_state *state, PyObject *x, PyObject *method, PyObject *stream, bool versioned)
+{
+    PyObject *args[4] = {NULL, x, stream, state->consumer_version}, *kwnames = state->stream_kwnames;
+    if (USM_LIKELY(stream == NULL)) {
+        args[2] = state->consumer_version;
+        kwnames = versioned ? state->consumer_kwnames : NULL;
+    } else if (!versioned) {
+        kwnames = state->stream_kwname;
+    }
+    size_t flags = 1 | PY_VECTORCALL_ARGUMENTS_OFFSET;
+    return USM_LIKELY(method != NULL) ? PyObject_Vectorcall(method, args + 1, flags, kwnames)
+                                      : PyObject_VectorcallMethod(state->dlpack, args + 1, flags, kwnames);
+}
+
+/* The capsule; NULL with an exception. *stream as of usmpy_choose_stream. */
+static PyObject *ask_capsule(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry, PyObject *stream,
+                             usmpy_origin *origin)
+{
+    PyObject *capsule;
+    if (entry->route != USMPY_ROUTE_LEGACY) {
+        capsule = call(state, x, entry->method, stream, true);
+        if (USM_LIKELY(capsule != NULL)) {
+            return capsule;
+        }
+        if (!PyErr_ExceptionMatches(PyExc_TypeError) || !arguments_did_not_bind()) {
+            return NULL;
+        }
+        PyErr_Clear();
+        usmpy_type_is_legacy(state, Py_TYPE(x));
+    }
+    if (stream != NULL) {
+        capsule = call(state, x, NULL, stream, false);
+        if (capsule != NULL || !PyErr_ExceptionMatches(PyExc_TypeError) || !arguments_did_not_bind()) {
+            return capsule;
+        }
+        PyErr_Clear();
+        *origin = (usmpy_origin){.stream = USM_STREAM_LEGACY}; /* what no stream means */
+    }
+    return call(state, x, NULL, NULL, false);
+}
+
+static usmpy_array *through_method(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
+                                   PyObject *queue_object)
+{
+    usmpy_type_entry known = *entry; /* calls may run Python code that changes the cache, and the type */
+    usmpy_origin origin = {.stream = USM_STREAM_LEGACY};
+    PyObject *stream = NULL, *capsule = NULL;
+    Py_XINCREF(known.method);
+    if (USM_LIKELY(known.where == USMPY_WHERE_HOST) ||
+        usmpy_choose_stream(state, x, &known, queue_object, &origin, &stream) == 0) {
+        capsule = ask_capsule(state, x, &known, stream, &origin);
+    }
+    Py_XDECREF(stream);
+    Py_XDECREF(known.method);
+    if (capsule == NULL) {
+        return NULL;
+    }
+    usmpy_array *array = from_capsule(state, capsule, x, &origin, queue_object);
+    if (USM_LIKELY(array != NULL)) {
+        Py_DECREF(capsule);
+        if (USM_UNLIKELY(known.where == USMPY_WHERE_HOST && usmpy_has_streams(array->alloc))) {
+            /* The first of its type that is not on the host: it must hear of a stream. */
+            Py_DECREF(array);
+            usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_ASK);
+            known.where = USMPY_WHERE_ASK;
+            known.method = NULL;
+            return through_method(state, x, &known, queue_object);
+        }
+        return array;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_DECREF(capsule); /* its destructor may run Python code */
+    PyErr_Restore(type, value, traceback);
+    return NULL;
+}
+
+/* is_conj() or is_neg(): 1 when set, 0 when not, -1 exception. */
+static int ask_lazy(usmpy_state *state, PyObject *x, usmpy_name which)
+{
+    PyObject *answer = PyObject_CallMethodNoArgs(x, state->names[which]);
+    if (answer == NULL) {
+        if (which == USMPY_is_neg && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            PyErr_Clear();
+            return 0;
+        }
+        return -1;
+    }
+    int set = PyObject_IsTrue(answer);
+    Py_DECREF(answer);
+    return set;
+}
+
+/*
+ * A lazily conjugated or negated tensor shares memory with the plain one, and tables exist that hand it out
+ * as if it were plain. Only complex elements, or views that are not compact or of one element (the imaginary
+ * part of a conjugate), can carry such a bit: only those are asked. 0 or -1.
+ */
+static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
+{
+    if (USM_UNLIKELY(tensor->ndim < 0 || tensor->ndim > USM_MAX_NDIM ||
+                     (tensor->ndim > 0 && tensor->shape == NULL))) {
+        return 0; /* refused later, with the reason */
+    }
+    bool compact = true;
+    uint64_t step = 1; /* of lengths that nobody has checked: it may wrap */
+    for (int i = tensor->ndim - 1; i >= 0 && compact; i--) {
+        compact = tensor->shape[i] == 1 || tensor->strides == NULL || (uint64_t)tensor->strides[i] == step;
+        step *= (uint64_t)tensor->shape[i];
+    }
+    if (USM_LIKELY(tensor->dtype.code != kDLComplex && compact && step != 1)) {
+        return 0;
+    }
+    int set = ask_lazy(state, x, USMPY_is_conj);
+    if (set == 0) {
+        set = ask_lazy(state, x, USMPY_is_neg);
+    }
+    if (set > 0) {
+        PyErr_Format(PyExc_BufferError,
+                     "x is %s %s with its conjugate or negative bit set, which DLPack cannot express; use "
+                     "x.resolve_conj() or x.resolve_neg()",
+                     USMPY_A(x));
+    }
+    return set == 0 ? 0 : -1;
+}
+
+/* Of other types there are no gradients. */
+static inline bool is_differentiable(const DLDataType *dtype)
+{
+    return dtype->code != kDLInt && dtype->code != kDLUInt && dtype->code != kDLBool;
+}
+
+/*
+ * Work on the memory is not recorded for gradients, so that a tensor which requires them is refused, as
+ * PyTorch's own __dlpack__ does; its table does not look. `get`: of the type's attribute where it is
+ * compiled, else NULL. 0 or -1.
+ */
+static inline int check_grad(usmpy_state *state, PyObject *x, getter get)
+{
+    PyObject *answer =
+        USM_LIKELY(get != NULL) ? get(x, NULL) : PyObject_GetAttr(x, state->names[USMPY_requires_grad]);
+    if (USM_LIKELY(answer == Py_False)) {
+        Py_DECREF(answer);
+        return 0;
+    }
+    int requires = answer == NULL ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    if (requires > 0) {
+        PyErr_Format(PyExc_BufferError,
+                     "x is %s %s that requires grad, and work on its memory here is not recorded; use "
+                     "x.detach(), or usmpy.borrow(x) for the time of a kernel",
+                     USMPY_A(x));
+    }
+    return requires == 0 ? 0 : -1;
+}
+
+static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
+                                  PyObject *queue_object, bool borrows)
+{
+    /* Calls may run Python code that changes the cache: nothing of the entry is read after the first. */
+    const DLPackExchangeAPI *api = entry->api;
+    bool lazy = entry->lazy, has_grad = entry->has_grad && !borrows;
+    getter requires_grad = entry->requires_grad; /* a function, alive as long as its type */
+    usmpy_tensor tensor = {NULL, NULL};
+    if (USM_UNLIKELY(api->managed_tensor_from_py_object_no_sync(x, &tensor.versioned) != 0)) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without saying why",
+                         Py_TYPE(x)->tp_name);
+        }
+        return NULL;
+    }
+    if (USM_UNLIKELY(tensor.versioned == NULL || tensor.versioned->version.major != 1)) {
+        usmpy_tensor_delete(&tensor);
+        PyErr_Format(PyExc_BufferError, "the exchange table of %s returned no tensor of DLPack version 1",
+                     Py_TYPE(x)->tp_name);
+        return NULL;
+    }
+    if ((lazy && USM_UNLIKELY(check_lazy(state, x, &tensor.versioned->dl_tensor) < 0)) ||
+        (has_grad && is_differentiable(&tensor.versioned->dl_tensor.dtype) &&
+         USM_UNLIKELY(check_grad(state, x, requires_grad) < 0))) {
+        usmpy_tensor_delete(&tensor);
+        return NULL;
+    }
+    usmpy_origin origin = {.trusted = true};
+    if (USM_UNLIKELY(tensor.versioned->dl_tensor.device.device_type != kDLCPU) &&
+        usmpy_ask_table(state, x, api, &tensor.versioned->dl_tensor, &origin) < 0) {
+        usmpy_tensor_delete(&tensor);
+        return NULL;
+    }
+    return usmpy_array_from_tensor(state, &tensor, &origin, queue_object);
+}
+
+/* No protocol on the type; an object may still carry __dlpack__ itself, as proxies do. */
+static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *queue_object)
+{
+    PyObject *method = PyObject_GetAttr(x, state->dlpack);
+    if (method == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            PyErr_Format(PyExc_TypeError, "x is %s %s, which has no __dlpack__ method%s", USMPY_A(x),
+                         PyCapsule_CheckExact(x) ? "; pass the array that made the capsule"
+                                                 : "; usmpy.asarray takes other objects");
+        }
+        return NULL;
+    }
+    Py_DECREF(method);
+    const usmpy_type_entry entry = {.route = USMPY_ROUTE_VERSIONED};
+    return through_method(state, x, &entry, queue_object);
+}
+
+/*
+ * The interface of SYCL's arrays names their queue, and covers memory of any context; a kDLOneAPI capsule
+ * names a device, and stands for its default context.
+ */
+static usmpy_array *through_sycl(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
+                                 PyObject *queue_object)
+{
+    usmpy_array *array = (usmpy_array *)usmpy_array_from_sycl_interface(state, x, true);
+    if (array == NULL) {
+        return PyErr_Occurred() ? NULL : through_method(state, x, entry, queue_object);
+    }
+    if (queue_object != NULL && usmpy_queue_of(queue_object) != usmpy_queue_of(array->queue) &&
+        usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
+        Py_SETREF(array, usmpy_array_on_queue(state, array, queue_object));
+    }
+    return array;
+}
+
+usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows)
+{
+    usmpy_type_entry room;
+    const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(x), &room);
+    if (entry == NULL) {
+        return NULL;
+    }
+    switch (entry->route) {
+        case USMPY_ROUTE_TABLE:
+            return through_table(state, x, entry, queue_object, borrows);
+        case USMPY_ROUTE_VERSIONED:
+        case USMPY_ROUTE_LEGACY:
+            if (USM_UNLIKELY(entry->sycl)) {
+                room = *entry;
+                room.method = NULL; /* the interface may run Python code that changes the type */
+                return through_sycl(state, x, &room, queue_object);
+            }
+            return through_method(state, x, entry, queue_object);
+        default:
+            return through_instance(state, x, queue_object);
+    }
+}
+
+/*
+ * A device= argument, which may be a DLPack pair: new reference to its queue. *named is the pair, of device
+ * type 0 for other placements.
+ */
+static PyObject *queue_of_device(usmpy_state *state, PyObject *device, DLDevice *named)
+{
+    int64_t pair[2];
+    *named = (DLDevice){(DLDeviceType)0, 0};
+    if (!PyTuple_Check(device)) {
+        return usmpy_queue_from(state, device, "device");
+    }
+    int found = usmpy_dlpack_pair(device, pair);
+    if (found > 0 && usmpy_pair_is_device(pair)) {
+        *named = (DLDevice){(DLDeviceType)pair[0], (int32_t)pair[1]};
+        PyObject *held, *queue = usmpy_home_queue(state, (int32_t)pair[0], (int32_t)pair[1], NULL, &held);
+        return held != NULL ? held : Py_XNewRef(queue);
+    }
+    if (found > 0) {
+        PyErr_Format(PyExc_BufferError, "device is %R; no DLPack device has such a type or id", device);
+    } else if (found == 0) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "device is %R; a DLPack device is a pair of ints (device type, device id), such as (1, 0)",
+            device);
+    }
+    return NULL;
+}
+
+/*
+ * `array` as the caller wants it: on `queue_object` (NULL: where it is), copied or not (copy: -1 where the
+ * caller leaves it open). x: whose memory it is. Takes the array over.
+ */
+static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *queue_object, int copy,
+                              PyObject *x)
+{
+    bool foreign = !usmpy_is_array(state, x);
+    PyObject *queue = queue_object == NULL ? array->queue : queue_object, *result = NULL;
+    bool in_place = usmpy_moves_in_place(array, queue, copy);
+    if (copy != 1 && in_place) {
+        if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
+            return (PyObject *)array;
+        }
+        result = (PyObject *)usmpy_array_on_queue(state, array, queue);
+    } else if (copy == 0) {
+        PyErr_SetString(
+            PyExc_BufferError,
+            "copy=False, but the memory cannot be used on the device that was asked for without a copy");
+    } else {
+        usm_kind kind = in_place && !foreign ? (usm_kind)array->alloc->kind : USM_DEVICE;
+        usmpy_array *duplicate =
+            usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
+        if (duplicate != NULL && foreign && usmpy_give_back(state, x, array) < 0) {
+            Py_CLEAR(duplicate);
+        }
+        result = (PyObject *)duplicate;
+    }
+    Py_DECREF(array);
+    return result;
+}
+
+/*
+ * Does the pair name the device that the memory is on already? Then the array stays where it is: the pair
+ * says how memory is seen, and memory of several devices may be seen alike (kDLCPU; kDLOneAPI of two
+ * drivers).
+ */
+static bool is_named(usmpy_array *array, DLDevice named)
+{
+    const usm_device_info *info = &usm_device_root(array->alloc->place->device)->info;
+    DLDevice shown = usmpy_dlpack_device(array);
+    return named.device_type != 0 &&
+           ((named.device_type == shown.device_type && named.device_id == shown.device_id) ||
+            ((int32_t)named.device_type == info->dlpack_type && named.device_id == info->dlpack_id));
+}
+
+static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"from_dlpack", 3, 1, 1, 1, {USMPY_x, USMPY_device, USMPY_copy}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *x, *out[3];
+    if (USM_LIKELY(kwnames == NULL && nargs == 1)) {
+        x = args[0];
+        if (usmpy_is_array(state, x)) {
+            usmpy_array *base = (usmpy_array *)x;
+            return (PyObject *)usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base),
+                                                usmpy_strides(base));
+        }
+        return (PyObject *)usmpy_take_in(state, x, NULL, false);
+    }
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    int copy = usmpy_given(out[2]) ? usmpy_bool(out[2], -1, "from_dlpack", "copy") : -1;
+    if (copy < 0 && PyErr_Occurred()) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    x = out[0];
+    PyObject *queue = NULL;
+    DLDevice named = {(DLDeviceType)0, 0};
+    if (usmpy_given(out[1])) {
+        queue = queue_of_device(state, out[1], &named);
+        if (queue == NULL) {
+            return NULL;
+        }
+    }
+    bool foreign = !usmpy_is_array(state, x);
+    usmpy_array *array;
+    if (foreign) { /* a pair may name where it is */
+        array = usmpy_take_in(state, x, named.device_type != 0 ? NULL : queue, false);
+    } else {
+        usmpy_array *base = (usmpy_array *)x;
+        array = usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
+    }
+    if (array != NULL && is_named(array, named)) {
+        Py_SETREF(queue, Py_NewRef(array->queue));
+    }
+    PyObject *result = array == NULL ? NULL : place_result(state, array, queue, copy, x);
+    Py_XDECREF(queue);
+    return result;
+}
+
+PyMethodDef usmpy_dlpack_functions[] = {
+    USMPY_METHOD("from_dlpack", from_dlpack, USMPY_DOC_from_dlpack),
+    {0},
+};

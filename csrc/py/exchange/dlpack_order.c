@@ -1,0 +1,209 @@
+/* The order between the streams of producers and our queues: what is asked and told, in and back. */
+#include "dlpack.h"
+#include "py/errors.h"
+#include "py/wait.h"
+#include "stream.h"
+
+#include <string.h>
+
+/* x.__dlpack_device__(): 1; 0 where there is none; -1 with an exception. */
+static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
+{
+    PyObject *method = PyObject_GetAttr(x, state->dlpack_device);
+    if (method == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            return -1;
+        }
+        PyErr_Clear();
+        return 0;
+    }
+    PyObject *pair = PyObject_CallNoArgs(method);
+    Py_DECREF(method);
+    if (pair == NULL) {
+        return -1;
+    }
+    int64_t values[2];
+    int found = usmpy_dlpack_pair(pair, values);
+    if (found == 0) {
+        PyErr_Format(PyExc_TypeError, "%s.__dlpack_device__() returned %R; a pair of ints is needed",
+                     Py_TYPE(x)->tp_name, pair);
+    } else if (found > 0 && !usmpy_pair_is_device(values)) {
+        PyErr_Format(PyExc_BufferError,
+                     "%s.__dlpack_device__() returned %R; no DLPack device has such a type or id",
+                     Py_TYPE(x)->tp_name, pair);
+        found = 0;
+    } else if (found > 0) {
+        *device = (DLDevice){(DLDeviceType)values[0], (int32_t)values[1]};
+    }
+    Py_DECREF(pair);
+    return found > 0 ? 1 : -1;
+}
+
+/*
+ * CuPy works in the thread's current stream of each device. Its interface for Cython returns that stream in a
+ * few nanoseconds (cupy_backends/cuda/stream.pxd of version 14; a capsule is named after the C type). Reading
+ * an array's device and its __cuda_array_interface__ takes longer than the rest of an exchange.
+ */
+usmpy_stream_of *usmpy_find_stream_of(PyTypeObject *type)
+{
+    usmpy_stream_of *stream_of = NULL;
+    PyObject *name = PyObject_GetAttrString((PyObject *)type, "__module__"), *functions = NULL;
+    PyObject *module = NULL, *wanted = NULL;
+    if (name != NULL && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "cupy") == 0) {
+        wanted = PyUnicode_FromString("cupy_backends.cuda.stream");
+        module = wanted == NULL ? NULL : PyImport_GetModule(wanted);
+        functions = module == NULL ? NULL : PyObject_GetAttrString(module, "__pyx_capi__");
+    }
+    if (functions != NULL && PyDict_Check(functions)) {
+        PyObject *capsule = PyDict_GetItemString(functions, "get_stream_ptr");
+        if (capsule != NULL && PyCapsule_IsValid(capsule, "intptr_t (int)")) {
+            void *pointer = PyCapsule_GetPointer(capsule, "intptr_t (int)");
+            memcpy(&stream_of, &pointer, sizeof stream_of);
+        }
+    }
+    PyErr_Clear();
+    Py_XDECREF(functions);
+    Py_XDECREF(module);
+    Py_XDECREF(wanted);
+    Py_XDECREF(name);
+    return stream_of;
+}
+
+int usmpy_ask_stream_of(usmpy_stream_of *stream_of, usm_device *device, usmpy_origin *origin)
+{
+    intptr_t stream = stream_of((int)device->info.dlpack_id);
+    if (USM_UNLIKELY(stream == -1) && PyErr_Occurred()) {
+        return -1;
+    }
+    *origin = (usmpy_origin){.stream = stream == 0 ? USM_STREAM_LEGACY : (void *)stream, .device = device};
+    return 0;
+}
+
+int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
+                        PyObject *queue_object, usmpy_origin *origin, PyObject **stream)
+{
+    DLDevice device;
+    PyObject *held;
+    *stream = NULL;
+    if (entry->stream_of != NULL) { /* the order is made here, as for __cuda_array_interface__ below */
+        *origin = (usmpy_origin){.stream_of = entry->stream_of};
+        *stream = PyLong_FromLong(-1);
+        return *stream == NULL ? -1 : 0;
+    }
+    int found = ask_device(state, x, &device);
+    if (found <= 0) {
+        return found;
+    }
+    PyObject *home = device.device_type == kDLCPU ? NULL
+                                                  : usmpy_home_queue(state, (int32_t)device.device_type,
+                                                                     (int32_t)device.device_id, NULL, &held);
+    if (home == NULL || usmpy_queue_of(home)->backend->stream_inspect == NULL) {
+        PyErr_Clear(); /* its tensor will be refused, with the reason */
+        if (entry->where == USMPY_WHERE_UNKNOWN) {
+            usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_HOST);
+        }
+        if (home != NULL) {
+            Py_XDECREF(held);
+        }
+        return 0;
+    }
+    if (entry->where != USMPY_WHERE_ASK) {
+        usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_ASK);
+    }
+    usm_queue *queue = usmpy_queue_of(home);
+    if (queue_object != NULL && usmpy_queue_of(queue_object)->device == queue->device) {
+        queue = usmpy_queue_of(queue_object);
+    }
+    *origin = (usmpy_origin){.stream = usm_queue_stream(queue), .device = queue->device};
+    Py_XDECREF(held);
+    /*
+     * In the producer's own stream it has nothing to enqueue, and the order between that and ours is made
+     * when it is needed: an event less, and ours does not become part of a graph that is being captured
+     * there.
+     */
+    if (entry->tells_stream && usmpy_cuda_interface_stream(state, x, origin) < 0) {
+        return -1;
+    }
+    *stream = PyLong_FromVoidPtr(origin->stream);
+    return *stream == NULL ? -1 : 0;
+}
+
+/* The stream that a table names for the device; the driver's NULL is the legacy default stream. 0 or -1. */
+static int table_stream(PyObject *x, const DLPackExchangeAPI *api, const usm_device *device, void **stream)
+{
+    *stream = NULL;
+    if (USM_UNLIKELY(api->current_work_stream((DLDeviceType)device->info.dlpack_type, device->info.dlpack_id,
+                                              stream) != 0)) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_BufferError, "the exchange table of %s failed without saying why",
+                         Py_TYPE(x)->tp_name);
+        }
+        return -1;
+    }
+    *stream = *stream == NULL ? USM_STREAM_LEGACY : *stream;
+    return 0;
+}
+
+int usmpy_ask_table(usmpy_state *state, PyObject *x, const DLPackExchangeAPI *api, const DLTensor *tensor,
+                    usmpy_origin *origin)
+{
+    PyObject *held;
+    PyObject *home = usmpy_home_queue(state, (int32_t)tensor->device.device_type,
+                                      (int32_t)tensor->device.device_id, usm_dltensor_first(tensor), &held);
+    if (home == NULL) {
+        return -1;
+    }
+    usm_device *device = usmpy_queue_of(home)->device;
+    Py_XDECREF(held);
+    if (device->backend->stream_inspect == NULL) {
+        return 0;
+    }
+    origin->device = device;
+    return table_stream(x, api, device, &origin->stream);
+}
+
+int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, usmpy_origin *origin)
+{
+    usmpy_type_entry room;
+    usmpy_stream told;
+    if (!usmpy_has_streams(array->alloc)) {
+        return 0;
+    }
+    const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(x), &room);
+    if (entry == NULL) {
+        return -1;
+    }
+    if (entry->route == USMPY_ROUTE_TABLE) {
+        origin->device = array->alloc->place->device;
+        return table_stream(x, entry->api, origin->device, &origin->stream) < 0 ? -1 : 1;
+    }
+    if (entry->stream_of != NULL) {
+        return usmpy_ask_stream_of(entry->stream_of, array->alloc->place->device, origin) < 0 ? -1 : 1;
+    }
+    int found = usmpy_cuda_interface_stream(state, x, origin);
+    if (found == 0 && PyObject_HasAttr(x, state->names[USMPY___cuda_stream__])) {
+        found = usmpy_stream_parse(state, x, &told);
+        origin->stream = told.handle;
+        if (found > 0) {
+            origin->device =
+                usmpy_stream_device(state, &told, array->alloc->place->device, "the stream of x");
+            found = origin->device == NULL ? -1 : 1;
+        }
+    }
+    return found;
+}
+
+int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array)
+{
+    usmpy_origin owner;
+    if ((atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
+        return 0; /* made of Python's own numbers: it has no other owner */
+    }
+    int found = usmpy_owner_stream(state, x, array, &owner);
+    if (found < 0) {
+        return -1;
+    }
+    return found > 0
+               ? usmpy_stream_follow_alloc(state, owner.device, owner.stream, array->alloc, USM_READ_WRITE)
+               : usmpy_wait_alloc(state, array->alloc, USM_READ_WRITE, INT64_MAX);
+}

@@ -1,0 +1,188 @@
+/* A tensor of another library becomes an array: what its driver says of the memory, its layout, its order. */
+#include "dlpack.h"
+#include "py/errors.h"
+#include "py/objects/trace.h"
+#include "stream.h"
+
+#include "core/device/connection.h"
+
+static void delete_versioned(void *owner)
+{
+    DLManagedTensorVersioned *tensor = owner;
+    if (tensor->deleter != NULL) { /* NULL is legal: nothing to release */
+        tensor->deleter(tensor);
+    }
+}
+
+static void delete_legacy(void *owner)
+{
+    DLManagedTensor *tensor = owner;
+    if (tensor->deleter != NULL) {
+        tensor->deleter(tensor);
+    }
+}
+
+void usmpy_tensor_delete(usmpy_tensor *tensor)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback); /* the deleter may run Python code */
+    if (tensor->versioned != NULL) {
+        delete_versioned(tensor->versioned);
+    } else if (tensor->legacy != NULL) {
+        delete_legacy(tensor->legacy);
+    }
+    tensor->versioned = NULL;
+    tensor->legacy = NULL;
+    PyErr_Restore(type, value, traceback);
+}
+
+/* The kind of memory that is not looked up in the driver, by its DLPack type. */
+static usm_kind kind_of_type(int32_t type)
+{
+    return type == kDLCPU || type == kDLCUDAHost ? USM_HOST
+           : type == kDLCUDAManaged              ? USM_SHARED
+                                                 : USM_DEVICE;
+}
+
+/*
+ * Asks the driver about memory that another library allocated: its kind, device, and bounds. If the driver
+ * knows all of its memory, memory that it does not know is refused, and so is memory that differs from what
+ * the producer reports.
+ */
+static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_t low, int64_t high,
+                          bool wraps, usm_kind *kind, usm_error *error)
+{
+    usm_pointer_info info = {.device = NULL};
+    const char *data = usm_dltensor_first(tensor);
+    if (low == high) {
+        return USM_OK;
+    }
+    if (queue->backend->memory_query != NULL) {
+        usm_status status = queue->backend->memory_query(queue->context, data, &info, error);
+        if (status != USM_OK && (info.complete || wraps)) {
+            return status;
+        }
+        if (status != USM_OK) {
+            usm_error_clear(error);
+            info.device = NULL;
+        }
+    }
+    if (info.device == NULL && info.complete) {
+        return usm_error_set(
+            error, USM_BUFFER,
+            "the tensor's memory is at %p, which the %s driver does not know as memory of its own%s",
+            (const void *)data, queue->backend->name,
+            tensor->device.device_type == kDLOneAPI
+                ? " in the device's default context, which kDLOneAPI stands for; use memory of another "
+                  "context in that context (Context.from_native, USMArray.from_pointer)"
+                : "");
+    }
+    if (wraps && info.size == 0) { /* the bounds are unknown */
+        return usm_dltensor_refuse(tensor, error);
+    }
+    if (info.device != NULL) {
+        *kind = info.kind;
+    }
+    if (!info.complete && !wraps) {
+        return USM_OK;
+    }
+    if (info.size > 0 && !usm_span_is_within(data, low, high, info.base, info.size)) {
+        uintptr_t at = (uintptr_t)data - (uintptr_t)info.base;
+        return usm_error_set(
+            error, USM_BUFFER, "the tensor's elements are bytes %lld to %lld of an allocation of %zu bytes",
+            (long long)(at + (uintptr_t)low), (long long)(at + (uintptr_t)high - 1), info.size);
+    }
+    if (info.kind == USM_DEVICE && usm_device_root(info.device) != usm_device_root(queue->device)) {
+        return usm_error_set(
+            error, USM_BUFFER,
+            "the producer reports that its memory is on device %d, but the driver reports that %p is on "
+            "device %d",
+            (int)tensor->device.device_id, (const void *)data, (int)info.device->info.dlpack_id);
+    }
+    return USM_OK;
+}
+
+usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, const usmpy_origin *origin,
+                                     PyObject *queue_object)
+{
+    const DLTensor *tensor =
+        owned->versioned != NULL ? &owned->versioned->dl_tensor : &owned->legacy->dl_tensor;
+    uint64_t flags = owned->versioned != NULL ? owned->versioned->flags : 0;
+    usmpy_array *array = NULL;
+    PyObject *held = NULL;
+    usm_error error;
+    usm_dtype dtype;
+    int64_t low, high;
+    usmpy_origin told;
+    usm_status status = usm_dltensor_check(tensor, flags, &dtype, &error);
+    if (USM_UNLIKELY(status != USM_OK)) {
+        usmpy_raise(state, status, &error);
+        goto failed;
+    }
+    PyObject *queue = usmpy_home_queue(state, (int32_t)tensor->device.device_type,
+                                       (int32_t)tensor->device.device_id, usm_dltensor_first(tensor), &held);
+    if (queue == NULL) {
+        goto failed;
+    }
+    if (origin->stream_of != NULL) {
+        if (usmpy_ask_stream_of(origin->stream_of, usmpy_queue_of(queue)->device, &told) < 0) {
+            goto failed;
+        }
+        origin = &told;
+    }
+    array = usmpy_array_new(state, tensor->ndim);
+    if (array == NULL) {
+        goto failed;
+    }
+    bool wraps;
+    status = usm_dltensor_layout(tensor, dtype, usmpy_shape(array), usmpy_strides(array), &low, &high, &wraps,
+                                 &error);
+    usm_kind kind = USM_HOST;
+    if (USM_LIKELY(status == USM_OK) && tensor->device.device_type != kDLCPU) {
+        kind = kind_of_type((int32_t)tensor->device.device_type);
+        if (!origin->trusted || wraps || usmpy_queue_of(queue)->backend->stream_inspect == NULL) {
+            status = examine(tensor, usmpy_queue_of(queue), low, high, wraps, &kind, &error);
+        }
+    } else if (USM_UNLIKELY(status == USM_OK && wraps)) { /* the bounds of host memory are unknown */
+        status = usm_dltensor_refuse(tensor, &error);
+    }
+    if (USM_LIKELY(status == USM_OK)) {
+        char *data = usm_dltensor_first(tensor);
+        bool versioned = owned->versioned != NULL;
+        status = usm_alloc_import(usmpy_queue_of(queue)->place, kind, data + low, (size_t)(high - low),
+                                  versioned ? (void *)owned->versioned : owned->legacy,
+                                  versioned ? delete_versioned : delete_legacy, &array->alloc, &error);
+        array->data = data;
+    }
+    if (USM_UNLIKELY(status != USM_OK)) {
+        usmpy_raise(state, status, &error);
+        goto failed;
+    }
+    if (tensor->device.device_type != kDLCPU && origin->stream != NULL && usmpy_has_streams(array->alloc)) {
+        usm_device *device = origin->device != NULL ? origin->device : array->alloc->place->device;
+        usm_alloc_follows(array->alloc, device, origin->stream);
+        if (!origin->trusted && origin->stream != USM_STREAM_LEGACY) {
+            /* Now, since the stream may not live until the first use. One that is captured is asked then. */
+            (void)usm_alloc_order(array->alloc, usmpy_queue_of(queue), NULL);
+        }
+    }
+    if (queue_object != NULL && usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
+        queue = queue_object;
+    }
+    array->queue = Py_NewRef(queue);
+    array->dtype = (uint8_t)dtype;
+    array->flags = USMPY_WRITABLE; /* a legacy producer had to refuse read-only arrays */
+    if ((flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0) {
+        array->flags = 0;
+    }
+    usmpy_array_finish(array);
+    usmpy_trace_import(array, "DLPack");
+    Py_XDECREF(held);
+    return array;
+
+failed:
+    Py_XDECREF(array);
+    Py_XDECREF(held);
+    usmpy_tensor_delete(owned);
+    return NULL;
+}

@@ -1,0 +1,54 @@
+/* Objects and memory that other libraries made with the same driver: methods of the types' own files. */
+#ifndef USMPY_NATIVE_H
+#define USMPY_NATIVE_H
+
+#include "py/arrays/array.h"
+
+PyObject *usmpy_device_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
+                                   PyObject *kwnames);
+PyObject *usmpy_context_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames);
+PyObject *usmpy_queue_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
+                                   PyObject *kwnames);
+
+/* Getters of native_handle. */
+PyObject *usmpy_device_native_handle(PyObject *self, void *unused);
+PyObject *usmpy_context_native_handle(PyObject *self, void *unused);
+PyObject *usmpy_queue_native_handle(PyObject *self, void *unused);
+
+/* What an array over somebody's memory is to be. */
+typedef struct usmpy_claim {
+    void *address;
+    int ndim;
+    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM]; /* strides in elements */
+    usm_dtype dtype;
+    int kind; /* usm_kind; -1: as the driver says */
+    bool writable;
+    bool usm;           /* its producer says that it is unified shared memory, of whatever kind */
+    bool ordered;       /* work of others on it is known by their stream: nothing is enqueued for it */
+    usm_status refusal; /* USM_VALUE or USM_BUFFER: what an impossible claim is */
+    PyObject *queue;    /* Queue object, borrowed */
+    PyObject *owner;    /* kept alive; borrowed; NULL for none */
+    const char *how;    /* it came, for traces */
+} usmpy_claim;
+
+/*
+ * Finds out whose memory it is, of which kind, and how far it goes, where we or the driver know. ValueError
+ * or BufferError, as the claim says, for what it cannot be.
+ */
+usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim);
+
+/* A number of any size that an address has. 0, or -1 with TypeError or ValueError. */
+int usmpy_parse_address(PyObject *argument, void **address);
+/* Strides in elements, one for each axis; compact where it is NULL or None. 0, or -1 with an exception. */
+int usmpy_parse_strides(PyObject *argument, usmpy_claim *claim);
+
+/*
+ * The array of an object with __sycl_usm_array_interface__, on the queue that it tells: new reference; NULL
+ * with an exception, or without one where the object has no such attribute, and where `optional` is set and
+ * nothing is known of its syclobj.
+ */
+PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object, bool optional);
+
+#endif

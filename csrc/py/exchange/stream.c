@@ -1,0 +1,313 @@
+/* What counts as a stream, and queues for it. */
+#include "stream.h"
+
+#include "dlpack.h"
+#include "py/args.h"
+#include "py/deferred.h"
+#include "py/errors.h"
+#include "py/keep.h"
+#include "py/wait.h"
+
+#include <string.h>
+
+const usm_backend *usmpy_backend_named(usmpy_state *state, const char *name)
+{
+    const usm_backend_report *report;
+    Py_BEGIN_ALLOW_THREADS
+        report = usm_backend_start(usm_backend_index(name, strlen(name)));
+    Py_END_ALLOW_THREADS
+    if (report->absent != NULL) {
+        PyErr_SetString(report->broken ? state->usm_error : state->backend_unavailable, report->absent);
+        return NULL;
+    }
+    return report->backend;
+}
+
+/* An attribute; NULL without an exception where there is none. */
+static PyObject *attribute(usmpy_state *state, PyObject *object, usmpy_name name)
+{
+    PyObject *value = PyObject_GetAttr(object, state->names[name]);
+    if (value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+    }
+    return value;
+}
+
+/* A handle that an object returned: 0 and None are the legacy default stream. Takes `number`. 1, or -1. */
+static int told_handle(PyObject *object, PyObject *number, usmpy_stream *out)
+{
+    unsigned long long value = 0;
+    if (number != Py_None) {
+        PyObject *index = PyNumber_Index(number);
+        value = index == NULL ? 0 : PyLong_AsUnsignedLongLong(index);
+        Py_XDECREF(index);
+        if (PyErr_Occurred()) {
+            PyErr_Format(PyExc_TypeError, "the stream %R has the handle %R; an address, 0 or None is allowed",
+                         object, number);
+            Py_DECREF(number);
+            return -1;
+        }
+    }
+    Py_DECREF(number);
+    out->handle = value == 0 ? USM_STREAM_LEGACY : (void *)(uintptr_t)value;
+    return 1;
+}
+
+/* __cuda_stream__: (0, handle), from a method or an attribute. 1, 0 where there is none, -1. */
+static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
+{
+    PyObject *info = attribute(state, object, USMPY___cuda_stream__);
+    if (info != NULL && PyCallable_Check(info)) {
+        Py_SETREF(info, PyObject_CallNoArgs(info));
+    }
+    if (info == NULL) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    PyObject *pair = PySequence_Check(info) && !PyUnicode_Check(info) ? PySequence_Tuple(info) : NULL;
+    int found = -1;
+    if (pair == NULL || PyTuple_GET_SIZE(pair) != 2 || !PyLong_Check(PyTuple_GET_ITEM(pair, 0))) {
+        PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ returned %R; (0, handle) is needed",
+                     Py_TYPE(object)->tp_name, info);
+    } else if (PyObject_IsTrue(PyTuple_GET_ITEM(pair, 0)) != 0) {
+        PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ has version %R; version 0 is supported",
+                     Py_TYPE(object)->tp_name, PyTuple_GET_ITEM(pair, 0));
+    } else {
+        found = told_handle(object, Py_NewRef(PyTuple_GET_ITEM(pair, 1)), out);
+    }
+    Py_XDECREF(pair);
+    Py_DECREF(info);
+    return found;
+}
+
+/* Streams older than the protocol. CuPy's name is a common one, so there must be more of a stream. */
+static int by_library(usmpy_state *state, PyObject *object, usmpy_stream *out)
+{
+    PyObject *number = attribute(state, object, USMPY_cuda_stream);
+    if (number == NULL && !PyErr_Occurred() && PyObject_HasAttr(object, state->names[USMPY_synchronize])) {
+        number = attribute(state, object, USMPY_ptr);
+        if (number == NULL && !PyErr_Occurred()) {
+            number = attribute(state, object, USMPY_handle);
+            PyObject *value = number == NULL ? NULL : attribute(state, number, USMPY_value);
+            if (value != NULL || PyErr_Occurred()) { /* Numba's is a ctypes object */
+                Py_XSETREF(number, value);
+            }
+        }
+    }
+    if (number == NULL) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    return told_handle(object, number, out);
+}
+
+/* A device's number: object.device_id, object.device.index or object.device.device_id; -1 for none. */
+static int told_device(usmpy_state *state, PyObject *object)
+{
+    static const usmpy_name names[] = {USMPY_device_id, USMPY_index};
+    PyObject *number = attribute(state, object, USMPY_device_id);
+    if (number == NULL && !PyErr_Occurred()) {
+        PyObject *device = attribute(state, object, USMPY_device);
+        for (size_t i = 0; device != NULL && number == NULL && i < sizeof names / sizeof names[0]; i++) {
+            number = attribute(state, device, names[i]);
+        }
+        Py_XDECREF(device);
+    }
+    long value = number != NULL && PyLong_Check(number) ? PyLong_AsLong(number) : -1;
+    Py_XDECREF(number);
+    PyErr_Clear();
+    return value >= 0 && value <= INT32_MAX ? (int)value : -1;
+}
+
+int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
+{
+    *out = (usmpy_stream){.device = -1};
+    if (Py_IS_TYPE(object, state->queue_type)) {
+        out->queue = usmpy_queue_of(object);
+        return 1;
+    }
+    if (PyLong_Check(object) && !PyBool_Check(object)) {
+        unsigned long long value = PyLong_AsUnsignedLongLong(object);
+        if (PyErr_Occurred() || value == 0 || value != (uintptr_t)value) {
+            PyErr_Clear();
+            PyErr_Format(
+                PyExc_ValueError,
+                "stream is %R; 1 (the legacy default stream), 2 (the calling thread's) or the address "
+                "of a stream is allowed",
+                object);
+            return -1;
+        }
+        out->handle = (void *)(uintptr_t)value;
+        out->plain = true;
+        return 1;
+    }
+    if (object == Py_None || PyLong_Check(object) || PyFloat_Check(object) || PyUnicode_Check(object) ||
+        Py_IS_TYPE(object, state->array_type)) {
+        return 0;
+    }
+    int found = by_protocol(state, object, out);
+    found = found == 0 ? by_library(state, object, out) : found;
+    if (found > 0 && (uintptr_t)out->handle <= (uintptr_t)USM_STREAM_PER_THREAD) {
+        out->device = told_device(state, object);
+    }
+    return found;
+}
+
+usm_device *usmpy_device_of_handle(usmpy_state *state, const usm_backend *backend, void *handle)
+{
+    usm_native_facts facts = {.devices = NULL};
+    usm_device *device = NULL;
+    usm_error error;
+    const usm_backend_report *report =
+        usm_backend_start(usm_backend_index(backend->name, strlen(backend->name)));
+    if (report->n_devices == 1) { /* the first use of the stream asks whether it is one */
+        return report->devices[0];
+    }
+    usm_status status = backend->native_inspect(USM_NATIVE_QUEUE, handle, &facts, &error);
+    if (status == USM_OK) {
+        status = usm_device_adopt(backend, facts.device, &device, &error);
+    }
+    return status == USM_OK ? device : usmpy_raise(state, status, &error);
+}
+
+usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,
+                                const char *parameter)
+{
+    usm_device *device = NULL;
+    bool any = (uintptr_t)stream->handle <= (uintptr_t)USM_STREAM_PER_THREAD;
+    if (stream->queue != NULL) {
+        return stream->queue->device;
+    }
+    bool has_streams = otherwise != NULL && otherwise->backend->stream_inspect != NULL;
+    if (stream->plain && otherwise != NULL && !has_streams) {
+        return (usm_device *)PyErr_Format(
+            PyExc_TypeError,
+            "%s is an int, but backend %s has no streams; a Queue, an Event or a "
+            "stream object is allowed",
+            parameter, otherwise->backend->name);
+    }
+    if (any && stream->device < 0 && has_streams) {
+        return otherwise;
+    }
+    const usm_backend *backend = has_streams ? otherwise->backend : usmpy_backend_named(state, "cuda");
+    if (backend == NULL) {
+        return NULL;
+    }
+    if (any && stream->device >= 0) {
+        Py_BEGIN_ALLOW_THREADS
+            device = usm_device_from_dlpack(kDLCUDA, stream->device, NULL);
+        Py_END_ALLOW_THREADS
+        if (device == NULL) {
+            PyErr_Format(PyExc_ValueError,
+                         "the stream is of device %d, and the %s backend has no such device", stream->device,
+                         backend->name);
+        }
+        return device;
+    }
+    return usmpy_device_of_handle(state, backend, stream->handle);
+}
+
+usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,
+                              const char *parameter)
+{
+    usm_queue *queue = NULL;
+    usm_error error;
+    if (stream->queue != NULL) {
+        return usm_queue_retain(stream->queue);
+    }
+    usm_device *device = usmpy_stream_device(state, stream, otherwise, parameter);
+    if (device == NULL) {
+        return NULL;
+    }
+    usm_stream_facts facts;
+    usm_status status = device->backend->stream_inspect(device, stream->handle, &facts, &error);
+    if (status == USM_OK && facts.capturing) {
+        status = usm_error_set(
+            &error, USM_BUFFER,
+            "the stream %p is being captured into a graph, and other queues cannot wait for it: work in "
+            "Queue.from_stream() of that stream, which becomes a part of the graph, or end the capture first",
+            stream->handle);
+    }
+    if (status == USM_OK) {
+        status = usm_stream_queue(device, stream->handle, &queue, &error);
+    }
+    return status == USM_OK ? queue : usmpy_raise(state, status, &error);
+}
+
+int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stream, usm_alloc *alloc,
+                              usm_access_mode mode)
+{
+    usm_error error;
+    usmpy_wait wait;
+    bool ended = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0;
+    if (USM_LIKELY(usm_alloc_is_clean(alloc) && !ended)) {
+        return 0;
+    }
+    usmpy_wait_begin(&wait);
+    usm_status status =
+        ended ? USM_OK : usm_alloc_hand_over(alloc, mode, device, stream, usmpy_wait_poll, &wait, &error);
+    usmpy_wait_end(&wait);
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    /* What is left is a failure of the last write, or the end of a borrow: it is told as to the host. */
+    return ended || !usm_alloc_is_busy(alloc) ? usmpy_wait_alloc(state, alloc, mode, INT64_MAX) : 0;
+}
+
+int usmpy_stream_follow(usmpy_state *state, usm_device *device, void *stream, usmpy_array *array)
+{
+    usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
+    return usmpy_stream_follow_alloc(state, device, stream, array->alloc, mode);
+}
+
+PyObject *usmpy_queue_from_stream(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"from_stream", 1, 1, 0, 1, {USMPY_stream}};
+    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
+    PyObject *object;
+    usmpy_stream stream;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &object) < 0) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    int found = usmpy_stream_parse(state, object, &stream);
+    if (found < 0) {
+        return NULL;
+    }
+    if (found == 0) {
+        return PyErr_Format(
+            PyExc_TypeError,
+            "from_stream(): stream is %s %s; an object with __cuda_stream__, a stream of CuPy, PyTorch or "
+            "Numba, or an int is allowed",
+            USMPY_A(object));
+    }
+    if (stream.queue != NULL) {
+        return Py_NewRef(object);
+    }
+    usm_device *device = usmpy_stream_device(state, &stream, NULL, "stream");
+    usm_keep *keeps = NULL;
+    usm_queue *queue;
+    usm_error error;
+    usm_status status;
+    if (device == NULL || (!PyLong_Check(object) && usmpy_keep_object(&keeps, object) < 0)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+        status = usm_stream_adopt(device, stream.handle, keeps, &queue, &error);
+    Py_END_ALLOW_THREADS
+    if (status != USM_OK) {
+        usmpy_keep_drop(keeps);
+        return usmpy_raise(state, status, &error);
+    }
+    return usmpy_queue_wrap(state, queue);
+}
+
+PyObject *usmpy_queue_cuda_stream(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usm_queue *queue = usmpy_queue_of(self);
+    if (queue->backend->stream_inspect == NULL) {
+        return PyErr_Format(PyExc_TypeError, "a queue of backend %s is not a CUDA stream",
+                            queue->backend->name);
+    }
+    return Py_BuildValue("(iN)", 0, PyLong_FromVoidPtr(usm_queue_handle(queue)));
+}

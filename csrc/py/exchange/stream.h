@@ -1,0 +1,65 @@
+/* Streams of other libraries, and what work on our memory means for them. */
+#ifndef USMPY_STREAM_H
+#define USMPY_STREAM_H
+
+#include "py/arrays/array.h"
+
+/* A stream= argument: a Queue, or a driver's stream in DLPack's words (core/tasks/stream.h). */
+typedef struct usmpy_stream {
+    usm_queue *queue; /* borrowed; NULL for a driver's stream */
+    void *handle;
+    int device; /* the number that its library gives the device; -1: it does not tell */
+    bool plain; /* it was given as an int */
+} usmpy_stream;
+
+/*
+ * What counts as a stream: a Queue; an int (a handle of the driver, 1 and 2 as in DLPack); an object with
+ * __cuda_stream__, or as CuPy (ptr), PyTorch (cuda_stream) and Numba (handle) make them. 1; 0 without an
+ * exception for anything else; -1 with ValueError for 0 and what no handle can be, TypeError for a malformed
+ * protocol, and what the object raises.
+ */
+int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out);
+
+/*
+ * The device of a driver's stream: what the driver says of a handle, what its library says of 1 and 2, which
+ * are streams of every device; else `otherwise`. NULL with an exception: TypeError for an int where
+ * `otherwise` has no streams (`parameter` is what the message calls it).
+ */
+usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,
+                                const char *parameter);
+
+/*
+ * The device that the driver says a handle is of, where there are several; of 1 and 2, that of the context
+ * that is current. A library's current stream need not be of the device that its memory is on. NULL with an
+ * exception.
+ */
+usm_device *usmpy_device_of_handle(usmpy_state *state, const usm_backend *backend, void *handle);
+
+/* The queue that stands for it (core/tasks/stream.h); for a Queue its own. A new count; NULL
+ * with an exception. */
+USM_GIVES usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *stream, usm_device *otherwise,
+                                        const char *parameter);
+
+/*
+ * Later work of the driver's stream waits for pending work on the array, on the device (usm_alloc_hand_over).
+ * The stream's owner may write it unless the array is read-only. 0, or -1 with the exception.
+ */
+int usmpy_stream_follow(usmpy_state *state, usm_device *device, void *stream, usmpy_array *array);
+/* The same for all accesses to an allocation. */
+int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stream, usm_alloc *alloc,
+                              usm_access_mode mode);
+
+/* Memory of this allocation is worked on in streams that other libraries could name. */
+static inline bool usmpy_has_streams(const usm_alloc *alloc)
+{
+    return alloc->context->backend->stream_inspect != NULL;
+}
+
+/* The working backend of that name; NULL with an exception. */
+const usm_backend *usmpy_backend_named(usmpy_state *state, const char *name);
+
+/* Methods of Queue. */
+PyObject *usmpy_queue_from_stream(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *usmpy_queue_cuda_stream(PyObject *self, PyObject *unused);
+
+#endif

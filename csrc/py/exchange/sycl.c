@@ -1,0 +1,364 @@
+#include "sycl.h"
+
+#include "py/errors.h"
+#include "py/keep.h"
+#include "stream.h"
+
+#include "core/base/library.h"
+#include "core/base/sync.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define QUEUE "SyclQueueRef"
+#define CONTEXT "SyclContextRef"
+
+/* sycl::backend, of SYCL's binary interface _V1. */
+enum { SYCL_OPENCL = 1, SYCL_LEVEL_ZERO = 2 };
+/* dpctl's: DPCTL_OPENCL and any device. */
+enum { DPCTL_OPENCL_DEVICES = (1 << 18) | ((1 << 6) - 1) };
+/* Room for a sycl::queue or sycl::context (a shared pointer), and for the objects without content below. */
+enum { OBJECT_SIZE = 64, EMPTY_SIZE = 256 };
+
+/*
+ * What programs in SYCL call for sycl::get_native and sycl::make_queue: exported by every libsycl of the
+ * binary interface _V1. Objects that they return are built where the first argument points.
+ */
+typedef struct sycl_functions {
+    uintptr_t (*queue_native)(const void *queue, int32_t *kind);
+    uintptr_t (*context_native)(const void *context);
+    uintptr_t (*device_native)(const void *device);
+    char (*queue_backend)(const void *queue);
+    char (*context_backend)(const void *context);
+    void *(*make_context)(void *out, uintptr_t handle, const void *handler, int backend, bool keep,
+                          const void *devices);
+    void *(*make_queue)(void *out, uintptr_t handle, int32_t kind, const void *context, const void *device,
+                        bool keep, const void *properties, const void *handler, int backend);
+    void *(*allocate)(size_t size); /* operator new: what is made there is deleted by dpctl */
+} sycl_functions;
+
+#define SYMBOL(field, required, name)                   \
+    {                                                   \
+        name, offsetof(sycl_functions, field), required \
+    }
+static const usm_symbol sycl_symbols[] = {
+    SYMBOL(queue_native, true, "_ZNK4sycl3_V15queue9getNativeERi"),
+    SYMBOL(context_native, true, "_ZNK4sycl3_V17context9getNativeEv"),
+    SYMBOL(device_native, true, "_ZNK4sycl3_V16device9getNativeEv"),
+    SYMBOL(queue_backend, true, "_ZNK4sycl3_V15queue11get_backendEv"),
+    SYMBOL(context_backend, true, "_ZNK4sycl3_V17context11get_backendEv"),
+    SYMBOL(
+        make_context, false,
+        "_ZN4sycl3_V16detail12make_contextEmRKSt8functionIFvNS0_14exception_listEEENS0_7backendEbRKSt6vectorINS0_"
+        "6deviceESaISA_EE"),
+    SYMBOL(make_queue, false,
+           "_ZN4sycl3_V16detail10make_queueEmiRKNS0_7contextEPKNS0_6deviceEbRKNS0_13property_"
+           "listERKSt8functionIFvNS0_14exception_listEEENS0_7backendE"),
+    SYMBOL(allocate, false, "_Znwm"),
+};
+#undef SYMBOL
+
+/* dpctl's interface in C (dpctl_sycl_interface.h). */
+typedef struct dpctl_functions {
+    void *(*list_devices)(int devices);
+    size_t (*list_size)(const void *list);
+    void *(*list_at)(const void *list, size_t index);
+    void (*list_delete)(void *list);
+    void (*device_delete)(void *device);
+    void (*context_delete)(void *context);
+    void (*queue_delete)(void *queue);
+} dpctl_functions;
+
+#define SYMBOL(field, name)                          \
+    {                                                \
+        name, offsetof(dpctl_functions, field), true \
+    }
+static const usm_symbol dpctl_symbols[] = {
+    SYMBOL(list_devices, "DPCTLDeviceMgr_GetDevices"), SYMBOL(list_size, "DPCTLDeviceVector_Size"),
+    SYMBOL(list_at, "DPCTLDeviceVector_GetAt"),        SYMBOL(list_delete, "DPCTLDeviceVector_Delete"),
+    SYMBOL(device_delete, "DPCTLDevice_Delete"),       SYMBOL(context_delete, "DPCTLContext_Delete"),
+    SYMBOL(queue_delete, "DPCTLQueue_Delete"),
+};
+#undef SYMBOL
+
+/* Under the registry lock, as adoption is: fork() knows it, and adopting takes it anyway. */
+static bool have_sycl, have_dpctl;
+static sycl_functions sycl;
+static dpctl_functions dpctl;
+
+/* 0, or -1 with BufferError. */
+static int find_runtime(usmpy_state *state, bool with_dpctl)
+{
+    usm_error error;
+    usm_status status = USM_OK;
+    Py_BEGIN_ALLOW_THREADS
+        usm_registry_lock();
+        if (!have_sycl) {
+            status = usm_library_find_loaded("libsycl.so", sycl_symbols,
+                                             sizeof sycl_symbols / sizeof sycl_symbols[0], &sycl, &error);
+            have_sycl = status == USM_OK;
+        }
+        if (status == USM_OK && with_dpctl && !have_dpctl) {
+            status = usm_library_find_loaded("libDPCTLSyclInterface.so", dpctl_symbols,
+                                             sizeof dpctl_symbols / sizeof dpctl_symbols[0], &dpctl, &error);
+            have_dpctl = status == USM_OK;
+        }
+        usm_registry_unlock();
+    Py_END_ALLOW_THREADS
+    if (status != USM_OK) {
+        usmpy_raise(state, USM_BUFFER, &error);
+        return -1;
+    }
+    return 0;
+}
+
+bool usmpy_is_sycl(PyObject *object)
+{
+    return PyCapsule_IsValid(object, QUEUE) || PyCapsule_IsValid(object, CONTEXT) ||
+           (!PyType_Check(object) && PyObject_HasAttrString(object, "_get_capsule"));
+}
+
+/* The capsule of an object that may be one: new reference. */
+static PyObject *capsule_of(PyObject *object)
+{
+    PyObject *capsule =
+        PyCapsule_CheckExact(object) ? Py_NewRef(object) : PyObject_CallMethod(object, "_get_capsule", NULL);
+    if (capsule != NULL && !PyCapsule_IsValid(capsule, QUEUE) && !PyCapsule_IsValid(capsule, CONTEXT)) {
+        PyErr_Format(PyExc_BufferError,
+                     "a %s gives %R; a capsule named '" QUEUE "' or '" CONTEXT "' can be taken",
+                     Py_TYPE(object)->tp_name, capsule);
+        Py_CLEAR(capsule);
+    }
+    return capsule;
+}
+
+static int ask_native(usmpy_state *state, PyObject *object, PyObject *capsule, usmpy_sycl_object *out)
+{
+    bool is_queue = PyCapsule_IsValid(capsule, QUEUE);
+    const void *pointer = PyCapsule_GetPointer(capsule, is_queue ? QUEUE : CONTEXT);
+    int backend = is_queue ? sycl.queue_backend(pointer) : sycl.context_backend(pointer);
+    if (backend != SYCL_OPENCL && backend != SYCL_LEVEL_ZERO) {
+        PyErr_Format(PyExc_BufferError,
+                     "the %s is of another backend of SYCL's than opencl and level_zero, whose objects "
+                     "can be taken",
+                     Py_TYPE(object)->tp_name);
+        return -1;
+    }
+    out->backend = usmpy_backend_named(state, backend == SYCL_OPENCL ? "opencl" : "level_zero");
+    if (out->backend == NULL) {
+        return -1;
+    }
+    int32_t kind = 0;
+    out->what = is_queue ? USM_NATIVE_QUEUE : USM_NATIVE_CONTEXT;
+    out->handle = (void *)(is_queue ? sycl.queue_native(pointer, &kind) : sycl.context_native(pointer));
+    if (backend == SYCL_LEVEL_ZERO && is_queue && kind == 0) {
+        PyErr_Format(PyExc_BufferError,
+                     "the %s is a ze_command_queue_handle_t, which takes lists of commands; queues that are "
+                     "immediate lists can be taken (SYCL_UR_USE_LEVEL_ZERO_V2=1)",
+                     Py_TYPE(object)->tp_name);
+        return -1;
+    }
+    return 0;
+}
+
+int usmpy_sycl_native(usmpy_state *state, PyObject *object, usmpy_sycl_object *out)
+{
+    PyObject *capsule = capsule_of(object);
+    int status =
+        capsule == NULL || find_runtime(state, false) < 0 ? -1 : ask_native(state, object, capsule, out);
+    Py_XDECREF(capsule);
+    return status;
+}
+
+void usmpy_sycl_release(const usmpy_sycl_object *object)
+{
+    if (object->backend->native_count != NULL) {
+        object->backend->native_count(object->what, object->handle, false);
+    }
+}
+
+PyObject *usmpy_context_queue(usmpy_state *state, usm_context *context)
+{
+    usm_place *place;
+    usm_queue *queue;
+    usm_error error;
+    usm_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status = usm_context_place(context, context->devices[0], &place, &error);
+        if (status == USM_OK) {
+            status = usm_place_queue(place, &queue, &error);
+        }
+    Py_END_ALLOW_THREADS
+    return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
+}
+
+/* One queue of ours for each of the driver's. */
+static PyObject *adopt_queue(usmpy_state *state, PyObject *object, const usmpy_sycl_object *found)
+{
+    usm_keep *keeps = NULL;
+    usm_queue *queue;
+    usm_error error;
+    usm_status status = USM_OK;
+    bool known;
+    if (usmpy_keep_object(&keeps, object) < 0) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+        usm_registry_lock();
+        queue = usm_queue_of_native(found->backend, found->handle);
+        known = queue != NULL;
+        if (!known) {
+            status = usm_queue_adopt(found->backend, found->handle, keeps, &queue, &error);
+        }
+        usm_registry_unlock();
+    Py_END_ALLOW_THREADS
+    if (known || status != USM_OK) {
+        usmpy_keep_drop(keeps);
+    }
+    return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
+}
+
+static PyObject *adopt_context(usmpy_state *state, PyObject *object, const usmpy_sycl_object *found)
+{
+    usm_keep *keeps = NULL;
+    usm_context *context;
+    usm_error error;
+    usm_status status;
+    if (usmpy_keep_object(&keeps, object) < 0) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+        status = usm_context_adopt(found->backend, found->handle, &context, &error);
+    Py_END_ALLOW_THREADS
+    if (status != USM_OK || !usm_context_keep(context, keeps, usmpy_keep_is_same)) {
+        usmpy_keep_drop(keeps);
+    }
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    PyObject *queue = usmpy_context_queue(state, context);
+    usm_context_release(context);
+    return queue;
+}
+
+PyObject *usmpy_sycl_queue(usmpy_state *state, PyObject *object)
+{
+    usmpy_sycl_object found;
+    if (usmpy_sycl_native(state, object, &found) < 0) {
+        return NULL;
+    }
+    PyObject *queue = found.what == USM_NATIVE_QUEUE ? adopt_queue(state, object, &found)
+                                                     : adopt_context(state, object, &found);
+    usmpy_sycl_release(&found);
+    return queue;
+}
+
+PyObject *usmpy_sycl_owner(usmpy_state *state, const usm_queue *queue)
+{
+    for (const usm_keep *keep = queue->keeps; keep != NULL; keep = keep->next) {
+        PyObject *object = usmpy_keep_get(keep);
+        if (object != NULL && !PyCapsule_CheckExact(object) && !Py_IS_TYPE(object, state->queue_type) &&
+            usmpy_is_sycl(object)) {
+            return object;
+        }
+    }
+    return NULL;
+}
+
+int usmpy_sycl_wait(PyObject *object)
+{
+    if (!PyObject_HasAttrString(object, "wait")) {
+        return 0;
+    }
+    PyObject *none = PyObject_CallMethod(object, "wait", NULL);
+    Py_XDECREF(none);
+    return none == NULL ? -1 : 0;
+}
+
+/* Consumed or not: whoever takes a SYCL queue out of a capsule makes a copy of it. */
+static void delete_queue(PyObject *capsule)
+{
+    const char *name = PyCapsule_GetName(capsule);
+    dpctl.queue_delete(PyCapsule_GetPointer(capsule, name));
+}
+
+/*
+ * SYCL's device of that handle, which dpctl deletes; NULL where it lists none. What is made of objects that
+ * the runtime does not know ends the process.
+ */
+static void *find_device(const void *handle)
+{
+    void *list = dpctl.list_devices(DPCTL_OPENCL_DEVICES), *device = NULL;
+    for (size_t i = 0, n = list == NULL ? 0 : dpctl.list_size(list); i < n && device == NULL; i++) {
+        device = dpctl.list_at(list, i);
+        if (device != NULL && sycl.device_native(device) != (uintptr_t)handle) {
+            dpctl.device_delete(device);
+            device = NULL;
+        }
+    }
+    if (list != NULL) {
+        dpctl.list_delete(list);
+    }
+    return device;
+}
+
+/* A SYCL queue on the driver's; NULL without memory. */
+static void *make_queue(usm_queue *queue, const void *device)
+{
+    static _Alignas(16) const char empty[EMPTY_SIZE]; /* no devices, properties, or handler of errors */
+    const usm_backend *backend = queue->backend;
+    void *context = sycl.allocate(OBJECT_SIZE), *out = sycl.allocate(OBJECT_SIZE);
+    void *native_context = backend->native_handle(USM_NATIVE_CONTEXT, queue->context);
+    void *native_queue = usm_queue_handle(queue);
+    /* SYCL gives this one back at its queue's end. It takes none of the context, which the queue holds. */
+    backend->native_count(USM_NATIVE_QUEUE, native_queue, true);
+    sycl.make_context(context, (uintptr_t)native_context, empty, SYCL_OPENCL, false, empty);
+    sycl.make_queue(out, (uintptr_t)native_queue, 0, context, device, false, empty, empty, SYCL_OPENCL);
+    dpctl.context_delete(context);
+    return out;
+}
+
+PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usmpy_state *state = usmpy_state_of(self);
+    usm_queue *queue = usmpy_queue_of(self);
+    PyObject *owner = usmpy_sycl_owner(state, queue);
+    if (owner != NULL) {
+        return PyObject_CallMethod(owner, "_get_capsule", NULL);
+    }
+    if (strcmp(queue->backend->name, "opencl") != 0) {
+        return PyErr_Format(PyExc_BufferError, "a SYCL queue is made of queues of backend opencl, not of %s",
+                            queue->backend->name);
+    }
+    if (find_runtime(state, true) < 0) {
+        return NULL;
+    }
+#ifdef __x86_64__ /* where a returned object's address is the first argument */
+    bool usable = sycl.make_context != NULL && sycl.make_queue != NULL && sycl.allocate != NULL;
+#else
+    bool usable = false;
+#endif
+    if (!usable) {
+        PyErr_SetString(PyExc_BufferError, "this libsycl.so makes no SYCL queue of a driver's");
+        return NULL;
+    }
+    void *device, *made = NULL;
+    Py_BEGIN_ALLOW_THREADS
+        device = find_device(queue->backend->native_handle(USM_NATIVE_DEVICE, queue->device));
+        if (device != NULL) {
+            made = make_queue(queue, device);
+            dpctl.device_delete(device);
+        }
+    Py_END_ALLOW_THREADS
+    if (device == NULL) {
+        return PyErr_Format(PyExc_BufferError,
+                            "the SYCL runtime of this process does not list %s (%s) among its devices",
+                            queue->device->info.name, queue->backend->name);
+    }
+    PyObject *capsule = PyCapsule_New(made, QUEUE, delete_queue);
+    if (capsule == NULL) {
+        dpctl.queue_delete(made);
+    }
+    return capsule;
+}

@@ -1,0 +1,203 @@
+/*
+ * __sycl_usm_array_interface__, version 1 (dpctl's documentation): a dict with a pointer and the SYCL object
+ * (`syclobj`) whose memory it is, both ways. It defines no order: the work of the producer is
+ * complete when it returns the dict.
+ */
+#include "interface_dict.h"
+#include "py/args.h"
+#include "py/errors.h"
+#include "py/objects/trace.h"
+#include "py/wait.h"
+#include "sycl.h"
+
+#include "core/layout/dltensor.h"
+
+#include <string.h>
+
+#define SYCL "__sycl_usm_array_interface__"
+
+enum { DATA, SHAPE, TYPESTR, SYCLOBJ, STRIDES, OFFSET, VERSION, MEMBERS };
+
+/* syclobj is an object of usmpy's own, or a filter string: new reference to the Queue. */
+static PyObject *queue_of_ours(usmpy_state *state, PyObject *object)
+{
+    return Py_IS_TYPE(object, state->context_type)
+               ? usmpy_context_queue(state, ((usmpy_context *)object)->context)
+               : usmpy_queue_from(state, object, "syclobj");
+}
+
+static bool is_ours(usmpy_state *state, PyObject *object)
+{
+    return Py_IS_TYPE(object, state->queue_type) || Py_IS_TYPE(object, state->device_type) ||
+           Py_IS_TYPE(object, state->context_type) || PyUnicode_Check(object);
+}
+
+/* syclobj: whose memory it is. New reference to a Queue; what is in a SYCL queue has ended. */
+static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
+{
+    if (is_ours(state, object)) {
+        return queue_of_ours(state, object);
+    }
+    if (!usmpy_is_sycl(object)) {
+        return PyErr_Format(
+            PyExc_BufferError,
+            SYCL
+            " has %s %s as 'syclobj'; a SyclQueue or SyclContext of dpctl, a Queue, Device or Context of "
+            "usmpy, or a filter string can be taken (Queue.from_native makes a Queue of other libraries' "
+            "queues)",
+            USMPY_A(object));
+    }
+    PyObject *queue = usmpy_sycl_queue(state, object);
+    if (queue != NULL && usmpy_sycl_wait(object) < 0) {
+        Py_CLEAR(queue);
+    }
+    return queue;
+}
+
+/* dpctl.memory's objects have true where everybody else has read-only, and are never that. */
+static bool says_writable(const PyTypeObject *type)
+{
+    static const char module[] = "dpctl.memory.";
+    while (type != NULL && strncmp(type->tp_name, module, sizeof module - 1) != 0) {
+        type = type->tp_base;
+    }
+    return type != NULL;
+}
+
+static int check_version(PyObject *version)
+{
+    if (version != NULL && (!PyLong_Check(version) || PyLong_AsLong(version) != 1)) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_BufferError, SYCL " has the version %R; 1 is allowed", version);
+        return -1;
+    }
+    return 0;
+}
+
+/* "offset", in elements from the pointer to the first one. 0 or -1. */
+static int parse_offset(PyObject *argument, usmpy_claim *claim)
+{
+    if (!usmpy_given(argument)) {
+        return 0;
+    }
+    Py_ssize_t offset = PyNumber_AsSsize_t(argument, PyExc_OverflowError);
+    if (offset == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    int itemsize = usm_dtype_table[claim->dtype].itemsize;
+    if (offset < -(PY_SSIZE_T_MAX / itemsize) || offset > PY_SSIZE_T_MAX / itemsize) {
+        PyErr_Format(PyExc_BufferError, SYCL " has an 'offset' of %zd elements, beyond any address", offset);
+        return -1;
+    }
+    claim->address = (void *)((uintptr_t)claim->address + (uintptr_t)(offset * itemsize));
+    return 0;
+}
+
+/* Fills the claim but for the queue and the owner. 0 or -1. */
+static int parse(PyObject *object, PyObject *const *members, usmpy_claim *claim)
+{
+    bool readonly;
+    if (check_version(members[VERSION]) < 0 ||
+        usmpy_parse_data(members[DATA], SYCL, &claim->address, &readonly) < 0 ||
+        usmpy_parse_typestr(members[TYPESTR], SYCL, &claim->dtype) < 0 ||
+        (claim->ndim = usmpy_parse_shape(members[SHAPE], claim->shape, "shape")) < 0 ||
+        usmpy_parse_strides(members[STRIDES], claim) < 0 || parse_offset(members[OFFSET], claim) < 0) {
+        return -1;
+    }
+    claim->writable = !readonly != says_writable(Py_TYPE(object));
+    claim->kind = -1;
+    claim->usm = true;
+    claim->ordered = false;
+    claim->refusal = USM_BUFFER;
+    claim->how = SYCL;
+    return 0;
+}
+
+PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object, bool optional)
+{
+    static const usmpy_member names[MEMBERS] = {
+        [DATA] = {USMPY_data, true},       [SHAPE] = {USMPY_shape, true}, [TYPESTR] = {USMPY_typestr, true},
+        [SYCLOBJ] = {USMPY_syclobj, true}, [STRIDES] = {USMPY_strides},   [OFFSET] = {USMPY_offset},
+        [VERSION] = {USMPY_version},
+    };
+    usmpy_claim claim;
+    PyObject *members[MEMBERS], *array = NULL;
+    PyObject *dict = usmpy_interface_dict(object, state->sycl_interface, SYCL);
+    if (dict == NULL) {
+        return NULL;
+    }
+    int status = usmpy_interface_members(state, dict, SYCL, names, MEMBERS, members);
+    Py_DECREF(dict);
+    if (status < 0) {
+        return NULL;
+    }
+    if ((!optional || is_ours(state, members[SYCLOBJ]) || usmpy_is_sycl(members[SYCLOBJ])) &&
+        parse(object, members, &claim) == 0) {
+        claim.queue = queue_of_syclobj(state, members[SYCLOBJ]);
+        claim.owner = object;
+        array = claim.queue == NULL ? NULL : (PyObject *)usmpy_array_of_claim(state, &claim);
+        Py_XDECREF(claim.queue);
+    }
+    usmpy_interface_clear(members, MEMBERS);
+    return array;
+}
+
+/* What a consumer finds the memory by: the SYCL queue that ours was made from, else ours. New reference. */
+static PyObject *syclobj_of(usmpy_state *state, usmpy_array *array)
+{
+    PyObject *queue = Py_NewRef(array->queue);
+    if (usmpy_queue_of(queue)->context != array->alloc->context) {
+        Py_SETREF(queue, usmpy_context_queue(state, array->alloc->context));
+    }
+    PyObject *owner = queue == NULL ? NULL : usmpy_sycl_owner(state, usmpy_queue_of(queue));
+    if (owner != NULL) {
+        Py_SETREF(queue, Py_NewRef(owner));
+    }
+    return queue;
+}
+
+PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_array *array = (usmpy_array *)self;
+    usmpy_state *state = array->state;
+    bool writable = (array->flags & USMPY_WRITABLE) != 0;
+    if (array->alloc->place->device->info.dlpack_type != kDLOneAPI) {
+        return PyErr_Format(PyExc_AttributeError,
+                            "this array has no " SYCL
+                            ": its memory is of backend %s, which SYCL does not know",
+                            array->alloc->context->backend->name);
+    }
+    PyObject *typestr = usmpy_typestr((usm_dtype)array->dtype);
+    if (typestr == NULL) {
+        return PyErr_Occurred()
+                   ? NULL
+                   : PyErr_Format(PyExc_AttributeError,
+                                  "this array has no " SYCL ": NumPy has no type string for dtype %s",
+                                  usm_dtype_table[array->dtype].name);
+    }
+    if (usmpy_peek_alloc(state, array->alloc, writable ? USM_READ_WRITE : USM_READ) < 0) {
+        Py_DECREF(typestr);
+        return NULL;
+    }
+    PyObject *syclobj = syclobj_of(state, array);
+    PyObject *shape = syclobj == NULL ? NULL : usmpy_int_tuple(array->ndim, usmpy_shape(array));
+    PyObject *strides = shape == NULL ? NULL
+                        : (array->flags & USM_C_CONTIGUOUS) != 0
+                            ? Py_NewRef(Py_None)
+                            : usmpy_int_tuple(array->ndim, usmpy_strides(array));
+    PyObject *dict = NULL;
+    if (strides != NULL) {
+        dict = Py_BuildValue("{s:(NO),s:O,s:O,s:O,s:i,s:O,s:i}", "data", PyLong_FromVoidPtr(array->data),
+                             writable ? Py_False : Py_True, "shape", shape, "strides", strides, "typestr",
+                             typestr, "version", 1, "syclobj", syclobj, "offset", 0);
+    }
+    if (dict != NULL) {
+        usmpy_trace_export(array, SYCL);
+    }
+    Py_XDECREF(strides);
+    Py_XDECREF(shape);
+    Py_XDECREF(syclobj);
+    Py_DECREF(typestr);
+    return dict;
+}

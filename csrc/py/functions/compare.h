@@ -1,0 +1,22 @@
+/* Comparisons and truth values, for the slots of USMArray and for functions that need them. */
+#ifndef USMPY_COMPARE_H
+#define USMPY_COMPARE_H
+
+#include "py/arrays/array.h"
+
+/* tp_richcompare of USMArray. */
+PyObject *usmpy_array_richcompare(PyObject *self, PyObject *other, int op);
+
+/*
+ * dst[...] = the elements of array are not 0, both of one shape, dst of bool. The type is one that is
+ * computed with. 0 or -1.
+ */
+int usmpy_truth(usmpy_state *state, usmpy_array *dst, usmpy_array *array);
+
+/*
+ * An argument as truth values (truth.c): a number as a bool, an array as one of bool, anything else as it is.
+ * New reference; NULL with TypeError for types that are only stored.
+ */
+PyObject *usmpy_truth_of(usmpy_state *state, PyObject *argument, const char *function);
+
+#endif

@@ -1,0 +1,67 @@
+/* What creation functions share: where results go, and arrays from Python numbers and nested sequences. */
+#ifndef USMPY_CREATION_H
+#define USMPY_CREATION_H
+
+#include "py/arrays/array.h"
+
+/* What every creation function says about its memory. */
+typedef struct usmpy_target {
+    PyObject *queue; /* new reference */
+    usm_kind kind;
+    usm_dtype dtype; /* USM_NO_DTYPE where none was given */
+} usmpy_target;
+
+/*
+ * options: dtype, device, queue, usm_type, each NULL where it was left out. `like`: an array whose queue and
+ * kind of memory hold where they were, or NULL. 0 or -1.
+ */
+int usmpy_parse_target(usmpy_state *state, PyObject *const *options, usmpy_array *like, usmpy_target *target);
+
+/* x of the functions for arrays like another: borrowed; NULL with TypeError. */
+usmpy_array *usmpy_check_like(usmpy_state *state, PyObject *x, const char *function);
+/* Unset memory in its shape, of its type where the target has none. New reference. */
+usmpy_array *usmpy_make_like_unset(usmpy_state *state, usmpy_array *like, const usmpy_target *target,
+                                   char order);
+
+/* A number, or an array, of nested sequences. */
+typedef struct usmpy_leaf {
+    PyObject *value;  /* one reference: a Python number or a USMArray */
+    PyObject *source; /* one reference: the other library's array that value was imported from, else NULL */
+} usmpy_leaf;
+
+/* What nested sequences hold, in row-major order. */
+typedef struct usmpy_nested {
+    int ndim;
+    int64_t shape[USM_MAX_NDIM];
+    usmpy_leaf *leaves;
+    Py_ssize_t n, room;
+    usm_promotion promotion; /* of the arrays and NumPy's scalars */
+    usm_dtype dtype;         /* theirs together; USM_NO_DTYPE: there are none */
+    usm_dtype_kind highest;  /* of the Python numbers */
+    usmpy_array *near,
+        *far; /* borrowed: the first array that has a place of its own; one with another place */
+    char near_path[64], far_path[64];
+    usm_kind kind; /* the widest of those arrays */
+    bool has_arrays;
+} usmpy_nested;
+
+/*
+ * Reads a number, an array or nested sequences of them. 0; or -1 with TypeError, ValueError (ragged) and what
+ * imports and conversions raise. usmpy_nested_drop in either case.
+ */
+int usmpy_nested_read(usmpy_state *state, PyObject *object, usmpy_nested *nested);
+void usmpy_nested_drop(usmpy_nested *nested);
+/* The type that its elements get on a device: promoted, or the default of the Python numbers' kind. */
+usm_dtype usmpy_nested_dtype(const usmpy_nested *nested, const usm_device *device);
+/* The elements in a new row-major array. NULL with TypeError or OverflowError if the type cannot hold one. */
+usmpy_array *usmpy_nested_array(usmpy_state *state, const usmpy_nested *nested, usm_dtype dtype,
+                                PyObject *queue, usm_kind kind);
+
+/*
+ * The three together, for the functions that take Python values beside arrays. USM_NO_DTYPE:
+ * usmpy_nested_dtype.
+ */
+PyObject *usmpy_array_from_python(usmpy_state *state, PyObject *object, usm_dtype dtype, PyObject *queue,
+                                  usm_kind kind);
+
+#endif

@@ -1,0 +1,172 @@
+#include "docstrings.h"
+#include "objects.h"
+#include "py/args.h"
+#include "py/deferred.h"
+#include "py/errors.h"
+#include "py/exchange/native.h"
+
+PyObject *usmpy_context_wrap(usmpy_state *state, usm_context *context)
+{
+    usmpy_context *self = (usmpy_context *)state->context_type->tp_alloc(state->context_type, 0);
+    if (self != NULL) {
+        self->context = usm_context_retain(context);
+    }
+    return (PyObject *)self;
+}
+
+static void context_dealloc(PyObject *self)
+{
+    usm_context *context = ((usmpy_context *)self)->context;
+    if (context != NULL) {
+        usm_context_release(context);
+        usmpy_deferred_poll_quietly(); /* its owner goes with it */
+    }
+    usmpy_free_object(self);
+}
+
+static PyObject *context_from_devices(usmpy_state *state, PyObject *items)
+{
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+    if (n == 0) {
+        PyErr_SetString(PyExc_ValueError, "devices is empty; a context has at least one device");
+        return NULL;
+    }
+    usm_device **devices = PyMem_New(usm_device *, n);
+    if (devices == NULL) {
+        return PyErr_NoMemory();
+    }
+    PyObject *self = NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
+        if (!Py_IS_TYPE(item, state->device_type)) {
+            PyErr_Format(PyExc_TypeError, "devices[%zd] is %s %s; Devices are allowed", i, USMPY_A(item));
+            goto done;
+        }
+        devices[i] = ((usmpy_device *)item)->device;
+    }
+    usm_context *context;
+    usm_error error;
+    usm_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status = usm_context_create(devices, (size_t)n, &context, &error);
+    Py_END_ALLOW_THREADS
+    if (status != USM_OK) {
+        usmpy_raise(state, status, &error);
+        goto done;
+    }
+    self = usmpy_context_wrap(state, context);
+    usm_context_release(context);
+done:
+    PyMem_Free(devices);
+    return self;
+}
+
+static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const usmpy_signature signature = {"Context", 1, 1, 0, 1, {USMPY_devices}};
+    usmpy_state *state = usmpy_state_of_type(type);
+    PyObject *devices;
+    if (usmpy_parse_tuple(state, &signature, args, kwargs, &devices) < 0) {
+        return NULL;
+    }
+    PyObject *items =
+        Py_IS_TYPE(devices, state->device_type) ? PyTuple_Pack(1, devices) : usmpy_tuple_of(devices);
+    if (items == NULL) {
+        return PyErr_Occurred()
+                   ? NULL
+                   : PyErr_Format(PyExc_TypeError,
+                                  "devices is %s %s; a Device or a sequence of Devices is allowed",
+                                  USMPY_A(devices));
+    }
+    PyObject *self = context_from_devices(state, items);
+    Py_DECREF(items);
+    return self;
+}
+
+static PyObject *context_richcompare(PyObject *self, PyObject *other, int operation)
+{
+    if ((operation != Py_EQ && operation != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) {
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+    bool same = ((usmpy_context *)self)->context == ((usmpy_context *)other)->context;
+    return PyBool_FromLong(same == (operation == Py_EQ));
+}
+
+static Py_hash_t context_hash(PyObject *self)
+{
+    return (Py_hash_t)((uintptr_t)((usmpy_context *)self)->context >> 4);
+}
+
+static PyObject *context_get_devices(PyObject *self, void *unused)
+{
+    (void)unused;
+    const usm_context *context = ((usmpy_context *)self)->context;
+    PyObject *list = PyList_New((Py_ssize_t)context->n_devices);
+    for (size_t i = 0; list != NULL && i < context->n_devices; i++) {
+        PyObject *device = usmpy_device_wrap(usmpy_state_of(self), context->devices[i], NULL);
+        if (device == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, (Py_ssize_t)i, device);
+        }
+    }
+    return list;
+}
+
+static PyObject *context_get_backend(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(((usmpy_context *)self)->context->backend->name);
+}
+
+static PyObject *context_get_is_default(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((usmpy_context *)self)->context->is_default);
+}
+
+static PyObject *context_repr(PyObject *self)
+{
+    const usm_context *context = ((usmpy_context *)self)->context;
+    return PyUnicode_FromFormat("<Context %p of %zu %s device%s%s>", (void *)context, context->n_devices,
+                                context->backend->name, context->n_devices == 1 ? "" : "s",
+                                context->is_default ? ", default" : "");
+}
+
+static PyGetSetDef context_getset[] = {
+    {"devices", context_get_devices, NULL, USMPY_DOC_Context_devices, NULL},
+    {"backend", context_get_backend, NULL, USMPY_DOC_Context_backend, NULL},
+    {"is_default", context_get_is_default, NULL, USMPY_DOC_Context_is_default, NULL},
+    {"native_handle", usmpy_context_native_handle, NULL, USMPY_DOC_Context_native_handle, NULL},
+    {0},
+};
+
+static PyMethodDef context_methods[] = {
+    {"from_native", (PyCFunction)(void (*)(void))usmpy_context_from_native,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Context_from_native},
+    {0},
+};
+
+static PyType_Slot context_slots[] = {
+    {Py_tp_doc, USMPY_DOC_Context},
+    {Py_tp_new, context_new},
+    {Py_tp_dealloc, context_dealloc},
+    {Py_tp_repr, context_repr},
+    {Py_tp_hash, context_hash},
+    {Py_tp_richcompare, context_richcompare},
+    {Py_tp_getset, context_getset},
+    {Py_tp_methods, context_methods},
+    {0, NULL},
+};
+
+static PyType_Spec context_spec = {
+    .name = "usmpy.Context",
+    .basicsize = sizeof(usmpy_context),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = context_slots,
+};
+
+int usmpy_context_add_type(PyObject *module, usmpy_state *state)
+{
+    return usmpy_add_type(module, &context_spec, &state->context_type);
+}

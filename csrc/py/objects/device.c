@@ -1,0 +1,350 @@
+#include "device_facts.h"
+#include "docstrings.h"
+#include "objects.h"
+#include "py/args.h"
+#include "py/arrays/array.h"
+#include "py/errors.h"
+#include "py/exchange/native.h"
+
+#include <string.h>
+
+PyObject *usmpy_device_wrap(usmpy_state *state, usm_device *device, usm_queue *queue)
+{
+    usmpy_device *self = (usmpy_device *)state->device_type->tp_alloc(state->device_type, 0);
+    if (self != NULL) {
+        self->device = device;
+        if (queue != NULL && !(queue->cached && queue->context->is_default)) {
+            self->queue = usm_queue_retain(queue);
+        }
+    }
+    return (PyObject *)self;
+}
+
+static void device_dealloc(PyObject *self)
+{
+    usm_queue *queue = ((usmpy_device *)self)->queue;
+    if (queue != NULL) {
+        usm_queue_release(queue);
+    }
+    usmpy_free_object(self);
+}
+
+static PyObject *device_richcompare(PyObject *self, PyObject *other, int operation)
+{
+    if ((operation != Py_EQ && operation != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) {
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+    usmpy_device *a = (usmpy_device *)self, *b = (usmpy_device *)other;
+    bool same = a->device == b->device && a->queue == b->queue;
+    return PyBool_FromLong(same == (operation == Py_EQ));
+}
+
+static Py_hash_t device_hash(PyObject *self)
+{
+    usmpy_device *device = (usmpy_device *)self;
+    Py_hash_t hash = (Py_hash_t)(((uintptr_t)device->device >> 4) ^ ((uintptr_t)device->queue >> 3));
+    return hash == -1 ? -2 : hash;
+}
+
+static PyObject *device_repr(PyObject *self)
+{
+    usmpy_device *device = (usmpy_device *)self;
+    char text[USM_DEVICE_TEXT];
+    usm_device_text(device->device, text, sizeof text);
+    if (device->queue != NULL) {
+        return PyUnicode_FromFormat("<Device %s [%s] on queue %p>", text, device->device->info.name,
+                                    (void *)device->queue);
+    }
+    return PyUnicode_FromFormat("<Device %s [%s]>", text, device->device->info.name);
+}
+
+/* usmpy.selectors.<function>(argument): filter strings and the default choice are written in Python. */
+static PyObject *ask_selectors(const char *function, PyObject *argument)
+{
+    PyObject *call = usmpy_import("usmpy.selectors", function);
+    PyObject *device = NULL;
+    if (call != NULL) {
+        device = argument == NULL ? PyObject_CallNoArgs(call) : PyObject_CallOneArg(call, argument);
+    }
+    Py_XDECREF(call);
+    return device;
+}
+
+/* The placement that `object` stands for, as a Device: new reference. */
+static PyObject *create_device(usmpy_state *state, PyObject *object, const char *parameter)
+{
+    if (object == NULL || object == Py_None) {
+        return ask_selectors("select_default_device", NULL);
+    }
+    if (Py_IS_TYPE(object, state->device_type)) {
+        return Py_NewRef(object);
+    }
+    if (PyUnicode_Check(object)) {
+        return ask_selectors("select_device", object);
+    }
+    usm_queue *queue = NULL;
+    if (Py_IS_TYPE(object, state->queue_type)) {
+        queue = usmpy_queue_of(object);
+    } else if (Py_IS_TYPE(object, state->array_type)) {
+        queue = usmpy_queue_of(((usmpy_array *)object)->queue);
+    } else {
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s is %s %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
+            "USMArray is allowed",
+            parameter, USMPY_A(object));
+        return NULL;
+    }
+    return usmpy_device_wrap(state, queue->device, queue);
+}
+
+static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const usmpy_signature signature = {"Device", 1, 1, 0, 0, {USMPY_selector}};
+    usmpy_state *state = usmpy_state_of_type(type);
+    PyObject *selector;
+    if (usmpy_parse_tuple(state, &signature, args, kwargs, &selector) < 0) {
+        return NULL;
+    }
+    if (usmpy_given(selector) && !PyUnicode_Check(selector) && !Py_IS_TYPE(selector, type)) {
+        PyErr_Format(PyExc_TypeError,
+                     "selector is %s %s; None or a filter string such as 'gpu' or 'host:cpu:0' is allowed "
+                     "(Device.create_device takes queues and arrays too)",
+                     USMPY_A(selector));
+        return NULL;
+    }
+    return create_device(state, selector, "selector");
+}
+
+static PyObject *device_create_device(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
+                                      PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"create_device", 1, 1, 0, 0, {USMPY_obj}};
+    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
+    PyObject *object;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &object) < 0) {
+        return NULL;
+    }
+    return create_device(state, object, "obj");
+}
+
+static PyObject *device_create_sub_devices(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                           PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"create_sub_devices", 1, 1, 0, 1, {USMPY_units}};
+    usmpy_state *state = usmpy_state_of(self);
+    usmpy_device *device = (usmpy_device *)self;
+    PyObject *argument;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &argument) < 0) {
+        return NULL;
+    }
+    PyObject *index = PyNumber_Index(argument);
+    if (index == NULL) {
+        PyErr_Format(PyExc_TypeError, "units is %R; an int is allowed", argument);
+        return NULL;
+    }
+    int overflow;
+    long long units = PyLong_AsLongLongAndOverflow(index, &overflow);
+    Py_DECREF(index);
+    if (overflow != 0 || units < 1 || units > (long long)device->device->info.max_compute_units) {
+        PyErr_Format(PyExc_ValueError, "units is %R; the device has %u compute units, so 1 to %u are allowed",
+                     argument, device->device->info.max_compute_units,
+                     device->device->info.max_compute_units);
+        return NULL;
+    }
+    usm_device **parts;
+    size_t count;
+    usm_error error;
+    usm_status status = usm_device_partition(device->device, (uint32_t)units, &parts, &count, &error);
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        PyObject *part = usmpy_device_wrap(state, parts[i], NULL);
+        if (part == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, (Py_ssize_t)i, part);
+        }
+    }
+    free(parts);
+    return list;
+}
+
+static PyObject *device_get_queue(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_device *device = (usmpy_device *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    return device->queue != NULL ? usmpy_queue_wrap(state, usm_queue_retain(device->queue))
+                                 : usmpy_cached_queue(state, device->device);
+}
+
+static PyObject *device_get_context(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_device *device = (usmpy_device *)self;
+    usmpy_state *state = usmpy_state_of(self);
+    usm_context *context;
+    usm_error error;
+    if (device->queue != NULL) {
+        return usmpy_context_wrap(state, device->queue->context);
+    }
+    usm_status status = usm_context_default(device->device, &context, &error);
+    return status == USM_OK ? usmpy_context_wrap(state, context) : usmpy_raise(state, status, &error);
+}
+
+static PyObject *device_get_parent(PyObject *self, void *unused)
+{
+    (void)unused;
+    usm_device *parent = ((usmpy_device *)self)->device->parent;
+    if (parent == NULL) {
+        Py_RETURN_NONE;
+    }
+    return usmpy_device_wrap(usmpy_state_of(self), parent, NULL);
+}
+
+static PyObject *device_get_platform(PyObject *self, void *unused)
+{
+    (void)unused;
+    const usm_device_info *info = &((usmpy_device *)self)->device->info;
+    PyObject *class = usmpy_import("usmpy._platform", "Platform");
+    PyObject *platform = class == NULL
+                             ? NULL
+                             : PyObject_CallFunction(class, "NNN", usmpy_device_string(info->platform),
+                                                     usmpy_device_string(info->platform_vendor),
+                                                     usmpy_device_string(info->platform_version));
+    Py_XDECREF(class);
+    return platform;
+}
+
+static PyObject *device_same_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"same_device", 1, 1, 0, 1, {USMPY_other}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *other;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &other) < 0) {
+        return NULL;
+    }
+    PyObject *device = create_device(state, other, "other");
+    if (device == NULL) {
+        return NULL;
+    }
+    bool same = ((usmpy_device *)device)->device == ((usmpy_device *)self)->device;
+    Py_DECREF(device);
+    return PyBool_FromLong(same);
+}
+
+/* A placement on a queue of its own cannot be remade elsewhere: what travels is the hardware. */
+static PyObject *device_reduce(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return Py_BuildValue("(O(N))", Py_TYPE(self),
+                         usmpy_device_get_fact(self, (void *)(intptr_t)USMPY_FACT_filter_string));
+}
+
+/* Facts are members too: device_facts.c. */
+static PyGetSetDef device_getset[] = {
+    {"queue", device_get_queue, NULL, USMPY_DOC_Device_queue, NULL},
+    {"context", device_get_context, NULL, USMPY_DOC_Device_context, NULL},
+    {"native_handle", usmpy_device_native_handle, NULL, USMPY_DOC_Device_native_handle, NULL},
+    {"parent", device_get_parent, NULL, USMPY_DOC_Device_parent, NULL},
+    {"platform", device_get_platform, NULL, USMPY_DOC_Device_platform, NULL},
+#define USMPY_FACT(name, get, member) \
+    {#name, usmpy_device_get_fact, NULL, USMPY_DOC_Device_##name, (void *)(intptr_t)USMPY_FACT_##name},
+#include "device_facts.inc"
+#undef USMPY_FACT
+    {0},
+};
+
+static PyMethodDef device_methods[] = {
+    {"from_native", (PyCFunction)(void (*)(void))usmpy_device_from_native,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Device_from_native},
+    {"create_device", (PyCFunction)(void (*)(void))device_create_device,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Device_create_device},
+    USMPY_METHOD("create_sub_devices", device_create_sub_devices, USMPY_DOC_Device_create_sub_devices),
+    USMPY_METHOD("same_device", device_same_device, USMPY_DOC_Device_same_device),
+    {"has_aspect", usmpy_device_has_aspect, METH_O, USMPY_DOC_Device_has_aspect},
+    {"info", usmpy_device_info, METH_NOARGS, USMPY_DOC_Device_info},
+    {"__reduce__", device_reduce, METH_NOARGS, USMPY_DOC_Device___reduce__},
+    {0},
+};
+
+static PyType_Slot device_slots[] = {
+    {Py_tp_doc, USMPY_DOC_Device}, {Py_tp_new, device_new},         {Py_tp_dealloc, device_dealloc},
+    {Py_tp_repr, device_repr},     {Py_tp_hash, device_hash},       {Py_tp_richcompare, device_richcompare},
+    {Py_tp_getset, device_getset}, {Py_tp_methods, device_methods}, {0, NULL},
+};
+
+static PyType_Spec device_spec = {
+    .name = "usmpy.Device",
+    .basicsize = sizeof(usmpy_device),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = device_slots,
+};
+
+int usmpy_device_add_type(PyObject *module, usmpy_state *state)
+{
+    return usmpy_add_type(module, &device_spec, &state->device_type);
+}
+
+/* One dict a backend, for diagnose() and the selectors. Starts them all. */
+static PyObject *backend_report(usmpy_state *state, int index)
+{
+    const usm_backend_report *report;
+    Py_BEGIN_ALLOW_THREADS
+        report = usm_backend_start(index);
+    Py_END_ALLOW_THREADS
+    PyObject *devices = PyList_New(0), *environment = PyList_New(0);
+    bool good = devices != NULL && environment != NULL;
+    for (size_t i = 0; good && i < report->n_devices; i++) {
+        PyObject *device = usmpy_device_wrap(state, report->devices[i], NULL);
+        good = device != NULL && PyList_Append(devices, device) == 0;
+        Py_XDECREF(device);
+    }
+    const char *const *names = report->backend == NULL ? NULL : report->backend->environment;
+    for (; good && names != NULL && *names != NULL; names++) {
+        PyObject *name = PyUnicode_FromString(*names);
+        good = name != NULL && PyList_Append(environment, name) == 0;
+        Py_XDECREF(name);
+    }
+    PyObject *dict = NULL;
+    if (good) {
+        const usm_library_report *opened = report->backend == NULL ? NULL : report->backend->libraries;
+        dict = Py_BuildValue("{s:s,s:O,s:z,s:O,s:O,s:O,s:s}", "name", report->name, "built",
+                             report->backend == NULL ? Py_False : Py_True, "absent", report->absent, "broken",
+                             report->broken ? Py_True : Py_False, "devices", devices, "environment",
+                             environment, "libraries", opened == NULL ? "" : opened->text);
+    }
+    Py_XDECREF(devices);
+    Py_XDECREF(environment);
+    return dict;
+}
+
+/* With a name, that backend alone is started: nobody who asks for the host wants to wait for drivers. */
+static PyObject *backends(PyObject *module, PyObject *args)
+{
+    const char *name = NULL;
+    if (!PyArg_ParseTuple(args, "|z:_backends", &name)) {
+        return NULL;
+    }
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list != NULL && i < USM_N_BACKENDS; i++) {
+        if (name != NULL && i != usm_backend_index(name, strlen(name))) {
+            continue;
+        }
+        PyObject *report = backend_report(usmpy_state_of_module(module), i);
+        if (report == NULL || PyList_Append(list, report) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(report);
+    }
+    return list;
+}
+
+PyMethodDef usmpy_device_functions[] = {
+    {"_backends", backends, METH_VARARGS, USMPY_DOC__backends},
+    {0},
+};

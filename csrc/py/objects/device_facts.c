@@ -1,0 +1,179 @@
+#include "device_facts.h"
+
+#include "objects.h"
+#include "py/args.h"
+
+#include <stddef.h>
+#include <string.h>
+
+typedef enum kind {
+    BACKEND,
+    DEVICE_TYPE,
+    FILTER_STRING,
+    TEXT,
+    UUID,
+    ASPECTS,
+    BOOL,
+    UINT32,
+    UINT64,
+    LIMIT, /* a number, or USM_UNKNOWN */
+    FLAG,  /* the same for a bool */
+    CACHE_TYPE,
+    SIZES,
+    SUB_GROUP_SIZES,
+    DLPACK,
+} kind;
+
+static const struct {
+    const char *name;
+    kind kind;
+    size_t offset;
+} facts[USMPY_FACTS] = {
+#define USMPY_FACT(name, kind, member) {#name, kind, offsetof(usm_device, member)},
+#include "device_facts.inc"
+#undef USMPY_FACT
+};
+
+PyObject *usmpy_device_string(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+static PyObject *make_uuid(const uint8_t bytes[16])
+{
+    PyObject *class = usmpy_import("uuid", "UUID");
+    PyObject *args = PyTuple_New(0);
+    PyObject *kwargs = Py_BuildValue("{s:y#}", "bytes", (const char *)bytes, (Py_ssize_t)16);
+    PyObject *uuid =
+        class == NULL || args == NULL || kwargs == NULL ? NULL : PyObject_Call(class, args, kwargs);
+    Py_XDECREF(class);
+    Py_XDECREF(args);
+    Py_XDECREF(kwargs);
+    return uuid;
+}
+
+/* The sizes up to the first 0. */
+static PyObject *sub_group_sizes(const uint32_t *sizes)
+{
+    Py_ssize_t n = 0;
+    while (n < USM_MAX_SUB_GROUP_SIZES && sizes[n] != 0) {
+        n++;
+    }
+    PyObject *tuple = PyTuple_New(n);
+    for (Py_ssize_t i = 0; tuple != NULL && i < n; i++) {
+        PyObject *size = PyLong_FromUnsignedLong(sizes[i]);
+        if (size == NULL) {
+            Py_CLEAR(tuple);
+        } else {
+            PyTuple_SET_ITEM(tuple, i, size);
+        }
+    }
+    return tuple;
+}
+
+static PyObject *aspects(const usm_device *device)
+{
+    uint32_t bits = usm_device_aspects(device);
+    PyObject *names = PyList_New(0), *set = NULL;
+    bool good = names != NULL;
+    for (int i = 0; good && i < USM_ASPECTS; i++) {
+        if ((bits & usm_aspect_bit((usm_aspect)i, true)) != 0) {
+            PyObject *name = PyUnicode_InternFromString(usm_aspect_name((usm_aspect)i));
+            good = name != NULL && PyList_Append(names, name) == 0;
+            Py_XDECREF(name);
+        }
+    }
+    set = good ? PyFrozenSet_New(names) : NULL;
+    Py_XDECREF(names);
+    return set;
+}
+
+static PyObject *fact(const usm_device *device, usmpy_fact which)
+{
+    static const char *const cache_types[] = {"none", "read_only", "read_write"};
+    const void *member = (const char *)device + facts[which].offset;
+    const uint64_t *number = member;
+    char text[USM_DEVICE_TEXT];
+    switch (facts[which].kind) {
+        case BACKEND:
+            return PyUnicode_FromString(device->backend->name);
+        case DEVICE_TYPE:
+            return PyUnicode_FromString(usm_device_type_name(device->type));
+        case FILTER_STRING:
+            return PyUnicode_FromString(usm_device_text(device, text, sizeof text));
+        case TEXT:
+            return usmpy_device_string(member);
+        case UUID:
+            return make_uuid(member);
+        case ASPECTS:
+            return aspects(device);
+        case BOOL:
+            return PyBool_FromLong(*(const bool *)member);
+        case UINT32:
+            return PyLong_FromUnsignedLong(*(const uint32_t *)member);
+        case UINT64:
+            return PyLong_FromUnsignedLongLong(*number);
+        case LIMIT:
+            return *number == USM_UNKNOWN ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(*number);
+        case FLAG:
+            return *number == USM_UNKNOWN ? Py_NewRef(Py_None) : PyBool_FromLong(*number != 0);
+        case CACHE_TYPE:
+            return *number == USM_UNKNOWN ? Py_NewRef(Py_None) : PyUnicode_FromString(cache_types[*number]);
+        case SIZES:
+            return Py_BuildValue("(KKK)", (unsigned long long)number[0], (unsigned long long)number[1],
+                                 (unsigned long long)number[2]);
+        case SUB_GROUP_SIZES:
+            return sub_group_sizes(member);
+        default:
+            return Py_BuildValue("(ii)", (int)device->info.dlpack_type, (int)device->info.dlpack_id);
+    }
+}
+
+PyObject *usmpy_device_get_fact(PyObject *self, void *which)
+{
+    return fact(((usmpy_device *)self)->device, (usmpy_fact)(intptr_t)which);
+}
+
+PyObject *usmpy_device_info(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *dict = PyDict_New();
+    for (int i = 0; dict != NULL && i < USMPY_FACTS; i++) {
+        PyObject *value = fact(((usmpy_device *)self)->device, (usmpy_fact)i);
+        if (value == NULL || PyDict_SetItemString(dict, facts[i].name, value) < 0) {
+            Py_CLEAR(dict);
+        }
+        Py_XDECREF(value);
+    }
+    return dict;
+}
+
+/* All names in one line, for messages. NULL with an exception. */
+static PyObject *all_aspects(void)
+{
+    PyObject *text = PyUnicode_FromString(usm_aspect_name(USM_ASPECT_CPU));
+    for (int i = 1; text != NULL && i < USM_ASPECTS; i++) {
+        Py_SETREF(text, PyUnicode_FromFormat("%U, %s", text, usm_aspect_name((usm_aspect)i)));
+    }
+    return text;
+}
+
+PyObject *usmpy_device_has_aspect(PyObject *self, PyObject *name)
+{
+    if (!PyUnicode_Check(name)) {
+        return PyErr_Format(PyExc_TypeError, "aspect is %s %s; a str such as 'fp64' is allowed",
+                            USMPY_A(name));
+    }
+    for (int i = 0; i < USM_ASPECTS; i++) {
+        if (PyUnicode_CompareWithASCIIString(name, usm_aspect_name((usm_aspect)i)) == 0) {
+            uint32_t bits = usm_device_aspects(((usmpy_device *)self)->device);
+            return PyBool_FromLong((bits & usm_aspect_bit((usm_aspect)i, true)) != 0);
+        }
+    }
+    PyObject *names = all_aspects();
+    if (names != NULL) {
+        PyErr_Format(PyExc_ValueError, "aspect is %R; one of %U is allowed", name, names);
+        Py_DECREF(names);
+    }
+    return NULL;
+}

@@ -1,0 +1,321 @@
+#include "dtype.h"
+#include "docstrings.h"
+
+#include "py/args.h"
+
+#include <string.h>
+
+static PyObject *dtype_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("usmpy.%s", usm_dtype_table[((usmpy_dtype *)self)->id].name);
+}
+
+static PyObject *dtype_str(PyObject *self)
+{
+    return PyUnicode_FromString(usm_dtype_table[((usmpy_dtype *)self)->id].name);
+}
+
+/* That of the name, since a DType is equal to its name. */
+static Py_hash_t dtype_hash(PyObject *self)
+{
+    PyObject *name = dtype_str(self);
+    Py_hash_t hash = name == NULL ? -1 : PyObject_Hash(name);
+    Py_XDECREF(name);
+    return hash;
+}
+
+/* By the `name` and `isnative` of a numpy.dtype: no import of NumPy. 1 found, 0 not one, -1 exception. */
+static int from_numpy_dtype(PyObject *object, usm_dtype *dtype)
+{
+    int found = 0;
+    PyObject *name = NULL, *native = PyObject_GetAttrString(object, "isnative");
+    if (native != NULL) {
+        name = PyObject_GetAttrString(object, "name");
+    }
+    if (name != NULL && native == Py_True && PyUnicode_Check(name)) {
+        Py_ssize_t length;
+        const char *text = PyUnicode_AsUTF8AndSize(name, &length);
+        if (text != NULL) {
+            *dtype = usm_dtype_from_name(text, (size_t)length);
+            found = *dtype != USM_NO_DTYPE;
+        }
+    }
+    if (PyErr_Occurred()) {
+        if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            PyErr_Clear();
+        } else {
+            found = -1;
+        }
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(native);
+    return found;
+}
+
+/* A name, or one of NumPy's words and codes. */
+static usm_dtype from_text(const char *text, size_t length)
+{
+    usm_dtype dtype = usm_dtype_from_name(text, length);
+    return dtype != USM_NO_DTYPE ? dtype : usm_dtype_from_code(text, length);
+}
+
+/* ctypes.c_int and the like have a letter of the struct module in _type_, and a size. */
+static usm_dtype from_ctypes(PyTypeObject *class)
+{
+    usm_dtype dtype = USM_NO_DTYPE;
+    PyObject *letter = PyObject_GetAttrString((PyObject *)class, "_type_");
+    if (letter != NULL && PyUnicode_Check(letter) && PyUnicode_GET_LENGTH(letter) == 1) {
+        const char code = (char)PyUnicode_READ_CHAR(letter, 0);
+        dtype = usm_dtype_from_code(&code, 1);
+    }
+    Py_XDECREF(letter);
+    PyErr_Clear();
+    return dtype;
+}
+
+/* numpy.float32 and the like are classes; their names are those of the types, or words for them. */
+static usm_dtype from_class(PyTypeObject *class)
+{
+    if (class == &PyBool_Type) {
+        return USM_BOOL;
+    }
+    if (class == &PyLong_Type) {
+        return USM_INT64;
+    }
+    if (class == &PyFloat_Type) {
+        return USM_FLOAT64;
+    }
+    if (class == &PyComplex_Type) {
+        return USM_COMPLEX128;
+    }
+    const char *name = class->tp_name;
+    const char *dot = strrchr(name, '.');
+    if (dot == NULL || (strncmp(name, "numpy.", 6) != 0 && strncmp(name, "ml_dtypes.", 10) != 0)) {
+        /* ml_dtypes' classes have no dotted name; their module says where they are from. */
+        PyObject *module = PyObject_GetAttrString((PyObject *)class, "__module__");
+        bool ours = module != NULL && PyUnicode_Check(module) &&
+                    (PyUnicode_CompareWithASCIIString(module, "numpy") == 0 ||
+                     PyUnicode_CompareWithASCIIString(module, "ml_dtypes") == 0);
+        Py_XDECREF(module);
+        PyErr_Clear();
+        if (!ours) {
+            return from_ctypes(class);
+        }
+    }
+    name = dot == NULL ? name : dot + 1;
+    return from_text(name, strlen(name));
+}
+
+/* 1 found, 0 not a dtype, -1 exception. */
+static int convert(usmpy_state *state, PyObject *object, usm_dtype *dtype)
+{
+    if (Py_IS_TYPE(object, state->dtype_type)) {
+        *dtype = ((usmpy_dtype *)object)->id;
+        return 1;
+    }
+    if (PyUnicode_Check(object)) {
+        Py_ssize_t length;
+        const char *text = PyUnicode_AsUTF8AndSize(object, &length);
+        if (text == NULL) {
+            return -1;
+        }
+        *dtype = from_text(text, (size_t)length);
+        return *dtype != USM_NO_DTYPE;
+    }
+    if (PyType_Check(object)) {
+        *dtype = from_class((PyTypeObject *)object);
+        return *dtype != USM_NO_DTYPE;
+    }
+    return from_numpy_dtype(object, dtype);
+}
+
+int usmpy_dtype_convert(usmpy_state *state, PyObject *object, usm_dtype *dtype)
+{
+    int found = convert(state, object, dtype);
+    if (found == 0) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "dtype is %R; a DType such as usmpy.float32, its name or NumPy's code ('f4', '<f4'), a Python, "
+            "NumPy or ctypes scalar type, or a numpy.dtype is allowed, in little-endian byte order",
+            object);
+    }
+    return found > 0 ? 0 : -1;
+}
+
+static PyObject *dtype_richcompare(PyObject *self, PyObject *other, int operation)
+{
+    usm_dtype dtype;
+    if (operation != Py_EQ && operation != Py_NE) {
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+    int found = convert(usmpy_state_of(self), other, &dtype);
+    if (found < 0) {
+        return NULL;
+    }
+    if (found == 0) {
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+    return PyBool_FromLong((dtype == ((usmpy_dtype *)self)->id) == (operation == Py_EQ));
+}
+
+static PyObject *dtype_get_name(PyObject *self, void *unused)
+{
+    (void)unused;
+    return dtype_str(self);
+}
+
+static PyObject *dtype_get_itemsize(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(usm_dtype_table[((usmpy_dtype *)self)->id].itemsize);
+}
+
+static PyObject *dtype_get_bits(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(usm_dtype_table[((usmpy_dtype *)self)->id].bits);
+}
+
+static PyObject *dtype_get_dlpack(PyObject *self, void *unused)
+{
+    (void)unused;
+    const usm_dtype_info *info = &usm_dtype_table[((usmpy_dtype *)self)->id];
+    return Py_BuildValue("(iii)", info->code, info->bits, 1);
+}
+
+/* numpy.dtype(usmpy.float32): NumPy asks for this attribute, so importing it here costs nobody anything. */
+static PyObject *dtype_get_numpy(PyObject *self, void *unused)
+{
+    (void)unused;
+    PyObject *convert = usmpy_import("usmpy._numpy", "dtype_of");
+    PyObject *result = convert == NULL ? NULL : PyObject_CallOneArg(convert, self);
+    Py_XDECREF(convert);
+    return result;
+}
+
+static PyObject *dtype_get_kind(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromFormat("%c", "biufc"[usm_dtype_table[((usmpy_dtype *)self)->id].kind]);
+}
+
+static PyObject *refuse_code(PyObject *self)
+{
+    return PyErr_Format(PyExc_AttributeError, "NumPy has no code for %R; use its name", self);
+}
+
+static PyObject *dtype_get_char(PyObject *self, void *unused)
+{
+    (void)unused;
+    usm_dtype dtype = ((usmpy_dtype *)self)->id;
+    const char *format = usm_dtype_table[dtype].format;
+    if (format == NULL) {
+        return refuse_code(self);
+    }
+    const char letter = dtype == USM_INT64        ? 'l'
+                        : dtype == USM_UINT64     ? 'L'
+                        : dtype == USM_COMPLEX64  ? 'F'
+                        : dtype == USM_COMPLEX128 ? 'D'
+                                                  : *format;
+    return PyUnicode_FromFormat("%c", letter);
+}
+
+static PyObject *dtype_get_str(PyObject *self, void *unused)
+{
+    (void)unused;
+    const usm_dtype_info *info = &usm_dtype_table[((usmpy_dtype *)self)->id];
+    return info->format == NULL ? refuse_code(self)
+                                : PyUnicode_FromFormat("%c%c%d", info->itemsize == 1 ? '|' : '<',
+                                                       "biufc"[info->kind], (int)info -> itemsize);
+}
+
+/* The class of NumPy's scalars of this type. */
+static PyObject *dtype_get_type(PyObject *self, void *unused)
+{
+    PyObject *numpy = dtype_get_numpy(self, unused);
+    PyObject *type = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "type");
+    Py_XDECREF(numpy);
+    return type;
+}
+
+static PyObject *dtype_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const usmpy_signature signature = {"DType", 1, 1, 1, 1, {USMPY_name}};
+    usmpy_state *state = usmpy_state_of_type(type);
+    PyObject *name;
+    usm_dtype dtype;
+    if (usmpy_parse_tuple(state, &signature, args, kwargs, &name) < 0 ||
+        usmpy_dtype_convert(state, name, &dtype) < 0) {
+        return NULL;
+    }
+    return Py_NewRef(state->dtypes[dtype]);
+}
+
+static PyGetSetDef dtype_getset[] = {
+    {"name", dtype_get_name, NULL, USMPY_DOC_DType_name, NULL},
+    {"itemsize", dtype_get_itemsize, NULL, USMPY_DOC_DType_itemsize, NULL},
+    {"bits", dtype_get_bits, NULL, USMPY_DOC_DType_bits, NULL},
+    {"kind", dtype_get_kind, NULL, USMPY_DOC_DType_kind, NULL},
+    {"char", dtype_get_char, NULL, USMPY_DOC_DType_char, NULL},
+    {"str", dtype_get_str, NULL, USMPY_DOC_DType_str, NULL},
+    {"type", dtype_get_type, NULL, USMPY_DOC_DType_type, NULL},
+    {"dlpack", dtype_get_dlpack, NULL, USMPY_DOC_DType_dlpack, NULL},
+    {"dtype", dtype_get_numpy, NULL, USMPY_DOC_DType_dtype, NULL},
+    {"__numpy_dtype__", dtype_get_numpy, NULL, USMPY_DOC_DType___numpy_dtype__, NULL},
+    {0},
+};
+
+static PyObject *dtype_reduce_name(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return Py_BuildValue("(O(N))", Py_TYPE(self), dtype_str(self));
+}
+
+static PyMethodDef dtype_methods[] = {
+    {"__reduce__", dtype_reduce_name, METH_NOARGS, USMPY_DOC_DType___reduce__},
+    {0},
+};
+
+static void dtype_dealloc(PyObject *self)
+{
+    usmpy_free_object(self);
+}
+
+static PyType_Slot dtype_slots[] = {
+    {Py_tp_doc, USMPY_DOC_DType},
+    {Py_tp_new, dtype_new},
+    {Py_tp_dealloc, dtype_dealloc},
+    {Py_tp_repr, dtype_repr},
+    {Py_tp_str, dtype_str},
+    {Py_tp_hash, dtype_hash},
+    {Py_tp_richcompare, dtype_richcompare},
+    {Py_tp_getset, dtype_getset},
+    {Py_tp_methods, dtype_methods},
+    {0, NULL},
+};
+
+static PyType_Spec dtype_spec = {
+    .name = "usmpy.DType",
+    .basicsize = sizeof(usmpy_dtype),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = dtype_slots,
+};
+
+int usmpy_dtype_add_type(PyObject *module, usmpy_state *state)
+{
+    if (usmpy_add_type(module, &dtype_spec, &state->dtype_type) < 0) {
+        return -1;
+    }
+    for (int i = 0; i < USM_DTYPES; i++) {
+        usmpy_dtype *dtype = (usmpy_dtype *)state->dtype_type->tp_alloc(state->dtype_type, 0);
+        if (dtype == NULL) {
+            return -1;
+        }
+        dtype->id = (usm_dtype)i;
+        state->dtypes[i] = (PyObject *)dtype;
+        if (PyModule_AddObjectRef(module, usm_dtype_table[i].name, (PyObject *)dtype) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}

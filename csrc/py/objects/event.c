@@ -1,0 +1,344 @@
+#include "docstrings.h"
+#include "host_task.h"
+#include "objects.h"
+#include "py/args.h"
+#include "py/deferred.h"
+#include "py/errors.h"
+#include "py/lock.h"
+#include "py/wait.h"
+
+#include "core/base/sync.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+PyObject *usmpy_event_wrap(usmpy_state *state, usm_event *event)
+{
+    usmpy_event *self;
+    if (state->n_spare_events > 0) {
+        self = (usmpy_event *)state->spare_events[--state->n_spare_events];
+        usmpy_revive_object((PyObject *)self, state->event_type);
+    } else {
+        self = PyObject_GC_New(usmpy_event, state->event_type);
+        if (self == NULL) {
+            usm_event_release(event);
+            return NULL;
+        }
+    }
+    self->event = event;
+    self->callback = NULL;
+    self->result = NULL;
+    self->weakrefs = NULL;
+    return (PyObject *)self;
+}
+
+void usmpy_event_set_result(PyObject *event, PyObject *cell)
+{
+    ((usmpy_event *)event)->result = cell;
+    PyObject_GC_Track(event);
+}
+
+/* Without tp_clear: every cycle goes through the cell, which has one. */
+static int event_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((usmpy_event *)self)->result);
+    return 0;
+}
+
+/* The object without a result and a callback, untracked. */
+static inline void free_event(PyObject *self)
+{
+    usmpy_event *event = (usmpy_event *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    if (event->weakrefs != NULL) {
+        PyObject_ClearWeakRefs(self);
+    }
+    atomic_store_explicit(&event->event->held, false, memory_order_relaxed);
+    usm_event_release(event->event);
+    usmpy_state *state = usmpy_state_of_type(type);
+    if (state->n_spare_events < USMPY_SPARE_EVENTS) {
+        state->spare_events[state->n_spare_events++] = self;
+    } else {
+        PyObject_GC_Del(self);
+    }
+    Py_DECREF(type);
+}
+
+static void event_dealloc(PyObject *self)
+{
+    usmpy_event *event = (usmpy_event *)self;
+    if (USM_LIKELY(event->result == NULL && event->callback == NULL)) {
+        free_event(self);
+        return;
+    }
+    PyObject_GC_UnTrack(self);
+    Py_TRASHCAN_BEGIN(self, event_dealloc) /* results may be a long chain of events */
+        Py_CLEAR(event->result);
+    if (event->callback != NULL) {
+        usm_event_release(event->callback);
+    }
+    free_event(self);
+    Py_TRASHCAN_END
+}
+
+static usm_event *core(PyObject *self)
+{
+    return ((usmpy_event *)self)->event;
+}
+
+static PyObject *event_repr(PyObject *self)
+{
+    static const char *const names[] = {"submitted", "running", "complete", "error"};
+    return PyUnicode_FromFormat("<Event %s at %p>", names[usm_event_get_state(core(self))],
+                                (void *)core(self));
+}
+
+static PyObject *get_status(PyObject *self, void *unused)
+{
+    static const char *const names[] = {"submitted", "running", "complete", "error"};
+    (void)unused;
+    return PyUnicode_FromString(names[usm_event_ask_state(core(self))]);
+}
+
+static bool has_ended(usm_event *event)
+{
+    if (!usm_event_ended(event) && event->queue->backend->queue_settle != NULL) {
+        event->queue->backend->queue_settle(event->queue); /* what the driver knows already */
+    }
+    return usm_event_ended(event);
+}
+
+static PyObject *get_done(PyObject *self, void *unused)
+{
+    (void)unused;
+    usmpy_deferred_poll();
+    return PyBool_FromLong(has_ended(core(self)));
+}
+
+/* Times exist once the work has come so far; asking for the end waits for it. */
+static PyObject *get_time(PyObject *self, void *which)
+{
+    usm_event *event = core(self);
+    usmpy_state *state = usmpy_state_of(self);
+    usm_error error;
+    if (!event->profiled) {
+        usm_error_set(&error, USM_DRIVER,
+                      "this event has no times: its queue was made without profiling=True");
+        return usmpy_raise(state, USM_DRIVER, &error);
+    }
+    if (which == (void *)0) {
+        return PyLong_FromLongLong(event->submit_ns);
+    }
+    usmpy_wait wait;
+    usmpy_wait_begin(&wait);
+    usm_status status = usm_event_wait_end(event, INT64_MAX, usmpy_wait_poll, &wait, &error);
+    usmpy_wait_end(&wait);
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    return PyLong_FromLongLong(which == (void *)1 ? event->start_ns : event->end_ns);
+}
+
+static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"wait", 1, 1, 0, 0, {USMPY_timeout}};
+    PyObject *timeout;
+    int64_t deadline_ns;
+    if (nargs == 0 && kwnames == NULL && usm_event_get_state(core(self)) == USM_EVENT_COMPLETE) {
+        usmpy_deferred_poll();
+        Py_RETURN_NONE; /* most calls: a driver answers them in 15 ns */
+    }
+    if (usmpy_parse(usmpy_state_of(self), &signature, args, nargs, kwnames, &timeout) < 0 ||
+        usmpy_deadline(timeout, &deadline_ns) < 0 ||
+        usmpy_wait_event(usmpy_state_of(self), core(self), deadline_ns) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_result(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"result", 1, 1, 0, 0, {USMPY_timeout}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *timeout;
+    int64_t deadline_ns;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &timeout) < 0 ||
+        usmpy_deadline(timeout, &deadline_ns) < 0 || usmpy_wait_event(state, core(self), deadline_ns) < 0) {
+        return NULL;
+    }
+    PyObject *cell = ((usmpy_event *)self)->result, *value = cell == NULL ? NULL : PyCell_Get(cell);
+    return value == NULL ? Py_NewRef(Py_None) : value;
+}
+
+/* The event has ended, and so have the callbacks that were added before. */
+static PyObject *call_now(PyObject *self, PyObject *fn)
+{
+    PyObject *result = PyObject_CallOneArg(fn, self);
+    if (result == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) {
+        return NULL; /* Ctrl-C */
+    }
+    if (result == NULL) {
+        PyErr_WriteUnraisable(fn);
+    }
+    Py_XDECREF(result);
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_add_done_callback(PyObject *self, PyObject *fn)
+{
+    usmpy_event *event = (usmpy_event *)self;
+    if (!PyCallable_Check(fn)) {
+        return PyErr_Format(PyExc_TypeError, "fn is %s %s; a callable is allowed", USMPY_A(fn));
+    }
+    usmpy_deferred_poll();
+    usm_event *earlier = NULL, *added = NULL;
+    USMPY_BEGIN_CRITICAL_SECTION(self)
+        earlier = event->callback != NULL ? usm_event_retain(event->callback) : NULL;
+    USMPY_END_CRITICAL_SECTION();
+    int status = 0;
+    if (!has_ended(event->event) || (earlier != NULL && !usm_event_ended(earlier))) {
+        status = usmpy_callback_submit(usmpy_state_of(self), fn, self, event->event, earlier, &added);
+    }
+    if (earlier != NULL) {
+        usm_event_release(earlier);
+    }
+    if (status < 0 || added == NULL) {
+        return status < 0 ? NULL : call_now(self, fn);
+    }
+    USMPY_BEGIN_CRITICAL_SECTION(self)
+        earlier = event->callback;
+        event->callback = added;
+    USMPY_END_CRITICAL_SECTION();
+    if (earlier != NULL) {
+        usm_event_release(earlier);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_exception(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usm_event *event = core(self);
+    if (usm_event_get_state(event) != USM_EVENT_ERROR) {
+        Py_RETURN_NONE;
+    }
+    usm_failure_deliver(event->failure);
+    return usmpy_failure_exception(usmpy_state_of(self), event->failure);
+}
+
+/* Waits for every event, whatever happens to the others; then raises the first error in the order
+ * of the list. */
+static int wait_all(usmpy_state *state, PyObject *items, int64_t deadline_ns)
+{
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
+        if (!Py_IS_TYPE(item, state->event_type)) {
+            PyErr_Format(PyExc_TypeError, "events[%zd] is %s %s; Events are allowed", i, USMPY_A(item));
+            return -1;
+        }
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        usm_error error;
+        usmpy_wait wait;
+        usm_event *event = core(PySequence_Fast_GET_ITEM(items, i));
+        if (usm_event_ended(event)) {
+            continue;
+        }
+        usmpy_wait_begin(&wait);
+        usm_status status = usm_event_wait_end(event, deadline_ns, usmpy_wait_poll, &wait, &error);
+        usmpy_wait_end(&wait);
+        if (status != USM_OK) {
+            usmpy_raise(state, status, &error);
+            return -1;
+        }
+    }
+    usm_event *first = NULL; /* the caller asked for all of them, and one can be raised */
+    for (Py_ssize_t i = 0; i < n; i++) {
+        usm_event *event = core(PySequence_Fast_GET_ITEM(items, i));
+        if (usm_event_get_state(event) == USM_EVENT_ERROR) {
+            usm_failure_cover(event->failure);
+            first = first == NULL ? event : first;
+        }
+    }
+    return first == NULL ? 0 : usmpy_wait_event(state, first, INT64_MAX);
+}
+
+static PyObject *event_wait_all(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"wait_all", 2, 2, 0, 1, {USMPY_events, USMPY_timeout}};
+    usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
+    PyObject *out[2];
+    int64_t deadline_ns;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
+        usmpy_deadline(out[1], &deadline_ns) < 0) {
+        return NULL;
+    }
+    /* A tuple of our own: the waits let other threads run, and they might change a list. */
+    PyObject *items = usmpy_tuple_of(out[0]);
+    if (items == NULL) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_TypeError, "events is %s %s; a sequence of Events is allowed",
+                         USMPY_A(out[0]));
+        }
+        return NULL;
+    }
+    int status = wait_all(state, items, deadline_ns);
+    Py_DECREF(items);
+    if (status < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_await(PyObject *self)
+{
+    PyObject *function = usmpy_import("usmpy._asyncio", "wait_for_event");
+    PyObject *iterator = function == NULL ? NULL : PyObject_CallOneArg(function, self);
+    Py_XDECREF(function);
+    return iterator;
+}
+
+static PyGetSetDef event_getset[] = {
+    {"status", get_status, NULL, USMPY_DOC_Event_status, NULL},
+    {"done", get_done, NULL, USMPY_DOC_Event_done, NULL},
+    {"submit_time_ns", get_time, NULL, USMPY_DOC_Event_submit_time_ns, (void *)0},
+    {"start_time_ns", get_time, NULL, USMPY_DOC_Event_start_time_ns, (void *)1},
+    {"end_time_ns", get_time, NULL, USMPY_DOC_Event_end_time_ns, (void *)2},
+    {0},
+};
+
+static PyMethodDef event_methods[] = {
+    USMPY_METHOD("wait", event_wait, USMPY_DOC_Event_wait),
+    USMPY_METHOD("result", event_result, USMPY_DOC_Event_result),
+    {"add_done_callback", event_add_done_callback, METH_O, USMPY_DOC_Event_add_done_callback},
+    {"exception", event_exception, METH_NOARGS, USMPY_DOC_Event_exception},
+    {"wait_all", (PyCFunction)(void (*)(void))event_wait_all, METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     USMPY_DOC_Event_wait_all},
+    {0},
+};
+
+static PyMemberDef event_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(usmpy_event, weakrefs), READONLY, NULL},
+    {0},
+};
+
+static PyType_Slot event_slots[] = {
+    {Py_tp_doc, USMPY_DOC_Event},     {Py_tp_dealloc, event_dealloc}, {Py_tp_repr, event_repr},
+    {Py_tp_getset, event_getset},     {Py_tp_methods, event_methods}, {Py_tp_members, event_members},
+    {Py_tp_traverse, event_traverse}, {Py_am_await, event_await},     {0, NULL},
+};
+
+static PyType_Spec event_spec = {
+    .name = "usmpy.Event",
+    .basicsize = sizeof(usmpy_event),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+             Py_TPFLAGS_HAVE_GC,
+    .slots = event_slots,
+};
+
+int usmpy_event_add_type(PyObject *module, usmpy_state *state)
+{
+    return usmpy_add_type(module, &event_spec, &state->event_type);
+}

@@ -1,0 +1,167 @@
+#include "host_task.h"
+
+#include "objects.h"
+#include "py/deferred.h"
+#include "py/errors.h"
+#include "py/keep.h"
+#include "py/thread.h"
+#include "py/wait.h"
+#include "trace.h"
+
+#include "core/base/heap.h"
+#include "core/base/names.h"
+
+typedef struct host_task {
+    usm_keep keep;
+    PyObject *result; /* the cell for what the function returns; NULL: a callback, of which nobody waits */
+    Py_ssize_t n;
+    PyObject *items[]; /* the function, then its arguments; NULL once they were let go of */
+} host_task;
+
+static void drop_items(host_task *task)
+{
+    Py_CLEAR(task->result);
+    for (Py_ssize_t i = 0; i < task->n; i++) {
+        Py_CLEAR(task->items[i]);
+    }
+}
+
+static void drop(usm_deferred *node)
+{
+    host_task *task = (host_task *)node;
+    drop_items(task); /* not empty where the task was never run */
+    free(task);
+}
+
+/*
+ * On the queue's thread. The arguments go before the GIL does: what the task held last is freed here, and not
+ * by a later visit of some other thread.
+ */
+static usm_status run(void *argument, usm_error *error)
+{
+    host_task *task = argument;
+    usm_status status = USM_OK;
+    PyThreadState *thread = usmpy_thread_attach();
+    if (thread == NULL) {
+        return usm_error_memory(error, 4096, "a thread state");
+    }
+    PyObject *result = PyObject_Vectorcall(task->items[0], task->items + 1, (size_t)task->n - 1, NULL);
+    if (result == NULL && task->result == NULL) {
+        PyErr_WriteUnraisable(task->items[0]);
+    } else if (result == NULL) {
+        status = usmpy_capture_exception(error);
+    } else if (task->result != NULL) {
+        (void)PyCell_Set(task->result, result); /* the value goes with the cell where the Event is gone */
+    }
+    Py_XDECREF(result);
+    drop_items(task);
+    usmpy_thread_detach(thread);
+    return status;
+}
+
+uint32_t usmpy_host_task_name(const usm_command *command)
+{
+    const host_task *task = command->as.host.argument;
+    PyObject *name = PyObject_GetAttrString(task->items[0], "__name__");
+    const char *text = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    uint32_t number = usm_name_number(text != NULL ? text : Py_TYPE(task->items[0])->tp_name);
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return number;
+}
+
+/* The task without a cell for its result; NULL with an exception. */
+static host_task *new_task(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps)
+{
+    if (usmpy_has_ended()) {
+        PyErr_SetString(
+            PyExc_RuntimeError,
+            "Python functions cannot be submitted as tasks or callbacks while the interpreter shuts "
+            "down");
+        return NULL;
+    }
+    host_task *task = usm_malloc(sizeof *task + (size_t)nargs * sizeof(PyObject *));
+    if (task == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    task->result = NULL;
+    task->n = nargs;
+    for (Py_ssize_t i = 0; i < nargs; i++) {
+        task->items[i] = Py_NewRef(args[i]);
+    }
+    task->keep.deferred.run = drop;
+    task->keep.next = *keeps;
+    *keeps = &task->keep;
+    command->kind = USM_COMMAND_HOST;
+    command->as.host.run = run;
+    command->as.host.argument = task;
+    return task;
+}
+
+int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps,
+                            PyObject **result)
+{
+    PyObject *cell = PyCell_New(NULL);
+    host_task *task = cell == NULL ? NULL : new_task(args, nargs, command, keeps);
+    if (task == NULL) {
+        Py_XDECREF(cell);
+        return -1;
+    }
+    task->result = Py_NewRef(cell);
+    *result = cell;
+    return 0;
+}
+
+static _Atomic(usm_queue *) callbacks; /* once made, for the life of the process */
+
+/*
+ * Where callbacks run: a queue of the host device, out of order, whose threads start when they are needed. It
+ * is drained at the exit as all queues are. NULL with an exception.
+ */
+static usm_queue *callback_queue(usmpy_state *state)
+{
+    usm_queue *queue = atomic_load_explicit(&callbacks, memory_order_acquire);
+    PyObject *host = queue != NULL ? NULL : usmpy_host_queue(state);
+    if (host == NULL) {
+        return queue;
+    }
+    const usm_queue_options options = {.priority = USM_PRIORITY_NORMAL};
+    usm_queue *other = NULL;
+    usm_error error;
+    usm_status status = usm_queue_create(usmpy_queue_of(host)->place, &options, &queue, &error);
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    if (!atomic_compare_exchange_strong(&callbacks, &other, queue)) {
+        usm_queue_release(queue);
+        queue = other;
+    }
+    return queue;
+}
+
+int usmpy_callback_submit(usmpy_state *state, PyObject *fn, PyObject *event_object, usm_event *event,
+                          usm_event *earlier, usm_event **out)
+{
+    PyObject *args[] = {fn, event_object};
+    const usm_wait waits[] = {{event, false}, {earlier, false}};
+    usm_keep *keeps = NULL;
+    usm_command command;
+    usm_queue *queue = callback_queue(state);
+    if (queue == NULL || new_task(args, 2, &command, &keeps) == NULL) {
+        return -1;
+    }
+    usm_submission submission = {
+        .command = &command, .waits = waits, .n_waits = earlier != NULL ? 2 : 1, .keeps = keeps};
+    if (USM_UNLIKELY(usm_trace_is_on())) {
+        submission.name = usmpy_host_task_name(&command);
+    }
+    usm_error error;
+    usm_status status = usm_queue_submit(queue, &submission, out, &error);
+    if (status != USM_OK) {
+        usmpy_keep_drop(keeps);
+        usmpy_raise(state, status, &error);
+        return -1;
+    }
+    return 0;
+}

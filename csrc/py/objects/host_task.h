@@ -1,0 +1,27 @@
+/* Python functions as tasks of a queue, and as callbacks of events. */
+#ifndef USMPY_HOST_TASK_H
+#define USMPY_HOST_TASK_H
+
+#include "py/module.h"
+
+#include "core/tasks/command.h"
+
+/*
+ * A command that calls args[0](*args[1:nargs]), and the keep that owns function and arguments (added to
+ * *keeps). *result becomes a cell, which gets what the function returns. 0, or -1 with MemoryError, or
+ * RuntimeError when the interpreter is about to go.
+ */
+int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps,
+                            USM_GIVES PyObject **result);
+/* The number of the function's name in traces. */
+uint32_t usmpy_host_task_name(const usm_command *command);
+
+/*
+ * Calls fn(event_object) on a thread of ours once the event, and the callback that was added before
+ * (`earlier`, may be NULL), have ended, however they ended. *out ends after the call. 0 or -1 with an
+ * exception.
+ */
+int usmpy_callback_submit(usmpy_state *state, PyObject *fn, PyObject *event_object, usm_event *event,
+                          usm_event *earlier, USM_GIVES usm_event **out);
+
+#endif

@@ -1,0 +1,234 @@
+/* memory_stats, trim, set_memory_limit, and which allocations are alive. */
+#include "docstrings.h"
+#include "objects.h"
+#include "py/args.h"
+#include "py/deferred.h"
+#include "py/errors.h"
+#include "py/lock.h"
+#include "py/wait.h"
+
+#include "core/memory/pool.h"
+#include "core/memory/track.h"
+#include "core/memory/usage.h"
+
+#include <frameobject.h> /* of Python: before 3.11, Python.h does not declare PyFrame_GetBack */
+#include <stdio.h>
+#include <string.h>
+
+/* New reference to the queue whose place is meant, or NULL. */
+static PyObject *queue_of(usmpy_state *state, PyObject *device)
+{
+    return usmpy_queue_from(state, device == NULL ? Py_None : device, "device");
+}
+
+static PyObject *kind_stats(usm_pool *pool)
+{
+    usm_pool_state pooled = usm_pool_look(pool);
+    return Py_BuildValue("{s:n,s:n,s:n,s:n}", "in_use", (Py_ssize_t)pooled.used, "pooled",
+                         (Py_ssize_t)pooled.spare, "peak", (Py_ssize_t)pooled.peak, "blocks",
+                         (Py_ssize_t)pooled.n_used);
+}
+
+static PyObject *memory_stats(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"memory_stats", 1, 1, 0, 0, {USMPY_device}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *device, *queue;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &device) < 0 ||
+        (queue = queue_of(state, device)) == NULL) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    usm_place *place = usmpy_queue_of(queue)->place;
+    size_t limit = atomic_load_explicit(&place->limit, memory_order_relaxed);
+    PyObject *out = Py_BuildValue(
+        "{s:n,s:n,s:N}", "held", (Py_ssize_t)atomic_load_explicit(&place->held, memory_order_relaxed), "peak",
+        (Py_ssize_t)atomic_load_explicit(&place->peak, memory_order_relaxed), "limit",
+        limit == SIZE_MAX ? Py_NewRef(Py_None) : PyLong_FromSize_t(limit));
+    for (usm_kind kind = 0; out != NULL && kind < USM_KINDS; kind++) {
+        PyObject *stats = kind_stats(place->pools[kind]);
+        if (stats == NULL || PyDict_SetItemString(out, usm_kind_name(kind), stats) < 0) {
+            Py_CLEAR(out);
+        }
+        Py_XDECREF(stats);
+    }
+    Py_DECREF(queue);
+    return out;
+}
+
+static size_t trim_all(void)
+{
+    size_t freed = 0;
+    for (usm_context *context = usm_context_after(NULL), *next; context != NULL; context = next) {
+        usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
+        for (; place != NULL; place = place->next) {
+            freed += usm_usage_trim(place);
+        }
+        next = usm_context_after(context);
+        usm_context_release(context);
+    }
+    return freed;
+}
+
+static PyObject *trim(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"trim", 1, 1, 0, 0, {USMPY_device}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *device, *queue = NULL;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &device) < 0 ||
+        (usmpy_given(device) && (queue = queue_of(state, device)) == NULL)) {
+        return NULL;
+    }
+    usmpy_deferred_poll();
+    size_t freed;
+    Py_BEGIN_ALLOW_THREADS
+        freed = queue != NULL ? usm_usage_trim(usmpy_queue_of(queue)->place) : trim_all();
+    Py_END_ALLOW_THREADS
+    Py_XDECREF(queue);
+    return PyLong_FromSize_t(freed);
+}
+
+static PyObject *set_memory_limit(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                  PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"set_memory_limit", 2, 2, 0, 2, {USMPY_device, USMPY_nbytes}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[2];
+    size_t limit = SIZE_MAX;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    if (out[1] != Py_None) {
+        PyObject *number = PyNumber_Index(out[1]);
+        Py_ssize_t nbytes = number == NULL ? -1 : PyLong_AsSsize_t(number);
+        Py_XDECREF(number);
+        if (nbytes < 0 && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_OverflowError)) {
+            return NULL;
+        }
+        if (nbytes < 0) {
+            PyErr_Clear();
+            return PyErr_Format(PyExc_ValueError, "nbytes is %R; 0 to %zd, or None, are allowed", out[1],
+                                PY_SSIZE_T_MAX);
+        }
+        limit = (size_t)nbytes;
+    }
+    PyObject *queue = queue_of(state, out[0]);
+    if (queue == NULL) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+        usm_usage_limit(usmpy_queue_of(queue)->place, limit);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(queue);
+    Py_RETURN_NONE;
+}
+
+static PyObject *track_allocations(PyObject *module, PyObject *on)
+{
+    (void)module;
+    if (!PyBool_Check(on)) {
+        return PyErr_Format(PyExc_TypeError, "on is %s %s; a bool is allowed", USMPY_A(on));
+    }
+    bool before = usm_track_is_on();
+    usm_track_set(on == Py_True);
+    return PyBool_FromLong(before);
+}
+
+/* The frame is one of usmpy's own Python files. */
+static bool is_ours(PyFrameObject *frame)
+{
+    PyObject *globals = PyObject_GetAttrString((PyObject *)frame, "f_globals");
+    PyObject *name =
+        globals == NULL || !PyDict_Check(globals) ? NULL : PyMapping_GetItemString(globals, "__name__");
+    const char *text = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    bool ours = text != NULL && strncmp(text, "usmpy", 5) == 0 && (text[5] == 0 || text[5] == '.');
+    Py_XDECREF(name);
+    Py_XDECREF(globals);
+    PyErr_Clear();
+    return ours;
+}
+
+static char *describe(PyFrameObject *frame)
+{
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    const char *file = PyUnicode_AsUTF8(code->co_filename), *function = PyUnicode_AsUTF8(code->co_name);
+    char *text = NULL;
+    if (file == NULL || function == NULL ||
+        asprintf(&text, "%s:%d in %s", file, PyFrame_GetLineNumber(frame), function) < 0) {
+        text = NULL;
+    }
+    Py_DECREF(code);
+    PyErr_Clear();
+    return text;
+}
+
+/* Runs no Python code: allocations are made in the middle of everything. */
+static char *place_in_program(void)
+{
+    if (usmpy_is_finalizing() || !PyGILState_Check()) {
+        return NULL;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyFrameObject *frame = PyEval_GetFrame(); /* borrowed */
+    Py_XINCREF(frame);
+    while (frame != NULL && is_ours(frame)) {
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    char *text = frame == NULL ? NULL : describe(frame);
+    Py_XDECREF(frame);
+    PyErr_Restore(type, value, traceback);
+    return text;
+}
+
+static PyObject *live_allocations(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    usmpy_state *state = usmpy_state_of_module(module);
+    usm_tracked_info *list;
+    size_t n;
+    usm_error error;
+    usmpy_deferred_poll();
+    usm_status status = usm_track_list(&list, &n, &error);
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    PyObject *out = PyList_New((Py_ssize_t)n);
+    for (size_t i = 0; out != NULL && i < n; i++) {
+        const usm_tracked_info *at = &list[i];
+        PyObject *device = usmpy_device_wrap(state, at->device, NULL);
+        PyObject *row =
+            device == NULL
+                ? NULL
+                : Py_BuildValue("(nsNNOLz)", (Py_ssize_t)at->size, usm_kind_name(at->kind), device,
+                                PyLong_FromVoidPtr((void *)at->pointer), at->foreign ? Py_True : Py_False,
+                                (long long)at->born_ns, at->where);
+        if (row == NULL) {
+            Py_CLEAR(out);
+        } else {
+            PyList_SET_ITEM(out, (Py_ssize_t)i, row);
+        }
+    }
+    usm_track_list_free(list, n);
+    return out;
+}
+
+void usmpy_memory_start(void)
+{
+    const char *on = getenv("USMPY_TRACK_ALLOCATIONS");
+    usm_track_set_place(place_in_program);
+    if (on != NULL && on[0] != 0 && strcmp(on, "0") != 0) {
+        usm_track_set(true);
+    }
+}
+
+PyMethodDef usmpy_memory_functions[] = {
+    USMPY_METHOD("memory_stats", memory_stats, USMPY_DOC_memory_stats),
+    USMPY_METHOD("trim", trim, USMPY_DOC_trim),
+    USMPY_METHOD("set_memory_limit", set_memory_limit, USMPY_DOC_set_memory_limit),
+    {"track_allocations", track_allocations, METH_O, USMPY_DOC_track_allocations},
+    {"_live_allocations", live_allocations, METH_NOARGS, USMPY_DOC__live_allocations},
+    {0},
+};

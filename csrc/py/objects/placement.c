@@ -1,0 +1,479 @@
+#include "placement.h"
+#include "docstrings.h"
+
+#include "py/args.h"
+#include "py/errors.h"
+#include "py/exchange/dlpack.h"
+#include "py/functions/creation.h"
+
+#include "core/device/connection.h"
+
+#include <string.h>
+
+int usmpy_kind(PyObject *usm_type, int otherwise)
+{
+    if (!usmpy_given(usm_type)) {
+        return otherwise;
+    }
+    for (int kind = 0; PyUnicode_Check(usm_type) && kind < USM_KINDS; kind++) {
+        if (PyUnicode_CompareWithASCIIString(usm_type, usm_kind_name((usm_kind)kind)) == 0) {
+            return kind;
+        }
+    }
+    PyErr_Format(PyUnicode_Check(usm_type) ? PyExc_ValueError : PyExc_TypeError,
+                 "usm_type is %R; 'device', 'shared' or 'host' is allowed", usm_type);
+    return -1;
+}
+
+PyObject *usmpy_cached_queue(usmpy_state *state, usm_device *device)
+{
+    usm_context *context;
+    usm_place *place;
+    usm_queue *queue;
+    usm_error error;
+    usm_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status = usm_context_default(device, &context, &error);
+        if (status == USM_OK) {
+            status = usm_context_place(context, device, &place, &error);
+        }
+        if (status == USM_OK) {
+            status = usm_place_queue(place, &queue, &error);
+        }
+    Py_END_ALLOW_THREADS
+    return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
+}
+
+/* Set once, then read without a lock: the object lives as long as the module. */
+static PyObject *publish(PyObject **slot, PyObject *queue)
+{
+#ifdef Py_GIL_DISABLED
+    PyObject *none = NULL;
+    if (queue != NULL &&
+        !__atomic_compare_exchange_n(slot, &none, queue, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        Py_DECREF(queue);
+        return none;
+    }
+#else
+    if (*slot != NULL) { /* another thread ran while this one waited */
+        Py_XDECREF(queue);
+        return *slot;
+    }
+    *slot = queue;
+#endif
+    return queue;
+}
+
+PyObject *usmpy_host_queue(usmpy_state *state)
+{
+    PyObject *queue = __atomic_load_n(&state->host_queue, __ATOMIC_ACQUIRE);
+    if (USM_LIKELY(queue != NULL)) {
+        return queue;
+    }
+    const usm_backend_report *report = usm_backend_start(usm_backend_index("host", 4));
+    if (report->absent != NULL) {
+        PyErr_SetString(state->backend_unavailable, report->absent);
+        return NULL;
+    }
+    return publish(&state->host_queue, usmpy_cached_queue(state, report->devices[0]));
+}
+
+PyObject *usmpy_default_queue(usmpy_state *state)
+{
+    PyObject *queue = __atomic_load_n(&state->default_queue, __ATOMIC_ACQUIRE);
+    if (USM_LIKELY(queue != NULL)) {
+        return queue;
+    }
+    queue = usmpy_queue_from(state, Py_None, "device");
+    return queue == NULL ? NULL : publish(&state->default_queue, queue);
+}
+
+/*
+ * The device of memory with that type and id, found without the GIL. Managed and pinned memory have one id
+ * for all devices: the driver finds the device by the pointer.
+ */
+static usm_device *device_of_memory(int32_t type, int32_t id, const void *pointer)
+{
+    usm_device *device;
+    Py_BEGIN_ALLOW_THREADS
+        device = usm_device_from_dlpack(type, id, pointer);
+    Py_END_ALLOW_THREADS
+    return device;
+}
+
+PyObject *usmpy_home_queue(usmpy_state *state, int32_t type, int32_t id, const void *pointer, PyObject **held)
+{
+    *held = NULL;
+    if (USM_LIKELY(type == kDLCPU)) {
+        return usmpy_host_queue(state); /* whatever the id says: a CPU has one */
+    }
+    bool keeps = type == kDLCUDA && id >= 0 && id < USMPY_CUDA_QUEUES;
+    if (keeps) {
+        PyObject *queue = __atomic_load_n(&state->cuda_queues[id], __ATOMIC_ACQUIRE);
+        if (USM_LIKELY(queue != NULL)) {
+            return queue;
+        }
+    }
+    usm_device *device = device_of_memory(type, id, pointer);
+    if (device == NULL) {
+        char text[48];
+        PyErr_Format(
+            PyExc_BufferError,
+            "the memory is on DLPack device type %s, id %d, and no backend of this process has such a "
+            "device; "
+            "see usmpy.diagnose()",
+            usm_dldevice_text(type, text, sizeof text), (int)id);
+        return NULL;
+    }
+    if (keeps) {
+        return publish(&state->cuda_queues[id], usmpy_cached_queue(state, device));
+    }
+    *held = usmpy_cached_queue(state, device);
+    return *held;
+}
+
+PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *parameter)
+{
+    if (Py_IS_TYPE(placement, state->queue_type)) {
+        return Py_NewRef(placement);
+    }
+    if (usmpy_is_array(state, placement)) {
+        return Py_NewRef(((usmpy_array *)placement)->queue);
+    }
+    if (Py_IS_TYPE(placement, state->device_type)) {
+        usmpy_device *device = (usmpy_device *)placement;
+        return device->queue != NULL ? usmpy_queue_wrap(state, usm_queue_retain(device->queue))
+                                     : usmpy_cached_queue(state, device->device);
+    }
+    PyObject *device = NULL;
+    if (placement == Py_None || PyUnicode_Check(placement)) {
+        device = PyObject_CallOneArg((PyObject *)state->device_type, placement);
+    } else {
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s is %s %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
+            "USMArray is allowed",
+            parameter, USMPY_A(placement));
+    }
+    PyObject *queue = device == NULL ? NULL : usmpy_queue_from(state, device, parameter);
+    Py_XDECREF(device);
+    return queue;
+}
+
+PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue)
+{
+    if (!usmpy_given(queue)) {
+        return usmpy_given(device) ? usmpy_queue_from(state, device, "device")
+                                   : Py_XNewRef(usmpy_default_queue(state));
+    }
+    if (!Py_IS_TYPE(queue, state->queue_type)) {
+        PyErr_Format(PyExc_TypeError, "queue is %s %s; a Queue is allowed (device= takes other placements)",
+                     USMPY_A(queue));
+        return NULL;
+    }
+    if (usmpy_given(device)) {
+        PyObject *other = usmpy_queue_from(state, device, "device");
+        if (other == NULL) {
+            return NULL;
+        }
+        bool same = usmpy_queue_of(other) == usmpy_queue_of(queue);
+        if (!same) {
+            PyErr_Format(
+                PyExc_ValueError,
+                "queue and device disagree: device=%R has the queue %R, and queue=%R was given; leave one "
+                "of them out",
+                device, other, queue);
+        }
+        Py_DECREF(other);
+        if (!same) {
+            return NULL;
+        }
+    }
+    return Py_NewRef(queue);
+}
+
+/* "  arrays[1]: shape (3,), device host:cpu:0, queue 0x..., context 0x..." as a new string. */
+static PyObject *describe(usmpy_state *state, PyObject *argument, PyObject *name)
+{
+    if (argument == Py_None) {
+        return PyUnicode_FromFormat("\n  %U: None", name);
+    }
+    char shape[200] = "", device[USM_DEVICE_TEXT];
+    usm_queue *queue;
+    if (usmpy_is_array(state, argument)) {
+        usmpy_array *array = (usmpy_array *)argument;
+        memcpy(shape, "shape ", 6);
+        usm_layout_text(array->ndim, usmpy_shape(array), shape + 6, sizeof shape - 8);
+        strcat(shape, ", ");
+        queue = usmpy_queue_of(array->queue);
+    } else {
+        queue = usmpy_queue_of(argument);
+    }
+    return PyUnicode_FromFormat("\n  %U: %sdevice %s, queue %p, context %p", name, shape,
+                                usm_device_text(queue->device, device, sizeof device), (void *)queue,
+                                (void *)queue->context);
+}
+
+static PyObject *argument_name(const char *const *names, Py_ssize_t i)
+{
+    return names != NULL ? PyUnicode_FromString(names[i]) : PyUnicode_FromFormat("argument %zd", i);
+}
+
+/* The last line: the first argument stays, the first that differs from it moves. */
+static PyObject *fix(PyObject *const *queues, const char *const *names, Py_ssize_t n)
+{
+    for (Py_ssize_t i = 1; i < n; i++) {
+        if (queues[i] != NULL && queues[0] != NULL &&
+            usmpy_queue_of(queues[i]) != usmpy_queue_of(queues[0])) {
+            PyObject *first = argument_name(names, 0), *other = argument_name(names, i);
+            PyObject *line = NULL;
+            if (first != NULL && other != NULL) {
+                line = PyUnicode_FromFormat("\nto bring them together: %U = %U.to_device(%U.queue)", other,
+                                            other, first);
+            }
+            Py_XDECREF(first);
+            Py_XDECREF(other);
+            return line;
+        }
+    }
+    return PyUnicode_FromString("\ngive at least one array");
+}
+
+void usmpy_raise_placement(usmpy_state *state, const char *function, PyObject *const *arguments,
+                           const char *const *names, Py_ssize_t n)
+{
+    PyObject **queues = PyMem_Calloc((size_t)n, sizeof *queues);
+    PyObject *text = PyUnicode_FromFormat("%s: the arguments do not share one queue", function);
+    if (queues == NULL) {
+        Py_CLEAR(text);
+        PyErr_NoMemory();
+    }
+    for (Py_ssize_t i = 0; text != NULL && i < n; i++) {
+        PyObject *name = argument_name(names, i);
+        PyObject *line = name == NULL ? NULL : describe(state, arguments[i], name);
+        queues[i] = arguments[i] == Py_None               ? NULL
+                    : usmpy_is_array(state, arguments[i]) ? ((usmpy_array *)arguments[i])->queue
+                                                          : arguments[i];
+        PyUnicode_AppendAndDel(&text, line);
+        Py_XDECREF(name);
+    }
+    if (text != NULL) {
+        PyUnicode_AppendAndDel(&text, fix(queues, names, n));
+    }
+    if (text != NULL) {
+        PyErr_SetObject(state->placement_error, text);
+        Py_DECREF(text);
+    }
+    PyMem_Free(queues);
+}
+
+PyObject *usmpy_common_queue(usmpy_state *state, const char *function, const char *list,
+                             usmpy_array *const *arrays, Py_ssize_t n, usm_kind *kind)
+{
+    PyObject *queue = arrays[0]->queue;
+    *kind = (usm_kind)arrays[0]->alloc->kind;
+    bool same = true;
+    for (Py_ssize_t i = 1; i < n; i++) {
+        same = same && usmpy_queue_of(arrays[i]->queue) == usmpy_queue_of(queue);
+        *kind = arrays[i]->alloc->kind > *kind ? (usm_kind)arrays[i]->alloc->kind : *kind;
+    }
+    if (same) {
+        return queue;
+    }
+    char(*texts)[48] = PyMem_Malloc((size_t)n * sizeof *texts);
+    const char **names = PyMem_New(const char *, n);
+    if (texts == NULL || names == NULL) {
+        PyErr_NoMemory();
+    } else {
+        for (Py_ssize_t i = 0; i < n; i++) {
+            PyOS_snprintf(texts[i], sizeof texts[i], "%s[%zd]", list, i);
+            names[i] = texts[i];
+        }
+        usmpy_raise_placement(state, function, (PyObject *const *)arrays, names, n);
+    }
+    PyMem_Free(texts);
+    PyMem_Free(names);
+    return NULL;
+}
+
+/* ctypes' numbers and their like: no class tells of their dimensions, but their memory has none. */
+static bool is_number_in_memory(PyObject *value)
+{
+    Py_buffer view;
+    if (!PyObject_CheckBuffer(value)) {
+        return false;
+    }
+    if (PyObject_GetBuffer(value, &view, PyBUF_ND) < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    bool is_number = view.ndim == 0;
+    PyBuffer_Release(&view);
+    return is_number;
+}
+
+/* What usmpy_host_scalar says of a value that may be imported as an array of 0 dimensions. */
+static int item_of(usmpy_state *state, PyObject *value, PyObject **scalar)
+{
+    PyObject *array = usmpy_import_any(state, value);
+    if (array == NULL) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    *scalar = PyObject_CallMethod(array, "item", NULL);
+    Py_DECREF(array);
+    return *scalar == NULL ? -1 : 1;
+}
+
+int usmpy_host_scalar(usmpy_state *state, PyObject *value, PyObject **scalar)
+{
+    if (PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value)) {
+        *scalar = Py_NewRef(value);
+        return 1;
+    }
+    if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
+        return 0;
+    }
+    PyObject *ndim = PyObject_GetAttrString(value, "ndim"); /* NumPy's scalars and arrays, and their like */
+    if (ndim == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) {
+            return -1;
+        }
+        PyErr_Clear();
+        return is_number_in_memory(value) ? item_of(state, value, scalar) : 0;
+    }
+    int is_zero = PyLong_Check(ndim) && PyLong_AsLong(ndim) == 0;
+    Py_DECREF(ndim);
+    if (!is_zero || PyErr_Occurred()) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    return item_of(state, value, scalar);
+}
+
+PyObject *usmpy_operand(usmpy_state *state, PyObject *value, PyObject *queue)
+{
+    if (usmpy_is_array(state, value)) {
+        return Py_NewRef(value);
+    }
+    PyObject *imported = usmpy_import_any(state, value);
+    if (imported != NULL || PyErr_Occurred()) {
+        return imported;
+    }
+    return usmpy_array_from_python(state, value, USM_NO_DTYPE, queue, USM_DEVICE);
+}
+
+/* A queue or an array stands for its queue; anything else is a TypeError (NULL). Borrowed core queue. */
+static usm_queue *execution_queue_of(usmpy_state *state, PyObject *item, Py_ssize_t i)
+{
+    if (Py_IS_TYPE(item, state->queue_type)) {
+        return usmpy_queue_of(item);
+    }
+    if (usmpy_is_array(state, item)) {
+        return usmpy_queue_of(((usmpy_array *)item)->queue);
+    }
+    PyErr_Format(PyExc_TypeError, "queues[%zd] is %s %s; Queues and USMArrays are allowed", i, USMPY_A(item));
+    return NULL;
+}
+
+static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"get_execution_queue", 1, 1, 1, 1, {USMPY_queues}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *queues;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &queues) < 0) {
+        return NULL;
+    }
+    PyObject *items = usmpy_is_array(state, queues) ? NULL : usmpy_sequence_of(queues);
+    if (items == NULL) {
+        return PyErr_Occurred()
+                   ? NULL
+                   : PyErr_Format(PyExc_TypeError,
+                                  "queues is %s %s; a tuple or list of Queues and USMArrays is allowed",
+                                  USMPY_A(queues));
+    }
+    PyObject *result = Py_None;
+    usm_queue *common = NULL;
+    bool same = true;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
+        usm_queue *queue = execution_queue_of(state, item, i);
+        if (queue == NULL) {
+            Py_DECREF(items);
+            return NULL;
+        }
+        if (i == 0) {
+            common = queue;
+            result = usmpy_is_array(state, item) ? ((usmpy_array *)item)->queue : item;
+        }
+        same = same && queue == common;
+    }
+    Py_INCREF(same ? result : (result = Py_None));
+    Py_DECREF(items);
+    return result;
+}
+
+/* A member of the enumeration, which is plain Python. */
+static PyObject *connection_member(usm_memory_connection connection)
+{
+    static const char *const names[] = {"NONE", "MIGRATABLE", "UNIFIED"};
+    PyObject *enumeration = usmpy_import("usmpy._enums", "MemoryConnection");
+    PyObject *member = enumeration == NULL ? NULL : PyObject_GetAttrString(enumeration, names[connection]);
+    Py_XDECREF(enumeration);
+    return member;
+}
+
+static PyObject *memory_connection(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                   PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"memory_connection", 2, 2, 2, 2, {USMPY_a, USMPY_b}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[2], *first, *second = NULL, *result = NULL;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    first = usmpy_queue_from(state, out[0], "a");
+    if (first != NULL) {
+        second = usmpy_queue_from(state, out[1], "b");
+    }
+    if (second != NULL) {
+        const usm_place *memory = usmpy_queue_of(first)->place, *user = usmpy_queue_of(second)->place;
+        usm_kind kind = USM_DEVICE;
+        usm_memory_connection connection;
+        if (usmpy_is_array(state, out[0])) {
+            const usm_alloc *alloc = ((usmpy_array *)out[0])->alloc;
+            memory = alloc->place; /* of an array over foreign memory not that of its queue */
+            kind = (usm_kind)alloc->kind;
+        }
+        Py_BEGIN_ALLOW_THREADS /* the first call for two GPUs enables their peer access */
+            connection = usm_connection(memory, kind, user);
+        Py_END_ALLOW_THREADS
+        result = connection_member(connection);
+    }
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return result;
+}
+
+/* select_default_device() found another answer: creation functions follow it from now on. */
+static PyObject *set_default_device(PyObject *module, PyObject *device)
+{
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *queue = usmpy_queue_from(state, device, "device");
+    if (queue == NULL) {
+        return NULL;
+    }
+#ifdef Py_GIL_DISABLED
+    /* The old object may be in use as a borrowed reference by other threads: it is kept for good. */
+    (void)__atomic_exchange_n(&state->default_queue, queue, __ATOMIC_ACQ_REL);
+#else
+    Py_XSETREF(state->default_queue, queue);
+#endif
+    Py_RETURN_NONE;
+}
+
+PyMethodDef usmpy_placement_functions[] = {
+    USMPY_METHOD("get_execution_queue", get_execution_queue, USMPY_DOC_get_execution_queue),
+    USMPY_METHOD("memory_connection", memory_connection, USMPY_DOC_memory_connection),
+    {"_set_default_device", set_default_device, METH_O, USMPY_DOC__set_default_device},
+    {0},
+};

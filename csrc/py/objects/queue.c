@@ -1,0 +1,267 @@
+/* Queue: its life, its properties, waiting. What is submitted to it is in queue_submit.c. */
+#include "docstrings.h"
+#include "objects.h"
+#include "py/args.h"
+#include "py/arrays/array.h"
+#include "py/deferred.h"
+#include "py/errors.h"
+#include "py/exchange/native.h"
+#include "py/exchange/stream.h"
+#include "py/exchange/sycl.h"
+#include "py/programs/launch.h"
+#include "py/wait.h"
+#include "queue_submit.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+/* Cached queues of default contexts never go, and neither does their object: q is q, not only q == q. */
+static PyObject *cached_object(usmpy_state *state, usm_queue *queue, PyObject *fresh)
+{
+    PyObject *key = PyLong_FromVoidPtr(queue), *object = NULL;
+    if (key != NULL && fresh != NULL) {
+        object = Py_XNewRef(PyDict_SetDefault(state->queue_objects, key, fresh));
+    } else if (key != NULL) {
+        object = Py_XNewRef(PyDict_GetItemWithError(state->queue_objects, key));
+    }
+    Py_XDECREF(key);
+    return object;
+}
+
+PyObject *usmpy_queue_wrap(usmpy_state *state, usm_queue *queue)
+{
+    bool immortal = queue->cached && queue->context->is_default;
+    if (immortal) {
+        PyObject *known = cached_object(state, queue, NULL);
+        if (known != NULL || PyErr_Occurred()) {
+            return known;
+        }
+    }
+    usmpy_queue *self = (usmpy_queue *)state->queue_type->tp_alloc(state->queue_type, 0);
+    if (self == NULL) {
+        usm_queue_release(queue);
+        return NULL;
+    }
+    self->queue = queue;
+    if (!immortal) {
+        return (PyObject *)self;
+    }
+    PyObject *object = cached_object(state, queue, (PyObject *)self);
+    Py_DECREF(self);
+    return object;
+}
+
+static void queue_dealloc(PyObject *self)
+{
+    usmpy_queue *queue = (usmpy_queue *)self;
+    if (queue->weakrefs != NULL) {
+        PyObject_ClearWeakRefs(self);
+    }
+    if (queue->queue != NULL) {
+        usm_queue_release(queue->queue);
+        usmpy_deferred_poll_quietly(); /* its owner goes with it */
+    }
+    usmpy_free_object(self);
+}
+
+static const char *const priorities[] = {"low", "normal", "high"};
+
+static int parse_priority(PyObject *priority)
+{
+    if (priority == NULL) {
+        return USM_PRIORITY_NORMAL;
+    }
+    for (int i = 0; PyUnicode_Check(priority) && i < 3; i++) {
+        if (PyUnicode_CompareWithASCIIString(priority, priorities[i]) == 0) {
+            return i;
+        }
+    }
+    PyErr_Format(PyUnicode_Check(priority) ? PyExc_ValueError : PyExc_TypeError,
+                 "priority is %R; 'low', 'normal' or 'high' is allowed", priority);
+    return -1;
+}
+
+static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const usmpy_signature signature = {
+        "Queue", 5, 1, 0, 0, {USMPY_device, USMPY_context, USMPY_in_order, USMPY_profiling, USMPY_priority}};
+    usmpy_state *state = usmpy_state_of_type(type);
+    PyObject *out[5];
+    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
+        return NULL;
+    }
+    int in_order = usmpy_bool(out[2], 1, "Queue", "in_order");
+    int profiling = in_order < 0 ? -1 : usmpy_bool(out[3], 0, "Queue", "profiling");
+    int priority = profiling < 0 ? -1 : parse_priority(out[4]);
+    if (priority < 0) {
+        return NULL;
+    }
+    if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->context_type)) {
+        return PyErr_Format(PyExc_TypeError, "context is %s %s; a Context is allowed", USMPY_A(out[1]));
+    }
+    PyObject *beside = usmpy_queue_from(state, out[0] == NULL ? Py_None : out[0], "device");
+    if (beside == NULL) {
+        return NULL;
+    }
+    usm_queue *model = usmpy_queue_of(beside), *queue;
+    usm_context *context = usmpy_given(out[1]) ? ((usmpy_context *)out[1])->context : model->context;
+    const usm_queue_options options = {
+        .in_order = in_order, .profiling = profiling, .priority = (usm_priority)priority};
+    usm_place *place;
+    usm_error error;
+    usm_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status = usm_context_place(context, model->device, &place, &error);
+        if (status == USM_OK) {
+            status = usm_queue_create(place, &options, &queue, &error);
+        }
+    Py_END_ALLOW_THREADS
+    Py_DECREF(beside);
+    return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
+}
+
+static PyObject *queue_richcompare(PyObject *self, PyObject *other, int operation)
+{
+    if ((operation != Py_EQ && operation != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) {
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+    return PyBool_FromLong((usmpy_queue_of(self) == usmpy_queue_of(other)) == (operation == Py_EQ));
+}
+
+static Py_hash_t queue_hash(PyObject *self)
+{
+    return (Py_hash_t)((uintptr_t)usmpy_queue_of(self) >> 4);
+}
+
+static PyObject *queue_repr(PyObject *self)
+{
+    const usm_queue *queue = usmpy_queue_of(self);
+    char device[USM_DEVICE_TEXT];
+    return PyUnicode_FromFormat("<Queue %p on %s%s%s%s>", (void *)queue,
+                                usm_device_text(queue->device, device, sizeof device),
+                                queue->cached ? ", cached" : "", queue->in_order ? "" : ", out of order",
+                                queue->profiling ? ", profiling" : "");
+}
+
+static PyObject *get_device(PyObject *self, void *unused)
+{
+    (void)unused;
+    usm_queue *queue = usmpy_queue_of(self);
+    return usmpy_device_wrap(usmpy_state_of(self), queue->device, queue);
+}
+
+static PyObject *get_context(PyObject *self, void *unused)
+{
+    (void)unused;
+    return usmpy_context_wrap(usmpy_state_of(self), usmpy_queue_of(self)->context);
+}
+
+static PyObject *get_backend(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(usmpy_queue_of(self)->backend->name);
+}
+
+static PyObject *get_in_order(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(usmpy_queue_of(self)->in_order);
+}
+
+static PyObject *get_profiling(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(usmpy_queue_of(self)->profiling);
+}
+
+static PyObject *get_priority(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(priorities[usmpy_queue_of(self)->priority]);
+}
+
+static PyObject *queue_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {"wait", 1, 1, 0, 0, {USMPY_timeout}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *timeout;
+    int64_t deadline_ns;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &timeout) < 0 ||
+        usmpy_deadline(timeout, &deadline_ns) < 0 ||
+        usmpy_wait_queue(state, usmpy_queue_of(self), deadline_ns) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* A custom context has no name that another process could use. */
+static PyObject *queue_reduce(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *function = usmpy_import("usmpy._pickle", "reduce_queue");
+    PyObject *result = NULL;
+    if (function != NULL) {
+        const usm_queue *queue = usmpy_queue_of(self);
+        result = PyObject_CallFunction(function, "OOO", self, queue->cached ? Py_True : Py_False,
+                                       queue->context->is_default ? Py_True : Py_False);
+    }
+    Py_XDECREF(function);
+    return result;
+}
+
+static PyGetSetDef queue_getset[] = {
+    {"device", get_device, NULL, USMPY_DOC_Queue_device, NULL},
+    {"context", get_context, NULL, USMPY_DOC_Queue_context, NULL},
+    {"backend", get_backend, NULL, USMPY_DOC_Queue_backend, NULL},
+    {"in_order", get_in_order, NULL, USMPY_DOC_Queue_in_order, NULL},
+    {"profiling", get_profiling, NULL, USMPY_DOC_Queue_profiling, NULL},
+    {"priority", get_priority, NULL, USMPY_DOC_Queue_priority, NULL},
+    {"native_handle", usmpy_queue_native_handle, NULL, USMPY_DOC_Queue_native_handle, NULL},
+    {0},
+};
+
+static PyMethodDef queue_methods[] = {
+    {"from_native", (PyCFunction)(void (*)(void))usmpy_queue_from_native,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Queue_from_native},
+    {"from_stream", (PyCFunction)(void (*)(void))usmpy_queue_from_stream,
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Queue_from_stream},
+    {"__cuda_stream__", usmpy_queue_cuda_stream, METH_NOARGS, USMPY_DOC_Queue___cuda_stream__},
+    USMPY_METHOD("memcpy", usmpy_queue_memcpy, USMPY_DOC_Queue_memcpy),
+    USMPY_METHOD("fill", usmpy_queue_fill, USMPY_DOC_Queue_fill),
+    USMPY_METHOD("submit", usmpy_queue_submit, USMPY_DOC_Queue_submit),
+    USMPY_METHOD("prefetch", usmpy_queue_prefetch, USMPY_DOC_Queue_prefetch),
+    USMPY_METHOD("barrier", usmpy_queue_barrier, USMPY_DOC_Queue_barrier),
+    {"host_task", (PyCFunction)(void (*)(void))usmpy_queue_host_task, METH_FASTCALL | METH_KEYWORDS,
+     USMPY_DOC_Queue_host_task},
+    USMPY_METHOD("keep_alive", usmpy_queue_keep_alive, USMPY_DOC_Queue_keep_alive),
+    USMPY_METHOD("wait", queue_wait, USMPY_DOC_Queue_wait),
+    USMPY_METHOD("wait_for", usmpy_queue_wait_for, USMPY_DOC_Queue_wait_for),
+    {"_get_capsule", usmpy_queue_get_capsule, METH_NOARGS, USMPY_DOC_Queue__get_capsule},
+    {"__reduce__", queue_reduce, METH_NOARGS, USMPY_DOC_Queue___reduce__},
+    {0},
+};
+
+static PyMemberDef queue_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(usmpy_queue, weakrefs), READONLY, NULL},
+    {0},
+};
+
+static PyType_Slot queue_slots[] = {
+    {Py_tp_doc, USMPY_DOC_Queue},   {Py_tp_new, queue_new},
+    {Py_tp_dealloc, queue_dealloc}, {Py_tp_repr, queue_repr},
+    {Py_tp_hash, queue_hash},       {Py_tp_richcompare, queue_richcompare},
+    {Py_tp_getset, queue_getset},   {Py_tp_methods, queue_methods},
+    {Py_tp_members, queue_members}, {0, NULL},
+};
+
+static PyType_Spec queue_spec = {
+    .name = "usmpy.Queue",
+    .basicsize = sizeof(usmpy_queue),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = queue_slots,
+};
+
+int usmpy_queue_add_type(PyObject *module, usmpy_state *state)
+{
+    return usmpy_add_type(module, &queue_spec, &state->queue_type);
+}

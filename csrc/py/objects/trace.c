@@ -1,0 +1,184 @@
+/* _Trace: a trace of the core as a Python object, and its records as tuples, for usmpy/_trace.py. */
+#include "trace.h"
+#include "docstrings.h"
+
+#include "py/errors.h"
+
+#include "core/base/names.h"
+
+typedef struct usmpy_trace {
+    PyObject_HEAD
+    usm_trace *trace;
+} usmpy_trace;
+
+static usm_trace *core(PyObject *self)
+{
+    return ((usmpy_trace *)self)->trace;
+}
+
+static PyObject *trace_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    Py_ssize_t limit;
+    usm_error error;
+    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0) {
+        return PyErr_Format(PyExc_TypeError, "_Trace() takes no keyword arguments");
+    }
+    if (!PyArg_ParseTuple(args, "n:_Trace", &limit)) {
+        return NULL;
+    }
+    if (limit < 1 || limit > INT32_MAX) {
+        return PyErr_Format(PyExc_ValueError, "limit is %zd; 1 to %d are allowed", limit, INT32_MAX);
+    }
+    usmpy_trace *self = (usmpy_trace *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    usm_status status = usm_trace_start((size_t)limit, &self->trace, &error);
+    if (status != USM_OK) {
+        Py_DECREF(self);
+        return usmpy_raise(usmpy_state_of_type(type), status, &error);
+    }
+    return (PyObject *)self;
+}
+
+static void trace_dealloc(PyObject *self)
+{
+    if (core(self) != NULL) {
+        usm_trace_free(core(self));
+    }
+    usmpy_free_object(self);
+}
+
+static PyObject *trace_stop(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usm_trace_stop(core(self));
+    Py_RETURN_NONE;
+}
+
+static PyObject *trace_counts(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usm_trace_counts counts = usm_trace_count(core(self));
+    return Py_BuildValue("(nKnLL)", (Py_ssize_t)counts.n, (unsigned long long)counts.dropped,
+                         (Py_ssize_t)counts.pending, (long long)counts.start_ns, (long long)counts.stop_ns);
+}
+
+static const char *word_of(unsigned what)
+{
+    static const char *const words[] = {
+        [USM_COMMAND_BARRIER] = "barrier",   [USM_COMMAND_MARKER] = "marker",
+        [USM_COMMAND_COPY] = "copy",         [USM_COMMAND_FILL] = "fill",
+        [USM_COMMAND_STRIDED] = "strided",   [USM_COMMAND_SEQUENCE] = "sequence",
+        [USM_COMMAND_PREFETCH] = "prefetch", [USM_COMMAND_LAUNCH] = "kernel",
+        [USM_COMMAND_HOST] = "host",         [USM_TRACE_EXPORT] = "export",
+        [USM_TRACE_IMPORT] = "import",
+    };
+    return words[what];
+}
+
+static const char *state_of(usm_event_state state)
+{
+    return state == USM_EVENT_ERROR ? "error" : state == USM_EVENT_COMPLETE ? "complete" : "pending";
+}
+
+/* (record, whether it was named) for each wait for a task of the trace. */
+static PyObject *waits_of(const usm_trace_list *records, const uint32_t *words, size_t n)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        size_t at = usm_trace_find(records, words[i]);
+        PyObject *named = (words[i] & USM_WAIT_EXPLICIT) != 0 ? Py_True : Py_False;
+        PyObject *pair = at == records->n ? Py_NewRef(Py_None) : Py_BuildValue("(nO)", (Py_ssize_t)at, named);
+        if (pair == NULL || (pair != Py_None && PyList_Append(list, pair) < 0)) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(pair);
+    }
+    return list;
+}
+
+/* (allocation, access) for each access. */
+static PyObject *accesses_of(const uint32_t *words, size_t n)
+{
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        PyObject *pair = Py_BuildValue("(II)", words[i] >> 2, words[i] & 3u);
+        if (pair == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, (Py_ssize_t)i, pair);
+        }
+    }
+    return list;
+}
+
+static PyObject *row_of(usmpy_state *state, const usm_trace_list *records, size_t index)
+{
+    usm_trace_entry entry = usm_trace_entry_at(records, index);
+    const usm_record *record = entry.record;
+    const uint32_t *words = usm_record_words(record);
+    PyObject *device = usmpy_device_wrap(state, record->device, NULL);
+    PyObject *waits = device == NULL ? NULL : waits_of(records, words, record->n_waits);
+    PyObject *accesses = waits == NULL ? NULL : accesses_of(words + record->n_waits, record->n_accesses);
+    if (accesses == NULL) {
+        Py_XDECREF(device);
+        Py_XDECREF(waits);
+        return NULL;
+    }
+    return Py_BuildValue("(sszNIILLLKOONN)", word_of(record->what), state_of(entry.state),
+                         usm_name_text(record->name), device, entry.segment->queue, record->thread,
+                         (long long)entry.submit_ns, (long long)entry.start_ns, (long long)entry.end_ns,
+                         (unsigned long long)record->amount, entry.segment->profiled ? Py_True : Py_False,
+                         entry.segment->in_order ? Py_True : Py_False, waits, accesses);
+}
+
+static PyObject *trace_read(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    usmpy_state *state = usmpy_state_of(self);
+    usm_trace_list records;
+    usm_error error;
+    usm_status status = usm_trace_read(core(self), &records, &error);
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    PyObject *rows = PyList_New((Py_ssize_t)records.n);
+    for (size_t i = 0; rows != NULL && i < records.n; i++) {
+        PyObject *row = row_of(state, &records, i);
+        if (row == NULL) {
+            Py_CLEAR(rows);
+        } else {
+            PyList_SET_ITEM(rows, (Py_ssize_t)i, row);
+        }
+    }
+    usm_trace_list_free(&records);
+    return rows;
+}
+
+static PyMethodDef trace_methods[] = {
+    {"stop", trace_stop, METH_NOARGS, USMPY_DOC__Trace_stop},
+    {"counts", trace_counts, METH_NOARGS, USMPY_DOC__Trace_counts},
+    {"read", trace_read, METH_NOARGS, USMPY_DOC__Trace_read},
+    {0},
+};
+
+static PyType_Slot trace_slots[] = {
+    {Py_tp_doc, USMPY_DOC__Trace},
+    {Py_tp_new, trace_new},
+    {Py_tp_dealloc, trace_dealloc},
+    {Py_tp_methods, trace_methods},
+    {0, NULL},
+};
+
+static PyType_Spec trace_spec = {
+    .name = "usmpy._core._Trace",
+    .basicsize = sizeof(usmpy_trace),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = trace_slots,
+};
+
+int usmpy_trace_add_type(PyObject *module, usmpy_state *state)
+{
+    return usmpy_add_type(module, &trace_spec, &state->trace_type);
+}

@@ -1,0 +1,35 @@
+/* Arguments of a launch, while they are taken from Python objects. */
+#ifndef USMPY_ARGUMENT_H
+#define USMPY_ARGUMENT_H
+
+#include "launch.h"
+#include "py/arrays/array.h"
+
+/* Room for as many of each as there are objects; the caller owns all of it and releases the views. */
+typedef struct usmpy_arguments {
+    PyObject *const *objects;
+    usm_argument *arguments;
+    usm_access *accesses; /* of the arrays, in their order */
+    usmpy_array **arrays; /* borrowed */
+    Py_ssize_t n_arrays;
+    Py_buffer *views; /* what large values are borrowed from until the launch is submitted */
+    Py_ssize_t n_views;
+    bool has_local;
+} usmpy_arguments;
+
+/*
+ * Fills *out, and appends to the lists of `taken`. 0, or -1 with an exception: TypeError, ValueError,
+ * OverflowError or BufferError that speaks of the argument alone, or what a method of the object raised.
+ */
+int usmpy_take_argument(usmpy_state *state, const usm_parameter *parameter, PyObject *object,
+                        usm_argument *out, usmpy_arguments *taken);
+
+/*
+ * Raises `problem` (NULL: an exception is set), with what to do about it: pass what `method` of the array
+ * makes. That is a temporary array, in which the results of a kernel that writes to it would stay: `back`, in
+ * which %s is the array's name, brings them back from t. -1
+ */
+int usmpy_refuse_array(PyObject *exception, const usm_parameter *parameter, bool writes,
+                       USM_TAKES PyObject *problem, const char *method, const char *back);
+
+#endif

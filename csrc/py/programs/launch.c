@@ -1,0 +1,438 @@
+/* Launches of kernels: everything is checked before anything is enqueued. */
+#include "argument.h"
+
+#include "py/args.h"
+#include "py/arrays/array.h"
+#include "py/deferred.h"
+#include "py/keep.h"
+#include "py/objects/placement.h"
+#include "py/objects/queue_submit.h"
+
+#include "core/device/connection.h"
+
+#include <string.h>
+
+#define INLINE_ARGUMENTS 12
+/* Views of values (NumPy and ctypes scalars, bytes) that the launch borrows from. */
+#define INLINE_VIEWS 4
+
+/*
+ * Puts "argument 2 (alpha) of scale" in front of the message of the pending exception, which keeps its class.
+ * Exceptions of other classes come from methods of the argument, and are left as they are.
+ */
+static void add_name(usmpy_state *state, const usm_kernel *kernel, size_t i)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (type != PyExc_TypeError && type != PyExc_ValueError && type != PyExc_OverflowError &&
+        type != PyExc_BufferError && type != state->placement_error) {
+        PyErr_Restore(type, value, traceback);
+        return;
+    }
+    const char *name = kernel->parameters[i].name;
+    PyErr_Format(type, "argument %zu (%s) of %s: %S", i, name != NULL ? name : "unnamed", kernel->name,
+                 value != NULL ? value : Py_None);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+}
+
+PyObject *usmpy_parameter_names(const usm_kernel *kernel)
+{
+    PyObject *names = PyUnicode_FromString("");
+    for (size_t i = 0; names != NULL && i < kernel->n_parameters; i++) {
+        const char *name = kernel->parameters[i].name;
+        PyUnicode_AppendAndDel(&names,
+                               PyUnicode_FromFormat(i == 0 ? "%s" : ", %s", name != NULL ? name : "unnamed"));
+    }
+    return names;
+}
+
+/* format: of the kernel's name, the count of its parameters, their names, and `word`. -1 */
+static int refuse_call(const usm_kernel *kernel, const char *format, PyObject *word)
+{
+    PyObject *names = usmpy_parameter_names(kernel);
+    if (names != NULL) {
+        PyErr_Format(PyExc_TypeError, format, kernel->name, kernel->n_parameters,
+                     kernel->n_parameters == 1 ? "" : "s", names, word);
+        Py_DECREF(names);
+    }
+    return -1;
+}
+
+static int check_count(const usm_kernel *kernel, Py_ssize_t n)
+{
+    if (USM_LIKELY((size_t)n == kernel->n_parameters)) {
+        return 0;
+    }
+    PyObject *given = PyUnicode_FromFormat(n == 1 ? "%zd was given" : "%zd were given", n);
+    if (given != NULL) {
+        refuse_call(kernel, "%s takes %zu argument%s (%U), %U", given);
+        Py_DECREF(given);
+    }
+    return -1;
+}
+
+/* The parameter of that name; -1: there is none. */
+static Py_ssize_t find_parameter(const usm_kernel *kernel, PyObject *name)
+{
+    Py_ssize_t length;
+    const char *text = PyUnicode_AsUTF8AndSize(name, &length);
+    if (text == NULL) { /* a lone surrogate, which is in no source */
+        PyErr_Clear();
+        return -1;
+    }
+    for (size_t i = 0; i < kernel->n_parameters; i++) {
+        const char *own = kernel->parameters[i].name;
+        if (own != NULL && strlen(own) == (size_t)length && memcmp(own, text, (size_t)length) == 0) {
+            return (Py_ssize_t)i;
+        }
+    }
+    return -1;
+}
+
+static int refuse_name(const usm_kernel *kernel, PyObject *name)
+{
+    for (size_t i = 0; i < kernel->n_parameters; i++) {
+        if (kernel->parameters[i].name == NULL) {
+            PyErr_Format(
+                PyExc_TypeError,
+                "%s was given %R by name, and the program does not tell the name of every parameter; pass "
+                "arguments by position",
+                kernel->name, name);
+            return -1;
+        }
+    }
+    return refuse_call(kernel, "%s takes %zu argument%s (%U), and none of the name %R", name);
+}
+
+/* Fills out with all arguments by position, borrowed. 0, or -1 with TypeError. */
+static int put_in_order(const usm_kernel *kernel, PyObject *const *objects, Py_ssize_t n, PyObject *names,
+                        PyObject **out)
+{
+    if ((size_t)n > kernel->n_parameters) {
+        return check_count(kernel, n + PyTuple_GET_SIZE(names));
+    }
+    memcpy(out, objects, (size_t)n * sizeof *out);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
+        Py_ssize_t at = find_parameter(kernel, name);
+        if (at < 0) {
+            return refuse_name(kernel, name);
+        }
+        if (out[at] != NULL) {
+            return refuse_call(kernel, "%s takes %zu argument%s (%U), and two were given for %R", name);
+        }
+        out[at] = objects[n + i];
+    }
+    for (size_t i = 0; i < kernel->n_parameters; i++) {
+        if (out[i] == NULL) {
+            const char *own = kernel->parameters[i].name;
+            PyObject *name = PyUnicode_FromString(own != NULL ? own : "unnamed");
+            if (name != NULL) {
+                refuse_call(kernel, "%s takes %zu argument%s (%U), and %R is missing", name);
+                Py_DECREF(name);
+            }
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject *usmpy_launch_by_name(usmpy_state *state, PyObject *kernel_object, const usm_range *range,
+                               PyObject *const *objects, Py_ssize_t n, PyObject *names, PyObject *depends)
+{
+    const usm_kernel *kernel = ((usmpy_kernel *)kernel_object)->kernel;
+    PyObject **ordered = PyMem_Calloc(kernel->n_parameters + 1, sizeof *ordered);
+    if (ordered == NULL) {
+        return PyErr_NoMemory();
+    }
+    PyObject *event = NULL;
+    if (put_in_order(kernel, objects, n, names, ordered) == 0) {
+        event = usmpy_launch(state, kernel_object, range, NULL, ordered, (Py_ssize_t)kernel->n_parameters,
+                             depends);
+    }
+    PyMem_Free(ordered);
+    return event;
+}
+
+/* The index of the parameter that takes the i-th array. */
+static size_t parameter_of(usmpy_state *state, const usmpy_arguments *taken, Py_ssize_t i)
+{
+    size_t at = 0;
+    while (!usmpy_is_array(state, taken->objects[at]) || i-- > 0) {
+        at++;
+    }
+    return at;
+}
+
+/*
+ * The queue must be on the program's device, and its device must reach the arrays. 0, or -1
+ * with ExecutionPlacementError.
+ */
+static int check_placement(usmpy_state *state, const usm_kernel *kernel, PyObject *queue_object,
+                           const usmpy_arguments *taken)
+{
+    const usm_queue *queue = usmpy_queue_of(queue_object);
+    const usm_place *place = kernel->program->place;
+    if (place != queue->place &&
+        !(kernel->program->any_place && kernel->program->backend == queue->backend)) {
+        PyErr_Format(
+            state->placement_error,
+            "%s was built for %s %s in context %p, and the queue runs on %s %s in context %p; build the "
+            "program with device=queue",
+            kernel->name, place->context->backend->name, place->device->info.name, (void *)place->context,
+            queue->backend->name, queue->device->info.name, (void *)queue->context);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < taken->n_arrays; i++) {
+        const usm_alloc *alloc = taken->arrays[i]->alloc;
+        if (taken->arrays[i]->queue != queue_object && !usm_place_reaches(queue->place, alloc)) {
+            size_t at = parameter_of(state, taken, i);
+            usmpy_refuse_array(
+                state->placement_error, &kernel->parameters[at], taken->accesses[i].mode != USM_READ,
+                PyUnicode_FromFormat("the memory is on %s %s in context %p, and the queue runs on %s %s in "
+                                     "context %p",
+                                     alloc->place->context->backend->name, alloc->place->device->info.name,
+                                     (void *)alloc->context, queue->backend->name, queue->device->info.name,
+                                     (void *)queue->context),
+                "to_device(queue)", "usmpy.copyto(%s, t)");
+            add_name(state, kernel, at);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void refuse_queues(usmpy_state *state, const usm_kernel *kernel, const usmpy_arguments *taken,
+                          Py_ssize_t other)
+{
+    char(*texts)[24] = PyMem_Malloc((size_t)taken->n_arrays * sizeof *texts);
+    const char **names = PyMem_New(const char *, taken->n_arrays);
+    if (texts == NULL || names == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < taken->n_arrays; i++) {
+        size_t at = parameter_of(state, taken, i);
+        PyOS_snprintf(texts[i], sizeof texts[i], "args[%zu]", at);
+        names[i] = kernel->parameters[at].name != NULL ? kernel->parameters[at].name : texts[i];
+    }
+    usmpy_raise_placement(state, kernel->name, (PyObject *const *)taken->arrays, names, taken->n_arrays);
+    if (taken->accesses[other].mode != USM_READ && PyErr_ExceptionMatches(state->placement_error)) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_Format(type,
+                     "%S\nto_device makes a copy unless both queues use the same memory, and the kernel may "
+                     "write to %s: keep the original, and bring the results back with usmpy.copyto(original, "
+                     "%s)",
+                     value, names[other], names[other]);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+    }
+done:
+    PyMem_Free(texts);
+    PyMem_Free(names);
+}
+
+/* The queue that all arrays are on, borrowed; NULL with ExecutionPlacementError. */
+static PyObject *common_queue(usmpy_state *state, const usm_kernel *kernel, const usmpy_arguments *taken)
+{
+    if (taken->n_arrays == 0) {
+        PyErr_Format(state->placement_error,
+                     "no argument of %s is a USMArray, whose queue it would run in; use queue.submit(kernel, "
+                     "args, range)",
+                     kernel->name);
+        return NULL;
+    }
+    for (Py_ssize_t i = 1; i < taken->n_arrays; i++) {
+        if (usmpy_queue_of(taken->arrays[i]->queue) != usmpy_queue_of(taken->arrays[0]->queue)) {
+            refuse_queues(state, kernel, taken, i);
+            return NULL;
+        }
+    }
+    return taken->arrays[0]->queue;
+}
+
+/* Sets the size of work-groups that the kernel requires, if the launch has none. 0, or -1 with ValueError. */
+static int check_range(const usm_kernel *kernel, const usm_device *device, usm_range *range)
+{
+    const size_t *required = kernel->required_local;
+    size_t most = kernel->max_local != 0 ? kernel->max_local : device->info.max_work_group_size;
+    if (kernel->max_ndim != 0 && range->ndim > kernel->max_ndim) {
+        PyErr_Format(PyExc_ValueError, "the range has %u dimensions; %s takes %u", range->ndim, kernel->name,
+                     kernel->max_ndim);
+        return -1;
+    }
+    if (!range->has_local) {
+        if (required[0] == 0) {
+            return 0;
+        }
+        range->has_local = true;
+        memcpy(range->local, required, sizeof range->local);
+        for (int i = 0; i < 3; i++) {
+            if (range->global[i] % required[i] != 0) {
+                PyErr_Format(PyExc_ValueError,
+                             "range[%d] is %zu, and %s requires work-groups of (%zu, %zu, %zu), which do not "
+                             "divide it",
+                             i, range->global[i], kernel->name, required[0], required[1], required[2]);
+                return -1;
+            }
+        }
+    }
+    if (kernel->max_ndim != 0) {
+        PyErr_Format(PyExc_ValueError, "%s has no work-groups; a Range or an int is allowed", kernel->name);
+        return -1;
+    }
+    size_t group = 0;
+    if (__builtin_mul_overflow(range->local[0], range->local[1], &group) ||
+        __builtin_mul_overflow(group, range->local[2], &group) || group > most) {
+        PyErr_Format(
+            PyExc_ValueError, "local_range (%zu, %zu, %zu) has more work-items than %s allows on %s: %zu",
+            range->local[0], range->local[1], range->local[2], kernel->name, device->info.name, most);
+        return -1;
+    }
+    if (required[0] != 0 && memcmp(required, range->local, sizeof range->local) != 0) {
+        PyErr_Format(PyExc_ValueError, "local_range is (%zu, %zu, %zu), and %s requires (%zu, %zu, %zu)",
+                     range->local[0], range->local[1], range->local[2], kernel->name, required[0],
+                     required[1], required[2]);
+        return -1;
+    }
+    return 0;
+}
+
+/*
+ * The memory of one work-group, over all arguments. If the driver chose the size of the groups, they could be
+ * larger than the memory was meant for. 0, or -1 with ValueError.
+ */
+static int check_local_memory(const usm_kernel *kernel, const usm_device *device, const usm_range *range,
+                              const usmpy_arguments *taken)
+{
+    if (USM_LIKELY(!taken->has_local)) {
+        return 0;
+    }
+    if (!range->has_local) {
+        PyErr_Format(
+            PyExc_ValueError,
+            "%s was given LocalMemory, and a range without the size of a work-group; LocalMemory needs "
+            "NdRange(global, local)",
+            kernel->name);
+        return -1;
+    }
+    uint64_t total = 0;
+    for (size_t i = 0; i < kernel->n_parameters; i++) {
+        const usm_argument *argument = &taken->arguments[i];
+        total += argument->kind == USM_PARAMETER_LOCAL ? argument->size : 0;
+    }
+    if (total > device->info.local_mem_size) {
+        PyErr_Format(PyExc_ValueError, "%s was given %llu bytes of LocalMemory; %s has %llu", kernel->name,
+                     (unsigned long long)total, device->info.name,
+                     (unsigned long long)device->info.local_mem_size);
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *submit(usmpy_state *state, usmpy_kernel *self, const usm_range *asked, PyObject *queue,
+                        Py_ssize_t n, PyObject *depends, const usmpy_arguments *taken)
+{
+    usm_kernel *kernel = self->kernel;
+    usm_range range = *asked;
+    usm_keep *keeps = NULL;
+    if (queue == NULL) {
+        queue = common_queue(state, kernel, taken);
+        if (queue == NULL) {
+            return NULL;
+        }
+    }
+    const usm_device *device = usmpy_queue_of(queue)->device;
+    if (check_placement(state, kernel, queue, taken) < 0 || check_range(kernel, device, &range) < 0 ||
+        check_local_memory(kernel, device, &range, taken) < 0 ||
+        (self->owner != NULL && usmpy_keep_object(&keeps, self->owner) < 0)) {
+        return NULL;
+    }
+    const usm_launch launch = {kernel, range, (size_t)n, taken->arguments, 0};
+    usm_command command;
+    command.kind = USM_COMMAND_LAUNCH;
+    command.as.launch = &launch;
+    return usmpy_submit(state, usmpy_queue_of(queue), &command, taken->accesses, (size_t)taken->n_arrays,
+                        depends, keeps);
+}
+
+PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel_object, const usm_range *range, PyObject *queue,
+                       PyObject *const *objects, Py_ssize_t n, PyObject *depends)
+{
+    usm_kernel *kernel = ((usmpy_kernel *)kernel_object)->kernel;
+    struct {
+        usm_argument arguments[INLINE_ARGUMENTS];
+        usm_access accesses[INLINE_ARGUMENTS];
+        usmpy_array *arrays[INLINE_ARGUMENTS];
+    } few;
+    Py_buffer few_views[INLINE_VIEWS];
+    usmpy_arguments taken = {objects, few.arguments, few.accesses, few.arrays, 0, few_views, 0, false};
+    char *block = NULL;
+    PyObject *event = NULL;
+    usmpy_deferred_poll();
+    if (check_count(kernel, n) < 0) {
+        return NULL;
+    }
+    if (n > INLINE_VIEWS) {
+        size_t size = sizeof(usm_argument) + sizeof(usm_access) + sizeof(usmpy_array *);
+        size = (size_t)n * (sizeof(Py_buffer) + (n > INLINE_ARGUMENTS ? size : 0));
+        block = PyMem_Malloc(size);
+        if (block == NULL) {
+            return PyErr_NoMemory();
+        }
+        taken.views = (Py_buffer *)block;
+        if (n > INLINE_ARGUMENTS) {
+            taken.arguments = (usm_argument *)(taken.views + n);
+            taken.accesses = (usm_access *)(taken.arguments + n);
+            taken.arrays = (usmpy_array **)(taken.accesses + n);
+        }
+    }
+    Py_ssize_t i = 0;
+    while (i < n &&
+           usmpy_take_argument(state, &kernel->parameters[i], objects[i], &taken.arguments[i], &taken) == 0) {
+        i++;
+    }
+    if (i < n) {
+        add_name(state, kernel, (size_t)i);
+    } else {
+        event = submit(state, (usmpy_kernel *)kernel_object, range, queue, n, depends, &taken);
+    }
+    while (taken.n_views > 0) {
+        PyBuffer_Release(&taken.views[--taken.n_views]);
+    }
+    PyMem_Free(block);
+    return event;
+}
+
+PyObject *usmpy_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const usmpy_signature signature = {
+        "submit", 4, 3, 0, 3, {USMPY_kernel, USMPY_args, USMPY_range, USMPY_depends}};
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *out[4];
+    usm_range range;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    if (!Py_IS_TYPE(out[0], state->kernel_type)) {
+        return PyErr_Format(PyExc_TypeError, "kernel is %s %s; a Kernel is allowed", USMPY_A(out[0]));
+    }
+    if (usmpy_parse_range(state, out[2], &range, "range") < 0) {
+        return NULL;
+    }
+    PyObject *items = PyUnicode_Check(out[1]) || PyBytes_Check(out[1]) ? NULL : usmpy_tuple_of(out[1]);
+    if (items == NULL) {
+        return PyErr_Occurred()
+                   ? NULL
+                   : PyErr_Format(PyExc_TypeError, "args is %s %s; a sequence of arguments is allowed",
+                                  USMPY_A(out[1]));
+    }
+    PyObject *event = usmpy_launch(state, out[0], &range, self, ((PyTupleObject *)items)->ob_item,
+                                   PyTuple_GET_SIZE(items), out[3]);
+    Py_DECREF(items);
+    return event;
+}

@@ -1,0 +1,58 @@
+/* Index spaces, kernels and launches. */
+#ifndef USMPY_LAUNCH_H
+#define USMPY_LAUNCH_H
+
+#include "py/module.h"
+
+#include "core/program/launch.h"
+
+/* Range (has_local is false) and NdRange. */
+typedef struct usmpy_range {
+    PyObject_HEAD
+    usm_range range;
+} usmpy_range;
+
+typedef struct usmpy_local {
+    PyObject_HEAD
+    size_t nbytes;
+} usmpy_local;
+
+typedef struct usmpy_kernel {
+    PyObject_HEAD
+    usm_kernel *kernel; /* one count */
+    PyObject *program;  /* the Program; NULL for one from a pointer */
+    PyObject *owner;    /* of the function behind the pointer, or NULL: each launch keeps it, too */
+    PyObject *weakrefs;
+} usmpy_kernel;
+
+/*
+ * An index space from a Range, an NdRange, an int or a sequence of ints. 0, or -1 with TypeError or
+ * ValueError.
+ */
+int usmpy_parse_range(usmpy_state *state, PyObject *object, usm_range *range, const char *parameter);
+/* As Python code writes it; new str. */
+PyObject *usmpy_range_text(const usm_range *range);
+
+/* New reference; a count of the kernel is taken over. program and owner may be NULL. */
+PyObject *usmpy_kernel_wrap(usmpy_state *state, USM_TAKES usm_kernel *kernel, PyObject *program,
+                            PyObject *owner);
+/* Kernel.from_pointer */
+PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames);
+
+/*
+ * Checks everything, then submits. queue: a Queue, or NULL for the one that the arrays share. depends: as in
+ * every submission, or NULL. The new Event, or NULL with an exception and nothing enqueued.
+ */
+PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel, const usm_range *range, PyObject *queue,
+                       PyObject *const *objects, Py_ssize_t n, PyObject *depends);
+/* The same in the queue that the arrays share. Behind the n objects stand those of `names`, a tuple. */
+PyObject *usmpy_launch_by_name(usmpy_state *state, PyObject *kernel, const usm_range *range,
+                               PyObject *const *objects, Py_ssize_t n, PyObject *names, PyObject *depends);
+/* "x, y, a", the names of the parameters, as a new str. */
+PyObject *usmpy_parameter_names(const usm_kernel *kernel);
+
+/* Queue.submit */
+PyObject *usmpy_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+
+#endif

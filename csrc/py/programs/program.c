@@ -1,0 +1,265 @@
+/* Program: kernels that are built for one device. */
+#include "program.h"
+#include "docstrings.h"
+
+#include "py/args.h"
+#include "py/errors.h"
+#include "py/objects/objects.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <structmember.h>
+
+static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const usmpy_signature signature = {
+        "Program", 4, 1, 0, 1, {USMPY_source, USMPY_device, USMPY_language, USMPY_options}};
+    usmpy_state *state = usmpy_state_of_type(type);
+    PyObject *out[4];
+    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
+        return NULL;
+    }
+    if (usmpy_given(out[3]) && !PyUnicode_Check(out[3])) {
+        return PyErr_Format(PyExc_TypeError, "options is %s %s; a str is allowed", USMPY_A(out[3]));
+    }
+    usmpy_program *self = (usmpy_program *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    PyObject_GC_UnTrack(self); /* until it is complete: gc.get_objects() would show it while it is built */
+    self->queue = usmpy_queue_from(state, out[1] != NULL ? out[1] : Py_None, "device");
+    self->kernels = PyDict_New();
+    self->options = usmpy_given(out[3]) ? Py_NewRef(out[3]) : PyUnicode_FromString("");
+    int language =
+        self->queue == NULL ? -1 : usmpy_parse_language(out[2], usmpy_queue_of(self->queue)->backend->name);
+    self->language = language < 0 ? NULL : PyUnicode_FromString(usmpy_language_name(language));
+    if (self->kernels == NULL || self->options == NULL || self->language == NULL ||
+        usmpy_build_program(state, self, language, out[0]) < 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    PyObject_GC_Track((PyObject *)self);
+    return (PyObject *)self;
+}
+
+static int program_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((usmpy_program *)self)->queue);
+    Py_VISIT(((usmpy_program *)self)->kernels);
+    return 0;
+}
+
+static int program_clear(PyObject *self)
+{
+    Py_CLEAR(((usmpy_program *)self)->kernels);
+    return 0;
+}
+
+static void program_dealloc(PyObject *self)
+{
+    usmpy_program *program = (usmpy_program *)self;
+    PyObject_GC_UnTrack(self);
+    if (program->weakrefs != NULL) {
+        PyObject_ClearWeakRefs(self);
+    }
+    Py_XDECREF(program->kernels);
+    Py_XDECREF(program->queue);
+    Py_XDECREF(program->language);
+    Py_XDECREF(program->options);
+    if (program->program != NULL) {
+        usm_program_release(program->program);
+    }
+    usmpy_free_object(self);
+}
+
+/* The message lists the kernels that exist. NULL */
+static PyObject *raise_missing(const usmpy_program *self, PyObject *name, PyObject *missing)
+{
+    enum { SHOWN = 12 };
+    char **names = self->program->kernels;
+    PyObject *known = PyUnicode_FromString("");
+    for (int i = 0; known != NULL && names != NULL && names[i] != NULL && i <= SHOWN; i++) {
+        PyUnicode_AppendAndDel(&known, i == SHOWN
+                                           ? PyUnicode_FromString(", ...")
+                                           : PyUnicode_FromFormat(i == 0 ? "; it has %s" : ", %s", names[i]));
+    }
+    if (known != NULL) {
+        PyErr_Format(missing, "the program has no kernel %R%U", name, known);
+        Py_DECREF(known);
+    }
+    return NULL;
+}
+
+/* New reference; NULL with `missing` set where the program has no such kernel. */
+static PyObject *find_kernel(usmpy_program *self, PyObject *name, PyObject *missing)
+{
+    usmpy_state *state = usmpy_state_of((PyObject *)self);
+    PyObject *known = self->kernels == NULL ? NULL : PyDict_GetItemWithError(self->kernels, name);
+    if (known != NULL || PyErr_Occurred()) {
+        return Py_XNewRef(known);
+    }
+    Py_ssize_t length = 0;
+    const char *text = PyUnicode_AsUTF8AndSize(name, &length);
+    usm_kernel *kernel;
+    usm_error error;
+    usm_status status = USM_INDEX; /* also for a name that is not UTF-8 or has a null character */
+    if (text == NULL && !PyErr_ExceptionMatches(PyExc_UnicodeError)) {
+        return NULL;
+    }
+    PyErr_Clear();
+    if (text != NULL && strlen(text) == (size_t)length) {
+        Py_BEGIN_ALLOW_THREADS
+            status = usm_kernel_create(self->program, text, &kernel, &error);
+        Py_END_ALLOW_THREADS
+    }
+    if (status == USM_INDEX) {
+        return raise_missing(self, name, missing);
+    }
+    PyObject *object = status == USM_OK ? usmpy_kernel_wrap(state, kernel, (PyObject *)self, NULL)
+                                        : usmpy_raise(state, status, &error);
+    if (self->kernels == NULL) { /* cleared by the garbage collector */
+        return object;
+    }
+    /* If another thread made one at the same time, both get the same object. */
+    PyObject *shared = object == NULL ? NULL : PyDict_SetDefault(self->kernels, name, object);
+    Py_XINCREF(shared);
+    Py_XDECREF(object);
+    return shared;
+}
+
+static PyObject *program_subscript(PyObject *self, PyObject *name)
+{
+    if (!PyUnicode_Check(name)) {
+        return PyErr_Format(PyExc_TypeError, "a kernel's name is a str, not %s %s", USMPY_A(name));
+    }
+    return find_kernel((usmpy_program *)self, name, PyExc_KeyError);
+}
+
+static PyObject *program_getattro(PyObject *self, PyObject *name)
+{
+    PyObject *value = PyObject_GenericGetAttr(self, name);
+    if (value != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError) ||
+        ((usmpy_program *)self)->program == NULL) {
+        return value;
+    }
+    if (PyUnicode_GET_LENGTH(name) >= 2 && PyUnicode_READ_CHAR(name, 0) == '_' &&
+        PyUnicode_READ_CHAR(name, 1) == '_') { /* a Python protocol, not a kernel */
+        return NULL;
+    }
+    PyErr_Clear();
+    return find_kernel((usmpy_program *)self, name, PyExc_AttributeError);
+}
+
+static PyObject *get_kernel_names(PyObject *self, void *unused)
+{
+    (void)unused;
+    char **names = ((usmpy_program *)self)->program->kernels;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && names != NULL && names[i] != NULL; i++) {
+        PyObject *name = PyUnicode_FromString(names[i]);
+        if (name == NULL || PyList_Append(list, name) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
+static PyObject *get_device(PyObject *self, void *unused)
+{
+    (void)unused;
+    return usmpy_device_wrap(usmpy_state_of(self), ((usmpy_program *)self)->program->place->device, NULL);
+}
+
+static PyObject *get_context(PyObject *self, void *unused)
+{
+    (void)unused;
+    return usmpy_context_wrap(usmpy_state_of(self), ((usmpy_program *)self)->program->context);
+}
+
+static PyObject *get_binary(PyObject *self, void *unused)
+{
+    (void)unused;
+    return usmpy_program_bytes(usmpy_state_of(self), (usmpy_program *)self);
+}
+
+/* Attributes and kernels. */
+static PyObject *program_dir(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *own = PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__dir__", "O", self);
+    PyObject *names = own == NULL ? NULL : get_kernel_names(self, NULL);
+    PyObject *all = names == NULL ? NULL : PySequence_InPlaceConcat(own, names);
+    Py_XDECREF(own);
+    Py_XDECREF(names);
+    return all;
+}
+
+/* IPython completes program["... with these. */
+static PyObject *key_completions(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return get_kernel_names(self, NULL);
+}
+
+static PyObject *program_repr(PyObject *self)
+{
+    const usmpy_program *program = (usmpy_program *)self;
+    char device[USM_DEVICE_TEXT];
+    PyObject *names = get_kernel_names(self, NULL);
+    PyObject *comma = names == NULL ? NULL : PyUnicode_FromString(", ");
+    PyObject *joined = comma == NULL ? NULL : PyUnicode_Join(comma, names);
+    PyObject *text =
+        joined == NULL
+            ? NULL
+            : PyUnicode_FromFormat("<Program on %s, language '%U', kernels: %U>",
+                                   usm_device_text(program->program->place->device, device, sizeof device),
+                                   program->language, joined);
+    Py_XDECREF(joined);
+    Py_XDECREF(comma);
+    Py_XDECREF(names);
+    return text;
+}
+
+static PyMethodDef program_methods[] = {
+    {"__dir__", program_dir, METH_NOARGS, USMPY_DOC_Program___dir__},
+    {"_ipython_key_completions_", key_completions, METH_NOARGS, USMPY_DOC_Program__ipython_key_completions_},
+    {0},
+};
+
+static PyGetSetDef program_getset[] = {
+    {"device", get_device, NULL, USMPY_DOC_Program_device, NULL},
+    {"context", get_context, NULL, USMPY_DOC_Program_context, NULL},
+    {"kernel_names", get_kernel_names, NULL, USMPY_DOC_Program_kernel_names, NULL},
+    {"binary", get_binary, NULL, USMPY_DOC_Program_binary, NULL},
+    {0},
+};
+
+static PyMemberDef program_members[] = {
+    {"language", T_OBJECT, offsetof(usmpy_program, language), READONLY, USMPY_DOC_Program_language},
+    {"options", T_OBJECT, offsetof(usmpy_program, options), READONLY, USMPY_DOC_Program_options},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(usmpy_program, weakrefs), READONLY, NULL},
+    {0},
+};
+
+static PyType_Slot program_slots[] = {
+    {Py_tp_doc, USMPY_DOC_Program},     {Py_tp_new, program_new},
+    {Py_tp_dealloc, program_dealloc},   {Py_tp_traverse, program_traverse},
+    {Py_tp_clear, program_clear},       {Py_tp_repr, program_repr},
+    {Py_tp_getattro, program_getattro}, {Py_mp_subscript, program_subscript},
+    {Py_tp_methods, program_methods},   {Py_tp_getset, program_getset},
+    {Py_tp_members, program_members},   {0, NULL},
+};
+
+static PyType_Spec program_spec = {
+    .name = "usmpy.Program",
+    .basicsize = sizeof(usmpy_program),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = program_slots,
+};
+
+int usmpy_program_add_type(PyObject *module, usmpy_state *state)
+{
+    return usmpy_add_type(module, &program_spec, &state->program_type);
+}

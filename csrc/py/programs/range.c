@@ -1,0 +1,342 @@
+/* Range, NdRange and LocalMemory: SYCL's words for the index space and for memory of a work-group. */
+#include "docstrings.h"
+#include "launch.h"
+
+#include "py/args.h"
+#include "py/arrays/array.h"
+
+#include <string.h>
+
+/* 1 <= *out; 0, or -1 with an exception that names the parameter. */
+static int parse_extent(PyObject *item, const char *parameter, Py_ssize_t i, size_t *out)
+{
+    if (!PyIndex_Check(item) || PyBool_Check(item)) {
+        PyErr_Format(PyExc_TypeError, "%s[%zd] is %s %s; an int is allowed", parameter, i, USMPY_A(item));
+        return -1;
+    }
+    Py_ssize_t extent = PyNumber_AsSsize_t(item, PyExc_OverflowError);
+    if (extent == -1 && PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_OverflowError)) {
+            return -1;
+        }
+        PyErr_Clear();
+        extent = 0;
+    }
+    if (extent < 1) {
+        PyErr_Format(PyExc_ValueError, "%s[%zd] is %R; 1 to %zd are allowed", parameter, i, item,
+                     PY_SSIZE_T_MAX);
+        return -1;
+    }
+    *out = (size_t)extent;
+    return 0;
+}
+
+/* The product must fit, too. The number of dimensions; -1 with an exception. */
+static int parse_extents(PyObject *const *items, Py_ssize_t n, const char *parameter, size_t *out)
+{
+    size_t total = 1;
+    if (n < 1 || n > 3) {
+        PyErr_Format(PyExc_ValueError, "%s has %zd dimensions; 1 to 3 are allowed", parameter, n);
+        return -1;
+    }
+    out[0] = out[1] = out[2] = 1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (parse_extent(items[i], parameter, i, &out[i]) < 0) {
+            return -1;
+        }
+        if (__builtin_mul_overflow(total, out[i], &total) || total > (size_t)PY_SSIZE_T_MAX) {
+            PyErr_Format(PyExc_ValueError, "%s has more than %zd work-items", parameter, PY_SSIZE_T_MAX);
+            return -1;
+        }
+    }
+    return (int)n;
+}
+
+/* From an int, a sequence of ints, or a Range. The number of dimensions; -1 with an exception. */
+static int extents_of(usmpy_state *state, PyObject *object, const char *parameter, size_t *out)
+{
+    if (Py_IS_TYPE(object, state->range_type)) {
+        const usm_range *range = &((usmpy_range *)object)->range;
+        memcpy(out, range->global, sizeof range->global);
+        return (int)range->ndim;
+    }
+    if (PyIndex_Check(object)) {
+        return parse_extents(&object, 1, parameter, out);
+    }
+    /* Not a dict or a set: the order of their items means nothing. */
+    PyObject *items = !PySequence_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object)
+                          ? NULL
+                          : usmpy_tuple_of(object);
+    if (items == NULL) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_TypeError, "%s is %s %s; a Range, an int or a sequence of ints is allowed",
+                         parameter, USMPY_A(object));
+        }
+        return -1;
+    }
+    int ndim = parse_extents(((PyTupleObject *)items)->ob_item, PyTuple_GET_SIZE(items), parameter, out);
+    Py_DECREF(items);
+    return ndim;
+}
+
+int usmpy_parse_range(usmpy_state *state, PyObject *object, usm_range *range, const char *parameter)
+{
+    if (Py_IS_TYPE(object, state->range_type) || Py_IS_TYPE(object, state->nd_range_type)) {
+        *range = ((usmpy_range *)object)->range;
+        return 0;
+    }
+    int ndim = extents_of(state, object, parameter, range->global);
+    if (ndim < 0) {
+        return -1;
+    }
+    range->ndim = (unsigned)ndim;
+    range->has_local = false;
+    range->local[0] = range->local[1] = range->local[2] = 1;
+    return 0;
+}
+
+static PyObject *range_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    usm_range range = {.local = {1, 1, 1}};
+    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) > 0) {
+        return PyErr_Format(PyExc_TypeError, "Range() takes no keyword arguments");
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    int ndim = n == 1
+                   ? extents_of(usmpy_state_of_type(type), PyTuple_GET_ITEM(args, 0), "Range", range.global)
+                   : parse_extents(((PyTupleObject *)args)->ob_item, n, "Range", range.global);
+    usmpy_range *self = ndim < 0 ? NULL : (usmpy_range *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->range = range;
+        self->range.ndim = (unsigned)ndim;
+    }
+    return (PyObject *)self;
+}
+
+static PyObject *nd_range_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const usmpy_signature signature = {"NdRange", 2, 2, 0, 2, {USMPY_global_range, USMPY_local_range}};
+    usmpy_state *state = usmpy_state_of_type(type);
+    PyObject *out[2];
+    usm_range range = {.has_local = true};
+    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
+        return NULL;
+    }
+    int ndim = extents_of(state, out[0], "global_range", range.global);
+    int local = ndim < 0 ? -1 : extents_of(state, out[1], "local_range", range.local);
+    if (local < 0) {
+        return NULL;
+    }
+    if (local != ndim) {
+        return PyErr_Format(PyExc_ValueError,
+                            "global_range has %d dimension%s but local_range has %d; they must match", ndim,
+                            ndim == 1 ? "" : "s", local);
+    }
+    for (int i = 0; i < ndim; i++) {
+        if (range.global[i] % range.local[i] != 0) {
+            return PyErr_Format(PyExc_ValueError,
+                                "local_range[%d] is %zu, which does not divide global_range[%d], %zu", i,
+                                range.local[i], i, range.global[i]);
+        }
+    }
+    usmpy_range *self = (usmpy_range *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->range = range;
+        self->range.ndim = (unsigned)ndim;
+    }
+    return (PyObject *)self;
+}
+
+static PyObject *extents_tuple(const usm_range *range, const size_t *extents)
+{
+    PyObject *tuple = PyTuple_New((Py_ssize_t)range->ndim);
+    for (unsigned i = 0; tuple != NULL && i < range->ndim; i++) {
+        PyObject *extent = PyLong_FromSize_t(extents[i]);
+        if (extent == NULL) {
+            Py_CLEAR(tuple);
+        } else {
+            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, extent);
+        }
+    }
+    return tuple;
+}
+
+PyObject *usmpy_range_text(const usm_range *range)
+{
+    PyObject *global = extents_tuple(range, range->global), *local = extents_tuple(range, range->local);
+    PyObject *text = NULL;
+    if (global != NULL && local != NULL) {
+        text = range->has_local   ? PyUnicode_FromFormat("NdRange(%R, %R)", global, local)
+               : range->ndim == 1 ? PyUnicode_FromFormat("Range(%zu)", range->global[0])
+                                  : PyUnicode_FromFormat("Range%R", global);
+    }
+    Py_XDECREF(global);
+    Py_XDECREF(local);
+    return text;
+}
+
+static PyObject *range_repr(PyObject *self)
+{
+    return usmpy_range_text(&((usmpy_range *)self)->range);
+}
+
+static PyObject *range_richcompare(PyObject *self, PyObject *other, int operation)
+{
+    if ((operation != Py_EQ && operation != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) {
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+    const usm_range *a = &((usmpy_range *)self)->range, *b = &((usmpy_range *)other)->range;
+    bool same = a->ndim == b->ndim && memcmp(a->global, b->global, sizeof a->global) == 0 &&
+                memcmp(a->local, b->local, sizeof a->local) == 0;
+    return PyBool_FromLong(same == (operation == Py_EQ));
+}
+
+static Py_hash_t range_hash(PyObject *self)
+{
+    const usm_range *range = &((usmpy_range *)self)->range;
+    size_t hash = range->ndim;
+    for (int i = 0; i < 3; i++) {
+        hash = (hash * 1000003 ^ range->global[i]) * 1000003 ^ range->local[i];
+    }
+    return (Py_hash_t)(hash >> 1);
+}
+
+static Py_ssize_t range_length(PyObject *self)
+{
+    return (Py_ssize_t)((usmpy_range *)self)->range.ndim;
+}
+
+static PyObject *range_item(PyObject *self, Py_ssize_t i)
+{
+    const usm_range *range = &((usmpy_range *)self)->range;
+    if (i < 0 || i >= (Py_ssize_t)range->ndim) {
+        PyErr_Format(PyExc_IndexError, "index %zd is out of range for a Range with %u dimension%s", i,
+                     range->ndim, range->ndim == 1 ? "" : "s");
+        return NULL;
+    }
+    return PyLong_FromSize_t(range->global[i]);
+}
+
+static PyObject *get_size(PyObject *self, void *unused)
+{
+    (void)unused;
+    const usm_range *range = &((usmpy_range *)self)->range;
+    return PyLong_FromSize_t(usm_range_items(range));
+}
+
+static PyObject *get_global(PyObject *self, void *unused)
+{
+    (void)unused;
+    const usm_range *range = &((usmpy_range *)self)->range;
+    return extents_tuple(range, range->global);
+}
+
+static PyObject *get_local(PyObject *self, void *unused)
+{
+    (void)unused;
+    const usm_range *range = &((usmpy_range *)self)->range;
+    return extents_tuple(range, range->local);
+}
+
+static PyGetSetDef range_getset[] = {
+    {"size", get_size, NULL, USMPY_DOC_Range_size, NULL},
+    {0},
+};
+
+static PyGetSetDef nd_range_getset[] = {
+    {"size", get_size, NULL, USMPY_DOC_NdRange_size, NULL},
+    {"global_range", get_global, NULL, USMPY_DOC_NdRange_global_range, NULL},
+    {"local_range", get_local, NULL, USMPY_DOC_NdRange_local_range, NULL},
+    {0},
+};
+
+static PyType_Slot range_slots[] = {
+    {Py_tp_doc, USMPY_DOC_Range},       {Py_tp_new, range_new},
+    {Py_tp_dealloc, usmpy_free_object}, {Py_tp_repr, range_repr},
+    {Py_tp_hash, range_hash},           {Py_tp_richcompare, range_richcompare},
+    {Py_sq_length, range_length},       {Py_sq_item, range_item},
+    {Py_tp_getset, range_getset},       {0, NULL},
+};
+
+static PyType_Slot nd_range_slots[] = {
+    {Py_tp_doc, USMPY_DOC_NdRange},     {Py_tp_new, nd_range_new},
+    {Py_tp_dealloc, usmpy_free_object}, {Py_tp_repr, range_repr},
+    {Py_tp_hash, range_hash},           {Py_tp_richcompare, range_richcompare},
+    {Py_tp_getset, nd_range_getset},    {0, NULL},
+};
+
+static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const usmpy_signature signature = {"LocalMemory", 1, 1, 0, 1, {USMPY_nbytes}};
+    PyObject *nbytes;
+    size_t n;
+    if (usmpy_parse_tuple(usmpy_state_of_type(type), &signature, args, kwargs, &nbytes) < 0) {
+        return NULL;
+    }
+    if (!PyIndex_Check(nbytes)) {
+        return PyErr_Format(PyExc_TypeError, "nbytes is %s %s; an int is allowed", USMPY_A(nbytes));
+    }
+    n = PyNumber_AsSsize_t(nbytes, NULL) > 0 ? (size_t)PyNumber_AsSsize_t(nbytes, NULL) : 0;
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    if (n == 0 || n > UINT32_MAX) {
+        return PyErr_Format(PyExc_ValueError, "nbytes is %R; 1 to %u are allowed", nbytes, UINT32_MAX);
+    }
+    usmpy_local *self = (usmpy_local *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->nbytes = n;
+    }
+    return (PyObject *)self;
+}
+
+static PyObject *local_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("LocalMemory(%zu)", ((usmpy_local *)self)->nbytes);
+}
+
+static PyObject *local_get_nbytes(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(((usmpy_local *)self)->nbytes);
+}
+
+static PyGetSetDef local_getset[] = {
+    {"nbytes", local_get_nbytes, NULL, USMPY_DOC_LocalMemory_nbytes, NULL},
+    {0},
+};
+
+static PyType_Slot local_slots[] = {
+    {Py_tp_doc, USMPY_DOC_LocalMemory}, {Py_tp_new, local_new},       {Py_tp_dealloc, usmpy_free_object},
+    {Py_tp_repr, local_repr},           {Py_tp_getset, local_getset}, {0, NULL},
+};
+
+static PyType_Spec range_spec = {
+    .name = "usmpy.Range",
+    .basicsize = sizeof(usmpy_range),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = range_slots,
+};
+
+static PyType_Spec nd_range_spec = {
+    .name = "usmpy.NdRange",
+    .basicsize = sizeof(usmpy_range),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = nd_range_slots,
+};
+
+static PyType_Spec local_spec = {
+    .name = "usmpy.LocalMemory",
+    .basicsize = sizeof(usmpy_local),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = local_slots,
+};
+
+int usmpy_range_add_types(PyObject *module, usmpy_state *state)
+{
+    return usmpy_add_type(module, &range_spec, &state->range_type) < 0 ||
+                   usmpy_add_type(module, &nd_range_spec, &state->nd_range_type) < 0 ||
+                   usmpy_add_type(module, &local_spec, &state->local_type) < 0
+               ? -1
+               : 0;
+}

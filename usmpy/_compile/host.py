@@ -1,0 +1,237 @@
+"""Compiles a program for the host: options, preprocessing, translation, and messages with the user's
+lines."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from typing import NamedTuple
+
+from . import cache as _cache
+from . import options as _options
+from .compiler import CompileError, Compiler, CompilerMissing, LanguageError
+
+_CODE = ["-O3", "-march=native", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-pipe"]
+# OpenCL C has no errno, and pointers may be cast. Not -fno-trapping-math: GCC then takes (float)(int)x for
+# trunc(x), which is another zero for -0.5.
+_PORTABLE = ["-fno-math-errno", "-fno-strict-aliasing", "-fno-ident", "-w"]
+_PORTABLE += ["-Werror=implicit-function-declaration", "-Werror=implicit-int", "-Werror=int-conversion"]
+_PORTABLE += ["-Werror=incompatible-pointer-types"]
+_C = ["-Werror=implicit-function-declaration"]
+_LINK = ["-shared", "-Wl,-z,defs", "-Wl,-z,noexecstack"]
+_OPENCL_OPTIONS: dict[str, list[str]] = {
+    "-cl-mad-enable": ["-ffp-contract=fast"],
+    "-cl-single-precision-constant": ["-fsingle-precision-constant"],
+    "-cl-no-signed-zeros": ["-fno-signed-zeros"],
+    "-cl-finite-math-only": ["-ffinite-math-only"],
+    "-cl-unsafe-math-optimizations": ["-funsafe-math-optimizations", "-ffp-contract=fast"],
+    "-cl-fast-relaxed-math": ["-ffast-math", "-ffp-contract=fast", "-D__FAST_RELAXED_MATH__=1"],
+    "-cl-opt-disable": ["-O0"],
+}
+# Kernels begin with two size_t and often use types of fixed width, so these headers are always included.
+_C_HEADERS = [word for header in ("stddef.h", "stdint.h", "stdbool.h") for word in ("-include", header)]
+
+
+class _Options(NamedTuple):
+    version: str  # of OpenCL C
+    preprocessor: list[str]
+    compiler: list[str]  # with those of the preprocessor
+    linker: list[str]
+
+
+def _split_options(options: str) -> _Options:
+    read = _options.read(options, _options.C)
+    preprocessor, compiler, linker = [], [], []
+    for name, value in read:
+        if name in ("-l", "-L") or name.startswith("-Wl,"):
+            linker.append(name + value)
+        elif value:
+            preprocessor.append(name + value)
+            compiler.append(name + value)
+        elif name.startswith("-cl-"):
+            mapped = _OPENCL_OPTIONS.get(name, [])
+            preprocessor += [option for option in mapped if option.startswith("-D")]
+            compiler += mapped
+        else:
+            compiler.append(name)
+    return _Options(_options.version_of(read), preprocessor, compiler, linker)
+
+
+def _run(command: list[str], source: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            command, input=source.encode("utf-8", "surrogateescape"), capture_output=True, env=environment
+        )
+    except OSError as error:
+        raise CompilerMissing(f"the C compiler {command[0]} does not run: {error}") from error
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    return _text(done.stderr) or f"{done.args[0]} ended with status {done.returncode}\n"
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "replace")
+
+
+# Lines and names of the text that is written around the user's.
+_OURS = re.compile(r"^(?:<usmpy>|<stdin>:\d|In file included from <stdin>)|'usm_(?:[a-z]_?|old|new|item)'")
+
+
+def _clean(log: str, source: str, name: str, whole: bool = False) -> str:
+    """The log with the user's lines shown, and without messages about the generated text."""
+    lines, kept, ours = source.split("\n"), [], False
+    place = re.compile(re.escape(name) + r":(\d+):(?:(\d+):)? ")
+    for line in log.splitlines():
+        if _OURS.search(line) and not whole:
+            ours = True
+            continue
+        if ours and line.startswith(" "):
+            continue
+        ours = False
+        kept.append(line)
+        if (at := place.match(line)) and 0 < int(at[1]) <= len(lines):
+            text = lines[int(at[1]) - 1].expandtabs(1).rstrip("\r")
+            kept.append(f"{at[1]:>5} | {text}")
+            if at[2]:
+                kept.append(f"      | {' ' * (int(at[2]) - 1)}^")
+    if not whole and not any("error" in line for line in kept) and "error" in log:
+        return _clean(log, source, name, whole=True)
+    return "\n".join(kept) + "\n" if kept else ""
+
+
+def _error(log: str, source: str, name: str) -> CompileError:
+    clean = _clean(log, source, name) or log
+    undefined = re.findall(r"undefined reference to [`']?([^'\n]*)|undefined symbol: (.*)", clean)
+    if undefined:
+        names = sorted({one or other for one, other in undefined})
+        return CompileError(f"{name}: error: used, and not defined: {', '.join(names)}", clean)
+    first = next((line for line in clean.splitlines() if "error:" in line), clean.strip().split("\n")[0])
+    return CompileError(first or "the C compiler failed", clean)
+
+
+def _refused(error: Exception, source: str, name: str) -> LanguageError:
+    from .tokens import Refused
+
+    assert isinstance(error, Refused)
+    return LanguageError(*error.describe(source, name))
+
+
+def _marker(name: str) -> str:
+    from .entry import c_string
+
+    return f"# 1 {c_string(name)}\n"
+
+
+def _preprocess(compiler: Compiler, options: _Options, prelude: str, source: str, name: str) -> str:
+    command = [*compiler.command, "-E", "-std=gnu11", "-fdiagnostics-color=never", *options.preprocessor]
+    done = _run([*command, "-x", "c", "-"], prelude + _marker(name) + source + "\n")
+    if done.returncode:
+        raise _error(_said(done), source, name)
+    return _text(done.stdout)
+
+
+def _compile(compiler: Compiler, flags: list[str], options: _Options, text: str) -> tuple[bytes | None, str]:
+    """(the object, or None if it failed; the log)."""
+    import tempfile
+
+    flags = [*_CODE, *flags, "-fdiagnostics-color=never", *options.compiler]
+    # With options of fast arithmetic, linking adds code that changes the whole process's arithmetic.
+    apart = any(re.match(r"-Ofast|-ffast-math|-funsafe-math", option) for option in options.compiler)
+    private = _cache.temporary_folder()
+    with tempfile.TemporaryDirectory(prefix="build-", dir=private) as folder:
+        out = os.path.join(folder, "kernels.so")
+        link = [*_LINK, *options.linker, "-lm"]
+        if apart:
+            part = os.path.join(folder, "kernels.o")
+            done = _run([*compiler.command, *flags, "-c", "-x", "c", "-", "-o", part], text)
+            said = _text(done.stderr)
+            if not done.returncode:
+                done = _run([*compiler.command, "-fPIC", part, "-o", out, *link], "")
+                said += _text(done.stderr)
+        else:
+            done = _run([*compiler.command, *flags, "-x", "c", "-", "-x", "none", "-o", out, *link], text)
+            said = _text(done.stderr)
+        if done.returncode:
+            return None, said or _said(done)
+        with open(out, "rb") as file:
+            data = file.read()
+    if _cache.temporary_folder() != private:  # what was read may be another user's
+        message = f"the temporary folder {private} was replaced while the program was built; build it again"
+        raise CompileError(message, message + "\n")
+    return data, said
+
+
+def _build_portable(compiler: Compiler, options: _Options, source: str, name: str) -> tuple[bytes, str]:
+    from . import portable as _portable
+    from .portable_constants import CONSTANTS
+
+    versions = (
+        f"#define __OPENCL_VERSION__ {options.version}\n#define __OPENCL_C_VERSION__ {options.version}\n"
+    )
+    constants = CONSTANTS + versions
+    text = _preprocess(compiler, options, constants, source, name)
+    try:
+        translated = _portable.translate(text, name)
+    except _portable.Refused as error:
+        raise _refused(error, source, name) from None
+    macros = [o for o in options.compiler if o not in options.preprocessor]
+    flags = [*_PORTABLE, *(["-fexcess-precision=16"] if re.search(r"\b_Float16\b|\bhalf\b", text) else [])]
+    data, log = _compile(compiler, flags, options._replace(compiler=macros), translated)
+    if data is None:
+        raise _portable_error(compiler, options, constants, text, log, source, name)
+    return data, text
+
+
+def _portable_error(
+    compiler: Compiler, options: _Options, constants: str, text: str, log: str, source: str, name: str
+) -> CompileError:
+    """The compiler's messages about the user's own text, with columns and macros."""
+    from . import portable as _portable
+
+    check = _portable.for_messages(text) + constants + _marker(name) + source + "\n"
+    flags = ["-fsyntax-only", "-std=gnu11", *_PORTABLE, "-fdiagnostics-color=never", *options.compiler]
+    done = _run([*compiler.command, *[f for f in flags if f != "-w"], "-x", "c", "-"], check)
+    said = _text(done.stderr)
+    clean = _clean(said, source, name)
+    return _error(said if done.returncode and "error:" in clean else log, source, name)
+
+
+def _build_c(compiler: Compiler, options: _Options, source: str, name: str) -> tuple[bytes, str]:
+    from . import plain_c as _plain_c
+    from . import portable as _portable
+
+    options = options._replace(
+        preprocessor=[*_C_HEADERS, *options.preprocessor], compiler=[*_C_HEADERS, *options.compiler]
+    )
+    text = _preprocess(compiler, options, "", source, name)
+    try:
+        tail = _plain_c.tail(text)
+    except _portable.Refused as error:
+        raise _refused(error, source, name) from None
+    except _plain_c.Unreadable:
+        tail = ""  # the compiler's message is better
+    data, log = _compile(compiler, _C, options, _marker(name) + source + "\n" + tail)
+    if data is None:
+        raise _error(log, source, name)
+    return data, text
+
+
+def _files(text: str, name: str) -> list[str]:
+    """The files that the preprocessor read."""
+    found = re.findall(r'^# \d+ "((?:[^"\\]|\\.)*)"', text, re.M)
+    files = {re.sub(r"\\(.)", r"\1", file) for file in found}
+    return sorted(
+        f for f in files if f != name and not (f.startswith("<") and f.endswith(">")) and f[-2:] != "//"
+    )
+
+
+def compile(
+    compiler: Compiler, source: str, language: str, options: str, name: str
+) -> tuple[bytes, list[str]]:
+    """The shared object, and the files that the preprocessor read."""
+    split = _split_options(options)
+    data, text = (_build_portable if language == "portable" else _build_c)(compiler, split, source, name)
+    return data, _files(text, name)

@@ -1,0 +1,74 @@
+"""Files that a program may include: a build is kept on disk with what they hold."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+# A backslash at the end of a line, as GCC takes it: blanks may follow. The trigraph is one in ISO C.
+_SPLICE = re.compile(r"(?:\\|\?\?/)[ \t\v\f\0]*\r?\n")
+_INCLUDE = re.compile(r'#\s*include(?:_next)?\b\s*(?:"([^"\n]+)"|<([^>\n]+)>)?')
+
+
+def may_include(source: str, options: str = "") -> bool:
+    """Whether the preprocessor may read files; true in doubt."""
+    text = _SPLICE.sub("", source) + options
+    return any(word in text for word in ("include", "import", "embed"))
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def contents(source: str, folders: Iterable[str], files: Iterable[str] = ()) -> tuple[list[bytes], set[str]]:
+    """What all files hold that the source may include, whatever its conditions say; names that are not found.
+
+    folders: that are searched, behind the file's own. files: that are included before the source. Of a name
+    that a macro gives nothing is known: it is "" among those that are not found.
+    """
+    folders = list(folders)
+    waiting = [("", name) for name in files]
+    parts: list[bytes] = []
+    seen: set[str] = set()
+    missing: set[str] = set()
+
+    def scan(text: str, own: str) -> None:
+        for match in _INCLUDE.finditer(_SPLICE.sub("", text)):
+            waiting.append((own, match[1] or match[2] or ""))
+
+    scan(source, "")
+    while waiting:
+        own, name = waiting.pop()
+        paths = [os.path.join(folder, name) for folder in (own, *folders)] if name else []
+        path = next((path for path in paths if os.path.isfile(path)), None)
+        if path is None:
+            missing.add(name)
+        elif path not in seen:
+            seen.add(path)
+            data = _read(path)
+            parts.append(data)
+            scan(data.decode("utf-8", "replace"), os.path.dirname(path))
+    return parts, missing
+
+
+def identify(source: str, options: str) -> bytes:
+    """What a build by a driver depends on beside source and options.
+
+    It differs each time where a file is not found here: the driver may find it, and it may change.
+    """
+    if not may_include(source, options):
+        return b""
+    from . import options as _options
+
+    try:
+        read = _options.read(options, _options.DRIVER)
+    except ValueError:  # the driver will say so
+        return os.urandom(16)
+    folders = [value for name, value in read if name == "-I"]
+    parts, missing = contents(source, folders, [value for name, value in read if name == "-include"])
+    return b"\0".join([*parts, os.urandom(16) if missing else b""])

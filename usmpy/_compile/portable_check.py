@@ -1,0 +1,48 @@
+"""Whether a program is in the portable language, for drivers that take all of OpenCL C.
+
+A program that they alone would build is refused, so that a portable program runs on every backend. The check
+sees what the preprocessor leaves; what is wrong beside that is the driver's to say, in its own words.
+"""
+
+from __future__ import annotations
+
+from .included import may_include
+from .portable_words import any_in
+from .portable_words import check as check_words
+
+
+class _Wishes:
+    def __init__(self, options: str) -> None:
+        from . import options as _options
+
+        read = _options.read(options, _options.DRIVER)
+        self.version = _options.version_of(read)
+        self.defined = [(name, value) for name, value in read if name in ("-D", "-U")]
+        self.folders = [value for name, value in read if name == "-I"]
+        self.included = [value for name, value in read if name == "-include"]
+
+
+def _constants() -> str:
+    from .portable_constants import CONSTANTS
+
+    return CONSTANTS.replace("#define USMPY_HOST 1\n", "").replace("#ifdef __FLT16_MAX__", "#if 1")
+
+
+def check(source: str, options: str, backend: str) -> None:
+    """Raises BuildError if the program has something that the portable language does not have."""
+    # Most programs have none of the words, and none comes from a file or from ##.
+    if "##" not in source and not may_include(source, options) and not any_in(source + " " + options):
+        return
+    from ..errors import _build_error
+    from .preprocessor import NAME, preprocess
+    from .tokens import Refused, Source
+
+    source = source.removeprefix("\ufeff")
+    try:
+        tokens = Source(preprocess(source, _constants(), _Wishes(options)))
+    except (Refused, ValueError):
+        return
+    try:
+        check_words(tokens)
+    except Refused as error:
+        raise _build_error(*error.describe(source, NAME), backend) from None

@@ -1,0 +1,67 @@
+"""Words of OpenCL C that the portable language does not have.
+
+They are refused on every backend in the same words, also where a driver would take them.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .tokens import Source
+
+_VECTOR = re.compile(
+    r"(?:u?(?:char|short|int|long)|float|double|half|quad|bool)(?:2|3|4|8|16)(?:x(?:2|3|4|8|16))?\Z"
+)
+_CUDA = re.compile(r"__(?:global|device|shared|host|launch_bounds)__\Z|__syncthreads\Z")
+_REFUSED = [
+    (_CUDA, "CUDA"),
+    (_VECTOR, "vector types"),
+    (re.compile(r"(?:as|convert)_\w*?[a-z](?:2|3|4|8|16)(?:_\w+)?\Z"), "vector types"),
+    (re.compile(r"v(?:load|store)a?(?:2|3|4|8|16|_half(?:2|3|4|8|16)\w*|a_half\w*)\Z"), "vector types"),
+    (re.compile(r"(?:shuffle2?|vec_step|cross)\Z"), "vector types"),
+    (re.compile(r"image[123]d\w*_t\Z|sampler_t\Z|(?:read|write)_image\w+\Z|get_image_\w+\Z"), "images"),
+    (re.compile(r"(?:__)?(?:read_only|write_only|read_write)\Z|CLK_(?:ADDRESS|FILTER|NORMALIZED)_\w+\Z"),
+     "images"),
+    (re.compile(r"(?:__)?pipe\Z|(?:read|write)_pipe\Z|\w*reserve_(?:read|write)_pipe\Z|reserve_id_t\Z"),
+     "pipes"),
+    (re.compile(r"(?:clk_event_t|queue_t|ndrange_t|enqueue_kernel|get_default_queue)\Z"),
+     "kernels that launch others"),
+    (re.compile(r"(?:event_t|async_work_group_\w+|wait_group_events)\Z"), "asynchronous copies"),
+    (re.compile(r"(?:work_group_(?!barrier\Z)\w+|(?:intel_)?sub_group_\w+|get_\w*sub_group\w*)\Z"),
+     "functions of whole work-groups or sub-groups"),
+    (re.compile(r"convert_(?:float|double|half)_(?:sat|rtz|rtp|rtn)\w*\Z"),
+     "conversions to floating point but to the nearest"),
+    (re.compile(r"(?:to_global|to_local|to_private|get_fence)\Z"), "generic address space"),
+]  # fmt: skip
+
+
+def any_in(text: str) -> bool:
+    """Whether a text has one of the words, also in comments and strings."""
+    return any(
+        pattern.match(word) for word in set(re.findall(r"[^\W\d]\w*", text)) for pattern, _ in _REFUSED
+    )
+
+
+def _why(what: str) -> str:
+    if what == "CUDA":
+        return (
+            'a word of CUDA C++, which CUDA devices take with language="cuda"; a portable kernel is '
+            "'kernel void name(...)'"
+        )
+    return (
+        f'the portable language has no {what}; OpenCL and Level Zero devices take them with language="opencl"'
+    )
+
+
+def check(source: Source) -> None:
+    """Raises Refused for the first word that the portable language does not have."""
+    for i, token in enumerate(source.tokens):
+        if token.kind != "name":
+            continue
+        if i and source.text[i - 1] in (".", "->"):
+            continue
+        for pattern, what in _REFUSED:
+            if pattern.match(token.text):
+                raise source.refuse(i, f"{token.text}: {_why(what)}")

@@ -1,0 +1,594 @@
+"""A C preprocessor, for compilers that take only preprocessed text, and for checks. It keeps line numbers.
+
+Its output has line markers ('# 1 "file"'), the user's pragmas, and no other line that begins with '#'.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from .tokens import TOKEN, Refused
+
+_JOINED, _INSIDE = "\x01", "\x02"  # for a newline after a backslash; for one in a comment
+_SPLICE = re.compile(r"\\[ \t\f\v\0]*\n")  # blanks may follow the backslash, as GCC and clang have it
+_COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)
+_DIRECTIVE = re.compile(r"[ \t\f\v]*#[ \t]*(\w*)(.*)", re.S)
+NAME = "<source>"
+_DEEPEST = 60  # of files in files, and of macros in arguments of macros
+_MOST_TOKENS = 250_000  # that macros may expand to
+_NO_NAMES: frozenset[str] = frozenset()
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    line: int
+    hidden: frozenset[str]  # macros that are not expanded in it again
+
+
+class _Macro(NamedTuple):
+    parameters: list[str] | None  # None: an object-like macro
+    variadic: bool
+    body: list[_Token]
+
+
+def _without_comments(text: str) -> str:
+    def blank(match: re.Match[str]) -> str:
+        found = match[0]
+        return found if found[0] in "\"'" else " " + _INSIDE * (found.count("\n") + found.count(_JOINED))
+
+    text = _SPLICE.sub(_JOINED, text.replace("\r\n", "\n"))
+    return _COMMENT.sub(blank, text)
+
+
+def _tokens(text: str, line: int) -> list[_Token]:
+    found = []
+    for match in TOKEN.finditer(text):
+        assert match.lastgroup is not None
+        found.append(_Token(match.lastgroup, match[0], line, _NO_NAMES))
+        line += match[0].count("\n")
+    return found
+
+
+def _trim(tokens: list[_Token]) -> list[_Token]:
+    first, last = 0, len(tokens)
+    while first < last and tokens[first].kind == "blank":
+        first += 1
+    while last > first and tokens[last - 1].kind == "blank":
+        last -= 1
+    return tokens[first:last]
+
+
+class _Wishes(Protocol):
+    """The options that matter here."""
+
+    version: str  # of OpenCL C
+    defined: list[tuple[str, str]]  # ("-D" or "-U", what)
+    folders: list[str]
+    included: list[str]
+
+
+def preprocess(source: str, constants: str, options: _Wishes) -> str:
+    """The preprocessed text of a program, whose file is called <source>. Raises Refused.
+
+    constants: definitions before those of the options.
+    """
+    preprocessor = Preprocessor(options.folders)
+    version = (
+        f"#define __OPENCL_VERSION__ {options.version}\n#define __OPENCL_C_VERSION__ {options.version}\n"
+    )
+    preprocessor.run(constants + version, "<usmpy>")
+    for option, value in options.defined:
+        preprocessor.define(value) if option == "-D" else preprocessor.undefine(value)
+    before = "".join(f'#include "{file}"\n' for file in options.included)
+    return (preprocessor.run(before, NAME) if before else "") + preprocessor.run(source, NAME)
+
+
+class Preprocessor:
+    """The defined macros, the folders of headers, and the files that were read."""
+
+    def __init__(self, folders: Iterable[str] = ()) -> None:
+        self.folders = list(folders)
+        self.files: list[str] = []
+        self._macros: dict[str, _Macro] = {}
+        self._once: set[str] = set()
+        self._out: list[str] = []
+        self._file = ""
+        self._depth = 0
+        self._nested = 0  # in arguments of macros
+        self._expanded = 0  # tokens
+
+    def define(self, text: str) -> None:
+        """Defines a macro as the option -D does: NAME, NAME=VALUE or NAME(x)=VALUE."""
+        head, equals, value = text.partition("=")
+        self._define(f"{head} {value if equals else '1'}", 0)
+
+    def undefine(self, name: str) -> None:
+        self._macros.pop(name.strip(), None)
+
+    def run(self, text: str, name: str) -> str:
+        """The preprocessed text. Raises Refused."""
+        self._out = []
+        self._process(text, name)
+        return "".join(self._out)
+
+    # Lines.
+
+    def _refuse(self, line: int, message: str, word: str = "") -> Refused:
+        return Refused(message, self._file, line, word)
+
+    def _mark(self, line: int) -> None:
+        quoted = self._file.replace("\\", "\\\\").replace('"', '\\"')
+        self._out.append(f'# {line} "{quoted}"\n')
+
+    def _process(self, text: str, name: str) -> None:
+        outer, self._file = self._file, name
+        self._mark(1)
+        # For each #if: whether its lines count, whether a branch was taken, whether the outer one counts,
+        # its line.
+        nested: list[list[bool | int]] = []
+        block: list[str] = []
+        line = start = 1
+
+        def flush() -> None:
+            if block:
+                self._out.append(self._text(self.expand(_tokens("".join(block), start))))
+                block.clear()
+
+        for joined in _without_comments(text + "\n").split("\n")[:-1]:
+            height = 1 + joined.count(_JOINED) + joined.count(_INSIDE)
+            logical = joined.replace(_JOINED, "").replace(_INSIDE, "")
+            directive = _DIRECTIVE.fullmatch(logical)
+            wanted = all(level[0] for level in nested)
+            if directive is None:
+                start = start if block else line
+                text = joined.replace(_JOINED, "").replace(_INSIDE, "\n") if wanted else ""
+                block.append(text + "\n" * (height - text.count("\n")))
+            else:
+                word, rest = directive[1], directive[2]
+                if self._condition(word, rest, line, nested, wanted):
+                    block.append("\n" * height) if block else self._out.append("\n" * height)
+                elif not wanted:
+                    if not block:
+                        start = line
+                    block.append("\n" * height)
+                else:
+                    flush()
+                    if not self._directive(word, rest, line, height):
+                        self._out.append("\n" * height)
+                if not block:
+                    start = line + height
+            line += height
+        flush()
+        if nested:
+            raise self._refuse(int(nested[-1][3]), "unterminated #if")
+        self._file = outer
+
+    def _condition(
+        self, word: str, rest: str, line: int, nested: list[list[bool | int]], wanted: bool
+    ) -> bool:
+        """Handles #if, #else and the like; whether it was one of them."""
+        if word in ("if", "ifdef", "ifndef"):
+            value = wanted and self._holds(word, rest, line)
+            nested.append([value, value, wanted, line])
+        elif word in ("elif", "elifdef", "elifndef", "else", "endif"):
+            if not nested:
+                raise self._refuse(line, f"#{word} without #if")
+            level = nested[-1]
+            if word == "endif":
+                nested.pop()
+            elif word == "else":
+                level[0] = bool(level[2]) and not level[1]
+                level[1] = True
+            else:
+                value = bool(level[2]) and not level[1] and self._holds(word[2:], rest, line)
+                level[0] = value
+                level[1] = level[1] or value
+        else:
+            return False
+        return True
+
+    def _holds(self, word: str, rest: str, line: int) -> bool:
+        if word in ("if", ""):
+            return self._evaluate(rest, line) != 0
+        name = rest.strip().split(" ")[0]
+        if not name:
+            raise self._refuse(line, f"#{word} without a name")
+        return (name in self._macros) == word.endswith("ifdef")
+
+    def _directive(self, word: str, rest: str, line: int, height: int) -> bool:
+        """Handles any other directive; whether it wrote its own newlines."""
+        if word == "define":
+            self._define(rest, line)
+        elif word == "undef":
+            self.undefine(rest)
+        elif word == "include":
+            self._include(rest, line)
+            self._mark(line + height)
+            return True
+        elif word == "error":
+            raise self._refuse(line, f"#error{rest}")
+        elif word == "line":
+            pieces = self._text(self.expand(_tokens(rest, line))).split(None, 1)
+            if not pieces or not re.fullmatch("[0-9]{1,9}", pieces[0]):
+                raise self._refuse(line, "#line takes a number")
+            self._out.append(f"# {pieces[0]} {pieces[1] if len(pieces) > 1 else self._quoted()}\n")
+            return True
+        elif word == "" and rest[:1].isdigit():  # a marker of another preprocessor
+            self._out.append(f"# {rest.strip()}\n")
+            return True
+        elif word == "pragma" and rest.strip() == "once":
+            self._once.add(self._file)
+        elif word == "pragma":
+            self._out.append(f"#pragma{rest}" + "\n" * height)
+            return True
+        elif word not in ("", "warning", "ident", "sccs", "assert"):
+            raise self._refuse(line, f"#{word} is no directive", word)
+        return False
+
+    def _quoted(self) -> str:
+        return '"' + self._file.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+    # Macros.
+
+    def _define(self, rest: str, line: int) -> None:
+        match = re.match(r"\s*([^\W\d]\w*)(\(([^)]*)\))?", rest)
+        if match is None:
+            raise self._refuse(line, "#define takes a name")
+        parameters, variadic = None, False
+        if match[2] is not None:
+            parameters = [word.strip() for word in match[3].split(",") if word.strip()]
+            if parameters and parameters[-1].endswith("..."):
+                named = parameters.pop()[:-3].strip()
+                parameters.append(named or "__VA_ARGS__")
+                variadic = True
+        body = _trim(_tokens(rest[match.end() :], line))
+        self._macros[match[1]] = _Macro(parameters, variadic, body)
+
+    @staticmethod
+    def _text(tokens: list[_Token]) -> str:
+        return "".join(token.text for token in tokens)
+
+    def expand(self, tokens: list[_Token]) -> list[_Token]:
+        self._nested += 1
+        try:
+            return self._expand(tokens)
+        finally:
+            self._nested -= 1
+
+    def _substituted(
+        self, macro: _Macro, given: dict[str, list[_Token]], hidden: frozenset[str], name: _Token
+    ) -> list[_Token]:
+        """The tokens that replace a use of the macro, the last one first."""
+        if self._nested > _DEEPEST:
+            raise self._refuse(name.line, f"macros nest more than {_DEEPEST} deep", name.text)
+        expanded = {parameter: self.expand(argument) for parameter, argument in given.items()}
+        tokens = self._substitute(macro, given, expanded, hidden, name.line)
+        self._expanded += len(tokens) + 1
+        if self._expanded > _MOST_TOKENS:
+            raise self._refuse(name.line, f"macros expand to more than {_MOST_TOKENS} tokens", name.text)
+        return self._apart(tokens)
+
+    def _expand(self, tokens: list[_Token]) -> list[_Token]:
+        out: list[_Token] = []
+        waiting = tokens[::-1]
+        while waiting:
+            token = waiting.pop()
+            if token.kind != "name" or token.text in token.hidden:
+                out.append(token)
+                continue
+            if token.text == "__LINE__":
+                out.append(token._replace(kind="number", text=str(token.line)))
+                continue
+            if token.text == "__FILE__":
+                out.append(token._replace(kind="string", text=self._quoted()))
+                continue
+            macro = self._macros.get(token.text)
+            if macro is None:
+                out.append(token)
+                continue
+            hidden = token.hidden | {token.text}
+            if macro.parameters is None:
+                waiting += self._substituted(macro, {}, hidden, token)
+                continue
+            ahead = len(waiting)
+            while ahead and waiting[ahead - 1].kind == "blank":
+                ahead -= 1
+            if not ahead or waiting[ahead - 1].text != "(":
+                out.append(token)
+                continue
+            del waiting[ahead - 1 :]
+            given, newlines = self._arguments(macro, waiting, token)
+            waiting += [_Token("blank", "\n", token.line, _NO_NAMES)] * newlines
+            waiting += self._substituted(macro, given, hidden, token)
+        return out
+
+    @staticmethod
+    def _apart(tokens: list[_Token]) -> list[_Token]:
+        """The tokens in reverse, between blanks, so that they do not join with their neighbours."""
+        blank = _Token("blank", " ", 0, _NO_NAMES)
+        return [blank, *tokens[::-1], blank]
+
+    def _arguments(
+        self, macro: _Macro, waiting: list[_Token], name: _Token
+    ) -> tuple[dict[str, list[_Token]], int]:
+        """Takes the arguments from `waiting`, whose next token is after the parenthesis."""
+        assert macro.parameters is not None
+        arguments: list[list[_Token]] = [[]]
+        depth, newlines = 1, 0
+        while waiting:
+            token = waiting.pop()
+            if token.text == "\n":
+                newlines += 1
+                token = token._replace(text=" ")
+            if token.text in ("(", "[", "{"):
+                depth += token.text == "("
+            elif token.text == ")":
+                depth -= 1
+                if not depth:
+                    break
+            full = macro.variadic and len(arguments) == len(macro.parameters)
+            if token.text == "," and depth == 1 and not full:
+                arguments.append([])
+            else:
+                arguments[-1].append(token)
+        if depth:
+            raise self._refuse(name.line, f"{name.text}: a parenthesis is not closed", name.text)
+        n = len(macro.parameters)
+        arguments = [_trim(argument) for argument in arguments]
+        if not n and arguments == [[]]:
+            arguments = []
+        if macro.variadic and len(arguments) == n - 1:
+            arguments.append([])
+        if len(arguments) != n:
+            raise self._refuse(
+                name.line, f"{name.text} takes {n} arguments, {len(arguments)} were given", name.text
+            )
+        return dict(zip(macro.parameters, arguments, strict=True)), newlines
+
+    def _substitute(
+        self,
+        macro: _Macro,
+        given: dict[str, list[_Token]],
+        expanded: dict[str, list[_Token]],
+        hidden: frozenset[str],
+        line: int,
+    ) -> list[_Token]:
+        body, out, i = macro.body, [], 0
+        while i < len(body):
+            token = body[i]
+            following = i + 1
+            while following < len(body) and body[following].kind == "blank":
+                following += 1
+            pasted = self._is_paste(body, following)
+            if token.text == "#" and macro.parameters is not None and following < len(body):
+                name = body[following].text
+                if name in given and not self._is_paste(body, i):
+                    text = " ".join(self._text(given[name]).split())
+                    text = text.replace("\\", "\\\\").replace('"', '\\"')
+                    out.append(_Token("string", f'"{text}"', line, _NO_NAMES))
+                    i = following + 1
+                    continue
+            if self._is_paste(body, i):
+                i = self._paste(body, i + 2, given, macro, out, line)
+                continue
+            if token.text in given:
+                out += given[token.text] if pasted else self._apart(expanded[token.text][::-1])
+                if pasted and not given[token.text]:
+                    out.append(_Token("blank", "", line, _NO_NAMES))  # an empty operand of ##
+            elif not (token.kind == "blank" and self._is_paste(body, i + 1)):
+                out.append(token)
+            i += 1
+        return [token._replace(line=line, hidden=token.hidden | hidden) for token in out]
+
+    @staticmethod
+    def _is_paste(body: list[_Token], i: int) -> bool:
+        return i + 1 < len(body) and body[i].text == "#" and body[i + 1].text == "#"
+
+    def _paste(
+        self,
+        body: list[_Token],
+        i: int,
+        given: dict[str, list[_Token]],
+        macro: _Macro,
+        out: list[_Token],
+        line: int,
+    ) -> int:
+        """Joins the token at i, the right operand of ##, to the last one of `out`. Returns the next index."""
+        while i < len(body) and body[i].kind == "blank":
+            i += 1
+        if i == len(body):
+            raise self._refuse(line, "a macro ends in ##")
+        right = given.get(body[i].text, [body[i]]) if body[i].kind == "name" else [body[i]]
+        while out and out[-1].kind == "blank" and out[-1].text != "":
+            out.pop()
+        if out and out[-1].text == "," and macro.variadic and body[i].text == (macro.parameters or [""])[-1]:
+            if right:
+                out += right
+            else:
+                out.pop()
+            return i + 1
+        left = out.pop().text if out else ""
+        text = left + (right[0].text if right else "")
+        out += _tokens(text, line) if text else [_Token("blank", "", line, _NO_NAMES)]
+        out += right[1:]
+        return i + 1
+
+    # Files.
+
+    def _include(self, rest: str, line: int) -> None:
+        words = rest.strip()
+        if words[:1] not in ('"', "<"):
+            words = self._text(self.expand(_tokens(rest, line))).strip()
+        match = re.fullmatch(r'"([^"]+)"|<([^>]+)>', words)
+        if match is None:
+            raise self._refuse(line, "#include takes a file's name")
+        name = match[1] or match[2]
+        own = os.path.dirname(self._file) if os.path.isfile(self._file) else ""
+        folders = [own, *self.folders] if match[1] else self.folders
+        for folder in folders:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                break
+        else:
+            raise self._refuse(line, f"{name}: No such file", name)
+        if path in self._once:
+            return
+        if self._depth == _DEEPEST:
+            raise self._refuse(line, f"{name}: files include each other more than {_DEEPEST} deep", name)
+        if path not in self.files:
+            self.files.append(path)
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                text = file.read()
+        except OSError as error:
+            raise self._refuse(line, f"{name}: {error.strerror}", name) from None
+        self._depth += 1
+        self._process(text, path)
+        self._depth -= 1
+
+    # Conditions.
+
+    def _evaluate(self, text: str, line: int) -> int:
+        def known(match: re.Match[str]) -> str:
+            return "1" if (match[1] or match[2]) in self._macros else "0"
+
+        text = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", known, text)
+        tokens = [token for token in self.expand(_tokens(text, line)) if token.kind != "blank"]
+        reader = _Expression([token.text for token in tokens])
+        try:
+            return reader.read()
+        except ValueError as error:
+            shown = text if len(text) < 80 else f"{text[:76]}..."
+            raise self._refuse(line, f"#if{shown}: {error}") from None
+
+
+# Binary operators by precedence, and unary ones.
+_SIGNS = [("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"),
+          ("+", "-"), ("*", "/", "%")]  # fmt: skip
+_BINDS = {sign: level for level, signs in enumerate(_SIGNS, 1) for sign in signs}
+_IN_FRONT = ("!", "-", "+", "~")
+_CHARACTER = re.compile(
+    r"""(?:u8|[uUL])?'((?:[^'\\\n]|\\(?:[0-7]{1,3}|x[0-9a-fA-F]+|u[0-9a-fA-F]{4}|[^0-7xu]))+)'"""
+)
+_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|[xu]([0-9a-fA-F]+)|(.))|(.)", re.S)
+_ESCAPED = {"a": 7, "b": 8, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+
+
+def _character(word: str) -> int:
+    """The value of 'a'; of several characters, as GCC has it."""
+    match = _CHARACTER.fullmatch(word)
+    if match is None:
+        raise ValueError(f"{word} is no character")
+    value = 0
+    for octal, hexadecimal, escaped, plain in _ESCAPE.findall(match[1]):
+        code = int(octal, 8) if octal else int(hexadecimal, 16) if hexadecimal else -1
+        if code < 0:
+            code = ord(plain) if plain else _ESCAPED.get(escaped, ord(escaped))
+        value = (value << 8 | code) & 0xFFFFFFFF
+    return value
+
+
+def _apply(sign: str, a: int, b: int) -> int:
+    if sign in ("/", "%"):
+        if b == 0:
+            return 0  # in an operand that && or || does not evaluate
+        quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        return quotient if sign == "/" else a - b * quotient
+    results = {
+        "||": lambda: int(bool(a or b)), "&&": lambda: int(bool(a and b)), "|": lambda: a | b,
+        "^": lambda: a ^ b, "&": lambda: a & b, "==": lambda: int(a == b), "!=": lambda: int(a != b),
+        "<": lambda: int(a < b), ">": lambda: int(a > b), "<=": lambda: int(a <= b),
+        ">=": lambda: int(a >= b), "<<": lambda: a << (b & 63), ">>": lambda: a >> (b & 63),
+        "+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b,
+    }  # fmt: skip
+    return results[sign]()
+
+
+class _Expression:
+    """The condition of an #if, with integers of 64 bits. Explicit stacks: a condition may nest deeply."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        self.values: list[int] = []
+        self.signs: list[str] = []  # "u-" is a minus in front of a value; ":" is a whole a ? b : c
+
+    def read(self) -> int:
+        value_wanted = True
+        for word in self.words:
+            value_wanted = self._before_value(word) if value_wanted else self._behind_value(word)
+        if value_wanted:
+            raise ValueError("it ends early")
+        self._reduce(0)
+        if self.signs:
+            raise ValueError("')' is missing" if self.signs[-1] == "(" else "':' is missing")
+        return self.values[0]
+
+    def _before_value(self, word: str) -> bool:
+        """Takes a word where a value is expected; whether the value is still missing."""
+        if word == "(":
+            self.signs.append(word)
+            return True
+        if word in _IN_FRONT:
+            self.signs.append("u" + word)
+            return True
+        self.values.append(self._value(word))
+        return False
+
+    def _behind_value(self, word: str) -> bool:
+        if word in _BINDS:
+            self._reduce(_BINDS[word])
+            self.signs.append(word)
+            return True
+        self._reduce(1 if word == "?" else 0)
+        opened = self.signs[-1] if self.signs else ""
+        if word == "?":
+            self.signs.append(word)
+            return True
+        if word == ":" and opened == "?":
+            self.signs[-1] = word
+            return True
+        if word == ")" and opened == "(":
+            self.signs.pop()
+            return False
+        raise ValueError("')' is missing" if opened == "(" else f"'{word}' is not expected")
+
+    def _reduce(self, binds: int) -> None:
+        """Applies the signs that bind as tightly or more tightly."""
+        while self.signs:
+            sign = self.signs[-1]
+            if sign in ("(", "?") or (sign in _BINDS and _BINDS[sign] < binds) or (sign == ":" and binds > 0):
+                return
+            self.signs.pop()
+            last = self.values.pop()
+            if sign == ":":
+                yes = self.values.pop()
+                self.values.append(yes if self.values.pop() else last)
+            elif sign in _BINDS:
+                self.values.append(self._wrap(_apply(sign, self.values.pop(), last)))
+            else:
+                self.values.append({"u!": int(not last), "u-": -last, "u+": last, "u~": ~last}[sign])
+
+    @staticmethod
+    def _wrap(value: int) -> int:
+        return value if -(1 << 64) < value < 1 << 64 else value & 0xFFFFFFFFFFFFFFFF
+
+    @staticmethod
+    def _value(word: str) -> int:
+        if "'" in word and not word[:1].isdigit():
+            return _character(word)
+        if word[:1].isdigit():
+            digits = word.rstrip("uUlL").replace("'", "")
+            octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
+            try:
+                return int(digits, 8 if octal else 0)
+            except ValueError:
+                raise ValueError(f"{word[:20]} is no integer") from None
+        if word == "true":
+            return 1
+        if word[:1].isalpha() or word[:1] == "_":
+            return 0  # an undefined name
+        raise ValueError(f"'{word}' is not expected")
