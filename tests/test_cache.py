@@ -30,7 +30,7 @@ def folder(tmp_path, monkeypatch):
 def run(code, **environment):
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, **environment, "PYTHONPATH": str(Path(_cache.__file__).parents[1])},
+        env={**os.environ, **environment, "PYTHONPATH": str(Path(_cache.__file__).parents[2])},
         capture_output=True,
         text=True,
     )
@@ -74,7 +74,7 @@ def test_nobody_else_may_look_or_write(folder):
 
 def test_another_process_finds_it():
     _cache.store(KEY, ".so", b"kept")
-    assert run(f"from usmpy import _cache; print(_cache.load({KEY!r}, '.so'))") == "b'kept'"
+    assert run(f"from usmpy._compile import cache as _cache; print(_cache.load({KEY!r}, '.so'))") == "b'kept'"
 
 
 def truncate(file):
@@ -410,7 +410,7 @@ def test_many_processes_store_and_load_one_entry(folder):
             _cache.store({KEY!r}, ".so", data)
             assert _cache.load({KEY!r}, ".so") == data
     """
-    environment = {**os.environ, "PYTHONPATH": str(Path(_cache.__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(_cache.__file__).parents[2])}
     command = [sys.executable, "-c", textwrap.dedent(code)]
     running = [subprocess.Popen(command, env=environment) for _ in range(4)]
     assert [process.wait(timeout=120) for process in running] == [0] * 4
