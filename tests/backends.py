@@ -121,8 +121,10 @@ COARSE = {
     "test_host_task.py": "host tasks use the memory in place",
     "test_manipulation.py::test_the_widest_kind_of_memory_wins": KINDS,
     "test_memory.py": KINDS,
+    "test_methods.py::test_creation_in_an_order": KINDS,
     "test_order.py": "host tasks use the memory in place",
     "test_queue.py::test_prefetch_is_ordered_and_harmless": KINDS,
+    "test_sequences_of_arrays.py::test_the_widest_kind_of_memory_wins": KINDS,
 }
 PARTS = "the driver makes no parts of the device"
 PARTLESS = {

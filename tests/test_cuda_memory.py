@@ -1,6 +1,7 @@
 """Memory of CUDA that is not in use: what trim() gives to others. On a GPU, or the driver in software."""
 
 import ctypes
+import gc
 import os
 
 import pytest
@@ -36,11 +37,13 @@ def free():
 def test_trim_gives_what_the_driver_keeps_to_others(free, everything):
     device = DEVICES[0]
     size = device.global_mem_size // 8  # more than usmpy's own pool keeps
+    gc.collect()
+    others = usmpy.memory_stats(device)["device"]["in_use"]  # tracebacks of earlier tests hold arrays
     big = usmpy.empty(size, dtype="uint8", device=device)
     device.queue.wait()
     with_it = free()
     del big
     device.queue.wait()
-    assert usmpy.memory_stats(device)["device"]["in_use"] == 0
+    assert usmpy.memory_stats(device)["device"]["in_use"] <= others
     usmpy.trim(None if everything else device)
     assert free() >= with_it + size // 2  # other processes may test on the same GPU

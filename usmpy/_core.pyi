@@ -2248,8 +2248,8 @@ class USMArray:
         -----
         The result is a view between queues of one device, between a device and its parts, onto a processor
         that can use the memory, and for memory of kind 'shared' and 'host' between devices of one driver.
-        Between two GPUs it is always a copy of memory of kind 'device'; ``from_dlpack(x, device=gpu,
-        copy=False)`` gives a view where `memory_connection` is UNIFIED.
+        Between two GPUs it is always a copy of memory of kind 'device'; `from_dlpack` gives a view, with
+        copy=False, where `memory_connection` is UNIFIED.
 
         Examples
         --------

@@ -43,9 +43,9 @@ def test_put_in_the_whole_array(put, index):
 def test_put_along_an_axis(put, axis):
     for kind, x, n in layouts.pairs(numbers((2, 3, 4)), usmpy, put, WRITABLE):
         m, key = n.copy(), [slice(None)] * 3
-        key[axis] = [1, -2]
+        key[axis] = [0, -1]
         values = numbers(m[tuple(key)].shape) + 50
-        usmpy.put(x, [1, -2], put(values), axis=axis)
+        usmpy.put(x, [0, -1], put(values), axis=axis)
         m[tuple(key)] = values
         same(x, m, kind)
 

@@ -100,13 +100,11 @@ def test_layouts_of_theirs(request, device, library, layout):
 
 
 def test_negative_strides_of_cupy(cupy, device):
-    """CuPy 14 divides them as unsigned numbers: what comes out reaches beyond any address, and is refused."""
+    """CuPy 14 divides them as unsigned numbers: they are right modulo 2**64 bytes."""
     theirs = cupy.arange(10)[::-2]
-    with pytest.raises(BufferError, match="beyond any address"):
-        usmpy.from_dlpack(theirs)
-    x = usmpy.asarray(_Interface(theirs))
-    assert x.strides == (-2,)
-    assert x.tolist() == [9, 7, 5, 3, 1]
+    for x in (usmpy.from_dlpack(theirs), usmpy.asarray(theirs), usmpy.asarray(_Interface(theirs))):
+        assert x.strides == (-2,)
+        assert x.tolist() == [9, 7, 5, 3, 1]
 
 
 class _Interface:

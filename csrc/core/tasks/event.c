@@ -300,6 +300,9 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
  */
 static void let_go(usm_event *event, usm_failure *failure)
 {
+    if (failure != NULL) { /* first: a thread that waits for the memory may ask the queue next */
+        usm_queue_remember(event->queue, failure);
+    }
     if (usm_hazard_is_forgotten(event, failure)) {
         event->n_accesses = 0;
     }
@@ -318,9 +321,6 @@ static void let_go(usm_event *event, usm_failure *failure)
         usm_keep *keep = event->keeps;
         event->keeps = keep->next;
         usm_deferred_push(&keep->deferred);
-    }
-    if (failure != NULL) {
-        usm_queue_remember(event->queue, failure);
     }
 }
 

@@ -55,8 +55,9 @@ static int wait_for_copy(usmpy_state *state, usmpy_array *copy, purpose purpose)
 
 static usmpy_array *readable(usmpy_state *state, usmpy_array *array, purpose purpose)
 {
-    if (purpose == DISPLAY && wait_to_read(state, array, purpose) < 0) {
-        return NULL; /* before a copy is submitted, which would be skipped, and leave its own failure */
+    /* A failure that is there is raised before a copy is submitted, which would be skipped and fail, too. */
+    if ((purpose == DISPLAY || !usm_alloc_is_busy(array->alloc)) && wait_to_read(state, array, purpose) < 0) {
+        return NULL;
     }
     usmpy_array *source = (usmpy_array *)Py_NewRef(array);
     if (!usm_alloc_host_reads(array->alloc)) {
