@@ -3,6 +3,8 @@
 #include "support.h"
 
 #include "backends/host/host.h"
+#include "cpu/cpu.h"
+#include "cpu/parallel.h"
 
 #include <dirent.h>
 #include <sched.h>
@@ -11,26 +13,9 @@
 
 #define MS INT64_C(1000000)
 
-/* From here on copies and fills are cut into pieces for several threads (execute.c). */
+/* From here on copies and fills are cut into pieces for several threads (csrc/cpu/block.c). */
 #define LARGE ((size_t)4 << 20)
 #define GUARD 64
-
-static void execute_copy(char *dst, const char *src, size_t nbytes, unsigned width)
-{
-    const usm_command command = {.kind = USM_COMMAND_COPY,
-                                 .as.copy = {.dst = dst, .src = src, .nbytes = nbytes}};
-    usm_error error;
-    CHECK_OK(usm_host_execute(&command, width, &error));
-}
-
-static void execute_fill(char *dst, const char *pattern, size_t pattern_size, size_t nbytes, unsigned width)
-{
-    usm_command command = {.kind = USM_COMMAND_FILL,
-                           .as.fill = {.dst = dst, .nbytes = nbytes, .pattern_size = pattern_size}};
-    usm_error error;
-    memcpy(command.as.fill.pattern, pattern, pattern_size);
-    CHECK_OK(usm_host_execute(&command, width, &error));
-}
 
 static void check_guards(const char *buffer, size_t offset, size_t nbytes)
 {
@@ -57,7 +42,7 @@ static void large_copies(void)
             memset(dst, '#', offset);
             memset(dst + offset, 0, nbytes);
             memset(dst + offset + nbytes, '#', GUARD);
-            execute_copy(dst + offset, src + from, nbytes, 1 + k % 4);
+            usm_cpu_copy(dst + offset, src + from, nbytes, 1 + k % 4);
             CHECK(memcmp(dst + offset, src + from, nbytes) == 0);
             check_guards(dst, offset, nbytes);
         }
@@ -77,7 +62,7 @@ static void large_copies_that_overlap(void)
         }
         memcpy(wanted, buffer, most);
         memmove(wanted + to, wanted + from, LARGE);
-        execute_copy(buffer + to, buffer + from, LARGE, 4);
+        usm_cpu_copy(buffer + to, buffer + from, LARGE, 4);
         CHECK(memcmp(buffer, wanted, most) == 0);
     }
     free(buffer);
@@ -94,7 +79,7 @@ static void large_fills(void)
             for (size_t large = 0; large < 2; large++) {
                 size_t nbytes = (large ? LARGE : 0) + extra[k] * size, offset = k * 3;
                 memset(dst, '#', offset + nbytes + GUARD);
-                execute_fill(dst + offset, pattern, size, nbytes, (unsigned)(1 + k));
+                usm_cpu_fill(dst + offset, pattern, size, nbytes, (unsigned)(1 + k));
                 for (size_t i = 0; i < nbytes; i++) {
                     CHECK_EQ(dst[offset + i], pattern[i % size]);
                 }
@@ -108,9 +93,9 @@ static void large_fills(void)
 /* Allocations without bytes have no pointer, which memcpy and its like may not be given. */
 static void no_bytes(void)
 {
-    execute_copy(NULL, NULL, 0, 1);
-    execute_fill(NULL, "x", 1, 0, 1);
-    execute_fill(NULL, "wxyz", 4, 0, 1);
+    usm_cpu_copy(NULL, NULL, 0, 1);
+    usm_cpu_fill(NULL, "x", 1, 0, 1);
+    usm_cpu_fill(NULL, "wxyz", 4, 0, 1);
 }
 
 /* Several large commands at a time: one gets the helpers, the others do without. */
@@ -162,7 +147,7 @@ static void run_part(void *context, unsigned i)
 static void *join_parts(void *stop)
 {
     while (!atomic_load((_Atomic bool *)stop)) {
-        usm_host_parallel_join();
+        usm_cpu_parallel_join();
     }
     return NULL;
 }
@@ -176,8 +161,8 @@ static void every_part_runs_once(void)
         for (unsigned n = 0; n <= 1000; n += 1 + n / 2) {
             parts parts[2];
             memset(parts, 0, sizeof parts);
-            usm_host_parallel(width, n, n, run_part, &parts[0]);
-            usm_host_parallel_if_long(width, n, 0, run_part, &parts[1]);
+            usm_cpu_parallel(width, n, n, run_part, &parts[0]);
+            usm_cpu_parallel_if_long(width, n, 0, run_part, &parts[1]);
             for (unsigned i = 0; i < 1000; i++) {
                 CHECK_EQ(parts[0].runs[i], i < n);
                 CHECK_EQ(parts[1].runs[i], i < n);
@@ -221,7 +206,7 @@ static void no_more_work_than_asked_for(void)
     for (unsigned width = 1; width <= 4; width++) {
         atomic_store(&crowd.most, 0);
         for (int tries = 0; tries < 100 && crowd.most < width; tries++) { /* the machine may be busy */
-            usm_host_parallel(width, PARTS, PARTS, run_among_others, &crowd);
+            usm_cpu_parallel(width, PARTS, PARTS, run_among_others, &crowd);
         }
         CHECK_EQ(crowd.most, width);
     }
@@ -234,7 +219,7 @@ static void no_more_work_than_asked_for(void)
 /* Who waits must come back soon, and runs nobody else's code. */
 static void *join_once(void *joined)
 {
-    *(bool *)joined = usm_host_parallel_join();
+    *(bool *)joined = usm_cpu_parallel_join();
     return NULL;
 }
 
@@ -248,9 +233,9 @@ static void try_to_join(void *context, unsigned i)
 static void nobody_joins_long_parts_and_those_of_users(void)
 {
     bool joined[4] = {true, true, true, true};
-    CHECK(!usm_host_parallel_join());
-    usm_host_parallel(2, 2, (size_t)1 << 40, try_to_join, joined);
-    usm_host_parallel_if_long(2, 2, 0, try_to_join, joined + 2);
+    CHECK(!usm_cpu_parallel_join());
+    usm_cpu_parallel(2, 2, (size_t)1 << 40, try_to_join, joined);
+    usm_cpu_parallel_if_long(2, 2, 0, try_to_join, joined + 2);
     for (int i = 0; i < 4; i++) {
         CHECK(!joined[i]);
     }
@@ -287,7 +272,7 @@ static void help_comes_where_it_takes_long(void)
     slow slow = {.gate = GATE_CLOSED};
     pthread_t opener;
     CHECK_EQ(pthread_create(&opener, NULL, open_behind_two, &slow.gate), 0);
-    usm_host_parallel_if_long(2, SLOW, 0, run_slow_part, &slow);
+    usm_cpu_parallel_if_long(2, SLOW, 0, run_slow_part, &slow);
     CHECK_EQ(pthread_join(opener, NULL), 0);
     CHECK(pthread_equal(slow.threads[0], pthread_self()));
     CHECK(!pthread_equal(slow.threads[SLOW_FROM], slow.threads[SLOW_FROM + 1]));

@@ -1,6 +1,6 @@
 /* Stores that go past the caches: what is written there is not read from memory first. */
-#ifndef USM_HOST_STREAM_H
-#define USM_HOST_STREAM_H
+#ifndef USM_CPU_STREAM_H
+#define USM_CPU_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,18 +11,18 @@
 #endif
 
 /* From this many bytes on a result leaves the caches anyway. */
-#define USM_HOST_LARGE ((size_t)4 << 20)
+#define USM_CPU_LARGE ((size_t)4 << 20)
 /* A store of this kind takes whole lines. */
-#define USM_HOST_LINE 64
+#define USM_CPU_LINE 64
 
 /* Bytes up to the next line, in front of dst. */
-static inline size_t usm_host_before_line(const void *dst)
+static inline size_t usm_cpu_before_line(const void *dst)
 {
-    return (USM_HOST_LINE - ((uintptr_t)dst & (USM_HOST_LINE - 1))) & (USM_HOST_LINE - 1);
+    return (USM_CPU_LINE - ((uintptr_t)dst & (USM_CPU_LINE - 1))) & (USM_CPU_LINE - 1);
 }
 
 /* Whole lines; dst begins one. */
-static inline void usm_host_stream_lines(char *dst, const char *src, size_t nbytes)
+static inline void usm_cpu_stream_lines(char *dst, const char *src, size_t nbytes)
 {
 #if defined(__SSE2__)
     for (; nbytes > 0; nbytes -= 64, dst += 64, src += 64) {
@@ -42,20 +42,19 @@ static inline void usm_host_stream_lines(char *dst, const char *src, size_t nbyt
 /*
  * The same, while what lies `ahead` in the source is on its way: processors guess no jump between runs. It
  * comes into the second cache, which waits for more lines at once than the first; `is_near`: into the first
- * (usm_host_asks_near).
+ * (usm_cpu_asks_near).
  */
-static inline void usm_host_stream_ahead(char *dst, const char *src, size_t nbytes, int64_t ahead,
-                                         int is_near)
+static inline void usm_cpu_stream_ahead(char *dst, const char *src, size_t nbytes, int64_t ahead, int is_near)
 {
 #if defined(__SSE2__)
-    for (size_t i = 0; i < nbytes; i += USM_HOST_LINE) {
+    for (size_t i = 0; i < nbytes; i += USM_CPU_LINE) {
         const char *next = (const char *)((uintptr_t)(src + i) + (uintptr_t)ahead);
         if (is_near) {
             _mm_prefetch(next, _MM_HINT_NTA);
         } else {
             _mm_prefetch(next, _MM_HINT_T1);
         }
-        usm_host_stream_lines(dst + i, src + i, USM_HOST_LINE);
+        usm_cpu_stream_lines(dst + i, src + i, USM_CPU_LINE);
     }
 #else
     (void)ahead;
@@ -65,60 +64,46 @@ static inline void usm_host_stream_ahead(char *dst, const char *src, size_t nbyt
 }
 
 /*
- * On AMD's processors the second cache is slow where short runs a power of two apart agree in the bits of
- * their addresses, and where there are no gaps. On Intel's, what is asked for like this takes up to three
- * times as long.
- */
-static inline int usm_host_asks_near(void)
-{
-#if defined(__SSE2__) && defined(__GNUC__)
-    return __builtin_cpu_is("amd");
-#else
-    return 0;
-#endif
-}
-
-/*
  * lines.c: n runs of whole lines that are `to` and `from` apart; dst begins a line. `ahead`: where what comes
- * next lies in the source. Only where usm_host_has_lines says so.
+ * next lies in the source. Only where usm_cpu_has_lines says so.
  */
-bool usm_host_has_lines(void);
-void usm_host_move_lines(char *dst, const char *src, size_t run, int64_t n, int64_t to, int64_t from,
-                         int64_t ahead);
+bool usm_cpu_has_lines(void);
+void usm_cpu_move_lines(char *dst, const char *src, size_t run, int64_t n, int64_t to, int64_t from,
+                        int64_t ahead);
 
-/* dst and src do not overlap; usm_host_stream_end() comes before anybody else looks. ahead: 0 for nothing. */
-static inline void usm_host_stream_asking(char *dst, const char *src, size_t nbytes, int64_t ahead)
+/* dst and src do not overlap; usm_cpu_stream_end() comes before anybody else looks. ahead: 0 for nothing. */
+static inline void usm_cpu_stream_asking(char *dst, const char *src, size_t nbytes, int64_t ahead)
 {
-    size_t head = usm_host_before_line(dst);
+    size_t head = usm_cpu_before_line(dst);
     head = head < nbytes ? head : nbytes;
     if (head > 0) {
         memcpy(dst, src, head);
     }
-    size_t lines = (nbytes - head) / USM_HOST_LINE * USM_HOST_LINE;
+    size_t lines = (nbytes - head) / USM_CPU_LINE * USM_CPU_LINE;
     if (ahead != 0) {
-        usm_host_stream_ahead(dst + head, src + head, lines, ahead, 0);
+        usm_cpu_stream_ahead(dst + head, src + head, lines, ahead, 0);
     } else {
-        usm_host_stream_lines(dst + head, src + head, lines);
+        usm_cpu_stream_lines(dst + head, src + head, lines);
     }
     if (head + lines < nbytes) {
         memcpy(dst + head + lines, src + head + lines, nbytes - head - lines);
     }
 }
 
-static inline void usm_host_stream(char *dst, const char *src, size_t nbytes)
+static inline void usm_cpu_stream(char *dst, const char *src, size_t nbytes)
 {
-    usm_host_stream_asking(dst, src, nbytes, 0);
+    usm_cpu_stream_asking(dst, src, nbytes, 0);
 }
 
 /* Sixteen bytes, repeated over whole lines; dst is a multiple of sixteen. False: it was not done. */
-static inline bool usm_host_stream_pattern(char *dst, const unsigned char *pattern, size_t nbytes)
+static inline bool usm_cpu_stream_pattern(char *dst, const unsigned char *pattern, size_t nbytes)
 {
 #if defined(__SSE2__)
     __m128i line = _mm_loadu_si128((const __m128i *)pattern);
     if ((uintptr_t)dst % 16 != 0) {
         return false;
     }
-    for (size_t i = 0; i < nbytes; i += USM_HOST_LINE) {
+    for (size_t i = 0; i < nbytes; i += USM_CPU_LINE) {
         _mm_stream_si128((__m128i *)(dst + i), line);
         _mm_stream_si128((__m128i *)(dst + i + 16), line);
         _mm_stream_si128((__m128i *)(dst + i + 32), line);
@@ -133,7 +118,7 @@ static inline bool usm_host_stream_pattern(char *dst, const unsigned char *patte
 #endif
 }
 
-static inline void usm_host_stream_end(void)
+static inline void usm_cpu_stream_end(void)
 {
 #if defined(__SSE2__)
     _mm_sfence();

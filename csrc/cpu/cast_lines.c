@@ -4,7 +4,8 @@
  * integers wrap, numbers become floating point. Others, and other processors, make rows in the first cache
  * (strided.c).
  */
-#include "host.h"
+#include "features.h"
+#include "row.h"
 #include "stream.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -29,8 +30,8 @@
 #define LINES(from, to, count, bytes, line)                                          \
     WIDE static void from##_to_##to(char *dst, const char *s, int64_t n)             \
     {                                                                                \
-        for (; n >= (count); n -= (count), dst += USM_HOST_LINE, s += (bytes)) {     \
-            for (unsigned i = 0; i < (bytes); i += USM_HOST_LINE) {                  \
+        for (; n >= (count); n -= (count), dst += USM_CPU_LINE, s += (bytes)) {      \
+            for (unsigned i = 0; i < (bytes); i += USM_CPU_LINE) {                   \
                 _mm_prefetch((const char *)((uintptr_t)s + AHEAD + i), _MM_HINT_T0); \
             }                                                                        \
             _mm512_stream_si512((void *)dst, line);                                  \
@@ -77,9 +78,9 @@ LINES(float32, float64, 8, 32, DOUBLES(_mm512_cvtps_pd(_mm256_castsi256_ps(HALF(
 /* The instruction gives INT32_MIN for what does not fit, where the largest integer and 0 (NaN) are wanted. */
 WIDE static void float32_to_int32(char *dst, const char *src, int64_t n)
 {
-    enum { COUNT = USM_HOST_LINE / sizeof(float) };
+    enum { COUNT = USM_CPU_LINE / sizeof(float) };
     const __m512i largest = _mm512_set1_epi32(INT32_MAX);
-    for (; n >= COUNT; n -= COUNT, dst += USM_HOST_LINE, src += USM_HOST_LINE) {
+    for (; n >= COUNT; n -= COUNT, dst += USM_CPU_LINE, src += USM_CPU_LINE) {
         _mm_prefetch((const char *)((uintptr_t)src + AHEAD), _MM_HINT_T0);
         __m512 v = _mm512_loadu_ps(src);
         __mmask16 known = _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q);
@@ -90,7 +91,7 @@ WIDE static void float32_to_int32(char *dst, const char *src, int64_t n)
 }
 
 /* Signed and unsigned integers of one size are the same bits. */
-static usm_host_lines to_int32(usm_dtype src)
+static usm_cpu_lines to_int32(usm_dtype src)
 {
     switch (src) {
         case USM_UINT8:
@@ -109,7 +110,7 @@ static usm_host_lines to_int32(usm_dtype src)
     }
 }
 
-static usm_host_lines to_int64(usm_dtype src)
+static usm_cpu_lines to_int64(usm_dtype src)
 {
     switch (src) {
         case USM_UINT8:
@@ -129,7 +130,7 @@ static usm_host_lines to_int64(usm_dtype src)
     }
 }
 
-static usm_host_lines to_float32(usm_dtype src)
+static usm_cpu_lines to_float32(usm_dtype src)
 {
     switch (src) {
         case USM_UINT8:
@@ -155,7 +156,7 @@ static usm_host_lines to_float32(usm_dtype src)
     }
 }
 
-static usm_host_lines to_float64(usm_dtype src)
+static usm_cpu_lines to_float64(usm_dtype src)
 {
     switch (src) {
         case USM_UINT8:
@@ -181,10 +182,9 @@ static usm_host_lines to_float64(usm_dtype src)
     }
 }
 
-usm_host_lines usm_host_cast_lines(usm_dtype dst, usm_dtype src)
+usm_cpu_lines usm_cpu_cast_lines(usm_dtype dst, usm_dtype src)
 {
-    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
-        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
+    if (!usm_cpu_has_avx512()) {
         return NULL;
     }
     switch (dst) {
@@ -206,7 +206,7 @@ usm_host_lines usm_host_cast_lines(usm_dtype dst, usm_dtype src)
 
 #else
 
-usm_host_lines usm_host_cast_lines(usm_dtype dst, usm_dtype src)
+usm_cpu_lines usm_cpu_cast_lines(usm_dtype dst, usm_dtype src)
 {
     (void)dst;
     (void)src;
