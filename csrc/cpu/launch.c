@@ -4,8 +4,8 @@
  */
 #include "builtin.h"
 #include "cpu.h"
-#include "features.h"
 #include "parallel.h"
+#include "processor.h"
 
 #include "core/base/heap.h"
 

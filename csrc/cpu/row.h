@@ -15,12 +15,4 @@ typedef void (*usm_cpu_row)(char *dst, const char *src, int64_t n, int64_t ds, i
 usm_cpu_row usm_cpu_cast_row(usm_dtype dst, usm_dtype src);
 usm_cpu_row usm_cpu_move_row(int itemsize);
 
-/*
- * cast_lines.c: whole lines of converted elements, past the caches; dst begins a line, n elements that lie
- * side by side fill whole ones. usm_cpu_stream_end() comes before anybody else looks. NULL: there is none
- * for this pair of types or this processor.
- */
-typedef void (*usm_cpu_lines)(char *dst, const char *src, int64_t n);
-usm_cpu_lines usm_cpu_cast_lines(usm_dtype dst, usm_dtype src);
-
 #endif

@@ -40,36 +40,32 @@ static inline void usm_cpu_stream_lines(char *dst, const char *src, size_t nbyte
 }
 
 /*
- * The same, while what lies `ahead` in the source is on its way: processors guess no jump between runs. It
- * comes into the second cache, which waits for more lines at once than the first; `is_near`: into the first
- * (usm_cpu_asks_near).
+ * The line at `next` will be read soon, if it is there. It comes into the second cache, which waits for more
+ * lines at once than the first; `is_near`: into the first (usm_cpu_asks_near).
  */
-static inline void usm_cpu_stream_ahead(char *dst, const char *src, size_t nbytes, int64_t ahead, int is_near)
+static inline void usm_cpu_ask(uintptr_t next, bool is_near)
 {
 #if defined(__SSE2__)
-    for (size_t i = 0; i < nbytes; i += USM_CPU_LINE) {
-        const char *next = (const char *)((uintptr_t)(src + i) + (uintptr_t)ahead);
-        if (is_near) {
-            _mm_prefetch(next, _MM_HINT_NTA);
-        } else {
-            _mm_prefetch(next, _MM_HINT_T1);
-        }
-        usm_cpu_stream_lines(dst + i, src + i, USM_CPU_LINE);
+    if (is_near) {
+        _mm_prefetch((const char *)next, _MM_HINT_NTA);
+    } else {
+        _mm_prefetch((const char *)next, _MM_HINT_T1);
     }
 #else
-    (void)ahead;
+    (void)next;
     (void)is_near;
-    memcpy(dst, src, nbytes);
 #endif
 }
 
-/*
- * lines.c: n runs of whole lines that are `to` and `from` apart; dst begins a line. `ahead`: where what comes
- * next lies in the source. Only where usm_cpu_has_lines says so.
- */
-bool usm_cpu_has_lines(void);
-void usm_cpu_move_lines(char *dst, const char *src, size_t run, int64_t n, int64_t to, int64_t from,
-                        int64_t ahead);
+/* Whole lines, while what lies `ahead` in the source is asked for: processors guess no jump between runs. */
+static inline void usm_cpu_stream_ahead(char *dst, const char *src, size_t nbytes, int64_t ahead,
+                                        bool is_near)
+{
+    for (size_t i = 0; i < nbytes; i += USM_CPU_LINE) {
+        usm_cpu_ask((uintptr_t)(src + i) + (uintptr_t)ahead, is_near);
+        usm_cpu_stream_lines(dst + i, src + i, USM_CPU_LINE);
+    }
+}
 
 /* dst and src do not overlap; usm_cpu_stream_end() comes before anybody else looks. ahead: 0 for nothing. */
 static inline void usm_cpu_stream_asking(char *dst, const char *src, size_t nbytes, int64_t ahead)
@@ -81,7 +77,7 @@ static inline void usm_cpu_stream_asking(char *dst, const char *src, size_t nbyt
     }
     size_t lines = (nbytes - head) / USM_CPU_LINE * USM_CPU_LINE;
     if (ahead != 0) {
-        usm_cpu_stream_ahead(dst + head, src + head, lines, ahead, 0);
+        usm_cpu_stream_ahead(dst + head, src + head, lines, ahead, false);
     } else {
         usm_cpu_stream_lines(dst + head, src + head, lines);
     }

@@ -4,8 +4,8 @@
  * rows of single elements, or squares of either where the source's fast axis is not the destination's.
  */
 #include "cpu.h"
-#include "features.h"
 #include "parallel.h"
+#include "processor.h"
 #include "row.h"
 #include "stream.h"
 
@@ -29,11 +29,13 @@
 /* How far ahead of what is moved the source is asked for, the second where rows are read in turn. */
 #define AHEAD 6144
 #define AHEAD_IN_ROWS 2048
-/* Of shorter runs with gaps, so far with the gaps; the second where lines go in one piece. */
+/* Of shorter runs with gaps, so far with the gaps. */
 #define SHORT_RUN 256
-#define AHEAD_OF_LINES 16384
-/* What is converted before it goes past the caches: little, and what comes next is on its way meanwhile. */
-#define ROW_BYTES 2048
+/* What is converted at a time before it goes past the caches, and how far ahead its source is asked for. */
+#define ROW_BYTES 512
+#define AHEAD_OF_ROW 4096
+/* Copies of elements that are made at a time. */
+#define COPIES_BYTES 8192
 /* Longer rows of one element are filled each by itself. */
 #define MOST_REPEATED 1024
 
@@ -54,10 +56,8 @@ typedef struct work {
     size_t run;          /* bytes moved at once for each index; 0: `row` does single elements */
     size_t repeats;      /* bytes that every element fills, one copy behind the other; 0: it is one copy */
     usm_cpu_row row;
-    usm_cpu_lines lines; /* instead of `row`, for whole lines past the caches; NULL: there is none */
     int dst_size, src_size;
     bool streams;  /* past the caches */
-    bool wide;     /* lines in one piece (lines.c) */
     bool gathers;  /* squares of elements are read along `across`, whose elements are neighbours in src */
     int64_t piece; /* of the split axis */
     bool split_unit;
@@ -80,9 +80,7 @@ static void move_runs(const work *work, char *dst, const char *src, int64_t n, i
 {
     size_t run = work->run;
     bool lines = run % USM_CPU_LINE == 0 && usm_cpu_before_line(dst) == 0 && to % USM_CPU_LINE == 0;
-    if (work->streams && lines && work->wide) {
-        usm_cpu_move_lines(dst, src, run, n, to, from, ahead);
-    } else if (work->streams && lines) {
+    if (work->streams && lines) {
         bool is_near =
             !work->tiled && (from == (int64_t)run || (run <= 256 && from % 512 == 0)) && usm_cpu_asks_near();
         for (int64_t i = 0; i < n; i++, dst += to, src += from) {
@@ -109,13 +107,12 @@ static void stream_row(const work *work, char *dst, const char *src, int64_t n)
         head = least(head, n);
         work->row(dst, src, head, ds, ss);
     }
-    int64_t whole = 0;
-    if (work->lines != NULL && ss == work->src_size) {
-        whole = (n - head) / (USM_CPU_LINE / ds) * (USM_CPU_LINE / ds);
-        work->lines(dst + head * ds, src + head * ss, whole);
-    }
-    for (int64_t i = head + whole, count; i < n; i += count) {
+    bool is_near = usm_cpu_asks_near();
+    for (int64_t i = head, count; i < n; i += count) {
         count = least(room, n - i);
+        for (int64_t k = 0; ss == work->src_size && k < count * ss; k += USM_CPU_LINE) {
+            usm_cpu_ask((uintptr_t)src + (uintptr_t)(i * ss + AHEAD_OF_ROW + k), is_near);
+        }
         work->row(made, src + i * ss, count, ds, ss);
         size_t nbytes = (size_t)(count * ds), lines = nbytes / USM_CPU_LINE * USM_CPU_LINE;
         usm_cpu_stream_lines(dst + i * ds, made, lines);
@@ -144,9 +141,9 @@ static inline __attribute__((always_inline)) void repeat(char *dst, const char *
 /* Elements that are there several times in dst, made in the first cache. */
 static void repeat_row(const work *work, char *dst, const char *src, int64_t n)
 {
-    _Alignas(USM_CPU_LINE) char made[4 * ROW_BYTES + 16];
+    _Alignas(USM_CPU_LINE) char made[COPIES_BYTES + 16];
     size_t bytes = work->repeats;
-    int64_t room = (int64_t)(4 * ROW_BYTES / bytes), step = work->along.src;
+    int64_t room = (int64_t)(COPIES_BYTES / bytes), step = work->along.src;
     room = room > USM_CPU_LINE ? room / USM_CPU_LINE * USM_CPU_LINE : room; /* whole lines */
     for (int64_t count; n > 0; n -= count, src += count * step) {
         count = least(room, n);
@@ -182,8 +179,7 @@ static void move_along(const work *work, char *dst, const char *src, int64_t n)
     } else if (work->run > 0) {
         int64_t from = work->along.src;
         bool gaps = work->run < SHORT_RUN && llabs(from) > (int64_t)work->run && !usm_cpu_asks_near();
-        int64_t bytes = work->wide ? AHEAD_OF_LINES : AHEAD;
-        int64_t ahead = gaps ? (bytes + llabs(from) - 1) / llabs(from) * from : runs_of(work, AHEAD) * from;
+        int64_t ahead = gaps ? (AHEAD + llabs(from) - 1) / llabs(from) * from : runs_of(work, AHEAD) * from;
         move_runs(work, dst, src, n, work->along.dst, from, ahead);
     } else if (work->streams && usm_cpu_before_line(dst) % (size_t)work->dst_size == 0) {
         stream_row(work, dst, src, n);
@@ -405,8 +401,6 @@ void usm_cpu_strided(const usm_strided *plan, unsigned width)
         work.outer_count *= work.outer[i].length;
     }
     work.streams = chooses_stream(&work, bytes);
-    work.wide = work.streams && usm_cpu_has_lines();
-    work.lines = work.streams ? usm_cpu_cast_lines(plan->dst_dtype, plan->src_dtype) : NULL;
     unsigned parts = bytes < PARALLEL_BYTES || width <= 1 ? 1 : width * 4;
     work.split_unit = work.outer_count == 1;
     int64_t all = work.split_unit ? unit_length(&work) : work.outer_count;

@@ -1,7 +1,7 @@
 #include "host.h"
 
 #include "core/base/thread.h"
-#include "cpu/features.h"
+#include "cpu/processor.h"
 
 #include <dlpack/dlpack.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* What the processor that runs this can do beyond the baseline that the extension is compiled for. */
-#ifndef USM_CPU_FEATURES_H
-#define USM_CPU_FEATURES_H
+#ifndef USM_CPU_PROCESSOR_H
+#define USM_CPU_PROCESSOR_H
 
 #include <stdbool.h>
 
@@ -22,13 +22,6 @@ static inline unsigned usm_cpu_vector_bytes(void)
 static inline bool usm_cpu_has_avx2(void)
 {
     return USM_CPU_HAS("avx2") && USM_CPU_HAS("bmi") && USM_CPU_HAS("bmi2") && USM_CPU_HAS("popcnt");
-}
-
-/* AVX-512 with all that conversions of elements take: cast_lines.c. */
-static inline bool usm_cpu_has_avx512(void)
-{
-    return USM_CPU_HAS("avx512f") && USM_CPU_HAS("avx512bw") && USM_CPU_HAS("avx512dq") &&
-           USM_CPU_HAS("avx512vl");
 }
 
 /*
