@@ -26,6 +26,16 @@
 void usm_cpu_copy(char *dst, const char *src, size_t nbytes, unsigned width);
 /* The pattern of 1, 2, 4, 8 or 16 bytes, again and again; nbytes is a multiple of its size. */
 void usm_cpu_fill(char *dst, const void *pattern, size_t size, size_t nbytes, unsigned width);
+/* A copy or a fill, as the command says it. */
+static inline void usm_cpu_block(const usm_command *command, unsigned width)
+{
+    if (command->kind == USM_COMMAND_COPY) {
+        usm_cpu_copy(command->as.copy.dst, command->as.copy.src, command->as.copy.nbytes, width);
+    } else {
+        usm_cpu_fill(command->as.fill.dst, command->as.fill.pattern, command->as.fill.pattern_size,
+                     command->as.fill.nbytes, width);
+    }
+}
 
 /* strided.c: a copy between two layouts, with a cast where the types differ (row.h says how it rounds). */
 void usm_cpu_strided(const usm_strided *plan, unsigned width);

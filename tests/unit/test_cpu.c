@@ -278,8 +278,7 @@ static size_t boxes_of(const size_t *lo, const size_t *hi)
     return (hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]);
 }
 
-/* A kernel that runs whole work-groups: lo and hi count them. The last box of all says that memory ran out.
- */
+/* A kernel of whole work-groups, which lo and hi count. The last box says that memory ran out. */
 static int run_groups(const void *const *arguments, const size_t *global, const size_t *local,
                       const size_t *lo, const size_t *hi)
 {

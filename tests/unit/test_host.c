@@ -1,5 +1,4 @@
-/* The host backend: large blocks of several queues, partitions, priorities, times, and threads that come and
- * go. */
+/* The host backend: several queues at once, partitions, priorities, times, threads that come and go. */
 #include "check.h"
 #include "support.h"
 

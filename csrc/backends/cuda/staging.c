@@ -198,8 +198,7 @@ static usm_status copy_on_host(usm_cuda_event *event, usm_error *error)
 usm_status usm_cuda_run_on_host(usm_cuda_event *event, usm_error *error)
 {
     if (event->command.kind == USM_COMMAND_FILL) {
-        usm_cpu_fill(event->command.as.fill.dst, event->command.as.fill.pattern,
-                     event->command.as.fill.pattern_size, event->command.as.fill.nbytes, 1);
+        usm_cpu_block(&event->command, 1);
         return USM_OK;
     }
     return copy_on_host(event, error);

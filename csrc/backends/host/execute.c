@@ -35,11 +35,8 @@ usm_status usm_host_execute(const usm_command *command, unsigned width, usm_erro
 {
     switch (command->kind) {
         case USM_COMMAND_COPY:
-            usm_cpu_copy(command->as.copy.dst, command->as.copy.src, command->as.copy.nbytes, width);
-            break;
         case USM_COMMAND_FILL:
-            usm_cpu_fill(command->as.fill.dst, command->as.fill.pattern, command->as.fill.pattern_size,
-                         command->as.fill.nbytes, width);
+            usm_cpu_block(command, width);
             break;
         case USM_COMMAND_STRIDED:
             usm_cpu_strided(command->as.strided, width);

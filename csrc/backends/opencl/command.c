@@ -45,7 +45,7 @@ bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int6
     }
     *start_ns = queue->profiling ? usm_clock_ns() : 0;
     if (copy || fill) {
-        usm_opencl_block_now(command, 1);
+        usm_cpu_block(command, 1);
     } else if (strided) {
         usm_cpu_strided(command->as.strided, 1);
     } else if (builtin) {

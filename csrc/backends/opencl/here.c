@@ -56,16 +56,6 @@ cl_int usm_opencl_strided_here(const usm_opencl_turn *turn, const usm_strided *s
     return enqueue(turn, run, &argument, offsetof(struct argument, numbers) + 3 * nbytes, id);
 }
 
-void usm_opencl_block_now(const usm_command *command, unsigned width)
-{
-    if (command->kind == USM_COMMAND_COPY) {
-        usm_cpu_copy(command->as.copy.dst, command->as.copy.src, command->as.copy.nbytes, width);
-    } else {
-        usm_cpu_fill(command->as.fill.dst, command->as.fill.pattern, command->as.fill.pattern_size,
-                     command->as.fill.nbytes, width);
-    }
-}
-
 /* The same for contiguous bytes. */
 typedef struct block_argument {
     unsigned width;
@@ -76,7 +66,7 @@ static void CL_CALLBACK run_block(void *copied)
 {
     const block_argument *argument = copied;
     usm_thread_is_foreign();
-    usm_opencl_block_now(&argument->command, argument->width);
+    usm_cpu_block(&argument->command, argument->width);
 }
 
 cl_int usm_opencl_block_here(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
