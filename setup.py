@@ -168,7 +168,7 @@ def find_headers():
 
 
 def sources(headers):
-    folders = ["core", "py", *(f"backends/{name}" for name in headers)]
+    folders = ["core", "cpu", "py", *(f"backends/{name}" for name in headers)]
     folders += ["backends/fault"] if TESTING else []
     return sorted(
         str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / "csrc" / folder).rglob("*.c")
@@ -274,7 +274,7 @@ RARE = {
     "backends/host": "device library memory",
 }
 RARE_FILES = {f"csrc/{folder}/{name}.c" for folder, names in RARE.items() for name in names.split()}
-LOOP_FILES = {f"csrc/backends/host/{name}.c" for name in ("builtin", "builtin_wide", "cast")}
+LOOP_FILES = {f"csrc/cpu/{name}.c" for name in ("builtin", "builtin_wide", "cast")}
 assert all((ROOT / path).is_file() for path in RARE_FILES | LOOP_FILES)
 
 # GCC's for x86: structs of a few hundred bytes are copied and zeroed by plain moves. The instruction that it

@@ -1,4 +1,4 @@
-"""Shared objects of usmpy._compile.compiler, called through ctypes as csrc/backends/host/entry.h says."""
+"""Shared objects of usmpy._compile.compiler, called through ctypes as csrc/cpu/kernel.h says."""
 
 from __future__ import annotations
 

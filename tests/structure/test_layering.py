@@ -26,13 +26,11 @@ LINES = 650  # a file of more is two nouns
 SEEN_BY_BACKENDS = {
     "host": {
         "backend.h": "the seam",
-        "copy.h": "views of its strided copies and casts",
+        "copy.h": "plans of strided copies that are enqueued later",
         "habit.h": "kernels that were quick before",
-        "half.h": "conversions of half precision, which its casts share with single numbers",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels, their index space and arguments",
-        "layout.h": "strides and the fastest axis",
-        "sync.h": "clocks and condition variables",
+        "thread.h": "threads on some of the processors",
         "ticks.h": "the clock of traces",
         "worker.h": "threads, and what runs tasks on them",
     },
@@ -48,6 +46,7 @@ SEEN_BY_BACKENDS = {
         "readable.h": "handles that come from Python as numbers",
         "signature.h": "names of types, as drivers tell them",
         "spirv.h": "what kernels of a module take",
+        "thread.h": "threads of the driver, which may have pinned them",
         "worker.h": "threads of host tasks",
     },
     "cuda": {
@@ -80,6 +79,23 @@ SEEN_BY_BACKENDS = {
         "heap.h": "that allocation is one of them",
     },
 }
+# The loops of csrc/cpu see types of elements, threads and plain structs: no queue, no device, no driver.
+SEEN_BY_CPU = {
+    "argument.h": "the index space and the arguments of a launch",
+    "command.h": "plans of strided copies, and sequences",
+    "dtype.h": "types of elements",
+    "half.h": "conversions of half precision, which its casts share with single numbers",
+    "heap.h": "allocation that tests can make fail",
+    "layout.h": "how many axes there are",
+    "sync.h": "clocks and condition variables",
+    "thread.h": "how threads are started",
+}
+# Who includes csrc/cpu: nobody else.
+SEES_CPU = {
+    "host": "all of its commands run there",
+    "opencl": "devices that are the host's processors run copies and built-in kernels there",
+    "cuda": "fills of memory that the driver does not know",
+}
 # Backends that include another one.
 BETWEEN_BACKENDS = {("fault", "host"): "fault stands in for the host backend, and calls it"}
 # Headers that are neither C's nor POSIX's nor Linux's nor ours, and where they may be.
@@ -97,8 +113,7 @@ FOREIGN = {
     "cpuid.h": {"core"},
     "linux/futex.h": {"core"},
     "sys/syscall.h": {"core"},
-    "emmintrin.h": {"host"},
-    "immintrin.h": {"host"},
+    "emmintrin.h": {"cpu"},
 }
 C_AND_POSIX = re.compile(
     r"(dlfcn|errno|fcntl|glob|limits|link|locale|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
@@ -107,7 +122,7 @@ C_AND_POSIX = re.compile(
 
 
 def layer(path):
-    """core, py, kernels, or the name of a backend."""
+    """core, cpu, py, kernels, or the name of a backend."""
     parts = path.relative_to(CSRC).parts
     return parts[1] if parts[0] == "backends" else parts[0]
 
@@ -139,6 +154,10 @@ def wrong_includes(path):
             continue
         if other == "core" and target.name in SEEN_BY_BACKENDS.get(own, ()):
             continue
+        if own == "cpu" and other == "core" and target.name in SEEN_BY_CPU:
+            continue
+        if other == "cpu" and own in SEES_CPU:
+            continue
         if (own, other) in BETWEEN_BACKENDS:
             continue
         yield f"{name}: {own} may not include {written}"
@@ -165,6 +184,12 @@ def test_includes_point_one_way(path):
         ("backends/host/x.c", '#include "backends/fault/fault.c"'),
         ("backends/host/x.c", '#include "py/args.h"'),
         ("backends/fault/x.c", '#include "core/copy/copy.h"'),
+        ("backends/level_zero/x.c", '#include "cpu/cpu.h"'),
+        ("core/copy/x.c", '#include "cpu/cpu.h"'),
+        ("py/x.c", '#include "cpu/cpu.h"'),
+        ("cpu/x.c", '#include "core/device/backend.h"'),
+        ("cpu/x.c", '#include "core/tasks/queue.h"'),
+        ("cpu/x.c", '#include "backends/host/host.h"'),
     ],
 )
 def test_each_wrong_include_is_found(tmp_path, monkeypatch, place, line):
@@ -181,13 +206,16 @@ def test_each_wrong_include_is_found(tmp_path, monkeypatch, place, line):
 
 
 def test_the_table_of_what_backends_see_has_no_entry_too_many():
-    used = {own: set() for own in SEEN_BY_BACKENDS}
+    seen = {**SEEN_BY_BACKENDS, "cpu": SEEN_BY_CPU}
+    used = {own: set() for own in seen}
+    sees_cpu = set()
     for path in SOURCES:
         if layer(path) in used:
-            used[layer(path)] |= {
-                target.name for _, _, target in includes(path) if target and layer(target) == "core"
-            }
-    assert used == {own: set(headers) for own, headers in SEEN_BY_BACKENDS.items()}
+            targets = [target for _, _, target in includes(path) if target]
+            used[layer(path)] |= {target.name for target in targets if layer(target) == "core"}
+            sees_cpu |= {layer(path) for target in targets if layer(target) == "cpu"}
+    assert used == {own: set(headers) for own, headers in seen.items()}
+    assert sees_cpu - {"cpu"} == set(SEES_CPU)
 
 
 def test_the_host_that_tests_see_has_every_function_of_the_host():
@@ -312,12 +340,9 @@ STATE = {
         "faults": "which call is to fail, in builds for tests",
         "again.0": "memory was refused in this thread: the second try is too",
     },
-    "backends/host/builtin.c": {"part": "of each thread: what it does of a kernel"},
-    "backends/host/builtin_wide.c": {"part": "the same"},
     "backends/host/device.c": {
         "processors": "those that the process may use, found once",
     },
-    "backends/host/parallel.c": {"pool": "threads that help with large blocks, one pool a process"},
     "backends/host/queue.c": {"ended": "of each thread: tasks that have ended and that nobody was told of"},
     "backends/opencl/event.c": {
         "done": "events whose driver's part has ended, on their way to the thread that ends them",
@@ -403,6 +428,10 @@ STATE = {
         "n_tracked": "how many",
         "place_hook": "asks csrc/py for the line",
     },
+    "core/base/thread.c": {"here": "of each thread: where it was before it was pinned"},
+    "cpu/builtin.c": {"part": "of each thread: what it does of a kernel"},
+    "cpu/builtin_wide.c": {"part": "the same"},
+    "cpu/parallel.c": {"pool": "threads that help with large blocks, one pool a process"},
     "core/base/sync.c": {
         "usm_own_stripe": "the stripe of this thread",
         "threads.0": "how many threads have one",
@@ -413,7 +442,7 @@ STATE = {
         "usm_briefs": "striped locks of the pools",
         "once": "locks are made once",
     },
-    "core/tasks/worker.c": {"here": "whose thread this is, and where it was before it was pinned"},
+    "core/tasks/worker.c": {"here": "whose thread this is"},
     "core/tasks/unretrieved.c": {"reporter": "how reports of failures get to Python; atomic"},
     "py/objects/host_task.c": {"callbacks": "the queue that callbacks of events run in; atomic, made once"},
     "py/wait.c": {"interrupted": "a wait was ended by a signal; atomic"},

@@ -50,6 +50,7 @@ LEFT_OUT = {
 def core_sources():
     return [
         *sorted((ROOT / "csrc" / "core").rglob("*.c")),
+        *sorted((ROOT / "csrc" / "cpu").glob("*.c")),
         *sorted((ROOT / "csrc" / "backends" / "host").glob("*.c")),
         ROOT / "csrc" / "backends" / "fault" / "fault.c",
     ]

@@ -5,8 +5,8 @@
 #include "check.h"
 #include "support.h"
 
-#include "backends/host/host.h"
 #include "core/layout/half.h"
+#include "cpu/row.h"
 
 #include <float.h>
 #include <math.h>
@@ -385,7 +385,7 @@ static void every_pair(void)
         }
         for (usm_dtype to = 0; to < USM_COMPUTED_DTYPES; to++) {
             int to_size = usm_dtype_table[to].itemsize;
-            usm_host_row row = usm_host_cast_row(to, from);
+            usm_cpu_row row = usm_cpu_cast_row(to, from);
             row(dst, src, N, to_size, size);
             row(wide_dst + 1, wide_src + 1, N, 21, 19);
             for (int i = 0; i < N; i++) {
@@ -418,7 +418,7 @@ static void in_place(void)
             }
             make_values(&seed, from, values);
             memcpy(old, values, (size_t)(N * size));
-            usm_host_cast_row(to, from)(values, values, N, size, size);
+            usm_cpu_cast_row(to, from)(values, values, N, size, size);
             for (int i = 0; i < N; i++) {
                 check_element(to, from, values + i * size, old + i * size);
             }
@@ -438,8 +438,8 @@ static void safe_casts_keep_every_value(void)
             char there[16], back[16];
             int size = usm_dtype_table[from].itemsize;
             for (int i = 0; i < N && usm_dtype_can_cast(from, to, USM_CAST_SAFE); i++) {
-                usm_host_cast_row(to, from)(there, values + i * size, 1, 16, 16);
-                usm_host_cast_row(from, to)(back, there, 1, 16, 16);
+                usm_cpu_cast_row(to, from)(there, values + i * size, 1, 16, 16);
+                usm_cpu_cast_row(from, to)(back, there, 1, 16, 16);
                 number a = load(from, values + i * size), b = load(from, back);
                 CHECK(same(a.re, b.re) && same(a.im, b.im));
             }

@@ -1,4 +1,4 @@
-/* The host backend: large blocks in parallel, partitions, priorities, times, and threads that come and go. */
+/* The host backend: several queues at once, partitions, priorities, times, threads that come and go. */
 #include "check.h"
 #include "support.h"
 
@@ -11,108 +11,8 @@
 
 #define MS INT64_C(1000000)
 
-/* From here on copies and fills are cut into pieces for several threads (execute.c). */
+/* From here on copies and fills are cut into pieces for several threads (csrc/cpu/block.c). */
 #define LARGE ((size_t)4 << 20)
-#define GUARD 64
-
-static void execute_copy(char *dst, const char *src, size_t nbytes, unsigned width)
-{
-    const usm_command command = {.kind = USM_COMMAND_COPY,
-                                 .as.copy = {.dst = dst, .src = src, .nbytes = nbytes}};
-    usm_error error;
-    CHECK_OK(usm_host_execute(&command, width, &error));
-}
-
-static void execute_fill(char *dst, const char *pattern, size_t pattern_size, size_t nbytes, unsigned width)
-{
-    usm_command command = {.kind = USM_COMMAND_FILL,
-                           .as.fill = {.dst = dst, .nbytes = nbytes, .pattern_size = pattern_size}};
-    usm_error error;
-    memcpy(command.as.fill.pattern, pattern, pattern_size);
-    CHECK_OK(usm_host_execute(&command, width, &error));
-}
-
-static void check_guards(const char *buffer, size_t offset, size_t nbytes)
-{
-    for (size_t i = 0; i < offset; i++) {
-        CHECK_EQ(buffer[i], '#');
-    }
-    for (size_t i = offset + nbytes; i < offset + nbytes + GUARD; i++) {
-        CHECK_EQ(buffer[i], '#');
-    }
-}
-
-/* Sizes and addresses that leave odd ends in the last piece. */
-static void large_copies(void)
-{
-    size_t most = LARGE + 5000 + 2 * GUARD;
-    char *src = malloc(most), *dst = malloc(most);
-    for (size_t i = 0; i < most; i++) {
-        src[i] = (char)(i * 31 + (i >> 12));
-    }
-    static const size_t extra[] = {0, 1, 3, 15, 16, 17, 63, 64, 65, 4097};
-    for (size_t k = 0; k < sizeof extra / sizeof *extra; k++) {
-        for (size_t offset = 0; offset < 17; offset += 1 + offset / 3) {
-            size_t nbytes = LARGE + extra[k], from = (offset * 7) % 19;
-            memset(dst, '#', offset);
-            memset(dst + offset, 0, nbytes);
-            memset(dst + offset + nbytes, '#', GUARD);
-            execute_copy(dst + offset, src + from, nbytes, 1 + k % 4);
-            CHECK(memcmp(dst + offset, src + from, nbytes) == 0);
-            check_guards(dst, offset, nbytes);
-        }
-    }
-    free(src);
-    free(dst);
-}
-
-static void large_copies_that_overlap(void)
-{
-    size_t most = LARGE + 5000;
-    char *buffer = malloc(most), *wanted = malloc(most);
-    for (int shift = -4097; shift <= 4097; shift += 1366) {
-        size_t from = shift < 0 ? (size_t)-shift : 0, to = shift < 0 ? 0 : (size_t)shift;
-        for (size_t i = 0; i < most; i++) {
-            buffer[i] = (char)(i * 31 + (i >> 12));
-        }
-        memcpy(wanted, buffer, most);
-        memmove(wanted + to, wanted + from, LARGE);
-        execute_copy(buffer + to, buffer + from, LARGE, 4);
-        CHECK(memcmp(buffer, wanted, most) == 0);
-    }
-    free(buffer);
-    free(wanted);
-}
-
-static void large_fills(void)
-{
-    static const char pattern[16] = "0123456789abcdef";
-    char *dst = malloc(LARGE + 5000 + 2 * GUARD);
-    for (size_t size = 1; size <= 16; size *= 2) {
-        static const size_t extra[] = {0, 1, 5, 300};
-        for (size_t k = 0; k < 4; k++) {
-            for (size_t large = 0; large < 2; large++) {
-                size_t nbytes = (large ? LARGE : 0) + extra[k] * size, offset = k * 3;
-                memset(dst, '#', offset + nbytes + GUARD);
-                execute_fill(dst + offset, pattern, size, nbytes, (unsigned)(1 + k));
-                for (size_t i = 0; i < nbytes; i++) {
-                    CHECK_EQ(dst[offset + i], pattern[i % size]);
-                }
-                check_guards(dst, offset, nbytes);
-            }
-        }
-    }
-    free(dst);
-}
-
-/* Allocations without bytes have no pointer, which memcpy and its like may not be given. */
-static void no_bytes(void)
-{
-    execute_copy(NULL, NULL, 0, 1);
-    execute_fill(NULL, "x", 1, 0, 1);
-    execute_fill(NULL, "wxyz", 4, 0, 1);
-}
-
 /* Several large commands at a time: one gets the helpers, the others do without. */
 static void large_copies_of_several_queues(void)
 {
@@ -148,149 +48,6 @@ static void large_copies_of_several_queues(void)
         usm_queue_release(queues[i]);
     }
     usm_alloc_release(src);
-}
-
-typedef struct parts {
-    _Atomic int runs[1000];
-} parts;
-
-static void run_part(void *context, unsigned i)
-{
-    atomic_fetch_add(&((parts *)context)->runs[i], 1);
-}
-
-static void *join_parts(void *stop)
-{
-    while (!atomic_load((_Atomic bool *)stop)) {
-        usm_host_parallel_join();
-    }
-    return NULL;
-}
-
-static void every_part_runs_once(void)
-{
-    pthread_t joiner;
-    _Atomic bool stop = false;
-    CHECK_EQ(pthread_create(&joiner, NULL, join_parts, &stop), 0);
-    for (unsigned width = 1; width <= 8; width++) {
-        for (unsigned n = 0; n <= 1000; n += 1 + n / 2) {
-            parts parts[2];
-            memset(parts, 0, sizeof parts);
-            usm_host_parallel(width, n, n, run_part, &parts[0]);
-            usm_host_parallel_if_long(width, n, 0, run_part, &parts[1]);
-            for (unsigned i = 0; i < 1000; i++) {
-                CHECK_EQ(parts[0].runs[i], i < n);
-                CHECK_EQ(parts[1].runs[i], i < n);
-            }
-        }
-    }
-    atomic_store(&stop, true);
-    CHECK_EQ(pthread_join(joiner, NULL), 0);
-}
-
-typedef struct crowd {
-    _Atomic unsigned at_work, most;
-    _Atomic bool stop;
-} crowd;
-
-static void run_among_others(void *context, unsigned i)
-{
-    crowd *crowd = context;
-    unsigned now = atomic_fetch_add(&crowd->at_work, 1) + 1, most = atomic_load(&crowd->most);
-    (void)i;
-    while (now > most && !atomic_compare_exchange_weak(&crowd->most, &most, now)) {
-    }
-    sleep_ms(1);
-    atomic_fetch_sub(&crowd->at_work, 1);
-}
-
-static void *join_crowd(void *context)
-{
-    return join_parts(&((crowd *)context)->stop);
-}
-
-/* Threads that wait take the place of helpers: more than there are processors would only take turns. */
-static void no_more_work_than_asked_for(void)
-{
-    enum { JOINERS = 3, PARTS = 40 };
-    crowd crowd = {0};
-    pthread_t joiners[JOINERS];
-    for (int i = 0; i < JOINERS; i++) {
-        CHECK_EQ(pthread_create(&joiners[i], NULL, join_crowd, &crowd), 0);
-    }
-    for (unsigned width = 1; width <= 4; width++) {
-        atomic_store(&crowd.most, 0);
-        for (int tries = 0; tries < 100 && crowd.most < width; tries++) { /* the machine may be busy */
-            usm_host_parallel(width, PARTS, PARTS, run_among_others, &crowd);
-        }
-        CHECK_EQ(crowd.most, width);
-    }
-    atomic_store(&crowd.stop, true);
-    for (int i = 0; i < JOINERS; i++) {
-        CHECK_EQ(pthread_join(joiners[i], NULL), 0);
-    }
-}
-
-/* Who waits must come back soon, and runs nobody else's code. */
-static void *join_once(void *joined)
-{
-    *(bool *)joined = usm_host_parallel_join();
-    return NULL;
-}
-
-static void try_to_join(void *context, unsigned i)
-{
-    pthread_t other;
-    CHECK_EQ(pthread_create(&other, NULL, join_once, &((bool *)context)[i]), 0);
-    CHECK_EQ(pthread_join(other, NULL), 0);
-}
-
-static void nobody_joins_long_parts_and_those_of_users(void)
-{
-    bool joined[4] = {true, true, true, true};
-    CHECK(!usm_host_parallel_join());
-    usm_host_parallel(2, 2, (size_t)1 << 40, try_to_join, joined);
-    usm_host_parallel_if_long(2, 2, 0, try_to_join, joined + 2);
-    for (int i = 0; i < 4; i++) {
-        CHECK(!joined[i]);
-    }
-}
-
-enum { SLOW_FROM = 16, SLOW = 32 };
-
-typedef struct slow {
-    gate gate;
-    pthread_t threads[SLOW];
-} slow;
-
-/* The first few take no time, the others wait for each other: two threads at least must be in them. */
-static void run_slow_part(void *context, unsigned i)
-{
-    slow *slow = context;
-    slow->threads[i] = pthread_self();
-    if (i == SLOW_FROM / 2) {
-        sleep_ms(5);
-    } else if (i == SLOW_FROM || i == SLOW_FROM + 1) {
-        gate_pass(&slow->gate);
-    }
-}
-
-static void *open_behind_two(void *context)
-{
-    gate_await(context, 2);
-    gate_open(context);
-    return NULL;
-}
-
-static void help_comes_where_it_takes_long(void)
-{
-    slow slow = {.gate = GATE_CLOSED};
-    pthread_t opener;
-    CHECK_EQ(pthread_create(&opener, NULL, open_behind_two, &slow.gate), 0);
-    usm_host_parallel_if_long(2, SLOW, 0, run_slow_part, &slow);
-    CHECK_EQ(pthread_join(opener, NULL), 0);
-    CHECK(pthread_equal(slow.threads[0], pthread_self()));
-    CHECK(!pthread_equal(slow.threads[SLOW_FROM], slow.threads[SLOW_FROM + 1]));
 }
 
 static void sequences(void)
@@ -576,15 +333,7 @@ int main(void)
 {
     watchdog(110);
     host_place();
-    RUN(large_copies);
-    RUN(large_copies_that_overlap);
-    RUN(large_fills);
-    RUN(no_bytes);
     RUN_SETTLED(large_copies_of_several_queues);
-    RUN(every_part_runs_once);
-    RUN_SETTLED(no_more_work_than_asked_for);
-    RUN(nobody_joins_long_parts_and_those_of_users);
-    RUN_SETTLED(help_comes_where_it_takes_long);
     RUN_SETTLED(sequences);
     RUN_SETTLED(tasks_of_a_partition_stay_in_it);
     RUN_SETTLED(low_priority);

@@ -1,4 +1,4 @@
-"""The table of kernels that a shared object for the host exports (csrc/backends/host/entry.h)."""
+"""The table of kernels that a shared object for the host exports (csrc/cpu/kernel.h)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 VERSION = 1
 
-# The declarations of entry.h, which a test compares. They need no system header.
+# The declarations of kernel.h, which a test compares. They need no system header.
 DECLARATIONS = """\
 #define USMPY_KERNELS_VERSION 1
 enum { USMPY_VALUE = 0, USMPY_POINTER = 1, USMPY_LOCAL = 2 };

@@ -6,10 +6,10 @@
  */
 #include "cuda_backend.h"
 
+#include "cpu/cpu.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#define FILL_PIECE ((size_t)16 << 10)
 
 bool usm_cuda_is_small(const usm_command *command)
 {
@@ -195,23 +195,10 @@ static usm_status copy_on_host(usm_cuda_event *event, usm_error *error)
     return status;
 }
 
-static void fill_on_host(const usm_command *command)
-{
-    char *dst = command->as.fill.dst;
-    size_t size = command->as.fill.pattern_size, nbytes = command->as.fill.nbytes;
-    memcpy(dst, command->as.fill.pattern, size);
-    for (size_t done = size; done < nbytes;) { /* by doubling, in pieces that stay in the cache */
-        size_t piece = done < FILL_PIECE ? done : FILL_PIECE;
-        size_t more = piece < nbytes - done ? piece : nbytes - done;
-        memcpy(dst + done, dst, more);
-        done += more;
-    }
-}
-
 usm_status usm_cuda_run_on_host(usm_cuda_event *event, usm_error *error)
 {
     if (event->command.kind == USM_COMMAND_FILL) {
-        fill_on_host(&event->command);
+        usm_cpu_block(&event->command, 1);
         return USM_OK;
     }
     return copy_on_host(event, error);

@@ -189,21 +189,6 @@ static void kernel_destroy(usm_kernel *kernel)
     usm_host_backend.kernel_destroy(kernel);
 }
 
-static void strided_now(const usm_strided *strided, unsigned width)
-{
-    usm_host_backend.strided_now(strided, width);
-}
-
-static void block_now(const usm_command *command, unsigned width)
-{
-    usm_host_backend.block_now(command, width);
-}
-
-static void builtin_now(const usm_launch *launch, unsigned width)
-{
-    usm_host_backend.builtin_now(launch, width);
-}
-
 static void queue_fork(usm_queue *queue, usm_fork_phase phase)
 {
     usm_host_backend.queue_fork(queue, phase);
@@ -239,9 +224,6 @@ const usm_backend usm_fault_backend = {
     .program_destroy = program_destroy,
     .kernel_create = kernel_create,
     .kernel_destroy = kernel_destroy,
-    .strided_now = strided_now,
-    .block_now = block_now,
-    .builtin_now = builtin_now,
     .queue_fork = queue_fork,
     .fork = fault_fork,
 };

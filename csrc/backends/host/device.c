@@ -1,6 +1,7 @@
 #include "host.h"
 
-#include "core/tasks/worker.h"
+#include "core/base/thread.h"
+#include "cpu/processor.h"
 
 #include <dlpack/dlpack.h>
 #include <sched.h>
@@ -91,20 +92,10 @@ static uint64_t clock_of_processor(void)
     return (uint64_t)frequency;
 }
 
-/* Bytes of the widest vector registers that loops of kernels may use. */
-static uint64_t vector_bytes(void)
-{
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx512f") ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16;
-#else
-    return 16;
-#endif
-}
-
 static void describe_limits(usm_device_info *info)
 {
     usm_device_limits *limits = &info->limits;
-    uint64_t vector = vector_bytes(), frequency = clock_of_processor();
+    uint64_t vector = usm_cpu_vector_bytes(), frequency = clock_of_processor();
     struct timespec resolution = {0, 1};
     (void)clock_getres(CLOCK_MONOTONIC, &resolution);
     for (int i = 0; i < 3; i++) {

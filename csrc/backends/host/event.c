@@ -1,5 +1,7 @@
 #include "host.h"
 
+#include "cpu/parallel.h"
+
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
@@ -31,7 +33,7 @@ void usm_host_event_join(usm_event *event)
     int idle = 0; /* looks since it last did something */
     for (int64_t now = usm_clock_ns(), until = now + LOOK_NS; now < until || idle < 2; now = usm_clock_ns()) {
         idle++;
-        if (helps && (usm_host_queue_help(event, looked) || usm_host_parallel_join())) {
+        if (helps && (usm_host_queue_help(event, looked) || usm_cpu_parallel_join())) {
             int64_t own = own_time_ns();
             begun = begun != 0 ? begun : own;
             helps = own - begun < JOIN_NS;

@@ -1,12 +1,9 @@
 /* The table of the host backend: there is no library to open, the machine is always there. */
 #include "host.h"
 
-static const char *const environment[] = {NULL};
+#include "cpu/parallel.h"
 
-static void host_fork(usm_fork_phase phase)
-{
-    usm_host_parallel_fork(phase);
-}
+static const char *const environment[] = {NULL};
 
 extern const usm_backend usm_host_backend;
 const usm_backend usm_host_backend = {
@@ -33,9 +30,6 @@ const usm_backend usm_host_backend = {
     .program_destroy = usm_host_program_destroy,
     .kernel_create = usm_host_kernel_create,
     .kernel_destroy = usm_host_kernel_destroy,
-    .strided_now = usm_host_strided,
-    .block_now = usm_host_block,
-    .builtin_now = usm_host_launch_builtin,
     .queue_fork = usm_host_queue_fork,
-    .fork = host_fork,
+    .fork = usm_cpu_parallel_fork,
 };

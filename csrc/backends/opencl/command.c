@@ -1,42 +1,12 @@
 /* What each command is for the driver; and those that are done without it. */
 #include "opencl.h"
 
-#include <string.h>
+#include "cpu/cpu.h"
 
 /* Copies and fills that cost about what handing them to the driver does: a few microseconds. */
 #define RUN_NOW_BYTES ((size_t)128 << 10)
 /* From here on the host's loops are worth it: they go past the caches, on all processors. */
 #define LARGE_BYTES ((size_t)4 << 20)
-/* What is repeated is read from the first cache. */
-#define FILL_BLOCK ((size_t)8 << 10)
-
-static void fill_now(const usm_command *command)
-{
-    char *dst = command->as.fill.dst;
-    size_t size = command->as.fill.pattern_size, nbytes = command->as.fill.nbytes;
-    if (size == 1) {
-        memset(dst, command->as.fill.pattern[0], nbytes);
-        return;
-    }
-    unsigned char unit[USM_MAX_PATTERN]; /* whole patterns: their sizes are powers of two */
-    for (size_t i = 0; i < sizeof unit; i++) {
-        unit[i] = command->as.fill.pattern[i & (size - 1)];
-    }
-    size_t done = 0;
-    for (; done < 16 * sizeof unit && nbytes - done >= sizeof unit; done += sizeof unit) {
-        memcpy(dst + done, unit, sizeof unit);
-    }
-    if (nbytes < 16 * sizeof unit) {
-        memcpy(dst + done, unit, nbytes - done);
-        return;
-    }
-    while (done < nbytes) { /* by doubling, up to a block */
-        size_t block = done < FILL_BLOCK ? done : FILL_BLOCK;
-        size_t more = block < nbytes - done ? block : nbytes - done;
-        memcpy(dst + done, dst, more);
-        done += more;
-    }
-}
 
 /* Drivers copy and fill with ordinary stores, some of them with one thread. */
 static bool is_large_here(const usm_queue *queue, size_t nbytes)
@@ -74,14 +44,12 @@ bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int6
         return false;
     }
     *start_ns = queue->profiling ? usm_clock_ns() : 0;
-    if (copy) {
-        memmove(command->as.copy.dst, command->as.copy.src, command->as.copy.nbytes);
-    } else if (fill) {
-        fill_now(command);
+    if (copy || fill) {
+        usm_cpu_block(command, 1);
     } else if (strided) {
-        usm_strided_on_host(command->as.strided, 1);
+        usm_cpu_strided(command->as.strided, 1);
     } else if (builtin) {
-        usm_builtin_on_host(command->as.launch, 1);
+        usm_opencl_builtin_now(command->as.launch, 1);
     }
     *end_ns = queue->profiling ? usm_clock_ns() : 0;
     return true;

@@ -1,11 +1,13 @@
 /*
  * Copies, fills, casts and built-in kernels where the device is the host's own processors, and the driver
- * runs functions in its order: then the host's loops do them, several times as fast as the kernels that the
- * driver compiles, and nothing has to be built.
+ * runs functions in its order: then the loops of csrc/cpu do them, several times as fast as the kernels that
+ * the driver compiles, and nothing has to be built.
  */
 #include "opencl.h"
 
 #include "core/base/heap.h"
+#include "core/base/thread.h"
+#include "cpu/cpu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +27,7 @@ static void CL_CALLBACK run(void *copied)
     argument->strided.dst_strides = argument->numbers + ndim;
     argument->strided.src_strides = argument->numbers + 2 * ndim;
     usm_thread_is_foreign(); /* and Intel's driver pins it: helpers would share one processor with it */
-    usm_strided_on_host(&argument->strided, argument->width);
+    usm_cpu_strided(&argument->strided, argument->width);
 }
 
 static unsigned width_of(const usm_queue *queue)
@@ -64,13 +66,25 @@ static void CL_CALLBACK run_block(void *copied)
 {
     const block_argument *argument = copied;
     usm_thread_is_foreign();
-    usm_block_on_host(&argument->command, argument->width);
+    usm_cpu_block(&argument->command, argument->width);
 }
 
 cl_int usm_opencl_block_here(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
     block_argument argument = {width_of(turn->queue), *command};
     return enqueue(turn, run_block, &argument, sizeof argument, id);
+}
+
+void usm_opencl_builtin_now(const usm_launch *launch, unsigned width)
+{
+    const usm_cpu_launch run = {
+        .kernel = launch->kernel->native,
+        .range = &launch->range,
+        .arguments = launch->arguments,
+        .n_arguments = launch->n_arguments,
+        .cost = launch->cost,
+    };
+    (void)usm_cpu_run(&run, width); /* a built-in kernel needs no memory */
 }
 
 /* The same for a launch. Large values lie behind it, and `as.data` says how far from its start. */
@@ -100,7 +114,7 @@ static void CL_CALLBACK run_launch(void *copied)
     }
     argument->launch.arguments = argument->arguments;
     usm_thread_is_foreign();
-    usm_builtin_on_host(&argument->launch, argument->width);
+    usm_opencl_builtin_now(&argument->launch, argument->width);
 }
 
 static size_t size_of(const usm_launch *launch, size_t *behind)

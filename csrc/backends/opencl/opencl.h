@@ -275,6 +275,8 @@ void usm_opencl_fork(usm_fork_phase phase);
 cl_int usm_opencl_strided_here(const usm_opencl_turn *turn, const usm_strided *strided, cl_event *id);
 cl_int usm_opencl_block_here(const usm_opencl_turn *turn, const usm_command *command, cl_event *id);
 cl_int usm_opencl_builtin_here(const usm_opencl_turn *turn, const usm_launch *launch, cl_event *id);
+/* The same on the calling thread, without the driver: nothing has to be waited for. */
+void usm_opencl_builtin_now(const usm_launch *launch, unsigned width);
 /* A kernel of the host's, which core/program/builtin.c has found for such a device? */
 static inline bool usm_opencl_is_builtin_here(const usm_queue *queue, const usm_launch *launch)
 {

@@ -123,21 +123,6 @@ int usm_backend_index(const char *name, size_t length)
     return -1;
 }
 
-void usm_strided_on_host(const usm_strided *strided, unsigned width)
-{
-    HOST_BACKEND->strided_now(strided, width);
-}
-
-void usm_block_on_host(const usm_command *command, unsigned width)
-{
-    HOST_BACKEND->block_now(command, width);
-}
-
-void usm_builtin_on_host(const struct usm_launch *launch, unsigned width)
-{
-    HOST_BACKEND->builtin_now(launch, width);
-}
-
 /* The host's threads may be at work for others, also where nobody has started it. */
 void usm_backends_fork(usm_fork_phase phase)
 {

@@ -260,17 +260,6 @@ typedef struct usm_backend {
     void (*kernel_destroy)(usm_kernel *kernel);
 
     /*
-     * Does a strided command on the calling thread, helped by up to `width` - 1 others. Memory is the host's;
-     * of what it overlaps the caller has thought. Any thread, no lock; blocks while it works. NULL: all
-     * backends but the host's.
-     */
-    void (*strided_now)(const usm_strided *strided, unsigned width);
-    /* The same for a copy or a fill of contiguous bytes; copies may overlap. */
-    void (*block_now)(const usm_command *command, unsigned width);
-    /* The same for a built-in kernel of the host's. */
-    void (*builtin_now)(const struct usm_launch *launch, unsigned width);
-
-    /*
      * fork() is about to happen, or has. PREPARE: lock what other threads may hold, queue by queue (their
      * core locks are held). PARENT: unlock. CHILD: unlock, and forget threads that do not exist here; the
      * core then fails the queue's pending events. A driver that cannot go on in a child marks itself: its
@@ -302,14 +291,6 @@ const usm_backend_report *usm_backend_start(int index);
 int usm_backend_index(const char *name, size_t length);
 /* Calls fork hooks of the backends that were started. */
 void usm_backends_fork(usm_fork_phase phase);
-
-/*
- * The host backend's strided_now, block_now and builtin_now, for the others: a driver whose device is the
- * host's own processors runs nothing that is faster. It is not started for that.
- */
-void usm_strided_on_host(const usm_strided *strided, unsigned width);
-void usm_block_on_host(const usm_command *command, unsigned width);
-void usm_builtin_on_host(const struct usm_launch *launch, unsigned width);
 
 /*
  * The root device that DLPack calls (type, id); NULL where there is none. Starts backends as needed. Where

@@ -2,36 +2,8 @@
 #ifndef USM_CORE_LAUNCH_H
 #define USM_CORE_LAUNCH_H
 
+#include "argument.h"
 #include "program.h"
-
-/* global counts work-items, and local divides it; unused dimensions are 1. get_global_id(i) < global[i]. */
-typedef struct usm_range {
-    unsigned ndim; /* 1 to 3 */
-    bool has_local;
-    size_t global[3], local[3];
-} usm_range;
-
-static inline size_t usm_range_items(const usm_range *range)
-{
-    return range->global[0] * range->global[1] * range->global[2];
-}
-
-#define USM_INLINE_VALUE 16
-
-typedef struct usm_argument {
-    uint8_t kind;  /* usm_parameter_kind, but UNKNOWN */
-    uint32_t size; /* of a value or of local memory */
-    union {
-        void *pointer;
-        unsigned char value[USM_INLINE_VALUE]; /* where size <= USM_INLINE_VALUE */
-        const void *data;                      /* larger values; borrowed */
-    } as;
-} usm_argument;
-
-static inline const void *usm_argument_value(const usm_argument *argument)
-{
-    return argument->size <= USM_INLINE_VALUE ? argument->as.value : argument->as.data;
-}
 
 typedef struct usm_launch {
     usm_kernel *kernel;

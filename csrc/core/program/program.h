@@ -2,6 +2,7 @@
 #ifndef USM_CORE_PROGRAM_H
 #define USM_CORE_PROGRAM_H
 
+#include "argument.h"
 #include "core/base/error.h"
 #include "core/device/context.h"
 #include "core/layout/dtype.h"
@@ -14,7 +15,7 @@ typedef enum usm_language {
     USM_LANGUAGE_CUDA,
     USM_LANGUAGE_PTX,
     USM_LANGUAGE_NATIVE,  /* the driver's binary, as program_binary returns it */
-    USM_LANGUAGE_LIBRARY, /* host: the path of a shared object that exports usmpy_kernels (host/entry.h) */
+    USM_LANGUAGE_LIBRARY, /* host: the path of a shared object that exports usmpy_kernels (cpu/kernel.h) */
     USM_LANGUAGE_POINTER, /* host: data is a usm_pointer_source */
     USM_LANGUAGE_BUILTIN, /* host: the built-in kernels, which are in the extension; no data */
 } usm_language;
@@ -48,13 +49,6 @@ typedef struct usm_program {
     bool idle;
     bool own; /* built-in: it holds no reference to the context, which destroys it */
 } usm_program;
-
-typedef enum usm_parameter_kind {
-    USM_PARAMETER_UNKNOWN, /* the program does not tell the type */
-    USM_PARAMETER_POINTER, /* to memory that the kernel reads, and writes unless read_only */
-    USM_PARAMETER_VALUE,
-    USM_PARAMETER_LOCAL, /* memory of a work-group */
-} usm_parameter_kind;
 
 typedef struct usm_parameter {
     const char *name; /* NULL if the program does not tell; in the kernel's block, as type */

@@ -7,9 +7,9 @@
 
 #include "core/base/error.h"
 #include "core/base/sync.h"
+#include "core/base/thread.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 
 /* Embedded in the task. `run` is called once, on a thread of the worker, with no lock held; it may free the
@@ -80,15 +80,5 @@ void usm_worker_block(bool begins);
  * calling thread. Not for a worker that was dropped.
  */
 void usm_worker_fork(usm_worker *worker, usm_fork_phase phase);
-
-/*
- * A detached thread without signals (they are for the interpreter's own threads), on the processors where the
- * calling thread was before it was pinned. False when the system has no thread for us.
- */
-bool usm_thread_start(void *(*run)(void *argument), void *argument);
-/* Keeps the calling thread on these processors, but not the threads that it starts; once a thread. */
-void usm_thread_pin(const cpu_set_t *processors);
-/* The calling thread is a driver's, which may have pinned it: threads that it starts run where others may. */
-void usm_thread_is_foreign(void);
 
 #endif

@@ -2,10 +2,9 @@
  * Threads that help with large copies and fills and with kernels, one set for the process. One job at a time:
  * a second one runs on its own thread, since the processors are busy anyway.
  */
-#include "host.h"
+#include "parallel.h"
 
-#include "core/base/sync.h"
-#include "core/tasks/worker.h"
+#include "core/base/thread.h"
 
 #include <pthread.h>
 
@@ -156,13 +155,13 @@ static bool are_short(size_t nbytes, unsigned parts)
     return nbytes / (parts > 0 ? parts : 1) <= SHORT_BYTES;
 }
 
-void usm_host_parallel(unsigned width, unsigned parts, size_t nbytes, void (*part)(void *context, unsigned i),
-                       void *context)
+void usm_cpu_parallel(unsigned width, unsigned parts, size_t nbytes, void (*part)(void *context, unsigned i),
+                      void *context)
 {
     share(width, 0, parts, are_short(nbytes, parts), part, context);
 }
 
-bool usm_host_parallel_join(void)
+bool usm_cpu_parallel_join(void)
 {
     if (!atomic_load_explicit(&pool.open, memory_order_acquire)) {
         return false;
@@ -176,8 +175,8 @@ bool usm_host_parallel_join(void)
     return joins;
 }
 
-void usm_host_parallel_if_long(unsigned width, unsigned parts, size_t nbytes,
-                               void (*part)(void *context, unsigned i), void *context)
+void usm_cpu_parallel_if_long(unsigned width, unsigned parts, size_t nbytes,
+                              void (*part)(void *context, unsigned i), void *context)
 {
     bool is_short = nbytes != 0 && are_short(nbytes, parts);
     if (width <= 1 || parts <= 1) {
@@ -199,7 +198,7 @@ void usm_host_parallel_if_long(unsigned width, unsigned parts, size_t nbytes,
     }
 }
 
-void usm_host_parallel_fork(usm_fork_phase phase)
+void usm_cpu_parallel_fork(usm_fork_phase phase)
 {
     pthread_once(&pool.once, start);
     if (phase == USM_FORK_PREPARE) {

@@ -1,9 +1,10 @@
 /* Rows of elements: moved bit for bit, or converted. One function for each pair of types, made by macros. */
-#include "host.h"
+#include "row.h"
 
 #include "core/layout/half.h"
 
 #include <stddef.h>
+#include <string.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -62,7 +63,7 @@ MOVE_ROW(4, uint32_t)
 MOVE_ROW(8, uint64_t)
 MOVE_ROW(16, u128)
 
-usm_host_row usm_host_move_row(int itemsize)
+usm_cpu_row usm_cpu_move_row(int itemsize)
 {
     switch (itemsize) {
         case 1:
@@ -297,9 +298,9 @@ static void float32_to_int32(char *dst, const char *src, int64_t n, int64_t ds, 
 }
 #endif
 
-usm_host_row usm_host_cast_row(usm_dtype dst, usm_dtype src)
+usm_cpu_row usm_cpu_cast_row(usm_dtype dst, usm_dtype src)
 {
-    static const usm_host_row rows[USM_COMPUTED_DTYPES][USM_COMPUTED_DTYPES] = {
+    static const usm_cpu_row rows[USM_COMPUTED_DTYPES][USM_COMPUTED_DTYPES] = {
         [USM_BOOL] = COLUMN(bool8),          [USM_INT8] = COLUMN(int8),
         [USM_INT16] = COLUMN(int16),         [USM_INT32] = COLUMN(int32),
         [USM_INT64] = COLUMN(int64),         [USM_UINT8] = COLUMN(uint8),

@@ -1,10 +1,11 @@
 /*
- * What a shared object with kernels for the host exports: `const struct usmpy_kernels usmpy_kernels`. The
- * objects are made by usmpy/_compile/compiler.py, which writes these declarations into what it compiles; the
- * version tells an object of an older release from one of this.
+ * The form of kernels for the host's processors: a function that runs a box of the index space. The built-in
+ * ones are in a table like this, and a shared object of a user's exports one: `const struct usmpy_kernels
+ * usmpy_kernels`. The objects are made by usmpy/_compile/compiler.py, which writes these declarations into
+ * what it compiles; the version tells an object of an older release from one of this.
  */
-#ifndef USM_HOST_ENTRY_H
-#define USM_HOST_ENTRY_H
+#ifndef USM_CPU_KERNEL_H
+#define USM_CPU_KERNEL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * The portable kernel dialect as plain C, for the built-in kernels: a kernel becomes an inline function, and
  * one work-item does all of its range.
  */
-#ifndef USM_HOST_PORTABLE_H
-#define USM_HOST_PORTABLE_H
+#ifndef USM_CPU_PORTABLE_H
+#define USM_CPU_PORTABLE_H
 
 #include <stdint.h>
 

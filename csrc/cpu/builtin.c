@@ -3,10 +3,11 @@
  * compiled from the one source of csrc/kernels, a thread's part of the range in variables of the thread. The
  * file is compiled once more, in part, for wider vectors (builtin_wide.c).
  */
-#include "host.h"
+#include "builtin.h"
 
-#include "entry.h"
 #include "stream.h"
+
+#include <stdbool.h>
 
 static _Thread_local struct {
     int64_t lo[3], hi[3];
@@ -71,7 +72,7 @@ TWO(usm_mask_count, usm_mask)
 THREE(usm_mask_place, usm_mask)
 TWO(usm_reduce, usm_reduction)
 
-#ifndef USM_HOST_WIDE
+#ifndef USM_CPU_WIDE
 #define TAKE(name, size, type)                                                                     \
     static void flat_##name(char *dst, const char *src, const char *index, const usm_take *g)      \
     {                                                                                              \
@@ -115,17 +116,17 @@ static inline __attribute__((always_inline)) const char *taken(const char *src, 
 static inline __attribute__((always_inline)) void take_flat(char *dst, const char *src, const char *index,
                                                             const usm_take *given, int size, int index_size)
 {
-    _Alignas(USM_HOST_LINE) char made[TAKEN_BYTES];
+    _Alignas(USM_CPU_LINE) char made[TAKEN_BYTES];
     const usm_take *g = given;
     int64_t end = part.hi[0], last = end - 1;
-    bool streams = (size_t)(g->shape[0] * size) >= USM_HOST_LARGE;
+    bool streams = (size_t)(g->shape[0] * size) >= USM_CPU_LARGE;
     bool is_near = g->length * (g->step < 0 ? -g->step : g->step) <= NEAR_BYTES;
     for (int64_t from = part.lo[0], n; from < end; from += n) {
         char *to = dst + from * size;
-        size_t head = usm_host_before_line(to);
+        size_t head = usm_cpu_before_line(to);
         n = head > 0 ? (int64_t)(head + (size_t)size - 1) / size : TAKEN_BYTES / size;
         n = n < end - from ? n : end - from;
-        bool lines = streams && head == 0 && (size_t)(n * size) % USM_HOST_LINE == 0;
+        bool lines = streams && head == 0 && (size_t)(n * size) % USM_CPU_LINE == 0;
         char *out = lines ? made : to;
         if (is_near) {
             for (int64_t i = 0; i < n; i++) {
@@ -139,11 +140,11 @@ static inline __attribute__((always_inline)) void take_flat(char *dst, const cha
             }
         }
         if (lines) {
-            usm_host_stream_lines(to, made, (size_t)(n * size));
+            usm_cpu_stream_lines(to, made, (size_t)(n * size));
         }
     }
     if (streams) {
-        usm_host_stream_end();
+        usm_cpu_stream_end();
     }
 }
 
@@ -211,7 +212,7 @@ static const struct usmpy_kernel_entry entries[] = {
     ENTRY(usm_mask_count),
     ENTRY(usm_mask_place),
     ENTRY(usm_reduce),
-#ifndef USM_HOST_WIDE
+#ifndef USM_CPU_WIDE
     ENTRY(usm_take_1),
     ENTRY(usm_take_2),
     ENTRY(usm_take_4),
@@ -261,10 +262,10 @@ static const struct usmpy_kernel_entry entries[] = {
 #endif
 };
 
-#ifdef USM_HOST_WIDE
-const struct usmpy_kernels usm_host_builtins_wide = {
+#ifdef USM_CPU_WIDE
+const struct usmpy_kernels usm_cpu_builtins_wide = {
 #else
-const struct usmpy_kernels usm_host_builtins = {
+const struct usmpy_kernels usm_cpu_builtins = {
 #endif
     USMPY_KERNELS_VERSION,
     sizeof entries / sizeof entries[0],

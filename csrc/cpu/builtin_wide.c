@@ -2,12 +2,12 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("avx2,bmi,bmi2,popcnt")
 #pragma GCC diagnostic ignored "-Wunused-function"
-#define USM_HOST_WIDE
+#define USM_CPU_WIDE
 #include "builtin.c"
 #else
-#include "host.h"
+#include "builtin.h"
 
-#include "entry.h"
+#include <stddef.h>
 
-const struct usmpy_kernels usm_host_builtins_wide = {USMPY_KERNELS_VERSION, 0, NULL};
+const struct usmpy_kernels usm_cpu_builtins_wide = {USMPY_KERNELS_VERSION, 0, NULL};
 #endif

@@ -3,7 +3,10 @@
  * unit, and the unit goes by the way that its layout allows: runs of neighbours that are moved as they are,
  * rows of single elements, or squares of either where the source's fast axis is not the destination's.
  */
-#include "host.h"
+#include "cpu.h"
+#include "parallel.h"
+#include "processor.h"
+#include "row.h"
 #include "stream.h"
 
 #include "core/layout/layout.h"
@@ -26,11 +29,13 @@
 /* How far ahead of what is moved the source is asked for, the second where rows are read in turn. */
 #define AHEAD 6144
 #define AHEAD_IN_ROWS 2048
-/* Of shorter runs with gaps, so far with the gaps; the second where lines go in one piece. */
+/* Of shorter runs with gaps, so far with the gaps. */
 #define SHORT_RUN 256
-#define AHEAD_OF_LINES 16384
-/* What is converted before it goes past the caches: little, and what comes next is on its way meanwhile. */
-#define ROW_BYTES 2048
+/* What is converted at a time before it goes past the caches, and how far ahead its source is asked for. */
+#define ROW_BYTES 512
+#define AHEAD_OF_ROW 4096
+/* Copies of elements that are made at a time. */
+#define COPIES_BYTES 8192
 /* Longer rows of one element are filled each by itself. */
 #define MOST_REPEATED 1024
 
@@ -50,11 +55,9 @@ typedef struct work {
     bool splits_along;   /* the unit into parts over `along`; else over its first axis */
     size_t run;          /* bytes moved at once for each index; 0: `row` does single elements */
     size_t repeats;      /* bytes that every element fills, one copy behind the other; 0: it is one copy */
-    usm_host_row row;
-    usm_host_lines lines; /* instead of `row`, for whole lines past the caches; NULL: there is none */
+    usm_cpu_row row;
     int dst_size, src_size;
     bool streams;  /* past the caches */
-    bool wide;     /* lines in one piece (lines.c) */
     bool gathers;  /* squares of elements are read along `across`, whose elements are neighbours in src */
     int64_t piece; /* of the split axis */
     bool split_unit;
@@ -76,18 +79,16 @@ static void move_runs(const work *work, char *dst, const char *src, int64_t n, i
                       int64_t ahead)
 {
     size_t run = work->run;
-    bool lines = run % USM_HOST_LINE == 0 && usm_host_before_line(dst) == 0 && to % USM_HOST_LINE == 0;
-    if (work->streams && lines && work->wide) {
-        usm_host_move_lines(dst, src, run, n, to, from, ahead);
-    } else if (work->streams && lines) {
-        int is_near =
-            !work->tiled && (from == (int64_t)run || (run <= 256 && from % 512 == 0)) && usm_host_asks_near();
+    bool lines = run % USM_CPU_LINE == 0 && usm_cpu_before_line(dst) == 0 && to % USM_CPU_LINE == 0;
+    if (work->streams && lines) {
+        bool is_near =
+            !work->tiled && (from == (int64_t)run || (run <= 256 && from % 512 == 0)) && usm_cpu_asks_near();
         for (int64_t i = 0; i < n; i++, dst += to, src += from) {
-            usm_host_stream_ahead(dst, src, run, ahead, is_near);
+            usm_cpu_stream_ahead(dst, src, run, ahead, is_near);
         }
     } else if (work->streams) {
         for (int64_t i = 0; i < n; i++, dst += to, src += from) {
-            usm_host_stream_asking(dst, src, run, AHEAD);
+            usm_cpu_stream_asking(dst, src, run, AHEAD);
         }
     } else {
         for (int64_t i = 0; i < n; i++, dst += to, src += from) {
@@ -99,23 +100,22 @@ static void move_runs(const work *work, char *dst, const char *src, int64_t n, i
 /* Elements that lie side by side in dst, sent past the caches from where they are converted or made. */
 static void stream_row(const work *work, char *dst, const char *src, int64_t n)
 {
-    _Alignas(USM_HOST_LINE) char made[ROW_BYTES];
+    _Alignas(USM_CPU_LINE) char made[ROW_BYTES];
     int64_t ds = work->along.dst, ss = work->along.src;
-    int64_t head = (int64_t)usm_host_before_line(dst) / ds, room = ROW_BYTES / ds;
+    int64_t head = (int64_t)usm_cpu_before_line(dst) / ds, room = ROW_BYTES / ds;
     if (head > 0) {
         head = least(head, n);
         work->row(dst, src, head, ds, ss);
     }
-    int64_t whole = 0;
-    if (work->lines != NULL && ss == work->src_size) {
-        whole = (n - head) / (USM_HOST_LINE / ds) * (USM_HOST_LINE / ds);
-        work->lines(dst + head * ds, src + head * ss, whole);
-    }
-    for (int64_t i = head + whole, count; i < n; i += count) {
+    bool is_near = usm_cpu_asks_near();
+    for (int64_t i = head, count; i < n; i += count) {
         count = least(room, n - i);
+        for (int64_t k = 0; ss == work->src_size && k < count * ss; k += USM_CPU_LINE) {
+            usm_cpu_ask((uintptr_t)src + (uintptr_t)(i * ss + AHEAD_OF_ROW + k), is_near);
+        }
         work->row(made, src + i * ss, count, ds, ss);
-        size_t nbytes = (size_t)(count * ds), lines = nbytes / USM_HOST_LINE * USM_HOST_LINE;
-        usm_host_stream_lines(dst + i * ds, made, lines);
+        size_t nbytes = (size_t)(count * ds), lines = nbytes / USM_CPU_LINE * USM_CPU_LINE;
+        usm_cpu_stream_lines(dst + i * ds, made, lines);
         memcpy(dst + i * ds + lines, made + lines, nbytes - lines);
     }
 }
@@ -141,10 +141,10 @@ static inline __attribute__((always_inline)) void repeat(char *dst, const char *
 /* Elements that are there several times in dst, made in the first cache. */
 static void repeat_row(const work *work, char *dst, const char *src, int64_t n)
 {
-    _Alignas(USM_HOST_LINE) char made[4 * ROW_BYTES + 16];
+    _Alignas(USM_CPU_LINE) char made[COPIES_BYTES + 16];
     size_t bytes = work->repeats;
-    int64_t room = (int64_t)(4 * ROW_BYTES / bytes), step = work->along.src;
-    room = room > USM_HOST_LINE ? room / USM_HOST_LINE * USM_HOST_LINE : room; /* whole lines */
+    int64_t room = (int64_t)(COPIES_BYTES / bytes), step = work->along.src;
+    room = room > USM_CPU_LINE ? room / USM_CPU_LINE * USM_CPU_LINE : room; /* whole lines */
     for (int64_t count; n > 0; n -= count, src += count * step) {
         count = least(room, n);
         switch (work->dst_size) {
@@ -164,7 +164,7 @@ static void repeat_row(const work *work, char *dst, const char *src, int64_t n)
                 repeat(made, src, count, step, bytes, 16);
         }
         if (work->streams) {
-            usm_host_stream(dst, made, (size_t)count * bytes);
+            usm_cpu_stream(dst, made, (size_t)count * bytes);
         } else {
             memcpy(dst, made, (size_t)count * bytes);
         }
@@ -178,11 +178,10 @@ static void move_along(const work *work, char *dst, const char *src, int64_t n)
         repeat_row(work, dst, src, n);
     } else if (work->run > 0) {
         int64_t from = work->along.src;
-        bool gaps = work->run < SHORT_RUN && llabs(from) > (int64_t)work->run && !usm_host_asks_near();
-        int64_t bytes = work->wide ? AHEAD_OF_LINES : AHEAD;
-        int64_t ahead = gaps ? (bytes + llabs(from) - 1) / llabs(from) * from : runs_of(work, AHEAD) * from;
+        bool gaps = work->run < SHORT_RUN && llabs(from) > (int64_t)work->run && !usm_cpu_asks_near();
+        int64_t ahead = gaps ? (AHEAD + llabs(from) - 1) / llabs(from) * from : runs_of(work, AHEAD) * from;
         move_runs(work, dst, src, n, work->along.dst, from, ahead);
-    } else if (work->streams && usm_host_before_line(dst) % (size_t)work->dst_size == 0) {
+    } else if (work->streams && usm_cpu_before_line(dst) % (size_t)work->dst_size == 0) {
         stream_row(work, dst, src, n);
     } else {
         work->row(dst, src, n, work->along.dst, work->along.src);
@@ -195,10 +194,10 @@ static void move_along(const work *work, char *dst, const char *src, int64_t n)
  */
 static void transpose(const work *work, char *dst, const char *src, int64_t rows, int64_t n)
 {
-    _Alignas(USM_HOST_LINE) char square[SIDE * SIDE * 16], made[SIDE_OF_BYTES * 16];
+    _Alignas(USM_CPU_LINE) char square[SIDE * SIDE * 16], made[SIDE_OF_BYTES * 16];
     int64_t pitch = work->side * work->src_size, ds = work->along.dst;
-    bool streams = work->streams && n == work->side && usm_host_before_line(dst) == 0 &&
-                   work->across.dst % USM_HOST_LINE == 0 && ds == work->dst_size;
+    bool streams = work->streams && n == work->side && usm_cpu_before_line(dst) == 0 &&
+                   work->across.dst % USM_CPU_LINE == 0 && ds == work->dst_size;
     for (int64_t k = 0; k < n; k++) {
         memcpy(square + k * pitch, src + k * work->along.src, (size_t)(rows * work->src_size));
     }
@@ -206,7 +205,7 @@ static void transpose(const work *work, char *dst, const char *src, int64_t rows
         char *to = dst + r * work->across.dst;
         if (streams) {
             work->row(made, square + r * work->src_size, n, ds, pitch);
-            usm_host_stream_lines(to, made, (size_t)(n * ds));
+            usm_cpu_stream_lines(to, made, (size_t)(n * ds));
         } else {
             work->row(to, square + r * work->src_size, n, ds, pitch);
         }
@@ -297,7 +296,7 @@ static void run_part(void *context, unsigned i)
         run_unit(work, work->dst, work->src, from, to);
     }
     if (work->streams) {
-        usm_host_stream_end();
+        usm_cpu_stream_end();
     }
 }
 
@@ -330,7 +329,7 @@ static bool are_lines(const work *work)
     for (int i = 0; i < work->outer_ndim; i++) {
         all |= (uintptr_t)work->outer[i].dst;
     }
-    return all % USM_HOST_LINE == 0;
+    return all % USM_CPU_LINE == 0;
 }
 
 static void choose_unit(work *work, const usm_strided *plan)
@@ -360,8 +359,8 @@ static void choose_unit(work *work, const usm_strided *plan)
     work->side = work->depth = smallest == 1 ? SIDE_OF_BYTES : SIDE;
     work->splits_along = false;
     if (work->run > 0 && work->tiled) {
-        work->side = work->run < USM_HOST_LINE ? runs_of(work, SQUARE_OF_RUNS) : RUNS_OF_ROW;
-        work->depth = work->run < USM_HOST_LINE ? work->side : work->run < LONG_RUN ? ROWS_AT_ONCE : 1;
+        work->side = work->run < USM_CPU_LINE ? runs_of(work, SQUARE_OF_RUNS) : RUNS_OF_ROW;
+        work->depth = work->run < USM_CPU_LINE ? work->side : work->run < LONG_RUN ? ROWS_AT_ONCE : 1;
         work->splits_along = work->along.length / work->depth > work->across.length / work->side;
     }
     work->gathers = work->tiled && work->run == 0 && work->across.src == work->src_size &&
@@ -370,19 +369,19 @@ static void choose_unit(work *work, const usm_strided *plan)
 
 static bool chooses_stream(const work *work, int64_t bytes)
 {
-    if (bytes < (int64_t)USM_HOST_LARGE) {
+    if (bytes < (int64_t)USM_CPU_LARGE) {
         return false;
     }
     if (work->repeats > 0) {
         return work->along.length * work->along.dst >= LONG_RUN;
     }
     if (work->run > 0) {
-        return work->run >= LONG_RUN || (work->run >= USM_HOST_LINE && are_lines(work));
+        return work->run >= LONG_RUN || (work->run >= USM_CPU_LINE && are_lines(work));
     }
     return work->along.dst == work->dst_size && work->along.length * work->dst_size >= LONG_RUN;
 }
 
-void usm_host_strided(const usm_strided *plan, unsigned width)
+void usm_cpu_strided(const usm_strided *plan, unsigned width)
 {
     work work;
     work.dst = plan->dst;
@@ -390,8 +389,8 @@ void usm_host_strided(const usm_strided *plan, unsigned width)
     work.run = work.repeats = 0;
     work.dst_size = usm_dtype_table[plan->dst_dtype].itemsize;
     work.src_size = usm_dtype_table[plan->src_dtype].itemsize;
-    work.row = plan->dst_dtype == plan->src_dtype ? usm_host_move_row(work.dst_size)
-                                                  : usm_host_cast_row(plan->dst_dtype, plan->src_dtype);
+    work.row = plan->dst_dtype == plan->src_dtype ? usm_cpu_move_row(work.dst_size)
+                                                  : usm_cpu_cast_row(plan->dst_dtype, plan->src_dtype);
     choose_unit(&work, plan);
     int64_t bytes = work.dst_size;
     work.outer_count = 1;
@@ -402,8 +401,6 @@ void usm_host_strided(const usm_strided *plan, unsigned width)
         work.outer_count *= work.outer[i].length;
     }
     work.streams = chooses_stream(&work, bytes);
-    work.wide = work.streams && usm_host_has_lines();
-    work.lines = work.streams ? usm_host_cast_lines(plan->dst_dtype, plan->src_dtype) : NULL;
     unsigned parts = bytes < PARALLEL_BYTES || width <= 1 ? 1 : width * 4;
     work.split_unit = work.outer_count == 1;
     int64_t all = work.split_unit ? unit_length(&work) : work.outer_count;
@@ -412,7 +409,7 @@ void usm_host_strided(const usm_strided *plan, unsigned width)
         int64_t square = work.splits_along ? work.depth : work.side;
         work.piece = (work.piece + square - 1) / square * square;
     } else if (work.split_unit && work.run == 0) { /* whole lines */
-        work.piece = (work.piece + USM_HOST_LINE - 1) / USM_HOST_LINE * USM_HOST_LINE;
+        work.piece = (work.piece + USM_CPU_LINE - 1) / USM_CPU_LINE * USM_CPU_LINE;
     }
-    usm_host_parallel(width, parts, (size_t)bytes, run_part, &work);
+    usm_cpu_parallel(width, parts, (size_t)bytes, run_part, &work);
 }

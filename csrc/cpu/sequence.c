@@ -1,10 +1,11 @@
-#include "host.h"
+/* Sequences on the host: the one source of csrc/kernels, compiled as C. */
+#include "cpu.h"
 
 #include "portable.h"
 
 #include "kernels/src/sequence.cl"
 
-void usm_host_sequence(const usm_sequence *sequence)
+void usm_cpu_sequence(const usm_sequence *sequence)
 {
     void *out = sequence->dst;
     uint64_t n = (uint64_t)sequence->count;

@@ -1,0 +1,45 @@
+/* What a launch is given besides its kernel: an index space and arguments. Plain values, that own nothing. */
+#ifndef USM_CORE_ARGUMENT_H
+#define USM_CORE_ARGUMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum usm_parameter_kind {
+    USM_PARAMETER_UNKNOWN, /* the program does not tell the type */
+    USM_PARAMETER_POINTER, /* to memory that the kernel reads, and writes unless read_only */
+    USM_PARAMETER_VALUE,
+    USM_PARAMETER_LOCAL, /* memory of a work-group */
+} usm_parameter_kind;
+
+/* global counts work-items, and local divides it; unused dimensions are 1. get_global_id(i) < global[i]. */
+typedef struct usm_range {
+    unsigned ndim; /* 1 to 3 */
+    bool has_local;
+    size_t global[3], local[3];
+} usm_range;
+
+static inline size_t usm_range_items(const usm_range *range)
+{
+    return range->global[0] * range->global[1] * range->global[2];
+}
+
+#define USM_INLINE_VALUE 16
+
+typedef struct usm_argument {
+    uint8_t kind;  /* usm_parameter_kind, but UNKNOWN */
+    uint32_t size; /* of a value or of local memory */
+    union {
+        void *pointer;
+        unsigned char value[USM_INLINE_VALUE]; /* where size <= USM_INLINE_VALUE */
+        const void *data;                      /* larger values; borrowed */
+    } as;
+} usm_argument;
+
+static inline const void *usm_argument_value(const usm_argument *argument)
+{
+    return argument->size <= USM_INLINE_VALUE ? argument->as.value : argument->as.data;
+}
+
+#endif
