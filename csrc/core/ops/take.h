@@ -3,14 +3,7 @@
 #define USM_CORE_TAKE_H
 
 #include "core/copy/copy.h"
-
-#define USM_TAKE_AXES 6
-
-/* The last argument of the kernels, by value: csrc/kernels/src/take.cl says what is in it. */
-typedef struct usm_take {
-    int64_t shape[USM_TAKE_AXES], dst[USM_TAKE_AXES], src[USM_TAKE_AXES], index[USM_TAKE_AXES];
-    int64_t length, step;
-} usm_take;
+#include "kernels/abi/take.h"
 
 /* A launch of one of them. */
 typedef struct usm_take_plan {

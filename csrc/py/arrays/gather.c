@@ -4,13 +4,9 @@
 
 #include "core/layout/elements.h"
 #include "core/program/builtin.h"
+#include "kernels/abi/index.h"
 
 #include <string.h>
-
-/* csrc/kernels/src/index.cl has the same struct. */
-typedef struct indices {
-    int64_t n, length, step, first, is_unsigned;
-} indices;
 
 int64_t usmpy_read_int64(usmpy_array *array)
 {
@@ -73,7 +69,7 @@ int usmpy_move_rows(usmpy_state *state, usmpy_array *array, const usmpy_rows *ro
 }
 
 static int submit_indices(usmpy_state *state, const char *function, usmpy_array *const *arrays, int n,
-                          bool adds, const indices *indices)
+                          bool adds, const usm_indices *indices)
 {
     usm_builtin builtin = {.module = "index", .function = function, .n = {indices->n, 1, 1}};
     usm_access accesses[3];
@@ -90,7 +86,7 @@ int usmpy_locate(usmpy_state *state, usmpy_array *offsets, usmpy_array *index, u
                  int64_t length, int64_t step, bool first)
 {
     usmpy_array *const arrays[] = {offsets, index, bad};
-    const indices indices = {offsets->size, length, step, first, index->dtype == USM_UINT64};
+    const usm_indices indices = {offsets->size, length, step, first, index->dtype == USM_UINT64};
     return submit_indices(state, "usm_locate", arrays, 3, true, &indices);
 }
 
@@ -100,7 +96,7 @@ usmpy_array *usmpy_unravel_axis(usmpy_state *state, usmpy_array *flat, int64_t s
     usmpy_array *axis =
         usmpy_array_empty(state, flat->queue, kind, USM_INT64, 1, usmpy_shape(flat), 'C', false);
     usmpy_array *const arrays[] = {axis, flat};
-    const indices indices = {flat->size, length, step, 0, 0};
+    const usm_indices indices = {flat->size, length, step, 0, 0};
     if (axis != NULL && flat->size > 0 &&
         submit_indices(state, "usm_unravel", arrays, 2, false, &indices) < 0) {
         Py_CLEAR(axis);

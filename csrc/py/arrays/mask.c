@@ -12,16 +12,9 @@
 #include "py/wait.h"
 
 #include "core/program/builtin.h"
+#include "kernels/abi/mask.h"
 
 #include <string.h>
-
-#define MASK_AXES 8
-
-/* csrc/kernels/src/mask.cl has the same struct. */
-typedef struct mask_layout {
-    int64_t n, chunk, chunks;
-    int64_t ndim, shape[MASK_AXES], steps[MASK_AXES];
-} mask_layout;
 
 #define CHUNK 4096
 #define MOST_CHUNKS 16384
@@ -31,7 +24,7 @@ typedef struct mask_layout {
 #define FEW_ROWS 32 /* of a long axis each: a work-item for each row would leave most of a device idle */
 
 /* Axes from the fastest to the slowest, merged where the steps allow it. False where they are too many. */
-static bool lay_out(const usmpy_array *mask, const int64_t *steps, mask_layout *out)
+static bool lay_out(const usmpy_array *mask, const int64_t *steps, usm_mask *out)
 {
     int n = 0;
     for (int i = mask->ndim - 1; i >= 0; i--) {
@@ -43,14 +36,14 @@ static bool lay_out(const usmpy_array *mask, const int64_t *steps, mask_layout *
             out->shape[n - 1] *= length;
             continue;
         }
-        if (n == MASK_AXES) {
+        if (n == USM_MASK_AXES) {
             return false;
         }
         out->shape[n] = length;
         out->steps[n++] = steps[i];
     }
     out->ndim = n == 0 ? 1 : n;
-    for (; n < MASK_AXES; n++) {
+    for (; n < USM_MASK_AXES; n++) {
         out->shape[n] = 1;
         out->steps[n] = 0;
     }
@@ -58,7 +51,7 @@ static bool lay_out(const usmpy_array *mask, const int64_t *steps, mask_layout *
 }
 
 static int submit(usmpy_state *state, const char *function, usmpy_array *const *arrays, int n, int64_t items,
-                  const mask_layout *layout, size_t cost)
+                  const usm_mask *layout, size_t cost)
 {
     usm_builtin builtin = {.module = "mask", .function = function, .n = {items, 1, 1}};
     usm_access accesses[3];
@@ -78,13 +71,13 @@ static int submit(usmpy_state *state, const char *function, usmpy_array *const *
     return 0;
 }
 
-static size_t count_cost(const mask_layout *layout)
+static size_t count_cost(const usm_mask *layout)
 {
     return (size_t)(layout->n / COUNTED_AT_ONCE + (layout->n < COUNTED_AT_ONCE));
 }
 
 /* Where the results of each chunk begin, and, behind these, how many there are. `bytes` is compact. */
-static usmpy_array *count_chunks(usmpy_state *state, usmpy_array *bytes, mask_layout *layout)
+static usmpy_array *count_chunks(usmpy_state *state, usmpy_array *bytes, usm_mask *layout)
 {
     layout->n = bytes->size;
     layout->chunk = (bytes->size + MOST_CHUNKS - 1) / MOST_CHUNKS;
@@ -143,10 +136,9 @@ static bool are_few(const usmpy_array *bytes)
            usm_alloc_host_reads(bytes->alloc);
 }
 
-static usmpy_array *few_offsets(usmpy_state *state, usmpy_array *bytes, const mask_layout *layout,
-                                usm_kind kind)
+static usmpy_array *few_offsets(usmpy_state *state, usmpy_array *bytes, const usm_mask *layout, usm_kind kind)
 {
-    int64_t at[MASK_AXES] = {0}, sum = 0, offset = 0, n = 0;
+    int64_t at[USM_MASK_AXES] = {0}, sum = 0, offset = 0, n = 0;
     if (usmpy_wait_alloc(state, bytes->alloc, USM_READ, INT64_MAX) < 0) {
         return NULL;
     }
@@ -163,7 +155,7 @@ static usmpy_array *few_offsets(usmpy_state *state, usmpy_array *bytes, const ma
             ((int64_t *)offsets->data)[n++] = offset;
         }
         offset += layout->steps[0];
-        for (int k = 0; ++at[k] == layout->shape[k] && k + 1 < MASK_AXES; k++) {
+        for (int k = 0; ++at[k] == layout->shape[k] && k + 1 < USM_MASK_AXES; k++) {
             offset += layout->steps[k + 1] - at[k] * layout->steps[k];
             at[k] = 0;
         }
@@ -176,13 +168,13 @@ static usmpy_array *few_offsets(usmpy_state *state, usmpy_array *bytes, const ma
 
 usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *mask, const int64_t *steps, usm_kind kind)
 {
-    mask_layout layout;
+    usm_mask layout;
     if (mask->size == 0) {
         return no_offsets(state, mask->queue, kind);
     }
     if (!lay_out(mask, steps, &layout)) {
         PyErr_Format(PyExc_ValueError, "the mask has more than %d axes that cannot be merged; copy it first",
-                     MASK_AXES);
+                     USM_MASK_AXES);
         return NULL;
     }
     usmpy_array *bytes = compact_bytes(state, mask), *offsets = NULL;
@@ -220,7 +212,7 @@ static usmpy_array *check(usmpy_state *state, PyObject *x, const char *function)
 /* A long row in chunks. */
 static int count_row(usmpy_state *state, usmpy_array *dst, usmpy_array *row)
 {
-    mask_layout layout = {0};
+    usm_mask layout = {0};
     usmpy_array *counts = count_chunks(state, row, &layout);
     usmpy_array *sum = counts == NULL ? NULL : last_element(state, counts);
     int status = sum == NULL ? -1 : usmpy_array_copy(state, dst, sum);
@@ -234,7 +226,7 @@ int usmpy_count_rows(usmpy_state *state, usmpy_array *dst, usmpy_array *bytes)
     const int64_t rows = dst->size, length = bytes->size / rows, one = 1;
     bool processor = bytes->alloc->place->device->type == USM_CPU;
     if (rows > FEW_ROWS || length <= (processor ? CHUNK_OF_PROCESSOR : CHUNK)) {
-        const mask_layout layout = {.n = bytes->size, .chunk = length, .chunks = rows};
+        const usm_mask layout = {.n = bytes->size, .chunk = length, .chunks = rows};
         usmpy_array *const arrays[] = {dst, bytes};
         return submit(state, "usm_mask_count", arrays, 2, rows, &layout, count_cost(&layout));
     }

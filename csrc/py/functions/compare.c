@@ -7,23 +7,22 @@
 #include "py/deferred.h"
 #include "py/objects/placement.h"
 
-#include <string.h>
+#include "kernels/abi/compare.h"
 
-/* csrc/kernels/src/compare.cl: the relations that make a comparison true. */
-enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8 };
+#include <string.h>
 
 typedef struct relation {
     const char *function;
     uint8_t true_for; /* relations */
-    uint8_t truths;   /* csrc/kernels/src/logic.cl: the table for bool, bit 2 * a + b */
+    uint8_t truths;   /* the table of logic.cl for bool */
     bool ordered;     /* complex numbers have none of these */
 } relation;
 
 /* By Py_LT, Py_LE, Py_EQ, Py_NE, Py_GT, Py_GE. */
 static const relation relations[] = {
-    {"less", LESS, 2, true},       {"less_equal", LESS | EQUAL, 11, true},
-    {"equal", EQUAL, 9, false},    {"not_equal", LESS | GREATER | UNORDERED, 6, false},
-    {"greater", GREATER, 4, true}, {"greater_equal", GREATER | EQUAL, 13, true},
+    {"less", USM_LESS, 2, true},       {"less_equal", USM_LESS | USM_EQUAL, 11, true},
+    {"equal", USM_EQUAL, 9, false},    {"not_equal", USM_LESS | USM_GREATER | USM_UNORDERED, 6, false},
+    {"greater", USM_GREATER, 4, true}, {"greater_equal", USM_GREATER | USM_EQUAL, 13, true},
 };
 
 static const char *const names[] = {"x1", "x2"};
@@ -31,8 +30,8 @@ static const char *const names[] = {"x1", "x2"};
 /* Numbers come second, where the kernels have a loop for one that stays the same. */
 static uint8_t mirrored(uint8_t true_for)
 {
-    return (uint8_t)((true_for & (EQUAL | UNORDERED)) | (true_for & LESS ? GREATER : 0) |
-                     (true_for & GREATER ? LESS : 0));
+    return (uint8_t)((true_for & (USM_EQUAL | USM_UNORDERED)) | (true_for & USM_LESS ? USM_GREATER : 0) |
+                     (true_for & USM_GREATER ? USM_LESS : 0));
 }
 
 static int submit_relation(usmpy_state *state, usmpy_array *dst, usmpy_array *a, usmpy_array *b,
@@ -86,7 +85,8 @@ static PyObject *compare_beyond(usmpy_state *state, const relation *relation, Py
     if (above < 0) {
         return NULL;
     }
-    uint8_t holds = (above != 0) == first ? LESS : GREATER; /* of the first argument beside the second */
+    uint8_t holds =
+        (above != 0) == first ? USM_LESS : USM_GREATER; /* of the first argument beside the second */
     const unsigned char truth = (relation->true_for & holds) != 0;
     usmpy_operands alone = {.function = relation->function,
                             .owner = names[!first],
@@ -106,7 +106,7 @@ static int submit_signs(usmpy_state *state, usmpy_array *dst, usmpy_array *a, us
                         const relation *relation)
 {
     /* Of a non-negative b, its bits say it; beside a negative one, a is greater. */
-    bool true_beside_negative = (relation->true_for & GREATER) != 0;
+    bool true_beside_negative = (relation->true_for & USM_GREATER) != 0;
     usmpy_array *wide = usmpy_array_duplicate(state, b, b->queue, USM_DEVICE, USM_INT64, 'K');
     usmpy_array *sign =
         wide == NULL ? NULL : usmpy_array_empty_like(state, wide, wide->queue, USM_DEVICE, USM_BOOL, 'K');

@@ -8,12 +8,7 @@
 #include "py/errors.h"
 
 #include "core/program/builtin.h"
-
-/* The last argument of the kernels, by value: csrc/kernels/src/triangle.cl says what is in it. */
-typedef struct usm_triangle {
-    int64_t n[3];
-    int64_t from, unit, upper;
-} usm_triangle;
+#include "kernels/abi/triangle.h"
 
 /* `array` is row-major, or one column-major matrix, and has elements. */
 static int clear_side(usmpy_state *state, usmpy_array *array, int64_t k, bool upper)

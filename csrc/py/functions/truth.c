@@ -8,13 +8,11 @@
 #include "py/objects/placement.h"
 
 #include "core/tasks/queue.h"
+#include "kernels/abi/compare.h"
 
 #include <string.h>
 
 #define FEW 256 /* elements */
-
-/* csrc/kernels/src/logic.cl: the table of the results, bit 2 * a + b. */
-enum { AND = 8, OR = 14, XOR = 6, NOT = 1 };
 
 static const char *const names[] = {"x1", "x2"};
 static const char *const one_name[] = {"x"};
@@ -155,15 +153,15 @@ static PyObject *operator(PyObject *a, PyObject *b, const char *sign, uint8_t tr
         return operator(a, b, sign "=", truths, a);                \
     }
 
-OPERATOR(and, "&", AND)
-OPERATOR(or, "|", OR)
-OPERATOR(xor, "^", XOR)
+OPERATOR(and, "&", USM_AND)
+OPERATOR(or, "|", USM_OR)
+OPERATOR(xor, "^", USM_XOR)
 
 PyObject *usmpy_array_invert(PyObject *self)
 {
     static const usmpy_destination anywhere = {.order = 'K'};
     usmpy_state *state = ((usmpy_array *)self)->state;
-    return is_bool(state, self) ? join(state, "~", &self, 1, NOT, &anywhere)
+    return is_bool(state, self) ? join(state, "~", &self, 1, USM_NOR, &anywhere)
                                 : usmpy_hint_bits(self, self, "~");
 }
 
@@ -174,13 +172,10 @@ PyObject *usmpy_array_invert(PyObject *self)
         return logical(module, args, nargs, kwnames, &own, truths);                                        \
     }
 
-LOGICAL(logical_and, AND, 2, USMPY_x1, USMPY_x2)
-LOGICAL(logical_or, OR, 2, USMPY_x1, USMPY_x2)
-LOGICAL(logical_xor, XOR, 2, USMPY_x1, USMPY_x2)
-LOGICAL(logical_not, NOT, 1, USMPY_x)
-
-/* csrc/kernels/src/logic.cl */
-enum { IS_NAN = 0, IS_INFINITE = 1, IS_FINITE = 2 };
+LOGICAL(logical_and, USM_AND, 2, USMPY_x1, USMPY_x2)
+LOGICAL(logical_or, USM_OR, 2, USMPY_x1, USMPY_x2)
+LOGICAL(logical_xor, USM_XOR, 2, USMPY_x1, USMPY_x2)
+LOGICAL(logical_not, USM_NOR, 1, USMPY_x)
 
 static int submit_classify(usmpy_state *state, usmpy_array *dst, usmpy_array *x, int what)
 {
@@ -196,7 +191,7 @@ static int submit_classify(usmpy_state *state, usmpy_array *dst, usmpy_array *x,
         [USM_COMPLEX128] = {{"classify", "usm_classify_8_8", "-D USM_ONLY=88"}, 0x7ff0000000000000},
     };
     if (kinds[x->dtype].kernel.function == NULL) { /* integers and bool: all finite */
-        const unsigned char one = what == IS_FINITE;
+        const unsigned char one = what == USM_FINITE;
         return usmpy_array_fill(state, dst, &one);
     }
     return usmpy_elements_submit(state, &kinds[x->dtype].kernel, dst, &x, 1, what, kinds[x->dtype].infinity);
@@ -231,9 +226,9 @@ static PyObject *classify(PyObject *module, PyObject *const *args, Py_ssize_t na
         return classify(module, args, nargs, kwnames, function, what);                                  \
     }
 
-CLASSIFY(is_nan, "isnan", IS_NAN)
-CLASSIFY(is_infinite, "isinf", IS_INFINITE)
-CLASSIFY(is_finite, "isfinite", IS_FINITE)
+CLASSIFY(is_nan, "isnan", USM_NAN)
+CLASSIFY(is_infinite, "isinf", USM_INFINITE)
+CLASSIFY(is_finite, "isfinite", USM_FINITE)
 
 PyMethodDef usmpy_truth_functions[] = {
     USMPY_METHOD("logical_and", logical_and, USMPY_DOC_logical_and),

@@ -9,6 +9,7 @@
 #include "py/errors.h"
 
 #include "core/program/builtin.h"
+#include "kernels/abi/reduce.h"
 
 #include <string.h>
 
@@ -60,18 +61,11 @@ static PyObject *where(PyObject *module, PyObject *const *args, Py_ssize_t nargs
     return usmpy_operands_deliver(state, &to, result, status);
 }
 
-/* csrc/kernels/src/reduce.cl has the same struct. */
-typedef struct reduction {
-    int64_t outer, reduced, inner, chunk, chunks, all;
-} reduction;
-
 /* What one work-item goes through without a pause, in bytes. */
 #define CHUNK ((int64_t)1 << 16)
 #define MOST_CHUNKS 1024
-/* The same of processors; results side by side that a work-item has there
- * (as in csrc/kernels/src/reduce.cl). */
+/* The same of processors. */
 #define CHUNK_OF_PROCESSOR ((int64_t)1 << 19)
-#define WIDTH_OF_PROCESSOR 1024
 /* And how many bytes they look at in the time in which they move one. */
 #define SEEN_AT_ONCE 16
 
@@ -81,13 +75,14 @@ static bool on_processor(const usmpy_array *array)
 }
 
 /* Work-items along the inner axis. */
-static int64_t parts_of(const reduction *reduction, bool processor)
+static int64_t parts_of(const usm_reduction *reduction, bool processor)
 {
-    return processor ? (reduction->inner + WIDTH_OF_PROCESSOR - 1) / WIDTH_OF_PROCESSOR : reduction->inner;
+    return processor ? (reduction->inner + USM_REDUCE_WIDTH_OF_PROCESSOR - 1) / USM_REDUCE_WIDTH_OF_PROCESSOR
+                     : reduction->inner;
 }
 
 static int submit_reduction(usmpy_state *state, usmpy_array *dst, usmpy_array *src,
-                            const reduction *reduction)
+                            const usm_reduction *reduction)
 {
     usm_builtin builtin;
     const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
@@ -112,7 +107,7 @@ static int submit_reduction(usmpy_state *state, usmpy_array *dst, usmpy_array *s
 /*
  * One launch, or, where few results leave most of a device idle, one over chunks and one over what they gave.
  */
-static int reduce(usmpy_state *state, usmpy_array *dst, usmpy_array *src, reduction whole)
+static int reduce(usmpy_state *state, usmpy_array *dst, usmpy_array *src, usm_reduction whole)
 {
     int64_t lanes = whole.outer * whole.inner, items = whole.outer * parts_of(&whole, on_processor(src));
     whole.chunk = whole.reduced;
@@ -133,7 +128,7 @@ static int reduce(usmpy_state *state, usmpy_array *dst, usmpy_array *src, reduct
     usmpy_array *partial = usmpy_array_empty(state, src->queue, USM_DEVICE, USM_BOOL, 1, &size, 'C', false);
     int status = partial == NULL ? -1 : submit_reduction(state, partial, src, &whole);
     if (status == 0) {
-        const reduction rest = {whole.outer, whole.chunks, whole.inner, whole.chunks, 1, whole.all};
+        const usm_reduction rest = {whole.outer, whole.chunks, whole.inner, whole.chunks, 1, whole.all};
         status = submit_reduction(state, dst, partial, &rest);
     }
     Py_XDECREF(partial);
@@ -161,7 +156,8 @@ static void order_axes(const usmpy_array *array, uint64_t gone, int *order, int 
  * The truth values of an array as bytes in row-major order, (outer, reduced, inner), with nothing in `inner`
  * where rows are wanted: the array itself where it is that already. New reference.
  */
-static usmpy_array *truths(usmpy_state *state, usmpy_array *array, uint64_t gone, bool rows, reduction *out)
+static usmpy_array *truths(usmpy_state *state, usmpy_array *array, uint64_t gone, bool rows,
+                           usm_reduction *out)
 {
     int first = 0, last = array->ndim, order[USM_MAX_NDIM], kept;
     while (first < array->ndim && (gone >> first & 1) == 0) {
@@ -171,7 +167,7 @@ static usmpy_array *truths(usmpy_state *state, usmpy_array *array, uint64_t gone
         last--;
     }
     bool together = !rows || last == array->ndim, bytes = array->dtype == USM_BOOL;
-    *out = (reduction){.outer = 1, .reduced = 1, .inner = 1};
+    *out = (usm_reduction){.outer = 1, .reduced = 1, .inner = 1};
     for (int i = 0; i < array->ndim; i++) {
         together = together && (gone >> i & 1) == (i >= first && i < last);
         int64_t *part = i < first ? &out->outer : i < last ? &out->reduced : &out->inner;
@@ -189,7 +185,7 @@ static usmpy_array *truths(usmpy_state *state, usmpy_array *array, uint64_t gone
         shape[i] = usmpy_shape(array)[order[i]];
     }
     if (!together) {
-        *out = (reduction){.outer = 1, .reduced = 1, .inner = 1};
+        *out = (usm_reduction){.outer = 1, .reduced = 1, .inner = 1};
         for (int i = 0; i < array->ndim; i++) {
             *(i < kept ? &out->outer : &out->reduced) *= shape[i];
         }
@@ -262,7 +258,7 @@ static PyObject *conclude(PyObject *module, PyObject *const *args, Py_ssize_t na
         const unsigned char none[8] = {what == ALL};
         status = usmpy_array_fill(state, result, none);
     } else {
-        reduction whole;
+        usm_reduction whole;
         usmpy_array *bytes = truths(state, array, gone, what == COUNT, &whole);
         whole.all = what;
         status = bytes == NULL   ? -1
