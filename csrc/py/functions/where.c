@@ -8,6 +8,7 @@
 #include "py/deferred.h"
 #include "py/errors.h"
 
+#include "core/ops/logic.h"
 #include "core/program/builtin.h"
 #include "kernels/abi/reduce.h"
 
@@ -15,14 +16,13 @@
 
 int usmpy_choose(usmpy_state *state, usmpy_array *dst, usmpy_array *condition, usmpy_array *a, usmpy_array *b)
 {
-    static const usmpy_elements_kernel kernels[] = {
-        {"where", "usm_where_1", "-D USM_ONLY=1"},   {"where", "usm_where_2", "-D USM_ONLY=2"},
-        {"where", "usm_where_4", "-D USM_ONLY=4"},   {"where", "usm_where_8", "-D USM_ONLY=8"},
-        {"where", "usm_where_16", "-D USM_ONLY=16"},
-    };
-    usmpy_array *sources[] = {condition, a, b};
-    int power = __builtin_ctz(usm_dtype_table[dst->dtype].itemsize);
-    return usmpy_elements_submit(state, &kernels[power], dst, sources, 3, 0, 0);
+    const usm_view to = usmpy_view(dst), chooser = usmpy_view(condition), x1 = usmpy_view(a),
+                   x2 = usmpy_view(b);
+    usm_error error;
+    return usmpy_check(state,
+                       usm_where_submit(usmpy_queue_of(dst->queue), &to, &chooser, &x1, &x2,
+                                        usmpy_is_only_ours(dst), &error),
+                       &error);
 }
 
 static PyObject *where(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)

@@ -1,0 +1,25 @@
+/* Functions of truth values, classes of floating-point numbers, and choices between elements. */
+#ifndef USM_CORE_LOGIC_H
+#define USM_CORE_LOGIC_H
+
+#include "view.h"
+
+/* Tables of a function of two truth values: bit 2 * a + b is the result (csrc/kernels/src/logic.cl). */
+enum { USM_LOGIC_AND = 8, USM_LOGIC_OR = 14, USM_LOGIC_XOR = 6, USM_LOGIC_NOT = 1 /* of a and a */ };
+
+/* dst[...] = table(a, b): elements of bool; a and b broadcast to dst, which may also be an operand. */
+usm_status usm_logic_submit(usm_queue *queue, unsigned table, const usm_view *dst, const usm_view *a,
+                            const usm_view *b, bool fresh, usm_error *error);
+
+/* In the order of csrc/kernels/src/classify.cl. */
+typedef enum usm_float_class { USM_IS_NAN, USM_IS_INFINITE, USM_IS_FINITE } usm_float_class;
+
+/* dst[...] = src[...] is of the class, where any part of a complex number is. Integers are finite. */
+usm_status usm_classify_submit(usm_queue *queue, usm_float_class what, const usm_view *dst,
+                               const usm_view *src, bool fresh, usm_error *error);
+
+/* dst[...] = condition ? a : b, which broadcast to dst; a and b have its type. dst may be a or b. */
+usm_status usm_where_submit(usm_queue *queue, const usm_view *dst, const usm_view *condition,
+                            const usm_view *a, const usm_view *b, bool fresh, usm_error *error);
+
+#endif
