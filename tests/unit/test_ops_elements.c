@@ -106,15 +106,15 @@ static const char *operand(const random_view *view, int64_t i)
 static bool relate(usm_relation relation, double a, double b)
 {
     switch (relation) {
-        case USM_LESS:
+        case USM_RELATION_LESS:
             return a < b;
-        case USM_LESS_EQUAL:
+        case USM_RELATION_LESS_EQUAL:
             return a <= b;
-        case USM_EQUAL:
+        case USM_RELATION_EQUAL:
             return a == b;
-        case USM_NOT_EQUAL:
+        case USM_RELATION_NOT_EQUAL:
             return a != b;
-        case USM_GREATER:
+        case USM_RELATION_GREATER:
             return a > b;
         default:
             return a >= b;
@@ -164,11 +164,11 @@ static void comparisons(void)
 
 static void relations_beyond_a_type(void)
 {
-    for (int relation = USM_LESS; relation <= USM_GREATER_EQUAL; relation++) {
+    for (int relation = USM_RELATION_LESS; relation <= USM_RELATION_GREATER_EQUAL; relation++) {
         CHECK_EQ(usm_relation_holds((usm_relation)relation, true), relate((usm_relation)relation, 1, 2));
         CHECK_EQ(usm_relation_holds((usm_relation)relation, false), relate((usm_relation)relation, 2, 1));
         CHECK_EQ(usm_relation_needs_order((usm_relation)relation),
-                 relation != USM_EQUAL && relation != USM_NOT_EQUAL);
+                 relation != USM_RELATION_EQUAL && relation != USM_RELATION_NOT_EQUAL);
     }
 }
 
@@ -326,7 +326,7 @@ static void failures_of_scratch_memory(void)
     const usm_view a = {memory, memory->pointer, USM_UINT64, 2, huge, none};
     const usm_view b = {memory, memory->pointer, USM_INT64, 2, huge, none};
     usm_error error;
-    CHECK_EQ(usm_compare_submit(queue, USM_LESS, &dst, &a, &b, false, &error), USM_VALUE);
+    CHECK_EQ(usm_compare_submit(queue, USM_RELATION_LESS, &dst, &a, &b, false, &error), USM_VALUE);
     usm_error_clear(&error);
     const usm_view small = {memory, memory->pointer, USM_BOOL, 1, &n, &one};
     CHECK_OK(usm_truth_submit(queue, &small, &small, false, &error));

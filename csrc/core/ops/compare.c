@@ -10,9 +10,9 @@ static const struct {
     uint8_t orders;
     uint8_t table; /* the same for bool, as in logic.h */
 } relations[] = {
-    [USM_LESS] = {LESS, 2},       [USM_LESS_EQUAL] = {LESS | EQUAL, 11},
-    [USM_EQUAL] = {EQUAL, 9},     [USM_NOT_EQUAL] = {LESS | GREATER | UNORDERED, 6},
-    [USM_GREATER] = {GREATER, 4}, [USM_GREATER_EQUAL] = {GREATER | EQUAL, 13},
+    [USM_RELATION_LESS] = {LESS, 2},       [USM_RELATION_LESS_EQUAL] = {LESS | EQUAL, 11},
+    [USM_RELATION_EQUAL] = {EQUAL, 9},     [USM_RELATION_NOT_EQUAL] = {LESS | GREATER | UNORDERED, 6},
+    [USM_RELATION_GREATER] = {GREATER, 4}, [USM_RELATION_GREATER_EQUAL] = {GREATER | EQUAL, 13},
 };
 
 bool usm_relation_holds(usm_relation relation, bool less)
@@ -22,8 +22,9 @@ bool usm_relation_holds(usm_relation relation, bool less)
 
 static usm_relation mirrored(usm_relation relation)
 {
-    static const usm_relation mirror[] = {USM_GREATER,   USM_GREATER_EQUAL, USM_EQUAL,
-                                          USM_NOT_EQUAL, USM_LESS,          USM_LESS_EQUAL};
+    static const usm_relation mirror[] = {USM_RELATION_GREATER, USM_RELATION_GREATER_EQUAL,
+                                          USM_RELATION_EQUAL,   USM_RELATION_NOT_EQUAL,
+                                          USM_RELATION_LESS,    USM_RELATION_LESS_EQUAL};
     return mirror[relation];
 }
 
@@ -79,8 +80,8 @@ static usm_status submit_signs(usm_queue *queue, usm_relation relation, const us
         status = usm_scratch_number(queue, USM_INT64, &(int64_t){0}, &zero, error);
     }
     if (status == USM_OK) {
-        status = submit(queue, true_beside_negative ? USM_LESS : USM_GREATER_EQUAL, &sign.view, &wide.view,
-                        &zero.view, false, error);
+        status = submit(queue, true_beside_negative ? USM_RELATION_LESS : USM_RELATION_GREATER_EQUAL,
+                        &sign.view, &wide.view, &zero.view, false, error);
     }
     if (status == USM_OK) {
         wide.view.dtype = USM_UINT64;
@@ -116,7 +117,7 @@ usm_status usm_truth_submit(usm_queue *queue, const usm_view *dst, const usm_vie
     }
     usm_status status = usm_scratch_number(queue, src->dtype, element, &zero, error);
     if (status == USM_OK) {
-        status = submit(queue, USM_NOT_EQUAL, dst, src, &zero.view, fresh, error);
+        status = submit(queue, USM_RELATION_NOT_EQUAL, dst, src, &zero.view, fresh, error);
     }
     usm_scratch_release(&zero);
     return status;

@@ -2,22 +2,22 @@
 #ifndef USM_CORE_COMPARE_H
 #define USM_CORE_COMPARE_H
 
-#include "view.h"
+#include "scratch.h"
 
 /* In the order of Python's Py_LT to Py_GE. */
 typedef enum usm_relation {
-    USM_LESS,
-    USM_LESS_EQUAL,
-    USM_EQUAL,
-    USM_NOT_EQUAL,
-    USM_GREATER,
-    USM_GREATER_EQUAL,
+    USM_RELATION_LESS,
+    USM_RELATION_LESS_EQUAL,
+    USM_RELATION_EQUAL,
+    USM_RELATION_NOT_EQUAL,
+    USM_RELATION_GREATER,
+    USM_RELATION_GREATER_EQUAL,
 } usm_relation;
 
 /* Complex numbers have no such relation. */
 static inline bool usm_relation_needs_order(usm_relation relation)
 {
-    return relation != USM_EQUAL && relation != USM_NOT_EQUAL;
+    return relation != USM_RELATION_EQUAL && relation != USM_RELATION_NOT_EQUAL;
 }
 
 /* Whether the relation holds of a and b where a is less (else greater) than b. */

@@ -2,7 +2,7 @@
 #ifndef USM_CORE_ELEMENTWISE_H
 #define USM_CORE_ELEMENTWISE_H
 
-#include "view.h"
+#include "scratch.h"
 
 /* A kernel whose last argument is usm_elements (core/layout/elements.h), as usm_builtin names it. */
 typedef struct usm_elementwise {

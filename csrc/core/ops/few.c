@@ -144,6 +144,18 @@ bool usm_few_write(usm_queue *queue, const usm_few_rows *rows, const usm_view *a
     return true;
 }
 
+bool usm_few_put(usm_queue *queue, const usm_view *array, char *at, const void *element)
+{
+    const usm_access access = {array->alloc, USM_WRITE};
+    uint64_t held;
+    if (!usm_queue_begin_now(queue, &access, 1, &held)) {
+        return false;
+    }
+    memcpy(at, element, (size_t)usm_view_itemsize(array));
+    usm_queue_end_now(held);
+    return true;
+}
+
 /* The bits of an element, in words of 8 bytes at most, without its signs: all 0 for both zeros. */
 static uint64_t magnitude_bits(usm_dtype dtype)
 {

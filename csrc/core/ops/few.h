@@ -6,7 +6,7 @@
 #ifndef USM_CORE_FEW_H
 #define USM_CORE_FEW_H
 
-#include "view.h"
+#include "scratch.h"
 
 #define USM_FEW 256 /* elements */
 
@@ -36,6 +36,9 @@ bool usm_few_read(usm_queue *queue, const usm_few_rows *rows, const usm_view *ar
  * memory. Its alloc may be NULL for memory of the caller's.
  */
 bool usm_few_write(usm_queue *queue, const usm_few_rows *rows, const usm_view *array, const usm_view *value);
+
+/* One element into the array, at that place in its memory. */
+bool usm_few_put(usm_queue *queue, const usm_view *array, char *at, const void *element);
 
 /* Numbers, in row-major order, of the elements of a row-major array that are not 0. */
 typedef struct usm_few_found {

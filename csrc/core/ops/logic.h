@@ -2,7 +2,7 @@
 #ifndef USM_CORE_LOGIC_H
 #define USM_CORE_LOGIC_H
 
-#include "view.h"
+#include "scratch.h"
 
 /* Tables of a function of two truth values: bit 2 * a + b is the result (csrc/kernels/src/logic.cl). */
 enum { USM_LOGIC_AND = 8, USM_LOGIC_OR = 14, USM_LOGIC_XOR = 6, USM_LOGIC_NOT = 1 /* of a and a */ };

@@ -15,7 +15,8 @@
 /* By usm_relation, whose order is that of Py_LT, Py_LE, Py_EQ, Py_NE, Py_GT and Py_GE. */
 static const char *const functions[] = {"less",      "less_equal", "equal",
                                         "not_equal", "greater",    "greater_equal"};
-_Static_assert((int)USM_LESS == Py_LT && (int)USM_EQUAL == Py_EQ && (int)USM_GREATER_EQUAL == Py_GE,
+_Static_assert((int)USM_RELATION_LESS == Py_LT && (int)USM_RELATION_EQUAL == Py_EQ &&
+                   (int)USM_RELATION_GREATER_EQUAL == Py_GE,
                "Python's numbers of comparisons are usm_relation's");
 
 static const char *const names[] = {"x1", "x2"};

@@ -1,6 +1,18 @@
-#include "view.h"
+#include "scratch.h"
 
 #include <string.h>
+
+usm_view usm_view_element(const usm_view *view, int ndim, const int64_t *shape, int64_t number)
+{
+    int64_t strides[USM_MAX_NDIM], at = 0;
+    usm_layout_broadcast(view->ndim, view->shape, view->strides, ndim, shape, strides);
+    for (int i = ndim - 1; i >= 0; i--) {
+        at += number % shape[i] * strides[i];
+        number /= shape[i];
+    }
+    return (usm_view){view->alloc,  view->data + at * usm_view_itemsize(view), view->dtype, 0, view->shape,
+                      view->strides};
+}
 
 usm_status usm_scratch_create(usm_queue *queue, usm_dtype dtype, int ndim, const int64_t *shape, char order,
                               usm_scratch *out, usm_error *error)

@@ -1,6 +1,6 @@
 /* What the operations of this folder share: facts of views, and scratch memory that lasts for one call. */
-#ifndef USM_CORE_VIEW_H
-#define USM_CORE_VIEW_H
+#ifndef USM_CORE_SCRATCH_H
+#define USM_CORE_SCRATCH_H
 
 #include "core/copy/copy.h"
 
@@ -46,6 +46,9 @@ static inline bool usm_view_is_aligned(const usm_view *view)
     uintptr_t part = info->itemsize / (info->kind == USM_KIND_COMPLEX ? 2u : 1u);
     return (uintptr_t)view->data % part == 0; /* strides count elements */
 }
+
+/* The element that a view which broadcasts to this shape has at that number, in row-major order. */
+usm_view usm_view_element(const usm_view *view, int ndim, const int64_t *shape, int64_t number);
 
 /*
  * New device memory of a queue's place. The tasks that use it hold counts of their own, so the creator
