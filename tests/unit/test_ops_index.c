@@ -6,6 +6,7 @@
 #include "core/ops/mask.h"
 #include "core/ops/reduce.h"
 #include "core/ops/rows.h"
+#include "core/ops/sequence.h"
 #include "core/ops/take.h"
 #include "core/ops/tile.h"
 #include "core/ops/triangle.h"
@@ -450,6 +451,44 @@ static void repetitions(void)
     usm_queue_release(queue);
 }
 
+static void sequences(void)
+{
+    usm_queue *queue = new_queue(true);
+    usm_alloc *memory = new_alloc(1024);
+    const int64_t n = 5, two = 2;
+    const double *x = memory->pointer;
+    const int16_t *narrow = memory->pointer;
+    usm_error error;
+    usm_sequence between = usm_sequence_between(1, 3, n, true, USM_FLOAT64);
+    usm_view dst = vector(memory, USM_FLOAT64, &n);
+    CHECK_OK(usm_sequence_submit(queue, &dst, &between, &error));
+    CHECK_EQ(wait_alloc(memory, USM_READ_WRITE), USM_OK);
+    CHECK(x[0] == 1 && x[1] == 1.5 && x[4] == 3);
+    between = usm_sequence_between(0, 5, n, false, USM_FLOAT64);
+    dst.strides = &two; /* every second element, which the others do not notice */
+    CHECK_OK(usm_sequence_submit(queue, &dst, &between, &error));
+    CHECK_EQ(wait_alloc(memory, USM_READ_WRITE), USM_OK);
+    CHECK(x[0] == 0 && x[1] == 1.5 && x[2] == 1 && x[8] == 4);
+    const usm_sequence integers = {.count = n, .dtype = USM_INT16, .istart = 7, .istep = -3};
+    dst = vector(memory, USM_INT16, &n);
+    CHECK_OK(usm_sequence_submit(queue, &dst, &integers, &error));
+    CHECK_EQ(wait_alloc(memory, USM_READ_WRITE), USM_OK);
+    CHECK(narrow[0] == 7 && narrow[4] == -5);
+    CHECK_OK(usm_sequence_submit(queue, &dst, &between, &error)); /* with a cast */
+    CHECK_EQ(wait_alloc(memory, USM_READ_WRITE), USM_OK);
+    CHECK(narrow[0] == 0 && narrow[4] == 4);
+    usm_device single = *host_device();
+    single.info.has_fp64 = false;
+    CHECK_EQ(usm_sequence_dtype(USM_UINT8, &single), USM_UINT8);
+    CHECK_EQ(usm_sequence_dtype(USM_FLOAT16, &single), USM_FLOAT32);
+    CHECK_EQ(usm_sequence_dtype(USM_COMPLEX64, &single), USM_FLOAT32);
+    CHECK_EQ(usm_sequence_dtype(USM_FLOAT64, &single), USM_FLOAT64);
+    CHECK_EQ(usm_sequence_dtype(USM_FLOAT32, host_device()), USM_FLOAT32);
+    CHECK_EQ(usm_sequence_dtype(USM_FLOAT16, host_device()), USM_FLOAT64);
+    usm_alloc_release(memory);
+    usm_queue_release(queue);
+}
+
 /* What the calling thread does agrees with the tasks above, and does nothing while work is pending. */
 static void few_rows(void)
 {
@@ -519,6 +558,7 @@ int main(void)
     RUN_SETTLED(indices_and_counts_of_the_host);
     RUN_SETTLED(triangles);
     RUN_SETTLED(repetitions);
+    RUN_SETTLED(sequences);
     RUN_SETTLED(few_rows);
     return 0;
 }
