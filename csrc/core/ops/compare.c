@@ -3,21 +3,23 @@
 #include "elementwise.h"
 #include "logic.h"
 
-/* csrc/kernels/src/compare.cl: the orders of two numbers in which a comparison is true. */
-enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8 };
+#include "kernels/abi/compare.h"
 
 static const struct {
-    uint8_t orders;
-    uint8_t table; /* the same for bool, as in logic.h */
+    uint8_t orders; /* of two numbers, in which the relation holds */
+    uint8_t table;  /* the same for bool, as in logic.h */
 } relations[] = {
-    [USM_RELATION_LESS] = {LESS, 2},       [USM_RELATION_LESS_EQUAL] = {LESS | EQUAL, 11},
-    [USM_RELATION_EQUAL] = {EQUAL, 9},     [USM_RELATION_NOT_EQUAL] = {LESS | GREATER | UNORDERED, 6},
-    [USM_RELATION_GREATER] = {GREATER, 4}, [USM_RELATION_GREATER_EQUAL] = {GREATER | EQUAL, 13},
+    [USM_RELATION_LESS] = {USM_LESS, 2},
+    [USM_RELATION_LESS_EQUAL] = {USM_LESS | USM_EQUAL, 11},
+    [USM_RELATION_EQUAL] = {USM_EQUAL, 9},
+    [USM_RELATION_NOT_EQUAL] = {USM_LESS | USM_GREATER | USM_UNORDERED, 6},
+    [USM_RELATION_GREATER] = {USM_GREATER, 4},
+    [USM_RELATION_GREATER_EQUAL] = {USM_GREATER | USM_EQUAL, 13},
 };
 
 bool usm_relation_holds(usm_relation relation, bool less)
 {
-    return (relations[relation].orders & (less ? LESS : GREATER)) != 0;
+    return (relations[relation].orders & (less ? USM_LESS : USM_GREATER)) != 0;
 }
 
 static usm_relation mirrored(usm_relation relation)
@@ -88,8 +90,8 @@ static usm_status submit_signs(usm_queue *queue, usm_relation relation, const us
         status = submit(queue, relation, dst, a, &wide.view, false, error);
     }
     if (status == USM_OK) {
-        status = usm_logic_submit(queue, true_beside_negative ? USM_LOGIC_OR : USM_LOGIC_AND, dst, dst,
-                                  &sign.view, false, error);
+        status = usm_logic_submit(queue, true_beside_negative ? USM_OR : USM_AND, dst, dst, &sign.view, false,
+                                  error);
     }
     usm_scratch_release(&zero);
     usm_scratch_release(&sign);

@@ -7,7 +7,7 @@ static usm_status submit(usm_queue *queue, const usm_elementwise *kernel, usm_el
                          const usm_view *operands, int n, bool fresh, usm_error *error)
 {
     usm_builtin builtin;
-    usm_access accesses[USM_ELEMENTWISE_OPERANDS];
+    usm_access accesses[USM_ELEMENTS_OPERANDS];
     size_t bytes = 0;
     usm_builtin_init(&builtin, kernel->module, kernel->function, kernel->options);
     for (int i = 0; i < n; i++) {
@@ -48,9 +48,9 @@ static bool plan_contiguous(usm_elements *elements, const usm_view *operands, in
 
 static bool plan_strided(usm_elements *elements, const usm_view *operands, int n)
 {
-    int64_t room[USM_ELEMENTWISE_OPERANDS][USM_MAX_NDIM];
-    const int64_t *strides[USM_ELEMENTWISE_OPERANDS] = {operands[0].strides};
-    int sizes[USM_ELEMENTWISE_OPERANDS];
+    int64_t room[USM_ELEMENTS_OPERANDS][USM_MAX_NDIM];
+    const int64_t *strides[USM_ELEMENTS_OPERANDS] = {operands[0].strides};
+    int sizes[USM_ELEMENTS_OPERANDS];
     for (int i = 0; i < n; i++) {
         sizes[i] = usm_view_itemsize(&operands[i]);
         if (i > 0) {
@@ -65,8 +65,8 @@ static bool plan_strided(usm_elements *elements, const usm_view *operands, int n
 static usm_status submit_copies(usm_queue *queue, const usm_elementwise *kernel, const usm_view *operands,
                                 int n, usm_error *error)
 {
-    usm_scratch copies[USM_ELEMENTWISE_OPERANDS];
-    usm_view views[USM_ELEMENTWISE_OPERANDS] = {{.alloc = NULL}};
+    usm_scratch copies[USM_ELEMENTS_OPERANDS];
+    usm_view views[USM_ELEMENTS_OPERANDS] = {{.alloc = NULL}};
     usm_elements elements;
     int made = 0;
     usm_status status = USM_OK;

@@ -4,17 +4,15 @@
 
 #include "scratch.h"
 
-/* A kernel whose last argument is usm_elements (core/layout/elements.h), as usm_builtin names it. */
+/* A kernel whose last argument is usm_elements (kernels/abi/elements.h), as usm_builtin names it. */
 typedef struct usm_elementwise {
     const char *module, *function, *options;
     int64_t op, extra; /* members of usm_elements that are the kernel's own */
 } usm_elementwise;
 
-/* What kernels of this kind read and write: operands[0] is the result, to which the others broadcast. */
-#define USM_ELEMENTWISE_OPERANDS 4
-
 /*
- * Enqueues the kernel. The result may also be a source; any other overlap is the caller's to avoid. `fresh`:
+ * Enqueues the kernel over n operands, USM_ELEMENTS_OPERANDS at most: operands[0] is the result, to which the
+ * others broadcast. The result may also be a source; any other overlap is the caller's to avoid. `fresh`:
  * nobody else has the result's memory (usm_submission). Goes through compact copies where the axes are too
  * many for a kernel, or memory is not aligned.
  */

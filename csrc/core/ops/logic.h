@@ -2,17 +2,19 @@
 #ifndef USM_CORE_LOGIC_H
 #define USM_CORE_LOGIC_H
 
+#include "kernels/abi/compare.h"
 #include "scratch.h"
 
-/* Tables of a function of two truth values: bit 2 * a + b is the result (csrc/kernels/src/logic.cl). */
-enum { USM_LOGIC_AND = 8, USM_LOGIC_OR = 14, USM_LOGIC_XOR = 6, USM_LOGIC_NOT = 1 /* of a and a */ };
-
-/* dst[...] = table(a, b): elements of bool; a and b broadcast to dst, which may also be an operand. */
+/* dst[...] = table(a, b), such as USM_AND, USM_OR, USM_XOR (NOT: USM_NOR of a and a): elements of bool; a and
+ * b broadcast to dst, which may also be an operand. */
 usm_status usm_logic_submit(usm_queue *queue, unsigned table, const usm_view *dst, const usm_view *a,
                             const usm_view *b, bool fresh, usm_error *error);
 
-/* In the order of csrc/kernels/src/classify.cl. */
-typedef enum usm_float_class { USM_IS_NAN, USM_IS_INFINITE, USM_IS_FINITE } usm_float_class;
+typedef enum usm_float_class {
+    USM_IS_NAN = USM_NAN,
+    USM_IS_INFINITE = USM_INFINITE,
+    USM_IS_FINITE = USM_FINITE
+} usm_float_class;
 
 /* dst[...] = src[...] is of the class, where any part of a complex number is. Integers are finite. */
 usm_status usm_classify_submit(usm_queue *queue, usm_float_class what, const usm_view *dst,

@@ -12,7 +12,7 @@
 #define FEW_ROWS 32 /* of a long axis each: a work-item for each row would leave most of a device idle */
 
 /* Axes from the fastest to the slowest, merged where the steps allow it. False where they are too many. */
-static bool lay_out(const usm_view *mask, const int64_t *steps, usm_mask_layout *out)
+static bool lay_out(const usm_view *mask, const int64_t *steps, usm_mask *out)
 {
     int n = 0;
     for (int i = mask->ndim - 1; i >= 0; i--) {
@@ -40,7 +40,7 @@ static bool lay_out(const usm_view *mask, const int64_t *steps, usm_mask_layout 
 
 /* The first of the views is written, and where it is the only one, read too. */
 static usm_status submit(usm_queue *queue, const char *function, const usm_view *views, int n, int64_t items,
-                         const usm_mask_layout *layout, size_t cost, usm_error *error)
+                         const usm_mask *layout, size_t cost, usm_error *error)
 {
     usm_builtin builtin = {.module = "mask", .function = function, .n = {items, 1, 1}, .cost = cost};
     usm_access accesses[3];
@@ -52,13 +52,13 @@ static usm_status submit(usm_queue *queue, const char *function, const usm_view 
     return usm_builtin_submit(queue, &builtin, accesses, (size_t)n, NULL, error);
 }
 
-static size_t count_cost(const usm_mask_layout *layout)
+static size_t count_cost(const usm_mask *layout)
 {
     return (size_t)(layout->n / COUNTED_AT_ONCE + (layout->n < COUNTED_AT_ONCE));
 }
 
 /* Where the results of each chunk begin, and, behind these, how many there are: chunks + 1 numbers. */
-static usm_status count_chunks(usm_queue *queue, const usm_view *bytes, int64_t n, usm_mask_layout *layout,
+static usm_status count_chunks(usm_queue *queue, const usm_view *bytes, int64_t n, usm_mask *layout,
                                usm_scratch *counts, usm_error *error)
 {
     layout->n = n;
@@ -76,7 +76,7 @@ static usm_status count_chunks(usm_queue *queue, const usm_view *bytes, int64_t 
                : submit(queue, "usm_mask_scan", views, 1, 1, layout, (size_t)layout->chunks * 8, error);
 }
 
-static usm_view total_of(const usm_scratch *counts, const usm_mask_layout *layout)
+static usm_view total_of(const usm_scratch *counts, const usm_mask *layout)
 {
     return (usm_view){counts->view.alloc,
                       counts->view.data + layout->chunks * (int64_t)sizeof(int64_t),
@@ -146,7 +146,7 @@ int64_t usm_mask_sum(const usm_true_elements *mask)
 
 static void place_here(const usm_true_elements *mask, int64_t *offsets, int64_t sum)
 {
-    const usm_mask_layout *layout = &mask->layout;
+    const usm_mask *layout = &mask->layout;
     int64_t at[USM_MASK_AXES] = {0}, offset = 0, n = 0;
     for (int64_t i = 0; i < layout->n; i++) {
         if (mask->bytes.data[i] != 0 && n < sum) { /* a thread that writes meanwhile may add some */
@@ -180,7 +180,7 @@ usm_status usm_mask_place(usm_queue *queue, const usm_true_elements *mask, const
 static usm_status count_row(usm_queue *queue, const usm_view *dst, const usm_view *row, int64_t n,
                             usm_error *error)
 {
-    usm_mask_layout layout = {0};
+    usm_mask layout = {0};
     usm_scratch counts;
     usm_status status = count_chunks(queue, row, n, &layout, &counts, error);
     if (status == USM_OK) {
@@ -197,7 +197,7 @@ usm_status usm_count_rows_submit(usm_queue *queue, const usm_view *dst, const us
     const int64_t rows = usm_view_size(dst), n = usm_view_size(bytes), length = n / rows;
     bool processor = bytes->alloc->place->device->type == USM_CPU;
     if (rows > FEW_ROWS || length <= (processor ? CHUNK_OF_PROCESSOR : CHUNK)) {
-        const usm_mask_layout layout = {.n = n, .chunk = length, .chunks = rows};
+        const usm_mask layout = {.n = n, .chunk = length, .chunks = rows};
         const usm_view views[] = {*dst, *bytes};
         return submit(queue, "usm_mask_count", views, 2, rows, &layout, count_cost(&layout), error);
     }

@@ -2,19 +2,12 @@
 #ifndef USM_CORE_MASK_H
 #define USM_CORE_MASK_H
 
+#include "kernels/abi/mask.h"
 #include "scratch.h"
-
-#define USM_MASK_AXES 8
-
-/* csrc/kernels/src/mask.cl has the same struct: the mask as one row of n bytes, in chunks, and its axes. */
-typedef struct usm_mask_layout {
-    int64_t n, chunk, chunks;
-    int64_t ndim, shape[USM_MASK_AXES], steps[USM_MASK_AXES];
-} usm_mask_layout;
 
 /* The true elements of one mask, between the two calls that count and place them. */
 typedef struct usm_true_elements {
-    usm_mask_layout layout;
+    usm_mask layout;
     usm_view bytes;    /* the mask as row-major truth values; one count of its memory, until usm_mask_end */
     usm_alloc *counts; /* scratch of the kernels; NULL: the calling thread counts and places */
     /*

@@ -4,19 +4,13 @@
 #include "mask.h"
 
 #include "core/program/builtin.h"
-
-/* csrc/kernels/src/reduce.cl has the same struct. */
-typedef struct reduction {
-    int64_t outer, reduced, inner, chunk, chunks, all;
-} reduction;
+#include "kernels/abi/reduce.h"
 
 /* What one work-item goes through without a pause, in bytes. */
 #define CHUNK ((int64_t)1 << 16)
 #define MOST_CHUNKS 1024
-/* The same of processors; results side by side that a work-item has there (as in csrc/kernels/src/reduce.cl).
- */
+/* The same of processors. */
 #define CHUNK_OF_PROCESSOR ((int64_t)1 << 19)
-#define WIDTH_OF_PROCESSOR 1024
 /* And how many bytes they look at in the time in which they move one. */
 #define SEEN_AT_ONCE 16
 
@@ -26,13 +20,14 @@ static bool on_processor(const usm_view *view)
 }
 
 /* Work-items along the inner axis. */
-static int64_t parts_of(const reduction *reduction, bool processor)
+static int64_t parts_of(const usm_reduction *reduction, bool processor)
 {
-    return processor ? (reduction->inner + WIDTH_OF_PROCESSOR - 1) / WIDTH_OF_PROCESSOR : reduction->inner;
+    return processor ? (reduction->inner + USM_REDUCE_WIDTH_OF_PROCESSOR - 1) / USM_REDUCE_WIDTH_OF_PROCESSOR
+                     : reduction->inner;
 }
 
 static usm_status submit(usm_queue *queue, const usm_view *dst, const usm_view *src,
-                         const reduction *reduction, usm_error *error)
+                         const usm_reduction *reduction, usm_error *error)
 {
     usm_builtin builtin;
     const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
@@ -51,7 +46,7 @@ static usm_status submit(usm_queue *queue, const usm_view *dst, const usm_view *
 /*
  * One launch, or, where few results leave most of a device idle, one over chunks and one over what they gave.
  */
-static usm_status reduce(usm_queue *queue, const usm_view *dst, const usm_view *src, reduction whole,
+static usm_status reduce(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_reduction whole,
                          usm_error *error)
 {
     int64_t lanes = whole.outer * whole.inner, items = whole.outer * parts_of(&whole, on_processor(src));
@@ -76,7 +71,7 @@ static usm_status reduce(usm_queue *queue, const usm_view *dst, const usm_view *
         status = submit(queue, &partial.view, src, &whole, error);
     }
     if (status == USM_OK) {
-        const reduction rest = {whole.outer, whole.chunks, whole.inner, whole.chunks, 1, whole.all};
+        const usm_reduction rest = {whole.outer, whole.chunks, whole.inner, whole.chunks, 1, whole.all};
         status = submit(queue, dst, &partial.view, &rest, error);
     }
     usm_scratch_release(&partial);
@@ -99,7 +94,7 @@ static void order_axes(int ndim, uint64_t gone, int *order, int *kept)
 
 /* How the truth values are to lie for a kernel. */
 typedef struct plan {
-    reduction whole;         /* (outer, reduced, inner) in row-major order */
+    usm_reduction whole;     /* (outer, reduced, inner) in row-major order */
     bool together;           /* the axes that go stand side by side: no axis has to move */
     bool any_order;          /* nothing stays: any order of the elements will do */
     int order[USM_MAX_NDIM]; /* the axes of the copy, if one is made */
@@ -125,7 +120,7 @@ static void make_plan(const usm_view *src, uint64_t gone, bool rows, plan *plan)
         first = kept;
         last = src->ndim;
     }
-    plan->whole = (reduction){.outer = 1, .reduced = 1, .inner = 1};
+    plan->whole = (usm_reduction){.outer = 1, .reduced = 1, .inner = 1};
     for (int i = 0; i < src->ndim; i++) {
         int64_t *part = i < first ? &plan->whole.outer : i < last ? &plan->whole.reduced : &plan->whole.inner;
         *part *= src->shape[plan->order[i]];

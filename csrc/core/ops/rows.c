@@ -2,6 +2,7 @@
 
 #include "core/layout/elements.h"
 #include "core/program/builtin.h"
+#include "kernels/abi/index.h"
 
 #include <string.h>
 
@@ -45,13 +46,8 @@ usm_status usm_rows_move(usm_queue *queue, const usm_view *array, const usm_rows
     return usm_builtin_submit(queue, &builtin, accesses, 3, NULL, error);
 }
 
-/* csrc/kernels/src/index.cl has the same struct. */
-typedef struct indices {
-    int64_t n, length, step, first, is_unsigned;
-} indices;
-
 static usm_status submit(usm_queue *queue, const char *function, const usm_view *const *views, int n,
-                         usm_access_mode mode, const indices *indices, usm_error *error)
+                         usm_access_mode mode, const usm_indices *indices, usm_error *error)
 {
     usm_builtin builtin = {
         .module = "index", .function = function, .n = {indices->n, 1, 1}, .cost = (size_t)indices->n * 16};
@@ -76,7 +72,7 @@ usm_status usm_locate_submit(usm_queue *queue, const usm_view *offsets, const us
                              const int64_t *shape, const usm_view *bad, int64_t length, int64_t step,
                              bool first, usm_error *error)
 {
-    const indices indices = {usm_view_size(offsets), length, step, first, index->dtype == USM_UINT64};
+    const usm_indices indices = {usm_view_size(offsets), length, step, first, index->dtype == USM_UINT64};
     usm_scratch copy;
     usm_status status = USM_OK;
     copy.view.alloc = NULL;
@@ -96,7 +92,7 @@ usm_status usm_locate_submit(usm_queue *queue, const usm_view *offsets, const us
 usm_status usm_unravel_submit(usm_queue *queue, const usm_view *dst, const usm_view *flat, int64_t step,
                               int64_t length, usm_error *error)
 {
-    const indices indices = {usm_view_size(flat), length, step, 0, 0};
+    const usm_indices indices = {usm_view_size(flat), length, step, 0, 0};
     return indices.n == 0
                ? USM_OK
                : submit(queue, "usm_unravel", (const usm_view *[]){dst, flat}, 2, USM_WRITE, &indices, error);

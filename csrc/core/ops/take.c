@@ -1,16 +1,9 @@
 #include "take.h"
 
 #include "core/program/builtin.h"
+#include "kernels/abi/take.h"
 
 #include <string.h>
-
-#define TAKE_AXES 6
-
-/* The last argument of the kernels, by value: csrc/kernels/src/take.cl says what is in it. */
-typedef struct take {
-    int64_t shape[TAKE_AXES], dst[TAKE_AXES], src[TAKE_AXES], index[TAKE_AXES];
-    int64_t length, step;
-} take;
 
 /* One axis in byte strides. */
 typedef struct axis {
@@ -101,7 +94,7 @@ static bool make_plan(plan *plan, const usm_view *dst, const usm_view *src, cons
 {
     set_axes(plan, dst, src, index);
     choose_size(plan, dst, src, step * usm_view_itemsize(dst));
-    return plan->ndim <= TAKE_AXES && usm_view_is_aligned(index);
+    return plan->ndim <= USM_TAKE_AXES && usm_view_is_aligned(index);
 }
 
 static usm_status submit(usm_queue *queue, const plan *plan, const usm_view *dst, const usm_view *src,
@@ -112,13 +105,13 @@ static usm_status submit(usm_queue *queue, const plan *plan, const usm_view *dst
         {"usm_take_1", "usm_take_2", "usm_take_4", "usm_take_8", "usm_take_16"},
         {"usm_take_1_int32", "usm_take_2_int32", "usm_take_4_int32", "usm_take_8_int32", "usm_take_16_int32"},
     };
-    take take = {.length = length, .step = step * usm_view_itemsize(dst)};
+    usm_take take = {.length = length, .step = step * usm_view_itemsize(dst)};
     usm_builtin builtin = {
         .module = "take",
         .function = functions[index->dtype == USM_INT32][__builtin_ctz((unsigned)plan->size)],
         .n = {1, 1, 1},
     };
-    for (int i = 0; i < TAKE_AXES; i++) {
+    for (int i = 0; i < USM_TAKE_AXES; i++) {
         const axis axis = i < plan->ndim ? plan->axes[i] : (struct axis){1, 0, 0, 0};
         take.shape[i] = axis.length;
         take.dst[i] = axis.dst;

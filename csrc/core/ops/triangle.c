@@ -1,12 +1,7 @@
 #include "triangle.h"
 
 #include "core/program/builtin.h"
-
-/* The last argument of the kernels, by value: csrc/kernels/src/triangle.cl says what is in it. */
-typedef struct usm_triangle {
-    int64_t n[3];
-    int64_t from, unit, upper;
-} usm_triangle;
+#include "kernels/abi/triangle.h"
 
 usm_status usm_triangle_submit(usm_queue *queue, const usm_view *array, int64_t k, bool upper,
                                usm_error *error)

@@ -151,15 +151,15 @@ static PyObject *operator(PyObject *a, PyObject *b, const char *sign, uint8_t tr
         return operator(a, b, sign "=", truths, a);                \
     }
 
-OPERATOR(and, "&", USM_LOGIC_AND)
-OPERATOR(or, "|", USM_LOGIC_OR)
-OPERATOR(xor, "^", USM_LOGIC_XOR)
+OPERATOR(and, "&", USM_AND)
+OPERATOR(or, "|", USM_OR)
+OPERATOR(xor, "^", USM_XOR)
 
 PyObject *usmpy_array_invert(PyObject *self)
 {
     static const usmpy_destination anywhere = {.order = 'K'};
     usmpy_state *state = ((usmpy_array *)self)->state;
-    return is_bool(state, self) ? join(state, "~", &self, 1, USM_LOGIC_NOT, &anywhere)
+    return is_bool(state, self) ? join(state, "~", &self, 1, USM_NOR, &anywhere)
                                 : usmpy_hint_bits(self, self, "~");
 }
 
@@ -170,10 +170,10 @@ PyObject *usmpy_array_invert(PyObject *self)
         return logical(module, args, nargs, kwnames, &own, truths);                                        \
     }
 
-LOGICAL(logical_and, USM_LOGIC_AND, 2, USMPY_x1, USMPY_x2)
-LOGICAL(logical_or, USM_LOGIC_OR, 2, USMPY_x1, USMPY_x2)
-LOGICAL(logical_xor, USM_LOGIC_XOR, 2, USMPY_x1, USMPY_x2)
-LOGICAL(logical_not, USM_LOGIC_NOT, 1, USMPY_x)
+LOGICAL(logical_and, USM_AND, 2, USMPY_x1, USMPY_x2)
+LOGICAL(logical_or, USM_OR, 2, USMPY_x1, USMPY_x2)
+LOGICAL(logical_xor, USM_XOR, 2, USMPY_x1, USMPY_x2)
+LOGICAL(logical_not, USM_NOR, 1, USMPY_x)
 
 static PyObject *classify(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
                           const char *function, usm_float_class what)
