@@ -12,6 +12,16 @@
  */
 void *usmpy_raise(usmpy_state *state, usm_status status, usm_error *error);
 
+/* 0, or -1 with the exception, for `return usmpy_check(state, usm_x(..., &error), &error)`. */
+static inline int usmpy_check(usmpy_state *state, usm_status status, usm_error *error)
+{
+    if (USM_UNLIKELY(status != USM_OK)) {
+        usmpy_raise(state, status, error);
+        return -1;
+    }
+    return 0;
+}
+
 /* The exception of a failed task: the host task's own, or a new one. New reference; NULL with
  * an exception set. */
 PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure);

@@ -148,6 +148,8 @@ def wrong_includes(path):
             yield f"{name}: {written} is no file"
             continue
         other = layer(target)
+        if target.parent == CSRC / "kernels" / "abi" and own != "py":  # arguments of kernels, which C fills
+            continue
         if other in (own, "kernels") and (other == own or own not in ("core", "py")):
             continue
         if own == "py" and other == "core":
@@ -179,6 +181,8 @@ def test_includes_point_one_way(path):
         ("py/x.c", '#include "backends/host/host.h"'),
         ("py/x.c", "#include <CL/cl.h>"),
         ("py/x.c", '#include "kernels/src/sequence.cl"'),
+        ("py/x.c", '#include "kernels/abi/mask.h"'),
+        ("core/x.c", '#include "kernels/src/range.h"'),
         ("backends/host/x.c", "#include <Python.h>"),
         ("backends/host/x.c", '#include "core/tasks/queue.h"'),
         ("backends/host/x.c", '#include "backends/fault/fault.c"'),
@@ -203,6 +207,65 @@ def test_each_wrong_include_is_found(tmp_path, monkeypatch, place, line):
     monkeypatch.setitem(globals(), "CSRC", csrc)
     (csrc / place).write_text(line + "\n")
     assert len(list(wrong_includes(csrc / place))) == 1
+
+
+# A backend's name as a string, outside its folder: what it means there.
+NAMES = {
+    "core/device/backend.c": {"host", "opencl", "cuda", "level_zero"},  # the list of backends
+    "core/device/context.c": {"host"},  # a kind of memory
+    "py/objects/trace.c": {"host"},  # a kind of task
+    "py/programs/build.c": {"opencl", "cuda"},  # languages
+    "backends/fault/fault.c": {"host"},  # which it stands in for
+}
+NAME = re.compile(r'"(host|opencl|cuda|level_zero)"')
+TABLE = re.compile(r"\bbackend\s*(?:->|\)->)\s*\w+")
+
+
+def named_backends(path):
+    """The names of other backends that are strings in the file, not in its comments."""
+    code = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+    return set(NAME.findall(code)) - {layer(path)}
+
+
+def test_no_backend_is_known_by_its_name_outside_its_folder():
+    found = {str(path.relative_to(CSRC)): named_backends(path) for path in SOURCES}
+    assert {name: names for name, names in found.items() if names} == NAMES
+
+
+def test_only_the_core_reads_the_table_of_a_backend():
+    """csrc/py passes a usm_backend on, and asks functions of the core about it."""
+    files = [path for path in SOURCES if layer(path) == "py"]
+    assert len(files) > 50
+    assert not {
+        str(path.relative_to(CSRC)): TABLE.findall(path.read_text())
+        for path in files
+        if TABLE.search(path.read_text())
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "queue->backend->memory_query(x)",
+        "if (backend->native == NULL) {",
+        "report->backend->name",
+        "(*backend)->name",
+    ],
+)
+def test_each_look_at_a_table_is_found(line):
+    assert TABLE.search(line)
+
+
+def test_each_name_of_a_backend_is_found(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "CSRC", tmp_path)
+    for place, line, names in (
+        ("core/x.c", 'strcmp(name, "opencl")', {"opencl"}),
+        ("backends/cuda/x.c", 'usm_error_driver(error, USM_DRIVER, "cuda", "host")', {"host"}),
+        ("py/x.c", '"a queue of opencl"', set()),
+    ):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(line)
+        assert named_backends(tmp_path / place) == names
 
 
 def test_the_table_of_what_backends_see_has_no_entry_too_many():
@@ -241,7 +304,8 @@ def test_files_stay_short():
 def test_headers_are_guarded_by_their_own_name():
     for path in SOURCES:
         if path.suffix == ".h":
-            prefix = {"core": "USM_CORE_", "py": "USMPY_"}.get(layer(path), f"USM_{layer(path).upper()}_")
+            own = "abi" if path.parent.name == "abi" else layer(path)
+            prefix = {"core": "USM_CORE_", "py": "USMPY_"}.get(own, f"USM_{own.upper()}_")
             guard = prefix + re.sub(r"\W", "_", path.name.upper())
             text = path.read_text()
             assert f"#ifndef {guard}\n#define {guard}\n" in text, f"{path.relative_to(CSRC)}: {guard}"

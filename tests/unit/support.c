@@ -135,6 +135,90 @@ int gate_arrived(gate *gate)
     return arrived;
 }
 
+static void shuffle_axes(random_view *random, const int *order)
+{
+    int64_t shape[VIEW_AXES], strides[VIEW_AXES];
+    memcpy(shape, random->shape, sizeof shape);
+    memcpy(strides, random->strides, sizeof strides);
+    for (int i = 0; i < random->view.ndim; i++) {
+        random->shape[i] = shape[order[i]];
+        random->strides[i] = strides[order[i]];
+    }
+}
+
+void random_view_make(random_view *random, uint64_t *seed, usm_alloc *alloc, usm_dtype dtype, int ndim,
+                      const int64_t *shape, bool repeats)
+{
+    int size = usm_dtype_table[dtype].itemsize, order[VIEW_AXES], back[VIEW_AXES];
+    for (int i = 0; i < ndim; i++) {
+        order[i] = i;
+    }
+    for (int i = ndim - 1; i > 0; i--) {
+        int k = (int)random_below(seed, (uint64_t)i + 1), swap = order[i];
+        order[i] = order[k];
+        order[k] = swap;
+    }
+    for (int i = 0; i < ndim; i++) {
+        back[order[i]] = i;
+    }
+    int64_t reach = 1, low = 0, stepped = 1;
+    bool plain = random_below(seed, 3) == 0; /* compact, so that axes merge */
+    for (int i = ndim - 1; i >= 0; i--) {
+        int64_t length = shape[order[i]],
+                step = plain || stepped > 2 ? 1 : 1 + (int64_t)random_below(seed, 2);
+        stepped *= step;
+        random->shape[i] = length;
+        random->strides[i] = reach * step;
+        if (!plain && repeats && random_below(seed, 6) == 0) {
+            random->strides[i] = 0;
+        } else {
+            reach *= length * step > 0 ? length * step : 1;
+            if (!plain && random_below(seed, 4) == 0) {
+                random->strides[i] = -random->strides[i];
+                low += random->strides[i] * (length - 1);
+            }
+        }
+    }
+    random->view = (usm_view){alloc, NULL, dtype, ndim, random->shape, random->strides};
+    shuffle_axes(random, back);
+    CHECK(reach * size + 16 < VIEW_BUFFER);
+    /* Anywhere in the buffer, also where elements are not aligned. */
+    int64_t room = VIEW_BUFFER - reach * size;
+    int64_t shift = (int64_t)random_below(seed, (uint64_t)(room < 300 ? room : 300));
+    random->view.data = (char *)alloc->pointer + shift - low * size;
+}
+
+int random_shape(uint64_t *seed, int64_t *shape)
+{
+    int ndim = (int)random_below(seed, VIEW_AXES + 1);
+    for (int i = 0; i < ndim; i++) {
+        shape[i] = random_below(seed, 5) == 0 ? 1 : 1 + (int64_t)random_below(seed, ndim > 3 ? 3 : 9);
+        if (random_below(seed, 40) == 0) {
+            shape[i] = 0;
+        }
+    }
+    return ndim;
+}
+
+int64_t view_count(const usm_view *view)
+{
+    int64_t n = 1;
+    for (int i = 0; i < view->ndim; i++) {
+        n *= view->shape[i];
+    }
+    return n;
+}
+
+char *view_element(const usm_view *view, int64_t number)
+{
+    int64_t at = 0;
+    for (int i = view->ndim - 1; i >= 0; i--) {
+        at += number % view->shape[i] * view->strides[i];
+        number /= view->shape[i];
+    }
+    return view->data + at * usm_dtype_table[view->dtype].itemsize;
+}
+
 usm_status task_gate(void *argument, usm_error *error)
 {
     (void)error;

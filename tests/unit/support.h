@@ -89,6 +89,24 @@ usm_status wait_alloc(usm_alloc *alloc, usm_access_mode mode);
 /* Waits for the end, checks the state and gives the count back. */
 void expect_end(USM_TAKES usm_event *event, usm_event_state state);
 
+enum { VIEW_AXES = 5, VIEW_BUFFER = 1 << 16 /* bytes of an allocation that takes any of these views */ };
+
+/* A view into a buffer: a compact array of which every axis was stepped, some turned round,
+ * and all permuted. */
+typedef struct random_view {
+    usm_view view;
+    int64_t shape[VIEW_AXES], strides[VIEW_AXES];
+} random_view;
+
+/* Up to VIEW_AXES lengths; returns how many. */
+int random_shape(uint64_t *seed, int64_t *shape);
+/* Elements may be unaligned. `repeats`: an axis may be broadcast, which is for reading alone. */
+void random_view_make(random_view *random, uint64_t *seed, usm_alloc *alloc, usm_dtype dtype, int ndim,
+                      const int64_t *shape, bool repeats);
+int64_t view_count(const usm_view *view);
+/* The element of that number in row-major order. */
+char *view_element(const usm_view *view, int64_t number);
+
 void sleep_ms(int ms);
 
 #endif

@@ -6,100 +6,6 @@
 
 #include <stdlib.h>
 
-enum { MOST = 5, BUFFER = 1 << 16 };
-
-/* A view into a buffer: a compact array of which every axis was stepped, some turned round,
- * and all permuted. */
-typedef struct random_view {
-    usm_view view;
-    int64_t shape[MOST], strides[MOST];
-} random_view;
-
-static void shuffle_axes(random_view *random, const int *order)
-{
-    int64_t shape[MOST], strides[MOST];
-    memcpy(shape, random->shape, sizeof shape);
-    memcpy(strides, random->strides, sizeof strides);
-    for (int i = 0; i < random->view.ndim; i++) {
-        random->shape[i] = shape[order[i]];
-        random->strides[i] = strides[order[i]];
-    }
-}
-
-/* repeats: an axis may be broadcast (only for reading). `order` permutes: `shape` is that of the result. */
-static void make_view(random_view *random, uint64_t *seed, usm_alloc *alloc, usm_dtype dtype, int ndim,
-                      const int64_t *shape, bool repeats)
-{
-    int size = usm_dtype_table[dtype].itemsize, order[MOST], back[MOST];
-    for (int i = 0; i < ndim; i++) {
-        order[i] = i;
-    }
-    for (int i = ndim - 1; i > 0; i--) {
-        int k = (int)random_below(seed, (uint64_t)i + 1), swap = order[i];
-        order[i] = order[k];
-        order[k] = swap;
-    }
-    for (int i = 0; i < ndim; i++) {
-        back[order[i]] = i;
-    }
-    int64_t reach = 1, low = 0, stepped = 1;
-    bool plain = random_below(seed, 3) == 0; /* compact, so that axes merge */
-    for (int i = ndim - 1; i >= 0; i--) {
-        int64_t length = shape[order[i]],
-                step = plain || stepped > 2 ? 1 : 1 + (int64_t)random_below(seed, 2);
-        stepped *= step;
-        random->shape[i] = length;
-        random->strides[i] = reach * step;
-        if (!plain && repeats && random_below(seed, 6) == 0) {
-            random->strides[i] = 0;
-        } else {
-            reach *= length * step > 0 ? length * step : 1;
-            if (!plain && random_below(seed, 4) == 0) {
-                random->strides[i] = -random->strides[i];
-                low += random->strides[i] * (length - 1);
-            }
-        }
-    }
-    random->view = (usm_view){alloc, NULL, dtype, ndim, random->shape, random->strides};
-    shuffle_axes(random, back);
-    CHECK(reach * size + 16 < BUFFER);
-    /* Anywhere in the buffer, also where elements are not aligned. */
-    int64_t room = BUFFER - reach * size;
-    int64_t shift = (int64_t)random_below(seed, (uint64_t)(room < 300 ? room : 300));
-    random->view.data = (char *)alloc->pointer + shift - low * size;
-}
-
-static int make_shape(uint64_t *seed, int64_t *shape)
-{
-    int ndim = (int)random_below(seed, MOST + 1);
-    for (int i = 0; i < ndim; i++) {
-        shape[i] = random_below(seed, 5) == 0 ? 1 : 1 + (int64_t)random_below(seed, ndim > 3 ? 3 : 9);
-        if (random_below(seed, 40) == 0) {
-            shape[i] = 0;
-        }
-    }
-    return ndim;
-}
-
-static int64_t count(const usm_view *view)
-{
-    int64_t n = 1;
-    for (int i = 0; i < view->ndim; i++) {
-        n *= view->shape[i];
-    }
-    return n;
-}
-
-static char *element(const usm_view *view, int64_t number)
-{
-    int64_t at = 0;
-    for (int i = view->ndim - 1; i >= 0; i--) {
-        at += number % view->shape[i] * view->strides[i];
-        number /= view->shape[i];
-    }
-    return view->data + at * usm_dtype_table[view->dtype].itemsize;
-}
-
 /* The pairs whose results C gives without doubt; test_cast.c has them all. */
 static void convert(usm_dtype to, char *dst, usm_dtype from, const char *src)
 {
@@ -152,19 +58,19 @@ static void random_layouts(bool overlapping)
 {
     uint64_t seed = overlapping ? 5 : 6;
     usm_queue *queues[] = {new_queue(true), new_queue(false)};
-    usm_alloc *a = new_alloc(BUFFER), *b = overlapping ? usm_alloc_retain(a) : new_alloc(BUFFER);
-    char *wanted = malloc(BUFFER), *third = malloc(BUFFER * 16);
-    int64_t shape[MOST];
-    memset(a->pointer, 0, BUFFER);
-    memset(b->pointer, 0, BUFFER);
+    usm_alloc *a = new_alloc(VIEW_BUFFER), *b = overlapping ? usm_alloc_retain(a) : new_alloc(VIEW_BUFFER);
+    char *wanted = malloc(VIEW_BUFFER), *third = malloc(VIEW_BUFFER * 16);
+    int64_t shape[VIEW_AXES];
+    memset(a->pointer, 0, VIEW_BUFFER);
+    memset(b->pointer, 0, VIEW_BUFFER);
     for (long round = 0; round < scaled(6000); round++) {
         random_view dst, src;
-        int ndim = make_shape(&seed, shape);
+        int ndim = random_shape(&seed, shape);
         const usm_dtype *pair = pairs[random_below(&seed, sizeof pairs / sizeof *pairs)];
-        fill_bytes(&seed, a->pointer, BUFFER / 8);
-        fill_bytes(&seed, b->pointer, BUFFER / 8);
-        make_view(&src, &seed, a, pair[0], ndim, shape, true);
-        make_view(&dst, &seed, b, pair[1], ndim, shape, false);
+        fill_bytes(&seed, a->pointer, VIEW_BUFFER / 8);
+        fill_bytes(&seed, b->pointer, VIEW_BUFFER / 8);
+        random_view_make(&src, &seed, a, pair[0], ndim, shape, true);
+        random_view_make(&dst, &seed, b, pair[1], ndim, shape, false);
         if (overlapping && random_below(&seed, 5) == 0) { /* onto itself */
             dst = src;
             dst.view.shape = dst.shape;
@@ -173,15 +79,15 @@ static void random_layouts(bool overlapping)
                 continue;
             }
         }
-        int64_t n = count(&dst.view);
+        int64_t n = view_count(&dst.view);
         int size = usm_dtype_table[src.view.dtype].itemsize;
-        memcpy(wanted, b->pointer, BUFFER);
+        memcpy(wanted, b->pointer, VIEW_BUFFER);
         for (int64_t i = 0; i < n; i++) {
-            memcpy(third + i * size, element(&src.view, i), (size_t)size);
+            memcpy(third + i * size, view_element(&src.view, i), (size_t)size);
         }
         for (int64_t i = 0; i < n; i++) {
-            convert(dst.view.dtype, wanted + (element(&dst.view, i) - (char *)b->pointer), src.view.dtype,
-                    third + i * size);
+            convert(dst.view.dtype, wanted + (view_element(&dst.view, i) - (char *)b->pointer),
+                    src.view.dtype, third + i * size);
         }
         usm_error error;
         usm_event *event = NULL;
@@ -191,7 +97,7 @@ static void random_layouts(bool overlapping)
         } else {
             CHECK_EQ(wait_alloc(b, USM_READ_WRITE), USM_OK);
         }
-        CHECK(memcmp(wanted, b->pointer, BUFFER) == 0);
+        CHECK(memcmp(wanted, b->pointer, VIEW_BUFFER) == 0);
     }
     free(wanted);
     free(third);
@@ -215,26 +121,26 @@ static void fills_of_random_layouts(void)
 {
     uint64_t seed = 7;
     usm_queue *queue = new_queue(true);
-    usm_alloc *alloc = new_alloc(BUFFER);
-    char *wanted = malloc(BUFFER), value[16];
-    int64_t shape[MOST];
-    memset(alloc->pointer, 0, BUFFER);
+    usm_alloc *alloc = new_alloc(VIEW_BUFFER);
+    char *wanted = malloc(VIEW_BUFFER), value[16];
+    int64_t shape[VIEW_AXES];
+    memset(alloc->pointer, 0, VIEW_BUFFER);
     for (long round = 0; round < scaled(4000); round++) {
         random_view dst;
-        int ndim = make_shape(&seed, shape);
+        int ndim = random_shape(&seed, shape);
         usm_dtype dtype = pairs[random_below(&seed, sizeof pairs / sizeof *pairs)][0];
-        fill_bytes(&seed, alloc->pointer, BUFFER / 8);
+        fill_bytes(&seed, alloc->pointer, VIEW_BUFFER / 8);
         fill_bytes(&seed, value, sizeof value);
-        make_view(&dst, &seed, alloc, dtype, ndim, shape, false);
-        memcpy(wanted, alloc->pointer, BUFFER);
-        for (int64_t i = 0; i < count(&dst.view); i++) {
-            convert(dtype, wanted + (element(&dst.view, i) - (char *)alloc->pointer), dtype, value);
+        random_view_make(&dst, &seed, alloc, dtype, ndim, shape, false);
+        memcpy(wanted, alloc->pointer, VIEW_BUFFER);
+        for (int64_t i = 0; i < view_count(&dst.view); i++) {
+            convert(dtype, wanted + (view_element(&dst.view, i) - (char *)alloc->pointer), dtype, value);
         }
         usm_error error;
         usm_event *event;
         CHECK_OK(usm_fill_submit(queue, &dst.view, value, &event, &error));
         expect_end(event, USM_EVENT_COMPLETE);
-        CHECK(memcmp(wanted, alloc->pointer, BUFFER) == 0);
+        CHECK(memcmp(wanted, alloc->pointer, VIEW_BUFFER) == 0);
     }
     free(wanted);
     usm_alloc_release(alloc);
@@ -245,15 +151,15 @@ static void fills_of_random_layouts(void)
 static void plans(void)
 {
     uint64_t seed = 8;
-    usm_alloc *alloc = new_alloc(BUFFER);
-    int64_t shape[MOST];
+    usm_alloc *alloc = new_alloc(VIEW_BUFFER);
+    int64_t shape[VIEW_AXES];
     for (int round = 0; round < 20000; round++) {
         random_view dst, src;
         usm_plan plan;
-        int ndim = make_shape(&seed, shape);
-        make_view(&src, &seed, alloc, USM_INT16, ndim, shape, true);
-        make_view(&dst, &seed, alloc, USM_INT64, ndim, shape, false);
-        int64_t n = count(&dst.view), elements = 1;
+        int ndim = random_shape(&seed, shape);
+        random_view_make(&src, &seed, alloc, USM_INT16, ndim, shape, true);
+        random_view_make(&dst, &seed, alloc, USM_INT64, ndim, shape, false);
+        int64_t n = view_count(&dst.view), elements = 1;
         if (n == 0) {
             continue;
         }
@@ -282,8 +188,8 @@ static void plans(void)
                 rest /= p->shape[k];
             }
             mine += (uint64_t)(uintptr_t)d * ((uint64_t)(uintptr_t)s * 31 + 7);
-            wanted += (uint64_t)(uintptr_t)element(&dst.view, i) *
-                      ((uint64_t)(uintptr_t)element(&src.view, i) * 31 + 7);
+            wanted += (uint64_t)(uintptr_t)view_element(&dst.view, i) *
+                      ((uint64_t)(uintptr_t)view_element(&src.view, i) * 31 + 7);
         }
         CHECK_EQ(mine, wanted);
     }
@@ -342,7 +248,7 @@ static void large_layouts(void)
         CHECK_EQ(wait_alloc(b, USM_READ), USM_OK);
         char wanted[16];
         for (int64_t n = 0; n < ROWS * COLUMNS; n++) {
-            convert(cases[i].to, wanted, cases[i].from, element(&src, n));
+            convert(cases[i].to, wanted, cases[i].from, view_element(&src, n));
             CHECK(memcmp(wanted, (char *)b->pointer + n * to_size, (size_t)to_size) == 0);
         }
     }

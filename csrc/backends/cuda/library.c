@@ -136,6 +136,9 @@ static const char *const environment[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_O
 
 const usm_backend usm_cuda_backend = {
     .name = "cuda",
+    .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_CUDA) |
+                 USM_LANGUAGE_BIT(USM_LANGUAGE_PTX) | USM_LANGUAGE_BIT(USM_LANGUAGE_NATIVE),
+    .program_language = USM_LANGUAGE_CUDA,
     .builtin_language = USM_LANGUAGE_PTX,
     .event_size = sizeof(usm_cuda_event),
     .event_zeroed = offsetof(usm_cuda_event, command),

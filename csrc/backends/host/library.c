@@ -8,6 +8,8 @@ static const char *const environment[] = {NULL};
 extern const usm_backend usm_host_backend;
 const usm_backend usm_host_backend = {
     .name = "host",
+    .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_LIBRARY),
+    .program_language = USM_LANGUAGE_LIBRARY,
     .builtin_language = USM_LANGUAGE_BUILTIN,
     .event_size = sizeof(usm_host_task),
     .event_zeroed = offsetof(usm_host_task, command),

@@ -241,6 +241,9 @@ static const char *const environment[] = {
 
 const usm_backend usm_level_zero_backend = {
     .name = "level_zero",
+    .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_OPENCL) |
+                 USM_LANGUAGE_BIT(USM_LANGUAGE_SPIRV) | USM_LANGUAGE_BIT(USM_LANGUAGE_NATIVE),
+    .program_language = USM_LANGUAGE_SPIRV,
     .builtin_language = USM_LANGUAGE_SPIRV,
     .event_size = sizeof(usm_level_zero_event),
     .event_zeroed = offsetof(usm_level_zero_event, command),

@@ -173,6 +173,9 @@ static const char *const environment[] = {"OCL_ICD_FILENAMES", "OCL_ICD_VENDORS"
 
 const usm_backend usm_opencl_backend = {
     .name = "opencl",
+    .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_OPENCL) |
+                 USM_LANGUAGE_BIT(USM_LANGUAGE_SPIRV) | USM_LANGUAGE_BIT(USM_LANGUAGE_NATIVE),
+    .program_language = USM_LANGUAGE_OPENCL,
     .builtin_language = USM_LANGUAGE_OPENCL,
     .event_size = sizeof(usm_opencl_event),
     .event_zeroed = offsetof(usm_opencl_event, command),

@@ -127,7 +127,7 @@ static bool can_cast(const usm_queue *queue, usm_dtype dst, usm_dtype src)
 static usm_status staging_place(const usm_queue *first, const usm_queue *last, usm_place **out,
                                 usm_error *error)
 {
-    const usm_backend_report *host = usm_backend_start(usm_backend_index("host", 4));
+    const usm_backend_report *host = usm_backend_start_for(USM_INTERFACE_PROCESS);
     const usm_queue *driver = first->backend == host->backend ? last : first;
     usm_context *context;
     *out = driver->place;

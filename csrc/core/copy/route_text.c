@@ -87,7 +87,7 @@ static void write_runs(page *page, const usm_strided *axes)
 /* What the queue's backend makes of the command. */
 static void write_command(page *page, const usm_queue *queue, const usm_strided *axes)
 {
-    bool host = strcmp(queue->backend->name, "host") == 0;
+    bool host = queue->backend->builtin_language == USM_LANGUAGE_BUILTIN;
     if (usm_strided_is_block(axes)) {
         write_text(page, "%s of ", host ? "memmove" : "driver copy");
         write_size(page, usm_dtype_nbytes(axes->dst_dtype, axes->shape[0]));
@@ -96,7 +96,7 @@ static void write_command(page *page, const usm_queue *queue, const usm_strided 
     } else {
         usm_kernel_plan plan;
         usm_kernel_plan_strided(&plan, axes);
-        if (queue->device->type == USM_CPU && strcmp(queue->backend->name, "opencl") == 0) {
+        if (queue->device->type == USM_CPU && queue->backend->builtin_language == USM_LANGUAGE_OPENCL) {
             usm_kernel_plan_lines(&plan);
         }
         if (plan.size > 0) {

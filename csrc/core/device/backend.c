@@ -83,6 +83,8 @@ static void start(slot *slot)
         report->absent = slot->text;
         return;
     }
+    report->environment = report->backend->environment;
+    report->libraries = report->backend->libraries;
     usm_status status = report->backend->start(&report->devices, &report->n_devices, &error);
     if (status == USM_OK) {
         number(report);
@@ -96,6 +98,17 @@ static void start(slot *slot)
     }
     add_libraries(slot);
     report->absent = slot->text;
+}
+
+const usm_backend_report *usm_backend_start_for(usm_interface interface)
+{
+    static const char *const names[] = {
+        [USM_INTERFACE_PROCESS] = "host",
+        [USM_INTERFACE_CUDA] = "cuda",
+        [USM_INTERFACE_SYCL_OPENCL] = "opencl",
+        [USM_INTERFACE_SYCL_LEVEL_ZERO] = "level_zero",
+    };
+    return usm_backend_start(usm_backend_index(names[interface], strlen(names[interface])));
 }
 
 const usm_backend_report *usm_backend_start(int index)

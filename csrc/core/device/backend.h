@@ -62,6 +62,13 @@ typedef struct usm_native_facts {
 typedef struct usm_backend {
     const char *name; /* of filter strings and messages; static */
 
+    /*
+     * What users' programs may be written in: USM_LANGUAGE_BIT of each language. 0: it takes no programs. And
+     * the one of them that program_build takes sources in: csrc/py/programs translates the others into it.
+     */
+    uint32_t languages;
+    usm_language program_language;
+
     /* In which form it takes the built-in kernels (builtin.c): source, SPIR-V, PTX, or the host's own. */
     usm_language builtin_language;
 
@@ -273,12 +280,23 @@ typedef struct usm_backend {
 /* Every name that a filter string may use, also those that this build left out. */
 #define USM_N_BACKENDS 4
 
+/* Interfaces of other software whose objects belong to one backend, also where this build has left it out. */
+typedef enum usm_interface {
+    USM_INTERFACE_PROCESS,         /* memory, threads and functions of this process */
+    USM_INTERFACE_CUDA,            /* __cuda_stream__ and __cuda_array_interface__ */
+    USM_INTERFACE_SYCL_OPENCL,     /* sycl::backend::opencl */
+    USM_INTERFACE_SYCL_LEVEL_ZERO, /* sycl::backend::ext_oneapi_level_zero */
+} usm_interface;
+
 typedef struct usm_backend_report {
     const char *name;
     const usm_backend *backend; /* NULL: left out of this build */
-    const char *absent;         /* NULL when it works; else why not, in full */
-    bool broken;                /* absent for another reason than that there is no driver */
-    usm_device **devices;       /* best first */
+    /* For diagnose(), as in usm_backend; NULL: none. */
+    const char *const *environment;
+    const usm_library_report *libraries;
+    const char *absent;   /* NULL when it works; else why not, in full */
+    bool broken;          /* absent for another reason than that there is no driver */
+    usm_device **devices; /* best first */
     size_t n_devices;
 } usm_backend_report;
 
@@ -287,6 +305,8 @@ typedef struct usm_backend_report {
  * is the core's own, constant from then on. May block on the first call: no lock, no GIL.
  */
 const usm_backend_report *usm_backend_start(int index);
+/* The same of the backend that the interface belongs to. */
+const usm_backend_report *usm_backend_start_for(usm_interface interface);
 /* -1 for an unknown name. */
 int usm_backend_index(const char *name, size_t length);
 /* Calls fork hooks of the backends that were started. */

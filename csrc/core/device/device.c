@@ -8,6 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+const char *usm_backend_name(const usm_backend *backend)
+{
+    return backend->name;
+}
+
 usm_device *usm_device_new(const usm_backend *backend, usm_device_type type)
 {
     usm_device *device = usm_calloc(1, sizeof *device);

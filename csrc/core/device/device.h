@@ -11,6 +11,9 @@
 struct usm_backend;
 struct usm_context;
 
+/* As in filter strings; static. */
+const char *usm_backend_name(const struct usm_backend *backend);
+
 typedef enum usm_device_type { USM_CPU, USM_GPU, USM_ACCELERATOR } usm_device_type;
 
 #define USM_MAX_SUB_GROUP_SIZES 8

@@ -4,20 +4,8 @@
 #ifndef USM_CORE_ELEMENTS_H
 #define USM_CORE_ELEMENTS_H
 
+#include "kernels/abi/elements.h"
 #include "layout.h"
-
-#define USM_ELEMENTS_AXES 8
-#define USM_ELEMENTS_OPERANDS 4
-
-/*
- * csrc/kernels/src/elements.h has the same struct. Axes from the fastest in the result to the slowest,
- * strides in bytes, the result's first. Axes that are not used are 1, 0, ...; `op` and `extra` are the
- * kernel's own.
- */
-typedef struct usm_elements {
-    int64_t shape[USM_ELEMENTS_AXES], strides[USM_ELEMENTS_OPERANDS][USM_ELEMENTS_AXES];
-    int64_t op, extra;
-} usm_elements;
 
 /*
  * Puts axes in order and merges those that all operands allow, from axis `first` of the elements on; n

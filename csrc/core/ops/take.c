@@ -1,6 +1,7 @@
 #include "take.h"
 
 #include "core/program/builtin.h"
+#include "kernels/abi/take.h"
 
 #include <string.h>
 
@@ -61,8 +62,7 @@ static void set_rows(plan *plan, int size, int64_t length)
     plan->axes[0] = (axis){length, size, size, 0};
 }
 
-/* Rows go by wider elements, and by narrower ones where memory is not
- * aligned (csrc/core/program/kernels.c). */
+/* Rows go by wider elements, and by narrower ones where memory is not aligned (core/program/kernels.c). */
 static void choose_size(plan *plan, const usm_view *dst, const usm_view *src, int64_t step)
 {
     int part = plan->size < 8 ? plan->size : 8;
@@ -88,53 +88,109 @@ static void choose_size(plan *plan, const usm_view *dst, const usm_view *src, in
     }
 }
 
-static bool is_aligned(const usm_view *index)
+/* False where there are too many axes for a kernel, or where index is not aligned. */
+static bool make_plan(plan *plan, const usm_view *dst, const usm_view *src, const usm_view *index,
+                      int64_t step)
 {
-    return (uintptr_t)index->data % usm_dtype_table[index->dtype].itemsize == 0;
+    set_axes(plan, dst, src, index);
+    choose_size(plan, dst, src, step * usm_view_itemsize(dst));
+    return plan->ndim <= USM_TAKE_AXES && usm_view_is_aligned(index);
 }
 
-bool usm_take_plan_make(usm_take_plan *out, const usm_view *dst, const usm_view *src, const usm_view *index,
-                        int64_t length, int64_t step)
-{
-    plan plan;
-    step *= usm_dtype_table[dst->dtype].itemsize;
-    set_axes(&plan, dst, src, index);
-    choose_size(&plan, dst, src, step);
-    out->size = plan.size;
-    out->index = index->dtype;
-    out->take.length = length;
-    out->take.step = step;
-    out->n[0] = out->n[1] = out->n[2] = 1;
-    for (int i = 0; i < USM_TAKE_AXES; i++) {
-        const axis axis = i < plan.ndim ? plan.axes[i] : (struct axis){1, 0, 0, 0};
-        out->take.shape[i] = axis.length;
-        out->take.dst[i] = axis.dst;
-        out->take.src[i] = axis.src;
-        out->take.index[i] = axis.index;
-        out->n[i < 2 ? i : 2] *= axis.length;
-    }
-    return plan.ndim <= USM_TAKE_AXES && is_aligned(index);
-}
-
-usm_status usm_take_submit(usm_queue *queue, const usm_take_plan *plan, const usm_view *dst,
-                           const usm_view *src, const usm_view *index, usm_error *error)
+static usm_status submit(usm_queue *queue, const plan *plan, const usm_view *dst, const usm_view *src,
+                         const usm_view *index, int64_t length, int64_t step, usm_error *error)
 {
     const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}, {index->alloc, USM_READ}};
     static const char *const functions[2][5] = {
         {"usm_take_1", "usm_take_2", "usm_take_4", "usm_take_8", "usm_take_16"},
         {"usm_take_1_int32", "usm_take_2_int32", "usm_take_4_int32", "usm_take_8_int32", "usm_take_16_int32"},
     };
+    usm_take take = {.length = length, .step = step * usm_view_itemsize(dst)};
     usm_builtin builtin = {
         .module = "take",
-        .function = functions[plan->index == USM_INT32][__builtin_ctz((unsigned)plan->size)],
-        .n = {plan->n[0], plan->n[1], plan->n[2]},
-        .cost = 3 * (size_t)(plan->n[0] * plan->n[1] * plan->n[2]) * (size_t)plan->size,
+        .function = functions[index->dtype == USM_INT32][__builtin_ctz((unsigned)plan->size)],
+        .n = {1, 1, 1},
     };
+    for (int i = 0; i < USM_TAKE_AXES; i++) {
+        const axis axis = i < plan->ndim ? plan->axes[i] : (struct axis){1, 0, 0, 0};
+        take.shape[i] = axis.length;
+        take.dst[i] = axis.dst;
+        take.src[i] = axis.src;
+        take.index[i] = axis.index;
+        builtin.n[i < 2 ? i : 2] *= axis.length;
+    }
+    builtin.cost = 3 * (size_t)(builtin.n[0] * builtin.n[1] * builtin.n[2]) * (size_t)plan->size;
     usm_builtin_pointer(&builtin, dst->data);
     usm_builtin_pointer(&builtin, src->data);
     usm_builtin_pointer(&builtin, index->data);
-    usm_builtin_value(&builtin, &plan->take, sizeof plan->take);
+    usm_builtin_value(&builtin, &take, sizeof take);
     return usm_builtin_submit(queue, &builtin, accesses, 3, NULL, error);
+}
+
+/* A compact copy of a view of fewer elements than its shape says: repeated axes stay repeated. */
+static usm_status compact(usm_queue *queue, const usm_view *view, usm_scratch *copy, usm_error *error)
+{
+    int64_t shape[USM_MAX_NDIM];
+    for (int i = 0; i < view->ndim; i++) {
+        shape[i] = view->strides[i] == 0 ? 1 : view->shape[i];
+    }
+    usm_view source = *view;
+    source.shape = shape;
+    usm_status status = usm_scratch_create(queue, view->dtype, view->ndim, shape, 'C', copy, error);
+    if (status == USM_OK) {
+        status = usm_copy_submit(queue, &copy->view, &source, NULL, error);
+    }
+    for (int i = 0; status == USM_OK && i < view->ndim; i++) {
+        copy->shape[i] = view->shape[i];
+        copy->strides[i] = view->strides[i] == 0 ? 0 : copy->strides[i];
+    }
+    return status;
+}
+
+/* Through compact copies of src and index. The copy of src has the indexed axis as one more, its last. */
+static usm_status submit_copies(usm_queue *queue, const usm_view *dst, const usm_view *src,
+                                const usm_view *index, int64_t length, int64_t step, usm_error *error)
+{
+    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
+    int ndim = dst->ndim;
+    usm_scratch source, indices;
+    plan plan;
+    if (ndim == USM_MAX_NDIM) {
+        return usm_error_set(
+            error, USM_VALUE,
+            "take(): arrays of %d dimensions whose axes cannot be merged are not supported; copy x first",
+            ndim);
+    }
+    memcpy(shape, src->shape, (size_t)ndim * sizeof *shape);
+    memcpy(strides, src->strides, (size_t)ndim * sizeof *strides);
+    shape[ndim] = length;
+    strides[ndim] = step;
+    const usm_view whole = {src->alloc, src->data, src->dtype, ndim + 1, shape, strides};
+    source.view.alloc = indices.view.alloc = NULL;
+    usm_status status = compact(queue, &whole, &source, error);
+    if (status == USM_OK) {
+        status = compact(queue, index, &indices, error);
+    }
+    if (status == USM_OK) {
+        source.view.ndim = ndim;
+        step = source.strides[ndim]; /* 0 where src is broadcast along the axis */
+        status = make_plan(&plan, dst, &source.view, &indices.view, step)
+                     ? submit(queue, &plan, dst, &source.view, &indices.view, length, step, error)
+                     : usm_error_set(error, USM_VALUE,
+                                     "the arrays are broadcast along too many axes; copy them first");
+    }
+    usm_scratch_release(&source);
+    usm_scratch_release(&indices);
+    return status;
+}
+
+usm_status usm_take_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, const usm_view *index,
+                           int64_t length, int64_t step, usm_error *error)
+{
+    plan plan;
+    return make_plan(&plan, dst, src, index, step)
+               ? submit(queue, &plan, dst, src, index, length, step, error)
+               : submit_copies(queue, dst, src, index, length, step, error);
 }
 
 usm_status usm_expand_submit(usm_queue *queue, const usm_view *out, const usm_view *begins, int64_t n,

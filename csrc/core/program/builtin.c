@@ -250,7 +250,7 @@ static usm_place *host_place(void)
     }
     usm_context *context;
     void *held = usm_detach();
-    const usm_backend_report *host = usm_backend_start(usm_backend_index("host", 4));
+    const usm_backend_report *host = usm_backend_start_for(USM_INTERFACE_PROCESS);
     if (host->n_devices == 0 || usm_context_default(host->devices[0], &context, NULL) != USM_OK ||
         usm_context_place(context, host->devices[0], &place, NULL) != USM_OK) {
         place = NULL;

@@ -7,6 +7,7 @@
 
 #include "core/layout/layout.h"
 #include "core/tasks/command.h"
+#include "kernels/abi/strided.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,16 +31,6 @@ extern const usm_kernel_source usm_kernel_spirv[];
 const usm_kernel_source *usm_kernel_source_named(const char *name);
 const usm_kernel_source *usm_kernel_ptx_named(const char *name);
 const usm_kernel_source *usm_kernel_spirv_named(const char *name);
-
-#define USM_KERNEL_AXES 8
-
-/*
- * The last argument of strided kernels and casts, by value: axes from the fastest to the slowest, strides in
- * bytes. Axes that are not used are 1, 0, 0.
- */
-typedef struct usm_kernel_axes {
-    int64_t shape[USM_KERNEL_AXES], dst[USM_KERNEL_AXES], src[USM_KERNEL_AXES];
-} usm_kernel_axes;
 
 /* A strided command for a device: the kernel, and the axes from the fastest to the slowest. */
 typedef struct usm_kernel_plan {

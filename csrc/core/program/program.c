@@ -11,6 +11,16 @@
 #include <string.h>
 #include <unistd.h>
 
+bool usm_backend_takes(const usm_backend *backend, usm_language language)
+{
+    return (backend->languages & USM_LANGUAGE_BIT(language)) != 0;
+}
+
+usm_language usm_backend_language(const usm_backend *backend)
+{
+    return backend->program_language;
+}
+
 /* Programs without a reference that a context keeps, in case the same program is built again. */
 #define MOST_IDLE 32
 

@@ -20,6 +20,13 @@ typedef enum usm_language {
     USM_LANGUAGE_BUILTIN, /* host: the built-in kernels, which are in the extension; no data */
 } usm_language;
 
+#define USM_LANGUAGE_BIT(language) (UINT32_C(1) << (language))
+
+/* Whether devices of the backend take programs in this language, translated or as they are. */
+bool usm_backend_takes(const struct usm_backend *backend, usm_language language);
+/* The language that its driver takes sources in. */
+usm_language usm_backend_language(const struct usm_backend *backend);
+
 typedef struct usm_program_source {
     usm_language language;
     const void *data; /* text is followed by a 0 that size does not count */

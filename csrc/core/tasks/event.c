@@ -139,6 +139,21 @@ void usm_event_release(usm_event *event)
     usm_queue_release(queue);
 }
 
+bool usm_event_has_ended(usm_event *event)
+{
+    const usm_backend *backend = event->queue->backend;
+    if (!usm_event_ended(event) && backend->queue_settle != NULL) {
+        backend->queue_settle(event->queue);
+    }
+    return usm_event_ended(event);
+}
+
+bool usm_event_in_driver(usm_event *event)
+{
+    const usm_backend *backend = event->queue->backend;
+    return backend->event_in_driver != NULL && backend->event_in_driver(event);
+}
+
 usm_event_state usm_event_ask_state(usm_event *event)
 {
     usm_event_state state = usm_event_get_state(event);

@@ -154,6 +154,14 @@ static inline bool usm_event_ended(const usm_event *event)
     return usm_event_get_state(event) >= USM_EVENT_COMPLETE;
 }
 
+/* The same, asking the driver first, which may know of the end already. Does not wait. No lock. */
+bool usm_event_has_ended(usm_event *event);
+/*
+ * Whether the driver has the task, so that what others enqueue in its queue comes after it. False for work of
+ * the host, and for what still waits for such work. Any thread, no lock.
+ */
+bool usm_event_in_driver(usm_event *event);
+
 static inline usm_event *usm_event_retain(USM_KEEPS usm_event *event)
 {
     usm_refcount_up(&event->refs);

@@ -5,15 +5,8 @@
 #ifndef USM_KERNELS_AXES_H
 #define USM_KERNELS_AXES_H
 
+#include "kernels/abi/strided.h"
 #include "range.h"
-
-#define USM_KERNEL_AXES 8
-
-/* usm_kernel_axes of csrc/core/program/kernels.h: from the fastest to the slowest, strides in bytes, then 1,
- * 0, 0. */
-typedef struct usm_axes {
-    long shape[USM_KERNEL_AXES], dst[USM_KERNEL_AXES], src[USM_KERNEL_AXES];
-} usm_axes;
 
 /* Loop heads over axes 1 and 0. */
 #ifdef USM_SERIAL
@@ -38,7 +31,7 @@ typedef struct usm_axes {
 
 /* LOAD(pointer) gives an element of the source, STORE(pointer, element) converts it. */
 #define USM_STRIDED_KERNEL(name, dst_size, src_size, LOAD, STORE)                                        \
-    kernel void name(global char *dst, global const char *src, usm_axes axes)                            \
+    kernel void name(global char *dst, global const char *src, usm_kernel_axes axes)                     \
     {                                                                                                    \
         long n0 = axes.shape[0], n1 = axes.shape[1], n2 = axes.shape[2];                                 \
         for (int i = 3; i < USM_KERNEL_AXES; i++) {                                                      \

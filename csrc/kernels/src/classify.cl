@@ -4,10 +4,8 @@
  * to the elements. -D USM_ONLY=SIZE: of one size, 44 and 88 for the complex ones.
  */
 #include "elements.h"
+#include "kernels/abi/compare.h"
 
-#define USM_NAN 0
-#define USM_INFINITE 1
-#define USM_FINITE 2
 #define USM_JUDGE(m) (op == USM_NAN ? (m) > infinity : op == USM_INFINITE ? (m) == infinity : (m) < infinity)
 
 #ifdef USM_SERIAL

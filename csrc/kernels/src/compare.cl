@@ -8,11 +8,7 @@
  * time.
  */
 #include "elements.h"
-
-#define USM_LESS 1
-#define USM_EQUAL 2
-#define USM_GREATER 4
-#define USM_UNORDERED 8
+#include "kernels/abi/compare.h"
 
 #define USM_EQ_integer(x, y) ((x) == (y))
 #define USM_LT_integer(x, y) ((x) < (y))

@@ -6,19 +6,8 @@
 #ifndef USM_KERNELS_ELEMENTS_H
 #define USM_KERNELS_ELEMENTS_H
 
+#include "kernels/abi/elements.h"
 #include "range.h"
-
-#define USM_ELEMENTS_AXES 8
-#define USM_ELEMENTS_OPERANDS 4
-
-/*
- * usm_elements of csrc/core/layout/elements.h: from the axis that is fastest in the result to the slowest,
- * strides in bytes, the result's first; then 1, 0, ...
- */
-typedef struct usm_elements {
-    long shape[USM_ELEMENTS_AXES], strides[USM_ELEMENTS_OPERANDS][USM_ELEMENTS_AXES];
-    long op, extra;
-} usm_elements;
 
 /* Offsets of the operands at row i1 of the axes behind the first two, which are counted through by i2. */
 static long usm_offset(const usm_elements *e, int operand, long i1, long i2)

@@ -1,10 +1,6 @@
 /* Indices into axes: offsets of what they name, and the parts of row-major ones. */
+#include "kernels/abi/index.h"
 #include "range.h"
-
-/* Indices of one axis: `length` of it, bytes of one step. */
-typedef struct usm_indices {
-    long n, length, step, first, is_unsigned;
-} usm_indices;
 
 /*
  * offsets[r] = or += the place of index[r], negative ones from the end. An index out of range counts as 0,

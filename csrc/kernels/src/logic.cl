@@ -1,11 +1,7 @@
 /* Functions of two truth values, by a table of four bits (`op`): bit 2 * a + b is the result, one byte of 0
  * or 1. */
 #include "elements.h"
-
-#define USM_AND 8
-#define USM_OR 14
-#define USM_XOR 6
-#define USM_NOR 1
+#include "kernels/abi/compare.h"
 
 #ifdef USM_SERIAL
 #define USM_TRUTHS(expression)                        \

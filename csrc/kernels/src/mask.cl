@@ -4,16 +4,8 @@
  * them, and usm_mask_place writes, for each true byte in order, the offset that its index has in another
  * layout.
  */
+#include "kernels/abi/mask.h"
 #include "range.h"
-
-#define USM_MASK_AXES 8
-
-/* Axes of the mask from the fastest to the slowest, and what one step along each adds to an offset; then 1,
- * 0. */
-typedef struct usm_mask {
-    long n, chunk, chunks;
-    long ndim, shape[USM_MASK_AXES], steps[USM_MASK_AXES];
-} usm_mask;
 
 #ifdef USM_HOST
 /* 0x80 in each of eight bytes that is not 0. */

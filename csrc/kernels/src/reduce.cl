@@ -3,22 +3,16 @@
  * of `chunk` along it, the last of which may be shorter. More than one chunk is the first of two launches:
  * the second reduces the chunks. `all` says which of the two; a byte is true unless it is 0.
  */
+#include "kernels/abi/reduce.h"
 #include "range.h"
-
-typedef struct usm_reduction {
-    long outer, reduced, inner, chunk, chunks, all;
-} usm_reduction;
 
 /* After so many bytes a processor looks whether they decide; and the rest of a run goes by as many. */
 #define USM_REDUCE_BLOCK 2048
 #define USM_REDUCE_REST 64
 
-/*
- * Elements of the inner axis that one work-item takes: where its rows lie far apart, a processor reads whole
- * lines of them, several rows at a time.
- */
+/* Elements of the inner axis that one work-item takes. */
 #ifdef USM_SERIAL
-#define USM_REDUCE_WIDTH 1024
+#define USM_REDUCE_WIDTH USM_REDUCE_WIDTH_OF_PROCESSOR
 #else
 #define USM_REDUCE_WIDTH 1
 #endif

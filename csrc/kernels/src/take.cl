@@ -3,19 +3,9 @@
  * they are negative, and one beyond either end is the nearest that there is: nothing outside src is ever
  * read. Memory is aligned to the elements.
  */
+#include "kernels/abi/take.h"
 #include "pair.h"
 #include "range.h"
-
-#define USM_TAKE_AXES 6
-
-/*
- * usm_take of csrc/core/ops/take.h: axes from the fastest in dst to the slowest, strides in bytes, then 1, 0, 0,
- * 0. src has the stride 0 where index has another.
- */
-typedef struct usm_take {
-    long shape[USM_TAKE_AXES], dst[USM_TAKE_AXES], src[USM_TAKE_AXES], index[USM_TAKE_AXES];
-    long length, step; /* of the axis that is indexed: elements, and bytes from one to the next */
-} usm_take;
 
 static long usm_nearest(long index, long length)
 {

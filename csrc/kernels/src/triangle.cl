@@ -2,13 +2,8 @@
  * Zeros on one side of a diagonal, in row-major matrices that lie one behind another: columns [0, row + from)
  * where `upper`, else [row + from, columns), in units of the kernel's type. n = {columns, rows, matrices}.
  */
+#include "kernels/abi/triangle.h"
 #include "range.h"
-
-/* usm_triangle of csrc/py/functions/triangle.c */
-typedef struct usm_triangle {
-    long n[3];
-    long from, unit, upper; /* `unit` units an element; `from` in elements */
-} usm_triangle;
 
 #define USM_TRIANGLE_KERNEL(size, type)                                                              \
     kernel void usm_triangle_##size(global type *dst, usm_triangle t)                                \

@@ -18,9 +18,12 @@ def expand(path, seen):
         match = INCLUDE.match(line)
         if match is None:
             yield line
-        elif match[1] not in seen:
-            seen.add(match[1])
-            yield from expand(SOURCES / match[1], seen)
+            continue
+        near = path.parent / match[1]
+        header = near if near.is_file() else KERNELS.parent / match[1]
+        if header not in seen:
+            seen.add(header)
+            yield from expand(header, seen)
 
 
 def kernel_sources():

@@ -115,6 +115,11 @@ usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObjec
  */
 usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array);
 
+/* The one element of a view of integers on the queue, as an int, after a wait. NULL with an exception. */
+PyObject *usmpy_read_integer(usmpy_state *state, PyObject *queue, const usm_view *element);
+/* The same of a count, which is never negative; -1 with an exception. */
+int64_t usmpy_read_count(usmpy_state *state, PyObject *queue, const usm_view *element);
+
 /* A shape argument: an int or a sequence of ints. ndim, or -1 with TypeError or ValueError. */
 int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter);
 /* An axis argument: 0 <= result < ndim; -1 with TypeError or AxisError. */

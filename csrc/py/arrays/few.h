@@ -1,4 +1,4 @@
-/* A few elements of the host by index or mask, moved by the thread that asks: no offsets in memory. */
+/* Indexing of a few elements of the host, by the calling thread (core/ops/few.h). */
 #ifndef USMPY_FEW_H
 #define USMPY_FEW_H
 

@@ -5,9 +5,6 @@
 #include "py/objects/dtype.h"
 #include "py/objects/placement.h"
 
-#include "core/layout/elements.h"
-#include "core/program/builtin.h"
-
 #include <string.h>
 
 int usmpy_check_computed(usmpy_array *array, const char *function)

@@ -54,17 +54,6 @@ usmpy_array *usmpy_operands_result(usmpy_state *state, const usmpy_operands *ope
 PyObject *usmpy_operands_deliver(usmpy_state *state, const usmpy_destination *to, usmpy_array *result,
                                  int status);
 
-/*
- * Runs a kernel over the elements of dst and of n sources that broadcast to it. dst may be one of the
- * sources; other overlap is the caller's to avoid. 0 or -1.
- */
-typedef struct usmpy_elements_kernel {
-    const char *module, *function, *options; /* of usm_builtin */
-} usmpy_elements_kernel;
-
-int usmpy_elements_submit(usmpy_state *state, const usmpy_elements_kernel *kernel, usmpy_array *dst,
-                          usmpy_array *const *sources, int n, int64_t op, int64_t extra);
-
 /* An array of 0 dimensions with this number, on the queue. NULL with TypeError or OverflowError. */
 usmpy_array *usmpy_number_array(usmpy_state *state, PyObject *number, usm_dtype dtype, PyObject *queue);
 

@@ -1,15 +1,15 @@
 #include "selection.h"
 
 #include "few.h"
-#include "gather.h"
 #include "mask.h"
 #include "operands.h"
 #include "py/args.h"
+#include "py/errors.h"
 #include "py/functions/creation.h"
 #include "py/functions/where.h"
 #include "py/objects/placement.h"
 
-#include "core/base/status.h"
+#include "core/ops/rows.h"
 
 #include <string.h>
 
@@ -151,83 +151,74 @@ static int64_t byte_step(usmpy_array *view, int axis)
     return usmpy_strides(view)[axis] * usm_dtype_table[view->dtype].itemsize;
 }
 
-/*
- * The one index of x[i, j, ...], as a compact vector of 64-bit integers in the common shape. New reference.
- */
-static usmpy_array *compact_index(usmpy_state *state, const selection *s, usmpy_array *index)
+static usm_view element_of(usmpy_array *array, int64_t i)
 {
-    bool fits = index->ndim == s->ndim &&
-                memcmp(usmpy_shape(index), s->shape, (size_t)s->ndim * sizeof *s->shape) == 0;
-    usm_dtype dtype = index->dtype == USM_UINT64 ? USM_UINT64 : USM_INT64;
-    if (fits && index->dtype == dtype && (index->flags & USM_C_CONTIGUOUS) != 0 &&
-        (uintptr_t)index->data % sizeof(int64_t) == 0) {
-        return (usmpy_array *)Py_NewRef(index);
-    }
-    usmpy_array *compact =
-        usmpy_array_empty(state, index->queue, USM_DEVICE, dtype, s->ndim, s->shape, 'C', false);
-    if (compact != NULL && usmpy_array_copy_broadcast(state, compact, index, "an index array") < 0) {
-        Py_CLEAR(compact);
-    }
-    return compact;
+    return (usm_view){array->alloc,
+                      array->data + i * usm_dtype_table[array->dtype].itemsize,
+                      (usm_dtype)array->dtype,
+                      0,
+                      usmpy_shape(array),
+                      usmpy_strides(array)};
 }
 
 /* IndexError if anything was out of range. Waits. */
-static int check_range(usmpy_state *state, usmpy_array *bad, usmpy_array *const *indices, const selection *s)
+static int check_range(usmpy_state *state, usmpy_array *bad, const selection *s)
 {
     for (int i = 0; i < s->n; i++) {
-        usmpy_array *one =
-            usmpy_array_view(state, bad, bad->data + i * (int64_t)sizeof(int64_t), 0, NULL, NULL);
-        int64_t found = one == NULL ? -1 : usmpy_read_int64(one);
-        Py_XDECREF(one);
+        usm_view element = element_of(bad, i);
+        int64_t found = usmpy_read_count(state, bad->queue, &element);
         if (found == 0) {
             continue;
         }
-        if (found < 0) {
-            return -1;
-        }
-        one = usmpy_array_view(state, indices[i], indices[i]->data + (found - 1) * (int64_t)sizeof(int64_t),
-                               0, NULL, NULL);
-        PyObject *value = one == NULL ? NULL : usmpy_array_index((PyObject *)one);
-        Py_XDECREF(one);
-        if (value != NULL) {
-            PyErr_Format(PyExc_IndexError,
-                         "index %R in an index array is out of range for an axis of length %lld", value,
-                         (long long)usmpy_shape(s->view)[s->axes[i]]);
-            Py_DECREF(value);
+        if (found > 0) {
+            const usm_view index = usmpy_view(s->arrays[i]);
+            element = usm_view_element(&index, s->ndim, s->shape, found - 1);
+            PyObject *value = usmpy_read_integer(state, bad->queue, &element);
+            if (value != NULL) {
+                PyErr_Format(PyExc_IndexError,
+                             "index %R in an index array is out of range for an axis of length %lld", value,
+                             (long long)usmpy_shape(s->view)[s->axes[i]]);
+                Py_DECREF(value);
+            }
         }
         return -1;
     }
     return 0;
 }
 
-/* Offsets for integer arrays, which are checked first: a wait on the host. */
-static usmpy_array *locate(usmpy_state *state, selection *s)
+/* Enqueues what fills the offsets from all index arrays. 0 or -1. */
+static int submit_locate(usmpy_state *state, const selection *s, usmpy_array *offsets, usmpy_array *bad)
 {
-    usmpy_array *indices[USM_MAX_NDIM] = {NULL}, *offsets = NULL;
+    const usm_view out = usmpy_view(offsets);
+    usm_queue *queue = usmpy_queue_of(s->view->queue);
+    usm_error error;
+    usm_status status = USM_OK;
+    for (int i = 0; i < s->n && status == USM_OK; i++) {
+        const usm_view index = usmpy_view(s->arrays[i]), one = element_of(bad, i);
+        status =
+            usm_locate_submit(queue, &out, &index, s->ndim, s->shape, &one, usmpy_shape(s->view)[s->axes[i]],
+                              byte_step(s->view, s->axes[i]), i == 0, &error);
+    }
+    return usmpy_check(state, status, &error);
+}
+
+/* Offsets for integer arrays, which are checked first: a wait on the host. */
+static usmpy_array *locate(usmpy_state *state, const selection *s)
+{
     const int64_t n = s->n;
     int64_t size = 1, zero = 0;
     for (int i = 0; i < s->ndim; i++) {
         size *= s->shape[i];
     }
-    usmpy_array *bad = usmpy_array_empty(state, s->view->queue, USM_DEVICE, USM_INT64, 1, &n, 'C', false);
-    bool made = bad != NULL && usmpy_array_fill(state, bad, &zero) == 0;
-    offsets =
-        made ? usmpy_array_empty(state, s->view->queue, USM_DEVICE, USM_INT64, 1, &size, 'C', false) : NULL;
-    made = offsets != NULL;
-    for (int i = 0; i < s->n && made && size > 0; i++) {
-        usmpy_array *one =
-            usmpy_array_view(state, bad, bad->data + i * (int64_t)sizeof(int64_t), 0, NULL, NULL);
-        indices[i] = one == NULL ? NULL : compact_index(state, s, s->arrays[i]);
-        made = indices[i] != NULL &&
-               usmpy_locate(state, offsets, indices[i], one, usmpy_shape(s->view)[s->axes[i]],
-                            byte_step(s->view, s->axes[i]), i == 0) == 0;
-        Py_XDECREF(one);
+    PyObject *queue = s->view->queue;
+    usmpy_array *offsets = NULL,
+                *bad = usmpy_array_empty(state, queue, USM_DEVICE, USM_INT64, 1, &n, 'C', false);
+    if (bad != NULL && usmpy_array_fill(state, bad, &zero) == 0) {
+        offsets = usmpy_array_empty(state, queue, USM_DEVICE, USM_INT64, 1, &size, 'C', false);
     }
-    if (!made || (size > 0 && check_range(state, bad, indices, s) < 0)) {
+    if (offsets != NULL && size > 0 &&
+        (submit_locate(state, s, offsets, bad) < 0 || check_range(state, bad, s) < 0)) {
         Py_CLEAR(offsets);
-    }
-    for (int i = 0; i < s->n; i++) {
-        Py_XDECREF(indices[i]);
     }
     Py_XDECREF(bad);
     return offsets;
@@ -355,7 +346,7 @@ static int resolve(usmpy_state *state, selection *s)
  * The result's shape, and what of it is in a row: the view's axes without those of the arrays. *place is
  * where the arrays' axes come.
  */
-static int shape_result(const selection *s, usmpy_rows *rows, int64_t *shape, int *place)
+static int shape_result(const selection *s, usm_rows *rows, int64_t *shape, int *place)
 {
     bool taken[USM_MAX_NDIM] = {false};
     int ndim = 0;
@@ -366,7 +357,7 @@ static int shape_result(const selection *s, usmpy_rows *rows, int64_t *shape, in
         }
     }
     *place = s->adjacent ? s->axes[0] : 0;
-    rows->offsets = s->offsets;
+    rows->offsets = usmpy_view(s->offsets);
     rows->ndim = 0;
     for (int i = 0; i <= s->view->ndim; i++) {
         if (ndim == *place) {
@@ -398,6 +389,19 @@ static int64_t row_strides(int place, int taken, usmpy_array *array, int64_t *in
     return step;
 }
 
+/* Between the view's rows and `whole`, compact in the result's shape, whose axes from `place` on are the
+ * rows. */
+static int move_rows(usmpy_state *state, const selection *s, const usm_rows *rows, usmpy_array *whole,
+                     int place, bool put)
+{
+    int64_t inner[USM_MAX_NDIM], stride = row_strides(place, s->ndim, whole, inner);
+    const usm_view array = usmpy_view(s->view), other = usmpy_view(whole);
+    usm_error error;
+    return usmpy_check(
+        state, usm_rows_move(usmpy_queue_of(whole->queue), &array, rows, &other, stride, inner, put, &error),
+        &error);
+}
+
 /* x[integers], the commonest key: 1 with the result or an exception, 0 where the general way is due. */
 static int take_rows(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject **result)
 {
@@ -416,10 +420,10 @@ static int take_rows(usmpy_state *state, usmpy_array *array, PyObject *key, PyOb
 PyObject *usmpy_select(usmpy_state *state, usmpy_array *array, PyObject *key)
 {
     selection s;
-    usmpy_rows rows;
+    usm_rows rows;
     PyObject *taken = NULL;
     usmpy_array *result = NULL;
-    int64_t shape[2 * USM_MAX_NDIM], inner[USM_MAX_NDIM];
+    int64_t shape[2 * USM_MAX_NDIM];
     int place;
     if (usmpy_is_array(state, key)) {
         result = usmpy_few_select(state, array, (usmpy_array *)key);
@@ -440,8 +444,7 @@ PyObject *usmpy_select(usmpy_state *state, usmpy_array *array, PyObject *key)
         }
     }
     if (result != NULL && result->size > 0) {
-        int64_t stride = row_strides(place, s.ndim, result, inner);
-        if (usmpy_move_rows(state, s.view, &rows, result, stride, inner, false) < 0) {
+        if (move_rows(state, &s, &rows, result, place, false) < 0) {
             Py_CLEAR(result);
         }
     }
@@ -486,8 +489,8 @@ static int assign_number(usmpy_state *state, const selection *s, usmpy_array *nu
  */
 static int assign_array(usmpy_state *state, const selection *s, usmpy_array *value)
 {
-    usmpy_rows rows;
-    int64_t shape[2 * USM_MAX_NDIM], inner[USM_MAX_NDIM];
+    usm_rows rows;
+    int64_t shape[2 * USM_MAX_NDIM];
     int place, ndim = shape_result(s, &rows, shape, &place);
     if (ndim > USM_MAX_NDIM) {
         PyErr_Format(PyExc_IndexError, "the index would give more than %d dimensions", USM_MAX_NDIM);
@@ -497,8 +500,7 @@ static int assign_array(usmpy_state *state, const selection *s, usmpy_array *val
                                            shape, 'C', false);
     int status = whole == NULL ? -1 : usmpy_array_copy_broadcast(state, whole, value, "the value");
     if (status == 0 && whole->size > 0) {
-        int64_t stride = row_strides(place, s->ndim, whole, inner);
-        status = usmpy_move_rows(state, s->view, &rows, whole, stride, inner, true);
+        status = move_rows(state, s, &rows, whole, place, true);
     }
     Py_XDECREF(whole);
     return status;

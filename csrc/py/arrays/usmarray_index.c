@@ -9,7 +9,7 @@
 #include "py/wait.h"
 #include "selection.h"
 
-#include "core/tasks/queue.h"
+#include "core/ops/few.h"
 
 #include <string.h>
 
@@ -336,23 +336,17 @@ static bool names_one(usmpy_array *array, PyObject *key)
 static int put_one(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject *value)
 {
     unsigned char element[USM_MAX_PATTERN];
-    uint64_t held;
     cut cut = {.array = array, .data = array->data};
     usm_queue *queue = usmpy_queue_of(array->queue);
-    const usm_access access = {array->alloc, USM_WRITE};
     if (!(PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value)) || !names_one(array, key) ||
-        usm_dtype_is_packed((usm_dtype)array->dtype) || !usm_queue_may_begin_now(queue)) {
+        usm_dtype_is_packed((usm_dtype)array->dtype) || !usm_few_may_begin(queue, 1)) {
         return 0;
     }
     if (apply(&cut, key) < 0 || usmpy_scalar_to_element(state, value, (usm_dtype)array->dtype, element) < 0) {
         return -1;
     }
-    if (!usm_queue_begin_now(queue, &access, 1, &held)) {
-        return 0;
-    }
-    memcpy(cut.data, element, usm_dtype_table[array->dtype].itemsize);
-    usm_queue_end_now(held);
-    return 1;
+    const usm_view view = usmpy_view(array);
+    return usm_few_put(queue, &view, cut.data, element);
 }
 
 int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)

@@ -345,6 +345,30 @@ PyObject *usmpy_array_index(PyObject *self)
     return only_element(self, "an index");
 }
 
+PyObject *usmpy_read_integer(usmpy_state *state, PyObject *queue, const usm_view *element)
+{
+    usmpy_array *array = usmpy_array_new(state, 0);
+    if (array == NULL) {
+        return NULL;
+    }
+    array->alloc = usm_alloc_retain(element->alloc);
+    array->data = element->data;
+    array->queue = Py_NewRef(queue);
+    array->dtype = (uint8_t)element->dtype;
+    usmpy_array_finish(array);
+    PyObject *number = usmpy_array_index((PyObject *)array);
+    Py_DECREF(array);
+    return number;
+}
+
+int64_t usmpy_read_count(usmpy_state *state, PyObject *queue, const usm_view *element)
+{
+    PyObject *number = usmpy_read_integer(state, queue, element);
+    int64_t count = number == NULL ? -1 : PyLong_AsLongLong(number);
+    Py_XDECREF(number);
+    return count;
+}
+
 PyObject *usmpy_array_complex(PyObject *self, PyObject *unused)
 {
     (void)unused;

@@ -285,7 +285,7 @@ static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, 
                 PyExc_BufferError,
                 "lend(): stream is %R, but memory of backend %s has no such streams; a Queue, an Event or "
                 "None is allowed",
-                stream, array->alloc->context->backend->name);
+                stream, usm_backend_name(array->alloc->context->backend));
         } else {
             PyErr_Format(PyExc_TypeError,
                          "lend(): stream is %s %s; a Queue, an Event or None is allowed here",
@@ -337,9 +337,7 @@ static int begin_in_queue(usmpy_state *state, usm_queue *queue, const usm_access
         return -1;
     }
     /* Others would enqueue ahead of a barrier that waits here for work of the host. */
-    bool (*in_driver)(usm_event *) = queue->backend->event_in_driver;
-    bool is_late =
-        usm_queue_is_shared(queue) && in_driver != NULL && !in_driver(event) && !usm_event_ended(event);
+    bool is_late = usm_queue_is_shared(queue) && !usm_event_in_driver(event) && !usm_event_ended(event);
     usm_event_release(event);
     return is_late ? usmpy_wait_alloc(state, access->alloc, access->mode, INT64_MAX) : 0;
 }

@@ -156,7 +156,8 @@ static void memory_release(UsmpyMemory *memory)
 
 static const char *queue_backend(PyObject *queue)
 {
-    return demand(queue_check, queue, "Queue") == NULL ? NULL : usmpy_queue_of(queue)->backend->name;
+    return demand(queue_check, queue, "Queue") == NULL ? NULL
+                                                       : usm_backend_name(usmpy_queue_of(queue)->backend);
 }
 
 static void *queue_native(PyObject *queue)
@@ -308,7 +309,7 @@ static usmpy_state *demand_native(PyObject *queue)
     if (state != NULL && usm_queue_handle(usmpy_queue_of(queue)) == NULL) {
         PyErr_Format(PyExc_ValueError,
                      "a queue of the %s backend has no native queue to enqueue in; use queue_submit",
-                     usmpy_queue_of(queue)->backend->name);
+                     usm_backend_name(usmpy_queue_of(queue)->backend));
         return NULL;
     }
     return state;
@@ -324,9 +325,7 @@ static int queue_begin(PyObject *queue_object, const UsmpyAccess *accesses, size
         return -1;
     }
     /* The barrier must be in the driver's queue now: later it would come behind the caller's own work. */
-    const usm_backend *backend = usmpy_queue_of(queue_object)->backend;
-    bool in_driver =
-        usm_event_ended(event) || (backend->event_in_driver != NULL && backend->event_in_driver(event));
+    bool in_driver = usm_event_ended(event) || usm_event_in_driver(event);
     int status = in_driver ? 0 : usmpy_wait_event(state, event, INT64_MAX);
     usm_event_release(event);
     return status;
@@ -369,11 +368,7 @@ static int event_done(PyObject *object)
     if (demand(event_check, object, "Event") == NULL) {
         return -1;
     }
-    usm_event *event = ((usmpy_event *)object)->event;
-    if (!usm_event_ended(event) && event->queue->backend->queue_settle != NULL) {
-        event->queue->backend->queue_settle(event->queue);
-    }
-    return usm_event_ended(event);
+    return usm_event_has_ended(((usmpy_event *)object)->event);
 }
 
 static int event_wait(PyObject *event, double timeout)

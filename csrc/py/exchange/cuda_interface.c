@@ -47,7 +47,7 @@ static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, u
     }
     PyObject *known = __atomic_load_n(&state->cuda_queues[0], __ATOMIC_ACQUIRE); /* then it was started */
     const usm_backend *backend =
-        known != NULL ? usmpy_queue_of(known)->backend : usmpy_backend_named(state, "cuda");
+        known != NULL ? usmpy_queue_of(known)->backend : usmpy_backend_for(state, USM_INTERFACE_CUDA);
     if (backend == NULL) {
         return -1;
     }
@@ -242,7 +242,7 @@ static PyObject *stream_of(usmpy_state *state, usmpy_array *array)
         usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
         return usmpy_peek_alloc(state, array->alloc, mode) < 0 ? NULL : Py_NewRef(Py_None);
     }
-    if (queue->device != device || queue->backend->stream_inspect == NULL) {
+    if (queue->device != device || !usm_backend_has_streams(queue->backend)) {
         queue = usmpy_current_queue(state, (DLDevice){kDLCUDA, device->info.dlpack_id});
     }
     if (queue == NULL || usmpy_stream_follow(state, device, usm_queue_stream(queue), array) < 0) {
@@ -261,7 +261,7 @@ PyObject *usmpy_array_cuda_interface(PyObject *self, void *unused)
     if (!usmpy_has_streams(array->alloc) || device->dlpack_type != kDLCUDA) {
         return PyErr_Format(PyExc_AttributeError,
                             "this array has no " CUDA ": its memory is of backend %s, not CUDA's",
-                            array->alloc->context->backend->name);
+                            usm_backend_name(array->alloc->context->backend));
     }
     PyObject *typestr = usmpy_typestr((usm_dtype)array->dtype);
     if (typestr == NULL) {

@@ -152,7 +152,7 @@ static int current_work_stream(DLDeviceType type, int32_t id, void **out)
         return -1;
     }
     /* Others enqueue in it from now on: waits for the queue count their work. */
-    *out = queue->backend->stream_inspect == NULL ? NULL : usm_queue_handle(queue);
+    *out = usm_backend_has_streams(queue->backend) ? usm_queue_handle(queue) : NULL;
     return 0;
 }
 

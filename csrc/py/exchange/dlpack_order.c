@@ -97,7 +97,7 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
     PyObject *home = device.device_type == kDLCPU ? NULL
                                                   : usmpy_home_queue(state, (int32_t)device.device_type,
                                                                      (int32_t)device.device_id, NULL, &held);
-    if (home == NULL || usmpy_queue_of(home)->backend->stream_inspect == NULL) {
+    if (home == NULL || !usm_backend_has_streams(usmpy_queue_of(home)->backend)) {
         PyErr_Clear(); /* its tensor will be refused, with the reason */
         if (entry->where == USMPY_WHERE_UNKNOWN) {
             usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_HOST);
@@ -155,7 +155,7 @@ int usmpy_ask_table(usmpy_state *state, PyObject *x, const DLPackExchangeAPI *ap
     }
     usm_device *device = usmpy_queue_of(home)->device;
     Py_XDECREF(held);
-    if (device->backend->stream_inspect == NULL) {
+    if (!usm_backend_has_streams(device->backend)) {
         return 0;
     }
     origin->device = device;

@@ -52,26 +52,24 @@ static usm_kind kind_of_type(int32_t type)
 static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_t low, int64_t high,
                           bool wraps, usm_kind *kind, usm_error *error)
 {
-    usm_pointer_info info = {.device = NULL};
+    usm_pointer_info info;
     const char *data = usm_dltensor_first(tensor);
     if (low == high) {
         return USM_OK;
     }
-    if (queue->backend->memory_query != NULL) {
-        usm_status status = queue->backend->memory_query(queue->context, data, &info, error);
-        if (status != USM_OK && (info.complete || wraps)) {
-            return status;
-        }
-        if (status != USM_OK) {
-            usm_error_clear(error);
-            info.device = NULL;
-        }
+    usm_status status = usm_memory_query(queue->context, data, &info, error);
+    if (status != USM_OK && (info.complete || wraps)) {
+        return status;
+    }
+    if (status != USM_OK) {
+        usm_error_clear(error);
+        info.device = NULL;
     }
     if (info.device == NULL && info.complete) {
         return usm_error_set(
             error, USM_BUFFER,
             "the tensor's memory is at %p, which the %s driver does not know as memory of its own%s",
-            (const void *)data, queue->backend->name,
+            (const void *)data, usm_backend_name(queue->backend),
             tensor->device.device_type == kDLOneAPI
                 ? " in the device's default context, which kDLOneAPI stands for; use memory of another "
                   "context in that context (Context.from_native, USMArray.from_pointer)"
@@ -140,7 +138,7 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
     usm_kind kind = USM_HOST;
     if (USM_LIKELY(status == USM_OK) && tensor->device.device_type != kDLCPU) {
         kind = kind_of_type((int32_t)tensor->device.device_type);
-        if (!origin->trusted || wraps || usmpy_queue_of(queue)->backend->stream_inspect == NULL) {
+        if (!origin->trusted || wraps || !usm_backend_has_streams(usmpy_queue_of(queue)->backend)) {
             status = examine(tensor, usmpy_queue_of(queue), low, high, wraps, &kind, &error);
         }
     } else if (USM_UNLIKELY(status == USM_OK && wraps)) { /* the bounds of host memory are unknown */

@@ -7,6 +7,8 @@
 #include "py/keep.h"
 #include "sycl.h"
 
+#include "core/exchange/native.h"
+
 /* backend= : a backend that works and has native objects. NULL with an exception. */
 static const usm_backend *parse_backend(usmpy_state *state, PyObject *name, const char *function)
 {
@@ -36,7 +38,7 @@ static const usm_backend *parse_backend(usmpy_state *state, PyObject *name, cons
         PyErr_SetString(report->broken ? state->usm_error : state->backend_unavailable, report->absent);
         return NULL;
     }
-    if (report->backend->native_inspect == NULL) {
+    if (!usm_backend_has_native(report->backend)) {
         PyErr_Format(PyExc_ValueError,
                      "%s(): backend %R has no native objects: its queues are threads of this process",
                      function, name);
@@ -111,7 +113,7 @@ static int parse_sycl(usmpy_state *state, PyObject *object, usm_native what, con
     if (found.backend != request->backend || found.what != what) {
         PyErr_Format(found.what != what ? PyExc_TypeError : PyExc_ValueError,
                      "%s(): handle is %s %s, which is a %s of backend %s", function, USMPY_A(object),
-                     found.what == USM_NATIVE_QUEUE ? "queue" : "context", found.backend->name);
+                     found.what == USM_NATIVE_QUEUE ? "queue" : "context", usm_backend_name(found.backend));
         usmpy_sycl_release(&found);
         return -1;
     }
@@ -222,10 +224,10 @@ PyObject *usmpy_queue_from_native(PyObject *type, PyObject *const *args, Py_ssiz
 
 static PyObject *handle_of(const usm_backend *backend, usm_native what, const void *object)
 {
-    if (backend->native_handle == NULL) {
+    if (!usm_backend_has_native(backend)) {
         Py_RETURN_NONE;
     }
-    return PyLong_FromVoidPtr(backend->native_handle(what, object));
+    return PyLong_FromVoidPtr(usm_native_handle(backend, what, object));
 }
 
 PyObject *usmpy_device_native_handle(PyObject *self, void *unused)

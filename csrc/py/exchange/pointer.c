@@ -9,6 +9,7 @@
 #include "py/objects/trace.h"
 
 #include "core/device/connection.h"
+#include "core/exchange/native.h"
 #include "core/layout/dltensor.h"
 #include "core/memory/blocks.h"
 
@@ -138,11 +139,10 @@ static usm_status look_up(const usmpy_claim *claim, usm_block *block, bool *foun
     }
     /* Another driver may have given the same address to memory of its own that the host does not read. */
     *found = ours && block->place->context->backend == queue->backend;
-    if (*found || queue->backend->memory_query == NULL) {
-        *found = ours;
+    if (*found) {
         return USM_OK;
     }
-    usm_status status = queue->backend->memory_query(queue->context, claim->address, info, error);
+    usm_status status = usm_memory_query(queue->context, claim->address, info, error);
     *found = ours;
     if (status == USM_OK && info->device != NULL) {
         *found = true;
@@ -166,7 +166,7 @@ static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_pl
     if (status != USM_OK || found) {
         return status != USM_OK ? status : check_known(claim, &block, low, high, error);
     }
-    if (queue->backend->memory_query == NULL) {
+    if (!usm_backend_knows_memory(queue->backend)) {
         claim->kind = claim->kind >= 0 ? claim->kind : USM_HOST;
         return USM_OK;
     }

@@ -10,11 +10,11 @@
 
 #include <string.h>
 
-const usm_backend *usmpy_backend_named(usmpy_state *state, const char *name)
+const usm_backend *usmpy_backend_for(usmpy_state *state, usm_interface interface)
 {
     const usm_backend_report *report;
     Py_BEGIN_ALLOW_THREADS
-        report = usm_backend_start(usm_backend_index(name, strlen(name)));
+        report = usm_backend_start_for(interface);
     Py_END_ALLOW_THREADS
     if (report->absent != NULL) {
         PyErr_SetString(report->broken ? state->usm_error : state->backend_unavailable, report->absent);
@@ -153,18 +153,9 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
 
 usm_device *usmpy_device_of_handle(usmpy_state *state, const usm_backend *backend, void *handle)
 {
-    usm_native_facts facts = {.devices = NULL};
     usm_device *device = NULL;
     usm_error error;
-    const usm_backend_report *report =
-        usm_backend_start(usm_backend_index(backend->name, strlen(backend->name)));
-    if (report->n_devices == 1) { /* the first use of the stream asks whether it is one */
-        return report->devices[0];
-    }
-    usm_status status = backend->native_inspect(USM_NATIVE_QUEUE, handle, &facts, &error);
-    if (status == USM_OK) {
-        status = usm_device_adopt(backend, facts.device, &device, &error);
-    }
+    usm_status status = usm_native_device(backend, handle, &device, &error);
     return status == USM_OK ? device : usmpy_raise(state, status, &error);
 }
 
@@ -176,18 +167,19 @@ usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, 
     if (stream->queue != NULL) {
         return stream->queue->device;
     }
-    bool has_streams = otherwise != NULL && otherwise->backend->stream_inspect != NULL;
+    bool has_streams = otherwise != NULL && usm_backend_has_streams(otherwise->backend);
     if (stream->plain && otherwise != NULL && !has_streams) {
         return (usm_device *)PyErr_Format(
             PyExc_TypeError,
             "%s is an int, but backend %s has no streams; a Queue, an Event or a "
             "stream object is allowed",
-            parameter, otherwise->backend->name);
+            parameter, usm_backend_name(otherwise->backend));
     }
     if (any && stream->device < 0 && has_streams) {
         return otherwise;
     }
-    const usm_backend *backend = has_streams ? otherwise->backend : usmpy_backend_named(state, "cuda");
+    const usm_backend *backend =
+        has_streams ? otherwise->backend : usmpy_backend_for(state, USM_INTERFACE_CUDA);
     if (backend == NULL) {
         return NULL;
     }
@@ -198,7 +190,7 @@ usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, 
         if (device == NULL) {
             PyErr_Format(PyExc_ValueError,
                          "the stream is of device %d, and the %s backend has no such device", stream->device,
-                         backend->name);
+                         usm_backend_name(backend));
         }
         return device;
     }
@@ -218,7 +210,7 @@ usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *stream, us
         return NULL;
     }
     usm_stream_facts facts;
-    usm_status status = device->backend->stream_inspect(device, stream->handle, &facts, &error);
+    usm_status status = usm_stream_inspect(device, stream->handle, &facts, &error);
     if (status == USM_OK && facts.capturing) {
         status = usm_error_set(
             &error, USM_BUFFER,
@@ -305,9 +297,9 @@ PyObject *usmpy_queue_cuda_stream(PyObject *self, PyObject *unused)
 {
     (void)unused;
     usm_queue *queue = usmpy_queue_of(self);
-    if (queue->backend->stream_inspect == NULL) {
+    if (!usm_backend_has_streams(queue->backend)) {
         return PyErr_Format(PyExc_TypeError, "a queue of backend %s is not a CUDA stream",
-                            queue->backend->name);
+                            usm_backend_name(queue->backend));
     }
     return Py_BuildValue("(iN)", 0, PyLong_FromVoidPtr(usm_queue_handle(queue)));
 }

@@ -4,6 +4,8 @@
 
 #include "py/arrays/array.h"
 
+#include "core/exchange/native.h"
+
 /* A stream= argument: a Queue, or a driver's stream in DLPack's words (core/tasks/stream.h). */
 typedef struct usmpy_stream {
     usm_queue *queue; /* borrowed; NULL for a driver's stream */
@@ -52,11 +54,11 @@ int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stre
 /* Memory of this allocation is worked on in streams that other libraries could name. */
 static inline bool usmpy_has_streams(const usm_alloc *alloc)
 {
-    return alloc->context->backend->stream_inspect != NULL;
+    return usm_backend_has_streams(alloc->context->backend);
 }
 
-/* The working backend of that name; NULL with an exception. */
-const usm_backend *usmpy_backend_named(usmpy_state *state, const char *name);
+/* The working backend that an interface belongs to; NULL with an exception. */
+const usm_backend *usmpy_backend_for(usmpy_state *state, usm_interface interface);
 
 /* Methods of Queue. */
 PyObject *usmpy_queue_from_stream(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);

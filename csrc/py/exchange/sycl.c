@@ -144,7 +144,8 @@ static int ask_native(usmpy_state *state, PyObject *object, PyObject *capsule, u
                      Py_TYPE(object)->tp_name);
         return -1;
     }
-    out->backend = usmpy_backend_named(state, backend == SYCL_OPENCL ? "opencl" : "level_zero");
+    out->backend = usmpy_backend_for(
+        state, backend == SYCL_OPENCL ? USM_INTERFACE_SYCL_OPENCL : USM_INTERFACE_SYCL_LEVEL_ZERO);
     if (out->backend == NULL) {
         return -1;
     }
@@ -172,9 +173,7 @@ int usmpy_sycl_native(usmpy_state *state, PyObject *object, usmpy_sycl_object *o
 
 void usmpy_sycl_release(const usmpy_sycl_object *object)
 {
-    if (object->backend->native_count != NULL) {
-        object->backend->native_count(object->what, object->handle, false);
-    }
+    usm_native_count(object->backend, object->what, object->handle, false);
 }
 
 PyObject *usmpy_context_queue(usmpy_state *state, usm_context *context)
@@ -306,12 +305,11 @@ static void *find_device(const void *handle)
 static void *make_queue(usm_queue *queue, const void *device)
 {
     static _Alignas(16) const char empty[EMPTY_SIZE]; /* no devices, properties, or handler of errors */
-    const usm_backend *backend = queue->backend;
     void *context = sycl.allocate(OBJECT_SIZE), *out = sycl.allocate(OBJECT_SIZE);
-    void *native_context = backend->native_handle(USM_NATIVE_CONTEXT, queue->context);
+    void *native_context = usm_native_handle(queue->backend, USM_NATIVE_CONTEXT, queue->context);
     void *native_queue = usm_queue_handle(queue);
     /* SYCL gives this one back at its queue's end. It takes none of the context, which the queue holds. */
-    backend->native_count(USM_NATIVE_QUEUE, native_queue, true);
+    usm_native_count(queue->backend, USM_NATIVE_QUEUE, native_queue, true);
     sycl.make_context(context, (uintptr_t)native_context, empty, SYCL_OPENCL, false, empty);
     sycl.make_queue(out, (uintptr_t)native_queue, 0, context, device, false, empty, empty, SYCL_OPENCL);
     dpctl.context_delete(context);
@@ -327,9 +325,9 @@ PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused)
     if (owner != NULL) {
         return PyObject_CallMethod(owner, "_get_capsule", NULL);
     }
-    if (strcmp(queue->backend->name, "opencl") != 0) {
+    if (queue->backend != usm_backend_start_for(USM_INTERFACE_SYCL_OPENCL)->backend) {
         return PyErr_Format(PyExc_BufferError, "a SYCL queue is made of queues of backend opencl, not of %s",
-                            queue->backend->name);
+                            usm_backend_name(queue->backend));
     }
     if (find_runtime(state, true) < 0) {
         return NULL;
@@ -345,7 +343,7 @@ PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused)
     }
     void *device, *made = NULL;
     Py_BEGIN_ALLOW_THREADS
-        device = find_device(queue->backend->native_handle(USM_NATIVE_DEVICE, queue->device));
+        device = find_device(usm_native_handle(queue->backend, USM_NATIVE_DEVICE, queue->device));
         if (device != NULL) {
             made = make_queue(queue, device);
             dpctl.device_delete(device);
@@ -354,7 +352,7 @@ PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused)
     if (device == NULL) {
         return PyErr_Format(PyExc_BufferError,
                             "the SYCL runtime of this process does not list %s (%s) among its devices",
-                            queue->device->info.name, queue->backend->name);
+                            queue->device->info.name, usm_backend_name(queue->backend));
     }
     PyObject *capsule = PyCapsule_New(made, QUEUE, delete_queue);
     if (capsule == NULL) {

@@ -166,7 +166,7 @@ PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused)
         return PyErr_Format(PyExc_AttributeError,
                             "this array has no " SYCL
                             ": its memory is of backend %s, which SYCL does not know",
-                            array->alloc->context->backend->name);
+                            usm_backend_name(array->alloc->context->backend));
     }
     PyObject *typestr = usmpy_typestr((usm_dtype)array->dtype);
     if (typestr == NULL) {

@@ -9,27 +9,27 @@
 #include <string.h>
 
 /* The arrays of concat and stack: one at least, of promotable types, on one queue. */
-typedef struct operands {
+typedef struct inputs {
     usmpy_joined all;
     usm_dtype dtype;
-} operands;
+} inputs;
 
 int usmpy_parse_joined(usmpy_state *state, PyObject *argument, const char *function, const char *list,
-                       usmpy_joined *operands)
+                       usmpy_joined *joined)
 {
-    operands->items = usmpy_is_array(state, argument) ? NULL : usmpy_tuple_of(argument);
-    operands->queue = NULL;
-    if (operands->items == NULL) {
+    joined->items = usmpy_is_array(state, argument) ? NULL : usmpy_tuple_of(argument);
+    joined->queue = NULL;
+    if (joined->items == NULL) {
         if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError, "%s(): %s is %s %s; a sequence of USMArrays is allowed", function,
                          list, USMPY_A(argument));
         }
         return -1;
     }
-    operands->n = PyTuple_GET_SIZE(operands->items);
-    operands->arrays = (usmpy_array **)((PyTupleObject *)operands->items)->ob_item;
-    for (Py_ssize_t i = 0; i < operands->n; i++) {
-        PyObject *item = PyTuple_GET_ITEM(operands->items, i);
+    joined->n = PyTuple_GET_SIZE(joined->items);
+    joined->arrays = (usmpy_array **)((PyTupleObject *)joined->items)->ob_item;
+    for (Py_ssize_t i = 0; i < joined->n; i++) {
+        PyObject *item = PyTuple_GET_ITEM(joined->items, i);
         if (!usmpy_is_array(state, item)) {
             PyErr_Format(PyExc_TypeError, "%s(): %s[%zd] is %s %s; USMArrays are allowed", function, list, i,
                          USMPY_A(item));
@@ -39,30 +39,29 @@ int usmpy_parse_joined(usmpy_state *state, PyObject *argument, const char *funct
             break;
         }
     }
-    if (!PyErr_Occurred() && operands->n > 0) {
-        operands->queue =
-            usmpy_common_queue(state, function, list, operands->arrays, operands->n, &operands->kind);
+    if (!PyErr_Occurred() && joined->n > 0) {
+        joined->queue = usmpy_common_queue(state, function, list, joined->arrays, joined->n, &joined->kind);
     }
     if (PyErr_Occurred()) {
-        Py_CLEAR(operands->items);
+        Py_CLEAR(joined->items);
         return -1;
     }
     return 0;
 }
 
-usm_dtype usmpy_promote_joined(const usmpy_joined *operands, const char *function, const char *list)
+usm_dtype usmpy_promote_joined(const usmpy_joined *joined, const char *function, const char *list)
 {
     usm_promotion promotion = {0};
-    bool wide = usmpy_queue_of(operands->queue)->device->info.has_fp64;
-    for (Py_ssize_t i = 0; i < operands->n; i++) {
-        usm_dtype next = (usm_dtype)operands->arrays[i]->dtype;
+    bool wide = usmpy_queue_of(joined->queue)->device->info.has_fp64;
+    for (Py_ssize_t i = 0; i < joined->n; i++) {
+        usm_dtype next = (usm_dtype)joined->arrays[i]->dtype;
         usm_promotion_add(&promotion, next);
         wide = wide || next == USM_FLOAT64 || next == USM_COMPLEX128;
     }
     usm_dtype dtype = usm_promotion_result(&promotion);
     if (dtype == USM_NO_DTYPE) {
-        Py_ssize_t i = operands->n - 1;
-        while (i > 0 && operands->arrays[i]->dtype != promotion.second) {
+        Py_ssize_t i = joined->n - 1;
+        while (i > 0 && joined->arrays[i]->dtype != promotion.second) {
             i--;
         }
         PyErr_Format(
@@ -74,18 +73,18 @@ usm_dtype usmpy_promote_joined(const usmpy_joined *operands, const char *functio
     return wide ? dtype : usm_dtype_without_fp64(dtype);
 }
 
-static int parse_operands(usmpy_state *state, PyObject *argument, const char *function, operands *operands)
+static int parse_inputs(usmpy_state *state, PyObject *argument, const char *function, inputs *inputs)
 {
-    if (usmpy_parse_joined(state, argument, function, "arrays", &operands->all) < 0) {
+    if (usmpy_parse_joined(state, argument, function, "arrays", &inputs->all) < 0) {
         return -1;
     }
-    if (operands->all.n == 0) {
+    if (inputs->all.n == 0) {
         PyErr_Format(PyExc_ValueError, "%s(): arrays is empty; at least one array is needed", function);
     } else {
-        operands->dtype = usmpy_promote_joined(&operands->all, function, "arrays");
+        inputs->dtype = usmpy_promote_joined(&inputs->all, function, "arrays");
     }
     if (PyErr_Occurred()) {
-        Py_CLEAR(operands->all.items);
+        Py_CLEAR(inputs->all.items);
         return -1;
     }
     return 0;
@@ -107,25 +106,25 @@ static usmpy_array *too_long(void)
 }
 
 /* concat(axis=None): every array as a vector, row-major. */
-static usmpy_array *concat_flat(usmpy_state *state, const operands *operands)
+static usmpy_array *concat_flat(usmpy_state *state, const inputs *inputs)
 {
     int64_t length = 0, offset = 0;
-    for (Py_ssize_t i = 0; i < operands->all.n; i++) {
-        if (__builtin_add_overflow(length, operands->all.arrays[i]->size, &length)) {
+    for (Py_ssize_t i = 0; i < inputs->all.n; i++) {
+        if (__builtin_add_overflow(length, inputs->all.arrays[i]->size, &length)) {
             return too_long();
         }
     }
-    usmpy_array *result = usmpy_array_empty(state, operands->all.queue, operands->all.kind, operands->dtype,
-                                            1, &length, 'C', false);
-    for (Py_ssize_t i = 0; result != NULL && i < operands->all.n; i++) {
-        usmpy_array *array = operands->all.arrays[i];
+    usmpy_array *result =
+        usmpy_array_empty(state, inputs->all.queue, inputs->all.kind, inputs->dtype, 1, &length, 'C', false);
+    for (Py_ssize_t i = 0; result != NULL && i < inputs->all.n; i++) {
+        usmpy_array *array = inputs->all.arrays[i];
         int64_t strides[USM_MAX_NDIM];
         usm_layout_compact(array->ndim, usmpy_shape(array), 'C', strides);
         /* The piece of the vector, in the array's shape: one strided copy, whatever the strides. */
         usm_view to = usmpy_piece(result, array->ndim, usmpy_shape(array), 0, offset);
         to.strides = strides;
         const usm_view from = usmpy_view(array);
-        if (usmpy_submit_copy(state, operands->all.queue, &to, &from) < 0) {
+        if (usmpy_submit_copy(state, inputs->all.queue, &to, &from) < 0) {
             Py_CLEAR(result);
         }
         offset += array->size;
@@ -133,13 +132,13 @@ static usmpy_array *concat_flat(usmpy_state *state, const operands *operands)
     return result;
 }
 
-static usmpy_array *concat_axis(usmpy_state *state, const operands *operands, PyObject *axis_argument)
+static usmpy_array *concat_axis(usmpy_state *state, const inputs *inputs, PyObject *axis_argument)
 {
-    usmpy_array *first = operands->all.arrays[0];
+    usmpy_array *first = inputs->all.arrays[0];
     int ndim = first->ndim;
     int64_t shape[USM_MAX_NDIM], offset = 0;
     if (axis_argument == Py_None) {
-        return concat_flat(state, operands);
+        return concat_flat(state, inputs);
     }
     if (ndim == 0) {
         PyErr_SetString(PyExc_ValueError,
@@ -151,8 +150,8 @@ static usmpy_array *concat_axis(usmpy_state *state, const operands *operands, Py
         return NULL;
     }
     memcpy(shape, usmpy_shape(first), (size_t)ndim * sizeof *shape);
-    for (Py_ssize_t i = 1; i < operands->all.n; i++) {
-        usmpy_array *array = operands->all.arrays[i];
+    for (Py_ssize_t i = 1; i < inputs->all.n; i++) {
+        usmpy_array *array = inputs->all.arrays[i];
         bool fits = array->ndim == ndim;
         for (int k = 0; k < ndim && fits; k++) {
             fits = k == axis || usmpy_shape(array)[k] == shape[k];
@@ -170,23 +169,23 @@ static usmpy_array *concat_axis(usmpy_state *state, const operands *operands, Py
             return too_long();
         }
     }
-    usmpy_array *result = usmpy_array_empty(state, operands->all.queue, operands->all.kind, operands->dtype,
-                                            ndim, shape, 'C', false);
-    for (Py_ssize_t i = 0; result != NULL && i < operands->all.n; i++) {
-        usmpy_array *array = operands->all.arrays[i];
+    usmpy_array *result =
+        usmpy_array_empty(state, inputs->all.queue, inputs->all.kind, inputs->dtype, ndim, shape, 'C', false);
+    for (Py_ssize_t i = 0; result != NULL && i < inputs->all.n; i++) {
+        usmpy_array *array = inputs->all.arrays[i];
         const usm_view to = usmpy_piece(result, ndim, usmpy_shape(array), axis, offset);
         const usm_view from = usmpy_view(array);
         offset += usmpy_shape(array)[axis];
-        if (usmpy_submit_copy(state, operands->all.queue, &to, &from) < 0) {
+        if (usmpy_submit_copy(state, inputs->all.queue, &to, &from) < 0) {
             Py_CLEAR(result);
         }
     }
     return result;
 }
 
-static usmpy_array *stack_arrays(usmpy_state *state, const operands *operands, PyObject *axis_argument)
+static usmpy_array *stack_arrays(usmpy_state *state, const inputs *inputs, PyObject *axis_argument)
 {
-    usmpy_array *first = operands->all.arrays[0];
+    usmpy_array *first = inputs->all.arrays[0];
     int ndim = first->ndim;
     int64_t shape[USM_MAX_NDIM];
     if (ndim == USM_MAX_NDIM) {
@@ -198,8 +197,8 @@ static usmpy_array *stack_arrays(usmpy_state *state, const operands *operands, P
     if (axis < 0) {
         return NULL;
     }
-    for (Py_ssize_t i = 1; i < operands->all.n; i++) {
-        usmpy_array *array = operands->all.arrays[i];
+    for (Py_ssize_t i = 1; i < inputs->all.n; i++) {
+        usmpy_array *array = inputs->all.arrays[i];
         if (array->ndim != ndim ||
             memcmp(usmpy_shape(array), usmpy_shape(first), (size_t)ndim * sizeof *shape) != 0) {
             char a[200], b[200];
@@ -211,45 +210,45 @@ static usmpy_array *stack_arrays(usmpy_state *state, const operands *operands, P
         }
     }
     for (int i = 0, from = 0; i <= ndim; i++) {
-        shape[i] = i == axis ? operands->all.n : usmpy_shape(first)[from];
+        shape[i] = i == axis ? inputs->all.n : usmpy_shape(first)[from];
         from += i != axis;
     }
-    usmpy_array *result = usmpy_array_empty(state, operands->all.queue, operands->all.kind, operands->dtype,
+    usmpy_array *result = usmpy_array_empty(state, inputs->all.queue, inputs->all.kind, inputs->dtype,
                                             ndim + 1, shape, 'C', false);
     shape[axis] = 1;
-    for (Py_ssize_t n = 0; result != NULL && n < operands->all.n; n++) {
+    for (Py_ssize_t n = 0; result != NULL && n < inputs->all.n; n++) {
         int64_t strides[USM_MAX_NDIM];
         for (int i = 0, from = 0; i <= ndim; i++) {
-            strides[i] = i == axis ? 1 : usmpy_strides(operands->all.arrays[n])[from];
+            strides[i] = i == axis ? 1 : usmpy_strides(inputs->all.arrays[n])[from];
             from += i != axis;
         }
-        usmpy_array *array = operands->all.arrays[n];
+        usmpy_array *array = inputs->all.arrays[n];
         const usm_view to = usmpy_piece(result, ndim + 1, shape, axis, n);
         const usm_view from = {array->alloc, array->data, (usm_dtype)array->dtype, ndim + 1, shape, strides};
-        if (usmpy_submit_copy(state, operands->all.queue, &to, &from) < 0) {
+        if (usmpy_submit_copy(state, inputs->all.queue, &to, &from) < 0) {
             Py_CLEAR(result);
         }
     }
     return result;
 }
 
-typedef usmpy_array *(*joiner)(usmpy_state *state, const operands *operands, PyObject *axis_argument);
+typedef usmpy_array *(*joiner)(usmpy_state *state, const inputs *inputs, PyObject *axis_argument);
 
 static PyObject *join(PyObject *module, const usmpy_signature *signature, PyObject *const *args,
                       Py_ssize_t nargs, PyObject *kwnames, joiner joiner)
 {
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[2];
-    operands operands;
+    inputs inputs;
     if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     usmpy_deferred_poll();
-    if (parse_operands(state, out[0], signature->function, &operands) < 0) {
+    if (parse_inputs(state, out[0], signature->function, &inputs) < 0) {
         return NULL;
     }
-    usmpy_array *result = joiner(state, &operands, out[1]);
-    Py_DECREF(operands.all.items);
+    usmpy_array *result = joiner(state, &inputs, out[1]);
+    Py_DECREF(inputs.all.items);
     return (PyObject *)result;
 }
 

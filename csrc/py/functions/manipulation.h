@@ -33,8 +33,6 @@ usm_view usmpy_piece(usmpy_array *array, int ndim, const int64_t *shape, int axi
  * nearest element. -1 with IndexError, after a wait for what writes them.
  */
 int usmpy_check_indices(usmpy_state *state, usmpy_array *indices, int64_t length, const char *function);
-/* Whether every index is in [-length, length); the host reads them, and waits for nothing. */
-bool usmpy_indices_in_range(usmpy_array *indices, int64_t length);
 /* The same indices as int32 or int64, compact unless they can stay as they are; new reference. */
 usmpy_array *usmpy_usable_indices(usmpy_state *state, usmpy_array *indices);
 /* dst[...] = src[index along axis], as csrc/core/ops/take.h says; length > 0, dst has elements. 0 or -1. */

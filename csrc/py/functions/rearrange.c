@@ -4,6 +4,9 @@
 #include "py/args.h"
 #include "py/arrays/array.h"
 #include "py/deferred.h"
+#include "py/errors.h"
+
+#include "core/ops/tile.h"
 
 #include <string.h>
 
@@ -206,53 +209,22 @@ static void drop_still(rolled *rolled)
     rolled->n = kept;
 }
 
-/* One copy for each corner: of every axis, what stays inside or what comes around. */
-static int copy_corners(usmpy_state *state, usmpy_array *dst, usmpy_array *src, const rolled *rolled, int n)
+static usmpy_array *roll_axes(usmpy_state *state, usmpy_array *array, const rolled *rolled)
 {
-    int size = usm_dtype_table[src->dtype].itemsize;
-    for (unsigned corner = 0; corner < 1u << n; corner++) {
-        int64_t shape[USM_MAX_NDIM];
-        usm_view to = usmpy_view(dst), from = usmpy_view(src);
-        memcpy(shape, usmpy_shape(src), src->ndim * sizeof *shape);
-        for (int i = 0; i < n; i++) {
-            int axis = rolled->axes[i];
-            int64_t shift = rolled->shifts[i], rest = shape[axis] - shift;
-            if ((corner >> i & 1) == 0) {
-                to.data += shift * usmpy_strides(dst)[axis] * size;
-                shape[axis] = rest;
-            } else {
-                from.data += rest * usmpy_strides(src)[axis] * size;
-                shape[axis] = shift;
-            }
-        }
-        to.shape = from.shape = shape;
-        if (usmpy_submit_copy(state, dst->queue, &to, &from) < 0) {
-            return -1;
+    usmpy_array *result =
+        usmpy_array_empty(state, array->queue, (usm_kind)array->alloc->kind, (usm_dtype)array->dtype,
+                          array->ndim, usmpy_shape(array), 'C', false);
+    if (result != NULL && array->size > 0) {
+        const usm_view dst = usmpy_view(result), src = usmpy_view(array);
+        usm_error error;
+        if (usmpy_check(state,
+                        usm_roll_submit(usmpy_queue_of(array->queue), &dst, &src, rolled->n, rolled->axes,
+                                        rolled->shifts, &error),
+                        &error) < 0) {
+            Py_CLEAR(result);
         }
     }
-    return 0;
-}
-
-#define AXES_AT_ONCE 4
-
-/* Several axes at once are several copies of parts; more than a few go one after the other. */
-static usmpy_array *roll_axes(usmpy_state *state, usmpy_array *array, rolled *rolled)
-{
-    usmpy_array *source = (usmpy_array *)Py_NewRef(array);
-    do {
-        int n = rolled->n < AXES_AT_ONCE ? rolled->n : AXES_AT_ONCE;
-        usmpy_array *next =
-            usmpy_array_empty(state, array->queue, (usm_kind)array->alloc->kind, (usm_dtype)array->dtype,
-                              array->ndim, usmpy_shape(array), 'C', false);
-        if (next != NULL && array->size > 0 && copy_corners(state, next, source, rolled, n) < 0) {
-            Py_CLEAR(next);
-        }
-        Py_SETREF(source, next);
-        rolled->n -= n;
-        memmove(rolled->axes, rolled->axes + n, (size_t)rolled->n * sizeof *rolled->axes);
-        memmove(rolled->shifts, rolled->shifts + n, (size_t)rolled->n * sizeof *rolled->shifts);
-    } while (source != NULL && rolled->n > 0);
-    return source;
+    return result;
 }
 
 /* Of x as a vector, in x's shape. */

@@ -8,7 +8,9 @@
 #include "py/errors.h"
 #include "py/objects/placement.h"
 
+#include "core/ops/indices.h"
 #include "core/ops/take.h"
+#include "core/ops/tile.h"
 
 #include <string.h>
 
@@ -36,50 +38,23 @@ static usmpy_array *with_length(usmpy_state *state, usmpy_array *x, int axis, in
     return usmpy_array_empty(state, x->queue, kind, (usm_dtype)x->dtype, x->ndim, shape, 'C', false);
 }
 
-/* Every element as often: one strided copy, with one axis more. */
+/* Every element as often. */
 static usmpy_array *repeat_evenly(usmpy_state *state, usmpy_array *x, int axis, int64_t count)
 {
-    int64_t shape[USM_MAX_NDIM + 1], from[USM_MAX_NDIM + 1], to[USM_MAX_NDIM + 1], length;
-    int ndim = x->ndim;
+    int64_t length;
     if (__builtin_mul_overflow(usmpy_shape(x)[axis], count, &length)) {
         PyErr_SetString(PyExc_ValueError, "repeat(): the result would have more than 2**63 - 1 elements");
         return NULL;
     }
     usmpy_array *result = with_length(state, x, axis, length, (usm_kind)x->alloc->kind);
-    if (result == NULL || result->size == 0) {
-        return result;
-    }
-    for (int i = 0, k = 0; i < ndim; i++) {
-        shape[k] = usmpy_shape(x)[i];
-        from[k] = usmpy_strides(x)[i];
-        to[k++] = usmpy_strides(result)[i] * (i == axis ? count : 1);
-        if (i == axis && count > 1) {
-            shape[k] = count;
-            from[k] = 0;
-            to[k++] = usmpy_strides(result)[i];
+    if (result != NULL && result->size > 0) {
+        const usm_view dst = usmpy_view(result), src = usmpy_view(x);
+        usm_error error;
+        if (usmpy_check(state,
+                        usm_repeat_elements_submit(usmpy_queue_of(x->queue), &dst, &src, axis, count, &error),
+                        &error) < 0) {
+            Py_CLEAR(result);
         }
-    }
-    ndim += count > 1;
-    if (ndim > USM_MAX_NDIM) { /* an axis of length 1 has room */
-        int one = 0;
-        while (one < ndim && shape[one] != 1) {
-            one++;
-        }
-        if (one == ndim) {
-            Py_DECREF(result);
-            return (usmpy_array *)PyErr_Format(PyExc_ValueError,
-                                               "repeat(): x has %d dimensions; fewer are allowed", x->ndim);
-        }
-        size_t behind = (size_t)(ndim - one - 1) * sizeof *shape;
-        memmove(shape + one, shape + one + 1, behind);
-        memmove(from + one, from + one + 1, behind);
-        memmove(to + one, to + one + 1, behind);
-        ndim--;
-    }
-    const usm_view dst = {result->alloc, result->data, (usm_dtype)x->dtype, ndim, shape, to};
-    const usm_view src = {x->alloc, x->data, (usm_dtype)x->dtype, ndim, shape, from};
-    if (usmpy_submit_copy(state, x->queue, &dst, &src) < 0) {
-        Py_CLEAR(result);
     }
     return result;
 }
@@ -105,26 +80,16 @@ static usmpy_array *readable_counts(usmpy_state *state, usmpy_array *counts)
 static int64_t *read_begins(usmpy_state *state, usmpy_array *counts, int64_t n)
 {
     usmpy_array *plain = readable_counts(state, counts);
-    int64_t *begins = plain == NULL ? NULL : PyMem_Malloc((size_t)(n + 1) * sizeof *begins), total = 0;
-    if (plain != NULL && begins == NULL) {
-        PyErr_NoMemory();
-    }
-    for (int64_t i = 0; begins != NULL && i < n; i++) {
-        int64_t count;
-        memcpy(&count, plain->data + (plain->size == 1 ? 0 : i) * (int64_t)sizeof count, sizeof count);
-        begins[i] = total;
-        if (count < 0 || __builtin_add_overflow(total, count, &total)) {
-            PyErr_Format(PyExc_ValueError,
-                         count < 0 ? "repeat(): repeats[%lld] is below 0 or above 2**63 - 1"
-                                   : "repeat(): the result would have more than 2**63 - 1 elements, at "
-                                     "repeats[%lld]",
-                         (long long)i);
+    int64_t *begins = plain == NULL ? NULL : PyMem_Malloc((size_t)(n + 1) * sizeof *begins);
+    if (begins != NULL) {
+        const usm_view view = usmpy_view(plain);
+        usm_error error;
+        if (usmpy_check(state, usm_indices_of_counts(&view, n, begins, &error), &error) < 0) {
             PyMem_Free(begins);
             begins = NULL;
         }
-    }
-    if (begins != NULL) {
-        begins[n] = total;
+    } else if (plain != NULL) {
+        PyErr_NoMemory();
     }
     Py_XDECREF(plain);
     return begins;
@@ -157,9 +122,8 @@ static usmpy_array *expand(usmpy_state *state, PyObject *queue, const int64_t *b
     }
     if (indices != NULL) {
         const usm_view out = usmpy_view(indices), from = usmpy_view(places);
-        usm_status status = usm_expand_submit(usmpy_queue_of(queue), &out, &from, n, total, &error);
-        if (status != USM_OK) {
-            usmpy_raise(state, status, &error);
+        if (usmpy_check(state, usm_expand_submit(usmpy_queue_of(queue), &out, &from, n, total, &error),
+                        &error) < 0) {
             Py_CLEAR(indices);
         }
     }
@@ -288,8 +252,7 @@ static PyObject *tile(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     static const usmpy_signature signature = {"tile", 2, 2, 2, 2, {USMPY_x, USMPY_repetitions}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[2];
-    int64_t counts[USM_MAX_NDIM], whole[USM_MAX_NDIM], strides[USM_MAX_NDIM];
-    int64_t shape[USM_MAX_NDIM], from[USM_MAX_NDIM], to[USM_MAX_NDIM];
+    int64_t counts[USM_MAX_NDIM], whole[USM_MAX_NDIM];
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
@@ -316,31 +279,9 @@ static PyObject *tile(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     if (result == NULL || result->size == 0) {
         return (PyObject *)result;
     }
-    memcpy(strides, usmpy_strides(result), (size_t)ndim * sizeof *strides);
-    int axes = 0;
-    for (int i = 0; i < ndim;
-         i++) { /* the copies of an axis, then the axis; those of length 1 are left out */
-        int own = i - (ndim - x->ndim), given = i - (ndim - n);
-        int64_t count = given >= 0 ? counts[given] : 1, length = own >= 0 ? usmpy_shape(x)[own] : 1;
-        if (axes + (count > 1) + (length > 1) > USM_MAX_NDIM) {
-            Py_DECREF(result);
-            return PyErr_Format(PyExc_ValueError, "tile(): more than %d axes and repetitions together",
-                                USM_MAX_NDIM);
-        }
-        if (count > 1) {
-            shape[axes] = count;
-            from[axes] = 0;
-            to[axes++] = strides[i] * length;
-        }
-        if (length > 1) {
-            shape[axes] = length;
-            from[axes] = usmpy_strides(x)[own];
-            to[axes++] = strides[i];
-        }
-    }
-    const usm_view dst = {result->alloc, result->data, (usm_dtype)x->dtype, axes, shape, to};
-    const usm_view src = {x->alloc, x->data, (usm_dtype)x->dtype, axes, shape, from};
-    if (usmpy_submit_copy(state, x->queue, &dst, &src) < 0) {
+    const usm_view dst = usmpy_view(result), src = usmpy_view(x);
+    usm_error error;
+    if (usmpy_check(state, usm_tile_submit(usmpy_queue_of(x->queue), &dst, &src, &error), &error) < 0) {
         Py_CLEAR(result);
     }
     return (PyObject *)result;

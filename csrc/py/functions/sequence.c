@@ -6,67 +6,22 @@
 #include "py/errors.h"
 #include "py/objects/placement.h"
 
-#include "core/tasks/queue.h"
+#include "core/ops/sequence.h"
 
-/* Runs one sequence command into a new array of the sequence's dtype, then casts if another was asked for. */
-static PyObject *make_sequence_on(usmpy_state *state, usm_sequence *sequence, usm_dtype dtype,
-                                  PyObject *queue, usm_kind kind)
+/* A new array of the sequence's elements. */
+static PyObject *make_sequence(usmpy_state *state, const usm_sequence *sequence, usm_dtype dtype,
+                               PyObject *queue, usm_kind kind)
 {
-    usmpy_array *array =
-        usmpy_array_empty(state, queue, kind, sequence->dtype, 1, &sequence->count, 'C', false);
-    if (array == NULL) {
-        return NULL;
-    }
-    if (sequence->count > 0) {
-        usm_command command = {.kind = USM_COMMAND_SEQUENCE};
-        const usm_access access = {array->alloc, USM_WRITE};
-        const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
+    usmpy_array *array = usmpy_array_empty(state, queue, kind, dtype, 1, &sequence->count, 'C', false);
+    if (array != NULL) {
+        const usm_view dst = usmpy_view(array);
         usm_error error;
-        sequence->dst = array->data;
-        command.as.sequence = *sequence;
-        usm_status status = usm_queue_submit(usmpy_queue_of(queue), &submission, NULL, &error);
-        if (status != USM_OK) {
-            Py_DECREF(array);
-            return usmpy_raise(state, status, &error);
+        if (usmpy_check(state, usm_sequence_submit(usmpy_queue_of(queue), &dst, sequence, &error), &error) <
+            0) {
+            Py_CLEAR(array);
         }
     }
-    PyObject *result = usmpy_cast(state, array, dtype, false, queue, 'K');
-    Py_DECREF(array);
-    return result;
-}
-
-/* What a device without fp64 does not compute comes from the host. */
-static PyObject *make_sequence(usmpy_state *state, usm_sequence *sequence, usm_dtype dtype, PyObject *queue,
-                               usm_kind kind)
-{
-    if (sequence->dtype != USM_FLOAT64 || usmpy_queue_of(queue)->device->info.has_fp64) {
-        return make_sequence_on(state, sequence, dtype, queue, kind);
-    }
-    PyObject *host = usmpy_host_queue(state);
-    PyObject *made = host == NULL ? NULL : make_sequence_on(state, sequence, dtype, host, USM_DEVICE);
-    PyObject *result =
-        made == NULL ? NULL
-                     : (PyObject *)usmpy_array_duplicate(state, (usmpy_array *)made, queue, kind, dtype, 'C');
-    Py_XDECREF(made);
-    return result;
-}
-
-/*
- * The float type that a real sequence for this dtype is computed in: single precision where a device without
- * fp64 can give no more anyway.
- */
-static usm_dtype real_for(usm_dtype dtype, const usm_device *device)
-{
-    bool single =
-        dtype == USM_FLOAT32 || dtype == USM_FLOAT16 || dtype == USM_BFLOAT16 || dtype == USM_COMPLEX64;
-    return dtype == USM_FLOAT32 || (single && !device->info.has_fp64) ? USM_FLOAT32 : USM_FLOAT64;
-}
-
-/* The type that a sequence of this dtype is computed in: itself for integers, a float type for all others. */
-static usm_dtype computed_in(usm_dtype dtype, const usm_device *device)
-{
-    uint8_t kind = usm_dtype_table[dtype].kind;
-    return kind == USM_KIND_INT || kind == USM_KIND_UINT ? dtype : real_for(dtype, device);
+    return (PyObject *)array;
 }
 
 static int refuse_dtype(const char *function, usm_dtype dtype)
@@ -215,7 +170,7 @@ static PyObject *arange_numbers(usmpy_state *state, PyObject *start, PyObject *s
     if (zero != 0) {
         return zero < 0 ? NULL : PyErr_Format(PyExc_ValueError, "step is 0; any other number is allowed");
     }
-    sequence.dtype = computed_in(dtype, device);
+    sequence.dtype = usm_sequence_dtype(dtype, device);
     bool integer_type = usm_dtype_table[sequence.dtype].kind <= USM_KIND_UINT;
     double end = 0;
     if (!integral || !integer_type) {
@@ -295,21 +250,7 @@ done:
     return result;
 }
 
-/* One real sequence of a linspace; step from start and stop. */
-static usm_sequence line(double start, double stop, int64_t count, bool endpoint, usm_dtype dtype)
-{
-    int64_t steps = endpoint ? count - 1 : count;
-    return (usm_sequence){
-        .count = count,
-        .dtype = dtype,
-        .start = start,
-        .step = steps > 0 ? (stop - start) / (double)steps : 0,
-        .last = stop,
-        .has_last = endpoint && count > 1,
-    };
-}
-
-/* Real and imaginary parts are lines of their own, woven together by two strided copies. */
+/* Real and imaginary parts are sequences of their own, each every second number of the array. */
 static PyObject *complex_line(usmpy_state *state, Py_complex start, Py_complex stop, int64_t count,
                               bool endpoint, usm_dtype dtype, PyObject *queue, usm_kind kind)
 {
@@ -317,18 +258,14 @@ static PyObject *complex_line(usmpy_state *state, Py_complex start, Py_complex s
     usmpy_array *array = usmpy_array_empty(state, queue, kind, dtype, 1, &count, 'C', false);
     const int64_t stride = 2;
     for (int part = 0; array != NULL && part < 2 && count > 0; part++) {
-        usm_sequence sequence = part == 0 ? line(start.real, stop.real, count, endpoint, real)
-                                          : line(start.imag, stop.imag, count, endpoint, real);
-        usmpy_array *values = (usmpy_array *)make_sequence(state, &sequence, real, queue, kind);
-        if (values == NULL) {
-            Py_CLEAR(array);
-            break;
-        }
-        char *first = array->data + part * usm_dtype_table[real].itemsize;
-        const usm_view dst = {array->alloc, first, real, 1, &count, &stride}, src = usmpy_view(values);
-        int status = usmpy_submit_copy(state, queue, &dst, &src);
-        Py_DECREF(values);
-        if (status < 0) {
+        const usm_sequence sequence =
+            part == 0 ? usm_sequence_between(start.real, stop.real, count, endpoint, real)
+                      : usm_sequence_between(start.imag, stop.imag, count, endpoint, real);
+        const usm_view dst = {
+            array->alloc, array->data + part * usm_dtype_table[real].itemsize, real, 1, &count, &stride};
+        usm_error error;
+        if (usmpy_check(state, usm_sequence_submit(usmpy_queue_of(queue), &dst, &sequence, &error), &error) <
+            0) {
             Py_CLEAR(array);
         }
     }
@@ -355,8 +292,11 @@ static PyObject *linspace_numbers(usmpy_state *state, Py_complex start, Py_compl
                             "start or stop is complex and dtype is %s; a complex type is needed",
                             usm_dtype_table[dtype].name);
     }
-    usm_sequence sequence =
-        line(start.real, stop.real, count, endpoint, real_for(dtype, usmpy_queue_of(queue)->device));
+    /* Integers are truncated from numbers in double precision. */
+    bool is_integer = usm_dtype_table[dtype].kind <= USM_KIND_UINT;
+    const usm_sequence sequence = usm_sequence_between(
+        start.real, stop.real, count, endpoint,
+        is_integer ? USM_FLOAT64 : usm_sequence_dtype(dtype, usmpy_queue_of(queue)->device));
     return make_sequence(state, &sequence, dtype, queue, kind);
 }
 

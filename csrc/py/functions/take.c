@@ -10,102 +10,18 @@
 #include "py/objects/placement.h"
 #include "py/wait.h"
 
+#include "core/ops/indices.h"
 #include "core/ops/take.h"
 
 #include <string.h>
 
-/* A compact copy of a view of fewer elements than its shape says: repeated axes stay repeated. */
-static usmpy_array *compact(usmpy_state *state, PyObject *queue, const usm_view *view, int64_t *strides,
-                            usm_view *out)
-{
-    int64_t shape[USM_MAX_NDIM];
-    for (int i = 0; i < view->ndim; i++) {
-        shape[i] = view->strides[i] == 0 ? 1 : view->shape[i];
-    }
-    usm_view source = *view;
-    source.shape = shape;
-    usmpy_array *copy =
-        usmpy_array_empty(state, queue, USM_DEVICE, view->dtype, view->ndim, shape, 'C', false);
-    if (copy == NULL) {
-        return NULL;
-    }
-    const usm_view to = usmpy_view(copy);
-    if (usmpy_submit_copy(state, queue, &to, &source) < 0) {
-        Py_CLEAR(copy);
-        return NULL;
-    }
-    for (int i = 0; i < view->ndim; i++) {
-        strides[i] = view->strides[i] == 0 ? 0 : usmpy_strides(copy)[i];
-    }
-    *out = (usm_view){copy->alloc, copy->data, view->dtype, view->ndim, view->shape, strides};
-    return copy;
-}
-
-/* The axis that is indexed comes with the copy of src, as one that the shape lacks. */
-static int take_compact(usmpy_state *state, usmpy_array *dst, const usm_view *src, const usm_view *index,
-                        int64_t length, int64_t step, usm_take_plan *plan)
-{
-    int64_t shape[USM_MAX_NDIM + 1], from[USM_MAX_NDIM + 1], strides[USM_MAX_NDIM],
-        index_strides[USM_MAX_NDIM];
-    int ndim = dst->ndim;
-    if (ndim == USM_MAX_NDIM) {
-        PyErr_Format(
-            PyExc_ValueError,
-            "take(): arrays of %d dimensions whose axes cannot be merged are not supported; copy x first",
-            ndim);
-        return -1;
-    }
-    memcpy(shape, src->shape, (size_t)ndim * sizeof *shape);
-    memcpy(from, src->strides, (size_t)ndim * sizeof *from);
-    shape[ndim] = length;
-    from[ndim] = step;
-    const usm_view whole = {src->alloc, src->data, src->dtype, ndim + 1, shape, from};
-    usm_view source, indices;
-    int64_t whole_strides[USM_MAX_NDIM + 1];
-    int status = -1;
-    usmpy_array *second = NULL, *first = compact(state, dst->queue, &whole, whole_strides, &source);
-    if (first != NULL) {
-        second = compact(state, dst->queue, index, index_strides, &indices);
-    }
-    if (second != NULL) {
-        memcpy(strides, whole_strides, (size_t)ndim * sizeof *strides);
-        source.ndim = ndim;
-        source.shape = dst->dims;
-        source.strides = strides;
-        const usm_view to = usmpy_view(dst);
-        if (usm_take_plan_make(plan, &to, &source, &indices, length, 1)) {
-            usm_error error;
-            usm_status code =
-                usm_take_submit(usmpy_queue_of(dst->queue), plan, &to, &source, &indices, &error);
-            status = code == USM_OK ? 0 : -1;
-            if (code != USM_OK) {
-                usmpy_raise(state, code, &error);
-            }
-        } else {
-            PyErr_SetString(PyExc_ValueError,
-                            "the arrays are broadcast along too many axes; copy them first");
-        }
-    }
-    Py_XDECREF(first);
-    Py_XDECREF(second);
-    return status;
-}
-
 int usmpy_take(usmpy_state *state, usmpy_array *dst, const usm_view *src, const usm_view *index,
                int64_t length, int64_t step)
 {
-    usm_take_plan plan;
-    usm_error error;
     const usm_view to = usmpy_view(dst);
-    if (!usm_take_plan_make(&plan, &to, src, index, length, step)) {
-        return take_compact(state, dst, src, index, length, step, &plan);
-    }
-    usm_status status = usm_take_submit(usmpy_queue_of(dst->queue), &plan, &to, src, index, &error);
-    if (status != USM_OK) {
-        usmpy_raise(state, status, &error);
-        return -1;
-    }
-    return 0;
+    usm_error error;
+    return usmpy_check(
+        state, usm_take_submit(usmpy_queue_of(dst->queue), &to, src, index, length, step, &error), &error);
 }
 
 /* x and indices of both functions, and the queue that they share. */
@@ -204,7 +120,8 @@ int usmpy_take_rows(usmpy_state *state, usmpy_array *x, usmpy_array *indices, Py
     if (usmpy_wait_alloc(state, indices->alloc, USM_READ, INT64_MAX) < 0) {
         return -1;
     }
-    if (usmpy_indices_in_range(indices, usmpy_shape(x)[0])) {
+    const usm_view view = usmpy_view(indices);
+    if (usm_indices_in_range(&view, usmpy_shape(x)[0])) {
         *result = take_checked(state, &t, 0, &anywhere);
         return *result == NULL ? -1 : 0;
     }

@@ -7,49 +7,14 @@
 #include "py/deferred.h"
 #include "py/errors.h"
 
-#include "core/program/builtin.h"
+#include "core/ops/triangle.h"
 
-/* The last argument of the kernels, by value: csrc/kernels/src/triangle.cl says what is in it. */
-typedef struct usm_triangle {
-    int64_t n[3];
-    int64_t from, unit, upper;
-} usm_triangle;
-
-/* `array` is row-major, or one column-major matrix, and has elements. */
 static int clear_side(usmpy_state *state, usmpy_array *array, int64_t k, bool upper)
 {
-    int ndim = array->ndim, itemsize = usm_dtype_table[array->dtype].itemsize;
-    int size = itemsize < 8 ? itemsize : 8;
-    int64_t rows = usmpy_shape(array)[ndim - 2], columns = usmpy_shape(array)[ndim - 1];
-    /* No further than just outside, so that no sum overflows. */
-    k = k > columns ? columns : k < -rows ? -rows : k;
-    if ((array->flags & USM_C_CONTIGUOUS) == 0) { /* its transpose is row-major */
-        int64_t length = rows;
-        rows = columns;
-        columns = length;
-        k = -k;
-        upper = !upper;
-    }
-    const usm_triangle triangle = {
-        {columns, rows, array->size / rows / columns}, upper ? k : k + 1, itemsize / size, upper};
-    static const char *const functions[] = {"usm_triangle_1", "usm_triangle_2", "usm_triangle_4",
-                                            "usm_triangle_8"};
-    usm_builtin builtin = {
-        .module = "triangle",
-        .function = functions[__builtin_ctz((unsigned)size)],
-        .n = {columns * triangle.unit, rows, triangle.n[2]},
-        .cost = (size_t)array->size * (size_t)itemsize,
-    };
-    const usm_access access = {array->alloc, USM_WRITE};
+    const usm_view view = usmpy_view(array);
     usm_error error;
-    usm_builtin_pointer(&builtin, array->data);
-    usm_builtin_value(&builtin, &triangle, sizeof triangle);
-    usm_status status = usm_builtin_submit(usmpy_queue_of(array->queue), &builtin, &access, 1, NULL, &error);
-    if (status != USM_OK) {
-        usmpy_raise(state, status, &error);
-        return -1;
-    }
-    return 0;
+    return usmpy_check(state, usm_triangle_submit(usmpy_queue_of(array->queue), &view, k, upper, &error),
+                       &error);
 }
 
 /* Any int; those beyond 64 bits count as the furthest. 0 or -1. */

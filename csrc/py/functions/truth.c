@@ -5,16 +5,13 @@
 #include "py/arrays/hints.h"
 #include "py/arrays/operands.h"
 #include "py/deferred.h"
+#include "py/errors.h"
 #include "py/objects/placement.h"
 
-#include "core/tasks/queue.h"
+#include "core/ops/few.h"
+#include "core/ops/logic.h"
 
 #include <string.h>
-
-#define FEW 256 /* elements */
-
-/* csrc/kernels/src/logic.cl: the table of the results, bit 2 * a + b. */
-enum { AND = 8, OR = 14, XOR = 6, NOT = 1 };
 
 static const char *const names[] = {"x1", "x2"};
 static const char *const one_name[] = {"x"};
@@ -26,16 +23,14 @@ static const char *const one_name[] = {"x"};
 static usmpy_array *few_truths(usmpy_state *state, PyObject *const *arguments, unsigned truths)
 {
     usmpy_array *a = (usmpy_array *)arguments[0], *b = (usmpy_array *)arguments[1];
-    uint64_t held;
     if (!usmpy_is_array(state, arguments[0]) || !usmpy_is_array(state, arguments[1]) ||
         a->dtype != USM_BOOL || b->dtype != USM_BOOL || (a->flags & b->flags & USM_C_CONTIGUOUS) == 0 ||
-        a->size > FEW || a->size == 0 || a->ndim != b->ndim ||
+        a->ndim != b->ndim ||
         memcmp(usmpy_shape(a), usmpy_shape(b), (size_t)a->ndim * sizeof(int64_t)) != 0) {
         return NULL;
     }
     usm_queue *queue = usmpy_queue_of(a->queue);
-    const usm_access accesses[] = {{a->alloc, USM_READ}, {b->alloc, USM_READ}};
-    if (usmpy_queue_of(b->queue) != queue || !usm_queue_may_begin_now(queue)) {
+    if (usmpy_queue_of(b->queue) != queue || !usm_few_may_begin(queue, a->size)) {
         return NULL;
     }
     usm_kind kind = (usm_kind)(a->alloc->kind > b->alloc->kind ? a->alloc->kind : b->alloc->kind);
@@ -44,15 +39,10 @@ static usmpy_array *few_truths(usmpy_state *state, PyObject *const *arguments, u
     if (result == NULL) {
         return NULL;
     }
-    if (!usm_alloc_is_untouched(result->alloc) ||
-        !usm_queue_begin_now(queue, accesses, a == b ? 1 : 2, &held)) {
-        Py_DECREF(result);
-        return NULL;
+    const usm_view dst = usmpy_view(result), x1 = usmpy_view(a), x2 = usmpy_view(b);
+    if (!usm_few_logic(queue, truths, &dst, &x1, &x2)) {
+        Py_CLEAR(result);
     }
-    for (int64_t i = 0; i < a->size; i++) {
-        result->data[i] = (char)(truths >> (2 * (a->data[i] != 0) + (b->data[i] != 0)) & 1);
-    }
-    usm_queue_end_now(held);
     return result;
 }
 
@@ -85,7 +75,6 @@ PyObject *usmpy_truth_of(usmpy_state *state, PyObject *argument, const char *fun
 static PyObject *join(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
                       uint8_t truths, const usmpy_destination *to)
 {
-    static const usmpy_elements_kernel logic = {"logic", "usm_logic", NULL};
     usmpy_operands operands;
     usmpy_array *result = NULL;
     PyObject *const both[] = {arguments[0], arguments[n - 1]};
@@ -103,9 +92,16 @@ static PyObject *join(usmpy_state *state, const char *function, PyObject *const 
     }
     if (!PyErr_Occurred() &&
         usmpy_operands_take(state, function, n == 1 ? one_name : names, own, n, 0, &operands) == 0) {
-        usmpy_array *sources[] = {operands.arrays[0], operands.arrays[n - 1]};
         result = usmpy_operands_result(state, &operands, USM_BOOL, to);
-        status = result == NULL ? -1 : usmpy_elements_submit(state, &logic, result, sources, 2, truths, 0);
+        if (result != NULL) {
+            const usm_view dst = usmpy_view(result), x1 = usmpy_view(operands.arrays[0]),
+                           x2 = usmpy_view(operands.arrays[n - 1]);
+            usm_error error;
+            status = usmpy_check(state,
+                                 usm_logic_submit(usmpy_queue_of(result->queue), truths, &dst, &x1, &x2,
+                                                  usmpy_is_only_ours(result), &error),
+                                 &error);
+        }
         usmpy_operands_drop(&operands);
     }
     Py_XDECREF(own[0]);
@@ -155,15 +151,15 @@ static PyObject *operator(PyObject *a, PyObject *b, const char *sign, uint8_t tr
         return operator(a, b, sign "=", truths, a);                \
     }
 
-OPERATOR(and, "&", AND)
-OPERATOR(or, "|", OR)
-OPERATOR(xor, "^", XOR)
+OPERATOR(and, "&", USM_AND)
+OPERATOR(or, "|", USM_OR)
+OPERATOR(xor, "^", USM_XOR)
 
 PyObject *usmpy_array_invert(PyObject *self)
 {
     static const usmpy_destination anywhere = {.order = 'K'};
     usmpy_state *state = ((usmpy_array *)self)->state;
-    return is_bool(state, self) ? join(state, "~", &self, 1, NOT, &anywhere)
+    return is_bool(state, self) ? join(state, "~", &self, 1, USM_NOR, &anywhere)
                                 : usmpy_hint_bits(self, self, "~");
 }
 
@@ -174,36 +170,13 @@ PyObject *usmpy_array_invert(PyObject *self)
         return logical(module, args, nargs, kwnames, &own, truths);                                        \
     }
 
-LOGICAL(logical_and, AND, 2, USMPY_x1, USMPY_x2)
-LOGICAL(logical_or, OR, 2, USMPY_x1, USMPY_x2)
-LOGICAL(logical_xor, XOR, 2, USMPY_x1, USMPY_x2)
-LOGICAL(logical_not, NOT, 1, USMPY_x)
-
-/* csrc/kernels/src/logic.cl */
-enum { IS_NAN = 0, IS_INFINITE = 1, IS_FINITE = 2 };
-
-static int submit_classify(usmpy_state *state, usmpy_array *dst, usmpy_array *x, int what)
-{
-    static const struct {
-        usmpy_elements_kernel kernel;
-        int64_t infinity;
-    } kinds[USM_COMPUTED_DTYPES] = {
-        [USM_FLOAT16] = {{"classify", "usm_classify_2", "-D USM_ONLY=2"}, 0x7c00},
-        [USM_BFLOAT16] = {{"classify", "usm_classify_2", "-D USM_ONLY=2"}, 0x7f80},
-        [USM_FLOAT32] = {{"classify", "usm_classify_4", "-D USM_ONLY=4"}, 0x7f800000},
-        [USM_COMPLEX64] = {{"classify", "usm_classify_4_4", "-D USM_ONLY=44"}, 0x7f800000},
-        [USM_FLOAT64] = {{"classify", "usm_classify_8", "-D USM_ONLY=8"}, 0x7ff0000000000000},
-        [USM_COMPLEX128] = {{"classify", "usm_classify_8_8", "-D USM_ONLY=88"}, 0x7ff0000000000000},
-    };
-    if (kinds[x->dtype].kernel.function == NULL) { /* integers and bool: all finite */
-        const unsigned char one = what == IS_FINITE;
-        return usmpy_array_fill(state, dst, &one);
-    }
-    return usmpy_elements_submit(state, &kinds[x->dtype].kernel, dst, &x, 1, what, kinds[x->dtype].infinity);
-}
+LOGICAL(logical_and, USM_AND, 2, USMPY_x1, USMPY_x2)
+LOGICAL(logical_or, USM_OR, 2, USMPY_x1, USMPY_x2)
+LOGICAL(logical_xor, USM_XOR, 2, USMPY_x1, USMPY_x2)
+LOGICAL(logical_not, USM_NOR, 1, USMPY_x)
 
 static PyObject *classify(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                          const char *function, int what)
+                          const char *function, usm_float_class what)
 {
     const usmpy_signature signature = {function, 3, 1, 1, 1, {USMPY_x, USMPY_out, USMPY_order}};
     usmpy_state *state = usmpy_state_of_module(module);
@@ -219,7 +192,15 @@ static PyObject *classify(PyObject *module, PyObject *const *args, Py_ssize_t na
         return NULL;
     }
     usmpy_array *result = usmpy_operands_result(state, &operands, USM_BOOL, &to);
-    int status = result == NULL ? -1 : submit_classify(state, result, operands.arrays[0], what);
+    int status = -1;
+    if (result != NULL) {
+        const usm_view dst = usmpy_view(result), x = usmpy_view(operands.arrays[0]);
+        usm_error error;
+        status = usmpy_check(state,
+                             usm_classify_submit(usmpy_queue_of(result->queue), what, &dst, &x,
+                                                 usmpy_is_only_ours(result), &error),
+                             &error);
+    }
     usmpy_operands_drop(&operands);
     return usmpy_operands_deliver(state, &to, result, status);
 }
@@ -231,9 +212,9 @@ static PyObject *classify(PyObject *module, PyObject *const *args, Py_ssize_t na
         return classify(module, args, nargs, kwnames, function, what);                                  \
     }
 
-CLASSIFY(is_nan, "isnan", IS_NAN)
-CLASSIFY(is_infinite, "isinf", IS_INFINITE)
-CLASSIFY(is_finite, "isfinite", IS_FINITE)
+CLASSIFY(is_nan, "isnan", USM_IS_NAN)
+CLASSIFY(is_infinite, "isinf", USM_IS_INFINITE)
+CLASSIFY(is_finite, "isfinite", USM_IS_FINITE)
 
 PyMethodDef usmpy_truth_functions[] = {
     USMPY_METHOD("logical_and", logical_and, USMPY_DOC_logical_and),

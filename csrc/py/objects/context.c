@@ -116,7 +116,7 @@ static PyObject *context_get_devices(PyObject *self, void *unused)
 static PyObject *context_get_backend(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyUnicode_FromString(((usmpy_context *)self)->context->backend->name);
+    return PyUnicode_FromString(usm_backend_name(((usmpy_context *)self)->context->backend));
 }
 
 static PyObject *context_get_is_default(PyObject *self, void *unused)
@@ -129,7 +129,7 @@ static PyObject *context_repr(PyObject *self)
 {
     const usm_context *context = ((usmpy_context *)self)->context;
     return PyUnicode_FromFormat("<Context %p of %zu %s device%s%s>", (void *)context, context->n_devices,
-                                context->backend->name, context->n_devices == 1 ? "" : "s",
+                                usm_backend_name(context->backend), context->n_devices == 1 ? "" : "s",
                                 context->is_default ? ", default" : "");
 }
 

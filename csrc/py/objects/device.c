@@ -304,7 +304,7 @@ static PyObject *backend_report(usmpy_state *state, int index)
         good = device != NULL && PyList_Append(devices, device) == 0;
         Py_XDECREF(device);
     }
-    const char *const *names = report->backend == NULL ? NULL : report->backend->environment;
+    const char *const *names = report->environment;
     for (; good && names != NULL && *names != NULL; names++) {
         PyObject *name = PyUnicode_FromString(*names);
         good = name != NULL && PyList_Append(environment, name) == 0;
@@ -312,11 +312,11 @@ static PyObject *backend_report(usmpy_state *state, int index)
     }
     PyObject *dict = NULL;
     if (good) {
-        const usm_library_report *opened = report->backend == NULL ? NULL : report->backend->libraries;
-        dict = Py_BuildValue("{s:s,s:O,s:z,s:O,s:O,s:O,s:s}", "name", report->name, "built",
-                             report->backend == NULL ? Py_False : Py_True, "absent", report->absent, "broken",
-                             report->broken ? Py_True : Py_False, "devices", devices, "environment",
-                             environment, "libraries", opened == NULL ? "" : opened->text);
+        dict =
+            Py_BuildValue("{s:s,s:O,s:z,s:O,s:O,s:O,s:s}", "name", report->name, "built",
+                          report->backend == NULL ? Py_False : Py_True, "absent", report->absent, "broken",
+                          report->broken ? Py_True : Py_False, "devices", devices, "environment", environment,
+                          "libraries", report->libraries == NULL ? "" : report->libraries->text);
     }
     Py_XDECREF(devices);
     Py_XDECREF(environment);

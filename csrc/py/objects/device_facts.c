@@ -96,7 +96,7 @@ static PyObject *fact(const usm_device *device, usmpy_fact which)
     char text[USM_DEVICE_TEXT];
     switch (facts[which].kind) {
         case BACKEND:
-            return PyUnicode_FromString(device->backend->name);
+            return PyUnicode_FromString(usm_backend_name(device->backend));
         case DEVICE_TYPE:
             return PyUnicode_FromString(usm_device_type_name(device->type));
         case FILTER_STRING:

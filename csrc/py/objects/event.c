@@ -101,19 +101,11 @@ static PyObject *get_status(PyObject *self, void *unused)
     return PyUnicode_FromString(names[usm_event_ask_state(core(self))]);
 }
 
-static bool has_ended(usm_event *event)
-{
-    if (!usm_event_ended(event) && event->queue->backend->queue_settle != NULL) {
-        event->queue->backend->queue_settle(event->queue); /* what the driver knows already */
-    }
-    return usm_event_ended(event);
-}
-
 static PyObject *get_done(PyObject *self, void *unused)
 {
     (void)unused;
     usmpy_deferred_poll();
-    return PyBool_FromLong(has_ended(core(self)));
+    return PyBool_FromLong(usm_event_has_ended(core(self)));
 }
 
 /* Times exist once the work has come so far; asking for the end waits for it. */
@@ -197,7 +189,7 @@ static PyObject *event_add_done_callback(PyObject *self, PyObject *fn)
         earlier = event->callback != NULL ? usm_event_retain(event->callback) : NULL;
     USMPY_END_CRITICAL_SECTION();
     int status = 0;
-    if (!has_ended(event->event) || (earlier != NULL && !usm_event_ended(earlier))) {
+    if (!usm_event_has_ended(event->event) || (earlier != NULL && !usm_event_ended(earlier))) {
         status = usmpy_callback_submit(usmpy_state_of(self), fn, self, event->event, earlier, &added);
     }
     if (earlier != NULL) {

@@ -70,7 +70,7 @@ PyObject *usmpy_host_queue(usmpy_state *state)
     if (USM_LIKELY(queue != NULL)) {
         return queue;
     }
-    const usm_backend_report *report = usm_backend_start(usm_backend_index("host", 4));
+    const usm_backend_report *report = usm_backend_start_for(USM_INTERFACE_PROCESS);
     if (report->absent != NULL) {
         PyErr_SetString(state->backend_unavailable, report->absent);
         return NULL;

@@ -159,7 +159,7 @@ static PyObject *get_context(PyObject *self, void *unused)
 static PyObject *get_backend(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyUnicode_FromString(usmpy_queue_of(self)->backend->name);
+    return PyUnicode_FromString(usm_backend_name(usmpy_queue_of(self)->backend));
 }
 
 static PyObject *get_in_order(PyObject *self, void *unused)

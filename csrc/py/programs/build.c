@@ -12,33 +12,22 @@
 static const struct {
     const char *name;
     usm_language language;
-    const char *backends; /* that take it */
     bool text;
 } languages[] = {
-    {"portable", USM_LANGUAGE_PORTABLE, "host opencl level_zero cuda", true},
-    {"opencl", USM_LANGUAGE_OPENCL, "opencl level_zero", true},
-    {"cuda", USM_LANGUAGE_CUDA, "cuda", true},
-    {"c", USM_LANGUAGE_LIBRARY, "host", true},
-    {"spirv", USM_LANGUAGE_SPIRV, "opencl level_zero", false},
-    {"ptx", USM_LANGUAGE_PTX, "cuda", true},
-    {"native", USM_LANGUAGE_NATIVE, "opencl level_zero cuda", false},
+    {"portable", USM_LANGUAGE_PORTABLE, true}, {"opencl", USM_LANGUAGE_OPENCL, true},
+    {"cuda", USM_LANGUAGE_CUDA, true},         {"c", USM_LANGUAGE_LIBRARY, true},
+    {"spirv", USM_LANGUAGE_SPIRV, false},      {"ptx", USM_LANGUAGE_PTX, true},
+    {"native", USM_LANGUAGE_NATIVE, false},
 };
 
 #define LANGUAGES (int)(sizeof languages / sizeof *languages)
-
-static bool takes(int language, const char *backend)
-{
-    const char *found = strstr(languages[language].backends, backend);
-    size_t n = strlen(backend);
-    return found != NULL && (found[n] == 0 || found[n] == ' ');
-}
 
 const char *usmpy_language_name(int language)
 {
     return languages[language].name;
 }
 
-int usmpy_parse_language(PyObject *language, const char *backend)
+int usmpy_parse_language(PyObject *language, const usm_backend *backend)
 {
     int found = 0;
     if (usmpy_given(language)) {
@@ -50,20 +39,20 @@ int usmpy_parse_language(PyObject *language, const char *backend)
             found++;
         }
     }
-    if (found < LANGUAGES && takes(found, backend)) {
+    if (found < LANGUAGES && usm_backend_takes(backend, languages[found].language)) {
         return found;
     }
     PyObject *allowed = PyUnicode_FromString("");
     for (int i = 0; allowed != NULL && i < LANGUAGES; i++) {
-        if (takes(i, backend)) {
+        if (usm_backend_takes(backend, languages[i].language)) {
             PyUnicode_AppendAndDel(
                 &allowed, PyUnicode_FromFormat(PyUnicode_GET_LENGTH(allowed) == 0 ? "'%s'" : ", '%s'",
                                                languages[i].name));
         }
     }
     if (allowed != NULL) {
-        PyErr_Format(PyExc_ValueError, "language is %R; devices of the backend %s take %U", language, backend,
-                     allowed);
+        PyErr_Format(PyExc_ValueError, "language is %R; devices of the backend %s take %U", language,
+                     usm_backend_name(backend), allowed);
         Py_DECREF(allowed);
     }
     return -1;
@@ -138,8 +127,8 @@ static PyObject *call(const char *module, const char *name, PyObject *args)
     return result;
 }
 
-/* On the host the system's compiler makes a shared object, which usmpy/_compile/compiler.py keeps on disk. */
-static int build_host(usmpy_state *state, usmpy_program *self, const char *language, PyObject *source)
+/* The system's compiler makes a shared object, which usmpy/_compile/compiler.py keeps on disk. */
+static int build_library(usmpy_state *state, usmpy_program *self, const char *language, PyObject *source)
 {
     PyObject *path =
         call("usmpy._compile.compiler", "program", Py_BuildValue("(OsO)", source, language, self->options));
@@ -155,25 +144,33 @@ static int build_host(usmpy_state *state, usmpy_program *self, const char *langu
     return status;
 }
 
-static bool is_for(const usmpy_program *self, const char *backend)
+/* Its driver takes sources in this language, into which others are translated. */
+static bool builds_from(const usmpy_program *self, usm_language language)
 {
-    return strcmp(usmpy_queue_of(self->queue)->backend->name, backend) == 0;
+    return usm_backend_language(usmpy_queue_of(self->queue)->backend) == language;
+}
+
+static const char *backend_name(const usmpy_program *self)
+{
+    return usm_backend_name(usmpy_queue_of(self->queue)->backend);
 }
 
 /* The module that identifies our own translator of the source; NULL: the driver gets the source as it is. */
 static const char *translator(const usmpy_program *self, int language)
 {
-    return is_for(self, "cuda") && languages[language].language != USM_LANGUAGE_PTX
+    return builds_from(self, USM_LANGUAGE_CUDA) && languages[language].language != USM_LANGUAGE_PTX
                ? "usmpy._compile.cuda_key"
-           : is_for(self, "level_zero") ? "usmpy._compile.spirv"
-                                        : NULL;
+           : builds_from(self, USM_LANGUAGE_SPIRV) ? "usmpy._compile.spirv"
+                                                   : NULL;
 }
 
 /* The module whose identify() tells what a build depends on beside source and options; NULL: nothing. */
 static const char *identifier(const usmpy_program *self, int language)
 {
     const char *through = translator(self, language);
-    return through != NULL ? through : is_for(self, "opencl") ? "usmpy._compile.included" : NULL;
+    return through != NULL                          ? through
+           : builds_from(self, USM_LANGUAGE_OPENCL) ? "usmpy._compile.included"
+                                                    : NULL;
 }
 
 /* The key under which a driver's binary is kept: all that it depends on. New reference. */
@@ -185,7 +182,7 @@ static PyObject *cache_key(usmpy_program *self, int language, PyObject *source)
                                   : PyBytes_FromString("");
     return more == NULL ? NULL
                         : call("usmpy._compile.cache", "key",
-                               Py_BuildValue("(ssssOsON)", device->backend->name, device->info.name,
+                               Py_BuildValue("(ssssOsON)", backend_name(self), device->info.name,
                                              device->info.vendor, device->info.driver_version, self->options,
                                              languages[language].name, source, more));
 }
@@ -358,7 +355,7 @@ static int build_translated(usmpy_state *state, usmpy_program *self, int languag
     return status;
 }
 
-/* Level Zero drivers take only SPIR-V. */
+/* For drivers that take only SPIR-V. */
 static int build_module(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
 {
     const usm_device_info *info = &usmpy_queue_of(self->queue)->device->info;
@@ -392,12 +389,11 @@ static const char *kept_under(PyObject *key)
  */
 static int check_portable(const usmpy_program *self, int language, PyObject *source)
 {
-    const char *backend = usmpy_queue_of(self->queue)->backend->name;
-    if (languages[language].language != USM_LANGUAGE_PORTABLE || is_for(self, "cuda")) {
+    if (languages[language].language != USM_LANGUAGE_PORTABLE || builds_from(self, USM_LANGUAGE_CUDA)) {
         return 0;
     }
     PyObject *none = call("usmpy._compile.portable_check", "check",
-                          Py_BuildValue("(OOs)", source, self->options, backend));
+                          Py_BuildValue("(OOs)", source, self->options, backend_name(self)));
     Py_XDECREF(none);
     return none == NULL ? -1 : 0;
 }
@@ -409,7 +405,7 @@ static int build_source(usmpy_state *state, usmpy_program *self, int language, P
     if (check_portable(self, language, source) < 0) {
         return -1;
     }
-    return is_for(self, "level_zero") ? build_module(state, self, language, source)
+    return builds_from(self, USM_LANGUAGE_SPIRV) ? build_module(state, self, language, source)
            : translator(self, language) != NULL
                ? build_translated(state, self, language, source)
                : build_fresh(state, self, language, text, size, PyUnicode_AsUTF8(self->options));
@@ -495,9 +491,8 @@ static int check_kernels(usmpy_state *state, const usmpy_program *self, int lang
         languages[language].language == USM_LANGUAGE_PTX) {
         return 0;
     }
-    PyObject *error = call(
-        "usmpy._compile.kernel_hints", "no_kernel",
-        Py_BuildValue("(Oss)", source, languages[language].name, usmpy_queue_of(self->queue)->backend->name));
+    PyObject *error = call("usmpy._compile.kernel_hints", "no_kernel",
+                           Py_BuildValue("(Oss)", source, languages[language].name, backend_name(self)));
     if (error != NULL) {
         PyErr_SetObject(state->build_error, error);
         Py_DECREF(error);
@@ -507,7 +502,6 @@ static int check_kernels(usmpy_state *state, const usmpy_program *self, int lang
 
 int usmpy_build_program(usmpy_state *state, usmpy_program *self, int language, PyObject *source)
 {
-    const char *backend = usmpy_queue_of(self->queue)->backend->name;
     if (languages[language].text ? !PyUnicode_Check(source) : !PyObject_CheckBuffer(source)) {
         PyErr_Format(PyExc_TypeError, "source is %s %s; for language '%s' %s is allowed", USMPY_A(source),
                      languages[language].name, languages[language].text ? "a str" : "a bytes-like object");
@@ -516,8 +510,9 @@ int usmpy_build_program(usmpy_state *state, usmpy_program *self, int language, P
     if (!languages[language].text) {
         return build_bytes(state, self, language, source);
     }
-    int status = strcmp(backend, "host") == 0 ? build_host(state, self, languages[language].name, source)
-                                              : build_text(state, self, language, source);
+    int status = builds_from(self, USM_LANGUAGE_LIBRARY)
+                     ? build_library(state, self, languages[language].name, source)
+                     : build_text(state, self, language, source);
     return status < 0 ? explain_failure(state, language, source)
                       : check_kernels(state, self, language, source);
 }

@@ -181,8 +181,9 @@ static int check_placement(usmpy_state *state, const usm_kernel *kernel, PyObjec
             state->placement_error,
             "%s was built for %s %s in context %p, and the queue runs on %s %s in context %p; build the "
             "program with device=queue",
-            kernel->name, place->context->backend->name, place->device->info.name, (void *)place->context,
-            queue->backend->name, queue->device->info.name, (void *)queue->context);
+            kernel->name, usm_backend_name(place->context->backend), place->device->info.name,
+            (void *)place->context, usm_backend_name(queue->backend), queue->device->info.name,
+            (void *)queue->context);
         return -1;
     }
     for (Py_ssize_t i = 0; i < taken->n_arrays; i++) {
@@ -193,8 +194,9 @@ static int check_placement(usmpy_state *state, const usm_kernel *kernel, PyObjec
                 state->placement_error, &kernel->parameters[at], taken->accesses[i].mode != USM_READ,
                 PyUnicode_FromFormat("the memory is on %s %s in context %p, and the queue runs on %s %s in "
                                      "context %p",
-                                     alloc->place->context->backend->name, alloc->place->device->info.name,
-                                     (void *)alloc->context, queue->backend->name, queue->device->info.name,
+                                     usm_backend_name(alloc->place->context->backend),
+                                     alloc->place->device->info.name, (void *)alloc->context,
+                                     usm_backend_name(queue->backend), queue->device->info.name,
                                      (void *)queue->context),
                 "to_device(queue)", "usmpy.copyto(%s, t)");
             add_name(state, kernel, at);

@@ -31,7 +31,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self->kernels = PyDict_New();
     self->options = usmpy_given(out[3]) ? Py_NewRef(out[3]) : PyUnicode_FromString("");
     int language =
-        self->queue == NULL ? -1 : usmpy_parse_language(out[2], usmpy_queue_of(self->queue)->backend->name);
+        self->queue == NULL ? -1 : usmpy_parse_language(out[2], usmpy_queue_of(self->queue)->backend);
     self->language = language < 0 ? NULL : PyUnicode_FromString(usmpy_language_name(language));
     if (self->kernels == NULL || self->options == NULL || self->language == NULL ||
         usmpy_build_program(state, self, language, out[0]) < 0) {

@@ -18,7 +18,7 @@ typedef struct usmpy_program {
  * The language by its name; None and NULL: the portable one. An index for the functions below; -1 with
  * TypeError or ValueError, which says what devices of the backend take.
  */
-int usmpy_parse_language(PyObject *language, const char *backend);
+int usmpy_parse_language(PyObject *language, const usm_backend *backend);
 const char *usmpy_language_name(int language);
 
 /* Builds self->program, or loads it. self has its queue and options. 0, or -1 with an exception. */

@@ -1,0 +1,108 @@
+#include "elementwise.h"
+
+#include "core/layout/elements.h"
+#include "core/program/builtin.h"
+
+static usm_status submit(usm_queue *queue, const usm_elementwise *kernel, usm_elements *elements,
+                         const usm_view *operands, int n, bool fresh, usm_error *error)
+{
+    usm_builtin builtin;
+    usm_access accesses[USM_ELEMENTS_OPERANDS];
+    size_t bytes = 0;
+    usm_builtin_init(&builtin, kernel->module, kernel->function, kernel->options);
+    for (int i = 0; i < n; i++) {
+        usm_builtin_pointer(&builtin, operands[i].data);
+        accesses[i] = (usm_access){operands[i].alloc, i == 0 ? USM_WRITE : USM_READ};
+        bytes += (size_t)usm_view_itemsize(&operands[i]);
+    }
+    elements->op = kernel->op;
+    elements->extra = kernel->extra;
+    builtin.fresh = fresh;
+    usm_builtin_value(&builtin, elements, sizeof *elements);
+    usm_elements_range(elements, builtin.n);
+    builtin.cost = bytes * (size_t)(builtin.n[0] * builtin.n[1] * builtin.n[2]);
+    return usm_builtin_submit(queue, &builtin, accesses, (size_t)n, NULL, error);
+}
+
+/*
+ * The commonest layout, written down at once: every operand is contiguous in the same order, or is one
+ * element. Sets only those strides that the kernels read in this case. False for any other layout.
+ */
+static bool plan_contiguous(usm_elements *elements, const usm_view *operands, int n)
+{
+    unsigned order = USM_C_CONTIGUOUS | USM_F_CONTIGUOUS;
+    int64_t whole = usm_view_size(&operands[0]);
+    for (int i = 0; i < n && order != 0; i++) {
+        int64_t size = i == 0 ? whole : usm_view_size(&operands[i]);
+        /* Of equal size, the shapes differ in leading lengths of 1 alone. */
+        order &= size == whole ? usm_view_order(&operands[i]) : size == 1 ? order : 0;
+        elements->strides[i][0] = size == whole ? usm_view_itemsize(&operands[i]) : 0;
+        elements->strides[i][1] = 0;
+    }
+    elements->shape[0] = whole;
+    for (int i = 1; i < USM_ELEMENTS_AXES; i++) {
+        elements->shape[i] = 1;
+    }
+    return order != 0;
+}
+
+static bool plan_strided(usm_elements *elements, const usm_view *operands, int n)
+{
+    int64_t room[USM_ELEMENTS_OPERANDS][USM_MAX_NDIM];
+    const int64_t *strides[USM_ELEMENTS_OPERANDS] = {operands[0].strides};
+    int sizes[USM_ELEMENTS_OPERANDS];
+    for (int i = 0; i < n; i++) {
+        sizes[i] = usm_view_itemsize(&operands[i]);
+        if (i > 0) {
+            usm_layout_broadcast(operands[i].ndim, operands[i].shape, operands[i].strides, operands[0].ndim,
+                                 operands[0].shape, room[i]);
+            strides[i] = room[i];
+        }
+    }
+    return usm_elements_plan(elements, 0, operands[0].ndim, operands[0].shape, n, strides, sizes);
+}
+
+static usm_status submit_copies(usm_queue *queue, const usm_elementwise *kernel, const usm_view *operands,
+                                int n, usm_error *error)
+{
+    usm_scratch copies[USM_ELEMENTS_OPERANDS];
+    usm_view views[USM_ELEMENTS_OPERANDS] = {{.alloc = NULL}};
+    usm_elements elements;
+    int made = 0;
+    usm_status status = USM_OK;
+    for (; made < n && status == USM_OK; made++) {
+        const usm_view *own = &operands[made];
+        status = made == 0
+                     ? usm_scratch_create(queue, own->dtype, own->ndim, own->shape, 'C', &copies[0], error)
+                     : usm_scratch_copy(queue, own, own->dtype, operands[0].ndim, operands[0].shape, 'C',
+                                        &copies[made], error);
+        views[made] = copies[made].view;
+    }
+    if (status == USM_OK) {
+        plan_contiguous(&elements, views, n);
+        status = submit(queue, kernel, &elements, views, n, false, error);
+    }
+    if (status == USM_OK) {
+        status = usm_copy_submit(queue, &operands[0], &views[0], NULL, error);
+    }
+    for (int i = 0; i < made; i++) {
+        usm_scratch_release(&copies[i]);
+    }
+    return status;
+}
+
+usm_status usm_elementwise_submit(usm_queue *queue, const usm_elementwise *kernel, const usm_view *operands,
+                                  int n, bool fresh, usm_error *error)
+{
+    usm_elements elements;
+    bool aligned = true;
+    for (int i = 0; i < n; i++) {
+        aligned = aligned && usm_view_is_aligned(&operands[i]);
+    }
+    if (usm_view_size(&operands[0]) == 0) {
+        return USM_OK;
+    }
+    return aligned && (plan_contiguous(&elements, operands, n) || plan_strided(&elements, operands, n))
+               ? submit(queue, kernel, &elements, operands, n, fresh, error)
+               : submit_copies(queue, kernel, operands, n, error);
+}

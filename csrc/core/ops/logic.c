@@ -1,0 +1,50 @@
+#include "logic.h"
+
+#include "elementwise.h"
+
+usm_status usm_logic_submit(usm_queue *queue, unsigned table, const usm_view *dst, const usm_view *a,
+                            const usm_view *b, bool fresh, usm_error *error)
+{
+    const usm_elementwise kernel = {"logic", "usm_logic", NULL, (int64_t)table, 0};
+    const usm_view operands[] = {*dst, *a, *b};
+    return usm_elementwise_submit(queue, &kernel, operands, 3, fresh, error);
+}
+
+usm_status usm_classify_submit(usm_queue *queue, usm_float_class what, const usm_view *dst,
+                               const usm_view *src, bool fresh, usm_error *error)
+{
+    static const struct {
+        const char *function, *options;
+        int64_t infinity; /* its bits */
+    } kernels[USM_COMPUTED_DTYPES] = {
+        [USM_FLOAT16] = {"usm_classify_2", "-D USM_ONLY=2", 0x7c00},
+        [USM_BFLOAT16] = {"usm_classify_2", "-D USM_ONLY=2", 0x7f80},
+        [USM_FLOAT32] = {"usm_classify_4", "-D USM_ONLY=4", 0x7f800000},
+        [USM_COMPLEX64] = {"usm_classify_4_4", "-D USM_ONLY=44", 0x7f800000},
+        [USM_FLOAT64] = {"usm_classify_8", "-D USM_ONLY=8", 0x7ff0000000000000},
+        [USM_COMPLEX128] = {"usm_classify_8_8", "-D USM_ONLY=88", 0x7ff0000000000000},
+    };
+    if (kernels[src->dtype].function == NULL) {
+        return usm_fill_submit(queue, dst, &(unsigned char){what == USM_IS_FINITE}, NULL, error);
+    }
+    const usm_elementwise kernel = {"classify", kernels[src->dtype].function, kernels[src->dtype].options,
+                                    what, kernels[src->dtype].infinity};
+    const usm_view operands[] = {*dst, *src};
+    return usm_elementwise_submit(queue, &kernel, operands, 2, fresh, error);
+}
+
+usm_status usm_where_submit(usm_queue *queue, const usm_view *dst, const usm_view *condition,
+                            const usm_view *a, const usm_view *b, bool fresh, usm_error *error)
+{
+    static const struct {
+        const char *function, *options;
+    } kernels[] = {
+        {"usm_where_1", "-D USM_ONLY=1"},   {"usm_where_2", "-D USM_ONLY=2"},
+        {"usm_where_4", "-D USM_ONLY=4"},   {"usm_where_8", "-D USM_ONLY=8"},
+        {"usm_where_16", "-D USM_ONLY=16"},
+    };
+    int power = __builtin_ctz((unsigned)usm_view_itemsize(dst));
+    const usm_elementwise kernel = {"where", kernels[power].function, kernels[power].options, 0, 0};
+    const usm_view operands[] = {*dst, *condition, *a, *b};
+    return usm_elementwise_submit(queue, &kernel, operands, 4, fresh, error);
+}

@@ -1,0 +1,99 @@
+#include "rows.h"
+
+#include "core/layout/elements.h"
+#include "core/program/builtin.h"
+#include "kernels/abi/index.h"
+
+#include <string.h>
+
+usm_status usm_rows_move(usm_queue *queue, const usm_view *array, const usm_rows *rows, const usm_view *other,
+                         int64_t row_stride, const int64_t *other_strides, bool put, usm_error *error)
+{
+    static const char *const functions[2][5] = {
+        {"usm_gather_1", "usm_gather_2", "usm_gather_4", "usm_gather_8", "usm_gather_16"},
+        {"usm_scatter_1", "usm_scatter_2", "usm_scatter_4", "usm_scatter_8", "usm_scatter_16"},
+    };
+    static const char *const options[5] = {"-D USM_ONLY=1", "-D USM_ONLY=2", "-D USM_ONLY=4", "-D USM_ONLY=8",
+                                           "-D USM_ONLY=16"};
+    int size = usm_view_itemsize(array), which = __builtin_ctz((unsigned)size);
+    int64_t n = usm_view_size(&rows->offsets);
+    const usm_view *dst = put ? array : other, *src = put ? other : array;
+    usm_builtin builtin = {.module = "gather", .function = functions[put][which], .options = options[which]};
+    const usm_access accesses[] = {
+        {dst->alloc, USM_WRITE}, {src->alloc, USM_READ}, {rows->offsets.alloc, USM_READ}};
+    const int64_t *const strides[] = {put ? rows->strides : other_strides,
+                                      put ? other_strides : rows->strides};
+    const int sizes[] = {size, size};
+    usm_elements elements = {.shape = {n}};
+    elements.strides[put ? 1 : 0][0] = row_stride * size;
+    if (!usm_elements_plan(&elements, 1, rows->ndim, rows->shape, 2, strides, sizes)) {
+        return usm_error_set(
+            error, USM_VALUE,
+            "the array has more than %d axes beside the index that cannot be merged; copy it first",
+            USM_ELEMENTS_AXES - 1);
+    }
+    usm_builtin_pointer(&builtin, dst->data);
+    usm_builtin_pointer(&builtin, src->data);
+    usm_builtin_pointer(&builtin, rows->offsets.data);
+    usm_builtin_value(&builtin, &elements, sizeof elements);
+    builtin.n[0] = 1;
+    for (int i = 1; i < USM_ELEMENTS_AXES; i++) {
+        builtin.n[0] *= elements.shape[i];
+    }
+    builtin.n[1] = n;
+    builtin.n[2] = 1;
+    builtin.cost = (size_t)(builtin.n[0] * n) * (size_t)(size + 8);
+    return usm_builtin_submit(queue, &builtin, accesses, 3, NULL, error);
+}
+
+static usm_status submit(usm_queue *queue, const char *function, const usm_view *const *views, int n,
+                         usm_access_mode mode, const usm_indices *indices, usm_error *error)
+{
+    usm_builtin builtin = {
+        .module = "index", .function = function, .n = {indices->n, 1, 1}, .cost = (size_t)indices->n * 16};
+    usm_access accesses[3];
+    for (int i = 0; i < n; i++) {
+        usm_builtin_pointer(&builtin, views[i]->data);
+        accesses[i] = (usm_access){views[i]->alloc, i == 1 ? USM_READ : mode};
+    }
+    usm_builtin_value(&builtin, indices, sizeof *indices);
+    return usm_builtin_submit(queue, &builtin, accesses, (size_t)n, NULL, error);
+}
+
+/* The kernel can read the index as it is: 64-bit, row-major, in this shape. */
+static bool is_plain(const usm_view *index, int ndim, const int64_t *shape)
+{
+    return (index->dtype == USM_INT64 || index->dtype == USM_UINT64) && index->ndim == ndim &&
+           (ndim == 0 || memcmp(index->shape, shape, (size_t)ndim * sizeof *shape) == 0) &&
+           (usm_view_order(index) & USM_C_CONTIGUOUS) != 0 && usm_view_is_aligned(index);
+}
+
+usm_status usm_locate_submit(usm_queue *queue, const usm_view *offsets, const usm_view *index, int ndim,
+                             const int64_t *shape, const usm_view *bad, int64_t length, int64_t step,
+                             bool first, usm_error *error)
+{
+    const usm_indices indices = {usm_view_size(offsets), length, step, first, index->dtype == USM_UINT64};
+    usm_scratch copy;
+    usm_status status = USM_OK;
+    copy.view.alloc = NULL;
+    if (!is_plain(index, ndim, shape)) {
+        usm_dtype dtype = index->dtype == USM_UINT64 ? USM_UINT64 : USM_INT64;
+        status = usm_scratch_copy(queue, index, dtype, ndim, shape, 'C', &copy, error);
+        index = &copy.view;
+    }
+    if (status == USM_OK) {
+        status = submit(queue, "usm_locate", (const usm_view *[]){offsets, index, bad}, 3, USM_READ_WRITE,
+                        &indices, error);
+    }
+    usm_scratch_release(&copy);
+    return status;
+}
+
+usm_status usm_unravel_submit(usm_queue *queue, const usm_view *dst, const usm_view *flat, int64_t step,
+                              int64_t length, usm_error *error)
+{
+    const usm_indices indices = {usm_view_size(flat), length, step, 0, 0};
+    return indices.n == 0
+               ? USM_OK
+               : submit(queue, "usm_unravel", (const usm_view *[]){dst, flat}, 2, USM_WRITE, &indices, error);
+}

@@ -1,0 +1,87 @@
+#include "sequence.h"
+
+#include "core/device/backend.h"
+
+usm_dtype usm_sequence_dtype(usm_dtype dtype, const usm_device *device)
+{
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    if (info->kind == USM_KIND_INT || info->kind == USM_KIND_UINT) {
+        return dtype;
+    }
+    bool single = (info->kind == USM_KIND_COMPLEX ? info->itemsize / 2 : info->itemsize) <= 4;
+    return dtype == USM_FLOAT32 || (single && !device->info.has_fp64) ? USM_FLOAT32 : USM_FLOAT64;
+}
+
+usm_sequence usm_sequence_between(double start, double stop, int64_t count, bool endpoint, usm_dtype dtype)
+{
+    int64_t steps = endpoint ? count - 1 : count;
+    return (usm_sequence){
+        .count = count,
+        .dtype = dtype,
+        .start = start,
+        .step = steps > 0 ? (stop - start) / (double)steps : 0,
+        .last = stop,
+        .has_last = endpoint && count > 1,
+    };
+}
+
+static usm_status submit(usm_queue *queue, const usm_view *dst, const usm_sequence *sequence,
+                         usm_error *error)
+{
+    usm_command command = {.kind = USM_COMMAND_SEQUENCE, .as.sequence = *sequence};
+    const usm_access access = {dst->alloc, USM_WRITE};
+    const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
+    command.as.sequence.dst = dst->data;
+    return usm_queue_submit(queue, &submission, NULL, error);
+}
+
+/* The cached queue of the host. One count. */
+static usm_status host_queue(usm_queue **out, usm_error *error)
+{
+    const usm_backend_report *host = usm_backend_start_for(USM_INTERFACE_PROCESS);
+    usm_context *context;
+    usm_place *place;
+    if (host->absent != NULL) {
+        return usm_error_set(error, USM_UNAVAILABLE, "%s", host->absent);
+    }
+    usm_status status = usm_context_default(host->devices[0], &context, error);
+    status = status == USM_OK ? usm_context_place(context, host->devices[0], &place, error) : status;
+    return status == USM_OK ? usm_place_queue(place, out, error) : status;
+}
+
+/* Through memory of the queue that computes it. */
+static usm_status submit_copy(usm_queue *queue, usm_queue *computing, const usm_view *dst,
+                              const usm_sequence *sequence, usm_error *error)
+{
+    usm_scratch made;
+    usm_status status =
+        usm_scratch_create(computing, sequence->dtype, 1, &sequence->count, 'C', &made, error);
+    if (status == USM_OK) {
+        status = submit(computing, &made.view, sequence, error);
+    }
+    if (status == USM_OK) {
+        status = usm_copy_submit(queue, dst, &made.view, NULL, error);
+    }
+    usm_scratch_release(&made);
+    return status;
+}
+
+usm_status usm_sequence_submit(usm_queue *queue, const usm_view *dst, const usm_sequence *sequence,
+                               usm_error *error)
+{
+    usm_queue *host;
+    if (sequence->count == 0) {
+        return USM_OK;
+    }
+    if (sequence->dtype == USM_FLOAT64 && !queue->device->info.has_fp64) {
+        usm_status status = host_queue(&host, error);
+        if (status == USM_OK) {
+            status = submit_copy(queue, host, dst, sequence, error);
+            usm_queue_release(host);
+        }
+        return status;
+    }
+    return dst->dtype == sequence->dtype && (usm_view_order(dst) & USM_C_CONTIGUOUS) != 0
+               ? submit(queue, dst, sequence, error)
+               : submit_copy(queue, queue, dst, sequence, error);
+}
