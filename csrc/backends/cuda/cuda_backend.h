@@ -376,7 +376,7 @@ void usm_cuda_queue_settle(usm_queue *queue);
  */
 void usm_cuda_reap(usm_queue *queue);
 bool usm_cuda_event_in_driver(usm_event *event);
-uint64_t usm_cuda_stream_print(usm_device *device, void *handle, bool alive);
+uint64_t usm_cuda_stream_fingerprint(usm_device *device, void *handle, bool alive);
 usm_status usm_cuda_stream_inspect(usm_device *device, void *stream, usm_stream_facts *facts,
                                    usm_error *error);
 void usm_cuda_event_join(usm_event *event);

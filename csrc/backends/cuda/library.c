@@ -134,6 +134,14 @@ static const char *const environment[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_O
                                           "CUDA_MODULE_LOADING",  "USMPY_CUDA_LIBRARY",
                                           "USMPY_NVRTC_LIBRARY",  NULL};
 
+static const usm_native_entries native = {
+    .handle = usm_cuda_native_handle,
+    .inspect = usm_cuda_native_inspect,
+    .admit = usm_cuda_queue_admit,
+    .stream_inspect = usm_cuda_stream_inspect,
+    .stream_fingerprint = usm_cuda_stream_fingerprint,
+};
+
 const usm_backend usm_cuda_backend = {
     .name = "cuda",
     .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_CUDA) |
@@ -146,8 +154,7 @@ const usm_backend usm_cuda_backend = {
     .libraries = &libraries,
     .start = usm_cuda_start,
     .device_partition = usm_cuda_device_partition,
-    .native_handle = usm_cuda_native_handle,
-    .native_inspect = usm_cuda_native_inspect,
+    .native = &native,
     .context_create = usm_cuda_context_create,
     .context_destroy = usm_cuda_context_destroy,
     .memory_allocate = usm_cuda_memory_allocate,
@@ -158,15 +165,12 @@ const usm_backend usm_cuda_backend = {
     .queue_create = usm_cuda_queue_create,
     .queue_destroy = usm_cuda_queue_destroy,
     .queue_prepare = usm_cuda_prepare,
-    .queue_admit = usm_cuda_queue_admit,
     .queue_run_now = usm_cuda_queue_run_now,
     .queue_submit = usm_cuda_queue_submit,
     .event_may_repeat = usm_cuda_event_may_repeat,
     .event_repeat = usm_cuda_event_repeat,
     .queue_settle = usm_cuda_queue_settle,
     .event_in_driver = usm_cuda_event_in_driver,
-    .stream_inspect = usm_cuda_stream_inspect,
-    .stream_print = usm_cuda_stream_print,
     .event_join = usm_cuda_event_join,
     .event_hurry = usm_cuda_event_hurry,
     .event_is_running = usm_cuda_event_is_running,

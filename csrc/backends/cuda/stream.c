@@ -85,7 +85,7 @@ static uint64_t make_id(const usm_device *device, CUstream stream)
  * A stream's handle is the address of the driver's own record of it. Its first words are constant while it
  * lives, and malloc's once it was freed.
  */
-uint64_t usm_cuda_stream_print(usm_device *device, void *handle, bool alive)
+uint64_t usm_cuda_stream_fingerprint(usm_device *device, void *handle, bool alive)
 {
     usm_cuda_scope scope;
     bool capturing = false;

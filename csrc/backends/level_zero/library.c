@@ -239,6 +239,11 @@ static const char *const environment[] = {
     "ZE_SHARED_FORCE_DEVICE_ALLOC", "ZE_ENABLE_VALIDATION_LAYER",     "ZE_ENABLE_PARAMETER_VALIDATION",
     "ZE_ENABLE_HANDLE_LIFETIME",    "ZE_ENABLE_TRACING_LAYER",        NULL};
 
+static const usm_native_entries native = {
+    .handle = usm_level_zero_native_handle,
+    .inspect = usm_level_zero_native_inspect,
+};
+
 const usm_backend usm_level_zero_backend = {
     .name = "level_zero",
     .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_OPENCL) |
@@ -250,9 +255,8 @@ const usm_backend usm_level_zero_backend = {
     .environment = environment,
     .libraries = &libraries,
     .start = usm_level_zero_start,
+    .native = &native,
     .device_partition = usm_level_zero_device_partition,
-    .native_handle = usm_level_zero_native_handle,
-    .native_inspect = usm_level_zero_native_inspect,
     .context_create = usm_level_zero_context_create,
     .context_destroy = usm_level_zero_context_destroy,
     .context_close = usm_level_zero_context_close,

@@ -171,6 +171,12 @@ usm_status usm_opencl_platforms(usm_opencl_platform ***platforms, size_t *n, usm
 static const char *const environment[] = {"OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH",
                                           "CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", NULL};
 
+static const usm_native_entries native = {
+    .handle = usm_opencl_native_handle,
+    .inspect = usm_opencl_native_inspect,
+    .count = usm_opencl_native_count,
+};
+
 const usm_backend usm_opencl_backend = {
     .name = "opencl",
     .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_OPENCL) |
@@ -182,10 +188,8 @@ const usm_backend usm_opencl_backend = {
     .environment = environment,
     .libraries = &libraries,
     .start = usm_opencl_start,
+    .native = &native,
     .device_partition = usm_opencl_device_partition,
-    .native_handle = usm_opencl_native_handle,
-    .native_inspect = usm_opencl_native_inspect,
-    .native_count = usm_opencl_native_count,
     .context_create = usm_opencl_context_create,
     .context_destroy = usm_opencl_context_destroy,
     .memory_allocate = usm_opencl_memory_allocate,

@@ -143,7 +143,9 @@ void usm_backends_fork(usm_fork_phase phase)
         const usm_backend *backend = slots[i].report.backend;
         if (backend == HOST_BACKEND ||
             (backend != NULL && atomic_load_explicit(&slots[i].started, memory_order_acquire))) {
-            backend->fork(phase);
+            if (backend->fork != NULL) {
+                backend->fork(phase);
+            }
         }
     }
 }

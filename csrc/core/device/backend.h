@@ -49,15 +49,58 @@ typedef struct usm_pointer_info {
 /* Objects of drivers that other libraries make and use too. */
 typedef enum usm_native { USM_NATIVE_DEVICE, USM_NATIVE_CONTEXT, USM_NATIVE_QUEUE } usm_native;
 
-/* What a driver says of a context or queue that may be somebody else's. */
+/* What a driver says about a context or queue that another library may have made. */
 typedef struct usm_native_facts {
-    /* A context's: the driver's devices, malloc'd; the caller's. */
+    /* Of a context: the driver's devices, malloc'd; the caller frees the array. */
     void **devices;
     size_t n_devices;
-    /* A queue's: the driver's objects, alive as long as it is; and what it is like. */
+    /* Of a queue: the driver's objects, which live as long as the queue, and its properties. */
     void *context, *device;
     usm_queue_options options;
 } usm_native_facts;
+
+/*
+ * The optional group of a backend whose driver objects other libraries use too: SYCL runtimes, PyOpenCL,
+ * CuPy, PyTorch. Each entry may be called on any thread, with or without locks unless it says otherwise, and
+ * none waits for the device.
+ */
+typedef struct usm_native_entries {
+    /*
+     * The driver's object behind a usm_device, usm_context or usm_queue, which lives as long as that object.
+     * Returns NULL for a queue that others cannot append to. Required.
+     */
+    void *(*handle)(usm_native what, const void *object);
+    /*
+     * Describes a context or queue of the driver, and takes no count of it. USM_DRIVER, with the driver's
+     * name, if it is none as far as the driver can tell; must not crash if it is no object of a driver at
+     * all. No lock. Required.
+     */
+    usm_status (*inspect)(usm_native what, void *handle, usm_native_facts *facts, usm_error *error);
+    /*
+     * Adds a count of a context or queue on behalf of another library (`more`), or gives back a count that
+     * another library added for usmpy. No lock. NULL: the driver does not count references.
+     */
+    void (*count)(usm_native what, void *handle, bool more);
+    /*
+     * Asked about a foreign queue before anything is recorded: may this thread submit work that waits for
+     * these events? A refusal leaves no trace for later work. The queue and hazard locks are held. NULL: it
+     * always may.
+     */
+    usm_status (*admit)(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error);
+    /*
+     * Describes a stream of another library (stream.h). USM_DRIVER if it is none as far as the driver can
+     * tell, USM_VALUE if it belongs to another device. No lock. NULL: the backend has no streams that other
+     * libraries could name.
+     */
+    usm_status (*stream_inspect)(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error);
+    /*
+     * Identifies a live stream; changes, as far as can be told, once the stream is destroyed. Computed
+     * without the driver, which crashes when it is asked about a destroyed stream. `alive`: the caller knows
+     * that the stream exists; the result is then 0 if the stream is being captured. Also 0 if there is no
+     * stream. No lock. NULL exactly where stream_inspect is.
+     */
+    uint64_t (*stream_fingerprint)(usm_device *device, void *stream, bool alive);
+} usm_native_entries;
 
 typedef struct usm_backend {
     const char *name; /* of filter strings and messages; static */
@@ -92,36 +135,24 @@ typedef struct usm_backend {
     usm_status (*start)(usm_device ***devices, size_t *n_devices, usm_error *error);
 
     /*
-     * Makes `n` immortal partitions of `units` compute units each (usm_device_new), with `info` filled; the
-     * core has set parent, partition, index, and checked units. Registry lock held.
+     * Fills `info`, and where it needs one `native`, of `n` partitions of `units` compute units each. The
+     * core has made them (usm_device_new), set parent, partition and index, and checked `units`; they are
+     * immortal on success, and freed on failure. Any thread, registry lock held; may call the driver, must
+     * not wait for work. NULL: USM_VALUE, the device cannot be partitioned.
      */
     usm_status (*device_partition)(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
                                    usm_error *error);
 
-    /*
-     * The driver's object behind a usm_device, usm_context or usm_queue, alive as long as that; NULL for a
-     * queue that others cannot append to. Any thread, any lock. NULL: there are none that another library
-     * could use (host).
-     */
-    void *(*native_handle)(usm_native what, const void *object);
-    /*
-     * What a driver's context or queue is, with no count taken. USM_DRIVER, named, where it is none as far as
-     * the driver can tell; must not crash for what is no object of a driver at all. Any thread, no lock. NULL
-     * exactly where native_handle is.
-     */
-    usm_status (*native_inspect)(usm_native what, void *handle, usm_native_facts *facts, usm_error *error);
-    /*
-     * Adds a count of a context or queue for somebody else (`more`), or gives back one that somebody added
-     * for us. Any thread, no lock. NULL: the driver does not count.
-     */
-    void (*native_count)(usm_native what, void *handle, bool more);
+    /* Driver objects that other libraries use too. NULL: the backend has none (host). */
+    const usm_native_entries *native;
 
     /*
-     * Sets context->native: of a new driver's context, or of context->foreign, which was inspected, with a
-     * count of it. Any thread, no lock; may block.
+     * Sets context->native: to a new driver's context, or to context->foreign, which was inspected, with a
+     * count of it. Any thread, no lock; may block. NULL: contexts have no part of a driver.
      */
     usm_status (*context_create)(usm_context *context, usm_error *error);
-    /* Releases context->native. No memory, queue or event of the context is left. Any thread. */
+    /* Releases context->native. No memory, queue or event of the context is left. Any thread, no lock. NULL
+     * exactly where context_create is. */
     void (*context_destroy)(usm_context *context);
     /*
      * The interpreter has ended. Gives the driver back what it has of a default context and of its cached
@@ -139,26 +170,35 @@ typedef struct usm_backend {
     /* Gives it back; all work on it has ended. nbytes as at allocation. Any thread, no lock. */
     void (*memory_free)(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
                         size_t nbytes);
-    /* What the driver keeps of memory that it was given back is for others too. May block; as memory_free. */
+    /*
+     * Makes the driver return the freed memory that it keeps for later allocations to the system. Waits until
+     * frees that were enqueued have taken place, so it may block for long. Any thread, no lock, no GIL. NULL:
+     * the driver keeps no freed memory.
+     */
     void (*memory_trim)(usm_device *device);
-    /* Whose memory is this? Any thread, no lock. NULL: the backend can use any pointer of
-     * the process (host). */
+    /*
+     * Whose memory is this? Any thread, no lock; does not wait for work. NULL: the backend can use any
+     * pointer of the process (host).
+     */
     usm_status (*memory_query)(usm_context *context, const void *pointer, usm_pointer_info *info,
                                usm_error *error);
     /*
      * What memory of this kind, allocated in the place `memory`, is to commands of `user`, another place. The
      * backend is that of `user`; the memory may be of any backend. Any thread, no lock; may block on the
-     * first call for a pair of devices. The core asks through usm_connection (connection.h).
+     * first call for a pair of devices. The core asks through usm_connection (connection.h), and never for a
+     * place's own memory. NULL: memory of the same context is UNIFIED, other memory NONE.
      */
     usm_memory_connection (*memory_connection)(const usm_place *memory, usm_kind kind, const usm_place *user);
 
     /*
-     * Sets queue->native: of a new driver's queue with queue's properties, or of queue->foreign, which was
-     * inspected, with a count of it. Any thread, no lock; may block.
+     * Sets queue->native: to a new driver's queue with queue's properties, or to queue->foreign, which was
+     * inspected, with a count of it. Any thread, no lock; may block. NULL: queues have no part of a driver.
      */
     usm_status (*queue_create)(usm_queue *queue, usm_error *error);
-    /* Releases queue->native. No work is pending. Any thread, including the queue's own worker;
-     * must not block. */
+    /*
+     * Releases queue->native. No work is pending. Any thread, the threads that run the queue's tasks
+     * included; must not block. NULL exactly where queue_create is.
+     */
     void (*queue_destroy)(usm_queue *queue);
 
     /*
@@ -166,13 +206,6 @@ typedef struct usm_backend {
      * for long, between usm_detach() and usm_attach(). NULL: nothing ever.
      */
     usm_status (*queue_prepare)(usm_queue *queue, const usm_command *command, usm_error *error);
-
-    /*
-     * Asked of queues that are foreign, before anything is recorded: can work that waits for these events be
-     * taken from this thread? What is refused here leaves no trace for later work to wait for. The queue and
-     * hazard locks are held. NULL: always.
-     */
-    usm_status (*queue_admit)(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error);
 
     /*
      * Runs a command at once if that is cheaper than handing it over: true when it is done, with the times
@@ -188,10 +221,18 @@ typedef struct usm_backend {
      * waits for those that the driver cannot). Must not wait for the work. On success the backend owns one
      * count of the event and calls usm_event_finish exactly once, from any thread, with no lock held, after
      * all links have ended; it sets `start_ns` and `end_ns` before. On failure nothing was enqueued and it
-     * calls nothing. Queue lock held.
+     * calls nothing. Any thread, queue lock held. NULL: queue_execute.
      */
     usm_status (*queue_submit)(usm_queue *queue, usm_event *event, const usm_command *command,
                                usm_error *error);
+
+    /*
+     * For drivers without asynchronous commands, in place of queue_submit: does a copy, fill, strided copy,
+     * sequence or launch, and returns when it is done. All work that it depends on has ended. The core calls
+     * it on threads of the queue (execute.h), several at once if the queue is out of order, with no lock
+     * held; it may block. NULL exactly where queue_submit is not.
+     */
+    usm_status (*queue_execute)(usm_queue *queue, const usm_command *command, usm_error *error);
 
     /*
      * Can the event, the last of a queue in order, stand for this command too, behind what it stands for?
@@ -214,20 +255,6 @@ typedef struct usm_backend {
      * thread, no lock. NULL: no task ever is with a driver.
      */
     bool (*event_in_driver)(usm_event *event);
-    /*
-     * What another library's stream is (stream.h). USM_DRIVER where it is none as far as the driver can tell,
-     * USM_VALUE where it is of another device. Any thread, no lock; does not wait. NULL: this backend has no
-     * streams that others could name.
-     */
-    usm_status (*stream_inspect)(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error);
-    /*
-     * A number that is another one, as far as can be told, once the stream was destroyed: found out without
-     * the driver, which crashes where it is asked about such a stream. `alive`: it was not; then 0 where it
-     * is being captured. 0 as well where there is no stream. Any thread, no lock. NULL exactly where
-     * stream_inspect is.
-     */
-    uint64_t (*stream_print)(usm_device *device, void *stream, bool alive);
-
     /*
      * Looks for a few microseconds whether the task, somebody's wait for which is about to let go of the
      * GIL, ends meanwhile: so long the shortest tasks take. Any thread, no lock; may finish any events. NULL:
@@ -270,12 +297,18 @@ typedef struct usm_backend {
      * fork() is about to happen, or has. PREPARE: lock what other threads may hold, queue by queue (their
      * core locks are held). PARENT: unlock. CHILD: unlock, and forget threads that do not exist here; the
      * core then fails the queue's pending events. A driver that cannot go on in a child marks itself: its
-     * later calls return USM_FORKED.
+     * later calls return USM_FORKED. On the thread that forks. NULL: a queue has no locks and no threads.
      */
     void (*queue_fork)(usm_queue *queue, usm_fork_phase phase);
-    /* The same, once for the whole backend, before (PREPARE) or after (others) the queues. */
+    /* The same, once for the whole backend, before (PREPARE) or after (others) the queues. NULL likewise. */
     void (*fork)(usm_fork_phase phase);
 } usm_backend;
+
+/* True where other libraries can name streams of the backend (stream.h). */
+static inline bool usm_backend_has_streams(const usm_backend *backend)
+{
+    return backend->native != NULL && backend->native->stream_inspect != NULL;
+}
 
 /* Every name that a filter string may use, also those that this build left out. */
 #define USM_N_BACKENDS 4

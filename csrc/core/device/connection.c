@@ -2,8 +2,14 @@
 
 usm_memory_connection usm_connection(const usm_place *memory, usm_kind kind, const usm_place *user)
 {
-    return memory == user ? USM_CONNECTION_UNIFIED
-                          : user->context->backend->memory_connection(memory, kind, user);
+    const usm_backend *backend = user->context->backend;
+    if (memory == user) {
+        return USM_CONNECTION_UNIFIED;
+    }
+    if (backend->memory_connection != NULL) {
+        return backend->memory_connection(memory, kind, user);
+    }
+    return memory->context == user->context ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
 }
 
 /* The device itself, or a part of it. */

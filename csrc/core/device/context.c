@@ -29,7 +29,7 @@ static usm_context *find(const usm_backend *backend, void *handle)
     for (int any = 0; any < 2; any++) {
         for (usm_context *context = all_contexts; context != NULL; context = context->next) {
             if (context->backend == backend && (any != 0 || context->is_default) &&
-                backend->native_handle(USM_NATIVE_CONTEXT, context) == handle &&
+                backend->native->handle(USM_NATIVE_CONTEXT, context) == handle &&
                 usm_refcount_up_unless_zero(&context->refs)) {
                 return context;
             }
@@ -49,11 +49,11 @@ static usm_status create(const usm_backend *backend, usm_device **devices, size_
     }
     usm_refcount_init(&context->refs, 1);
     context->backend = backend;
-    context->works_here = backend->builtin_language == USM_LANGUAGE_BUILTIN;
+    context->works_here = backend->builtin_language == USM_LANGUAGE_BUILTIN && backend->queue_run_now != NULL;
     context->devices = devices;
     context->n_devices = n_devices;
     context->foreign = foreign;
-    usm_status status = backend->context_create(context, error);
+    usm_status status = backend->context_create != NULL ? backend->context_create(context, error) : USM_OK;
     if (status != USM_OK) {
         free(devices);
         free(context);
@@ -133,7 +133,7 @@ usm_status usm_context_adopt(const usm_backend *backend, void *handle, usm_conte
     if (*out != NULL) {
         return USM_OK;
     }
-    usm_status status = backend->native_inspect(USM_NATIVE_CONTEXT, handle, &facts, error);
+    usm_status status = backend->native->inspect(USM_NATIVE_CONTEXT, handle, &facts, error);
     if (status == USM_OK) {
         status = known_devices(backend, &facts, &devices, error);
     }
@@ -204,7 +204,9 @@ void usm_context_release(usm_context *context)
         place = next;
     }
     usm_programs_free(context);
-    context->backend->context_destroy(context);
+    if (context->backend->context_destroy != NULL) {
+        context->backend->context_destroy(context);
+    }
     usm_keep_drop(context->keeps);
     free(context->devices);
     free(context);

@@ -99,7 +99,9 @@ static usm_status make_parts(usm_device *device, uint32_t units, size_t n, usm_d
         parts[made]->first_unit = device->first_unit + (uint32_t)made * units;
     }
     if (status == USM_OK) {
-        status = device->backend->device_partition(device, units, n, parts, error);
+        status = device->backend->device_partition != NULL
+                     ? device->backend->device_partition(device, units, n, parts, error)
+                     : usm_error_set(error, USM_VALUE, "%s cannot be partitioned", device->info.name);
     }
     if (status != USM_OK) {
         while (made > 0) {
@@ -142,7 +144,7 @@ usm_status usm_device_partition(usm_device *device, uint32_t units, usm_device *
 
 static bool is_native(const usm_device *device, const void *handle)
 {
-    return device->backend->native_handle(USM_NATIVE_DEVICE, device) == handle;
+    return device->backend->native->handle(USM_NATIVE_DEVICE, device) == handle;
 }
 
 /* Registry lock held. A part that is its whole has its handle: parts of the whole come before parts of it. */

@@ -4,12 +4,7 @@
 
 bool usm_backend_has_native(const usm_backend *backend)
 {
-    return backend->native_inspect != NULL;
-}
-
-bool usm_backend_has_streams(const usm_backend *backend)
-{
-    return backend->stream_inspect != NULL;
+    return backend->native != NULL;
 }
 
 bool usm_backend_knows_memory(const usm_backend *backend)
@@ -19,13 +14,13 @@ bool usm_backend_knows_memory(const usm_backend *backend)
 
 void *usm_native_handle(const usm_backend *backend, usm_native what, const void *object)
 {
-    return backend->native_handle == NULL ? NULL : backend->native_handle(what, object);
+    return backend->native == NULL ? NULL : backend->native->handle(what, object);
 }
 
 void usm_native_count(const usm_backend *backend, usm_native what, void *handle, bool more)
 {
-    if (backend->native_count != NULL) {
-        backend->native_count(what, handle, more);
+    if (backend->native != NULL && backend->native->count != NULL) {
+        backend->native->count(what, handle, more);
     }
 }
 
@@ -38,13 +33,13 @@ usm_status usm_native_device(const usm_backend *backend, void *queue, usm_device
         *out = report->devices[0];
         return USM_OK;
     }
-    usm_status status = backend->native_inspect(USM_NATIVE_QUEUE, queue, &facts, error);
+    usm_status status = backend->native->inspect(USM_NATIVE_QUEUE, queue, &facts, error);
     return status == USM_OK ? usm_device_adopt(backend, facts.device, out, error) : status;
 }
 
 usm_status usm_stream_inspect(usm_device *device, void *stream, usm_stream_facts *facts, usm_error *error)
 {
-    return device->backend->stream_inspect(device, stream, facts, error);
+    return device->backend->native->stream_inspect(device, stream, facts, error);
 }
 
 usm_status usm_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,

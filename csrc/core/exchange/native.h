@@ -9,8 +9,6 @@
 
 /* Its devices, contexts and queues are objects of a driver that other libraries use too. */
 bool usm_backend_has_native(const usm_backend *backend);
-/* Other libraries can name streams of its devices (core/tasks/stream.h). */
-bool usm_backend_has_streams(const usm_backend *backend);
 /* It knows whose memory a pointer is; else every pointer of the process is usable. */
 bool usm_backend_knows_memory(const usm_backend *backend);
 

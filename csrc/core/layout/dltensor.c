@@ -16,8 +16,8 @@
 typedef struct versioned_export {
     DLManagedTensorVersioned managed;
     usm_alloc *alloc;
-    void *stream;   /* the consumer's; NULL: none, or none that was told */
-    uint64_t print; /* of it, while it was there */
+    void *stream;         /* the consumer's; NULL: none, or none that was told */
+    uint64_t fingerprint; /* of it, while it was there */
     int64_t dims[];
 } versioned_export;
 
@@ -25,11 +25,11 @@ typedef struct legacy_export {
     DLManagedTensor managed;
     usm_alloc *alloc;
     void *stream;
-    uint64_t print;
+    uint64_t fingerprint;
     int64_t dims[];
 } legacy_export;
 
-static void let_go(usm_alloc *alloc, void *stream, uint64_t print, void *block)
+static void let_go(usm_alloc *alloc, void *stream, uint64_t fingerprint, void *block)
 {
     if (stream == USM_STREAM_LEGACY &&
         (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
@@ -42,7 +42,7 @@ static void let_go(usm_alloc *alloc, void *stream, uint64_t print, void *block)
          */
         usm_device *device = alloc->place->device;
         bool alive = stream == USM_STREAM_LEGACY || stream == USM_STREAM_PER_THREAD ||
-                     device->backend->stream_print(device, stream, false) == print;
+                     device->backend->native->stream_fingerprint(device, stream, false) == fingerprint;
         (void)usm_alloc_outlast(alloc, USM_READ_WRITE, device, alive ? stream : USM_STREAM_ALL, NULL);
     }
     free(block);
@@ -53,27 +53,27 @@ static void let_go(usm_alloc *alloc, void *stream, uint64_t print, void *block)
 static void delete_versioned(DLManagedTensorVersioned *self)
 {
     versioned_export *export = (versioned_export *)self;
-    let_go(export->alloc, export->stream, export->print, export);
+    let_go(export->alloc, export->stream, export->fingerprint, export);
 }
 
 static void delete_legacy(DLManagedTensor *self)
 {
     legacy_export *export = (legacy_export *)self;
-    let_go(export->alloc, export->stream, export->print, export);
+    let_go(export->alloc, export->stream, export->fingerprint, export);
 }
 
 /* In a stream that is being captured nothing runs: the end of the export has nothing to wait for there. */
-static uint64_t print_of(const usm_alloc *alloc, void **stream)
+static uint64_t fingerprint_of(const usm_alloc *alloc, void **stream)
 {
     usm_device *device = alloc->place->device;
     if (*stream == NULL || *stream == USM_STREAM_LEGACY || *stream == USM_STREAM_PER_THREAD) {
         return 0;
     }
-    uint64_t print = device->backend->stream_print(device, *stream, true);
-    if (print == 0) {
+    uint64_t fingerprint = device->backend->native->stream_fingerprint(device, *stream, true);
+    if (fingerprint == 0) {
         *stream = NULL;
     }
-    return print;
+    return fingerprint;
 }
 
 static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice device)
@@ -107,7 +107,7 @@ DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice de
     export->managed.deleter = delete_versioned;
     export->managed.flags = flags;
     export->alloc = view->alloc;
-    export->print = print_of(view->alloc, &stream);
+    export->fingerprint = fingerprint_of(view->alloc, &stream);
     export->stream = stream;
     fill(&export->managed.dl_tensor, export->dims, view, device);
     return &export->managed;
@@ -122,7 +122,7 @@ DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device, void *
     export->managed.manager_ctx = export;
     export->managed.deleter = delete_legacy;
     export->alloc = view->alloc;
-    export->print = print_of(view->alloc, &stream);
+    export->fingerprint = fingerprint_of(view->alloc, &stream);
     export->stream = stream;
     fill(&export->managed.dl_tensor, export->dims, view, device);
     return &export->managed;

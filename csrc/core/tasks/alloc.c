@@ -332,7 +332,7 @@ usm_status usm_alloc_put_in_order(usm_alloc *alloc, usm_queue *queue, usm_error 
     if (queue != NULL && queue->in_order && usm_queue_stream(queue) == stream && queue->device == device) {
         return USM_OK; /* for others there is still something to be done */
     }
-    usm_status status = backend->stream_inspect(device, stream, &facts, error);
+    usm_status status = backend->native->stream_inspect(device, stream, &facts, error);
     if (status != USM_OK) {
         return status;
     }
@@ -381,7 +381,7 @@ void usm_alloc_settle(usm_alloc *alloc)
     }
     usm_wait_list_clear(&waits);
     if (is_unordered(alloc) &&
-        alloc->stream_device->backend->stream_inspect(
+        alloc->stream_device->backend->native->stream_inspect(
             alloc->stream_device, atomic_load_explicit(&alloc->stream, memory_order_relaxed), &facts, NULL) ==
             USM_OK &&
         facts.idle && !facts.capturing) {
@@ -438,7 +438,7 @@ usm_status usm_alloc_outlast(usm_alloc *alloc, usm_access_mode mode, usm_device 
                              usm_error *error)
 {
     usm_stream_facts facts;
-    usm_status status = device->backend->stream_inspect(device, stream, &facts, error);
+    usm_status status = device->backend->native->stream_inspect(device, stream, &facts, error);
     return status != USM_OK || facts.idle || facts.capturing ? status
                                                              : mark(alloc, mode, device, stream, error);
 }

@@ -5,6 +5,7 @@
 #include "core/base/sync.h"
 #include "core/device/backend.h"
 #include "core/trace/trace.h"
+#include "execute.h"
 #include "hazard.h"
 #include "worker.h"
 
@@ -113,6 +114,8 @@ static void clear(usm_event *event)
 {
     if (event->queue->backend->event_destroy != NULL) {
         event->queue->backend->event_destroy(event);
+    } else if (event->queue->backend->queue_submit == NULL) {
+        usm_execute_clear(event);
     }
     usm_failure_release(event->failure);
     if (event->accesses != event->inline_accesses) {

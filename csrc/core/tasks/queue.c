@@ -4,10 +4,34 @@
 #include "core/base/live.h"
 #include "core/device/backend.h"
 #include "core/trace/trace.h"
+#include "execute.h"
 #include "hazard.h"
 
 /* All queues of the process, newest first (registry lock). */
 static usm_queue *all_queues;
+
+static void destroy_parts(usm_queue *queue)
+{
+    if (queue->executor != NULL) {
+        usm_execute_stop(queue);
+    }
+    if (queue->backend->queue_destroy != NULL) {
+        queue->backend->queue_destroy(queue);
+    }
+}
+
+static usm_status create_parts(usm_queue *queue, usm_error *error)
+{
+    const usm_backend *backend = queue->backend;
+    usm_status status = backend->queue_create != NULL ? backend->queue_create(queue, error) : USM_OK;
+    if (status == USM_OK && backend->queue_submit == NULL) {
+        status = usm_execute_start(queue, error);
+        if (status != USM_OK) {
+            destroy_parts(queue);
+        }
+    }
+    return status;
+}
 
 usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, usm_queue **out,
                             usm_error *error)
@@ -26,7 +50,7 @@ usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, 
     queue->priority = options->priority;
     queue->foreign = options->foreign;
     atomic_init(&queue->shared, options->foreign != NULL);
-    usm_status status = queue->backend->queue_create(queue, error);
+    usm_status status = create_parts(queue, error);
     if (status != USM_OK) {
         usm_context_release(queue->context);
         free(queue);
@@ -49,7 +73,7 @@ usm_queue *usm_queue_of_native(const usm_backend *backend, const void *handle)
     usm_queue *found = NULL;
     usm_registry_lock();
     for (usm_queue *q = all_queues; q != NULL; q = q->next) { /* the newest comes first */
-        found = q->backend == backend && backend->native_handle(USM_NATIVE_QUEUE, q) == handle ? q : found;
+        found = q->backend == backend && backend->native->handle(USM_NATIVE_QUEUE, q) == handle ? q : found;
     }
     found = found != NULL && usm_refcount_up_unless_zero(&found->refs) ? found : NULL;
     usm_registry_unlock();
@@ -58,12 +82,12 @@ usm_queue *usm_queue_of_native(const usm_backend *backend, const void *handle)
 
 void *usm_queue_handle(usm_queue *queue)
 {
-    if (queue->backend->native_handle == NULL) {
+    if (queue->backend->native == NULL) {
         return NULL;
     }
     /* Said before the backend is asked, which prepares a queue that is shared for it. */
     bool before = atomic_exchange_explicit(&queue->shared, true, memory_order_acq_rel);
-    void *handle = queue->backend->native_handle(USM_NATIVE_QUEUE, queue);
+    void *handle = queue->backend->native->handle(USM_NATIVE_QUEUE, queue);
     if (handle == NULL) {
         atomic_store_explicit(&queue->shared, before, memory_order_release);
     }
@@ -127,7 +151,7 @@ void usm_queue_release(usm_queue *queue)
     }
     usm_queue_bury(queue);
     usm_registry_unlock();
-    queue->backend->queue_destroy(queue);
+    destroy_parts(queue);
     usm_trace_leave(queue);
     usm_unretrieved_report(&queue->unretrieved);
     usm_failure_release(queue->failure);
@@ -401,14 +425,24 @@ void usm_queues_after_fork(void)
     }
 }
 
+static void fork_parts(usm_queue *queue, usm_fork_phase phase)
+{
+    if (queue->backend->queue_fork != NULL) {
+        queue->backend->queue_fork(queue, phase);
+    }
+    if (queue->executor != NULL) {
+        usm_worker_fork(queue->executor, phase);
+    }
+}
+
 void usm_queues_fork(usm_fork_phase phase)
 {
     for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
         if (phase == USM_FORK_PREPARE) {
             usm_lock_take(&queue->lock);
-            queue->backend->queue_fork(queue, phase);
+            fork_parts(queue, phase);
         } else {
-            queue->backend->queue_fork(queue, phase);
+            fork_parts(queue, phase);
             usm_lock_give(&queue->lock);
         }
     }

@@ -21,7 +21,8 @@ typedef struct usm_queue {
     bool cached; /* the one queue that the process keeps for its place */
     usm_priority priority;
     void *native;
-    void *foreign; /* the driver's queue that another library made; NULL: it was made here */
+    struct usm_worker *executor; /* where the backend has queue_execute (execute.h); else NULL */
+    void *foreign;               /* the driver's queue that another library made; NULL: it was made here */
     _Atomic bool
         shared;      /* others may enqueue in the driver's queue too: no look at this struct shows it idle */
     usm_keep *keeps; /* what lives as long as this */

@@ -24,7 +24,7 @@ static usm_status no_streams(const usm_device *device, usm_error *error)
 void *usm_queue_stream(const usm_queue *queue)
 {
     const usm_backend *backend = queue->backend;
-    return backend->stream_inspect == NULL ? NULL : backend->native_handle(USM_NATIVE_QUEUE, queue);
+    return !usm_backend_has_streams(backend) ? NULL : backend->native->handle(USM_NATIVE_QUEUE, queue);
 }
 
 /* The place of streams: that of the default context, which never goes. */
@@ -82,10 +82,10 @@ usm_status usm_stream_queue(usm_device *device, void *handle, usm_queue **out, u
     usm_stream_facts facts;
     usm_place *place;
     const usm_backend *backend = device->backend;
-    if (backend->stream_inspect == NULL) {
+    if (!usm_backend_has_streams(backend)) {
         return no_streams(device, error);
     }
-    usm_status status = backend->stream_inspect(device, handle, &facts, error);
+    usm_status status = backend->native->stream_inspect(device, handle, &facts, error);
     if (status == USM_OK) {
         status = place_of(device, &place, error);
     }
@@ -162,10 +162,10 @@ usm_status usm_stream_follow(usm_device *device, void *handle, const usm_wait *w
     usm_stream_facts facts;
     usm_queue *stream = NULL;
     const usm_backend *backend = device->backend;
-    if (backend->stream_inspect == NULL) {
+    if (!usm_backend_has_streams(backend)) {
         return no_streams(device, error);
     }
-    usm_status status = backend->stream_inspect(device, handle, &facts, error);
+    usm_status status = backend->native->stream_inspect(device, handle, &facts, error);
     if (status != USM_OK || n_waits == 0) {
         return status;
     }
@@ -202,10 +202,10 @@ usm_status usm_stream_adopt(usm_device *device, void *handle, usm_keep *keeps, u
 {
     usm_stream_facts facts;
     usm_place *place;
-    if (device->backend->stream_inspect == NULL) {
+    if (!usm_backend_has_streams(device->backend)) {
         return no_streams(device, error);
     }
-    usm_status status = device->backend->stream_inspect(device, handle, &facts, error);
+    usm_status status = device->backend->native->stream_inspect(device, handle, &facts, error);
     if (status == USM_OK) {
         status = place_of(device, &place, error);
     }

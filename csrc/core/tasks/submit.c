@@ -4,6 +4,7 @@
 #include "core/base/heap.h"
 #include "core/device/backend.h"
 #include "core/trace/trace.h"
+#include "execute.h"
 #include "hazard.h"
 #include "repeat.h"
 
@@ -312,8 +313,8 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
         return submit_again(event, submission, mask, out, error);
     }
     usm_status status = collect(queue, submission, &waits, &cause, error);
-    if (USM_UNLIKELY(queue->foreign != NULL) && status == USM_OK && queue->backend->queue_admit != NULL) {
-        status = queue->backend->queue_admit(queue, waits.items, waits.n, error);
+    if (USM_UNLIKELY(queue->foreign != NULL) && status == USM_OK && queue->backend->native->admit != NULL) {
+        status = queue->backend->native->admit(queue, waits.items, waits.n, error);
     }
     bool now = status == USM_OK && waits.n == 0 && cause == NULL;
     if (now && out == NULL && run_now(queue, submission, &start_ns, &end_ns)) {
@@ -346,7 +347,9 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
     }
     usm_hazard_unlock(mask);
     if (outcome == RECORDED) {
-        status = queue->backend->queue_submit(queue, event, submission->command, error);
+        usm_status (*submit)(usm_queue *, usm_event *, const usm_command *, usm_error *) =
+            queue->backend->queue_submit != NULL ? queue->backend->queue_submit : usm_execute_submit;
+        status = submit(queue, event, submission->command, error);
         if (status != USM_OK) {
             event->keeps = NULL; /* the caller's again */
         }
