@@ -169,7 +169,7 @@ def find_headers():
 
 def sources(headers):
     folders = ["core", "cpu", "py", *(f"backends/{name}" for name in headers)]
-    folders += ["backends/fault"] if TESTING else []
+    folders += ["backends/fault", "backends/minimal"] if TESTING else []
     return sorted(
         str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / "csrc" / folder).rglob("*.c")
     )

@@ -91,6 +91,10 @@ def level_zero_part() -> usmpy.Device:
     return parts[1]
 
 
+def minimal() -> usmpy.Device:
+    return usmpy.Device("minimal:cpu:0")
+
+
 # Tags: "host": its memory is that of NumPy's arrays; "host-accessible": the host reads all memory of the
 # device; "host-task": host tasks run; "system-usm": its commands use any memory of the host in place;
 # "sub-device": a part of a device.
@@ -150,6 +154,14 @@ LEVEL_ZERO = {
     "test_array.py::test_to_device_in_a_stream_is_behind_what_is_in_it": READS,
 }
 
+# csrc/backends/minimal: the fewest entries that make a backend.
+PROGRAMS = "the backend takes no programs of users"
+MINIMAL = PARTLESS | {
+    "test_device.py::test_a_root_device_has_no_parent": "get_devices() lists what users have",
+    "test_launch": PROGRAMS,
+    "test_trace.py::test_a_kernel_behind_a_fill": PROGRAMS,
+}
+
 # Where it matters which device of a driver it is. The other files test what is the same code for all of them
 # (types, indexing, shapes, values, arguments), and the whole suite three times would be a minute more.
 # USMPY_TEST_ALL_FILES=1 runs all.
@@ -190,6 +202,7 @@ BACKENDS = [
     ),
     Backend("level-zero-sim-second", level_zero(1), frozenset({"host-task"}), LEVEL_ZERO, files=SECOND),
     Backend(CUDA_NAME, cuda(0), frozenset({"host-task"}), CUDA),
+    Backend("minimal", minimal, EVERY_PROCESSOR | {"system-usm"}, MINIMAL),
 ]
 if os.environ.get("USMPY_TEST_WITHOUT_FP64"):
     BACKENDS = [

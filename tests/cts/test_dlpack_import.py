@@ -98,6 +98,7 @@ def test_memory_of_the_host_is_taken_in_place(device, queue, versioned):
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
     assert x.flags.writable
     x[1, 1] = 40
+    queue.wait()
     assert struct.unpack_from("<f", tensor.memory, 16) == (40.0,)
     assert tensor.deleted == 0
     queue.wait()

@@ -73,6 +73,11 @@ SEEN_BY_BACKENDS = {
         "readable.h": "handles that come from Python as numbers",
         "worker.h": "threads of host tasks",
     },
+    "minimal": {
+        "backend.h": "the seam",
+        "execute.h": "threads that call a driver without asynchronous commands",
+        "launch.h": "launches of built-in kernels",
+    },
     "fault": {
         "backend.h": "the seam",
         "fault.h": "which call is to fail",
@@ -95,6 +100,7 @@ SEES_CPU = {
     "host": "all of its commands run there",
     "opencl": "devices that are the host's processors run copies and built-in kernels there",
     "cuda": "fills of memory that the driver does not know",
+    "minimal": "a device in the memory of this process has no loops of its own",
 }
 # Backends that include another one.
 BETWEEN_BACKENDS = {("fault", "host"): "fault stands in for the host backend, and calls it"}
@@ -104,7 +110,7 @@ FOREIGN = {
     "structmember.h": {"py"},
     "frameobject.h": {"py"},
     "usmpy.h": {"py"},
-    "dlpack/dlpack.h": {"core", "host", "opencl", "level_zero", "cuda"},
+    "dlpack/dlpack.h": {"core", "host", "opencl", "level_zero", "cuda", "minimal"},
     "cuda.h": {"cuda"},
     "nvrtc.h": {"cuda"},
     "CL/cl.h": {"opencl"},

@@ -165,6 +165,7 @@ def test_the_extension_has_no_function_of_the_tests(extension):
     assert b"memory_connection" in content
     assert b"_live_counts" not in content
     assert b"_fault" not in content
+    assert b"minimal device" not in content
 
 
 # In a process that can import nothing but the standard library and the wheel.

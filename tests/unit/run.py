@@ -53,6 +53,7 @@ def core_sources():
         *sorted((ROOT / "csrc" / "cpu").glob("*.c")),
         *sorted((ROOT / "csrc" / "backends" / "host").glob("*.c")),
         ROOT / "csrc" / "backends" / "fault" / "fault.c",
+        *sorted((ROOT / "csrc" / "backends" / "minimal").glob("*.c")),
     ]
 
 

@@ -104,13 +104,8 @@ static usm_status device_partition(usm_device *parent, uint32_t units, size_t n,
 
 static usm_status context_create(usm_context *context, usm_error *error)
 {
-    return fails(CONTEXT_CREATE) ? refuse(error, CONTEXT_CREATE)
-                                 : usm_host_backend.context_create(context, error);
-}
-
-static void context_destroy(usm_context *context)
-{
-    usm_host_backend.context_destroy(context);
+    (void)context;
+    return fails(CONTEXT_CREATE) ? refuse(error, CONTEXT_CREATE) : USM_OK; /* the host needs no entry */
 }
 
 /* The core tries a second time when memory runs out: that fails too, and is no call of its own here. */
@@ -127,11 +122,6 @@ static usm_status memory_allocate(usm_context *context, usm_device *device, usm_
 static void memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer, size_t nbytes)
 {
     usm_host_backend.memory_free(context, device, kind, pointer, nbytes);
-}
-
-static usm_memory_connection memory_connection(const usm_place *memory, usm_kind kind, const usm_place *user)
-{
-    return usm_host_backend.memory_connection(memory, kind, user);
 }
 
 static usm_status queue_create(usm_queue *queue, usm_error *error)
@@ -211,11 +201,9 @@ const usm_backend usm_fault_backend = {
     .start = start,
     .device_partition = device_partition,
     .context_create = context_create,
-    .context_destroy = context_destroy,
     .memory_allocate = memory_allocate,
     .memory_free = memory_free,
     .memory_query = NULL,
-    .memory_connection = memory_connection,
     .queue_create = queue_create,
     .queue_destroy = queue_destroy,
     .queue_run_now = queue_run_now,

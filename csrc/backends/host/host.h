@@ -16,14 +16,10 @@ usm_status usm_host_device_partition(usm_device *parent, uint32_t units, size_t 
 void usm_host_pin_thread(const usm_device *device);
 
 /* memory.c */
-usm_status usm_host_context_create(usm_context *context, usm_error *error);
-void usm_host_context_destroy(usm_context *context);
 usm_status usm_host_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                     void **out, bool *zeroed, usm_error *error);
 void usm_host_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
                           size_t nbytes);
-usm_memory_connection usm_host_memory_connection(const usm_place *memory, usm_kind kind,
-                                                 const usm_place *user);
 
 /* queue.c */
 usm_status usm_host_queue_create(usm_queue *queue, usm_error *error);

@@ -10,18 +10,6 @@
 #define MAPPED ((size_t)2 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
 
-usm_status usm_host_context_create(usm_context *context, usm_error *error)
-{
-    (void)context;
-    (void)error;
-    return USM_OK;
-}
-
-void usm_host_context_destroy(usm_context *context)
-{
-    (void)context;
-}
-
 /* Whole huge pages, so that the mapping can be trimmed to start on one. */
 static size_t mapped_size(size_t nbytes)
 {
@@ -76,11 +64,4 @@ void usm_host_memory_free(usm_context *context, usm_device *device, usm_kind kin
     } else {
         free(pointer);
     }
-}
-
-usm_memory_connection usm_host_memory_connection(const usm_place *memory, usm_kind kind,
-                                                 const usm_place *user)
-{
-    (void)user;
-    return usm_place_host_reads(memory, kind) ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
 }

@@ -15,6 +15,13 @@ extern const usm_backend usm_host_backend;
 #define HOST_BACKEND (&usm_host_backend)
 #endif
 
+#ifdef USM_TESTING
+extern const usm_backend usm_minimal_backend; /* the fewest entries: found by its name alone */
+#define N_SLOTS (USM_N_BACKENDS + 1)
+#else
+#define N_SLOTS USM_N_BACKENDS
+#endif
+
 #ifdef USM_OPENCL
 extern const usm_backend usm_opencl_backend;
 #define OPENCL_BACKEND (&usm_opencl_backend)
@@ -43,11 +50,14 @@ typedef struct slot {
     char text[sizeof((usm_error *)NULL)->text + sizeof(usm_library_report)];
 } slot;
 
-static slot slots[USM_N_BACKENDS] = {
+static slot slots[N_SLOTS] = {
     {.report = {.name = "cuda", .backend = CUDA_BACKEND}},
     {.report = {.name = "level_zero", .backend = LEVEL_ZERO_BACKEND}},
     {.report = {.name = "opencl", .backend = OPENCL_BACKEND}},
     {.report = {.name = "host", .backend = HOST_BACKEND}},
+#ifdef USM_TESTING
+    {.report = {.name = "minimal", .backend = &usm_minimal_backend}},
+#endif
 };
 
 /* Filter strings count root devices of one backend and type. */
@@ -127,7 +137,7 @@ const usm_backend_report *usm_backend_start(int index)
 
 int usm_backend_index(const char *name, size_t length)
 {
-    for (int i = 0; i < USM_N_BACKENDS; i++) {
+    for (int i = 0; i < N_SLOTS; i++) {
         const char *known = slots[i].report.name;
         if (strlen(known) == length && memcmp(known, name, length) == 0) {
             return i;
@@ -139,7 +149,7 @@ int usm_backend_index(const char *name, size_t length)
 /* The host's threads may be at work for others, also where nobody has started it. */
 void usm_backends_fork(usm_fork_phase phase)
 {
-    for (int i = 0; i < USM_N_BACKENDS; i++) {
+    for (int i = 0; i < N_SLOTS; i++) {
         const usm_backend *backend = slots[i].report.backend;
         if (backend == HOST_BACKEND ||
             (backend != NULL && atomic_load_explicit(&slots[i].started, memory_order_acquire))) {
@@ -193,8 +203,9 @@ usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer
 {
     usm_device *best = NULL;
     int best_rank = -2;
-    for (int i = 0; i < USM_N_BACKENDS; i++) {
-        if (slots[i].report.backend == NULL) {
+    for (int i = 0; i < N_SLOTS; i++) {
+        if (slots[i].report.backend == NULL ||
+            (i >= USM_N_BACKENDS && !atomic_load_explicit(&slots[i].started, memory_order_acquire))) {
             continue;
         }
         const usm_backend_report *report = usm_backend_start(i);

@@ -151,8 +151,8 @@ typedef struct usm_backend {
      * count of it. Any thread, no lock; may block. NULL: contexts have no part of a driver.
      */
     usm_status (*context_create)(usm_context *context, usm_error *error);
-    /* Releases context->native. No memory, queue or event of the context is left. Any thread, no lock. NULL
-     * exactly where context_create is. */
+    /* Releases context->native. No memory, queue or event of the context is left. Any thread, no lock. NULL:
+     * there is nothing to release. */
     void (*context_destroy)(usm_context *context);
     /*
      * The interpreter has ended. Gives the driver back what it has of a default context and of its cached
@@ -186,7 +186,8 @@ typedef struct usm_backend {
      * What memory of this kind, allocated in the place `memory`, is to commands of `user`, another place. The
      * backend is that of `user`; the memory may be of any backend. Any thread, no lock; may block on the
      * first call for a pair of devices. The core asks through usm_connection (connection.h), and never for a
-     * place's own memory. NULL: memory of the same context is UNIFIED, other memory NONE.
+     * place's own memory. NULL: memory of the same context is
+     * UNIFIED, and for a device with has_usm_system all memory that the host reads; other memory is NONE.
      */
     usm_memory_connection (*memory_connection)(const usm_place *memory, usm_kind kind, const usm_place *user);
 
@@ -197,7 +198,7 @@ typedef struct usm_backend {
     usm_status (*queue_create)(usm_queue *queue, usm_error *error);
     /*
      * Releases queue->native. No work is pending. Any thread, the threads that run the queue's tasks
-     * included; must not block. NULL exactly where queue_create is.
+     * included; must not block. NULL: there is nothing to release.
      */
     void (*queue_destroy)(usm_queue *queue);
 
@@ -310,7 +311,8 @@ static inline bool usm_backend_has_streams(const usm_backend *backend)
     return backend->native != NULL && backend->native->stream_inspect != NULL;
 }
 
-/* Every name that a filter string may use, also those that this build left out. */
+/* Every name that a filter string may use, also those that this build left out. Builds for tests have more
+ * backends, which are found by their names alone. */
 #define USM_N_BACKENDS 4
 
 /* Interfaces of other software whose objects belong to one backend, also where this build has left it out. */
@@ -334,8 +336,8 @@ typedef struct usm_backend_report {
 } usm_backend_report;
 
 /*
- * Starts the backend by its index (0 <= index < USM_N_BACKENDS) on first use and says how it went. The report
- * is the core's own, constant from then on. May block on the first call: no lock, no GIL.
+ * Starts the backend by its index (of usm_backend_index, or below USM_N_BACKENDS) on first use and says how
+ * it went. The report is the core's own, constant from then on. May block on the first call: no lock, no GIL.
  */
 const usm_backend_report *usm_backend_start(int index);
 /* The same of the backend that the interface belongs to. */

@@ -9,7 +9,9 @@ usm_memory_connection usm_connection(const usm_place *memory, usm_kind kind, con
     if (backend->memory_connection != NULL) {
         return backend->memory_connection(memory, kind, user);
     }
-    return memory->context == user->context ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
+    bool reaches = memory->context == user->context ||
+                   (user->device->info.has_usm_system && usm_place_host_reads(memory, kind));
+    return reaches ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
 }
 
 /* The device itself, or a part of it. */

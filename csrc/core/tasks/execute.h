@@ -25,9 +25,9 @@ typedef struct usm_execution {
 
 #define USM_EXECUTION_ZEROED offsetof(usm_execution, command)
 
-/* Sets queue->executor; its threads start with the first task. usm_execute_stop releases it, and does not
- * block. */
+/* Sets queue->executor, whose threads start with the first task. */
 usm_status usm_execute_start(struct usm_queue *queue, usm_error *error);
+/* Releases it: its threads end after their last task. Any thread; does not block. */
 void usm_execute_stop(struct usm_queue *queue);
 /* The same contract as queue_submit of a backend. */
 usm_status usm_execute_submit(struct usm_queue *queue, usm_event *event, const usm_command *command,

@@ -331,10 +331,9 @@ static PyObject *backends(PyObject *module, PyObject *args)
         return NULL;
     }
     PyObject *list = PyList_New(0);
-    for (int i = 0; list != NULL && i < USM_N_BACKENDS; i++) {
-        if (name != NULL && i != usm_backend_index(name, strlen(name))) {
-            continue;
-        }
+    int from = name != NULL ? usm_backend_index(name, strlen(name)) : 0;
+    int end = name != NULL ? from + 1 : USM_N_BACKENDS;
+    for (int i = from; list != NULL && i >= 0 && i < end; i++) {
         PyObject *report = backend_report(usmpy_state_of_module(module), i);
         if (report == NULL || PyList_Append(list, report) < 0) {
             Py_CLEAR(list);

@@ -50,11 +50,14 @@ int usmpy_parse_language(PyObject *language, const usm_backend *backend)
                                                languages[i].name));
         }
     }
-    if (allowed != NULL) {
+    if (allowed != NULL && PyUnicode_GET_LENGTH(allowed) == 0) {
+        PyErr_Format(PyExc_ValueError, "devices of the backend %s take no programs",
+                     usm_backend_name(backend));
+    } else if (allowed != NULL) {
         PyErr_Format(PyExc_ValueError, "language is %R; devices of the backend %s take %U", language,
                      usm_backend_name(backend), allowed);
-        Py_DECREF(allowed);
     }
+    Py_XDECREF(allowed);
     return -1;
 }
 

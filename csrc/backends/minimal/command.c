@@ -1,0 +1,39 @@
+/* Commands of the minimal backend: each is done when the function returns. */
+#include "core/program/launch.h"
+#include "cpu/cpu.h"
+#include "minimal.h"
+
+/* Of a built-in kernel: the backend takes no programs of users. */
+static void launch_builtin(const usm_launch *launch)
+{
+    const usm_cpu_launch run = {
+        .kernel = launch->kernel->native,
+        .range = &launch->range,
+        .arguments = launch->arguments,
+        .n_arguments = launch->n_arguments,
+        .cost = launch->cost,
+    };
+    (void)usm_cpu_run(&run, 1); /* a built-in kernel needs no memory */
+}
+
+usm_status usm_minimal_queue_execute(usm_queue *queue, const usm_command *command, usm_error *error)
+{
+    switch (command->kind) {
+        case USM_COMMAND_COPY:
+        case USM_COMMAND_FILL:
+            usm_cpu_block(command, 1);
+            return USM_OK;
+        case USM_COMMAND_STRIDED:
+            usm_cpu_strided(command->as.strided, 1);
+            return USM_OK;
+        case USM_COMMAND_SEQUENCE:
+            usm_cpu_sequence(&command->as.sequence);
+            return USM_OK;
+        case USM_COMMAND_LAUNCH:
+            launch_builtin(command->as.launch);
+            return USM_OK;
+        default:
+            return usm_error_driver(error, USM_DRIVER, queue->backend->name, command->kind, "",
+                                    "the minimal device has no command %d", command->kind);
+    }
+}
