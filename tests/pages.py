@@ -9,6 +9,8 @@ every machine has is said by a comment right above it, or for the whole page any
     <!-- needs: pyarrow -->
     <!-- page needs: opencl, pyopencl -->
 
+A block under `<!-- from: FILE -->` quotes a source and does not run; tests/test_documentation.py compares it.
+
 A name is a module, or one of CONDITIONS. The block is left out only where that is really missing. The last
 line written is JSON: {"blocks": ..., "left out": {line: [name, ...]}}.
 
@@ -38,7 +40,8 @@ import sys
 from collections.abc import Callable
 
 BLOCK = re.compile(
-    r"^(?:<!-- needs: (?P<needs>[^>]*?) -->\n|<!-- command: (?P<command>\w+) -->\n)?"
+    r"^(?:<!-- needs: (?P<needs>[^>]*?) -->\n|<!-- command: (?P<command>\w+) -->\n|"
+    r"<!-- from: (?P<source>\S+) -->\n)?"
     r"^```(?P<language>\w+)\n(?P<code>.*?)^```$",
     re.M | re.S,
 )
@@ -96,7 +99,7 @@ def blocks(text: str) -> list[Block]:
             page + names(found["needs"]) + (("a C compiler",) if found["language"] == "c" else ()),
         )
         for found in BLOCK.finditer(text)
-        if found["language"] in ("python", "c")
+        if found["language"] in ("python", "c") and not found["source"]
     ]
 
 

@@ -213,6 +213,19 @@ def test_every_page_is_in_a_table_of_contents():
     assert entries == pages - {"index"} | {"auto_gallery/index"}  # the gallery's pages are made by the build
 
 
+def test_quotes_of_sources_are_what_the_sources_say():
+    quotes = [
+        (page, found["source"], found["code"])
+        for page in pages.every_page()
+        for found in pages.BLOCK.finditer((ROOT / page).read_text(encoding="utf-8"))
+        if found["source"]
+    ]
+    assert len(quotes) >= 5
+    for page, source, code in quotes:
+        assert code.strip(), (page, source)
+        assert code in (ROOT / source).read_text(encoding="utf-8"), f"{page}: {source} has changed"
+
+
 def test_the_drawing_has_every_folder_of_the_backends():
     drawing = (DOCS / "architecture.md").read_text(encoding="utf-8")
     folders = {path.name for path in (ROOT / "csrc" / "backends").iterdir() if path.is_dir()}
