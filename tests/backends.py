@@ -162,16 +162,21 @@ MINIMAL = PARTLESS | {
     "test_trace.py::test_a_kernel_behind_a_fill": PROGRAMS,
 }
 
-# Where it matters which device of a driver it is. The other files test what is the same code for all of them
-# (types, indexing, shapes, values, arguments), and the whole suite three times would be a minute more.
-# USMPY_TEST_ALL_FILES=1 runs all.
+# Files where it matters which device of a driver it is. The others test code that is the same for all
+# devices: types, indexing, shapes, values, arguments. A part of a device runs these alone, and so does the
+# minimal backend, whose loops are the host's. USMPY_TEST_ALL_FILES=1 runs all files on all devices (.ci/run:
+# on those two); USMPY_TEST_FEW_FILES=1 runs these alone on all devices but the host.
 PLACEMENT = frozenset(
     {
         "test_context",
+        "test_blocks_large",
         "test_copy",
+        "test_copy_large",
         "test_device",
         "test_dlpack_export",
+        "test_event",
         "test_exchange_table",
+        "test_fill",
         "test_host_task",
         "test_launch",
         "test_launch_lifetime",
@@ -189,7 +194,12 @@ if os.environ.get("USMPY_TEST_ALL_FILES"):
 
 BACKENDS = [
     Backend("host", host, EVERY_PROCESSOR | {"system-usm", "host"}),
-    Backend("host-part", host_part, EVERY_PROCESSOR | {"system-usm", "sub-device", "host"}),
+    Backend(
+        "host-part",
+        host_part,
+        EVERY_PROCESSOR | {"system-usm", "sub-device", "host"},
+        files=PLACEMENT,
+    ),
     Backend("opencl-intel", opencl(INTEL), EVERY_PROCESSOR | {"system-usm"}),
     Backend("opencl-pocl", opencl("PoCL", *POCL), EVERY_PROCESSOR),
     Backend("level-zero-sim", level_zero(0), frozenset({"host-task"}), LEVEL_ZERO),
@@ -202,8 +212,19 @@ BACKENDS = [
     ),
     Backend("level-zero-sim-second", level_zero(1), frozenset({"host-task"}), LEVEL_ZERO, files=SECOND),
     Backend(CUDA_NAME, cuda(0), frozenset({"host-task"}), CUDA),
-    Backend("minimal", minimal, EVERY_PROCESSOR | {"system-usm"}, MINIMAL),
+    Backend("minimal", minimal, EVERY_PROCESSOR | {"system-usm"}, MINIMAL, files=PLACEMENT),
 ]
+if os.environ.get("USMPY_TEST_FEW_FILES"):
+    BACKENDS = [
+        dataclasses.replace(backend, files=backend.files or (PLACEMENT if backend.name != "host" else None))
+        for backend in BACKENDS
+    ]
+# USMPY_TEST_BACKENDS=host,minimal: these alone.
+if chosen := os.environ.get("USMPY_TEST_BACKENDS"):
+    unknown = set(chosen.split(",")) - {backend.name for backend in BACKENDS}
+    if unknown:
+        raise ValueError(f"USMPY_TEST_BACKENDS names {', '.join(sorted(unknown))}, which no registration has")
+    BACKENDS = [backend for backend in BACKENDS if backend.name in chosen.split(",")]
 if os.environ.get("USMPY_TEST_WITHOUT_FP64"):
     BACKENDS = [
         Backend("opencl-intel-without-fp64", opencl(INTEL), EVERY_PROCESSOR | {"system-usm"}),

@@ -2,8 +2,11 @@
 
     python tests/pythons.py python3.10 python3.13 /opt/python3.13t/bin/python3
 
-The large libraries (PyTorch, JAX) are left out, so their tests are skipped: the run with all of them is the
-README's. Interpreters that are missing, and failures, end the script with 1.
+It runs what depends on the interpreter: the conformance suite on the host device, the exchange, and the tests
+of CHOSEN. Drivers and kernels see nothing of the interpreter, and the README's command runs everything with
+one. --all runs everything but tests/structure. The builds are quick ones (USMPY_DEBUG=1). The large libraries
+(PyTorch, JAX) are left out, so their tests are skipped. Interpreters that are missing, and failures, end the
+script with 1.
 """
 
 from __future__ import annotations
@@ -32,6 +35,19 @@ ASK = (
 )
 
 
+CHOSEN = [
+    "tests/interop",
+    *(
+        f"tests/test_{name}.py"
+        for name in (
+            *("asyncio", "c_api", "capsules", "corners", "exit_reports", "faults", "fork", "free_threading"),
+            *("hostile_interfaces", "import_leaks", "inspection", "isolated", "leaks", "pickle", "programs"),
+            *("properties_exchange", "repr", "selectors", "stress", "type_cache", "waiting_threads"),
+        )
+    ),
+]
+
+
 def installs(
     interpreter: str, python: pathlib.Path, environment: dict[str, str]
 ) -> list[list[str | pathlib.Path]]:
@@ -52,8 +68,13 @@ def installs(
     ]
 
 
-def run(interpreter: str, pytest_arguments: list[str]) -> bool:
-    environment = {**os.environ, "USMPY_TESTING": "1", "USMPY_WERROR": "1", "USMPY_REQUIRE_LIBRARIES": "0"}
+def run(interpreter: str, everything: bool) -> bool:
+    environment = {
+        **os.environ,
+        **dict.fromkeys(("USMPY_TESTING", "USMPY_WERROR", "USMPY_DEBUG"), "1"),
+        "USMPY_REQUIRE_LIBRARIES": "0",
+        "USMPY_CFLAGS": "-Wno-maybe-uninitialized",  # GCC's guesses without its optimiser
+    }
     with tempfile.TemporaryDirectory(prefix="usmpy-python-") as folder:
         tree, python = pathlib.Path(folder) / "tree", pathlib.Path(folder) / "venv" / "bin" / "python"
         shutil.copytree(ROOT, tree, ignore=LEFT_BEHIND)
@@ -61,10 +82,16 @@ def run(interpreter: str, pytest_arguments: list[str]) -> bool:
             [interpreter, "-m", "venv", python.parent.parent],
             [python, "-m", "pip", "install", "-q", "--upgrade", "pip"],
             *installs(interpreter, python, environment),
-            # The structure of the sources is the same for every interpreter.
-            [python, "-m", "pytest", "-q", "--ignore=tests/structure", *pytest_arguments],
         ]
-        return all(subprocess.run(command, cwd=tree, env=environment).returncode == 0 for command in commands)
+        test, host = [python, "-m", "pytest", "-q"], {**environment, "USMPY_TEST_BACKENDS": "host"}
+        # The structure of the sources is the same for every interpreter.
+        runs = [([*test, "--ignore=tests/structure"], environment)]
+        if not everything:
+            runs = [([*test, "tests/cts"], host), ([*test, *CHOSEN], environment)]
+        return all(
+            subprocess.run(command, cwd=tree, env=variables).returncode == 0
+            for command, variables in [*((command, environment) for command in commands), *runs]
+        )
 
 
 def main() -> int:
@@ -72,14 +99,14 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("interpreters", nargs="+", help="names on the PATH, or paths")
-    parser.add_argument("--pytest", default="", help="more arguments for pytest, in one string")
+    parser.add_argument("--all", action="store_true", help="run everything but tests/structure")
     arguments = parser.parse_args()
     failed = []
     for interpreter in arguments.interpreters:
         found = shutil.which(interpreter)
         version = found and subprocess.run([found, "-VV"], capture_output=True, text=True).stdout.strip()
         print(f"== {interpreter}: {version or 'not found'}", flush=True)
-        if not version or not run(found, arguments.pytest.split()):
+        if not version or not run(found, arguments.all):
             failed.append(interpreter)
     print(f"failed: {' '.join(failed)}" if failed else "all passed")
     return 1 if failed else 0

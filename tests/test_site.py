@@ -59,6 +59,7 @@ def site(tmp_path_factory):
         if not REQUIRED:
             pytest.importorskip(name, reason="the extras docs and test have it")
     if shutil.which("dot") is None:
+        assert not REQUIRED, "graphviz is not installed: its program dot draws the pictures of the pages"
         pytest.skip("graphviz is not installed")
     folder = tmp_path_factory.mktemp("site")
     environment = {
@@ -104,7 +105,7 @@ def test_programs_of_the_gallery_show_their_pictures(site):
         assert f"{program.name}" in page
 
 
-@pytest.mark.skipif(BROWSER is None, reason=f"none of {', '.join(NAMES)} is installed")
+@pytest.mark.skipif(BROWSER is None and not REQUIRED, reason=f"none of {', '.join(NAMES)} is installed")
 def test_no_page_is_cut_off_or_scrolls_sideways(site, tmp_path):
     pages, wrong = pages_of(site), {}
     for first in range(0, len(pages), TOGETHER):

@@ -136,8 +136,9 @@ def check(program, tmp_path, *options):
     """mypy over a program: its exit status, and what it says."""
     path = tmp_path / "program.py"
     path.write_text(program)
+    cache = tmp_path.parent / "mypy"  # of the whole run: the stubs of Python and NumPy are read once
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", *options, path],
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, *options, path],
         cwd=tmp_path,
         env={"MYPYPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
         capture_output=True,
