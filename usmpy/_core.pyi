@@ -241,6 +241,12 @@ class Device:
             An argument has a wrong type.
         BackendUnavailable
             The backend is missing.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> for device in usmpy.get_devices("opencl"):
+        ...     assert usmpy.Device.from_native("opencl", device.native_handle) == device
         """
     def create_sub_devices(self, units: SupportsIndex) -> list[Device]:
         """Divide the device into equal parts (SYCL 2020, 4.6.4, partition_equally).
@@ -338,6 +344,12 @@ class Device:
         -------
         dict
             Sizes are in bytes. A value is None if the driver does not tell it.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> usmpy.Device("host").info()["backend"]
+        'host'
         """
     @property
     def queue(self) -> Queue:
@@ -704,6 +716,13 @@ class Context:
             The backend is missing.
         MemoryError
             Memory is exhausted.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> for device in usmpy.get_devices("opencl"):
+        ...     context = usmpy.Context.from_native("opencl", device.context.native_handle)
+        ...     assert context == device.context
         """
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
@@ -835,6 +854,13 @@ class Queue:
         Work of both libraries runs in the order of the calls, except for host tasks and for what waits for
         them or for other drivers: such work is enqueued when what it waits for has completed. `wait`,
         `wait_for` and `barrier` count the work of others too.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> for device in usmpy.get_devices("opencl"):
+        ...     queue = usmpy.Queue.from_native("opencl", device.queue.native_handle)
+        ...     assert queue.native_handle == device.queue.native_handle
         """
     @classmethod
     def from_stream(cls, stream: _Stream) -> Queue:
@@ -863,6 +889,12 @@ class Queue:
             The address is not a stream, as far as the driver can tell.
         BackendUnavailable
             CUDA is missing.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> if usmpy.get_devices("cuda"):
+        ...     assert usmpy.Queue.from_stream(1).backend == "cuda"  # the legacy default stream
         """
     def __cuda_stream__(self) -> tuple[int, int]:
         """Return (0, the driver's stream as an int), by which other libraries enqueue in this queue.
@@ -1000,6 +1032,17 @@ class Queue:
         ------
         TypeError, ValueError, OverflowError, BufferError, ExecutionPlacementError
             As `Kernel` says, before anything is enqueued.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> source = "kernel void twice(global int *x) { x[get_global_id(0)] *= 2; }"
+        >>> program = usmpy.Program(source, device="host")
+        >>> queue = usmpy.Queue("host")
+        >>> x = usmpy.arange(3, dtype="int32", device=queue)
+        >>> event = queue.submit(program.twice, [x], 3)
+        >>> x.tolist()
+        [0, 2, 4]
         """
     def prefetch(self, x: USMArray) -> Event:
         """Ask for memory to be moved to the queue's device (SYCL 2020, 4.6.5, prefetch).
@@ -1019,6 +1062,12 @@ class Queue:
             `x` is something else.
         MemoryError
             Memory is exhausted.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> queue = usmpy.Queue("host")
+        >>> queue.prefetch(usmpy.zeros(3, device=queue, usm_type="shared")).wait()
         """
     def barrier(self, depends: _Depends = ()) -> Event:
         """Make later work in this queue wait (SYCL, ext_oneapi_submit_barrier).
@@ -1040,6 +1089,15 @@ class Queue:
             `depends` is something else.
         MemoryError
             Memory is exhausted.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> queue = usmpy.Queue("host", in_order=False)
+        >>> tasks = [queue.host_task(pow, 2, n) for n in range(3)]
+        >>> queue.barrier().wait()
+        >>> all(task.done for task in tasks)
+        True
         """
     def host_task(self, fn: Callable[..., object], /, *args: Any, depends: _Depends = ()) -> Event:
         """Call a Python function on a thread of the queue, in the order of its work (SYCL 2020, 4.10).
@@ -1108,6 +1166,13 @@ class Queue:
         Notes
         -----
         `memcpy`, `host_task` and the other submissions do this for their own arguments.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> queue = usmpy.Queue("host")
+        >>> buffer = bytearray(8)
+        >>> queue.keep_alive(buffer).wait()
         """
     def wait(self, timeout: float | None = None) -> None:
         """Block until all work submitted so far has completed (SYCL 2020, 4.6.5, wait_and_throw).
@@ -1131,6 +1196,15 @@ class Queue:
         Notes
         -----
         Inside a host task of this queue, the wait skips that task and everything that depends on it.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> queue = usmpy.Queue("host")
+        >>> event = queue.host_task(pow, 2, 10)
+        >>> queue.wait(timeout=60)
+        >>> event.done
+        True
         """
     def wait_for(self, other: Event | _Stream, /) -> None:
         """Make later work in this queue wait for work elsewhere. Does not block.
@@ -1155,6 +1229,17 @@ class Queue:
         Notes
         -----
         This is order alone: if the other work fails, work in this queue runs all the same.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> first, second = usmpy.Queue("host"), usmpy.Queue("host")
+        >>> values = []
+        >>> event = first.host_task(values.append, 1)
+        >>> second.wait_for(event)
+        >>> second.host_task(values.append, 2).wait()
+        >>> values
+        [1, 2]
         """
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
@@ -1529,6 +1614,18 @@ class Kernel:
             There are more or fewer parameters, one is not known, or one contradicts the program.
         TypeError
             Something is not a str.
+
+        Examples
+        --------
+        >>> import ctypes, usmpy
+        >>> @ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.POINTER(ctypes.c_int32))
+        ... def double(begin, end, x):
+        ...     for i in range(begin, end):
+        ...         x[i] *= 2
+        >>> address = ctypes.cast(double, ctypes.c_void_p).value
+        >>> kernel = usmpy.Kernel.from_pointer(address, ["int32*"], name="double", owner=double)
+        >>> kernel.with_parameters(["int32* x"]).parameter_names
+        ('x',)
         """
     def __getitem__(self, key: _Space | tuple[_Space, _Depends], /) -> BoundKernel: ...
 
@@ -1611,6 +1708,16 @@ class Event:
             `timeout` is negative or NaN.
         TypeError
             `timeout` is not a number.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> event = usmpy.Queue("host").host_task(int, "x")
+        >>> try:
+        ...     event.wait(timeout=60)
+        ... except ValueError as error:
+        ...     print(error)
+        invalid literal for int() with base 10: 'x'
         """
     def result(self, timeout: float | None = None) -> Any:
         """Wait, and return the value of a host task's function.
@@ -1677,7 +1784,23 @@ class Event:
         True
         """
     def exception(self) -> BaseException | None:
-        """Return the exception that `wait` raises; None while the work runs and if it has succeeded."""
+        """Return the exception that `wait` raises.
+
+        Returns
+        -------
+        BaseException or None
+            None while the work runs, and if it has succeeded.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> event = usmpy.Queue("host").host_task(int, "x")
+        >>> try:
+        ...     event.wait()
+        ... except ValueError:
+        ...     print(repr(event.exception()))
+        ValueError("invalid literal for int() with base 10: 'x'")
+        """
     @classmethod
     def wait_all(cls, events: Iterable[Event], timeout: float | None = None) -> None:
         """Block until all events have completed, then raise the error of the first one that failed.

@@ -65,7 +65,19 @@ def get_global_id(dimension: int) -> int:
     Raises
     ------
     RuntimeError
-        The call is not in a kernel, or in a function that a kernel calls.
+        The call is neither in a kernel nor in a function that a kernel calls.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> from usmpy.numba import get_global_id, kernel
+    >>> @kernel
+    ... def number(x):
+    ...     x[get_global_id(1), get_global_id(0)] = 10 * get_global_id(1) + get_global_id(0)
+    >>> x = usmpy.zeros((2, 3), dtype="int64", device="host")
+    >>> number[usmpy.Range(3, 2)](x).wait()
+    >>> x.tolist()
+    [[0, 1, 2], [10, 11, 12]]
     """
     raise RuntimeError("get_global_id() was called outside of a kernel")
 
@@ -86,7 +98,21 @@ def get_global_size(dimension: int) -> int:
     Raises
     ------
     RuntimeError
-        The call is not in a kernel, or in a function that a kernel calls.
+        The call is neither in a kernel nor in a function that a kernel calls.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> from usmpy.numba import get_global_id, get_global_size, kernel
+    >>> @kernel
+    ... def mirror(x, y):
+    ...     i = get_global_id(0)
+    ...     y[get_global_size(0) - 1 - i] = x[i]
+    >>> x = usmpy.arange(3, device="host")
+    >>> y = usmpy.empty_like(x)
+    >>> mirror[3](x, y).wait()
+    >>> y.tolist()
+    [2, 1, 0]
     """
     raise RuntimeError("get_global_size() was called outside of a kernel")
 
@@ -247,10 +273,10 @@ def _find_device(arguments: tuple[Any, ...]) -> _core.Device | None:
 
 
 class Kernel:
-    """A Python function as a kernel, as `kernel` makes it.
+    """A Python function as a kernel; the decorator `kernel` makes it.
 
-    It is launched as a `usmpy.Kernel` is: ``add[range](*args)`` or ``add[range, events](*args)`` returns
-    the Event of the launch. The range is a Range or an int, without work-groups. The arguments, by
+    A launch is written as that of a `usmpy.Kernel`: ``add[range](*args)`` or ``add[range, events](*args)``
+    returns the Event of the launch. The range is a Range or an int, without work-groups. The arguments, by
     position or by name, are
 
     - contiguous USMArrays on one queue of the host device or of a CUDA device; the body sees arrays of their
@@ -272,6 +298,17 @@ class Kernel:
         At the first launch: Numba is not installed.
     TypeError
         function is not callable; at a launch, as `usmpy.Kernel` says.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> from usmpy.numba import Kernel, get_global_id
+    >>> def double(x):
+    ...     x[get_global_id(0)] *= 2
+    >>> x = usmpy.arange(3, device="host")
+    >>> Kernel(double)[3](x).wait()
+    >>> x.tolist()
+    [0, 2, 4]
     """
 
     def __init__(self, function: Callable[..., object]) -> None:

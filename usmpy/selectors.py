@@ -202,7 +202,35 @@ def _no_such(wanted: _Filter, source: str) -> UsmError:
 
 
 def select_device(selector: str, source: str = "selector") -> Device:
-    """The device that a filter string means; see :class:`usmpy.Device`."""
+    """Return the device that a filter string selects, as ``usmpy.Device(selector)`` does.
+
+    Parameters
+    ----------
+    selector : str
+        A filter string, such as ``"opencl:gpu:1"``. Alternatives are separated by commas; the first one
+        that is available is taken.
+    source : str, default "selector"
+        What error messages call the filter string, such as the name of an environment variable.
+
+    Returns
+    -------
+    Device
+
+    Raises
+    ------
+    ValueError
+        The filter string is malformed.
+    DeviceNotFound
+        No device matches.
+    BackendUnavailable
+        The backend has no library or no driver on this machine.
+
+    Examples
+    --------
+    >>> from usmpy.selectors import select_device
+    >>> select_device("host:cpu").filter_string
+    'host:cpu:0'
+    """
     alternatives = [_parse_filter(text, selector, source) for text in selector.split(",")]
     for wanted in alternatives:
         device = _find(wanted)
