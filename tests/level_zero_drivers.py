@@ -16,7 +16,7 @@ import subprocess
 
 import level_zero_sim
 
-from usmpy._compile import spirv as _spirv
+from usmpy._compile import spirv
 
 LIBRARY: pathlib.Path | None = None
 ABSENT = ""
@@ -106,7 +106,7 @@ def show() -> None:
     if "ZESIM_OPENCL" not in os.environ and level_zero_sim.opencl() is None:
         ABSENT = "its kernels run through Intel's OpenCL runtime (intel-opencl-rt), which is not installed"
         return
-    if not _spirv.compiler():
+    if not spirv.compiler():
         ABSENT = (
             "source needs a compiler to SPIR-V: clang-14 and llvm-spirv-14, or others (docs/level-zero.md)"
         )

@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from usmpy._compile import cache as _cache
-from usmpy._compile import compiler as _compiler
-from usmpy._compile import host as _compile
+from usmpy._compile import cache, compiler, host
 
-KEY = _cache.key("a", b"b")
+KEY = cache.key("a", b"b")
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 def run(code, **environment):
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, **environment, "PYTHONPATH": str(Path(_cache.__file__).parents[2])},
+        env={**os.environ, **environment, "PYTHONPATH": str(Path(cache.__file__).parents[2])},
         capture_output=True,
         text=True,
     )
@@ -39,42 +37,42 @@ def run(code, **environment):
 
 
 def test_keys_tell_parts_apart():
-    assert _cache.key("ab", "c") != _cache.key("a", "bc") != _cache.key("abc")
-    assert _cache.key("a", b"b") == _cache.key(b"a", "b") == KEY
+    assert cache.key("ab", "c") != cache.key("a", "bc") != cache.key("abc")
+    assert cache.key("a", b"b") == cache.key(b"a", "b") == KEY
     assert len(KEY) == 64
 
 
 def test_keys_tell_releases_apart(monkeypatch):
-    monkeypatch.setattr(_cache, "_version", lambda: "0.0.0")
-    assert _cache.key("a", b"b") != KEY
+    monkeypatch.setattr(cache, "_version", lambda: "0.0.0")
+    assert cache.key("a", b"b") != KEY
 
 
 @pytest.mark.parametrize("data", [b"", b"x", os.urandom(100_000)])
 def test_what_is_stored_is_loaded(data, folder):
-    assert _cache.load(KEY, ".so") is None
-    assert _cache.path(KEY, ".so") is None
-    file = _cache.store(KEY, ".so", data)
-    assert file == str(folder / (KEY + ".so")) == _cache.path(KEY, ".so")
-    assert _cache.load(KEY, ".so") == data
+    assert cache.load(KEY, ".so") is None
+    assert cache.path(KEY, ".so") is None
+    file = cache.store(KEY, ".so", data)
+    assert file == str(folder / (KEY + ".so")) == cache.path(KEY, ".so")
+    assert cache.load(KEY, ".so") == data
     assert Path(file).read_bytes().startswith(data)
-    assert _cache.load(KEY, ".other") is None
+    assert cache.load(KEY, ".other") is None
 
 
 def test_a_later_store_wins():
-    _cache.store(KEY, ".so", b"one")
-    _cache.store(KEY, ".so", b"two")
-    assert _cache.load(KEY, ".so") == b"two"
+    cache.store(KEY, ".so", b"one")
+    cache.store(KEY, ".so", b"two")
+    assert cache.load(KEY, ".so") == b"two"
 
 
 def test_nobody_else_may_look_or_write(folder):
-    file = _cache.store(KEY, ".so", b"data")
+    file = cache.store(KEY, ".so", b"data")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
 
 
 def test_another_process_finds_it():
-    _cache.store(KEY, ".so", b"kept")
-    assert run(f"from usmpy._compile import cache as _cache; print(_cache.load({KEY!r}, '.so'))") == "b'kept'"
+    cache.store(KEY, ".so", b"kept")
+    assert run(f"from usmpy._compile import cache; print(cache.load({KEY!r}, '.so'))") == "b'kept'"
 
 
 def truncate(file):
@@ -125,7 +123,7 @@ def pipe_instead(file):
 
 
 def entry_of_another_key(file):
-    other = Path(_cache.store(_cache.key("other"), ".so", b"good data"))
+    other = Path(cache.store(cache.key("other"), ".so", b"good data"))
     os.replace(other, file)
 
 
@@ -146,24 +144,24 @@ def entry_of_another_key(file):
     ],
 )
 def test_what_somebody_touched_is_refused_and_replaced(tamper, folder):
-    _cache.store(KEY, ".so", b"good data")
+    cache.store(KEY, ".so", b"good data")
     tamper(folder / (KEY + ".so"))
-    assert _cache.load(KEY, ".so") is None
-    assert _cache.path(KEY, ".so") is None
-    assert _cache.store(KEY, ".so", b"good data") == str(folder / (KEY + ".so"))
-    assert _cache.load(KEY, ".so") == b"good data"
+    assert cache.load(KEY, ".so") is None
+    assert cache.path(KEY, ".so") is None
+    assert cache.store(KEY, ".so", b"good data") == str(folder / (KEY + ".so"))
+    assert cache.load(KEY, ".so") == b"good data"
     assert not (folder / (KEY + ".so")).is_symlink()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives files away, which the system's administrator alone may")
 def test_files_and_folders_of_another_user_are_not_used(folder):
-    file = Path(_cache.store(KEY, ".so", b"good data"))
+    file = Path(cache.store(KEY, ".so", b"good data"))
     os.chown(file, 12345, 12345)
-    assert _cache.load(KEY, ".so") is None
-    _cache.store(KEY, ".so", b"good data")
+    assert cache.load(KEY, ".so") is None
+    cache.store(KEY, ".so", b"good data")
     os.chown(folder, 12345, 12345)
-    assert _cache.load(KEY, ".so") is None
-    assert not _cache.store(KEY, ".so", b"own").startswith(str(folder))
+    assert cache.load(KEY, ".so") is None
+    assert not cache.store(KEY, ".so", b"own").startswith(str(folder))
 
 
 def give_away(folder):
@@ -198,18 +196,18 @@ AWAY += [give_away, replace_by_a_new_one] if os.geteuid() == 0 else []
 @pytest.mark.parametrize("away", AWAY)
 def test_a_temporary_folder_that_is_no_longer_ours_is_left_alone(away, monkeypatch):
     monkeypatch.setenv("USMPY_CACHE", "0")
-    monkeypatch.setattr(_cache, "_temporary", {})
-    file = Path(_cache.store(KEY, ".so", b"data"))
-    assert _cache.temporary_folder() == str(file.parent)
+    monkeypatch.setattr(cache, "_temporary", {})
+    file = Path(cache.store(KEY, ".so", b"data"))
+    assert cache.temporary_folder() == str(file.parent)
     away(file.parent)
-    assert _cache.load(KEY, ".so") is None
-    other = Path(_cache.store(KEY, ".so", b"more"))
+    assert cache.load(KEY, ".so") is None
+    other = Path(cache.store(KEY, ".so", b"more"))
     assert other.parent != file.parent
-    assert _cache.load(KEY, ".so") == b"more"
+    assert cache.load(KEY, ".so") == b"more"
     status = other.parent.lstat()
     assert status.st_uid == os.geteuid()
     assert stat.S_IMODE(status.st_mode) == 0o700
-    _cache._remove_temporary()
+    cache._remove_temporary()
     assert not other.parent.exists()
     for left in (file.parent.with_name("moved"), file.parent):
         if left.is_symlink():
@@ -219,19 +217,19 @@ def test_a_temporary_folder_that_is_no_longer_ours_is_left_alone(away, monkeypat
 
 @pytest.mark.parametrize("away", AWAY)
 def test_the_folder_is_checked_at_each_use(away, folder, monkeypatch):
-    monkeypatch.setattr(_cache, "_temporary", {})
-    _cache.store(KEY, ".so", b"data")
-    assert _cache.folder() == str(folder)
+    monkeypatch.setattr(cache, "_temporary", {})
+    cache.store(KEY, ".so", b"data")
+    assert cache.folder() == str(folder)
     away(folder)
     if away is remove:  # it is made again
-        assert _cache.load(KEY, ".so") is None
-        assert Path(_cache.store(KEY, ".so", b"more")).parent == folder
+        assert cache.load(KEY, ".so") is None
+        assert Path(cache.store(KEY, ".so", b"more")).parent == folder
         return
     before = set(folder.iterdir())
-    assert _cache.load(KEY, ".so") is None
-    assert not _cache.store(KEY, ".so", b"more").startswith(str(folder))
+    assert cache.load(KEY, ".so") is None
+    assert not cache.store(KEY, ".so", b"more").startswith(str(folder))
     assert set(folder.iterdir()) == before
-    _cache._remove_temporary()
+    cache._remove_temporary()
 
 
 @pytest.mark.not_sanitized("the system's compiler is no part of it")
@@ -239,9 +237,9 @@ def test_the_folder_is_checked_at_each_use(away, folder, monkeypatch):
     os.geteuid() != 0, reason="gives a folder away, which the system's administrator alone may"
 )
 def test_what_a_compiler_left_in_a_folder_that_was_replaced_is_not_taken(monkeypatch, folder):
-    monkeypatch.setattr(_cache, "_temporary", {})
-    ours = Path(_cache.temporary_folder())
-    run = _compile._run
+    monkeypatch.setattr(cache, "_temporary", {})
+    ours = Path(cache.temporary_folder())
+    run = host._run
 
     def compile_and_lose(command, source):
         done = run(command, source)
@@ -249,13 +247,13 @@ def test_what_a_compiler_left_in_a_folder_that_was_replaced_is_not_taken(monkeyp
             os.chown(ours, 65534, 65534)
         return done
 
-    monkeypatch.setattr(_compile, "_run", compile_and_lose)
-    with pytest.raises(_compiler.CompileError, match="was replaced while the program was built"):
-        _compiler.build("kernel void f(global int *x) { x[0] = 1; }", "portable")
+    monkeypatch.setattr(host, "_run", compile_and_lose)
+    with pytest.raises(compiler.CompileError, match="was replaced while the program was built"):
+        compiler.build("kernel void f(global int *x) { x[0] = 1; }", "portable")
     assert list(folder.iterdir()) == []
-    monkeypatch.setattr(_compile, "_run", run)
-    _compiler.build("kernel void f(global int *x) { x[0] = 1; }", "portable")
-    _cache._remove_temporary()
+    monkeypatch.setattr(host, "_run", run)
+    compiler.build("kernel void f(global int *x) { x[0] = 1; }", "portable")
+    cache._remove_temporary()
     shutil.rmtree(ours)
 
 
@@ -281,9 +279,9 @@ def make_its_parent_a_file(folder):
 @pytest.mark.parametrize("make", [make_writable_to_all, make_a_link, make_a_file, make_its_parent_a_file])
 def test_an_unsafe_folder_is_left_alone(make, folder):
     make(folder)
-    file = _cache.store(KEY, ".so", b"data")
+    file = cache.store(KEY, ".so", b"data")
     assert not file.startswith(str(folder))
-    assert _cache.load(KEY, ".so") == b"data"
+    assert cache.load(KEY, ".so") == b"data"
     assert stat.S_IMODE(os.stat(os.path.dirname(file)).st_mode) == 0o700
     assert not folder.is_dir() or not list(folder.iterdir())
 
@@ -300,16 +298,16 @@ def test_the_environment_names_the_folder(environment, place, tmp_path, monkeypa
     monkeypatch.delenv("USMPY_CACHE_DIR")
     for name, value in environment.items():
         monkeypatch.setenv(name, value.format(tmp_path))
-    assert _cache.folder() == place.format(tmp_path)
+    assert cache.folder() == place.format(tmp_path)
 
 
 def test_without_a_cache_nothing_stays(folder):
     code = f"""
-        from usmpy._compile import cache as _cache
-        from usmpy._compile import host as _compile
-        from usmpy._compile import compiler as _compiler
-        file = _cache.store({KEY!r}, ".so", b"data")
-        assert _cache.load({KEY!r}, ".so") == b"data"
+        from usmpy._compile import cache
+        from usmpy._compile import host
+        from usmpy._compile import compiler
+        file = cache.store({KEY!r}, ".so", b"data")
+        assert cache.load({KEY!r}, ".so") == b"data"
         print(file)
     """
     file = run(code, USMPY_CACHE="0")
@@ -328,20 +326,20 @@ def test_folders_where_nothing_may_run_are_not_used(monkeypatch, folder, tmp_pat
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
     good = str(tmp_path / "runtime")
     monkeypatch.setattr(os, "statvfs", lambda path: real(path) if path.startswith(good) else NoExec)
-    assert not _cache._usable(str(folder))
-    assert _cache._make_temporary().startswith(good)
+    assert not cache._usable(str(folder))
+    assert cache._make_temporary().startswith(good)
 
 
 def test_a_forked_child_leaves_its_parents_folder(folder):
     code = f"""
         import os, sys
-        from usmpy._compile import cache as _cache
-        from usmpy._compile import host as _compile
-        from usmpy._compile import compiler as _compiler
-        file = _cache.store({KEY!r}, ".so", b"data")
+        from usmpy._compile import cache
+        from usmpy._compile import host
+        from usmpy._compile import compiler
+        file = cache.store({KEY!r}, ".so", b"data")
         child = os.fork()
         if not child:
-            other = _cache.store({KEY!r}, ".so", b"data")
+            other = cache.store({KEY!r}, ".so", b"data")
             assert os.path.dirname(other) != os.path.dirname(file)
             sys.exit(0)
         assert os.waitpid(child, 0)[1] == 0
@@ -352,65 +350,65 @@ def test_a_forked_child_leaves_its_parents_folder(folder):
 
 
 def test_a_full_disk_is_no_error(monkeypatch, folder):
-    real = _cache._write
+    real = cache._write
 
     def full(where, name, data):
         if where == str(folder):
             raise OSError(28, "No space left on device")
         return real(where, name, data)
 
-    monkeypatch.setattr(_cache, "_write", full)
-    assert not _cache.store(KEY, ".so", b"data").startswith(str(folder))
+    monkeypatch.setattr(cache, "_write", full)
+    assert not cache.store(KEY, ".so", b"data").startswith(str(folder))
 
 
 def test_a_failed_write_leaves_nothing(monkeypatch, folder):
     def fail(descriptor):
         raise OSError(5, "Input/output error")
 
-    _cache.folder()
+    cache.folder()
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="Input"):
-        _cache._write(str(folder), KEY + ".so", b"data")
+        cache._write(str(folder), KEY + ".so", b"data")
     assert list(folder.iterdir()) == []
 
 
 def test_what_was_not_used_for_long_goes_first(folder):
-    keys = [_cache.key(str(i)) for i in range(6)]
+    keys = [cache.key(str(i)) for i in range(6)]
     now = time.time()
     for i, key in enumerate(keys):
-        file = _cache.store(key, ".so", bytes(1000))
+        file = cache.store(key, ".so", bytes(1000))
         os.utime(file, (now, now - 100_000 + 1000 * i))
     (folder / "not ours").write_bytes(bytes(5000))
-    assert _cache.load(keys[0], ".so") == bytes(1000)  # the oldest one is used again
-    _cache.sweep(3500)
-    assert [_cache.path(key, ".so") is not None for key in keys] == [True, False, False, False, True, True]
+    assert cache.load(keys[0], ".so") == bytes(1000)  # the oldest one is used again
+    cache.sweep(3500)
+    assert [cache.path(key, ".so") is not None for key in keys] == [True, False, False, False, True, True]
     assert (folder / "not ours").exists()
 
 
 def test_what_dying_writers_left_goes(folder):
-    _cache.store(KEY, ".so", b"data")
+    cache.store(KEY, ".so", b"data")
     old, new = folder / f"{KEY}.so.1.ab.new", folder / f"{KEY}.so.2.cd.new"
     for file in (old, new):
         file.write_bytes(b"half")
     os.utime(old, (0, 0))
-    _cache.sweep()
+    cache.sweep()
     assert not old.exists()
     assert new.exists()
-    assert _cache.load(KEY, ".so") == b"data"
+    assert cache.load(KEY, ".so") == b"data"
 
 
 def test_many_processes_store_and_load_one_entry(folder):
     code = f"""
         import sys
-        from usmpy._compile import cache as _cache
-        from usmpy._compile import host as _compile
-        from usmpy._compile import compiler as _compiler
+        from usmpy._compile import cache
+        from usmpy._compile import host
+        from usmpy._compile import compiler
         data = bytes([7]) * 50_000
         for _ in range(40):
-            _cache.store({KEY!r}, ".so", data)
-            assert _cache.load({KEY!r}, ".so") == data
+            cache.store({KEY!r}, ".so", data)
+            assert cache.load({KEY!r}, ".so") == data
     """
-    environment = {**os.environ, "PYTHONPATH": str(Path(_cache.__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(cache.__file__).parents[2])}
     command = [sys.executable, "-c", textwrap.dedent(code)]
     running = [subprocess.Popen(command, env=environment) for _ in range(4)]
     assert [process.wait(timeout=120) for process in running] == [0] * 4

@@ -13,9 +13,7 @@ import pytest
 from host_kernels import GROUPS, LOCAL, POINTER, VALUE, Local, build
 
 from usmpy._compile import compiler as _compiler
-from usmpy._compile import entry as _entry
-from usmpy._compile import host as _compile
-from usmpy._compile import portable as _portable
+from usmpy._compile import cuda_key, entry, host, portable
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
@@ -36,8 +34,8 @@ def words(text):
 
 def test_the_declarations_are_those_of_the_header():
     header = (ROOT / "csrc" / "cpu" / "kernel.h").read_text()
-    assert words(_entry.DECLARATIONS) == words(header)
-    assert f"#define USMPY_KERNELS_VERSION {_entry.VERSION}\n" in header
+    assert words(entry.DECLARATIONS) == words(header)
+    assert f"#define USMPY_KERNELS_VERSION {entry.VERSION}\n" in header
 
 
 FAR = """
@@ -253,13 +251,20 @@ def test_what_was_built_before_starts_no_process(monkeypatch):
     def start(*args, **more):
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(_compile.subprocess, "run", start)
+    monkeypatch.setattr(host.subprocess, "run", start)
     assert _compiler.build(SAXPY, "portable") == path
     for other in (SAXPY + " ", SAXPY):
         with pytest.raises(AssertionError, match="started"):
             _compiler.build(other, "portable", "" if other != SAXPY else "-DX")
     with pytest.raises(AssertionError, match="started"):
         _compiler.build(SAXPY, "portable", name="other")
+
+
+@pytest.mark.parametrize("module", [_compiler, cuda_key], ids=lambda module: module.__name__)
+def test_keys_depend_on_the_translators_sources(module):
+    files = {path.stem for path in Path(module.__file__).parent.glob("*.py")}
+    assert sorted(set(module.MODULES)) == module.MODULES
+    assert set(module.MODULES) <= files
 
 
 def test_another_compiler_or_processor_builds_anew(monkeypatch, tmp_path):
@@ -408,7 +413,7 @@ def test_no_promise_is_made_where_work_items_have_memory():
 
     def promises(body, before=""):
         source = f"{before} kernel void f(global int *x, int n) {{ int i = get_global_id(0); {body} }}"
-        return "USM_PROMISE\n            for" in _portable.translate(source, "s")
+        return "USM_PROMISE\n            for" in portable.translate(source, "s")
 
     assert promises("x[i] = x[n] + x[i];")
     assert promises("int a = x[i], b = x[i + 1]; x[a & b] = -x[i] & x[n];")

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import usmpy
-from usmpy._compile import options as _options
+from usmpy._compile import build_options
 
 pytestmark = [
     pytest.mark.leaves_objects("queues of devices are cached"),
@@ -144,7 +144,7 @@ ALLOWED = [
 def test_what_is_allowed_builds(language):
     source = ADD if language == "portable" else C
     for option in ALLOWED:
-        _options.read(option, _options.C)
+        build_options.read(option, build_options.C)
     for options in (ALLOWED[i : i + 12] for i in range(0, len(ALLOWED), 12)):
         usmpy.Program(source, device="host", language=language, options=" ".join(options))
 
@@ -176,7 +176,7 @@ def test_what_nvrtc_is_asked():
     words += "-use_fast_math --fmad=false -ftz=true --maxrregcount=32 --std=c++20 -std=c++17 -default-device "
     words += "-w -G -lineinfo --diag-suppress=177,550 -Xptxas=-v,-O3 --restrict --device-int128 "
     words += "--extra-device-vectorization"
-    read = _options.read(words, _options.NVRTC)
+    read = build_options.read(words, build_options.NVRTC)
     assert read[:2] == [("-D", "A=1"), ("-I", ".")]
     assert [name for name, value in read[2:]] == words.split()[2:]
 

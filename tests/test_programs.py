@@ -12,8 +12,7 @@ import spirv_modules
 
 import usmpy
 from usmpy import _core
-from usmpy._compile import cache as _cache
-from usmpy._compile import spirv as _spirv
+from usmpy._compile import cache, spirv
 
 ADD = "kernel void add(global int *x, int n) {\n  x[get_global_id(0)] += n;\n}\n"
 OPENCL = usmpy.get_devices("opencl")
@@ -248,10 +247,10 @@ def test_local_memory_needs_the_size_of_a_group_in_every_language(device, langua
     if language == "native":
         program = usmpy.Program(program.binary, device=device, language=language)
     elif language == "spirv":
-        if not _spirv.compiler():
+        if not spirv.compiler():
             pytest.skip("there is no compiler to SPIR-V (clang-14 and llvm-spirv-14)")
         try:
-            module = _spirv.prepare(LOCAL, "opencl", "", False, True)
+            module = spirv.prepare(LOCAL, "opencl", "", False, True)
             program = usmpy.Program(module, device=device, language=language)
         except usmpy.BuildError as error:
             assert "takes no SPIR-V" in str(error)  # noqa: PT017
@@ -454,7 +453,7 @@ def test_a_spirv_module_runs_or_the_device_says_that_it_takes_none(device):
 
 @takes_spirv
 def test_a_spirv_module_of_a_compiler_tells_what_its_kernels_take(device):
-    if not _spirv.compiler():
+    if not spirv.compiler():
         pytest.skip("there is no compiler to SPIR-V (clang-14 and llvm-spirv-14)")
     source = """
         struct pair { int a; double b; };
@@ -466,7 +465,7 @@ def test_a_spirv_module_of_a_compiler_tells_what_its_kernels_take(device):
         }
         kernel void g(global void *x) {}
     """
-    module = _spirv.prepare(source, "opencl", "", False, True)
+    module = spirv.prepare(source, "opencl", "", False, True)
     try:
         program = usmpy.Program(module, device=device, language="spirv")
     except usmpy.BuildError as error:
@@ -563,7 +562,7 @@ def test_programs_of_the_host_have_no_binary():
 def test_a_kept_build_has_its_parameters(device, monkeypatch):
     usmpy.Program(ADD, device=elsewhere(device))
     stored = []
-    monkeypatch.setattr(_cache, "store", lambda *args: stored.append(args))
+    monkeypatch.setattr(cache, "store", lambda *args: stored.append(args))
     place = elsewhere(device)
     program = usmpy.Program(ADD, device=place)
     assert stored == []  # it was not built
@@ -590,10 +589,10 @@ def test_a_kept_build_that_was_changed_is_built_anew(device, folder, content):
 
 @driver
 def test_a_kept_build_that_the_driver_refuses_is_built_anew(device, monkeypatch):
-    monkeypatch.setattr(_cache, "load", lambda *_: b"add(int32* x, int32 n)\n\0no binary")
+    monkeypatch.setattr(cache, "load", lambda *_: b"add(int32* x, int32 n)\n\0no binary")
     place = elsewhere(device)
     assert works(usmpy.Program(ADD, device=place), place)
-    monkeypatch.setattr(_cache, "load", lambda *_: b"no zero")
+    monkeypatch.setattr(cache, "load", lambda *_: b"no zero")
     place = elsewhere(device)
     assert works(usmpy.Program(ADD, device=place), place)
 
@@ -601,8 +600,8 @@ def test_a_kept_build_that_the_driver_refuses_is_built_anew(device, monkeypatch)
 @pytest.fixture
 def loads(monkeypatch):
     """How often a build asked the disk."""
-    asked, load = [], _cache.load
-    monkeypatch.setattr(_cache, "load", lambda *args: asked.append(args) or load(*args))
+    asked, load = [], cache.load
+    monkeypatch.setattr(cache, "load", lambda *args: asked.append(args) or load(*args))
     return asked
 
 

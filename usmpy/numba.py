@@ -380,14 +380,14 @@ class Kernel:
         depends: Any,
         args: tuple[Any, ...],
     ) -> Event:
-        from ._compile import numba_cuda as _numba_cuda
+        from ._compile import numba_cuda
 
         key = (device.filter_string, device.context, *key)
         compiled = self._for_cuda.get(key)
         if compiled is None:
             functions = (get_global_id, get_global_size)
             with self._lock:
-                compiled = self._for_cuda.get(key) or _numba_cuda.Compiled(
+                compiled = self._for_cuda.get(key) or numba_cuda.Compiled(
                     self._function, self._name, kinds, len(space), device, functions
                 )
                 self._for_cuda[key] = compiled

@@ -63,10 +63,10 @@ def identify(source: str, options: str) -> bytes:
     """
     if not may_include(source, options):
         return b""
-    from . import options as _options
+    from . import build_options
 
     try:
-        read = _options.read(options, _options.DRIVER)
+        read = build_options.read(options, build_options.DRIVER)
     except ValueError:  # the driver will say so
         return os.urandom(16)
     folders = [value for name, value in read if name == "-I"]

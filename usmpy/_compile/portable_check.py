@@ -13,10 +13,10 @@ from .portable_words import check as check_words
 
 class _Wishes:
     def __init__(self, options: str) -> None:
-        from . import options as _options
+        from . import build_options
 
-        read = _options.read(options, _options.DRIVER)
-        self.version = _options.version_of(read)
+        read = build_options.read(options, build_options.DRIVER)
+        self.version = build_options.version_of(read)
         self.defined = [(name, value) for name, value in read if name in ("-D", "-U")]
         self.folders = [value for name, value in read if name == "-I"]
         self.included = [value for name, value in read if name == "-include"]
