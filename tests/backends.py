@@ -139,7 +139,7 @@ NUMBERS = "numbers are streams of CUDA"
 CUDA_NAME = "cuda" if cuda_drivers.has_real() else "cuda-software"
 CUDA = PARTLESS | {test: reason for test, reason in COARSE.items() if reason == READS}
 CUDA |= {
-    "test_array.py::test_to_device_in_a_stream_is_behind_what_is_in_it": READS,
+    "test_array.py::test_to_device_with_a_stream_is_ordered_in_it": READS,
     f"test_errors.py::test_bad_input[{CUDA_NAME}-0-stream]": NUMBERS,
     f"test_errors.py::test_bad_input[{CUDA_NAME}-0-other]": NUMBERS,
 }
@@ -147,7 +147,7 @@ CUDA |= {
 # The software driver alone, on which the host never reads memory of kind "device".
 LEVEL_ZERO = {
     "test_array.py::test_read_only_arrays": READS,
-    "test_array.py::test_to_device_in_a_stream_is_behind_what_is_in_it": READS,
+    "test_array.py::test_to_device_with_a_stream_is_ordered_in_it": READS,
 }
 
 # Where it matters which device of a driver it is. The other files test what is the same code for all of them

@@ -41,7 +41,7 @@ def test_an_event_that_has_ended(queue):
     run(main())
 
 
-def test_the_loop_goes_on_while_an_event_is_awaited(queue):
+def test_the_event_loop_runs_during_await(queue):
     async def main():
         gate, event = held(queue)
         ticks = 0

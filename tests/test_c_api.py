@@ -138,7 +138,7 @@ def test_the_table_says_its_version(api):
     assert declared == [name for name, *_ in c_api.FUNCTIONS]
 
 
-def test_what_an_array_is(api, queue):
+def test_properties_of_an_array(api, queue):
     x = usmpy.permute_dims(usmpy.zeros((2, 3, 4), dtype="int16", queue=queue, usm_type="shared"), (2, 0, 1))
     info = Info()
     assert api.array_info(x, info) == 0
@@ -217,7 +217,7 @@ def test_memory_outlives_its_array(api, queue):
     assert deleted == [1]
 
 
-def test_a_task_runs_in_order_and_lets_go(api, queue):
+def test_a_task_runs_in_order_and_releases_its_arguments(api, queue):
     x = usmpy.zeros(1, dtype="int32", queue=queue)
     seen, released, gate = [], [], threading.Event()
     first = queue.host_task(gate.wait, 60)
@@ -249,7 +249,7 @@ def test_a_task_is_ordered_by_memory_across_queues(api, queue):
     del held
 
 
-def test_what_a_task_says_is_its_error(api, queue):
+def test_the_exception_of_a_task_is_its_error(api, queue):
     def fail(message, size):
         ctypes.memmove(message, b"seven is no number\0", 19)
         assert size >= 256
@@ -267,7 +267,7 @@ def test_what_a_task_says_is_its_error(api, queue):
     del held, held_too
 
 
-def test_a_task_behind_a_failure_does_not_run_and_is_let_go_of(api, queue):
+def test_a_skipped_task_releases_its_references(api, queue):
     ran, released = [], []
 
     def fail():

@@ -48,7 +48,7 @@ def test_keys_tell_releases_apart(monkeypatch):
 
 
 @pytest.mark.parametrize("data", [b"", b"x", os.urandom(100_000)])
-def test_what_is_stored_is_loaded(data, folder):
+def test_stored_data_is_loaded(data, folder):
     assert cache.load(KEY, ".so") is None
     assert cache.path(KEY, ".so") is None
     file = cache.store(KEY, ".so", data)
@@ -64,7 +64,7 @@ def test_a_later_store_wins():
     assert cache.load(KEY, ".so") == b"two"
 
 
-def test_nobody_else_may_look_or_write(folder):
+def test_other_users_have_no_access(folder):
     file = cache.store(KEY, ".so", b"data")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
@@ -143,7 +143,7 @@ def entry_of_another_key(file):
         entry_of_another_key,
     ],
 )
-def test_what_somebody_touched_is_refused_and_replaced(tamper, folder):
+def test_a_modified_file_is_refused_and_replaced(tamper, folder):
     cache.store(KEY, ".so", b"good data")
     tamper(folder / (KEY + ".so"))
     assert cache.load(KEY, ".so") is None
@@ -236,7 +236,7 @@ def test_the_folder_is_checked_at_each_use(away, folder, monkeypatch):
 @pytest.mark.skipif(
     os.geteuid() != 0, reason="gives a folder away, which the system's administrator alone may"
 )
-def test_what_a_compiler_left_in_a_folder_that_was_replaced_is_not_taken(monkeypatch, folder):
+def test_output_in_a_replaced_folder_is_not_loaded(monkeypatch, folder):
     monkeypatch.setattr(cache, "_temporary", {})
     ours = Path(cache.temporary_folder())
     run = host._run
@@ -372,7 +372,7 @@ def test_a_failed_write_leaves_nothing(monkeypatch, folder):
     assert list(folder.iterdir()) == []
 
 
-def test_what_was_not_used_for_long_goes_first(folder):
+def test_the_least_recently_used_entry_is_removed_first(folder):
     keys = [cache.key(str(i)) for i in range(6)]
     now = time.time()
     for i, key in enumerate(keys):
@@ -385,7 +385,7 @@ def test_what_was_not_used_for_long_goes_first(folder):
     assert (folder / "not ours").exists()
 
 
-def test_what_dying_writers_left_goes(folder):
+def test_files_of_dead_writers_are_removed(folder):
     cache.store(KEY, ".so", b"data")
     old, new = folder / f"{KEY}.so.1.ab.new", folder / f"{KEY}.so.2.cd.new"
     for file in (old, new):

@@ -96,7 +96,7 @@ def test_every_dtype_code_and_width_is_taken_or_refused():
     ],
     ids=str,
 )
-def test_whatever_an_empty_tensor_points_to_is_ignored(fields, versioned):
+def test_the_pointer_of_an_empty_tensor_is_ignored(fields, versioned):
     source, tensor = producer((2, 0, 3), "int16", memory=0, versioned=versioned, **fields)
     x = usmpy.from_dlpack(source)
     assert (x.shape, x.size, x.nbytes, x.tolist()) == ((2, 0, 3), 0, 0, [[], []])
@@ -140,7 +140,7 @@ def test_a_device_whose_backend_is_absent_is_buffer_error():
 
 @pytest.mark.parametrize("device", [(0, 0), (4, 0), (5, 0), (10, 1), (99, 3), (-1, 0)], ids=str)
 @BOTH
-def test_a_device_type_that_nobody_takes_is_buffer_error(device, versioned):
+def test_an_unknown_device_type_is_buffer_error(device, versioned):
     refused(BufferError, rf"\({device[0]}\), id {device[1]}", device=device, versioned=versioned)
 
 
@@ -158,7 +158,7 @@ PACKED = ["float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"]
 
 
 @pytest.mark.parametrize("dtype", PACKED)
-def test_packed_types_are_taken_whole(dtype):
+def test_packed_types_are_imported_as_a_whole(dtype):
     bits = usmpy.DType(dtype).bits
     for shape, count in (((5,), 5), ((), 1), ((2, 3), 6), ((0,), 0), ((1, 7, 1), 7)):
         nbytes = (count * bits + 7) // 8
@@ -280,7 +280,7 @@ def test_a_capsule_without_a_name_is_buffer_error():
 
 
 @pytest.mark.parametrize("thing", [None, 3, "dltensor", object(), b""], ids=repr)
-def test_what_is_no_capsule_is_type_error(thing):
+def test_an_object_that_is_not_a_capsule_is_type_error(thing):
     with pytest.raises(TypeError, match=r"__dlpack__\(\) returned"):
         usmpy.from_dlpack(Producer(lambda: thing))
 

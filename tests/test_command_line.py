@@ -83,7 +83,7 @@ def test_json_says_the_same():
     assert "/nowhere/libcuda.so" in " ".join(backends["cuda"]["reasons"])
 
 
-def test_verbose_tells_all_and_diagnoses():
+def test_verbose_prints_all_details_and_the_diagnosis():
     done = run("--verbose", ONEAPI_DEVICE_SELECTOR="hip:*", USMPY_DEVICE="")
     assert (done.returncode, done.stderr) == (0, "")
     for word in ("max_compute_units", "local_mem_size", "ONEAPI_DEVICE_SELECTOR='hip:*'", usmpy.__version__):
@@ -123,7 +123,7 @@ def test_check_passes_on_the_host(capsys):
     assert "kernels: work-groups" in said
 
 
-def test_check_tells_of_failures(capsys, monkeypatch):
+def test_check_reports_failures(capsys, monkeypatch):
     def wrong(queue):
         check.same([1], [2])
 

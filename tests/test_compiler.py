@@ -82,7 +82,7 @@ def test_a_kernel_runs_over_the_boxes_that_it_is_given(boxes):
     assert (y == 0.5 * x + 1).all()
 
 
-def test_the_table_tells_names_types_and_sizes():
+def test_the_table_holds_names_types_and_sizes():
     library = build(
         """
         typedef struct pair { long first; char second; } pair;
@@ -175,7 +175,7 @@ def test_messages_have_the_lines_of_the_user(source, message):
     assert str(caught.value).split("\n")[0] in caught.value.log or "not defined" in str(caught.value)
 
 
-def test_what_is_missing_is_named(monkeypatch, tmp_path):
+def test_a_missing_compiler_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CC", "strange-cc -m64")
     with pytest.raises(
@@ -245,7 +245,7 @@ def test_half_precision_rounds_after_each_operation():
     np.testing.assert_array_equal(y[257:], z.astype("f2"))
 
 
-def test_what_was_built_before_starts_no_process(monkeypatch):
+def test_a_kept_build_starts_no_process(monkeypatch):
     path = _compiler.build(SAXPY, "portable")
 
     def start(*args, **more):
@@ -333,7 +333,7 @@ def test_a_compiler_that_fails_says_so(tmp_path, monkeypatch, text):
     assert caught.value.log
 
 
-def test_a_file_that_somebody_cut_is_built_again():
+def test_a_truncated_file_is_built_again():
     source = SAXPY.replace("saxpy", "cut")
     path = Path(_compiler.build(source, "portable"))
     whole = path.read_bytes()
@@ -447,7 +447,7 @@ def test_a_current_folder_that_is_gone_is_no_error(tmp_path, monkeypatch):
     build("// include nothing\nkernel void f(int n) {}")
 
 
-def test_options_are_part_of_what_is_kept():
+def test_options_are_part_of_the_key():
     source = "kernel void f(global int *x) { x[0] = V; }"
     x = np.zeros(1, "i4")
     for value in (1, 2, 1):

@@ -81,7 +81,7 @@ def test_s05_the_host_view_waits_and_the_device_of_the_capsule_is_believed():
     assert tensor.deleted == 1
 
 
-def test_s06_a_view_that_cannot_be_had_is_buffer_error_whatever_copy_says():
+def test_s06_an_impossible_view_is_buffer_error_for_every_copy():
     x = usmpy.zeros(3)
     for copy in (None, False, True):
         with pytest.raises(BufferError):

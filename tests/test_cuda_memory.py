@@ -34,7 +34,7 @@ def free():
 
 
 @pytest.mark.parametrize("everything", [False, True])
-def test_trim_gives_what_the_driver_keeps_to_others(free, everything):
+def test_trim_returns_the_drivers_pool(free, everything):
     device = DEVICES[0]
     size = device.global_mem_size // 8  # more than usmpy's own pool keeps
     gc.collect()

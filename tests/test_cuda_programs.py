@@ -270,7 +270,7 @@ PTX = """
 """
 
 
-def test_ptx_tells_what_it_tells():
+def test_parameter_types_read_from_ptx():
     program = build(PTX, "ptx")
     assert program.kernel_names == ["put", "wide"]
     assert program.put.parameters == ("void*", "unknown[4]", "int16", "float32")
@@ -342,7 +342,7 @@ def cubin(source, target):
     return data.raw
 
 
-def test_machine_code_that_is_not_whole_never_reaches_the_driver():
+def test_incomplete_machine_code_never_reaches_the_driver():
     data = cubin(SCALE, "sm_90")
     for size in [*range(0, 100), *range(100, len(data), 97), len(data) - 1]:
         with pytest.raises(usmpy.BuildError, match="is refused: it is"):
@@ -359,7 +359,7 @@ def test_machine_code_that_is_not_whole_never_reaches_the_driver():
 
 
 @pytest.mark.skipif(SOFTWARE, reason="there is no NVIDIA GPU: the driver in software interprets PTX alone")
-def test_a_cubin_of_somebody_s():
+def test_a_cubin_of_another_compiler():
     build(SCALE)
     library, n = nvrtc(), ctypes.c_int()
     library.nvrtcGetNumSupportedArchs(ctypes.byref(n))
@@ -509,7 +509,7 @@ def test_words_of_cpp_are_names():
         ),
     ],
 )
-def test_what_is_wrong_with_portable_programs(source, message):
+def test_errors_in_portable_programs(source, message):
     with pytest.raises(usmpy.BuildError) as caught:
         build(source, "portable")
     assert message in caught.value.log
@@ -648,7 +648,7 @@ int nvrtcGetProgramLog(void *program, char *out) { __builtin_strcpy(out, "it sai
 """
 
 
-def test_what_the_compiler_says_is_in_the_error_whatever_its_code(tmp_path):
+def test_the_compilers_output_is_in_the_error_for_every_code(tmp_path):
     source = tmp_path / "nvrtc.c"
     source.write_text(FAILING)
     names = ["libnvrtc.so.99", "libnvrtc-builtins.so.99.1"]
@@ -660,7 +660,7 @@ def test_what_the_compiler_says_is_in_the_error_whatever_its_code(tmp_path):
     assert f"{tmp_path / names[0]} returned NVRTC_ERROR_BUILTIN_OPERATION_FAILURE (7)" in said
 
 
-def test_the_built_in_kernels_are_what_their_sources_make():
+def test_the_stored_kernels_match_their_sources():
     script = ROOT / "csrc" / "kernels" / "tools" / "make_ptx.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, timeout=300)
     if "is not installed" in done.stderr:

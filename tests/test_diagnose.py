@@ -29,7 +29,7 @@ def test_the_host_comes_first():
     assert usmpy.diagnose().splitlines()[1] == "host: 1 device(s)"
 
 
-def test_what_is_absent_says_why_and_what_helps():
+def test_a_missing_backend_names_the_reason_and_the_remedy():
     text = usmpy.diagnose()
     for report in usmpy._core._backends():
         if report["absent"]:
@@ -58,7 +58,7 @@ def test_variables_that_are_malformed_do_not_stop_the_report(monkeypatch):
 # Files of libraries: those that were opened, and those that were tried.
 
 
-def test_the_files_of_the_libraries_of_what_works_are_named_and_open():
+def test_library_files_of_working_backends_are_named_and_open():
     mapped = {line.split(None, 5)[-1].strip() for line in Path("/proc/self/maps").read_text().splitlines()}
     mapped = {str(Path(path).resolve()) for path in mapped if path.startswith("/")}
     text = usmpy.diagnose()

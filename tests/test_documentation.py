@@ -96,7 +96,7 @@ def test_a_wrong_block_is_found(tmp_path, block, error):
     assert error in done.stdout + done.stderr
 
 
-def test_only_a_block_whose_need_is_missing_is_left_out(tmp_path):
+def test_only_blocks_with_missing_requirements_are_skipped(tmp_path):
     text = "<!-- needs: no_such_module -->\n```python\nundefined\n```\n\n```python\nprint('run')\n```\n"
     page = tmp_path / "page.md"
     page.write_text(text, encoding="utf-8")
@@ -110,7 +110,7 @@ def test_comments_about_needs_stand_where_they_are_read():
         assert needs == sum(bool(block["needs"]) for block in pages.BLOCK.finditer(text)), page
 
 
-def test_the_command_line_is_what_the_page_says():
+def test_the_command_line_matches_the_page():
     from usmpy import _cli
 
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")
@@ -123,7 +123,7 @@ def test_the_command_line_is_what_the_page_says():
 # Shell. tests/fresh_machine.sh types every block that has no mark, on a machine that has nothing.
 
 
-def test_blocks_of_shell_that_nobody_types_are_few_and_say_why():
+def test_unrun_shell_blocks_are_few_and_state_a_reason():
     left_out = {
         (page, need)
         for page in pages.every_page()
@@ -166,7 +166,7 @@ def test_no_shell_hides_in_blocks_without_a_language():
             assert language or not typed.search(code), f"{page}: {code}"
 
 
-def test_programs_that_are_named_in_passing_are_there():
+def test_files_named_in_the_text_exist():
     """Commands between backticks: a script of the tree that they run, or a file that they test, exists."""
     named = [
         (page, word)

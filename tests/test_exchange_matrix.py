@@ -26,7 +26,7 @@ def script(monkeypatch):
         sys.modules.pop(name)
 
 
-def test_the_page_has_what_running_gives():
+def test_the_page_shows_the_measured_results():
     done = subprocess.run(
         [sys.executable, str(DOCS / "make_exchange_matrix.py"), "--check"],
         env={**os.environ, "PYTHONPATH": str(DOCS.parent)},
@@ -39,7 +39,7 @@ def test_the_page_has_what_running_gives():
         assert "rows that did not run: []" in done.stdout
 
 
-def test_what_is_not_in_order_is_found(script):
+def test_missing_order_is_detected(script):
     """An export that is asked not to wait, and a copy: the script tells both from the others."""
     import numpy as np
 
@@ -71,7 +71,7 @@ def test_a_cell_that_differs_is_found(script, monkeypatch, capsys):
     assert "something else" in capsys.readouterr().out
 
 
-def test_what_is_written_is_what_is_read(script, tmp_path, monkeypatch):
+def test_written_elements_are_read_back(script, tmp_path, monkeypatch):
     page = script.committed()
     assert len(page) > 60
     text = script.BEGIN + script.render(page) + script.END

@@ -93,7 +93,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_what_was_asked_for_is_not(name):
+def test_a_retrieved_error_is_not_reported(name):
     script = f"""
 q = usmpy.Queue("host")
 x = usmpy.zeros(4, queue=q)

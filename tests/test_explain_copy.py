@@ -112,7 +112,7 @@ def test_nothing():
     assert usmpy.explain_copy(x, x.copy()) == "copy of 0 elements: nothing is done\n"
 
 
-def test_what_is_pending_is_counted():
+def test_pending_tasks_are_counted():
     gate = threading.Event()
     x, y = usmpy.zeros(20, device="host"), usmpy.zeros(20, device="host")
     try:
@@ -149,7 +149,7 @@ def test_memory_out_of_reach_is_staged_in_pieces_by_turns(places):
     np.testing.assert_array_equal(target.asnumpy(), values[::2])
 
 
-def test_what_crosses_is_the_narrower_type_and_no_repeat(places):
+def test_the_narrower_type_is_transferred_without_repeats(places):
     one, two = pair(places, "cuda-software", "level-zero-sim")
     source, target = (
         usmpy.ones((64, 1), dtype="float64", device=one),

@@ -186,7 +186,7 @@ def test_a_child_that_ends_by_itself():
     event.wait(PATIENCE)
 
 
-def test_a_fork_inside_a_task_whose_memory_others_wait_for():
+def test_a_fork_inside_a_task_with_waiting_tasks():
     """They end in the child, while the task goes on there."""
     queue = usmpy.Queue("host")
     x, other = (usmpy.zeros(1 << 16, dtype="int32", queue=queue) for _ in range(2))

@@ -80,7 +80,7 @@ DEVICE_NAMES = """
 
 
 @pytest.mark.parametrize("name", DEVICE_NAMES.split())
-def test_each_property_of_a_device_is_there_or_has_its_way(name):
+def test_each_device_property_of_dpctl_exists_or_has_a_replacement(name):
     device = usmpy.Device("host")
     aspect = name.removeprefix("has_aspect_")
     if aspect == name:
@@ -91,7 +91,7 @@ def test_each_property_of_a_device_is_there_or_has_its_way(name):
         assert device.has_aspect(aspect) in (True, False)
 
 
-def test_names_that_are_said_to_be_the_same_are_there():
+def test_names_listed_as_equal_exist():
     same = [row for row in GUIDE.split("\n") if re.search(r"\| the same[^|]*\|$", row)]
     names = {name for row in same if "`usm_ndarray`" not in row for name in first_column(row)}
     assert len(names) > 70

@@ -26,7 +26,7 @@ def opencl():
     return devices[-1].filter_string
 
 
-def test_the_programs_are_there():
+def test_the_list_of_programs():
     names = [
         "asyncio_pipeline",
         "heat_equation",

@@ -113,7 +113,7 @@ def test_a_large_picture_is_thinned_on_the_device(queue):
     assert "every" in shown(x)
 
 
-def test_what_it_says_is_escaped(queue, monkeypatch):
+def test_texts_are_escaped(queue, monkeypatch):
     monkeypatch.setattr(_repr, "elements", lambda array, indent: "<script>&")
     assert "<script>" not in usmpy.zeros(3, queue=queue)._repr_html_()
 

@@ -206,7 +206,7 @@ def call(function, error):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_nothing_is_left_behind(name):
+def test_nothing_leaks(name):
     function, error = CALLS[name]
     for _ in range(50):  # caches are filled, and free lists
         call(function, error)

@@ -173,7 +173,7 @@ def test_iinfo(name):
             usmpy.iinfo(bad)
 
 
-def test_what_the_namespace_can_do():
+def test_capabilities_of_the_namespace():
     info = usmpy.__array_namespace_info__()
     assert info.capabilities()["max dimensions"] == usmpy.zeros((1,) * 64).ndim
     assert info.default_device() == usmpy.select_default_device() == usmpy.empty(1).device

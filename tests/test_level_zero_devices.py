@@ -81,7 +81,7 @@ def test_flat_and_combined_show_each_tile_as_a_root_device(hierarchy):
         ("COMBINED", "2", [("level_zero:gpu:0", "1", 4)]),
     ],
 )
-def test_the_affinity_mask_leaves_what_it_names(hierarchy, mask, expected):
+def test_the_affinity_mask_selects_the_named_devices(hierarchy, mask, expected):
     program = (
         "print([(d.filter_string, d.name[-1], d.max_compute_units) for d in usmpy.get_devices('level_zero')])"
     )

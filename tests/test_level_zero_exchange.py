@@ -86,7 +86,7 @@ def test_a_context_of_theirs_is_one_of_all_devices_and_one_object(library, their
     assert not context.is_default
 
 
-def test_what_is_no_context_is_refused():
+def test_a_handle_that_is_not_a_context_is_refused():
     for handle in (8, 1 << 40, 12345):
         with pytest.raises(usmpy.UsmError, match="ze_context_handle_t"):
             usmpy.Context.from_native("level_zero", handle)
@@ -158,7 +158,7 @@ def can_inspect(library):
     return library.has("zeCommandListGetDeviceHandle")
 
 
-def test_their_list_is_a_queue_where_the_loader_tells_what_it_is(library, theirs):
+def test_a_foreign_immediate_list_is_a_queue(library, theirs):
     commands = library.list_of_commands(theirs, waits=False, device=library.devices[1])
     if not can_inspect(library):
         with pytest.raises(usmpy.UsmError, match=r"version 1.15 or later does"):
@@ -184,7 +184,7 @@ def test_their_list_is_a_queue_where_the_loader_tells_what_it_is(library, theirs
     library.destroy(commands)
 
 
-def test_a_list_that_is_run_later_is_no_queue_where_the_loader_tells(library, theirs):
+def test_a_regular_command_list_is_refused_if_the_loader_tells(library, theirs):
     if not can_inspect(library):  # before 1.15: no list is taken (the test above)
         return
     commands = library.list_of_commands(theirs, immediate=False)
@@ -253,7 +253,7 @@ def test_memory_of_another_context_is_refused_with_the_reason():
     )
 
 
-def test_memory_that_is_not_what_the_producer_says_is_refused(library):
+def test_memory_that_contradicts_its_capsule_is_refused(library):
     context = DEVICES[0].context.native_handle
     pointer = library.allocate(context, "device", 4096)
     for arguments in [{"shape": (1025,)}, {"shape": (1024,), "byte_offset": 4}]:
@@ -290,7 +290,7 @@ def test_memory_of_a_context_of_one_s_own_is_not_shown_as_that_of_the_default_on
     assert usmpy.from_dlpack(Hidden(x.to_device(DEVICES[0]))).tolist() == [1, 1, 1]
 
 
-def test_what_the_host_reads_is_also_memory_of_the_host():
+def test_host_readable_memory_is_also_host_memory():
     shared = usmpy.ones(3, dtype="int32", device=DEVICES[0], usm_type="shared")
     view = np.from_dlpack(Hidden(shared, dl_device=(1, 0), copy=False))
     shared[1] = 5

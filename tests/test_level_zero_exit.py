@@ -93,7 +93,7 @@ def test_threads_that_are_still_at_work(tmp_path):
 
 
 @pytest.mark.parametrize("what", ["x", "program", "queue", "events[-1]", "u"])
-def test_what_leaks_keeps_what_it_needs_and_nothing_else(tmp_path, what):
+def test_a_leaked_object_keeps_only_its_dependencies(tmp_path, what):
     script = f"ctypes.pythonapi.Py_IncRef(ctypes.py_object({what}))\n"
     _, counts = run(tmp_path, WORK + WAIT + script)
     left = alive(counts)

@@ -257,7 +257,7 @@ LACKING = [
 ]
 
 
-def test_a_driver_that_lacks_what_is_optional(tmp_path):
+def test_a_driver_without_an_optional_function(tmp_path):
     """As a driver shows it: the function is not in its tables."""
     script = """
     import level_zero_sweep
@@ -267,7 +267,7 @@ def test_a_driver_that_lacks_what_is_optional(tmp_path):
         check(tmp_path, script, ZESIM_WITHOUT=",".join(names))
 
 
-def test_a_driver_that_lacks_what_is_needed(tmp_path):
+def test_a_driver_without_a_required_function(tmp_path):
     script = """
     text = said(usmpy.UsmError, program)
     assert "zeModuleCreate" in text and "UNSUPPORTED_FEATURE" in text, text

@@ -34,7 +34,7 @@ def test_a_loader_by_its_path(tmp_path):
     assert "libze_loader" not in said
 
 
-def test_a_loader_that_is_not_there():
+def test_a_missing_loader():
     said = level_zero_processes.run(TELL, USMPY_LEVEL_ZERO_LOADER="/nowhere/libze_loader.so.1")
     assert said.startswith("level_zero: absent: /nowhere/libze_loader.so.1: cannot open")
     assert "USMPY_LEVEL_ZERO_LOADER" in said

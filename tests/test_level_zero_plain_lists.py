@@ -74,7 +74,7 @@ def test_immediate_lists_are_taken_where_they_are(tmp_path):
         check(tmp_path, script, USMPY_LEVEL_ZERO_COMMAND_LISTS=word)
 
 
-def test_immediate_lists_that_are_asked_for_and_not_there(tmp_path):
+def test_requested_immediate_lists_that_are_missing(tmp_path):
     script = """
     try:
         usmpy.Queue(usmpy.get_devices("level_zero")[0])
@@ -129,7 +129,7 @@ def test_order(tmp_path, properties):
     check(tmp_path, script, ZESIM_JITTER_US="500", **PLAIN)
 
 
-def test_large_copies_on_engines_of_their_own(tmp_path):
+def test_large_copies_run_on_copy_engines(tmp_path):
     script = """
     queue = usmpy.Queue(device)
     x = usmpy.empty(1 << 21, dtype="uint8", queue=queue)
@@ -162,7 +162,7 @@ def test_times(tmp_path):
     check(tmp_path, script, **PLAIN)
 
 
-def test_host_tasks_and_what_waits_for_them(tmp_path):
+def test_host_tasks_and_dependent_work(tmp_path):
     script = """
     import threading
     queue = usmpy.Queue(device)

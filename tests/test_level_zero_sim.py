@@ -41,7 +41,7 @@ def test_a_program_runs_before_the_devices_that_were_asked_for():
     assert done.stdout == f"{[f'level_zero:accelerator:{i}' for i in range(3)]}\n", done.stderr
 
 
-def test_the_shell_takes_what_is_printed():
+def test_the_printed_line_works_in_a_shell():
     shell = f'eval "$("$0" {level_zero_sim.__file__} --set ZE_AFFINITY_MASK=1)" && exec "$0" -c "{LIST}"'
     own = environment(ZE_ENABLE_ALT_DRIVERS=None)
     done = subprocess.run(["sh", "-c", shell, sys.executable], env=own, text=True, capture_output=True)
@@ -56,7 +56,7 @@ def test_the_program_s_status_is_the_tool_s():
 
 
 @pytest.mark.parametrize("setting", ["ZESIM_DEVICES", "nothing", "--layers"])
-def test_what_is_no_setting(setting):
+def test_invalid_settings(setting):
     done = tool("--set", setting)
     assert done.returncode == 2
     assert "usage: python tests/level_zero_sim.py" in done.stderr

@@ -40,7 +40,7 @@ def test_a_notebook_runs(path):
     assert re.search(r"\b1 passed\b", done.stdout), done.stdout
 
 
-def test_the_notebooks_are_there():
+def test_the_list_of_notebooks():
     assert [path.stem for path in NOTEBOOKS] == ["exchange", "heat", "kernels", "tour"]
 
 

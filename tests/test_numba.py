@@ -147,7 +147,7 @@ def test_a_function_of_numba_s():
     assert c.tolist() == [0, 2, 4, 6]
 
 
-def test_it_waits_for_what_it_depends_on_and_does_not_run_behind_a_failure():
+def test_a_task_waits_for_its_dependencies_and_is_skipped_after_a_failure():
     queue = usmpy.Queue(HOST)
     gate = threading.Event()
     first = queue.host_task(gate.wait, PATIENCE)
@@ -198,7 +198,7 @@ def test_read_only_arrays():
         add[3](y, z, x)
 
 
-def test_what_does_not_compile():
+def test_sources_that_do_not_compile():
     @kernel
     def wrong(x):
         x[0] = no_such_name  # noqa: F821

@@ -138,7 +138,7 @@ def test_a_machine_without_the_folder_of_drivers_has_no_broken_one(monkeypatch, 
         "import os; os.environ['USMPY_DEVICE'] = 'host'; usmpy.zeros(3).tolist()",
     ],
 )
-def test_nobody_who_names_the_host_waits_for_drivers(use):
+def test_selecting_the_host_starts_no_driver(use):
     code = f"""
 import usmpy
 {use}
@@ -240,7 +240,7 @@ def test_a_runtime_of_the_user_s_own_packages_is_found(intel, tmp_path, name):
     assert found["devices"] == []
 
 
-def test_a_runtime_of_the_user_s_own_packages_that_does_not_load_is_told(intel, tmp_path):
+def test_diagnose_names_a_user_installed_runtime_that_does_not_load(intel, tmp_path):
     (tmp_path / "lib").mkdir()
     broken = tmp_path / "lib" / "libintelocl.so"
     broken.write_text("no library")

@@ -66,7 +66,7 @@ def test_a_wait_for_the_driver_has_its_timeout(device):
                 wait(0.02)
 
 
-def test_a_wait_for_the_driver_hears_signals(device):
+def test_a_wait_in_the_driver_handles_signals(device):
     class Alarm(Exception):
         pass
 
@@ -118,7 +118,7 @@ COUNT = """kernel void one(global int *x, volatile global const int *flag)
 
 
 @pytest.mark.parametrize("in_order", [True, False], ids=["in order", "out of order"])
-def test_short_kernels_end_though_nobody_waits(device, in_order):
+def test_short_kernels_complete_without_a_waiter(device, in_order):
     """Nobody is called back for what is over in a moment; a look now and then finds that it has ended."""
     queue = usmpy.Queue(device, in_order=in_order)
     x = usmpy.zeros(1, dtype="int32", usm_type="host", queue=queue)
@@ -179,7 +179,7 @@ def chained(kernel, x, go, n, first=None):
     return events
 
 
-def test_tasks_behind_each_other_hold_up_no_others(device):
+def test_a_chain_of_tasks_does_not_delay_others(device):
     """In a queue that is out of order they go to the driver in order, but only behind what they wait for."""
     queue = usmpy.Queue(device, in_order=False)
     kernel = usmpy.Program(COUNT, device=device, language="opencl")["one"]
@@ -213,7 +213,7 @@ def test_tasks_behind_each_other_hold_up_no_others(device):
 
 @pytest.mark.parametrize("profiling", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_chains_of_kernels_and_copies_do_what_a_sequential_machine_does(device, seed, profiling):
+def test_chains_of_kernels_and_copies_agree_with_sequential_execution(device, seed, profiling):
     """Through events, through memory, through barriers; some of the events are waited for on the way."""
     chance = random.Random(seed)
     n = 3000
@@ -290,7 +290,7 @@ LOOPS = """kernel void count(volatile global int *x, int loops)
 
 
 @pytest.mark.parametrize("in_order", [True, False], ids=["in order", "out of order"])
-def test_what_a_wait_was_for_is_done_behind_it(device, in_order):
+def test_awaited_work_is_done_after_the_wait(device, in_order):
     """Whether the kernel ends while the thread looks for it, or long after, or now this and now that."""
     program = usmpy.Program(LOOPS, device=device, language="opencl")
     wrong = []
@@ -426,7 +426,7 @@ def test_built_in_kernels_of_a_device_and_of_its_parts_agree(device, n):
         assert bool(usmpy.any(mask)) == expected_mask.any()
 
 
-def test_a_built_in_kernel_behind_failed_work_does_not_run(device):
+def test_a_built_in_kernel_that_depends_on_failed_work_does_not_run(device):
     """Nor is anything left of it, which would be its arguments."""
     queue = usmpy.Queue(device)
     x = usmpy.zeros(3_000_000, dtype="int32", queue=queue)

@@ -84,7 +84,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("language", ["portable", "c"])
 @pytest.mark.parametrize("option", REFUSED)
-def test_what_is_no_business_of_a_kernel_is_refused(option, language, tmp_path):
+def test_options_outside_of_the_allow_list_are_refused(option, language, tmp_path):
     file = tmp_path / "file"
     options = option.format(file=file, folder=tmp_path)
     before = set(os.listdir())
@@ -141,7 +141,7 @@ ALLOWED = [
 
 
 @pytest.mark.parametrize("language", ["portable", "c"])
-def test_what_is_allowed_builds(language):
+def test_allowed_options_build(language):
     source = ADD if language == "portable" else C
     for option in ALLOWED:
         build_options.read(option, build_options.C)
@@ -164,14 +164,14 @@ NOT_NVRTC += ["--device-c", "-I", "-L."]
 
 
 @pytest.mark.parametrize("option", NOT_NVRTC)
-def test_what_nvrtc_is_not_asked(option):
+def test_refused_options_of_nvrtc(option):
     for device in usmpy.get_devices("cuda")[:1]:
         for language in ("portable", "cuda"):
             with pytest.raises(ValueError, match=r"options: .*allowed are -D, .*NVRTC"):
                 usmpy.Program(ADD, device=device, language=language, options=option)
 
 
-def test_what_nvrtc_is_asked():
+def test_options_of_nvrtc():
     words = "--define-macro=A=1 --include-path=. -arch=sm_90 --gpu-architecture=compute_80 --use_fast_math "
     words += "-use_fast_math --fmad=false -ftz=true --maxrregcount=32 --std=c++20 -std=c++17 -default-device "
     words += "-w -G -lineinfo --diag-suppress=177,550 -Xptxas=-v,-O3 --restrict --device-int128 "
@@ -184,7 +184,7 @@ def test_what_nvrtc_is_asked():
 @pytest.mark.parametrize(
     "option", ["-o x", "--output=x", "-Xclang -load", "-MD", "-save-temps", "-fplugin=x", "-march=x"]
 )
-def test_what_a_compiler_to_spirv_is_not_asked(option):
+def test_refused_options_of_the_spirv_compiler(option):
     for device in usmpy.get_devices("level_zero")[:1]:
         for language in ("portable", "opencl"):
             with pytest.raises(ValueError, match=r"options: .*allowed are -D, .*-ze-<Level Zero>"):

@@ -59,7 +59,7 @@ def test_queues(protocol):
     assert again.device.filter_string == queue.device.filter_string
 
 
-def test_a_queue_of_a_context_of_its_own_stays_here():
+def test_a_queue_of_a_private_context_is_not_pickled():
     queue = usmpy.Queue("host", context=usmpy.Context(usmpy.Device("host")))
     with pytest.raises(pickle.PicklingError, match="context"):
         pickle.dumps(queue)
@@ -168,14 +168,14 @@ def test_one_array_twice_is_one_array():
     assert a is b
 
 
-def test_a_device_that_is_not_there():
+def test_a_missing_device():
     data = pickle.dumps(usmpy.Device("host"), 2).replace(b"host:cpu:0", b"host:cpu:9")
     with pytest.raises(usmpy.DeviceNotFound, match="host:cpu:9"):
         pickle.loads(data)
 
 
 @pytest.mark.parametrize("make", [lambda q: q.barrier(), lambda q: q.context])
-def test_what_cannot_travel(queue, make):
+def test_objects_that_cannot_be_pickled(queue, make):
     with pytest.raises(TypeError, match="pickle"):
         pickle.dumps(make(queue))
 

@@ -163,7 +163,7 @@ def test_files(tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(source, line, message):
+def test_errors_name_their_line(source, line, message):
     with pytest.raises(Refused) as caught:
         words(source)
     assert message in caught.value.message

@@ -93,7 +93,7 @@ def test_a_kernel_keeps_its_program(device):
 
 @every_device
 @pytest.mark.parametrize("missing", ["nope", "", "ad", "adds", "add\0", "\ud800", "ä", "__add__x"])
-def test_kernels_that_are_not_there(device, missing):
+def test_missing_kernels(device, missing):
     program = usmpy.Program(ADD, device=device)
     with pytest.raises(KeyError, match=r"the program has no kernel .*; it has add"):
         program[missing]
@@ -180,7 +180,7 @@ NOT_PORTABLE = {
 
 
 @pytest.mark.parametrize("source", [s for s, (_, _, what) in NOT_PORTABLE.items() if what])
-def test_what_is_not_portable_is_refused_in_the_same_words_everywhere(source):
+def test_unportable_features_have_one_message_everywhere(source):
     line, word, what = NOT_PORTABLE[source]
     messages = set()
     for device in DEVICES:
@@ -427,7 +427,7 @@ def test_words_of_a_pointer_keep_their_names():
 
 
 @takes_spirv
-def test_a_spirv_module_runs_or_the_device_says_that_it_takes_none(device):
+def test_a_spirv_module_runs_or_is_refused_with_the_reason(device):
     gc.collect()
     before = _core._live_counts()
     try:
@@ -452,7 +452,7 @@ def test_a_spirv_module_runs_or_the_device_says_that_it_takes_none(device):
 
 
 @takes_spirv
-def test_a_spirv_module_of_a_compiler_tells_what_its_kernels_take(device):
+def test_parameters_are_read_from_a_compilers_spirv_module(device):
     if not spirv.compiler():
         pytest.skip("there is no compiler to SPIR-V (clang-14 and llvm-spirv-14)")
     source = """
@@ -606,7 +606,7 @@ def loads(monkeypatch):
 
 
 @opencl
-def test_what_was_built_in_this_process_is_not_loaded_again(device, loads):
+def test_a_build_of_this_process_is_reused(device, loads):
     place = elsewhere(device)
     first = usmpy.Program(ADD, device=place)
     again = usmpy.Program(ADD, device=place)
@@ -627,7 +627,7 @@ def test_what_was_built_in_this_process_is_not_loaded_again(device, loads):
 
 
 @opencl
-def test_a_context_keeps_only_some_programs_that_nobody_uses(device, loads):
+def test_a_context_keeps_a_limited_number_of_unused_programs(device, loads):
     place = elsewhere(device)
     sources = [ADD + "\n" * i for i in range(34)]
     for source in sources:

@@ -126,7 +126,7 @@ def test_every_function_of_the_groups_is_called():
     assert names - described - set(CALLS) == {"Device"}
 
 
-def test_what_is_not_there_is_in_the_design():
+def test_missing_functions_are_listed_in_the_design():
     text = (pathlib.Path(__file__).resolve().parents[1] / "docs" / "design.md").read_text(encoding="utf-8")
     table = text.partition("| not there | why |")[2].partition("\n\n")[0]
     rows = [row.split("|")[1] for row in table.split("\n") if row.startswith("| `")]

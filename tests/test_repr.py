@@ -13,7 +13,7 @@ def queue():
     return usmpy.Queue("host")
 
 
-def test_what_is_shown(queue):
+def test_the_shown_text(queue):
     x = usmpy.asarray([[1, 2], [3, 4]], dtype="int16", queue=queue)
     assert repr(x) == (
         "USMArray([[1, 2],\n          [3, 4]], shape=(2, 2), dtype=int16, "
@@ -54,7 +54,7 @@ def test_long_arrays_show_their_ends(queue):
     assert str(usmpy.arange(76, queue=queue)).count("...") == 1
 
 
-def test_views_show_what_they_hold(queue):
+def test_repr_of_views_shows_their_elements(queue):
     x = usmpy.arange(100_000, queue=queue)
     assert str(x[::-1]) == "[99999, 99998, 99997, ..., 2, 1, 0]"
     assert str(x[10:13]) == "[10, 11, 12]"

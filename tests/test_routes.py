@@ -110,14 +110,14 @@ NO_TABLES = {
 
 
 @pytest.mark.parametrize("what", NO_TABLES)
-def test_what_is_no_table_of_version_1_means_no_table(what):
+def test_an_invalid_table_is_ignored(what):
     class Child(WithTable):
         __dlpack_c_exchange_api__ = NO_TABLES[what]()
 
     assert routes_of(Child()) == ["method"]
 
 
-def test_an_older_table_of_version_1_behind_a_newer_one_is_found():
+def test_an_older_table_after_a_newer_one_is_found():
     older = producers.api.PyCapsule_GetPointer(TABLE, producers.TABLE_NAME)
 
     class Child(WithTable):

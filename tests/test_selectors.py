@@ -120,7 +120,7 @@ def test_well_formed_and_absent(text):
 
 
 @pytest.mark.parametrize("text", ["host:cpu:0.0@0", "host:cpu:0.999@1", "host:cpu:0.0@99999"])
-def test_parts_that_are_not_there(text):
+def test_missing_sub_devices(text):
     with pytest.raises(usmpy.DeviceNotFound):
         usmpy.Device(text)
 
@@ -140,7 +140,7 @@ def test_a_backend_that_is_not_here_is_named(name):
     )
 
 
-def test_no_alternative_is_there():
+def test_no_alternative_is_available():
     with pytest.raises(usmpy.DeviceNotFound, match="no alternative") as caught:
         usmpy.Device("host:cpu:7,host:gpu")
     assert "host:cpu:7" in str(caught.value)
@@ -220,7 +220,7 @@ def test_every_device_is_made_again_from_its_filter_string():
     assert len({device.filter_string for device in devices}) == len(devices)
 
 
-def test_the_host_is_there_once():
+def test_there_is_one_host_device():
     assert [device.filter_string for device in usmpy.get_devices("host")] == [HOST]
     assert usmpy.Device(HOST) in usmpy.get_devices()
 

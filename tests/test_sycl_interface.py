@@ -110,7 +110,7 @@ def test_there_and_back_is_the_same_memory_on_the_same_queue(sycl_device, take):
     assert x[3, 1].item() == 99
 
 
-def test_what_tells_its_queue_is_borrowed_there(sycl_device):
+def test_an_array_with_a_queue_is_borrowed_on_it(sycl_device):
     queue = usmpy.Queue(sycl_device)
     x = usmpy.zeros(8, dtype="int32", queue=queue)
     with usmpy.borrow(Both(x)) as taken:
@@ -142,7 +142,7 @@ def test_the_owner_lives_as_long_as_the_array(sycl_device):
 
 
 @pytest.mark.parametrize("kind", ["device", "shared", "host"])
-def test_our_memory_comes_back_as_what_it_is(sycl_device, kind):
+def test_our_memory_keeps_its_kind_through_a_round_trip(sycl_device, kind):
     """Also SVM, of which no driver tells the kind."""
     x = usmpy.arange(6, dtype="int32", device=sycl_device, usm_type=kind)
     back = usmpy.asarray(Exporter(dict_of(x[::-2])))
@@ -191,7 +191,7 @@ class Giver:
         return self.capsule
 
 
-def test_what_only_looks_like_dpctls_is_refused(sycl_device):
+def test_imitations_of_dpctls_objects_are_refused(sycl_device):
     x = usmpy.arange(4, dtype="int32", device=sycl_device)
     with pytest.raises(BufferError, match="gives None; a capsule named 'SyclQueueRef' or"):
         usmpy.asarray(Exporter(dict_of(x), syclobj=Giver(None)))

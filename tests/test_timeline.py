@@ -187,7 +187,7 @@ def test_svg(trace):
     assert trace._repr_svg_() == trace.to_svg()
 
 
-def test_the_legend_has_what_is_in_the_picture(trace):
+def test_the_legend_lists_the_kinds_in_the_picture(trace):
     words = texts(ElementTree.fromstring(trace.to_svg()))
     legend = words[words.index("host task") :]
     assert legend == [
@@ -290,7 +290,7 @@ def test_a_task_does_not_depend_on_itself():
     assert [task.depends for task in read(Core())] == [(), ((0, "explicit"),)]
 
 
-def test_svg_of_very_much_leaves_out_and_says_so():
+def test_svg_of_a_large_trace_names_the_omitted_tasks():
     queue = usmpy.Queue("host")
     x = usmpy.empty(10, dtype="uint8", device=queue)
     with usmpy.trace() as t:

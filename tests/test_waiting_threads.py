@@ -66,7 +66,7 @@ def test_a_copy_a_fill_and_a_function(stuck):
     np.testing.assert_array_equal(mask.asnumpy(), y.asnumpy() == 7)
 
 
-def test_one_behind_the_other(stuck):
+def test_one_after_the_other(stuck):
     queue, gate = stuck
     x, y = pair(queue)
     events = [queue.fill(x, 1), queue.memcpy(y, x), queue.fill(x, 2), queue.memcpy(y, x)]
@@ -98,7 +98,7 @@ def test_a_task_that_waits_stays_the_task_that_it_is(stuck):
     box.clear()
 
 
-def test_what_may_take_long_is_left_to_the_queue(stuck):
+def test_long_work_runs_on_the_queues_thread(stuck):
     """A thread that waits can be interrupted: it takes neither others' functions nor large copies."""
     queue, gate = stuck
     x, y = (usmpy.empty(16 << 20, dtype="uint8", queue=queue) for _ in range(2))
@@ -190,7 +190,7 @@ FLAG = """kernel void add(volatile global const int *flag, global int *x)
 }"""
 
 
-def test_a_kernel_that_nobody_waits_for_is_left_to_the_queue(queue):
+def test_a_kernel_without_a_waiter_runs_on_the_queues_thread(queue):
     """It may be waiting for what this thread does next."""
     add = usmpy.Program(FLAG, device=queue.device)["add"]
     flag, x = usmpy.ones(1, dtype="int32", queue=queue), usmpy.zeros(1, dtype="int32", queue=queue)
@@ -220,7 +220,7 @@ def test_a_kernel_that_nobody_waits_for_is_left_to_the_queue(queue):
     assert x.tolist() == [5]
 
 
-def test_what_may_be_python_is_left_to_the_queue(queue):
+def test_functions_that_may_be_python_run_on_the_queues_thread(queue):
     """A signal that comes meanwhile is raised in the wait, not in a callback, which cannot raise it."""
     threads = []
 

@@ -1,4 +1,4 @@
-"""Selection of devices: filter strings, aspects, the default device, the list of devices.
+"""Device selection: filter strings, aspects, the default device and the list of devices.
 
 The grammar of filter strings is that of SYCL's extension sycl_ext_oneapi_filter_selector: parts of
 ``backend:type:index`` in this order, at least one of them, alternatives separated by commas. usmpy adds a
@@ -60,7 +60,7 @@ def _rank(device: Device) -> int:
 
 
 def _all_devices(backend: str | None = None) -> list[Device]:
-    """Of every backend, or of this one, which alone is started then."""
+    """Devices of all backends, or of one; only that one is started then."""
     devices = [device for report in _backends(backend) for device in report["devices"]]
     return sorted(devices, key=_rank)  # stable: the order of the backends stays within a rank
 
@@ -164,7 +164,7 @@ def _fits(device: Device, wanted: _Filter) -> bool:
 
 
 def _find(wanted: _Filter) -> Device | None:
-    """The device that a filter means, or None."""
+    """The device that a filter selects, or None."""
     fitting = [device for device in _all_devices(wanted.backend) if _fits(device, wanted)]
     index = wanted.index or 0
     if index >= len(fitting):
@@ -181,7 +181,7 @@ def _find(wanted: _Filter) -> Device | None:
 
 
 def _available(platforms: bool) -> str:
-    """What a message lists: filter strings, and platforms in brackets where they matter."""
+    """The devices for a message: filter strings, and with `platforms` their platforms in brackets."""
     return ", ".join(
         device.filter_string + (f" [{device.platform.name}, {device.platform.vendor}]" if platforms else "")
         for device in _all_devices()

@@ -169,7 +169,7 @@ def test_one_borrow_is_entered_once(queue):
 
 
 @pytest.mark.parametrize("thing", [None, 3, [1, 2], "text", object()], ids=repr)
-def test_what_is_no_array_is_type_error(queue, thing):
+def test_an_object_that_is_not_an_array_is_type_error(queue, thing):
     borrow = usmpy.borrow(thing, queue)
     with pytest.raises(TypeError):
         borrow.__enter__()
@@ -305,7 +305,7 @@ def test_a_read_only_array_is_lent_after_its_writers_alone(device, queue):
     assert y.tolist() == [0, 1, 2, 3]
 
 
-def test_an_array_is_lent_while_nobody_else_holds_it(queue):
+def test_lend_keeps_an_unreferenced_array_alive(queue):
     with usmpy.arange(3, dtype="int32", queue=queue).lend(None) as pointer:
         gc.collect()
         assert list((ctypes.c_int32 * 3).from_address(pointer)) == [0, 1, 2]

@@ -295,7 +295,7 @@ def test_no_deleter_is_legal(queue):
 
 
 @pytest.mark.parametrize("thing", [[1, 2], (1,), 3, 2.5, None, "text", b"bytes", object()], ids=repr)
-def test_what_has_no_dlpack_method_is_type_error(thing):
+def test_an_object_without_dlpack_is_type_error(thing):
     with pytest.raises(TypeError, match="__dlpack__"):
         usmpy.from_dlpack(thing)
 

@@ -130,7 +130,7 @@ def test_the_bytes_of_a_value_are_read_at_the_launch(queue, program, device):
     assert out.tolist() == [sum(range(32))]
 
 
-def test_an_event_that_nobody_waits_for(queue, program):
+def test_an_event_without_a_waiter(queue, program):
     before = _core._live_counts()["events"]
     x = usmpy.ones(2, dtype="uint32", queue=queue)
     for _ in range(20):

@@ -17,7 +17,7 @@ def named(trace, name):
     return [task for task in trace.tasks if task.name == name]
 
 
-def test_a_kernel_behind_a_fill(queue, program):
+def test_a_kernel_after_a_fill(queue, program):
     x = usmpy.empty(1000, dtype="float32", device=queue)
     y = usmpy.empty_like(x)
     with usmpy.trace() as t:
@@ -68,7 +68,7 @@ def test_nothing_is_recorded_outside(queue):
 
 
 @pytest.mark.only_on("host-task")
-def test_what_was_pending_at_the_end_is_finished_later(queue):
+def test_tasks_pending_at_the_end_complete_later(queue):
     gate = threading.Event()
     with usmpy.trace() as t:
         event = queue.host_task(gate.wait)

@@ -128,7 +128,7 @@ def race(driver, peer, queue, theirs, block, borrowed):
 
 
 @pytest.mark.parametrize("cls", [cuda_peers.Torch, cuda_peers.Cupy])
-def test_an_owner_that_goes_on_at_once_is_right_a_thousand_times(peer, driver, queue, cls):
+def test_an_owner_that_continues_at_once_a_thousand_times(peer, driver, queue, cls):
     theirs = peer.array(N, 0, cls=cls)
     block = usmpy.zeros(N, dtype="int8", queue=queue)
     assert all(race(driver, peer, queue, theirs, block, True) for _ in range(1000))
@@ -214,7 +214,7 @@ def test_a_loan_is_right_a_thousand_times(peer, driver, queue):
     assert not all(turn(i % 100, False) for i in range(50))
 
 
-def test_an_import_is_lent_behind_its_producer(peer, driver, queue):
+def test_lend_of_an_import_is_ordered_after_its_producer(peer, driver, queue):
     """An array of one library is lent to a stream of another, without a use of ours in between."""
     theirs = peer.array(N, 6, cls=cuda_peers.Torch, late=0.1)
     x = usmpy.from_dlpack(theirs)

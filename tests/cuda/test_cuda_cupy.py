@@ -56,7 +56,7 @@ def test_its_work_comes_before_ours(peer, driver, device, capi, ndarray):
         assert y.tolist() == [7] * N
 
 
-def test_the_legacy_default_stream_is_told_as_0(peer, driver, device, capi, ndarray):
+def test_the_legacy_default_stream_is_reported_as_0(peer, driver, device, capi, ndarray):
     peer.streams[0] = cuda_peers.LEGACY
     try:
         theirs = peer.array(N, 3, cls=ndarray, late=LATE)

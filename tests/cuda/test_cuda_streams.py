@@ -57,7 +57,7 @@ def test_default_streams(peer, driver, device, kind, number):
             assert x.tolist() == [3] * N
 
 
-def test_the_queue_is_on_the_device_of_the_stream_whatever_is_current(peer, driver, device, kind):
+def test_the_queue_is_on_the_streams_device_with_any_current_device(peer, driver, device, kind):
     handle = peer.stream(1)
     for current in (0, 1, None):
         with driver.on(current):
@@ -100,7 +100,7 @@ def test_our_queues_are_streams_for_others(device):
 
 
 @pytest.mark.parametrize("bad", [None, "1", 1.5, True, object(), [1]], ids=repr)
-def test_what_is_no_stream_is_refused(device, bad):
+def test_objects_that_are_not_streams_are_refused(device, bad):
     x = usmpy.zeros(3, device=device)
     calls = [usmpy.Queue.from_stream, device.queue.wait_for]
     if bad is not None:
@@ -136,7 +136,7 @@ def test_malformed_protocols_are_refused(device):
         usmpy.Queue.from_stream(Raises())
 
 
-def test_what_the_driver_does_not_know_is_refused(peer, driver, device):
+def test_memory_unknown_to_the_driver_is_refused(peer, driver, device):
     gone = driver.stream()
     driver.destroy_stream(gone)
     driver.forgiven += 4

@@ -307,7 +307,7 @@ def test_views_of_ours(ours, index):
     assert (address(theirs), dpt.asnumpy(theirs).tolist()) == (x.data_ptr, x.tolist())
 
 
-def test_what_dpctl_cannot_express_it_refuses(ours):
+def test_queues_that_dpctl_cannot_express_are_refused(ours):
     x = usmpy.reshape(usmpy.arange(24, device=ours), (4, 6))
     with pytest.raises(ValueError, match="can not accommodate"):
         dpt.asarray(x[::-1])

@@ -262,7 +262,7 @@ def test_an_out_of_order_queue_of_ours_holds_all_of_its_work_for_others(peer):
 
 # PoCL ends the process where an event fails that others wait for.
 @pytest.mark.parametrize("peer", ["intel"], indirect=True)
-def test_tasks_behind_each_other_all_end_alike_behind_a_gate_that_failed(peer):
+def test_a_chain_of_tasks_fails_after_a_failed_gate(peer):
     """Whether they fail is the driver's to say: Intel's runs what comes behind a barrier that failed."""
     theirs = usmpy.Queue.from_native("opencl", peer.queue)
     queue = usmpy.Queue(theirs.device, context=theirs.context, in_order=False)
@@ -596,7 +596,7 @@ def test_the_driver_is_asked_for_the_kind_where_it_can_tell(peer, kind):
             usmpy.USMArray.from_pointer(x.data_ptr, 100, "uint8", queue=elsewhere)
 
 
-def test_of_their_svm_nobody_tells_the_kind(peer):
+def test_svm_needs_an_explicit_kind(peer):
     queue = usmpy.Queue.from_native("opencl", peer.queue)
     memory = peer.svm(400)
     with pytest.raises(ValueError, match="give usm_type"):
@@ -708,7 +708,7 @@ def handles(peer):
 
 
 @pytest.mark.parametrize("kind", ["Queue", "Context", "Device"])
-def test_what_is_no_handle_is_an_error_with_a_name(peer, kind):
+def test_invalid_handles_raise_a_named_error(peer, kind):
     adopt = getattr(usmpy, kind).from_native
     wrong = handles(peer)
     wrong["context"] = peer.context.int_ptr
@@ -774,7 +774,7 @@ def test_pointers_that_cannot_be_are_refused(address, shape, more, error, words)
         usmpy.USMArray.from_pointer(4096, 1)
 
 
-def test_a_lent_array_is_behind_a_host_task_too(peer):
+def test_lend_is_ordered_after_a_host_task(peer):
     """The driver knows nothing of it yet: the loan begins when it has ended."""
     queue = usmpy.Queue.from_native("opencl", peer.queue)
     x = usmpy.zeros(4, dtype="float32", queue=queue)

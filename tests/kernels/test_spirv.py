@@ -59,7 +59,7 @@ def check(folder, *names, path=None):
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
-def test_the_modules_are_what_the_sources_give():
+def test_the_stored_modules_match_the_sources():
     """Byte for byte where there is the compiler that made them, else by the digests that it left."""
     done = check(KERNELS)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -95,7 +95,7 @@ def test_messages_have_the_user_s_lines_and_options_reach_the_compiler(compiler)
     assert spirv.prepare("kernel void f(global int *x) { x[0] = N; }", "opencl", "-D N=3", True, True)
 
 
-def test_what_the_device_lacks_is_refused(compiler):
+def test_missing_aspects_are_refused(compiler):
     assert spirv.prepare(DOUBLES, "portable", "", True, True)
     with pytest.raises(BuildError, match="double"):
         spirv.prepare(DOUBLES, "portable", "", True, False)
@@ -108,7 +108,7 @@ def test_portable_source_is_not_contracted(compiler):
     assert any(module[i] & 0xFFFF == 16 and module[i + 2] == 31 for i in range(5, len(module) - 2))
 
 
-def test_the_compiler_is_part_of_what_a_build_is_kept_by(compiler):
+def test_the_compiler_is_part_of_the_key(compiler):
     first = spirv.identify(SOURCE, "")
     assert first == spirv.identify(SOURCE, "")
     assert os.fsencode(os.path.realpath(spirv.compiler())) in first
@@ -157,7 +157,7 @@ def test_a_compiler_that_fails(fake, action, said):
     assert said in caught.value.log
 
 
-def test_a_compiler_that_is_named_and_not_there(monkeypatch):
+def test_a_named_compiler_that_is_missing(monkeypatch):
     monkeypatch.setenv("USMPY_CLANG", "/nonexistent/clang")
     with pytest.raises(BackendUnavailable, match="clang-14 and llvm-spirv-14"):
         spirv.prepare(SOURCE, "portable", "", True, True)

@@ -131,7 +131,7 @@ def test_half_as_a_type():
         ),
     ],
 )
-def test_what_is_wrong_with_kernels(source, message):
+def test_errors_in_kernels(source, message):
     assert refusal(source).message.startswith(message)
 
 

@@ -72,7 +72,7 @@ PIECES += ["reqd_work_group_size", "\n#pragma OPENCL EXTENSION x : enable\n", "e
 
 
 @given(st.text())
-def test_tokens_are_the_whole_text(text):
+def test_tokens_cover_the_whole_text(text):
     assert "".join(token.text for token in tokenize(text)) == text
 
 

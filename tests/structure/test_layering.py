@@ -268,7 +268,7 @@ def test_each_name_of_a_backend_is_found(tmp_path, monkeypatch):
         assert named_backends(tmp_path / place) == names
 
 
-def test_the_table_of_what_backends_see_has_no_entry_too_many():
+def test_each_entry_for_backends_is_used():
     seen = {**SEEN_BY_BACKENDS, "cpu": SEEN_BY_CPU}
     used = {own: set() for own in seen}
     sees_cpu = set()
@@ -359,7 +359,7 @@ OTHER_NAMES = {
 }
 
 
-def test_what_is_not_static_carries_the_prefix_of_its_layer(objects):
+def test_external_symbols_have_the_prefix_of_their_layer(objects):
     wrong = [
         f"{source.relative_to(CSRC)}: {name}"
         for source, symbols in objects.items()

@@ -1,7 +1,7 @@
-"""Options of programs: what a kernel may ask of a compiler.
+"""Compiler options of programs.
 
-A list of what is allowed, since compilers also have options that write files, run other programs, or make
-something else than the kernel. Everything else is a ValueError that names the option.
+This is an allow-list, since compilers also have options that write files, run other programs, or produce
+output other than the kernel. Any other option raises a ValueError that names it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 import shlex
 from typing import NamedTuple
 
-# These take the next word where nothing is behind them.
+# These take the next word as their value if they are a word of their own.
 _WITH_VALUE = ("-include", "-isystem", "-iquote", "-D", "-U", "-I", "-L", "-l")
-# The same for NVIDIA's compiler, in its own words.
+# The same options of NVIDIA's compiler.
 _LONG = {
     "--define-macro": "-D",
     "--undefine-macro": "-U",
@@ -71,7 +71,7 @@ _LEVEL = r"-O(?:[0-3gsz]|fast)?"
 _WARNINGS = r"-w|-pedantic|-W(?:no-)?[a-z][\w+-]*(?:=[\w-]+)?"
 _DEBUG = r"-g(?:gdb)?[0-3]?"
 _STANDARD = r"-std=(?:c|gnu|iso9899:)\w+"
-# Of the processor; no other word size or way of calls, and none of LLVM's own options.
+# Options of the processor; none that change the word size or the calling convention, and none of LLVM.
 _PROCESSOR = r"-m(?!llvm\b|(?:x?32|16|iamcu)\b|abi=)[a-z0-9][\w.-]*(?:=[\w.,+-]+)?"
 
 C = Compiler(
@@ -105,7 +105,7 @@ NVRTC = Compiler(
     "--ftz=, --prec-div=, --prec-sqrt=), of code (--gpu-architecture=, --maxrregcount=, -lineinfo, -G, "
     "--std=) and of messages",
 )
-# A driver has its own rules: only what the preprocessor is told is read.
+# Drivers check their options themselves: only those of the preprocessor are read here.
 DRIVER = Compiler(frozenset({"-D", "-U", "-I", "-include"}), _pattern(".*"), "")
 
 
@@ -114,7 +114,7 @@ def _refuse(what: str, compiler: Compiler) -> ValueError:
 
 
 def read(text: str, compiler: Compiler) -> list[Option]:
-    """The options in their order; ValueError for what is not allowed.
+    """The options in their order. Raises ValueError for an option that is not allowed.
 
     text: as a shell takes them, with quotes and backslashes.
     """
@@ -142,7 +142,7 @@ def read(text: str, compiler: Compiler) -> list[Option]:
 
 
 def version_of(options: list[Option]) -> str:
-    """Of OpenCL C, as __OPENCL_C_VERSION__ has it: what the last -cl-std= says."""
+    """The value of __OPENCL_C_VERSION__, from the last -cl-std=."""
     version = "120"
     for option in options:
         if option.name.startswith("-cl-std="):

@@ -26,7 +26,7 @@ class CompileError(Exception):
 
 
 class LanguageError(CompileError):
-    """The source is not in its language, whatever compiles it."""
+    """The source is not in its language, independent of the compiler."""
 
 
 class CompilerMissing(Exception):
@@ -65,7 +65,7 @@ def _which(name: str) -> str | None:
 
 
 def find_compiler() -> Compiler:
-    """The first of $CC, cc, gcc and clang that is there."""
+    """The first of $CC, cc, gcc and clang that exists."""
     tried = []
     for name in TRIED:
         command = _words(os.environ.get("CC", "")) if name == "$CC" else [name]
@@ -90,7 +90,7 @@ _processor: str | None = None
 
 
 def _identify_processor() -> str:
-    """What -march=native depends on."""
+    """A text that identifies the processor, on which -march=native depends."""
     global _processor
     if _processor is None:
         text = ""

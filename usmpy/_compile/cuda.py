@@ -1,7 +1,7 @@
 """Programs in source for CUDA: the text and the options for NVIDIA's run-time compiler.
 
 A portable program is preprocessed and rewritten as for the host (portable.py). It becomes a namespace inside
-another one, which has the functions of OpenCL C (_cuda_prelude.py). Its kernels are inline functions, and an
+another one, which has the functions of OpenCL C (cuda_prelude.py). Its kernels are inline functions, and an
 entry calls each of them. The entry takes local memory as offsets into the one block of a launch, and for a
 kernel that does not use its work-groups also the range, beyond which it does nothing.
 
@@ -331,7 +331,7 @@ def prepare(source: str, language: str, options: str) -> tuple[str, str]:
 
 
 def included(source: str, options: str) -> list[bytes]:
-    """The contents of all files that the source may include, for the key of a kept build (_cuda_key.py).
+    """The contents of all files that the source may include, for the key of a kept build (cuda_key.py).
 
     Headers that are not found are NVRTC's own, or an error.
     """

@@ -44,7 +44,7 @@ def _which(name: str) -> str | None:
 
 
 def _release(path: str) -> int:
-    """The release of an LLVM program; 0 if it does not tell."""
+    """The release of an LLVM program; 0 if it is unknown."""
     try:
         text = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
     except OSError:
@@ -64,7 +64,7 @@ def _translator_for(clang: str, release: int) -> str | None:
 
 
 def _find_clang() -> tuple[_Clang | None, list[str]]:
-    """The first clang that can write SPIR-V, and those that cannot."""
+    """The first clang that can write SPIR-V, and descriptions of those before it that cannot."""
     tried: list[str] = []
     named = os.environ.get("USMPY_CLANG")
     for name in [named] if named else ["clang", *(f"clang-{release}" for release in _RELEASES)]:
