@@ -60,7 +60,7 @@ def _texts(library: ctypes.CDLL, function: str):
 
 
 def misuse() -> str:
-    """What the process has done against the rules of Level Zero since this was last asked."""
+    """Violations of Level Zero's rules by this process since the last call."""
     global _misuse
     if LIBRARY is None:
         return ""
@@ -70,7 +70,7 @@ def misuse() -> str:
 
 
 def reports() -> str:
-    """What the validation layer, where it is on, has said since this was last asked."""
+    """Reports of the validation layer, if it is on, since the last call."""
     global _reports
     if LIBRARY is None or os.environ.get("USMPY_TEST_LEVEL_ZERO") != "layers":
         return ""

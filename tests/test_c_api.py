@@ -284,7 +284,7 @@ def test_a_skipped_task_releases_its_references(api, queue):
     with pytest.raises(OSError, match="no"):
         queue.wait()
     gc.collect()
-    usmpy.zeros(1, queue=queue).wait()  # lets go of what waits for the GIL
+    usmpy.zeros(1, queue=queue).wait()  # releases objects that wait for the GIL
     assert (ran, released) == ([], [1])
     del held
 

@@ -1,4 +1,4 @@
-"""What is kept on disk between processes: found again, refused where somebody touched it, and bounded."""
+"""Programs kept on disk between processes: found again, refused after a modification, and bounded in size."""
 
 import os
 import shutil
@@ -178,7 +178,7 @@ def replace_by_a_link(folder):
 
 
 def replace_by_a_new_one(folder):
-    """What a cleaner and another user do, one after the other."""
+    """A cleaner removes the folder, then another user creates it."""
     shutil.rmtree(folder)
     folder.mkdir(0o700)
     if os.geteuid() == 0:

@@ -268,7 +268,7 @@ def test_a_capsule_of_another_name_is_buffer_error_and_stays_the_producers(name)
         usmpy.from_dlpack(Producer(lambda: capsule))
     assert tensor.deleted == 0
     assert capsule_name(capsule) == name
-    producers._live.clear()  # nobody else will end it
+    producers._live.clear()  # no deleter runs otherwise
 
 
 def test_a_capsule_without_a_name_is_buffer_error():

@@ -31,7 +31,7 @@ def run(*arguments, **more):
 
 
 def run_on_terminal(*arguments, **more):
-    """What it writes to a terminal of 70 columns."""
+    """Its output to a terminal of 70 columns."""
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "usmpy", *arguments]
     variables = environment(COLUMNS="70", TERM="xterm-256color", **more)

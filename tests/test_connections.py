@@ -165,7 +165,7 @@ def test_an_array_over_foreign_memory_stands_for_that_memory(places):
 
 
 def test_the_answer_is_per_direction(places):
-    """What is true of these drivers: answers that only agree with each other could all be wrong."""
+    """The known answers of these drivers: answers that only agree with each other could all be wrong."""
     found = {name: queue for name, queue in places.items() if "elsewhere" not in name}
     host = found["host:cpu:0"]
     for name, queue in found.items():

@@ -165,7 +165,9 @@ def test_s13_length_one_has_stride_one_and_any_stride_is_taken_there():
     y = usmpy.from_dlpack(producer)
     assert y.flags.c_contiguous
     assert y.flags.f_contiguous
-    odd = (ctypes.c_char * 64)()  # a byte stride that is no multiple of the item, where nobody steps
+    odd = (
+        ctypes.c_char * 64
+    )()  # a byte stride that is not a multiple of the item size, on an axis of length 1
     a = np.ndarray((1, 2), "f4", odd, strides=(3, 4))
     assert usmpy.asarray(a).shape == (1, 2)
     with pytest.raises(BufferError):

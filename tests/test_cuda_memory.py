@@ -16,7 +16,7 @@ if not DEVICES:
 
 @pytest.fixture
 def free():
-    """Bytes of the first device that nobody has, as the driver counts them."""
+    """Free bytes of the first device, as the driver counts them."""
     driver = ctypes.CDLL(os.environ.get("USMPY_CUDA_LIBRARY", "libcuda.so.1"))
     context = ctypes.c_void_p()
     assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0

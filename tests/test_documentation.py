@@ -117,7 +117,7 @@ def test_the_command_line_matches_the_page():
     (block,) = re.findall(r"```sh\n(.*?)```", text, re.S)
     for line in block.splitlines():
         words = line.partition("#")[0].split()[1:]
-        _cli._parser().parse_args(words)  # SystemExit for what is not there
+        _cli._parser().parse_args(words)  # SystemExit for unknown words
 
 
 # Shell. tests/fresh_machine.sh types every block that has no mark, on a machine that has nothing.

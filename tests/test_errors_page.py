@@ -68,7 +68,7 @@ print(json.dumps(said), file=stdout)
 
 @pytest.fixture(scope="module")
 def raised(tmp_path_factory):
-    """What each block raised, by its line."""
+    """The exception of each block, by its line."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),

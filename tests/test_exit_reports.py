@@ -1,4 +1,4 @@
-"""The end of the process: errors that nobody asked for, and work that does not end."""
+"""The end of the process: unretrieved errors, and work that does not complete."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def start(script, environment=None):
 
 
 def said(script, environment=None):
-    """What the process wrote to standard error; it ends well."""
+    """The process's standard error; the process succeeds."""
     process = start(script, environment)
     out, err = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, err
@@ -128,7 +128,7 @@ def test_a_child_does_not_report_for_its_parent():
 # Drivers.
 
 
-@pytest.mark.skipif(cuda_drivers.has_real(), reason="a fault of a real device is tests/gpu's")
+@pytest.mark.skipif(cuda_drivers.has_real(), reason="tests/gpu tests faults of a real device")
 @pytest.mark.skipif(cuda_drivers.missing() is not None, reason=cuda_drivers.missing() or "built")
 @pytest.mark.parametrize("asks", [False, True])
 def test_a_fault_of_a_cuda_kernel(asks):

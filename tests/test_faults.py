@@ -1,4 +1,4 @@
-"""Every call that can fail is made to fail in turn: the right error, nothing left behind, and it works again.
+"""Every fallible call is made to fail in turn: the error is right, nothing leaks, and the next try works.
 
 `_core._fault(entry, n)` makes the n-th call of an entry fail once: "python" are Python's own allocators,
 "heap" those of the core, the others are entries of the backend's table. Each scenario runs with n from 1 up,
@@ -303,7 +303,7 @@ def run_all(name, entry, allowed):
     scenario = EVERY[name]
     gc.collect()
     before = live()
-    scenario()  # what is made once in a process is there now
+    scenario()  # creates the objects of which a process makes one
     assert settled(before) == before
     made = objects()
     for n in range(1, 2000):

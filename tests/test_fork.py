@@ -187,7 +187,7 @@ def test_a_child_that_ends_by_itself():
 
 
 def test_a_fork_inside_a_task_with_waiting_tasks():
-    """They end in the child, while the task goes on there."""
+    """They end in the child, while the task continues in the parent."""
     queue = usmpy.Queue("host")
     x, other = (usmpy.zeros(1 << 16, dtype="int32", queue=queue) for _ in range(2))
     gate = threading.Event()

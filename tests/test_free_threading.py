@@ -100,7 +100,7 @@ def test_the_gil_stays_off():
 
 
 def test_the_first_uses_of_all():
-    """What is made on first use is made once, whoever comes first."""
+    """Objects that are made on first use are made once, whichever thread is first."""
     shown = in_a_new_process(
         "import threading, numpy, usmpy\n"
         "uses = [lambda: usmpy.Device('host').queue, lambda: usmpy.from_dlpack(numpy.ones(3)).queue,\n"

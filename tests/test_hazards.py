@@ -49,7 +49,7 @@ class Block:
         return self.chance.choice(self.arrays)[at : at + n], self.model[at : at + n]
 
     def view(self, shape):
-        """A random view of this shape: with steps, from behind, transposed."""
+        """A random view of this shape: with steps, reversed, transposed."""
         chance, size = self.chance, self.model.size
         if len(shape) == 1:
             n = shape[0]
@@ -133,7 +133,7 @@ class Program:
         to[...] = values.copy()
 
     def take_away(self):
-        """What was copied in between is not what the block holds later."""
+        """Data that was copied in between differ from the block's later contents."""
         block = self.chance.choice(self.blocks)
         src, values = block.view(self.shape())
         kept, model = src.astype("int64", copy=True), values.astype("int64")
@@ -150,7 +150,7 @@ class Program:
         assert x.asnumpy().tolist() == model.tolist()
 
     def close(self):
-        """From here on one queue stands still, and with it whoever waits for it."""
+        """Block one queue, and with it all tasks that wait for it."""
         if self.gate is None:
             gate = self.gate = threading.Event()
             block = self.chance.choice(self.blocks)

@@ -124,7 +124,7 @@ def test_failed_work_and_ended_loans_are_shown(queue):
 
     x = usmpy.zeros((4, 4), queue=queue)
     queue.host_task(fail, x)
-    text = x._repr_html_()  # whoever is told of a failure may read on
+    text = x._repr_html_()  # the error is retrieved, so reads work again
     assert "what went wrong" in text
     assert "&lt;what" in text
     assert "image/png" not in text

@@ -1,4 +1,4 @@
-"""A thousand imports of each kind, and a thousand refused ones, leave no Python object behind."""
+"""A thousand imports of each kind, and a thousand refused ones, leak no Python object."""
 
 from __future__ import annotations
 
@@ -216,6 +216,6 @@ def test_nothing_leaks(name):
         call(function, error)
     producers._live.clear()
     gc.collect()
-    usmpy.empty(0)  # what was put off until Python's lock is held
+    usmpy.empty(0)  # releases that wait for the GIL
     left = sys.getallocatedblocks() - before
     assert left < TIMES // 4, f"{left} blocks after {TIMES} calls"

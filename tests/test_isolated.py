@@ -1,4 +1,4 @@
-"""What concerns a whole process: each script of tests/isolated runs in one of its own.
+"""Behaviour of a whole process: each script of tests/isolated runs in one of its own.
 
 A script fails by its exit status; its standard output ends with "ok". A script may be run by hand too:
 ``python tests/isolated/NAME.py`` with usmpy on the path.
@@ -14,7 +14,7 @@ import pytest
 import usmpy
 
 SCRIPTS = sorted((pathlib.Path(__file__).parent / "isolated").glob("*.py"))
-# Scripts whose standard error is not empty: what it must have.
+# Scripts with output on standard error: the required text.
 SAID = {
     "exit_by_signal": "KeyboardInterrupt",
     "exit_with_failed_work": "nobody asked for its result; call event.wait() or queue.wait()",

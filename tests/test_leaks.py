@@ -34,7 +34,7 @@ def fail(*_):
 
 
 class Things:
-    """What the calls use: made once, so that a reference too many to one of them is seen."""
+    """Objects that the calls use; they are made once, so that a leaked reference to one is detected."""
 
     def __init__(self):
         self.device = usmpy.Device("host")
@@ -233,7 +233,7 @@ def counts(things):
 
 
 def grown(things, call, rounds):
-    """Blocks and references that a number of calls left behind."""
+    """Blocks and references that a number of calls leaked."""
     blocks, references = counts(things)
     for _ in range(rounds):
         call(things)

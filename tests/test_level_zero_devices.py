@@ -36,7 +36,7 @@ print([facts(device) for device in parts])
 
 
 def listed(parts, **variables):
-    """What get_devices() and create_sub_devices() list, without and with what the name says of the device."""
+    """The lists of get_devices() and create_sub_devices(), without and with the device's names."""
     lines = run(LIST, PARTS=str(parts), ZESIM_UNITS="4", ZESIM_MEMORY_MIB="64", **variables)
     return [ast.literal_eval(line) for line in lines.splitlines()]
 

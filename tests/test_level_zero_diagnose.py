@@ -1,4 +1,4 @@
-"""What diagnose() and errors say of a machine on which Level Zero is absent or broken: docs/level-zero.md."""
+"""diagnose() and errors on a machine where Level Zero is missing or broken: docs/level-zero.md."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_a_regular_command_list_is_refused_if_the_loader_tells(library, theirs):
 
 
 class Hidden(Producer):
-    """An array whose class nobody knows."""
+    """An array of an unknown class."""
 
     def __init__(self, array, **keywords):
         place = keywords.get("dl_device", array.__dlpack_device__())
@@ -212,7 +212,7 @@ def test_memory_comes_back_to_the_device_that_its_number_names(index, kind):
     y = usmpy.from_dlpack(Hidden(x))
     assert (y.device, y.data_ptr, y.usm_type) == (DEVICES[index], x.data_ptr, kind)
     y[3] = 50
-    y.queue.wait()  # an array of somebody's, as far as x knows
+    y.queue.wait()  # x does not know the owner
     assert x.tolist()[:5] == [0, 1, 2, 50, 4]
 
 
@@ -227,7 +227,7 @@ def test_a_part_s_memory_has_its_parent_s_number_and_comes_back_there():
 
 @pytest.mark.not_sanitized("it starts an interpreter")
 def test_memory_of_another_context_is_refused_with_the_reason():
-    """In a process without OpenCL: nobody can be asked about SVM, so that it might be that."""
+    """In a process without OpenCL: the kind of SVM cannot be queried, so any host pointer may be SVM."""
     run(
         f"""
         import sys

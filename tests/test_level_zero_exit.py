@@ -1,4 +1,4 @@
-"""What a process leaves with a Level Zero driver when it ends, by the counts of the driver in software."""
+"""Objects that a process leaves in a Level Zero driver at its end, by the software driver's counts."""
 
 from __future__ import annotations
 

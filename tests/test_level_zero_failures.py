@@ -1,4 +1,4 @@
-"""What goes wrong with Level Zero: an error that names it, nothing left behind, no wait for ever.
+"""Failures of Level Zero: the error names the call, nothing leaks, and no wait hangs.
 
 The driver in software counts its objects, and its calls fail when it is told so.
 """
@@ -75,7 +75,7 @@ def test_a_driver_that_refuses_to_take_things_back(tmp_path):
     told, counts = run(tmp_path, [SWEEP, "ends", "0x7ffffffe"])
     assert "0 failed" in told
     assert counts.pop("made") > 500
-    assert sum(counts.values()) < 60  # what was refused, each once, and what hung on that
+    assert sum(counts.values()) < 60  # each refused call once, and its dependents
 
 
 FIRST = [

@@ -29,4 +29,4 @@ def test_a_wrong_call_fails_the_test_that_makes_it():
     assert done.returncode == 1, done.stdout + done.stderr
     assert "reports of Level Zero's validation layer" in done.stdout
     assert f"{call}: 0x7800000" in done.stdout
-    assert "3 passed, 1 error" in done.stdout  # each did what it says, and the last was found out
+    assert "3 passed, 1 error" in done.stdout  # each behaved as named, and the last one was detected

@@ -174,7 +174,7 @@ def test_host_tasks_and_dependent_work(tmp_path):
     events = [other.fill(x, 5, depends=[task])]
     events.append(other.host_task(lambda: seen.append(x.tolist()[0]), depends=events))
     free = other.fill(usmpy.empty(10, dtype="int32", queue=other), 1)
-    free.wait()  # what waits for the host stops nobody else
+    free.wait()  # a task that waits for the host delays no other
     assert events[0].status != "complete"
     gate.set()
     other.wait()

@@ -1,4 +1,4 @@
-"""A loop that goes on for long makes nothing new in the driver: events, lists and memory are used again."""
+"""A long loop creates nothing new in the driver: events, lists and memory are reused."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_loop_makes_nothing_new(what):
     def counts():
         return {{name: calls(name) for name in FUNCTIONS}} | {{kind: made(kind) for kind in KINDS}}
 
-    # As many at once as a thread that lets go of events late could ever leave to the next hundred.
+    # The largest backlog of events that a late release can leave to the next hundred.
     _ask("zesimPause", 1)
     for _ in range(400):
         queue.fill(y, 1.0)

@@ -30,7 +30,7 @@ LIST = LIST.replace("REPORT", 'next(r for r in usmpy._core._backends() if r["nam
 
 
 def run(code, **variables):
-    """What the code prints, in a process with no variable of OpenCL but these."""
+    """The output of the code, in a process with these variables of OpenCL only."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OCL_", "OPENCL_"))}
     kept["PYTHONPATH"] = str(pathlib.Path(usmpy.__file__).parents[1])
     done = subprocess.run(
@@ -213,7 +213,7 @@ def test_a_fork_of_a_process_that_used_a_driver_says_spawn_and_does_not_hang(nam
 
 
 def as_user(folder, code, **variables):
-    """What the code prints without a virtual environment, with the user's packages in the folder."""
+    """The output of the code without a virtual environment, with the user's packages in the folder."""
     python = pathlib.Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OCL_", "PYTHON"))}
     (folder / "vendors").mkdir(exist_ok=True)  # no driver but the user's

@@ -86,7 +86,7 @@ def test_a_wait_in_the_driver_handles_signals(device):
 
 
 def test_a_kernel_that_was_short_is_not_taken_for_short_when_it_waits_for_others(device):
-    """What is over in a moment is waited for inside of the driver, where no timeout is heard."""
+    """Short work is waited for inside the driver, which has no timeout."""
     queue = usmpy.Queue(device)
     x = usmpy.zeros(64, dtype="int32", queue=queue)
     program = usmpy.Program("kernel void one(global int *x) { x[get_global_id(0)] += 1; }", device=device)
@@ -172,7 +172,7 @@ def test_a_short_kernel_that_takes_long_this_time_holds_up_no_other(device):
 
 
 def chained(kernel, x, go, n, first=None):
-    """The events of n runs, each behind the one before."""
+    """The events of n runs, each ordered after the one before."""
     events = [] if first is None else [first]
     while len(events) < n:
         events.append(kernel[usmpy.Range(1), events[-1:]](x, go))
@@ -180,7 +180,7 @@ def chained(kernel, x, go, n, first=None):
 
 
 def test_a_chain_of_tasks_does_not_delay_others(device):
-    """In a queue that is out of order they go to the driver in order, but only behind what they wait for."""
+    """In an out-of-order queue they go to the driver in order, but only after their dependencies."""
     queue = usmpy.Queue(device, in_order=False)
     kernel = usmpy.Program(COUNT, device=device, language="opencl")["one"]
 
@@ -323,7 +323,7 @@ def test_awaited_work_is_done_after_the_wait(device, in_order):
 
 
 def test_out_of_order_queues_come_and_go(device):
-    """Releasing one right behind its last task is what hangs a driver."""
+    """Releasing a queue right after its last task hangs a driver."""
     for i in range(200):
         queue = usmpy.Queue(device, in_order=False, profiling=i % 2 == 0)
         x = usmpy.full(40_000, i, dtype="int32", queue=queue)

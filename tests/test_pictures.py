@@ -41,7 +41,7 @@ def pixels(path):
 
 
 def drawn(path):
-    """What a timeline shows, apart from times: lanes, tasks with their kinds, and the legend."""
+    """The contents of a timeline except times: lanes, tasks with their kinds, and the legend."""
     root = ElementTree.parse(path).getroot()
     tasks = sorted(
         (shape.get("class"), shape.find(f"{NS}title").text.partition("\n")[0].partition(": ")[2])

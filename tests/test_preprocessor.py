@@ -7,7 +7,7 @@ from usmpy._compile.tokens import Refused
 
 
 def words(source, **options):
-    """What is left, without markers, with single blanks."""
+    """The output without markers and with single blanks."""
     preprocessor = Preprocessor(options.get("folders", ()))
     for macro in options.get("define", ()):
         preprocessor.define(macro)

@@ -1,4 +1,4 @@
-"""What pyproject.toml decides and other files repeat: the address of the project, and its version."""
+"""The address and the version of the project, which pyproject.toml defines and other files repeat."""
 
 from __future__ import annotations
 

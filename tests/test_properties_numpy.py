@@ -1,4 +1,4 @@
-"""What is NumPy's and dpctl's beyond the array API standard, against NumPy, in drawn layouts of memory."""
+"""Functions of NumPy and dpctl beyond the array API standard, against NumPy, in random memory layouts."""
 
 import numpy as np
 import pytest

@@ -267,7 +267,7 @@ def test_usmpy_device_decides(monkeypatch):
     assert usmpy.zeros(1, device=None).queue is part.queue
     monkeypatch.delenv("USMPY_DEVICE")
     monkeypatch.delenv("ONEAPI_DEVICE_SELECTOR")
-    assert usmpy.empty(1).device == part  # until somebody asks again
+    assert usmpy.empty(1).device == part  # until the next query
     usmpy.select_default_device()
     assert usmpy.empty(1).device != part
 

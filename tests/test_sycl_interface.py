@@ -17,7 +17,7 @@ import usmpy
 
 
 class Exporter:
-    """What a SYCL library's array shows."""
+    """The interface of a SYCL library's array."""
 
     def __init__(self, interface, **changes):
         self.__dict__["__sycl_usm_array_interface__"] = {**interface, **changes}

@@ -128,7 +128,7 @@ def test_a_kernel_that_was_quick_before(queue):
     add = usmpy.Program(ADD, device=queue.device)["add"]
     x = usmpy.zeros(N, dtype="int32", queue=queue)
     for _ in range(3):
-        add[usmpy.Range(N // 2)](x, 1).wait(PATIENCE)  # with a time limit nobody takes part
+        add[usmpy.Range(N // 2)](x, 1).wait(PATIENCE)  # with a time limit, the waiting thread does not help
     with held(queue) as gate:
         for n in (N // 2, N // 4):
             add[usmpy.Range(n)](x, 1).wait()

@@ -25,7 +25,7 @@ def test_foreign_memory_is_borrowed_in_place_and_let_go(queue):
         assert (x.data_ptr, x.queue, x.usm_type) == (tensor.address, queue, "host")
         x[...] = 7
         assert tensor.deleted == 0
-    assert list((ctypes.c_int32 * 3).from_buffer(tensor.memory)) == [7, 7, 7]  # nobody waited
+    assert list((ctypes.c_int32 * 3).from_buffer(tensor.memory)) == [7, 7, 7]  # no wait on the host
     del x
     assert tensor.deleted == 1
 
@@ -76,7 +76,7 @@ def test_memory_out_of_reach_is_refused_and_let_go(queue, source):
         borrow.__enter__()
     assert tensor.deleted == (source == "capsule")
     if source == "buffer":
-        owner.append(1)  # nobody holds it
+        owner.append(1)  # no reference remains
     with pytest.raises(RuntimeError):
         borrow.__exit__(None, None, None)
 
@@ -122,7 +122,7 @@ def test_our_own_array_is_ordered_on_both_ends(device, queue):
         seen = []
         other.host_task(lambda y: seen.append(np.asarray(y).tolist()), y)
         other.fill(y, 6)
-    assert seen == []  # nobody waited on the host
+    assert seen == []  # no wait on the host
     queue.host_task(lambda x: seen.append(np.asarray(x).tolist()), x)
     go.set()
     queue.wait()

@@ -332,7 +332,7 @@ def test_memcpy_takes_bits_as_they_are(queue):
 
 
 def sides(queue, dtype):
-    """What a side of memcpy may be: an array of ours, and buffers."""
+    """Valid sides of memcpy: a USMArray, and buffers."""
     return usmpy.zeros(6, dtype=dtype, queue=queue), np.zeros(6, dtype), np.zeros((2, 3), dtype, order="F")
 
 

@@ -163,7 +163,7 @@ def test_a_copy_is_finished_when_the_call_returns(queue):
     count = 1_000_000
     producer, tensor = producers.producer((count,), "uint8", memory=b"\x07" * count)
     x = usmpy.from_dlpack(producer, device=queue, copy=True)
-    producers.ctypes.memset(tensor.memory, 9, count)  # the owner goes on with its own memory
+    producers.ctypes.memset(tensor.memory, 9, count)  # the owner keeps using its memory
     assert x[0].item() == 7
     assert x[count - 1].item() == 7
 

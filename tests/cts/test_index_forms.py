@@ -1,4 +1,4 @@
-"""What stands for an array in x[...]: lists, truth values, arrays of the host, in reading and writing."""
+"""Objects that x[...] takes as arrays: lists, truth values, arrays of the host, in reading and writing."""
 
 import layouts
 import numpy as np

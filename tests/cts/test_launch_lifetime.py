@@ -1,4 +1,4 @@
-"""What a launch uses stays alive until it has ended, and goes right after, without a call from anybody."""
+"""Objects that a launch uses stay alive until it completes, and are then released without another call."""
 
 import ctypes
 import gc
@@ -48,7 +48,7 @@ def test_an_array_dropped_during_a_long_kernel(queue, program):
 
 @pytest.mark.only_on("host")
 def test_imported_memory_goes_without_a_later_call(queue, program):
-    """The owner is a Python object: the main thread lets go of it between two steps of whatever it does."""
+    """The owner is a Python object: the main thread releases it between two bytecodes."""
 
     class Owned(np.ndarray):
         pass

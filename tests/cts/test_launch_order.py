@@ -132,7 +132,7 @@ def test_order_alone_hands_no_failure_on(queue, program):
     settle(queue)
 
 
-# Hazards: nobody names a dependency.
+# Hazards: no dependency is named.
 
 
 @pytest.mark.parametrize("in_order", [True, False])

@@ -49,7 +49,7 @@ def test_local_memory_of_another_size(queue, program):
 
 
 def test_memory_that_went_and_came_again(queue, program):
-    n = (3 << 20) // 4  # beyond what is kept for later
+    n = (3 << 20) // 4  # larger than pooled blocks
     for a in (1.0, 1.0, 2.0, 2.0, 2.0, 3.0):
         x = usmpy.ones(n, dtype="float32", queue=queue)
         y = usmpy.zeros(n, dtype="float32", queue=queue)

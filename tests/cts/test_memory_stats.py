@@ -9,7 +9,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 @pytest.fixture
 def place(device):
-    """A pair of context and device of its own, where nobody else allocates: its queue."""
+    """A queue of a private context, in which only the test allocates."""
     return usmpy.Queue(device, context=usmpy.Context([device]))
 
 

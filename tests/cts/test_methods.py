@@ -1,4 +1,4 @@
-"""What people type on an array: methods, formats, flags, parts of complex numbers, and what is not there."""
+"""Methods, formats, flags, real and imaginary parts of arrays, and hints for missing methods."""
 
 import operator
 
@@ -286,4 +286,4 @@ def test_unary_operators_and_ufuncs_name_their_replacement(put):
     ):
         with pytest.raises(TypeError, match=HINT):
             call()
-    # Not np.add.reduce(x): NumPy 2.4 never lets go of an operand whose __array_ufunc__ raises there.
+    # Not np.add.reduce(x): NumPy 2.4 leaks an operand whose __array_ufunc__ raises there.

@@ -237,7 +237,7 @@ def test_keep_alive_without_dependencies_is_for_all_work_so_far(queue):
 
 
 def gone(reference) -> bool:
-    """What a task held is let go of a moment after its end was seen."""
+    """A task's objects are released shortly after its completion is visible."""
     deadline = time.monotonic() + PATIENCE
     while reference() is not None and time.monotonic() < deadline:
         gc.collect()

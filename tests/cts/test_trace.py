@@ -168,7 +168,7 @@ def test_traces_in_each_other(queue):
     queue.wait()
     assert [len(t.tasks) for t in (outer, inner, last)] == [5, 1, 1]
     assert (inner.dropped, last.dropped) == (1, 0)
-    assert inner.tasks[0].depends == last.tasks[0].depends == ()  # on what is not in them
+    assert inner.tasks[0].depends == last.tasks[0].depends == ()  # the dependency is not in these traces
     assert [dict(task.depends).get(i) for i, task in enumerate(outer.tasks[1:])] == ["order"] * 4
     del outer
     assert last.tasks[0].state == "complete"

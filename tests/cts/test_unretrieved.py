@@ -1,4 +1,4 @@
-"""Errors that nobody asked for: what counts as asking, and what is reported through sys.unraisablehook."""
+"""Unretrieved errors: which calls retrieve an error, and which errors sys.unraisablehook reports."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ def fail(*_):
 
 @pytest.fixture
 def reports(monkeypatch):
-    """What came to sys.unraisablehook, as (class, message) once everything is over."""
+    """The reports to sys.unraisablehook as (class, message), once all work is done."""
     seen = []
     # Not the arguments themselves: the exception would hold what its frames held.
     monkeypatch.setattr(sys, "unraisablehook", lambda args: seen.append((args.exc_type, args.err_msg)))
@@ -57,7 +57,7 @@ def kinds(device):
     return [kind for kind in KINDS if getattr(device, f"has_usm_{kind}")]
 
 
-# What is shown is not what is asked for.
+# Display retrieves no error.
 
 
 @pytest.mark.parametrize("kind", KINDS)

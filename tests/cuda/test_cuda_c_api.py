@@ -31,7 +31,7 @@ def test_foreign_work_is_ordered_between_earlier_and_later_work(api, driver, dev
     driver.late(other.native_handle, LATE)
     other.fill(x, 1)  # late, in another stream
     assert api.queue_begin(queue, *accesses((x, READ_WRITE))) == 0
-    assert driver.is_busy(other.native_handle)  # nobody waited
+    assert driver.is_busy(other.native_handle)  # no wait on the host
     driver.late(stream, LATE)
     driver.fill(stream, x.data_ptr, N // 2, 2)
     event = api.queue_end(queue, *accesses((x, READ_WRITE)))

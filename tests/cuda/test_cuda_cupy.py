@@ -170,7 +170,7 @@ def table_type():
 
 
 def test_bounds_of_the_allocation_hold(peer, driver, device, capi, ndarray):
-    """What lies outside modulo 2**64 is refused, and so is memory whose bounds nobody knows."""
+    """Elements outside of the bounds modulo 2**64 are refused, and so is memory of unknown bounds."""
     values = np.arange(N, dtype="int32")
     theirs = peer.array(values.nbytes, 0, cls=ndarray)
     view = theirs.view(values[::-1], values)

@@ -1,4 +1,4 @@
-"""What goes wrong with CUDA: no driver, lost contexts, no memory, forks; each in a process of its own."""
+"""Failures of CUDA: no driver, lost contexts, no memory, forks; each in a process of its own."""
 
 from __future__ import annotations
 

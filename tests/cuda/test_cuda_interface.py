@@ -150,7 +150,7 @@ def test_the_owner_lives_as_long_as_the_array(peer, device):
     gc.collect()
     deadline = time.monotonic() + 10
     while alive() is not None and time.monotonic() < deadline:
-        time.sleep(0.001)  # what was pending in its stream has to end
+        time.sleep(0.001)  # pending work of its stream must complete
         usmpy.empty(1).wait()
     assert alive() is None
 

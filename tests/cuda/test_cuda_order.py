@@ -13,7 +13,7 @@ from cuda_peers import LEGACY, PER_THREAD
 import usmpy
 
 N = 1000
-LATE = 0.2  # seconds that a kernel takes, where the test must see that nobody waits for it
+LATE = 0.2  # duration of a kernel in seconds, long enough to detect a wait on the host
 EVERY = [cuda_peers.Torch, cuda_peers.Cupy, cuda_peers.Dlpack, cuda_peers.Legacy]
 # What enqueues anything, or waits.
 ENQUEUES = ("cuEventRecord", "cuStreamWaitEvent", "cuMemcpyAsync", "cuLaunchKernel", "cuLaunchHostFunc")
@@ -188,7 +188,7 @@ def test_a_stream_destroyed_before_the_first_use_raises(peer, driver, device):
 
 
 def pending(queue, driver, value=7):
-    """An array that is being written, behind a kernel of ours that takes a while."""
+    """An array with a pending write after a slow kernel of ours."""
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     queue.wait()
     driver.late(queue.native_handle, LATE)
@@ -197,7 +197,7 @@ def pending(queue, driver, value=7):
 
 
 def seen_by(peer, x, stream):
-    """What a copy in the stream reads."""
+    """The data that a copy in the stream reads."""
     theirs = cuda_peers.Array(peer, x.data_ptr, N, 0, "device")
     own, peer.streams = peer.streams, {0: stream}
     try:

@@ -203,7 +203,7 @@ def test_two_devices_reach_each_others_memory(device):
 
 @pytest.fixture
 def captured(driver, queue, x):
-    """Our queue's own stream, captured by somebody."""
+    """Our queue's own stream, captured by another library."""
     stream = queue.native_handle
     queue.wait()
     driver.begin_capture(stream)

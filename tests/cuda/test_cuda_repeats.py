@@ -1,4 +1,4 @@
-"""Loops of launches whose events nobody keeps: one task stands for those that touch the same memory."""
+"""Loops of launches with dropped events: one task stands for those that use the same memory."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_kernel_that_was_let_go_of_stays_until_the_loop_has_ended(driver, devi
 
 
 def test_another_queue_comes_in_between(driver, device, program, queue, pair):
-    """It reads what was written before it, and the loop goes on behind it."""
+    """It reads earlier writes, and the loop continues after it."""
     x, y = pair
     other = usmpy.Queue(device)
     z = usmpy.zeros(N, dtype="int32", queue=other)
@@ -242,7 +242,7 @@ def test_an_exported_stream_has_a_fence_after_every_task(driver, program, queue,
 
 
 def test_sharing_it_while_a_loop_runs(driver, program, device, pair):
-    """Whoever gets the stream finds all that was launched, and goes on from there."""
+    """A consumer of the stream is ordered after all launches."""
     x, y = pair
     for _ in range(10):
         queue = usmpy.Queue(device)
@@ -360,7 +360,7 @@ def test_points_in_a_shared_queue_are_one_task(driver, queue, pair):
 
 
 def test_a_point_that_is_kept_ends_before_later_work_of_others(driver, queue, pair):
-    """What others enqueue between two points belongs to the second alone."""
+    """Foreign work between two barriers belongs to the second one only."""
     stream = queue.native_handle
     queue.barrier()
     first = queue.barrier()

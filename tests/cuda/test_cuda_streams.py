@@ -24,7 +24,7 @@ def kind(request):
 
 
 def test_a_queue_enqueues_in_the_stream(peer, driver, device, kind):
-    """What its library enqueued comes before, what it enqueues later comes after."""
+    """Earlier work of its library is ordered before ours, later work after it."""
     handle = peer.stream()
     queue = usmpy.Queue.from_stream(kind(handle))
     assert (queue.native_handle, queue.device.filter_string) == (handle, "cuda:gpu:0")
@@ -265,7 +265,7 @@ def test_a_queue_of_the_captured_stream_becomes_part_of_the_graph(peer, driver, 
 
 
 def test_a_handle_that_comes_back_is_another_stream(peer, driver, device):
-    """What is pending in the first is not taken for work of the second, nor held by it."""
+    """Pending work of the first is not counted as work of the second, nor delayed by it."""
     for _ in range(20):
         stream = driver.stream()
         queue = usmpy.Queue.from_stream(stream)

@@ -122,7 +122,7 @@ def test_memory_of_another_device_is_copied_on_request(peer, device, gpu, cls):
 
 @pytest.mark.parametrize("cls", [cuda_peers.Torch, cuda_peers.Cupy])
 def test_a_copy_is_ordered_before_the_owners_later_work(peer, driver, device, cls):
-    """The owner may change its memory at once: its stream waits for the copy, and nobody on the host."""
+    """The owner may change its memory at once: its stream waits for the copy, and the host does not."""
     usmpy.from_dlpack(peer.array(N, 1, cls=cls), copy=True).wait()
     theirs = peer.array(N, 7, cls=cls, late=0.2)
     before = driver.calls("cuEventSynchronize")

@@ -1,4 +1,4 @@
-"""borrow() and lend() with real streams: the owner goes on at once, and no data are wrong.
+"""borrow() and lend() with real streams: the owner continues at once, and all data are correct.
 
 The case of the DLPack discussion: a library runs a kernel on memory that it borrowed, the owner changes it
 right after, in its own stream, and gives it back to an asynchronous pool. The kernels are late by much more
@@ -194,7 +194,7 @@ def test_a_borrow_sees_the_owners_earlier_writes(stream_peer, device, driver):
 
 
 def test_a_lent_array_is_used_before_we_change_and_free_it(device, driver, results):
-    """The mirror: somebody's late kernels on our memory, which we overwrite and free at once."""
+    """The reverse: late foreign kernels on our memory, which we overwrite and free at once."""
     n = ROUNDS // 2
     queue = results.queue
     stream = driver.create_stream()

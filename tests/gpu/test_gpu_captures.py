@@ -231,7 +231,7 @@ def test_our_launches_become_part_of_a_graph(cupy, device, late):
 
 
 def test_a_graph_keeps_its_memory_alive(cupy, device, late):
-    """The arrays of captured launches are dropped; the graph goes on writing to their memory."""
+    """The arrays of captured launches are dropped; the graph keeps writing to their memory."""
     stream = cupy.cuda.Stream(non_blocking=True)
     q = usmpy.Queue.from_stream(stream)
     x = usmpy.zeros(N, dtype="float32", queue=q)

@@ -122,7 +122,7 @@ def test_other_libraries_get_the_memory_that_we_no_longer_use(device, torch):
     assert free > with_it + size // 2
 
 
-# -- what is not what it should be -------------------------------------------------------------------------
+# -- invalid pointers and streams --------------------------------------------------------------------------
 
 
 def test_pointers_that_the_driver_does_not_know(device):

@@ -12,7 +12,7 @@ import usmpy
 
 N = 32 if SOFTWARE else 1024
 MANY = 256 if SOFTWARE else 1 << 20
-LONG = 1.0  # seconds that a kernel holds its stream up; whoever waited would find it idle
+LONG = 1.0  # duration of a kernel in seconds: after a wait the stream would be idle
 LONG_NS = int(LONG * 1e9)
 
 

@@ -1,4 +1,4 @@
-"""The buffer protocol, both ways: bytes, array.array, memoryview and ctypes in, whoever takes buffers out."""
+"""The buffer protocol in both directions: imports of bytes, array.array, memoryview and ctypes; exports."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Peer:
         return cl.SVMAllocation(self.context, nbytes, 0, flags, queue=self.queue)
 
     def gate(self):
-        """What is enqueued from now on does not run before the gate's set_status(0)."""
+        """Later commands do not run before the gate's set_status(0)."""
         gate = cl.UserEvent(self.context)
         cl.enqueue_barrier(self.queue, wait_for=[gate])
         self.queue.flush()
@@ -76,7 +76,7 @@ def eventually(condition):
 
 
 def as_svm(pointer, nbytes):
-    """What PyOpenCL's kernels take for an address, whether the host can read it or not."""
+    """The argument by which PyOpenCL's kernels take an address, also one that the host cannot read."""
     return cl.SVM((ctypes.c_ubyte * nbytes).from_address(pointer))
 
 
@@ -234,7 +234,7 @@ def test_waits_count_the_work_of_others(peer, in_order):
 
 
 def test_an_out_of_order_queue_of_ours_holds_all_of_its_work_for_others(peer):
-    """What comes behind each other goes to the driver another way, which nobody sees who has the queue."""
+    """A chain of tasks may use a second native queue, which the owner of the handle does not see."""
     device = usmpy.Context.from_native("opencl", peer.context).devices[0]
     queue = usmpy.Queue(device, in_order=False)
     source = """kernel void one(global int *x, volatile global const int *flag) {
@@ -263,7 +263,7 @@ def test_an_out_of_order_queue_of_ours_holds_all_of_its_work_for_others(peer):
 # PoCL ends the process where an event fails that others wait for.
 @pytest.mark.parametrize("peer", ["intel"], indirect=True)
 def test_a_chain_of_tasks_fails_after_a_failed_gate(peer):
-    """Whether they fail is the driver's to say: Intel's runs what comes behind a barrier that failed."""
+    """The driver decides whether they fail: Intel's runs commands after a barrier that failed."""
     theirs = usmpy.Queue.from_native("opencl", peer.queue)
     queue = usmpy.Queue(theirs.device, context=theirs.context, in_order=False)
     add = usmpy.Program(SOURCE, device=queue, language="opencl")["add"]

@@ -16,7 +16,9 @@ from opencl_device import NO_FP64, Device, find_devices  # noqa: E402
 
 pytestmark = [
     pytest.mark.not_sanitized("the drivers' compilers are no part of it"),
-    pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning"),  # Intel's says what it vectorised
+    pytest.mark.filterwarnings(
+        "ignore::pyopencl.CompilerWarning"
+    ),  # Intel's compiler reports vectorised loops
 ]
 
 DEVICES = find_devices()

@@ -23,7 +23,7 @@ def is_by_phases(source):
 
 
 class Writer:
-    """A random kernel without races: what one work-item writes to `shared`, others read behind a barrier."""
+    """A random kernel without races: a barrier separates writes to `shared` from reads by others."""
 
     def __init__(self, seed):
         self.rng = random.Random(seed)

@@ -1,4 +1,4 @@
-"""What the portable language does not have is refused by name, with the user's line."""
+"""Features that the portable language lacks are refused by name, with the user's line."""
 
 import pytest
 

@@ -77,7 +77,7 @@ def test_tokens_cover_the_whole_text(text):
 
 
 def translate(text):
-    """What becomes of a text; None where it is refused, which needs a line and a reason."""
+    """The result of a text; None if it is refused, with a line and a reason."""
     try:
         return portable.translate(text, "<source>")
     except portable.Refused as error:

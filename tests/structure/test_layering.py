@@ -135,7 +135,7 @@ def includes(path):
 
 
 def wrong_includes(path):
-    """What the rules forbid in one file, as sentences."""
+    """Violations of the rules in one file, as sentences."""
     own, name = layer(path), path.relative_to(CSRC)
     for quote, written, target in includes(path):
         if quote == "<":
@@ -533,7 +533,7 @@ if sys.version_info < (3, 12):  # later ones need none of it
         "birth": "a lock: no fork while a thread state is made",
         "started": "its fork hooks are set",
     }
-# Tables that nobody writes, which CPython's interfaces take as not const all the same.
+# Read-only tables that CPython's interfaces take as not const.
 TABLES = re.compile(
     r"\w+_(methods|getset|members|slots|spec|functions)$|(module_def|slots|fields\.\d+|description\.\d+|exit_def\.\d+)$"
 )

@@ -1,4 +1,4 @@
-"""What users install: a release wheel, built from the source distribution of a copy of the tree."""
+"""The release wheel that users install, built from the source distribution of a copy of the tree."""
 
 import importlib.util
 import json
@@ -118,7 +118,7 @@ def test_the_source_distribution_holds_sources_and_tests_only(built):
 
 
 def test_wheels_are_made_for_every_python_and_machine():
-    pytest.importorskip("cibuildwheel", reason="it needs Python 3.11")
+    pytest.importorskip("cibuildwheel", reason="needs Python 3.11")
     command = [sys.executable, "-m", "cibuildwheel", "--print-build-identifiers", "--platform", "linux"]
     pythons = ("cp310", "cp311", "cp312", "cp313", "cp314", "cp314t")
     expected = {f"{python}-manylinux_{machine}" for python in pythons for machine in ("x86_64", "aarch64")}
