@@ -41,7 +41,7 @@ exclude_patterns = ["examples", "gallery"]  # the gallery's pages are written to
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-# Notebooks are stored without outputs (tests/test_notebooks.py).
+# Notebooks are stored without outputs (tests/docs/test_notebooks.py).
 nb_execution_mode = "auto"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 180  # seconds

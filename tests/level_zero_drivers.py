@@ -86,6 +86,7 @@ def _watcher() -> ctypes.CDLL:
     built = LIBRARY.with_name(f"reports-{os.getpid()}.so")
     compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
     command = [*compiler, "-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", str(REPORTS)]
+    command.append(f"-I{REPORTS.parents[2] / 'csrc'}")
     if "LEVEL_ZERO_INCLUDE" in os.environ:
         command.append(f"-I{os.environ['LEVEL_ZERO_INCLUDE']}")
     subprocess.run([*command, "-o", built, "-ldl"], check=True)

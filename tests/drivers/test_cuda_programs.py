@@ -24,7 +24,7 @@ if not DEVICES:
     pytestmark.append(pytest.mark.skip(reason="no CUDA device, and no driver in software"))
 DEVICE = DEVICES[0] if DEVICES else None
 SOFTWARE = bool(DEVICES) and "software" in DEVICES[0].name
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)

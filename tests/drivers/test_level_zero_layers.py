@@ -10,7 +10,7 @@ import level_zero_drivers
 import pytest
 from level_zero_processes import environment, needs_driver
 
-WRONG = pathlib.Path(__file__).parent / "level_zero_programs" / "wrong_call.py"
+WRONG = pathlib.Path(__file__).parents[1] / "level_zero_programs" / "wrong_call.py"
 
 pytestmark = [
     *needs_driver,

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("rich", reason="an extra of its own: tour")
 Image = pytest.importorskip("PIL.Image", reason="an extra of its own: tour")
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 STATIC = ROOT / "docs" / "static"
 NS = "{http://www.w3.org/2000/svg}"
 pytestmark = pytest.mark.not_sanitized("it runs programs of its own")

@@ -13,7 +13,7 @@ import level_zero_drivers
 import level_zero_processes
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SECONDS = 60
 HEAD = """
 import ctypes, os, signal, sys, threading, time

@@ -15,7 +15,7 @@ from host_kernels import GROUPS, LOCAL, POINTER, VALUE, Local, build
 from usmpy._compile import compiler as _compiler
 from usmpy._compile import cuda_key, entry, host, portable
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
 
 

@@ -13,8 +13,8 @@ import level_zero_drivers
 import pytest
 from level_zero_processes import needs_driver, run
 
-SOURCE = pathlib.Path(__file__).parent / "level_zero_programs" / "hidden.c"
-DOCUMENT = pathlib.Path(__file__).resolve().parents[1] / "docs" / "level-zero.md"
+SOURCE = pathlib.Path(__file__).parents[1] / "level_zero_programs" / "hidden.c"
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "level-zero.md"
 
 pytestmark = needs_driver
 

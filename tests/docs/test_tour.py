@@ -15,7 +15,7 @@ import usmpy
 pytest.importorskip("rich", reason="an extra of its own: tour")
 Image = pytest.importorskip("PIL.Image", reason="an extra of its own: tour")
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.not_sanitized("it runs a program of its own")
 
 

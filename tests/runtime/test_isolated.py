@@ -13,7 +13,7 @@ import pytest
 
 import usmpy
 
-SCRIPTS = sorted((pathlib.Path(__file__).parent / "isolated").glob("*.py"))
+SCRIPTS = sorted((pathlib.Path(__file__).parents[1] / "isolated").glob("*.py"))
 # Scripts with output on standard error: the required text.
 SAID = {
     "exit_by_signal": "KeyboardInterrupt",

@@ -14,7 +14,7 @@ import pytest
 
 import usmpy
 
-DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 GUIDE = (DOCS / "from-dpctl.md").read_text()
 NAMES = [line for line in (DOCS / "from-dpctl-names.txt").read_text().split("\n") if line and line[0] != "#"]
 # Examples that need a C compiler, which not every machine has.

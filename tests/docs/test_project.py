@@ -10,7 +10,7 @@ import pytest
 
 import usmpy
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 REPEAT = {"README.md", "SECURITY.md", ".github/ISSUE_TEMPLATE/config.yml"}
 TEXT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 URLS = dict(re.findall(r'^(\w+) = "(.*)"$', TEXT.partition("[project.urls]\n")[2].partition("\n\n")[0], re.M))

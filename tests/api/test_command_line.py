@@ -14,7 +14,7 @@ import usmpy
 from usmpy import _cli
 from usmpy._cli import bench, check, screen
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.not_sanitized("it runs programs of its own")
 BOX = re.compile("[\u2500-\u257f]")
 

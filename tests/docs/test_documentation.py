@@ -19,12 +19,12 @@ import usmpy
 
 pytestmark = pytest.mark.not_sanitized("it runs other programs, and what they do is tested elsewhere")
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 # 2.9 GB that few environments have: pages that are about it run where it is (tests/with_dpctl.py).
 OPT_IN = {name for name in ("dpctl", "dpnp") if importlib.util.find_spec(name) is None}
 # Run there.
-ELSEWHERE = {"errors.md": "tests/test_errors_page.py", "from-dpctl.md": "tests/test_from_dpctl.py"}
+ELSEWHERE = {"errors.md": "tests/docs/test_errors_page.py", "from-dpctl.md": "tests/docs/test_from_dpctl.py"}
 PAGES = sorted(
     str(path.relative_to(ROOT))
     for path in [

@@ -13,7 +13,7 @@ from libraries import REQUIRED
 
 import usmpy
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((ROOT / "docs" / "gallery").glob("*.py"))
 pytestmark = pytest.mark.not_sanitized("it runs programs of its own")
 

@@ -30,6 +30,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import producers
@@ -38,11 +39,11 @@ from producers import CPU, IS_COPIED, READ_ONLY, Producer, Tensor, capsule_name,
 
 import usmpy
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = Path(__file__).resolve().parents[1]
 
 
 def run_script(text, timeout=60):
-    environment = {**os.environ, "PYTHONPATH": os.path.dirname(HERE) + os.pathsep + HERE}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])}
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(text)],
         env=environment,

@@ -14,7 +14,7 @@ import sys
 import pytest
 from libraries import REQUIRED
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 NEEDED = ("sphinx", "furo", "myst_nb", "sphinx_design", "sphinx_gallery", "torch")

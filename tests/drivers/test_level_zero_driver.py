@@ -15,7 +15,7 @@ import level_zero_drivers
 import level_zero_sim
 import pytest
 
-PROGRAMS = pathlib.Path(__file__).parent / "level_zero_programs"
+PROGRAMS = pathlib.Path(__file__).parents[1] / "level_zero_programs"
 
 pytestmark = [
     pytest.mark.skipif(level_zero_drivers.LIBRARY is None, reason=level_zero_drivers.ABSENT or "built"),

@@ -12,7 +12,7 @@ from libraries import REQUIRED, need
 
 need("numpy")
 
-DOCS = pathlib.Path(__file__).parents[1] / "docs"
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
 pytestmark = pytest.mark.not_sanitized("what it runs is other libraries; the exchange has tests of its own")
 
 

@@ -21,7 +21,7 @@ from c_api import READ, READ_WRITE, WRITE, Info, accesses
 
 import usmpy
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples" / "c_api"
 FLOAT32 = c_api.DType(2, 32)
 

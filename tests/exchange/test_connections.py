@@ -207,10 +207,10 @@ def test_drivers_that_connect_otherwise():
     """GPUs without peer access, kernels that read any memory of the process, cards that reach each other."""
     if "CUDASIM_PAGEABLE" in os.environ:
         return  # this is such a process
-    tests = pathlib.Path(__file__).resolve()
+    here = pathlib.Path(__file__).resolve()
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)],
-        cwd=tests.parents[1],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(here)],
+        cwd=here.parents[2],
         env={**os.environ, "CUDASIM_PEERS": "0", "CUDASIM_PAGEABLE": "1", "ZESIM_PEER": "1"},
         capture_output=True,
         text=True,

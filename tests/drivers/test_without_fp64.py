@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-TESTS = pathlib.Path(__file__).resolve().parent
+TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.not_sanitized("it starts an interpreter")

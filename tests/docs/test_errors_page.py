@@ -18,7 +18,7 @@ from usmpy import errors
 
 pytest.importorskip("numpy", reason="the page uses it")
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "errors.md"
 pytestmark = pytest.mark.not_sanitized("it runs a program of its own")
 
