@@ -2,7 +2,7 @@
 
 The grammar of filter strings is that of SYCL's extension sycl_ext_oneapi_filter_selector: parts of
 ``backend:type:index`` in this order, at least one of them, alternatives separated by commas. usmpy adds a
-word of the platform in brackets, ``opencl[intel]``, and ``.K@UNITS`` behind an index for part K of
+word of the platform in brackets, ``opencl[intel]``, and ``.K@UNITS`` after an index for part K of
 ``create_sub_devices(UNITS)``.
 """
 
@@ -51,7 +51,7 @@ class _Filter:
 
 
 def _rank(device: Device) -> int:
-    """GPUs first, then accelerators, the host, and CPUs behind a driver."""
+    """GPUs first, then accelerators, the host, and CPU devices of a driver."""
     if device.device_type == "gpu":
         return 0
     if device.device_type == "accelerator":
@@ -73,7 +73,7 @@ def _check_choice(value: object, allowed: tuple[str, ...], name: str) -> None:
 
 
 def get_devices(backend: str | None = None, device_type: str | None = None) -> list[Device]:
-    """List the root devices, best first: GPUs, accelerators, the host, CPUs behind a driver.
+    """List the root devices, best first: GPUs, accelerators, the host, CPU devices of a driver.
 
     Parameters
     ----------
@@ -364,8 +364,8 @@ def select_default_device() -> Device:
 
     Notes
     -----
-    A CPU behind a driver is the default only if one of the variables selects it. The environment is read at
-    each call of this function, of ``Device()`` and of ``Queue()``; creation functions use the last answer.
+    A CPU device of a driver is the default only if one of the variables selects it. The environment is read
+    at each call of this function, of ``Device()`` and of ``Queue()``; creation functions use the last answer.
 
     Examples
     --------
