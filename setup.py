@@ -30,19 +30,19 @@ TESTING = os.environ.get("USMPY_TESTING") == "1"
 DEBUG = os.environ.get("USMPY_DEBUG") == "1"
 
 
-# Where packages of the system put headers.
+# Folders of the system's headers.
 SYSTEM = [Path("/usr/include"), Path("/usr/local/include")]
 
 
 def package_folders(name):
-    """Folders of a Python package that is found, not imported: importing it might load a library."""
+    """Folders of a Python package. It is not imported, since that might load a library."""
     spec = importlib.util.find_spec(name)
     places = spec.submodule_search_locations if spec is not None else None
     return [Path(place) for place in places or ()]
 
 
 def dlpack_version(folder):
-    """(major, minor) of dlpack/dlpack.h in this folder; None where there is no such file."""
+    """(major, minor) of dlpack/dlpack.h in this folder; None if there is no such file."""
     header = folder / "dlpack" / "dlpack.h"
     if not header.is_file():
         return None
@@ -52,7 +52,7 @@ def dlpack_version(folder):
 
 
 def find_dlpack():
-    """The folder of dlpack/dlpack.h: DLPACK_INCLUDE alone where it is set, else the package apache-tvm-ffi or
+    """The folder of dlpack/dlpack.h: only DLPACK_INCLUDE if it is set, else the package apache-tvm-ffi or
     the system's. Every build needs it.
     """
     if "DLPACK_INCLUDE" in os.environ:
@@ -75,7 +75,7 @@ def find_dlpack():
 
 
 def find_opencl():
-    """The folder of CL/cl.h: OPENCL_INCLUDE alone where it is set, else the package nvidia-cuda-opencl or the
+    """The folder of CL/cl.h: only OPENCL_INCLUDE if it is set, else the package nvidia-cuda-opencl or the
     system's (Debian: opencl-headers). None where none has the headers of OpenCL 3.0 and of the extensions.
     """
     if "OPENCL_INCLUDE" in os.environ:
@@ -97,7 +97,7 @@ def find_opencl():
 
 
 def find_cuda():
-    """The folder of cuda.h: CUDA_INCLUDE alone where it is set, else the package nvidia-cuda-runtime, the
+    """The folder of cuda.h: only CUDA_INCLUDE if it is set, else the package nvidia-cuda-runtime, the
     toolkit or the system's. None where none has the driver interface of CUDA 12.4 or later.
     """
     if "CUDA_INCLUDE" in os.environ:
@@ -118,7 +118,7 @@ def find_cuda():
 
 
 def find_level_zero():
-    """The folder of level_zero/ze_api.h: LEVEL_ZERO_INCLUDE alone where it is set, else the system's (Debian:
+    """The folder of level_zero/ze_api.h: only LEVEL_ZERO_INCLUDE if it is set, else the system's (Debian:
     libze-dev). None where none has the interface of version 1.5 or later.
     """
     named = os.environ.get("LEVEL_ZERO_INCLUDE")
@@ -255,10 +255,10 @@ if not sys.platform.startswith("linux"):
         "usmpy is built for Linux: its queues use POSIX threads, its drivers are opened by their Linux names"
     )
 
-# GCC's: vectorised, but without a second vectorised loop for each remainder.
+# GCC: vectorised, but without a second vectorised loop for the remainder.
 LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "--param=vect-epilogues-nomask=0"]
 
-# What is asked for once, or before or after long work.
+# Code that runs once, or before or after long work.
 RARE = {
     "core/base": "fork library names",
     "core/device": "backend context device",
@@ -277,8 +277,8 @@ RARE_FILES = {f"csrc/{folder}/{name}.c" for folder, names in RARE.items() for na
 LOOP_FILES = {f"csrc/cpu/{name}.c" for name in ("builtin", "builtin_wide", "cast")}
 assert all((ROOT / path).is_file() for path in RARE_FILES | LOOP_FILES)
 
-# GCC's for x86: structs of a few hundred bytes are copied and zeroed by plain moves. The instruction that it
-# would take there by itself needs some ten nanoseconds before it begins.
+# GCC for x86: plain moves copy and zero structs of a few hundred bytes. The instruction that GCC chooses by
+# default takes about ten nanoseconds to start.
 SHORT_BLOCKS = [
     f"-mmem{what}-strategy=unrolled_loop:256:noalign,libcall:-1:noalign" for what in ("cpy", "set")
 ]
@@ -291,15 +291,15 @@ compile_args = [
     "-Wextra",
     "-Wno-cast-function-type",
 ]
-# Floating point does what the source says: no contraction; and no traps or errno, so that loops vectorise.
+# Floating point follows the source: no contraction; no traps and no errno, so that loops vectorise.
 compile_args += ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
-# Calls between the core and csrc/py are a few nanoseconds of tens: inlined across files. No debug symbols in
-# wheels.
+# Link-time optimisation inlines calls between the core and csrc/py, each a few of the tens of nanoseconds
+# that a short call takes. Wheels have no debug symbols.
 compile_args += ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-g0"]
 if os.environ.get("USMPY_WERROR") == "1":
     compile_args.append("-Werror")
 compile_args += os.environ.get("USMPY_CFLAGS", "").split()
-# GCC optimises several parts at a time with make, and warns if there is none: then it makes one part.
+# With make, GCC optimises several parts at a time; without it, one part, since GCC would warn.
 LTO = [["-flto=auto"]] if shutil.which("make") else [["-flto", "-flto-partition=one"], ["-flto=auto"]]
 link_args = ["-Wl,--as-needed", *(["-O1", "-g"] if DEBUG else ["-O3", "-g0"])]
 if not (DEBUG or TESTING):

@@ -5,19 +5,23 @@ The build runs the notebooks and the programs of the gallery, so that the pages 
 
 from __future__ import annotations
 
+import builtins
 import importlib.util
 import inspect
+import itertools
 import os
 import pathlib
 import re
 import sys
-from collections.abc import Callable
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The installed package comes first: the source folder, which is the current one, may have no extension.
 sys.path.sort(key=lambda entry: entry in ("", str(ROOT)))
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # a warning of debuggers, which no notebook needs
+
+from docutils import nodes  # noqa: E402
+from sphinx.ext import napoleon  # noqa: E402
 
 import usmpy  # noqa: E402
 
@@ -37,7 +41,7 @@ exclude_patterns = ["examples", "gallery"]  # the gallery's pages are written to
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-# Notebooks are stored without outputs (tests/test_notebooks.py).
+# Notebooks are stored without outputs (tests/docs/test_notebooks.py).
 nb_execution_mode = "auto"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 180  # seconds
@@ -72,8 +76,20 @@ pygments_dark_style = "github-dark"
 
 autodoc_typehints = "none"  # the stubs have them; the docstrings say what they mean
 autodoc_member_order = "bysource"
-# What docstrings call their parameters: "device: anything that ...".
-PARAMETER = re.compile(r"(?<![\w`*])([a-z_]\w*(?:, [a-z_]\w*)*(?: and [a-z_]\w*)?): ")
+# Docstrings have sections of numpydoc; a type in them links to its class.
+NUMPYDOC = napoleon.Config(
+    napoleon_google_docstring=False, napoleon_use_ivar=True, napoleon_preprocess_types=True
+)
+
+# Words that describe a type in a docstring and have no page of their own.
+PLAIN_TYPES = """
+    array arrays another library bytes bytes-like buffer callable capsule context manager generator integers
+    iterable module nested number numbers object sequence stream str int one ints float bool complex dict list
+    tuple type uuid.UUID numpy.dtype numpy.ndarray two three these None CUDA os.PathLike any Exception
+    Allocation FloatLimits IntegerLimits NamespaceInfo Task
+""".split()  # noqa: SIM905
+BUILTINS = set(vars(builtins))
+WORD = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)")
 
 
 def parameters_of(value: Any) -> set[str]:
@@ -83,41 +99,60 @@ def parameters_of(value: Any) -> set[str]:
         return set()
 
 
-def plain_text_to_rst(_app: Any, _what: str, _name: str, value: Any, _options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text: nothing in them is markup but words between backticks."""
-    names = parameters_of(value)
+def numpydoc_to_rst(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Turn sections into fields, and words between single backticks into links or code."""
+    parameters = parameters_of(value)
+    parts = name.split(".")
+    owners = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
 
-    def parameter(found: re.Match[str]) -> str:
-        listed = re.split(r", | and ", found[1])
-        if names.isdisjoint(listed):
-            return found[0]
-        return re.sub(r"\w+", lambda word: word[0] if word[0] == "and" else f"**{word[0]}**", found[1]) + ": "
+    def link(found: re.Match[str]) -> str:
+        for owner in owners if found[1] not in parameters else ():
+            target = f"{owner}.{found[1]}"
+            if target != name and is_public(target):
+                return f":py:obj:`{found[1]} <{target}>`"
+        return f"``{found[1]}``"
 
+    text = [line if line.lstrip().startswith((">>>", "...")) else WORD.sub(link, line) for line in lines]
+    text = one_exception_an_entry(text)
+    # Napoleon reads the first line of an attribute as "type: text".
+    kind = "method" if what in ("attribute", "property") else what
+    lines[:] = napoleon.NumpyDocstring(text, NUMPYDOC, app, kind, name, value, options).lines()
+
+
+def one_exception_an_entry(lines: list[str]) -> list[str]:
+    """Napoleon shows the first class of an entry such as "TypeError, ValueError" alone."""
     result: list[str] = []
-    code = False
-    for line in lines:
-        indented = line.startswith("    ")
-        if indented and not code and result and not result[-1]:
-            result += ["::", ""]
-            code = True
-        elif line and not indented:
-            code = False
-        if re.fullmatch(r"\s*-{4,}\s*", line):  # sections of numpydoc
-            line = ""
-        result.append(line if code else marked_up(line, parameter))
-    lines[:] = result
+    for i, line in enumerate(lines):
+        if not re.fullmatch(r"[A-Z]\w+(, [A-Z]\w+)+", line):
+            result.append(line)
+            continue
+        text = list(itertools.takewhile(lambda other: other.startswith(" "), lines[i + 1 :]))
+        *names, last = line.split(", ")
+        for name in names:
+            result += [name, *text]
+        result.append(last)
+    return result
 
 
-def marked_up(line: str, parameter: Callable[[re.Match[str]], str]) -> str:
-    """One line of plain text: words between backticks are code, names of parameters bold, all else text."""
-    pieces = re.split(r"(`[^`]*`)", line.replace("``", "`").replace("\\", "\\\\"))
-    for i, piece in enumerate(pieces):
-        if piece.startswith("`") and len(piece) > 1:
-            pieces[i] = f"`{piece}`"
-        else:
-            escaped = re.sub(r"_(?!\w)", r"\\_", re.sub(r"([*|])", r"\\\1", piece))
-            pieces[i] = PARAMETER.sub(parameter, escaped)
-    return "".join(pieces)
+def is_public(path: str) -> bool:
+    value: Any = usmpy
+    for name in path.split(".")[1:]:
+        if name.startswith("_") or not hasattr(value, name):
+            return False
+        value = getattr(value, name)
+    return path != "usmpy" and (callable(value) or "." in path[len("usmpy.") :])
+
+
+def resolve_type(app: Any, env: Any, node: Any, content: Any) -> Any:
+    """Plurals, and words that describe a type without being one."""
+    if node.get("refdomain") != "py":
+        return None
+    target: str = node["reftarget"]
+    if target in BUILTINS or all(word in PLAIN_TYPES for word in target.split()):
+        return nodes.inline("", node.astext())
+    return env.get_domain("py").resolve_xref(
+        env, node["refdoc"], app.builder, "obj", f"usmpy.{target.removesuffix('s')}", node, content
+    )
 
 
 def list_the_others(_app: Any, docname: str, source: list[str]) -> None:
@@ -134,4 +169,5 @@ def list_the_others(_app: Any, docname: str, source: list[str]) -> None:
 
 def setup(app: Any) -> None:
     app.connect("source-read", list_the_others)
-    app.connect("autodoc-process-docstring", plain_text_to_rst)
+    app.connect("autodoc-process-docstring", numpydoc_to_rst)
+    app.connect("missing-reference", resolve_type)

@@ -5,7 +5,7 @@
     tour.jpg      what docs/examples/tour.py makes of the photograph that Matplotlib ships
     timeline.svg  a trace of the same blur of several photographs, in three queues of the host
 
-tests/test_pictures.py runs this and compares the pictures with those that are stored.
+tests/docs/test_pictures.py runs this and compares the pictures with those that are stored.
 """
 
 from __future__ import annotations

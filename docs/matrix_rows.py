@@ -51,7 +51,7 @@ class In:
 
 @dataclasses.dataclass(frozen=True)
 class Out:
-    """An array of usmpy to somebody. `take(x)` gives theirs."""
+    """An export of a USMArray; `take(x)` returns the other library's array."""
 
     library: str
     call: str

@@ -1,4 +1,4 @@
-"""The registrations of the conformance suite: one a device that the suite runs on.
+"""The registrations of the conformance suite: one for each device.
 
 ``tests/cts`` knows no backend. Each registration gives a name, a factory, tags, and two lists of tests by
 ``file.py::test`` (or the prefix of one), each with its reason: ``unsupported`` for what this device can never
@@ -19,7 +19,7 @@ import usmpy
 
 
 class Absent(Exception):
-    """This machine has no such device: the tests are skipped with this reason. Other errors are failures."""
+    """This machine has no such device; its tests are skipped with this reason. Other errors are failures."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,12 +43,12 @@ def host_part() -> usmpy.Device:
     return device.create_sub_devices(1)[0]
 
 
-INTEL = "Intel(R) Corporation"  # of a processor of theirs PoCL says "GenuineIntel"
-POCL = ("pthread-", "cpu-")  # how its devices are called before and from version 5 on
+INTEL = "Intel(R) Corporation"  # PoCL reports "GenuineIntel" for Intel's processors
+POCL = ("pthread-", "cpu-")  # prefixes of its devices' names before version 5 and since
 
 
 def opencl(vendor: str, *names: str) -> Callable[[], usmpy.Device]:
-    """The first device of the vendor; with names, the first that is called like one of them."""
+    """The first device of the vendor; with names, the first whose name begins with one of them."""
 
     def find() -> usmpy.Device:
         for device in usmpy.get_devices("opencl"):
@@ -96,15 +96,15 @@ def minimal() -> usmpy.Device:
 
 
 # Tags: "host": its memory is that of NumPy's arrays; "host-accessible": the host reads all memory of the
-# device; "host-task": host tasks run; "system-usm": its commands use any memory of the host in place;
-# "sub-device": a part of a device.
+# device; "host-task": host tasks can use its memory; "system-usm": its commands use any host memory in place;
+# "sub-device": a sub-device.
 EVERY_PROCESSOR = frozenset({"host-accessible", "host-task"})
 
 
 # With USMPY_TEST_WITHOUT_FP64=1 and ZESIM_FP64=0 the devices lack double precision (test_without_fp64.py).
 # With USMPY_TEST_COARSE_SVM=1 all OpenCL devices have memory of kind "device" alone, which the host does not
-# read: what drivers of graphics cards without the USM extension have (.ci/run).
-KINDS = "it asks for shared or host memory, which the device lacks"
+# read, as with drivers of graphics cards without the USM extension (.ci/run).
+KINDS = "it needs shared or host memory, which the device lacks"
 READS = "the host reads the memory in place"
 COARSE = {
     "test_array.py::test_copy_is_row_major_and_new": KINDS,
@@ -117,7 +117,7 @@ COARSE = {
     "test_creation.py::test_device_and_queue": KINDS,
     "test_creation.py::test_like_functions": KINDS,
     "test_creation.py::test_lists_in_every_kind_of_memory": KINDS,
-    "test_dlpack_export.py::test_memory_is_aligned": "the driver aligns as it likes",
+    "test_dlpack_export.py::test_memory_is_aligned": "the driver chooses the alignment",
     "test_dlpack_import.py::test_every_dtype_is_taken_bit_for_bit": READS,
     "test_dlpack_import.py::test_layouts_of_foreign_memory": READS,
     "test_errors.py::test_keywords_that_are_not_interned": KINDS,
@@ -130,7 +130,7 @@ COARSE = {
     "test_queue.py::test_prefetch_is_ordered_and_harmless": KINDS,
     "test_sequences_of_arrays.py::test_the_widest_kind_of_memory_wins": KINDS,
 }
-PARTS = "the driver makes no parts of the device"
+PARTS = "the driver makes no sub-devices"
 PARTLESS = {
     "test_context.py::test_a_context_of_parts": PARTS,
     "test_context.py::test_a_device_that_the_context_lacks": PARTS,
@@ -139,11 +139,11 @@ PARTLESS = {
     "test_device.py::test_parts": PARTS,
     "test_device.py::test_units_of": PARTS,
 }
-NUMBERS = "numbers are streams of CUDA"
+NUMBERS = "CUDA takes numbers as streams"
 CUDA_NAME = "cuda" if cuda_drivers.has_real() else "cuda-software"
 CUDA = PARTLESS | {test: reason for test, reason in COARSE.items() if reason == READS}
 CUDA |= {
-    "test_array.py::test_to_device_in_a_stream_is_behind_what_is_in_it": READS,
+    "test_array.py::test_to_device_with_a_stream_is_ordered_in_it": READS,
     f"test_errors.py::test_bad_input[{CUDA_NAME}-0-stream]": NUMBERS,
     f"test_errors.py::test_bad_input[{CUDA_NAME}-0-other]": NUMBERS,
 }
@@ -151,7 +151,7 @@ CUDA |= {
 # The software driver alone, on which the host never reads memory of kind "device".
 LEVEL_ZERO = {
     "test_array.py::test_read_only_arrays": READS,
-    "test_array.py::test_to_device_in_a_stream_is_behind_what_is_in_it": READS,
+    "test_array.py::test_to_device_with_a_stream_is_ordered_in_it": READS,
 }
 
 # csrc/backends/minimal: the fewest entries that make a backend.
@@ -187,7 +187,7 @@ PLACEMENT = frozenset(
         "test_queue",
     }
 )
-# Another root device is less of a difference than a part: what names devices and copies between them.
+# A second root device differs less than a sub-device: only names of devices and copies between them.
 SECOND = frozenset(f"test_{name}" for name in ("context", "copy", "device", "dlpack_export", "placement"))
 if os.environ.get("USMPY_TEST_ALL_FILES"):
     PLACEMENT = SECOND = None

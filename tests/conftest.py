@@ -1,4 +1,4 @@
-"""Fixtures of all tests: backends, a device and a queue, and live counts that come back."""
+"""Fixtures of all tests: backends, a device and a queue, and a check that live counts return."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 
 import cuda_drivers  # noqa: F401 (builds the driver in software)
 import level_zero_drivers  # (the same)
-import opencl_drivers  # noqa: F401 (shows drivers to whoever looks for them)
+import opencl_drivers  # noqa: F401 (makes the drivers visible to loaders)
 import pytest
 from backends import BACKENDS, Absent, Backend
 
@@ -23,7 +23,7 @@ from usmpy import _core
 # 2.9 GB that few environments have: tests/with_dpctl.py makes one.
 collect_ignore = [] if importlib.util.find_spec("dpctl") else ["interop/test_dpctl.py"]
 
-# What only builds with USMPY_TESTING=1 have: live counts and faults. The suite needs them.
+# Builds with USMPY_TESTING=1 have live counts and faults, which the suite needs.
 TESTING = hasattr(_core, "_live_counts")
 
 CACHE = pytest.StashKey()
@@ -36,10 +36,10 @@ STDERR = os.dup(2)  # pytest's capture takes the other one
 
 
 def pytest_configure(config):
-    # What programs leave on disk is the tests' own, in this process and those that it starts.
+    # This process and its children keep built programs in a folder of this run.
     config.stash[CACHE] = tempfile.TemporaryDirectory(prefix="usmpy-cache-")
     os.environ["USMPY_CACHE_DIR"] = config.stash[CACHE].name
-    # Tests that name no device mean the host, also where there is a GPU, in hardware or software.
+    # Tests that name no device use the host, also if there is a GPU, in hardware or software.
     os.environ.setdefault("USMPY_DEVICE", "host")
     if not TESTING:
         raise pytest.UsageError(
@@ -84,14 +84,14 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """What the imports made stays: the collections around each test need not look at it."""
+    """Freeze the imported objects: the collections around each test skip them."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_unconfigure(config):
     config.stash[CACHE].cleanup()
-    gc.unfreeze()  # cycles among the frozen have their end, too
+    gc.unfreeze()  # so that cycles among them are collected
 
 
 def pytest_runtest_logstart():
@@ -100,7 +100,7 @@ def pytest_runtest_logstart():
 
 def pytest_runtest_logfinish():
     faulthandler.cancel_dump_traceback_later()
-    # What the imports made need not be looked at, nor the reports of the tests before: many in the end.
+    # Freeze the reports of earlier tests too: they become many.
     if len(gc.get_objects(generation=2)) > 20_000:
         gc.collect()
         gc.freeze()
@@ -158,7 +158,7 @@ def _callbacks() -> None:
 
 
 def _caches() -> None:
-    """What the process keeps once it was used."""
+    """Create the objects that the process keeps after their first use."""
     usmpy.empty(0)
     usmpy.Device("host:cpu:0").queue.wait()
     _callbacks()
@@ -171,7 +171,7 @@ def _check_level_zero() -> None:
 
 @pytest.fixture(autouse=True)
 def _settled(request):
-    """Every test ends with as many core objects as it began with."""
+    """Check that a test leaks no core objects."""
     level_zero_drivers.reports()
     if request.node.get_closest_marker("leaves_objects"):
         yield
@@ -184,11 +184,11 @@ def _settled(request):
     yield
     _check_level_zero()
     if getattr(request.node, "failed", False):
-        request.config.stash[FAILED] = True  # its traceback holds its frames, until some later test
+        request.config.stash[FAILED] = True  # its traceback keeps its frames alive until a later test
         return
     request.node.funcargs.clear()
     fewer = request.config.stash.get(FAILED, False)
-    # Workers let go of the last task a moment after its end was seen.
+    # Workers release the last task shortly after its completion is visible.
     deadline = time.monotonic() + 10
     while (wrong := changed(before, fewer)) and time.monotonic() < deadline:
         time.sleep(0.005)

@@ -159,7 +159,7 @@ def same(name):
 
 
 class SyclPlatform:
-    """What dpctl asks of a platform is in usmpy a device's: its `platform` and its context."""
+    """dpctl's platform is the `platform` and the context of a device in usmpy."""
 
     def __init__(self, selector=None):
         try:
@@ -459,7 +459,7 @@ def create_program_from_spirv(queue, module, options=""):
 
 
 def supported(dtype, device):
-    """What dpctl's tests expect on a device that lacks a type."""
+    """The skip that dpctl's tests expect on a device that lacks a type."""
     dtype = usmpy.DType(dtype)
     narrower = {"float64": "float32", "complex128": "complex64"}
     return dtype if device.has_aspect_fp64 else usmpy.DType(narrower.get(dtype.name, dtype.name))

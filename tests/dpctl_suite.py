@@ -52,7 +52,7 @@ def in_scope(path: pathlib.Path) -> bool:
 
 
 def public_names(checkout: pathlib.Path) -> dict[str, list[str]]:
-    """What the modules say is theirs, without importing them."""
+    """The `__all__` of the modules, without importing them."""
     names = {}
     for module in ("dpctl", "dpctl.memory", "dpctl.program", "dpctl.utils", "dpctl.tensor"):
         text = (checkout.joinpath(*module.split(".")) / "__init__.py").read_text()
@@ -67,7 +67,7 @@ def lay_out(checkout: pathlib.Path, folder: pathlib.Path) -> list[str]:
     shutil.copytree(checkout / "dpctl" / "tests", package / "tests")
     names = json.dumps(public_names(checkout))
     for path in (package / "tests").rglob("*.py"):
-        # An alias is no class, but isinstance() knows what it stands for.
+        # An alias is not a class, but isinstance() works with it.
         text = path.read_text()
         path.write_text(
             re.sub(r"\btype\((\w+)\) is (dpctl\.Sycl\w+|dpt\.usm_ndarray)\b", r"isinstance(\1, \2)", text)

@@ -1,4 +1,4 @@
-"""What a user gets: the wheel with the extra "opencl", in a new environment, with no variable set.
+"""The wheel with the extra "opencl" in a new environment, as users install it, with no variable set.
 
     python tests/fresh_install.py
 

@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 
-from usmpy._compile import compiler as _compiler
+from usmpy._compile import compiler
 
 SIZES = ctypes.c_size_t * 3
 
@@ -126,4 +126,4 @@ class Library:
 
 
 def build(source, language="portable", options="", **more):
-    return Library(_compiler.build(source, language, options, **more))
+    return Library(compiler.build(source, language, options, **more))

@@ -77,7 +77,7 @@ KERNELS = [
 
 
 def spun(seed: int, n: int) -> int:
-    """What `spin` leaves of `seed` after n rounds, by squaring."""
+    """The result of `spin` for `seed` after n rounds, by repeated squaring."""
     a, c, total_a, total_c = 1664525, 1013904223, 1, 0
     while n:
         if n & 1:

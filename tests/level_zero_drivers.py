@@ -16,7 +16,7 @@ import subprocess
 
 import level_zero_sim
 
-from usmpy._compile import spirv as _spirv
+from usmpy._compile import spirv
 
 LIBRARY: pathlib.Path | None = None
 ABSENT = ""
@@ -60,7 +60,7 @@ def _texts(library: ctypes.CDLL, function: str):
 
 
 def misuse() -> str:
-    """What the process has done against the rules of Level Zero since this was last asked."""
+    """Violations of Level Zero's rules by this process since the last call."""
     global _misuse
     if LIBRARY is None:
         return ""
@@ -70,7 +70,7 @@ def misuse() -> str:
 
 
 def reports() -> str:
-    """What the validation layer, where it is on, has said since this was last asked."""
+    """Reports of the validation layer, if it is on, since the last call."""
     global _reports
     if LIBRARY is None or os.environ.get("USMPY_TEST_LEVEL_ZERO") != "layers":
         return ""
@@ -86,6 +86,7 @@ def _watcher() -> ctypes.CDLL:
     built = LIBRARY.with_name(f"reports-{os.getpid()}.so")
     compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
     command = [*compiler, "-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", str(REPORTS)]
+    command.append(f"-I{REPORTS.parents[2] / 'csrc'}")
     if "LEVEL_ZERO_INCLUDE" in os.environ:
         command.append(f"-I{os.environ['LEVEL_ZERO_INCLUDE']}")
     subprocess.run([*command, "-o", built, "-ldl"], check=True)
@@ -106,7 +107,7 @@ def show() -> None:
     if "ZESIM_OPENCL" not in os.environ and level_zero_sim.opencl() is None:
         ABSENT = "its kernels run through Intel's OpenCL runtime (intel-opencl-rt), which is not installed"
         return
-    if not _spirv.compiler():
+    if not spirv.compiler():
         ABSENT = (
             "source needs a compiler to SPIR-V: clang-14 and llvm-spirv-14, or others (docs/level-zero.md)"
         )

@@ -52,7 +52,7 @@ def environment(**variables: str | None) -> dict[str, str]:
 
 
 def run(program: str, *, preload: str | None = None, **variables: str | None) -> str:
-    """What the program printed; it must end well, and have kept the rules of Level Zero."""
+    """The program's output. It must succeed and follow the rules of Level Zero."""
     text = HEAD + textwrap.dedent(program) + "\nassert not broken(), broken()\n"
     done = subprocess.run(
         [sys.executable, "-c", text],

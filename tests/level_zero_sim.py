@@ -103,7 +103,7 @@ def opencl() -> str | None:
 
 
 def environment(library: os.PathLike[str] | str, *, layers: bool = False) -> dict[str, str]:
-    """What a process has to have in its environment before it opens Level Zero."""
+    """The environment that a process needs before it opens Level Zero."""
     found = {"ZE_ENABLE_ALT_DRIVERS": os.fspath(library)}
     if "ZESIM_OPENCL" not in os.environ and (runtime := opencl()) is not None:
         found["ZESIM_OPENCL"] = runtime
@@ -111,7 +111,7 @@ def environment(library: os.PathLike[str] | str, *, layers: bool = False) -> dic
 
 
 def _variables(sources: pathlib.Path) -> str:
-    """What the driver's README says of the variables that it reads, a line each."""
+    """The lines of the driver's README about its environment variables."""
     try:
         text = (sources / "README.md").read_text(encoding="utf-8")
     except OSError:

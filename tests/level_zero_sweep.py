@@ -31,7 +31,7 @@ MOST = 40  # failures of one function
 SECONDS = 10
 SPIRV = (HERE / "level_zero_programs" / "kernels.spv").read_bytes()
 SYMBOLS = HERE.parent / "csrc" / "backends" / "level_zero" / "symbols.inc"
-# Without these all goes on, if more slowly or with fewer answers.
+# Optional functions: without them usmpy is slower or reports less.
 OPTIONAL = {
     "zeCommandListAppendMemAdvise",
     "zeCommandListAppendMemoryPrefetch",
@@ -91,7 +91,7 @@ def workload(device):
 
 
 def attempt(device):
-    """What the errors of usmpy said, causes included; None: it was right."""
+    """The messages of usmpy's errors with their causes; None if there was no error."""
     try:
         workload(device)
     except (usmpy.UsmError, MemoryError) as error:

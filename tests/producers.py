@@ -159,7 +159,7 @@ def dlpack_dtype(dtype) -> tuple[int, int, int]:
 
 
 class Tensor:
-    """A managed tensor over a copy of `memory` (or so many zero bytes), with any field set at will."""
+    """A managed tensor over a copy of `memory` (an int: that many zero bytes), with any field set."""
 
     def __init__(
         self,
@@ -279,7 +279,7 @@ def structure_of(capsule):
 
 
 def peek(capsule):
-    """The structure in a capsule that nobody has taken; what is returned, or a part of it, keeps it alive."""
+    """The structure in an unused capsule; the returned object, or a part of it, keeps it alive."""
     managed = structure_of(capsule)
     managed.capsule = capsule
     return managed
@@ -350,5 +350,5 @@ def ask_for_tensor(x, out):
 
 
 def lasting_counts():
-    """Without events: the one that filled an array goes when its queue's thread lets go of it."""
+    """Live counts without events: the queue's thread releases the event of a fill some time after its end."""
     return {name: count for name, count in usmpy._core._live_counts().items() if name != "events"}

@@ -318,7 +318,7 @@ def astype(draw):
     return lambda xp, put: xp.astype(put(x), getattr(xp, dtype), copy=copy)
 
 
-# --- what is compared, chosen and found -------------------------------------------------------------------
+# --- comparison, selection and search ---------------------------------------------------------------------
 
 
 def two(name):
@@ -476,7 +476,7 @@ def getitem_integers(draw):
 
 
 def assigned(draw, x, shape, dtype):
-    """What to put into it: an array that broadcasts, or a number."""
+    """A value to assign: an array that broadcasts, or a number."""
     if draw(st.booleans()):
         return numbers_for(draw, x.dtype)
     return source(draw, draw(st.sampled_from([shape, shape[1:], ()])), [dtype])

@@ -1,4 +1,4 @@
-"""What live_allocations() returns; imported when it is called."""
+"""The named tuple that live_allocations() returns; imported by its first call."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Allocation(NamedTuple):
     device: Device
     address: int | None
     imported: bool
-    """Whether it is another library's memory."""
+    """Whether the memory belongs to another library."""
     age_s: float
-    """Time since it was made, in seconds."""
+    """Time since the allocation, in seconds."""
     where: str | None
-    """The line that made it, outside of usmpy; None where no Python code did."""
+    """The line outside of usmpy that allocated it; None if no Python code did."""
 
     def __str__(self) -> str:
         what = "imported" if self.imported else self.usm_type

@@ -1,4 +1,4 @@
-"""``await event``: one pipe an event loop tells it of ended events; no thread is needed for any of them."""
+"""``await event``: one pipe wakes each event loop when events complete; no event needs a thread."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _notifier_of(loop: asyncio.AbstractEventLoop) -> _Notifier:
 
 
 def wait_for_event(event: Event) -> Generator[Any, None, Any]:
-    """The iterator behind ``Event.__await__``: what result() returns or raises."""
+    """Return the iterator of ``Event.__await__``, which returns or raises as ``event.result()`` does."""
     if not event.done:
         loop = asyncio.get_running_loop()
         future = loop.create_future()

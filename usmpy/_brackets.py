@@ -1,4 +1,4 @@
-"""The TypeError for what kernel[...] does not take, with what can be written instead."""
+"""The TypeError for an unsupported key in kernel[...], with a key that works."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _space(extents: tuple[int, ...]) -> str:
 
 
 def _groups(groups: tuple[int, ...], items: tuple[int, ...]) -> str:
-    """CUDA's reading: so many work-groups of so many work-items."""
+    """The key as CUDA reads it: a number of work-groups, and a number of work-items in each."""
     everything = tuple(a * b for a, b in zip(groups, items, strict=True))
     return f"NdRange({everything[0]}, {items[0]})" if len(items) == 1 else f"NdRange({everything}, {items})"
 
@@ -35,7 +35,7 @@ def _given(value: object) -> str:
 def refuse(name: str, key: object) -> NoReturn:
     """Raise TypeError for kernel[key].
 
-    name: the kernel's. key: what stands in the brackets.
+    name: the kernel's name. key: the object in the brackets.
     """
     allowed = f"{name}[...] takes a Range, an NdRange or an int, and optionally Events: {name}[range, events]"
     items = key if isinstance(key, tuple) and len(key) > 1 else ()

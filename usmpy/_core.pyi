@@ -167,11 +167,11 @@ class Device:
     A filter string has parts of ``backend:type:index`` in this order, at least one of them: ``"gpu"``,
     ``"opencl"``, ``"cuda:1"``. Alternatives are separated by commas, and the first that matches is taken.
     That is the grammar of SYCL's extension sycl_ext_oneapi_filter_selector. In addition, a word in brackets
-    behind a backend must occur in the name or the vendor of the platform, in any letter case:
+    after a backend must occur in the name or the vendor of the platform, in any letter case:
     ``"opencl[intel]"``, ``"opencl[pocl]:cpu"``. The index counts the devices that match the other parts.
 
     Two devices are equal if they are the same hardware with the same queue, so
-    ``zeros(n, device=x.device)`` always lands beside ``x``. `same_device` compares the hardware alone.
+    ``zeros(n, device=x.device)`` always uses the place of ``x``. `same_device` compares the hardware only.
 
     Examples
     --------
@@ -241,6 +241,12 @@ class Device:
             An argument has a wrong type.
         BackendUnavailable
             The backend is missing.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> for device in usmpy.get_devices("opencl"):
+        ...     assert usmpy.Device.from_native("opencl", device.native_handle) == device
         """
     def create_sub_devices(self, units: SupportsIndex) -> list[Device]:
         """Divide the device into equal parts (SYCL 2020, 4.6.4, partition_equally).
@@ -271,7 +277,7 @@ class Device:
         ('host:cpu:0.0@1', True)
         """
     def same_device(self, other: _Placement) -> builtins.bool:
-        """Whether `other` is on this device, whatever its queue is.
+        """Whether `other` is on this device, on any queue.
 
         Parameters
         ----------
@@ -337,7 +343,13 @@ class Device:
         Returns
         -------
         dict
-            Sizes are in bytes. A value is None if the driver does not tell it.
+            Sizes are in bytes. A value is None if the driver does not report it.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> usmpy.Device("host").info()["backend"]
+        'host'
         """
     @property
     def queue(self) -> Queue:
@@ -520,7 +532,7 @@ class Device:
         """
     @property
     def max_clock_frequency(self) -> int | None:
-        """Highest clock frequency in MHz; None if the driver does not tell, as in many virtual machines."""
+        """Highest clock frequency in MHz; None if it is unknown, as in many virtual machines."""
     @property
     def address_bits(self) -> int | None:
         """Number of bits of an address on the device."""
@@ -546,53 +558,53 @@ class Device:
     def image_2d_max_width(self) -> int | None:
         """Largest width of a 2-D image in pixels; 0 if the device has no images.
 
-        None if the driver does not tell. On CUDA, the limit of textures. usmpy itself makes no images.
+        None if the driver does not report it. On CUDA, the limit of textures. usmpy itself makes no images.
         """
     @property
     def image_2d_max_height(self) -> int | None:
         """Largest height of a 2-D image in pixels; 0 if the device has no images.
 
-        None if the driver does not tell. On CUDA, the limit of textures. usmpy itself makes no images.
+        None if the driver does not report it. On CUDA, the limit of textures. usmpy itself makes no images.
         """
     @property
     def image_3d_max_width(self) -> int | None:
         """Largest width of a 3-D image in pixels; 0 if the device has no images.
 
-        None if the driver does not tell. On CUDA, the limit of textures. usmpy itself makes no images.
+        None if the driver does not report it. On CUDA, the limit of textures. usmpy itself makes no images.
         """
     @property
     def image_3d_max_height(self) -> int | None:
         """Largest height of a 3-D image in pixels; 0 if the device has no images.
 
-        None if the driver does not tell. On CUDA, the limit of textures. usmpy itself makes no images.
+        None if the driver does not report it. On CUDA, the limit of textures. usmpy itself makes no images.
         """
     @property
     def image_3d_max_depth(self) -> int | None:
         """Largest depth of a 3-D image in pixels; 0 if the device has no images.
 
-        None if the driver does not tell. On CUDA, the limit of textures. usmpy itself makes no images.
+        None if the driver does not report it. On CUDA, the limit of textures. usmpy itself makes no images.
         """
     @property
     def image_max_buffer_size(self) -> int | None:
         """Largest 1-D image over a buffer, in pixels; 0 if the device has no images.
 
-        None if the driver does not tell. On CUDA, the limit of textures. usmpy itself makes no images.
+        None if the driver does not report it. On CUDA, the limit of textures. usmpy itself makes no images.
         """
     @property
     def max_read_image_args(self) -> int | None:
         """Number of images that one kernel can read; 0 if the device has no images.
 
-        None on CUDA, whose driver does not tell.
+        None on CUDA, whose driver does not report it.
         """
     @property
     def max_write_image_args(self) -> int | None:
         """Number of images that one kernel can write; 0 if the device has no images.
 
-        None on CUDA, whose driver does not tell.
+        None on CUDA, whose driver does not report it.
         """
     @property
     def profiling_timer_resolution(self) -> int | None:
-        """Resolution of the times of events in nanoseconds; None on CUDA, whose driver does not tell."""
+        """Resolution of the times of events in nanoseconds; None on CUDA, whose driver does not report it."""
     @property
     def partition_max_sub_devices(self) -> int | None:
         """Largest number of sub-devices that the device can be divided into; 0 if it cannot."""
@@ -704,6 +716,13 @@ class Context:
             The backend is missing.
         MemoryError
             Memory is exhausted.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> for device in usmpy.get_devices("opencl"):
+        ...     context = usmpy.Context.from_native("opencl", device.context.native_handle)
+        ...     assert context == device.context
         """
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
@@ -832,9 +851,16 @@ class Queue:
 
         Notes
         -----
-        Work of both libraries runs in the order of the calls, except for host tasks and for what waits for
-        them or for other drivers: such work is enqueued when what it waits for has completed. `wait`,
-        `wait_for` and `barrier` count the work of others too.
+        Work of both libraries runs in the order of the calls, except for host tasks, and for work that
+        waits for them or for other drivers: such work is enqueued when its dependencies have completed.
+        `wait`, `wait_for` and `barrier` include the work of other libraries.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> for device in usmpy.get_devices("opencl"):
+        ...     queue = usmpy.Queue.from_native("opencl", device.queue.native_handle)
+        ...     assert queue.native_handle == device.queue.native_handle
         """
     @classmethod
     def from_stream(cls, stream: _Stream) -> Queue:
@@ -863,6 +889,12 @@ class Queue:
             The address is not a stream, as far as the driver can tell.
         BackendUnavailable
             CUDA is missing.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> if usmpy.get_devices("cuda"):
+        ...     assert usmpy.Queue.from_stream(1).backend == "cuda"  # the legacy default stream
         """
     def __cuda_stream__(self) -> tuple[int, int]:
         """Return (0, the driver's stream as an int), by which other libraries enqueue in this queue.
@@ -1000,6 +1032,17 @@ class Queue:
         ------
         TypeError, ValueError, OverflowError, BufferError, ExecutionPlacementError
             As `Kernel` says, before anything is enqueued.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> source = "kernel void twice(global int *x) { x[get_global_id(0)] *= 2; }"
+        >>> program = usmpy.Program(source, device="host")
+        >>> queue = usmpy.Queue("host")
+        >>> x = usmpy.arange(3, dtype="int32", device=queue)
+        >>> event = queue.submit(program.twice, [x], 3)
+        >>> x.tolist()
+        [0, 2, 4]
         """
     def prefetch(self, x: USMArray) -> Event:
         """Ask for memory to be moved to the queue's device (SYCL 2020, 4.6.5, prefetch).
@@ -1019,6 +1062,12 @@ class Queue:
             `x` is something else.
         MemoryError
             Memory is exhausted.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> queue = usmpy.Queue("host")
+        >>> queue.prefetch(usmpy.zeros(3, device=queue, usm_type="shared")).wait()
         """
     def barrier(self, depends: _Depends = ()) -> Event:
         """Make later work in this queue wait (SYCL, ext_oneapi_submit_barrier).
@@ -1040,6 +1089,15 @@ class Queue:
             `depends` is something else.
         MemoryError
             Memory is exhausted.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> queue = usmpy.Queue("host", in_order=False)
+        >>> tasks = [queue.host_task(pow, 2, n) for n in range(3)]
+        >>> queue.barrier().wait()
+        >>> all(task.done for task in tasks)
+        True
         """
     def host_task(self, fn: Callable[..., object], /, *args: Any, depends: _Depends = ()) -> Event:
         """Call a Python function on a thread of the queue, in the order of its work (SYCL 2020, 4.10).
@@ -1108,6 +1166,13 @@ class Queue:
         Notes
         -----
         `memcpy`, `host_task` and the other submissions do this for their own arguments.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> queue = usmpy.Queue("host")
+        >>> buffer = bytearray(8)
+        >>> queue.keep_alive(buffer).wait()
         """
     def wait(self, timeout: float | None = None) -> None:
         """Block until all work submitted so far has completed (SYCL 2020, 4.6.5, wait_and_throw).
@@ -1120,9 +1185,9 @@ class Queue:
         Raises
         ------
         Exception
-            The first error of the queue's work since this method raised last, whatever its class is.
+            The first error of the queue's work since this method raised last (of any class).
         TimeoutError
-            The work has not completed when the time runs out; it goes on.
+            The work has not completed when the time runs out; it continues.
         ValueError
             `timeout` is negative or NaN.
         TypeError
@@ -1131,6 +1196,15 @@ class Queue:
         Notes
         -----
         Inside a host task of this queue, the wait skips that task and everything that depends on it.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> queue = usmpy.Queue("host")
+        >>> event = queue.host_task(pow, 2, 10)
+        >>> queue.wait(timeout=60)
+        >>> event.done
+        True
         """
     def wait_for(self, other: Event | _Stream, /) -> None:
         """Make later work in this queue wait for work elsewhere. Does not block.
@@ -1154,7 +1228,18 @@ class Queue:
 
         Notes
         -----
-        This is order alone: if the other work fails, work in this queue runs all the same.
+        Only the order is affected: if the other work fails, work in this queue still runs.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> first, second = usmpy.Queue("host"), usmpy.Queue("host")
+        >>> values = []
+        >>> event = first.host_task(values.append, 1)
+        >>> second.wait_for(event)
+        >>> second.host_task(values.append, 2).wait()
+        >>> values
+        [1, 2]
         """
     def __eq__(self, value: object, /) -> builtins.bool: ...
     def __hash__(self) -> int: ...
@@ -1164,7 +1249,7 @@ class Queue:
         Raises
         ------
         PicklingError
-            The queue is in a context of its own, which no other process has.
+            The queue is in a private context, which other processes lack.
         """
 
 @final
@@ -1258,7 +1343,7 @@ class NdRange:
 class LocalMemory:
     """The argument for a kernel's pointer to local memory (SYCL 2020, 4.7.6.11, local_accessor).
 
-    Each work-group gets memory of its own, which is not initialised. The launch needs an `NdRange`, or a
+    Each work-group gets separate memory, which is not initialised. The launch needs an `NdRange`, or a
     kernel that requires a size of its work-groups.
 
     Parameters
@@ -1304,7 +1389,7 @@ class Program:
     source : str or bytes-like
         The source as str; bytes for the languages ``"spirv"`` and ``"native"``.
     device : None, str, Device, Queue or USMArray, optional
-        What the program is built for: the default device, a filter string such as ``"gpu"``, a device, or the
+        The target of the build: the default device, a filter string such as ``"gpu"``, a device, or the
         device and context of a queue or an array.
     language : str, optional
         ``"portable"`` is OpenCL C without vector types, images and pipes, and runs on every backend. OpenCL
@@ -1329,7 +1414,7 @@ class Program:
 
     Notes
     -----
-    What was built is kept on disk (``$USMPY_CACHE_DIR``, else ``$XDG_CACHE_HOME/usmpy``, else
+    Built programs are kept on disk (``$USMPY_CACHE_DIR``, else ``$XDG_CACHE_HOME/usmpy``, else
     ``~/.cache/usmpy``) under a digest of everything that the result depends on.
 
     Examples
@@ -1368,7 +1453,7 @@ class Program:
         """The Context that the program was built in."""
     @property
     def kernel_names(self) -> list[str]:
-        """List of the kernels' names; empty where the driver does not tell."""
+        """List of the kernels' names; empty if the driver does not report them."""
     @property
     def binary(self) -> bytes:
         """The built program as bytes, for ``language="native"`` on an equal device.
@@ -1455,11 +1540,11 @@ class Kernel:
         """The types of the parameters, as a tuple of str in the words of `from_pointer`.
 
         ``"local float32*"`` takes `LocalMemory`, ``"bytes[n]"`` a struct of n bytes; ``"unknown"`` stands for
-        what the program does not tell.
+        a type that the program does not describe.
         """
     @property
     def parameter_names(self) -> tuple[str | None, ...]:
-        """The names of the parameters, for arguments by name; None where the program does not tell one."""
+        """The names of the parameters, for arguments by name; None if the program does not name one."""
     @property
     def max_work_group_size(self) -> int:
         """The most work-items of this kernel that fit into one work-group of the device."""
@@ -1476,14 +1561,14 @@ class Kernel:
             ``begin <= i < end`` of a one-dimensional range. It is called on disjoint parts, from several
             threads, without the GIL.
         parameters : sequence of str
-            One for each parameter behind the first two, such as ``["const float32*", "float32*", "int32"]``:
+            One for each parameter after the first two, such as ``["const float32*", "float32*", "int32"]``:
             pointers (``"void*"`` for any element), bool, integers, float32 and float64. What is const is only
             read. A name may follow the type: ``"int32 n"``.
         name : str, optional
             For messages.
         owner : object, optional
-            What keeps the function in memory; the kernel and each of its launches hold it. Without an owner,
-            the function must stay until they have completed.
+            The object that keeps the function in memory; the kernel and each of its launches keep it alive.
+            Without an owner, the function must stay in memory until they have completed.
 
         Returns
         -------
@@ -1517,7 +1602,8 @@ class Kernel:
         ----------
         parameters : sequence of str
             One for each parameter, as in `from_pointer`; also ``"local float32*"`` for local memory and
-            ``"bytes[n]"`` for a struct of n bytes. They may add to what the program tells, not contradict it.
+            ``"bytes[n]"`` for a struct of n bytes. They may complete the program's description, but not
+            contradict it.
 
         Returns
         -------
@@ -1529,6 +1615,18 @@ class Kernel:
             There are more or fewer parameters, one is not known, or one contradicts the program.
         TypeError
             Something is not a str.
+
+        Examples
+        --------
+        >>> import ctypes, usmpy
+        >>> @ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.POINTER(ctypes.c_int32))
+        ... def double(begin, end, x):
+        ...     for i in range(begin, end):
+        ...         x[i] *= 2
+        >>> address = ctypes.cast(double, ctypes.c_void_p).value
+        >>> kernel = usmpy.Kernel.from_pointer(address, ["int32*"], name="double", owner=double)
+        >>> kernel.with_parameters(["int32* x"]).parameter_names
+        ('x',)
         """
     def __getitem__(self, key: _Space | tuple[_Space, _Depends], /) -> BoundKernel: ...
 
@@ -1546,7 +1644,7 @@ class Event:
     An event can be dropped: its work runs all the same. It can be awaited, and gives its result.
 
     If the work fails, `wait` and `result` raise its error each time. Work that depends on it is skipped, and
-    fails with that error as the ``__cause__``. An error that nobody asks for is reported once through
+    fails with that error as the ``__cause__``. An error that is never retrieved is reported once through
     ``sys.unraisablehook`` when the queue ends, or at exit.
 
     Examples
@@ -1602,15 +1700,25 @@ class Event:
         Raises
         ------
         Exception
-            The error of the work, every time, whatever its class is.
+            The error of the work, every time (of any class).
         TimeoutError
-            The work has not completed when the time runs out; it goes on.
+            The work has not completed when the time runs out; it continues.
         UsmError
             The call is inside a host task that the event waits for.
         ValueError
             `timeout` is negative or NaN.
         TypeError
             `timeout` is not a number.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> event = usmpy.Queue("host").host_task(int, "x")
+        >>> try:
+        ...     event.wait(timeout=60)
+        ... except ValueError as error:
+        ...     print(error)
+        invalid literal for int() with base 10: 'x'
         """
     def result(self, timeout: float | None = None) -> Any:
         """Wait, and return the value of a host task's function.
@@ -1623,15 +1731,15 @@ class Event:
         Returns
         -------
         object
-            What the function of `Queue.host_task` returned; None for other work. The value lives as long as
-            the event.
+            The value that the function of `Queue.host_task` returned; None for other work. It lives as long
+            as the event.
 
         Raises
         ------
         Exception
-            What `wait` raises: the error of the work, every time.
+            The error of the work, every time, as `wait` raises it.
         TimeoutError
-            The work has not completed when the time runs out; it goes on.
+            The work has not completed when the time runs out; it continues.
         ValueError
             `timeout` is negative or NaN.
         TypeError
@@ -1677,7 +1785,23 @@ class Event:
         True
         """
     def exception(self) -> BaseException | None:
-        """Return the exception that `wait` raises; None while the work runs and if it has succeeded."""
+        """Return the exception that `wait` raises.
+
+        Returns
+        -------
+        BaseException or None
+            None while the work runs, and if it has succeeded.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> event = usmpy.Queue("host").host_task(int, "x")
+        >>> try:
+        ...     event.wait()
+        ... except ValueError:
+        ...     print(repr(event.exception()))
+        ValueError("invalid literal for int() with base 10: 'x'")
+        """
     @classmethod
     def wait_all(cls, events: Iterable[Event], timeout: float | None = None) -> None:
         """Block until all events have completed, then raise the error of the first one that failed.
@@ -1692,7 +1816,7 @@ class Event:
         Raises
         ------
         Exception
-            The error of that event, whatever its class is.
+            The error of that event (of any class).
         TimeoutError
             An event has not completed when the time runs out.
         ValueError
@@ -1773,7 +1897,7 @@ class DType:
         Raises
         ------
         TypeError
-            Where `dtype` does.
+            As `dtype` raises it.
         """
     @property
     def itemsize(self) -> int:
@@ -1876,14 +2000,14 @@ class Flags:
         """Either c_contiguous or f_contiguous."""
     @property
     def writable(self) -> builtins.bool:
-        """Elements may be written through this array. False can be assigned, True to writable arrays alone.
+        """Elements may be written through this array. False can be assigned; True only to writable arrays.
 
         Raises
         ------
         ValueError
             True is assigned to a read-only array.
         TypeError
-            What is assigned is no bool.
+            The assigned value is not a bool.
         """
     @writable.setter
     def writable(self, value: builtins.bool, /) -> None: ...
@@ -1909,8 +2033,8 @@ class USMArray:
         The data type, in any form that DType() takes; by default float64, or float32 where the device
         lacks that.
     device : Device, Queue, USMArray or str, optional
-        Where the result is: anything that Device.create_device() takes; by default
-        select_default_device().
+        The place of the result: anything that `Device.create_device` takes; by default
+        `select_default_device`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, default "device"
@@ -1927,7 +2051,7 @@ class USMArray:
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -2008,11 +2132,11 @@ class USMArray:
 
         Notes
         -----
-        Elements must lie inside of the allocation: of usmpy's own memory it ends where it was asked to end,
-        of other memory where the driver says. The bounds of plain memory of the process and of other
+        Elements must be inside the allocation: usmpy's own allocations have the size that was requested,
+        others the size that the driver reports. The bounds of plain memory of the process and of other
         libraries' SVM are known to the caller alone.
 
-        Work that other libraries have enqueued in the driver's queue behind `queue` (`Queue.from_native`)
+        Work that other libraries have enqueued in the native queue of `queue` (`Queue.from_native`)
         runs first. Wait for any other work on the memory before the call.
 
         Examples
@@ -2210,7 +2334,7 @@ class USMArray:
         ValueError
             `order` is another word.
         MemoryError
-            Memory runs out.
+            Memory is exhausted.
 
         Examples
         --------
@@ -2226,8 +2350,8 @@ class USMArray:
         device : str, Device, Queue or USMArray
             Anything that `Device.create_device` takes.
         stream : Queue or CUDA stream, optional
-            The move is ordered after what is in it so far, and before its later work. As `Queue.wait_for`
-            takes it.
+            The move is ordered after the present work of this stream, and before its later work. As in
+            `Queue.wait_for`.
 
         Returns
         -------
@@ -2280,7 +2404,7 @@ class USMArray:
             Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of
             this one.
         device : Device, Queue, USMArray or str, optional
-            Where the result is; by default where this one is.
+            The place of the result; by default that of this array.
 
         Returns
         -------
@@ -2298,7 +2422,7 @@ class USMArray:
         DeviceNotFound, BackendUnavailable
             As Device() raises them.
         MemoryError
-            Memory runs out.
+            Memory is exhausted.
 
         Notes
         -----
@@ -2322,7 +2446,7 @@ class USMArray:
         order : {"C", "F", "A"}, optional
             The order in which elements are read and placed.
         copy : bool, optional
-            Whether to copy; by default only where strides need it.
+            Whether to copy; by default only if the strides require it.
 
         Returns
         -------
@@ -2466,7 +2590,7 @@ class USMArray:
         Parameters
         ----------
         repeats : int, USMArray or sequence of ints
-            How often.
+            The number of repetitions of each element.
         axis : int, optional
             Along which axis; by default the array is taken as flat.
 
@@ -2493,7 +2617,7 @@ class USMArray:
         Parameters
         ----------
         indices : USMArray, sequence or array of integers
-            Which ones.
+            The indices of the elements.
         axis : int, optional
             Along which axis; it may be left out for one dimension.
         out : USMArray, optional
@@ -2515,14 +2639,14 @@ class USMArray:
         [4, 0]
         """
     def put(self, indices: _Indices, vals: _ArrayLike, /, *, axis: SupportsIndex | None = None) -> None:
-        """Put values where indices say: ``put(x, indices, vals, axis=axis)``.
+        """Write values at indices: ``put(x, indices, vals, axis=axis)``.
 
         Parameters
         ----------
         indices : USMArray, sequence or array of integers
-            Where.
+            The indices of the elements.
         vals : number or array
-            What is put there.
+            The new values.
         axis : int, optional
             The axis that the indices are along; by default the array is taken as flat.
 
@@ -2544,7 +2668,7 @@ class USMArray:
         Parameters
         ----------
         value : number or array
-            What the elements become.
+            The new value of the elements.
 
         Raises
         ------
@@ -2584,7 +2708,7 @@ class USMArray:
         axis : int or sequence of ints, optional
             Along which axes; by default all of them.
         keepdims : bool, default False
-            Whether these axes stay, with length 1.
+            Whether the result keeps these axes, with length 1.
 
         Returns
         -------
@@ -2609,7 +2733,7 @@ class USMArray:
         axis : int or sequence of ints, optional
             Along which axes; by default all of them.
         keepdims : bool, default False
-            Whether these axes stay, with length 1.
+            Whether the result keeps these axes, with length 1.
 
         Returns
         -------
@@ -2647,7 +2771,7 @@ class USMArray:
         IndexError
             The index is out of range.
         TypeError
-            The type is packed, or an argument is no int.
+            The type is packed, or an argument is not an int.
         UsmError
             Work on the memory failed; the error of that work is raised.
 
@@ -2694,7 +2818,7 @@ class USMArray:
         ValueError
             `order` is another word.
         MemoryError
-            Memory runs out.
+            Memory is exhausted.
         UsmError
             Work on the memory failed; the error of that work is raised.
 
@@ -2718,7 +2842,7 @@ class USMArray:
         TypeError
             Neither NumPy nor ml_dtypes has the type.
         MemoryError
-            Memory runs out.
+            Memory is exhausted.
         UsmError
             Work on the memory failed; the error of that work is raised.
 
@@ -2742,7 +2866,7 @@ class USMArray:
         ValueError
             `timeout` is negative.
         TypeError
-            `timeout` is no number.
+            `timeout` is not a number.
         UsmError
             Work on the memory failed; the error of that work is raised.
 
@@ -2756,7 +2880,7 @@ class USMArray:
         Parameters
         ----------
         stream : Queue, Event or CUDA stream, optional
-            Where that kernel runs: a Queue, a CUDA stream as `Queue.wait_for` takes it, or an Event that
+            The stream of that kernel: a Queue, a CUDA stream as `Queue.wait_for` takes it, or an Event that
             completes with it. None stands for the host.
 
         Returns
@@ -2979,7 +3103,7 @@ class USMArray:
         Parameters
         ----------
         protocol : int
-            From 5 on there is no further copy in memory.
+            From 5 on, the data are not copied a second time.
 
         Raises
         ------
@@ -3005,7 +3129,7 @@ class _Loan:
     def __exit__(self, *exception: object) -> Literal[False]:
         """End of the loan: later work on the array waits for the stream.
 
-        exception: what the with statement passes; it propagates.
+        exception: passed by the with statement; it propagates.
 
         Raises RuntimeError unless it was entered.
         """
@@ -3073,7 +3197,7 @@ class borrow:
         Parameters
         ----------
         exception : object
-            What the with statement passes. An exception goes on.
+            Passed by the with statement. An exception propagates.
 
         Returns
         -------
@@ -3103,12 +3227,12 @@ def get_execution_queue(queues: Sequence[Queue | USMArray], /) -> Queue | None:
     Returns
     -------
     Queue or None
-        None where they differ, and where there are none.
+        None if they differ, or if there are none.
 
     Raises
     ------
     TypeError
-        `queues` is no sequence, or an item is neither a Queue nor a USMArray.
+        `queues` is not a sequence, or an item is neither a Queue nor a USMArray.
 
     Examples
     --------
@@ -3125,10 +3249,10 @@ def memory_connection(a: _Placement, b: _Placement, /) -> MemoryConnection:
     Parameters
     ----------
     a : USMArray, Device, Queue or str
-        Whose memory. An array stands for its own memory, whatever its queue; other placements stand for
-        memory of kind 'device' that they allocate.
+        The place of the memory. An array stands for its own memory, on any queue; other placements stand
+        for memory of kind 'device' that they allocate.
     b : USMArray, Device, Queue or str
-        Who uses it: commands of this device, in its context. An array stands for its queue.
+        The place of the commands that use it: a device in its context. An array stands for its queue.
 
     Returns
     -------
@@ -3178,8 +3302,8 @@ def empty(
         The data type, in any form that DType() takes; by default float64, or float32 where the device
         lacks that.
     device : Device, Queue, USMArray or str, optional
-        Where the result is: anything that Device.create_device() takes; by default
-        select_default_device().
+        The place of the result: anything that `Device.create_device` takes; by default
+        `select_default_device`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -3201,7 +3325,7 @@ def empty(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -3232,8 +3356,8 @@ def zeros(
         The data type, in any form that DType() takes; by default float64, or float32 where the device
         lacks that.
     device : Device, Queue, USMArray or str, optional
-        Where the result is: anything that Device.create_device() takes; by default
-        select_default_device().
+        The place of the result: anything that `Device.create_device` takes; by default
+        `select_default_device`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -3255,7 +3379,7 @@ def zeros(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -3286,8 +3410,8 @@ def ones(
         The data type, in any form that DType() takes; by default float64, or float32 where the device
         lacks that.
     device : Device, Queue, USMArray or str, optional
-        Where the result is: anything that Device.create_device() takes; by default
-        select_default_device().
+        The place of the result: anything that `Device.create_device` takes; by default
+        `select_default_device`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -3309,7 +3433,7 @@ def ones(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -3338,12 +3462,12 @@ def full(
     shape : int or sequence of ints
         Lengths of the axes, in elements.
     fill_value : number or array
-        What the elements become. An array broadcasts to the shape, and is cast to `dtype`.
+        The value of the elements. An array broadcasts to the shape, and is cast to `dtype`.
     dtype : DType, str, type or numpy.dtype, optional
         The data type; by default that of an array, and for numbers bool, int64, or the default float or
         complex type.
     device : Device, Queue, USMArray or str, optional
-        Where the result is: anything that Device.create_device() takes; by default where an array
+        The place of the result: anything that `Device.create_device` takes; by default where an array
         `fill_value` is, else select_default_device().
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
@@ -3370,7 +3494,7 @@ def full(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -3403,7 +3527,7 @@ def empty_like(
     dtype : DType, str, type or numpy.dtype, optional
         The data type; by default that of `x`.
     device : Device, Queue, USMArray or str, optional
-        Where the result is; by default where `x` is.
+        The place of the result; by default that of `x`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -3426,7 +3550,7 @@ def empty_like(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -3458,7 +3582,7 @@ def zeros_like(
     dtype : DType, str, type or numpy.dtype, optional
         The data type; by default that of `x`.
     device : Device, Queue, USMArray or str, optional
-        Where the result is; by default where `x` is.
+        The place of the result; by default that of `x`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -3481,7 +3605,7 @@ def zeros_like(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -3513,7 +3637,7 @@ def ones_like(
     dtype : DType, str, type or numpy.dtype, optional
         The data type; by default that of `x`.
     device : Device, Queue, USMArray or str, optional
-        Where the result is; by default where `x` is.
+        The place of the result; by default that of `x`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -3536,7 +3660,7 @@ def ones_like(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -3567,11 +3691,11 @@ def full_like(
     x : USMArray
         The array that lends its shape.
     fill_value : number or array
-        What the elements become. An array broadcasts to the shape, and is cast to `dtype`.
+        The value of the elements. An array broadcasts to the shape, and is cast to `dtype`.
     dtype : DType, str, type or numpy.dtype, optional
         The data type; by default that of `x`.
     device : Device, Queue, USMArray or str, optional
-        Where the result is; by default where `x` is.
+        The place of the result; by default that of `x`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -3596,7 +3720,7 @@ def full_like(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -3629,13 +3753,13 @@ def eye(
     n_cols : int, optional
         Number of columns; by default as many as rows.
     k : int, default 0
-        Which diagonal: 0 is the main one, 1 the one above, -1 the one below.
+        The diagonal: 0 is the main one, 1 the one above, -1 the one below.
     dtype : DType, str, type or numpy.dtype, optional
         The data type, in any form that DType() takes; by default float64, or float32 where the device
         lacks that.
     device : Device, Queue, USMArray or str, optional
-        Where the result is: anything that Device.create_device() takes; by default
-        select_default_device().
+        The place of the result: anything that `Device.create_device` takes; by default
+        `select_default_device`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -3657,7 +3781,7 @@ def eye(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -3689,12 +3813,12 @@ def arange(
     stop : number, optional
         The end, which is left out.
     step : number, default 1
-        What is added from one to the next.
+        The difference of neighbouring elements.
     dtype : DType, str, type or numpy.dtype, optional
         The data type; by default int64 for ints, else the default float type.
     device : Device, Queue, USMArray or str, optional
-        Where the result is: anything that Device.create_device() takes; by default
-        select_default_device().
+        The place of the result: anything that `Device.create_device` takes; by default
+        `select_default_device`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -3712,11 +3836,11 @@ def arange(
     OverflowError
         `dtype` does not hold an int of them.
     TypeError
-        An argument is no real number, or `dtype` has no such numbers (bool among them).
+        An argument is not a real number, or `dtype` has no such numbers (bool among them).
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -3749,14 +3873,14 @@ def linspace(
     start, stop : number
         The first number, and the last, or, with ``endpoint=False``, the one after the last.
     num : int
-        How many.
+        The number of elements.
     dtype : DType, str, type or numpy.dtype, optional
         The data type; by default the default float type, or complex type for complex limits.
     endpoint : bool, default True
-        Whether `stop` is the last number.
+        Whether `stop` is the last element.
     device : Device, Queue, USMArray or str, optional
-        Where the result is: anything that Device.create_device() takes; by default
-        select_default_device().
+        The place of the result: anything that `Device.create_device` takes; by default
+        `select_default_device`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -3772,11 +3896,11 @@ def linspace(
     ValueError
         `num` is negative, or `device` and `queue` disagree.
     TypeError
-        An argument is no number, a limit is complex and `dtype` real, or `dtype` has no such numbers.
+        An argument is not a number, a limit is complex and `dtype` real, or `dtype` has no such numbers.
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -3812,7 +3936,7 @@ def asarray(
         or complex type.
     device : Device, Queue, USMArray or str, optional
         Where the result is. By default memory of a device stays where it is, the arrays of a sequence
-        share one queue, and what the host has goes to select_default_device().
+        share one queue, and host data go to `select_default_device`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -3844,11 +3968,11 @@ def asarray(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
-    The array API standard 2024.12, asarray. `order` is NumPy's. Strings and sets are no sequences.
+    The array API standard 2024.12, asarray. `order` is NumPy's. Strings and sets are not sequences.
 
     Examples
     --------
@@ -3872,7 +3996,7 @@ def from_dlpack(
         An object with DLPack's C exchange table or the method `__dlpack__`.
     device : str, Device, Queue, USMArray or tuple of two ints, optional
         Anything that `Device.create_device` takes, or a DLPack device such as (1, 0). None leaves the memory
-        where it is, on the cached queue of its device; so does the DLPack device that the memory has.
+        where it is, on the cached queue of its device; so does the DLPack device of the memory.
     copy : bool, optional
         True always copies. False never copies, and takes every memory that the device can use in place. None
         copies where memory of the device would be closer to it, as `USMArray.to_device` does.
@@ -3928,7 +4052,7 @@ def reshape(
     x : USMArray
         The array.
     shape : int or sequence of ints
-        The new lengths; one of them may be -1, which stands for what is left.
+        The new lengths; one of them may be -1 and is computed from the size.
     order : {"C", "F", "A"}, optional
         The order in which elements are read and placed: the last axis fastest, the first one, or "F" for
         column-major arrays and else "C".
@@ -3947,7 +4071,7 @@ def reshape(
     TypeError
         An argument has a wrong type.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -4069,7 +4193,7 @@ def expand_dims(x: USMArray, /, axis: _Axes = 0) -> USMArray:
     x : USMArray
         The array.
     axis : int or sequence of ints, default 0
-        Where the new axes are in the result; negative ones count from its end.
+        The positions of the new axes in the result; negative ones count from its end.
 
     Returns
     -------
@@ -4184,7 +4308,7 @@ def astype(
         Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of
         `x`.
     device : Device, Queue, USMArray or str, optional
-        Where the result is; by default where `x` is.
+        The place of the result; by default that of `x`.
 
     Returns
     -------
@@ -4201,7 +4325,7 @@ def astype(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -4236,11 +4360,11 @@ def concat(arrays: Iterable[USMArray], /, *, axis: SupportsIndex | None = 0) -> 
     ExecutionPlacementError
         They share no queue.
     TypeError
-        They have no common type, or are no USMArrays.
+        They have no common type, or are not USMArrays.
     AxisError
         An axis is out of range.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -4261,7 +4385,7 @@ def stack(arrays: Iterable[USMArray], /, *, axis: SupportsIndex = 0) -> USMArray
     arrays : iterable of USMArrays
         Equal shapes; one queue.
     axis : int, default 0
-        Where the new axis is in the result.
+        The position of the new axis in the result.
 
     Returns
     -------
@@ -4275,11 +4399,11 @@ def stack(arrays: Iterable[USMArray], /, *, axis: SupportsIndex = 0) -> USMArray
     ExecutionPlacementError
         They share no queue.
     TypeError
-        They have no common type, or are no USMArrays.
+        They have no common type, or are not USMArrays.
     AxisError
         An axis is out of range.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -4366,7 +4490,7 @@ def moveaxis(x: USMArray, source: _Axes, destination: _Axes, /) -> USMArray:
     source : int or sequence of ints
         The axes that move.
     destination : int or sequence of ints
-        Where they are in the result, one for each.
+        Their positions in the result, one for each.
 
     Returns
     -------
@@ -4418,7 +4542,7 @@ def roll(x: USMArray, /, shift: _Axes, *, axis: _Axes | None = None) -> USMArray
     TypeError
         An argument has a wrong type.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -4444,8 +4568,8 @@ def repeat(
     x : USMArray
         The array.
     repeats : int, USMArray or sequence of ints
-        How often, 0 or more: for all elements, or one number for each index of the axis. An array is on
-        the queue of `x`, and is read by the host, which waits for it.
+        The number of repetitions, 0 or more: for all elements, or for each index of the axis. An array is
+        on the queue of `x`; the host waits for it and reads it.
     axis : int, optional
         Along which axis; by default the array is taken as flat.
 
@@ -4465,7 +4589,7 @@ def repeat(
     TypeError
         An argument has a wrong type.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -4485,8 +4609,8 @@ def tile(x: USMArray, repetitions: _Shape, /) -> USMArray:
     x : USMArray
         The array.
     repetitions : int or sequence of ints
-        How often, 0 or more, for each axis from the last one on; more of them than `x` has axes add axes
-        in front.
+        The number of repetitions, 0 or more, for each axis, aligned with the last one. If there are more
+        than `x` has axes, axes are added in front.
 
     Returns
     -------
@@ -4500,7 +4624,7 @@ def tile(x: USMArray, repetitions: _Shape, /) -> USMArray:
     TypeError
         An argument has a wrong type.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -4527,7 +4651,7 @@ def take(
     x : USMArray
         The array.
     indices : USMArray, sequence or array of integers
-        Which ones, in any shape; negative ones count from the end.
+        The indices of the elements, in any shape; negative ones count from the end.
     axis : int, optional
         Along which axis; it may be left out where `x` has one dimension.
     out : USMArray, optional
@@ -4552,7 +4676,7 @@ def take(
     TypeError
         An argument has a wrong type.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -4573,7 +4697,7 @@ def take_along_axis(x: USMArray, indices: _Indices, /, *, axis: SupportsIndex = 
     x : USMArray
         The array.
     indices : USMArray, sequence or array of integers
-        As many dimensions as `x`; the other axes broadcast against those of `x`.
+        Indices with as many dimensions as `x`; the other axes broadcast against those of `x`.
     axis : int, default -1
         Along which axis.
 
@@ -4595,7 +4719,7 @@ def take_along_axis(x: USMArray, indices: _Indices, /, *, axis: SupportsIndex = 
     TypeError
         An argument has a wrong type.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -4679,7 +4803,7 @@ def meshgrid(*arrays: USMArray, indexing: Literal["xy", "ij"] = "xy") -> list[US
     *arrays : USMArray
         Vectors of one dtype, on one queue.
     indexing : {"xy", "ij"}, default "xy"
-        Whether the first two axes are exchanged, as pictures have them, or in the order of the arrays.
+        ``"xy"`` exchanges the first two axes, as in pictures; ``"ij"`` keeps the order of the arrays.
 
     Returns
     -------
@@ -4695,7 +4819,7 @@ def meshgrid(*arrays: USMArray, indexing: Literal["xy", "ij"] = "xy") -> list[US
     TypeError
         An argument has a wrong type.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -4725,9 +4849,9 @@ def tril(
     x : USMArray
         A matrix, or a stack of them.
     k : int, default 0
-        Which diagonal: 0 is the main one, 1 the one above, -1 the one below.
+        The diagonal: 0 is the main one, 1 the one above, -1 the one below.
     device : Device, Queue, USMArray or str, optional
-        Where the result is; by default where `x` is.
+        The place of the result; by default that of `x`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -4751,7 +4875,7 @@ def tril(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -4780,9 +4904,9 @@ def triu(
     x : USMArray
         A matrix, or a stack of them.
     k : int, default 0
-        Which diagonal: 0 is the main one, 1 the one above, -1 the one below.
+        The diagonal: 0 is the main one, 1 the one above, -1 the one below.
     device : Device, Queue, USMArray or str, optional
-        Where the result is; by default where `x` is.
+        The place of the result; by default that of `x`.
     queue : Queue, optional
         The queue of the result; it must be the device's if both are given.
     usm_type : {"device", "shared", "host"}, optional
@@ -4806,7 +4930,7 @@ def triu(
     DeviceNotFound, BackendUnavailable
         As Device() raises them.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -4872,7 +4996,7 @@ def result_type(*arrays_and_dtypes: USMArray | _DTypeLike | complex) -> DType:
     Returns
     -------
     DType
-        The common type, whatever the order of the arguments.
+        The common type; it does not depend on the order of the arguments.
 
     Raises
     ------
@@ -4901,7 +5025,7 @@ def can_cast(from_: _DTypeLike | USMArray, to: _DTypeLike, /) -> builtins.bool:
     Parameters
     ----------
     from_ : DType, str, type or USMArray
-        What is to be cast.
+        The type to cast.
     to : DType, str or type
         The type that it is cast to.
 
@@ -4939,7 +5063,7 @@ def isdtype(dtype: _DTypeLike, kind: _DTypeLike | tuple[_DTypeLike, ...]) -> bui
     Returns
     -------
     bool
-        Whether it is.
+        Whether the type is of this kind.
 
     Raises
     ------
@@ -4974,7 +5098,7 @@ def finfo(type: _DTypeLike | USMArray, /) -> FloatLimits:
     Raises
     ------
     TypeError
-        `type` is no such type.
+        `type` is not such a type.
 
     Notes
     -----
@@ -5002,7 +5126,7 @@ def iinfo(type: _DTypeLike | USMArray, /) -> IntegerLimits:
     Raises
     ------
     TypeError
-        `type` is no integer type.
+        `type` is not an integer type.
 
     Notes
     -----
@@ -5026,11 +5150,11 @@ def copyto(
     Parameters
     ----------
     dst : USMArray or array of another library
-        What is written to.
+        The destination.
     src : USMArray, array, number or sequence
-        What is copied; it broadcasts to the shape of `dst`.
+        The source; it broadcasts to the shape of `dst`.
     casting : {"no", "safe", "same_kind", "unsafe"}, default "same_kind"
-        Which casts are allowed: none, those that keep every value, those within a kind of numbers or to a
+        The allowed casts: none, those that keep every value, those within a kind of numbers or to a
         higher kind, all.
 
     Raises
@@ -5043,7 +5167,7 @@ def copyto(
     BufferError
         Memory of another library cannot be exchanged.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5221,8 +5345,8 @@ def set_memory_limit(device: _Placement, nbytes: SupportsIndex | None) -> None:
 
     Notes
     -----
-    An allocation beyond the limit first frees pooled blocks. Where that is not enough, it raises a
-    `MemoryError` that names the limit. Memory that is in use stays, also where it exceeds a new limit.
+    An allocation beyond the limit first frees pooled blocks. If that is not enough, it raises a
+    `MemoryError` that names the limit. Memory in use is kept, also if it exceeds a new limit.
 
     Examples
     --------
@@ -5239,12 +5363,12 @@ def track_allocations(on: builtins.bool, /) -> builtins.bool:
     Parameters
     ----------
     on : bool
-        Whether they do.
+        Whether allocations are recorded from now on.
 
     Returns
     -------
     bool
-        Whether they did before.
+        The previous value.
 
     Raises
     ------
@@ -5302,7 +5426,7 @@ def equal(
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5350,7 +5474,7 @@ def not_equal(
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5398,7 +5522,7 @@ def less(
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5447,7 +5571,7 @@ def less_equal(
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5495,7 +5619,7 @@ def greater(
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5543,7 +5667,7 @@ def greater_equal(
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5591,7 +5715,7 @@ def logical_and(
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5638,7 +5762,7 @@ def logical_or(
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5685,7 +5809,7 @@ def logical_xor(
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5718,11 +5842,11 @@ def logical_not(x: USMArray, /, *, out: USMArray | None = None, order: _CopyOrde
     Raises
     ------
     TypeError
-        `x` is no USMArray, or its type is only stored.
+        `x` is not a USMArray, or its type is only stored.
     ValueError
         `out` has another shape or is read-only.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5756,11 +5880,11 @@ def isnan(x: USMArray, /, *, out: USMArray | None = None, order: _CopyOrder | No
     Raises
     ------
     TypeError
-        `x` is no USMArray, or its type is only stored.
+        `x` is not a USMArray, or its type is only stored.
     ValueError
         `out` has another shape or is read-only.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5794,11 +5918,11 @@ def isinf(x: USMArray, /, *, out: USMArray | None = None, order: _CopyOrder | No
     Raises
     ------
     TypeError
-        `x` is no USMArray, or its type is only stored.
+        `x` is not a USMArray, or its type is only stored.
     ValueError
         `out` has another shape or is read-only.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5832,11 +5956,11 @@ def isfinite(x: USMArray, /, *, out: USMArray | None = None, order: _CopyOrder |
     Raises
     ------
     TypeError
-        `x` is no USMArray, or its type is only stored.
+        `x` is not a USMArray, or its type is only stored.
     ValueError
         `out` has another shape or is read-only.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5867,8 +5991,8 @@ def where(
     condition : USMArray
         All but 0 is true. Alone, as nonzero takes it.
     x1, x2 : USMArray or number
-        What is taken where the condition is true, and where it is not. Shapes broadcast; types are
-        promoted as in result_type.
+        The values where the condition is true, and where it is false. Shapes broadcast; types are
+        promoted as in `result_type`.
     out : USMArray, optional
         An array in the shape and dtype of the result, on the same queue, that it is written into.
     order : {"C", "F", "A", "K"}, optional
@@ -5883,19 +6007,19 @@ def where(
     Raises
     ------
     TypeError
-        There is no common type, or `condition` is no USMArray, or an argument is neither an array nor a
+        There is no common type, or `condition` is not a USMArray, or an argument is neither an array nor a
         number.
     ValueError
         Shapes do not broadcast, or `out` has another shape or is read-only.
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
-    The array API standard 2024.12, where. Conditions of other types than bool, two numbers, and the
-    condition alone are NumPy's.
+    The array API standard 2024.12, where. Conditions of other types than bool, two numbers, and calls
+    with the condition only follow NumPy.
 
     Examples
     --------
@@ -5914,7 +6038,7 @@ def all(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builtins.bool = 
     axis : int or sequence of ints, optional
         Along which axes; by default all of them.
     keepdims : bool, default False
-        Whether these axes stay, with length 1.
+        Whether the result keeps these axes, with length 1.
 
     Returns
     -------
@@ -5930,7 +6054,7 @@ def all(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builtins.bool = 
     TypeError
         An argument has a wrong type, or that of `x` is only stored.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5952,7 +6076,7 @@ def any(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builtins.bool = 
     axis : int or sequence of ints, optional
         Along which axes; by default all of them.
     keepdims : bool, default False
-        Whether these axes stay, with length 1.
+        Whether the result keeps these axes, with length 1.
 
     Returns
     -------
@@ -5968,7 +6092,7 @@ def any(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builtins.bool = 
     TypeError
         An argument has a wrong type, or that of `x` is only stored.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -5990,7 +6114,7 @@ def count_nonzero(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builti
     axis : int or sequence of ints, optional
         Along which axes; by default all of them.
     keepdims : bool, default False
-        Whether these axes stay, with length 1.
+        Whether the result keeps these axes, with length 1.
 
     Returns
     -------
@@ -6006,7 +6130,7 @@ def count_nonzero(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builti
     TypeError
         An argument has a wrong type, or that of `x` is only stored.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -6036,11 +6160,11 @@ def nonzero(x: USMArray, /) -> tuple[USMArray, ...]:
     ValueError
         `x` has 0 dimensions.
     TypeError
-        `x` is no USMArray, or its type is only stored.
+        `x` is not a USMArray, or its type is only stored.
     UsmError
         Work on the memory failed.
     MemoryError
-        Memory runs out.
+        Memory is exhausted.
 
     Notes
     -----
@@ -6113,15 +6237,15 @@ def _backends(name: str | None = None, /) -> list[_BackendReport]:
     """
 
 def _read_only(x: USMArray, /) -> USMArray:
-    """View of x that cannot be written. TypeError for what is no USMArray."""
+    """View of x that cannot be written. TypeError for other objects."""
 
 def _peek(x: USMArray, /) -> Any:
-    """x.tolist() for display: the error of a task that it raises counts as one that nobody asked for.
-    TypeError for what is no USMArray.
+    """x.tolist() for display: an error of a task that it raises stays unretrieved.
+    TypeError for other objects.
     """
 
 def _reinterpret(x: USMArray, dtype: _DTypeLike, /) -> USMArray:
     """View of x with elements of another dtype of as many bits. ValueError where the sizes differ."""
 
 def _set_default_device(device: Device, /) -> None:
-    """Creation functions that name no place use `device` from now on. TypeError for what is no placement."""
+    """Creation functions that name no place use `device` from now on. TypeError for other objects."""

@@ -1,4 +1,4 @@
-"""Why a device is or is not there."""
+"""diagnose(): which devices are available, and why others are missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INSTALL = {
 
 
 def _opencl_drivers() -> list[str]:
-    """Libraries that OpenCL's loader is told to open, by its variables or the system's folder."""
+    """Libraries that the OpenCL loader opens, by its variables or by the system's folder."""
     listed = [name for name in os.environ.get("OCL_ICD_FILENAMES", "").split(":") if name]
     variables = ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
     vendors = next((os.environ[name] for name in variables if os.environ.get(name)), None)
@@ -50,7 +50,7 @@ def _opencl_drivers() -> list[str]:
 
 
 def _broken_drivers() -> list[str]:
-    """Loaders pass over a driver that does not load, without a word: one line for each."""
+    """One line for each driver that does not load; loaders skip those silently."""
     import ctypes
 
     broken = []
@@ -63,7 +63,7 @@ def _broken_drivers() -> list[str]:
 
 
 def in_order(reports: list[_BackendReport]) -> list[_BackendReport]:
-    """The host first, which always works."""
+    """The reports with the host first, since it always works."""
     return sorted(reports, key=lambda report: report["name"] != "host")
 
 
@@ -76,12 +76,12 @@ _BROKEN = "driver that does not load: "
 
 
 def libraries(report: _BackendReport) -> list[str]:
-    """Files of the backend's libraries that are open, each behind what it is: ``loader: /usr/lib/...``."""
+    """The opened files of the backend's libraries with their role: ``loader: /usr/lib/...``."""
     return [line for line in report["libraries"].splitlines() if not line.startswith(_BROKEN)]
 
 
 def reasons(report: _BackendReport) -> list[str]:
-    """Why devices of the backend may be missing: the first line is the error where it does not work."""
+    """Why devices of the backend may be missing. If it does not work, the first line is the error."""
     name = report["name"]
     lines = []
     if report["absent"] is not None:

@@ -6,7 +6,14 @@ import enum
 
 
 class MemoryConnection(enum.Enum):
-    """What memory of one place is to commands of another; see :func:`usmpy.memory_connection`."""
+    """How commands of one place can use memory of another, as `memory_connection` returns it.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> usmpy.memory_connection("host", "host") is usmpy.MemoryConnection.UNIFIED
+    True
+    """
 
     NONE = 0
     """Not accessible: copies go through memory of the host."""

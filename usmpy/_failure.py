@@ -1,8 +1,9 @@
-"""What a host task raised: kept once, and raised as often as somebody waits, each time as a copy.
+"""Exceptions of host tasks: stored once, and raised as a copy by each wait.
 
-The failure of a task is held by its event, its queue and its memory, which Python's garbage collector cannot
-look into. An exception holds the frames that it went through. If the same object were raised to a caller, the
-caller's frame would hold the event, the event the exception and the exception the frame, for ever.
+The event, the queue and the memory of a failed task refer to its exception, and Python's garbage collector
+does not traverse them. An exception refers to the frames that it passed through. If the stored object itself
+were raised, the caller's frame would refer to the event, the event to the exception and the exception to the
+frame: a cycle that is never freed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NoReturn
 
 
 def settle(exception: BaseException) -> None:
-    """Lets the ended frames of the task go of their variables; files and lines stay for the traceback."""
+    """Clear the local variables of the task's frames; files and lines stay for the traceback."""
     seen: set[int] = set()
     pending: list[BaseException | None] = [exception]
     while pending:
@@ -23,14 +24,14 @@ def settle(exception: BaseException) -> None:
         seen.add(id(current))
         traceback = current.__traceback__
         while traceback is not None:
-            with contextlib.suppress(RuntimeError):  # somebody's frame that still runs
+            with contextlib.suppress(RuntimeError):  # a frame that still runs
                 traceback.tb_frame.clear()
             traceback = traceback.tb_next
         pending += (current.__cause__, current.__context__)
 
 
 def again(exception: BaseException) -> BaseException:
-    """A copy to be raised. The class's own __init__ does not run: it may want other arguments than `args`."""
+    """Return a copy to raise. The class's __init__ does not run: it may take other arguments than `args`."""
     kind = type(exception)
     copy = kind.__new__(kind, *exception.args)
     if type(copy) is not kind:
@@ -39,7 +40,7 @@ def again(exception: BaseException) -> BaseException:
     for base in kind.__mro__:
         for name, member in vars(base).items():
             if isinstance(member, MemberDescriptorType) and not name.startswith("__"):
-                # What is not set stays so; what is read-only was set by __new__.
+                # A member that is not set stays unset; a read-only one was set by __new__.
                 with contextlib.suppress(AttributeError, TypeError):
                     value = getattr(exception, name)
                     if getattr(copy, name, None) is not value:
@@ -53,5 +54,5 @@ def again(exception: BaseException) -> BaseException:
 
 
 def raise_unretrieved(exception: BaseException) -> NoReturn:
-    """Raises the error of a driver, for sys.unraisablehook: without a traceback it would show any line."""
+    """Raise a driver's error for sys.unraisablehook, which needs a traceback of this place."""
     raise exception from None

@@ -1,4 +1,4 @@
-"""Where the header of the C API is."""
+"""The folder of the C API's header."""
 
 from __future__ import annotations
 
@@ -6,5 +6,17 @@ import os
 
 
 def get_include() -> str:
-    """The folder that holds ``usmpy.h``, the C API (docs/c-api.md): for an extension's include path."""
+    """Return the folder that holds ``usmpy.h``, the header of the C API (docs/c-api.md).
+
+    Returns
+    -------
+    str
+        An absolute path, for the include path of an extension module.
+
+    Examples
+    --------
+    >>> import os, usmpy
+    >>> os.listdir(usmpy.get_include()).count("usmpy.h")
+    1
+    """
     return os.path.join(os.path.dirname(__file__), "include")

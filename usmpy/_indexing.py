@@ -1,4 +1,4 @@
-"""Elements put by index and taken by mask, with NumPy's and dpctl's names: ``x[...]`` in other words."""
+"""put, put_along_axis, extract and place, as in NumPy and dpctl; they are written with ``x[...]``."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ def _axis_of(x: USMArray, axis: SupportsIndex) -> int:
 
 
 def put(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsIndex | None = None) -> None:
-    """Put values where indices say, along one axis or in the whole array.
+    """Write values at indices, along one axis or in the whole array.
 
     Parameters
     ----------
     x : USMArray
         The array that is written to.
     indices : USMArray, sequence or array of integers
-        Where along `axis`; negative ones count from the end. With ``axis=None``, in row-major order.
+        Indices along `axis`; negative ones count from the end. With ``axis=None``, they index the array in
+        row-major order.
     vals : number or array
-        What is put there; it broadcasts to the shape of what the indices select, and is cast as
-        ``x[...] = vals`` does.
+        The new values. They broadcast to the shape of the selection, and are cast as by
+        ``x[...] = vals``.
     axis : int, optional
         The axis that the indices are along.
 
@@ -51,12 +52,12 @@ def put(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsIndex | None =
     ValueError
         `vals` does not broadcast, or `x` is read-only.
     TypeError
-        `x` is no USMArray, or `vals` has a type that ``casting="same_kind"`` does not put into `x`.
+        `x` is not a USMArray, or ``casting="same_kind"`` does not allow the cast of `vals`.
 
     Notes
     -----
-    With several equal indices, any of their values may be the one that stays. NumPy's ``put`` repeats `vals`
-    that are too few; this one does not.
+    If an index occurs several times, any of its values may remain. NumPy's ``put`` repeats `vals` if there
+    are too few; this function does not.
 
     Examples
     --------
@@ -74,12 +75,12 @@ def put(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsIndex | None =
     else:
         flat = _core.reshape(x, (-1,))
         flat[indices] = vals
-        if not x.flags.c_contiguous:  # then it is a copy
+        if not x.flags.c_contiguous:  # reshape has copied
             x[...] = _core.reshape(flat, x.shape)
 
 
 def put_along_axis(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsIndex = -1) -> None:
-    """Put values where indices say, an index for each element of the other axes.
+    """Write values at indices along one axis, with separate indices for each position on the other axes.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def put_along_axis(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsInd
     indices : USMArray or array of integers
         As many dimensions as `x`; its other axes have the lengths of `x`, or 1.
     vals : number or array
-        What is put there; it broadcasts to the shape of `indices`.
+        The new values; they broadcast to the shape of `indices`.
     axis : int, default -1
         The axis that the indices are along.
 
@@ -130,26 +131,26 @@ def _truths(mask: USMArray) -> USMArray:
 
 
 def extract(condition: Any, x: USMArray, /) -> USMArray:
-    """The elements of an array where a condition of the same size is true, in one dimension.
+    """Return the elements of an array at which a condition is true, in one dimension.
 
     Parameters
     ----------
     condition : USMArray or array
-        Its elements that are not 0, in row-major order, say which elements of `x` are taken.
+        Its nonzero elements, in row-major order, select elements of `x`.
     x : USMArray
-        An array of as many elements.
+        An array with as many elements as `condition`.
 
     Returns
     -------
     USMArray
-        A vector in new memory: ``x[condition]`` where the shapes are equal.
+        A vector in new memory; equal to ``x[condition]`` if the shapes are equal.
 
     Raises
     ------
     ValueError
         The sizes differ.
     TypeError
-        `x` is no USMArray.
+        `x` is not a USMArray.
 
     Examples
     --------
@@ -167,27 +168,27 @@ def extract(condition: Any, x: USMArray, /) -> USMArray:
 
 
 def place(x: USMArray, mask: Any, vals: Any, /) -> None:
-    """Put values, one after the other, where a mask is true.
+    """Write consecutive values at the true elements of a mask.
 
     Parameters
     ----------
     x : USMArray
         The array that is written to.
     mask : USMArray or array
-        In the shape of `x`; its elements that are not 0 say where.
+        A mask of the shape of `x`; its nonzero elements are true.
     vals : number or array
-        As many elements of it as the mask has true ones are used, in row-major order; fewer are repeated.
+        The new values, in row-major order: one for each true element. They are repeated if there are too few.
 
     Raises
     ------
     ValueError
-        The shapes differ, `vals` is empty where the mask is not, or `x` is read-only.
+        The shapes differ, `vals` is empty although the mask has true elements, or `x` is read-only.
     TypeError
         As in `put`.
 
     Notes
     -----
-    ``x[mask] = vals`` is the same where `vals` is a number, or has as many elements as the mask has true
+    ``x[mask] = vals`` is the same if `vals` is a number, or has as many elements as the mask has true
     ones.
 
     Examples

@@ -1,4 +1,4 @@
-"""``__array_namespace_info__()``: what the namespace can do, by the array API standard 2024.12."""
+"""``__array_namespace_info__()`` of the array API standard 2024.12."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:
     from ._core import _Placement
 
-# By kind, in the standard's words; "complex floating" etc. are made of these.
+# By kind, as the standard names them; JOINED combines them.
 KINDS = {
     "bool": ("bool",),
     "signed integer": ("int8", "int16", "int32", "int64"),
@@ -25,7 +25,7 @@ WIDE = ("float64", "complex128")
 
 
 def names_of(kind: object) -> list[str]:
-    """Names of the dtypes of a kind, of several, or (None) of all."""
+    """Names of the dtypes of a kind, of a tuple of kinds, or (None) of all kinds."""
     if kind is None:
         return names_of(tuple(KINDS))
     if isinstance(kind, tuple):
@@ -43,7 +43,7 @@ def device_of(device: _Placement) -> _core.Device:
 
 
 class NamespaceInfo:
-    """What ``usmpy.__array_namespace_info__()`` returns.
+    """Capabilities, devices and dtypes of the namespace.
 
     The array API standard 2024.12, inspection.
     """

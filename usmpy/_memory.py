@@ -1,4 +1,4 @@
-"""Allocations that are alive, and the lines of code that made them."""
+"""live_allocations(): allocations that are alive, and the lines of code that made them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def live_allocations() -> list[Allocation]:
     Returns
     -------
     list of Allocation
-        Named tuples: `nbytes`; `usm_type`; `device`; `address`; `imported`, whether it is another library's
-        memory; `age_s` in seconds; and `where`, the line that made it, as ``file.py:12 in function``, or None
-        where no Python code did.
+        Named tuples: `nbytes`; `usm_type`; `device`; `address`; `imported`, whether the memory belongs to
+        another library; `age_s` in seconds; and `where`, the line that allocated it, as
+        ``file.py:12 in function``, or None if no Python code did.
 
     Examples
     --------

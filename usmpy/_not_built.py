@@ -1,4 +1,4 @@
-"""Why there is no extension beside this package, and what to type: the text of an ImportError."""
+"""The ImportError that explains why the package has no extension, and what to type."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NoReturn
 
 
 def explain() -> NoReturn:
-    """Called where the import of the extension has failed."""
+    """Raise it; called in the handler of the failed import."""
     if getattr(sys.exc_info()[1], "name", None) != f"{__package__}._core":
         raise  # another module is missing
     raise ImportError(_message(), name=f"{__package__}._core") from None

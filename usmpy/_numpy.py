@@ -1,4 +1,4 @@
-"""What needs NumPy, imported when it is asked for."""
+"""Conversions to NumPy; NumPy is imported by their first call."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _PACKED = {"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"}
 
 
 def dtype_of(dtype: DType) -> np.dtype[Any]:
-    """The numpy.dtype of the same elements; TypeError where NumPy and ml_dtypes have none."""
+    """Return the equivalent numpy.dtype. Raise TypeError if neither NumPy nor ml_dtypes has one."""
     import numpy as np
 
-    if dtype.name in _PACKED:  # ml_dtypes has the names, with one element a byte
+    if dtype.name in _PACKED:  # ml_dtypes uses these names for types of one byte an element
         raise TypeError(f"NumPy has no type for the packed elements of {dtype!r}")
     try:
         return np.dtype(dtype.name)
@@ -34,7 +34,7 @@ def dtype_of(dtype: DType) -> np.dtype[Any]:
 
 
 class _OnHost:
-    """An array as the host sees it: pinned memory of a GPU calls itself otherwise."""
+    """Exports an array as memory of the CPU, also if its own device is another, such as kDLCUDAHost."""
 
     def __init__(self, array: USMArray) -> None:
         self._array = array
@@ -51,7 +51,7 @@ def _readable(copy: USMArray) -> Any:
 
 
 def adopt(copy: USMArray) -> np.ndarray[Any, Any]:
-    """An array on the host that nobody else has, as a numpy.ndarray over the same memory."""
+    """Return a numpy.ndarray over the memory of an array on the host to which nothing else refers."""
     import numpy as np
 
     from . import _core
@@ -63,6 +63,6 @@ def adopt(copy: USMArray) -> np.ndarray[Any, Any]:
     dtype = dtype_of(copy.dtype)
     if dtype.type.__module__ == "numpy":
         return np.from_dlpack(_readable(copy))
-    # bfloat16 and float8: NumPy's DLPack has no name for them, their bits it can see.
+    # NumPy's DLPack does not support bfloat16 and float8: export their bits as integers.
     raw = _core._reinterpret(copy, {1: "uint8", 2: "uint16", 4: "uint32"}[dtype.itemsize])
     return np.from_dlpack(_readable(raw)).view(dtype)

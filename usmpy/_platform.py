@@ -1,4 +1,4 @@
-"""The platform that a device belongs to; a module of its own, since typing takes a millisecond to import."""
+"""The platform of a device. A module of its own, since typing takes a millisecond to import."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 
 class Platform(NamedTuple):
-    """What a driver says of itself; see :attr:`usmpy.Device.platform`."""
+    """A driver's description of itself, as `Device.platform` returns it."""
 
     name: str
     """Such as ``"Intel(R) OpenCL"``, ``"NVIDIA CUDA"``, ``"Level Zero"`` or ``"Host"``."""
     vendor: str
-    """The maker of the driver; empty where it does not tell."""
+    """The maker of the driver; empty if the driver does not report it."""
     version: str
     """Version of the interface, as the driver writes it."""

@@ -1,4 +1,4 @@
-"""usmpy.trace(): what was submitted, when it ran, and what it waited for."""
+"""usmpy.trace(): records tasks, their times and their dependencies."""
 
 from __future__ import annotations
 
@@ -16,10 +16,31 @@ LIMIT = 100_000
 
 
 class Trace:
-    """What happened between the beginning and the end of a ``with usmpy.trace() as t:``.
+    """The tasks that were submitted during ``with usmpy.trace() as t:``.
 
-    It may be looked at any time; tasks that have not ended then are pending. In a notebook it shows itself
-    as a timeline.
+    A trace can be read at any time, also while it records; tasks that have not completed by then are pending.
+    A notebook displays it as a timeline.
+
+    Parameters
+    ----------
+    limit : int, default 100000
+        The largest number of tasks, exports and imports that are recorded; `dropped` counts later ones.
+
+    Raises
+    ------
+    ValueError
+        At the beginning of the ``with``: `limit` is below 1.
+    RuntimeError
+        The trace is used for a second ``with``, or read before the first.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> queue = usmpy.Queue("host")
+    >>> with usmpy.trace() as t:
+    ...     queue.barrier().wait()
+    >>> [task.what for task in t.tasks], t.pending, t.dropped
+    (['barrier'], 0, 0)
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -55,19 +76,19 @@ class Trace:
 
     @property
     def dropped(self) -> int:
-        """How many tasks, exports and imports came after the limit, and are missing."""
+        """Number of tasks, exports and imports beyond the limit, which were not recorded."""
         return self._counts()[1]
 
     @property
     def pending(self) -> int:
-        """How many recorded tasks have not ended yet, as far as is known."""
+        """Number of recorded tasks whose completion usmpy has not noticed yet."""
         return self._counts()[2]
 
     @property
     def span_ns(self) -> tuple[int, int]:
-        """From the beginning to the end of the ``with``, in nanoseconds of time.monotonic_ns().
+        """Beginning and end of the ``with``, in nanoseconds of ``time.monotonic_ns()``.
 
-        While it lasts, the end is now.
+        While the trace records, the end is the present time.
         """
         import time
 
@@ -75,27 +96,88 @@ class Trace:
         return counts[3], counts[4] or time.monotonic_ns()
 
     def to_chrome(self) -> dict[str, Any]:
-        """The trace in the JSON form of Chrome's tracing, which Perfetto reads too."""
+        """Return the trace in the Trace Event Format, which Chrome and Perfetto display.
+
+        Returns
+        -------
+        dict
+            For ``json.dump``; times are in microseconds.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> with usmpy.trace() as t:
+        ...     usmpy.Queue("host").barrier().wait()
+        >>> "traceEvents" in t.to_chrome()
+        True
+        """
         from ._timeline.chrome import to_chrome
 
         return to_chrome(self)
 
     def to_svg(self) -> str:
-        """The timeline as a picture: one lane a queue, arrows for dependencies."""
+        """Return the timeline as a picture: one row for each queue, arrows for dependencies.
+
+        Returns
+        -------
+        str
+            An SVG document.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> with usmpy.trace() as t:
+        ...     usmpy.Queue("host").barrier().wait()
+        >>> t.to_svg().startswith("<svg")
+        True
+        """
         from ._timeline.svg import to_svg
 
         return to_svg(self)
 
     def to_dot(self) -> str:
-        """The graph of tasks in the language of graphviz."""
+        """Return the graph of tasks and dependencies in the language of Graphviz.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> with usmpy.trace() as t:
+        ...     usmpy.Queue("host").barrier().wait()
+        >>> t.to_dot().startswith("digraph")
+        True
+        """
         from ._timeline.dot import to_dot
 
         return to_dot(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a file, by its ending: ``.json`` for Chrome and Perfetto, ``.svg``, or ``.dot``.
+        """Write the trace to a file whose format is chosen by the suffix of its name.
 
-        Raises ValueError for any other ending, and OSError where the file cannot be written.
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A name that ends in ``.json`` (as `to_chrome`), ``.svg`` (as `to_svg`) or ``.dot`` (as `to_dot`).
+
+        Raises
+        ------
+        ValueError
+            The name has another suffix.
+        OSError
+            The file cannot be written.
+
+        Examples
+        --------
+        >>> import os, tempfile, usmpy
+        >>> with usmpy.trace() as t:
+        ...     usmpy.Queue("host").barrier().wait()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     t.save(os.path.join(folder, "trace.json"))
+        ...     os.listdir(folder)
+        ['trace.json']
         """
         name = os.fspath(path)
         if name.endswith(".json"):
@@ -125,14 +207,40 @@ class Trace:
 
 
 def trace(limit: int = LIMIT) -> Trace:
-    """Records what queues are asked to do: ``with usmpy.trace() as t:``, then ``t.save("trace.json")``.
+    """Record the tasks of all queues: ``with usmpy.trace() as t:``, then ``t.save("trace.json")``.
 
-    Tasks of all queues and threads: kernels, copies, fills, host tasks, barriers, with what they depend on;
-    arrays that are shown to others, and those of others that are taken. Times are those of
-    time.monotonic_ns(): the device's own in queues with profiling=True, else of the submission and of when
-    the end was noticed. limit is how many are recorded; later ones are counted in ``t.dropped``. Traces may
-    be nested, and used in several threads.
+    Kernels, copies, fills, host tasks and barriers of every thread are recorded with their dependencies,
+    and so are exports of arrays to other libraries and imports from them.
 
-    Raises ValueError, at the beginning of the ``with``, for a limit below 1.
+    Parameters
+    ----------
+    limit : int, default 100000
+        The largest number of tasks, exports and imports that are recorded; ``t.dropped`` counts later ones.
+
+    Returns
+    -------
+    Trace
+        A context manager, which returns itself.
+
+    Raises
+    ------
+    ValueError
+        At the beginning of the ``with``: `limit` is below 1.
+
+    Notes
+    -----
+    Times are in nanoseconds of ``time.monotonic_ns()``. In queues with ``profiling=True`` they are measured
+    by the device; in others they are the times of submission and of noticed completion. Traces may be
+    nested, and used in several threads.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> queue = usmpy.Queue("host")
+    >>> with usmpy.trace() as t:
+    ...     queue.host_task(print, "hello").wait()
+    hello
+    >>> t
+    <Trace: 1 recorded, ... ms>
     """
     return Trace(limit)

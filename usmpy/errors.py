@@ -20,14 +20,16 @@ __all__ = [
 class UsmError(RuntimeError):
     """A driver refused a call, or a task failed or was skipped.
 
-    Attributes
+    Parameters
     ----------
-    backend : str or None
-        ``"host"``, ``"opencl"``, ``"level_zero"`` or ``"cuda"``; None if no backend is involved.
-    code : int
-        The driver's code; 0 if the error is not from a driver.
-    name : str or None
-        The driver's name of the code, such as ``"CL_OUT_OF_RESOURCES"``.
+    *args : object
+        The message.
+    backend : {"host", "opencl", "level_zero", "cuda"}, optional
+        The backend that is involved; also an attribute.
+    code : int, default 0
+        The driver's code; 0 if the error is not from a driver. Also an attribute.
+    name : str, optional
+        The driver's name of the code, such as ``"CL_OUT_OF_RESOURCES"``; also an attribute.
 
     Examples
     --------
@@ -55,7 +57,18 @@ class UsmError(RuntimeError):
 class BackendUnavailable(UsmError):
     """A backend that was selected by name has no library or no driver on this machine.
 
-    The message names what was tried and what to install.
+    The message names the libraries that were tried and the packages to install.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> def queue_of(backend):
+    ...     try:
+    ...         return usmpy.Queue(backend)
+    ...     except usmpy.BackendUnavailable:
+    ...         return usmpy.Queue("host")
+    >>> queue_of("cuda").backend in ("cuda", "host")
+    True
     """
 
 
@@ -76,10 +89,21 @@ class DeviceNotFound(UsmError):
 class BuildError(UsmError):
     """A program did not build; the message ends with the complete log.
 
-    Attributes
+    Parameters
     ----------
-    log : str or None
-        The complete output of the compiler; None if the build failed before it ran.
+    *args, backend, code, name
+        As in `UsmError`.
+    log : str, optional
+        The complete output of the compiler; None if the build failed before it ran. Also an attribute.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> try:
+    ...     usmpy.Program("kernel void f(global int *x) { x[0] = y; }", device="host")
+    ... except usmpy.BuildError as error:
+    ...     print("undeclared" in error.log)
+    True
     """
 
     log: str | None
@@ -108,8 +132,28 @@ class ExecutionPlacementError(Exception):
     """Arguments do not share one queue.
 
     The message has a line for each argument, and the call that gives them a common queue.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> x, y = (usmpy.zeros(3, device=usmpy.Queue("host")) for _ in range(2))
+    >>> try:
+    ...     usmpy.concat([x, y])
+    ... except usmpy.ExecutionPlacementError:
+    ...     print(usmpy.concat([x, y.to_device(x.queue)]).shape)
+    (6,)
     """
 
 
 class AxisError(ValueError, IndexError):
-    """An axis is out of range for an array's dimensions; a ValueError and an IndexError, as NumPy's is."""
+    """An axis is out of range for an array's dimensions; a ValueError and an IndexError, as NumPy's is.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> try:
+    ...     usmpy.flip(usmpy.zeros(3, device="host"), axis=1)
+    ... except usmpy.AxisError as error:
+    ...     print(isinstance(error, ValueError), isinstance(error, IndexError))
+    True True
+    """

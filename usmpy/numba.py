@@ -65,7 +65,19 @@ def get_global_id(dimension: int) -> int:
     Raises
     ------
     RuntimeError
-        The call is not in a kernel, or in a function that a kernel calls.
+        The call is neither in a kernel nor in a function that a kernel calls.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> from usmpy.numba import get_global_id, kernel
+    >>> @kernel
+    ... def number(x):
+    ...     x[get_global_id(1), get_global_id(0)] = 10 * get_global_id(1) + get_global_id(0)
+    >>> x = usmpy.zeros((2, 3), dtype="int64", device="host")
+    >>> number[usmpy.Range(3, 2)](x).wait()
+    >>> x.tolist()
+    [[0, 1, 2], [10, 11, 12]]
     """
     raise RuntimeError("get_global_id() was called outside of a kernel")
 
@@ -86,24 +98,38 @@ def get_global_size(dimension: int) -> int:
     Raises
     ------
     RuntimeError
-        The call is not in a kernel, or in a function that a kernel calls.
+        The call is neither in a kernel nor in a function that a kernel calls.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> from usmpy.numba import get_global_id, get_global_size, kernel
+    >>> @kernel
+    ... def mirror(x, y):
+    ...     i = get_global_id(0)
+    ...     y[get_global_size(0) - 1 - i] = x[i]
+    >>> x = usmpy.arange(3, device="host")
+    >>> y = usmpy.empty_like(x)
+    >>> mirror[3](x, y).wait()
+    >>> y.tolist()
+    [2, 1, 0]
     """
     raise RuntimeError("get_global_size() was called outside of a kernel")
 
 
-_learning = threading.Lock()
-_learnt: list[Any] = []
+_registration_lock = threading.Lock()
+_registered: list[Any] = []
 
 
 def _numba() -> Any:
-    """Numba, which has learnt our functions: the module, and what the wrappers need of ours."""
-    with _learning:
-        if not _learnt:
-            _learnt.append(_teach_numba())
-        return _learnt[0]
+    """The module numba with our functions registered, and the names that wrappers use."""
+    with _registration_lock:
+        if not _registered:
+            _registered.append(_register())
+        return _registered[0]
 
 
-def _teach_numba() -> Any:
+def _register() -> Any:
     try:
         import numba
     except ImportError as error:
@@ -114,7 +140,7 @@ def _teach_numba() -> Any:
     from numba.core import cgutils, types
     from numba.extending import intrinsic, overload
 
-    # A thread's work-item: three ids and three sizes, in memory of the wrapper that runs there.
+    # The thread-local key of the work-item: three ids and three sizes, in memory of the wrapper.
     key = ctypes.c_uint()
     if ctypes.CDLL(None).pthread_key_create(ctypes.byref(key), None) != 0:
         raise MemoryError("pthread_key_create has no key left")
@@ -123,7 +149,7 @@ def _teach_numba() -> Any:
 
     @intrinsic
     def begin(typing: Any, address: Any) -> Any:
-        """From here on, this thread's work-item is at the address."""
+        """Set the address of this thread's work-item."""
 
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             kind = ir.FunctionType(number, [number, byte])
@@ -135,13 +161,13 @@ def _teach_numba() -> Any:
 
     @intrinsic
     def read(typing: Any, index: Any) -> Any:
-        """A word of this thread's work-item; 0 where none runs."""
+        """Read a word of this thread's work-item; 0 if none runs."""
 
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             kind = ir.FunctionType(byte, [number])
             function = cgutils.get_or_insert_function(builder.module, kind, "pthread_getspecific")
-            # Within a wrapper it is constant from `begin` on, and no pass moves a call before another one in
-            # front of its loop: known to be without effects, it leaves the loop over the work-items.
+            # Within a wrapper the value is constant after `begin`, and no pass moves the call before `begin`.
+            # `readnone` lets LLVM move the call out of the loop over the work-items.
             function.attributes.add("readnone")
             function.attributes.add("nounwind")
             item = builder.call(function, [number(key.value)])
@@ -155,7 +181,7 @@ def _teach_numba() -> Any:
 
     @intrinsic
     def read_only(typing: Any, array: Any) -> Any:
-        """The same array, whose elements cannot be assigned."""
+        """Return the same array with a read-only type."""
         return array.copy(readonly=True)(array), lambda context, builder, signature, arguments: arguments[0]
 
     @overload(get_global_id)
@@ -170,7 +196,7 @@ def _teach_numba() -> Any:
 
 
 def _describe(argument: object) -> tuple[Any, ...]:
-    """What a kernel is specialised for."""
+    """Return the key that a kernel is specialised for."""
     if isinstance(argument, _core.USMArray):
         dtype = str(argument.dtype)
         if dtype not in _VALUES | _POINTED:
@@ -192,7 +218,7 @@ def _describe(argument: object) -> tuple[Any, ...]:
 
 
 class _Source:
-    """The wrapper that runs a part of the linear index space: text, Numba's types, and our parameters."""
+    """Source of the wrapper that runs a part of the linear index space, with its types and parameters."""
 
     def __init__(self, kinds: list[tuple[Any, ...]], ndim: int, numba: Any) -> None:
         types = numba.types
@@ -238,7 +264,7 @@ class _Source:
 
 
 def _find_device(arguments: tuple[Any, ...]) -> _core.Device | None:
-    """The CUDA device of the first array; None: it is the host's."""
+    """The CUDA device of the first array; None if the array is on the host."""
     for argument in arguments:
         if isinstance(argument, _core.USMArray):
             device = argument.device
@@ -247,10 +273,10 @@ def _find_device(arguments: tuple[Any, ...]) -> _core.Device | None:
 
 
 class Kernel:
-    """A Python function as a kernel, as `kernel` makes it.
+    """A Python function as a kernel; the decorator `kernel` makes it.
 
-    It is launched as a `usmpy.Kernel` is: ``add[range](*args)`` or ``add[range, events](*args)`` returns
-    the Event of the launch. The range is a Range or an int, without work-groups. The arguments, by
+    A launch is written as that of a `usmpy.Kernel`: ``add[range](*args)`` or ``add[range, events](*args)``
+    returns the Event of the launch. The range is a Range or an int, without work-groups. The arguments, by
     position or by name, are
 
     - contiguous USMArrays on one queue of the host device or of a CUDA device; the body sees arrays of their
@@ -272,6 +298,17 @@ class Kernel:
         At the first launch: Numba is not installed.
     TypeError
         function is not callable; at a launch, as `usmpy.Kernel` says.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> from usmpy.numba import Kernel, get_global_id
+    >>> def double(x):
+    ...     x[get_global_id(0)] *= 2
+    >>> x = usmpy.arange(3, device="host")
+    >>> Kernel(double)[3](x).wait()
+    >>> x.tolist()
+    [0, 2, 4]
     """
 
     def __init__(self, function: Callable[..., object]) -> None:
@@ -343,14 +380,14 @@ class Kernel:
         depends: Any,
         args: tuple[Any, ...],
     ) -> Event:
-        from ._compile import numba_cuda as _numba_cuda
+        from ._compile import numba_cuda
 
         key = (device.filter_string, device.context, *key)
         compiled = self._for_cuda.get(key)
         if compiled is None:
             functions = (get_global_id, get_global_size)
             with self._lock:
-                compiled = self._for_cuda.get(key) or _numba_cuda.Compiled(
+                compiled = self._for_cuda.get(key) or numba_cuda.Compiled(
                     self._function, self._name, kinds, len(space), device, functions
                 )
                 self._for_cuda[key] = compiled

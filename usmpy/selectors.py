@@ -1,8 +1,8 @@
-"""Selection of devices: filter strings, aspects, the default device, the list of devices.
+"""Device selection: filter strings, aspects, the default device and the list of devices.
 
 The grammar of filter strings is that of SYCL's extension sycl_ext_oneapi_filter_selector: parts of
 ``backend:type:index`` in this order, at least one of them, alternatives separated by commas. usmpy adds a
-word of the platform in brackets, ``opencl[intel]``, and ``.K@UNITS`` behind an index for part K of
+word of the platform in brackets, ``opencl[intel]``, and ``.K@UNITS`` after an index for part K of
 ``create_sub_devices(UNITS)``.
 """
 
@@ -51,7 +51,7 @@ class _Filter:
 
 
 def _rank(device: Device) -> int:
-    """GPUs first, then accelerators, the host, and CPUs behind a driver."""
+    """GPUs first, then accelerators, the host, and CPU devices of a driver."""
     if device.device_type == "gpu":
         return 0
     if device.device_type == "accelerator":
@@ -60,7 +60,7 @@ def _rank(device: Device) -> int:
 
 
 def _all_devices(backend: str | None = None) -> list[Device]:
-    """Of every backend, or of this one, which alone is started then."""
+    """Devices of all backends, or of one; only that one is started then."""
     devices = [device for report in _backends(backend) for device in report["devices"]]
     return sorted(devices, key=_rank)  # stable: the order of the backends stays within a rank
 
@@ -73,7 +73,7 @@ def _check_choice(value: object, allowed: tuple[str, ...], name: str) -> None:
 
 
 def get_devices(backend: str | None = None, device_type: str | None = None) -> list[Device]:
-    """List the root devices, best first: GPUs, accelerators, the host, CPUs behind a driver.
+    """List the root devices, best first: GPUs, accelerators, the host, CPU devices of a driver.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def _fits(device: Device, wanted: _Filter) -> bool:
 
 
 def _find(wanted: _Filter) -> Device | None:
-    """The device that a filter means, or None."""
+    """The device that a filter selects, or None."""
     fitting = [device for device in _all_devices(wanted.backend) if _fits(device, wanted)]
     index = wanted.index or 0
     if index >= len(fitting):
@@ -186,7 +186,7 @@ def _find(wanted: _Filter) -> Device | None:
 
 
 def _available(platforms: bool) -> str:
-    """What a message lists: filter strings, and platforms in brackets where they matter."""
+    """The devices for a message: filter strings, and with `platforms` their platforms in brackets."""
     return ", ".join(
         device.filter_string + (f" [{device.platform.name}, {device.platform.vendor}]" if platforms else "")
         for device in _all_devices()
@@ -207,7 +207,35 @@ def _no_such(wanted: _Filter, source: str) -> UsmError:
 
 
 def select_device(selector: str, source: str = "selector") -> Device:
-    """The device that a filter string means; see :class:`usmpy.Device`."""
+    """Return the device that a filter string selects, as ``usmpy.Device(selector)`` does.
+
+    Parameters
+    ----------
+    selector : str
+        A filter string, such as ``"opencl:gpu:1"``. Alternatives are separated by commas; the first one
+        that is available is taken.
+    source : str, default "selector"
+        What error messages call the filter string, such as the name of an environment variable.
+
+    Returns
+    -------
+    Device
+
+    Raises
+    ------
+    ValueError
+        The filter string is malformed.
+    DeviceNotFound
+        No device matches.
+    BackendUnavailable
+        The backend has no library or no driver on this machine.
+
+    Examples
+    --------
+    >>> from usmpy.selectors import select_device
+    >>> select_device("host:cpu").filter_string
+    'host:cpu:0'
+    """
     alternatives = [_parse_filter(text, selector, source) for text in selector.split(",")]
     for wanted in alternatives:
         device = _find(wanted)
@@ -341,8 +369,8 @@ def select_default_device() -> Device:
 
     Notes
     -----
-    A CPU behind a driver is the default only if one of the variables selects it. The environment is read at
-    each call of this function, of ``Device()`` and of ``Queue()``; creation functions use the last answer.
+    A CPU device of a driver is the default only if one of the variables selects it. The environment is read
+    at each call of this function, of ``Device()`` and of ``Queue()``; creation functions use the last answer.
 
     Examples
     --------

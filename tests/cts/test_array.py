@@ -310,7 +310,7 @@ def test_to_device_is_ordered_after_pending_work(device, queue):
 
 @pytest.mark.only_on("host-task")
 @pytest.mark.parametrize("in_place", [True, False])
-def test_to_device_in_a_stream_is_behind_what_is_in_it_and_before_what_comes(device, queue, in_place):
+def test_to_device_with_a_stream_is_ordered_in_it(device, queue, in_place):
     import threading
 
     gate = threading.Event()

@@ -1,4 +1,4 @@
-"""What array functions and indices refuse: the class of the standard, the argument named, nothing written."""
+"""Refused arguments of array functions and indices: the exception's class, the argument's name, no write."""
 
 import numpy as np
 import pytest

@@ -53,7 +53,7 @@ def test_large_copies_that_overlap(queue, distance, forward):
 
 
 def test_large_blocks_are_in_order(queue):
-    """Each behind the one before, also where short work comes in between."""
+    """Each is ordered after the one before, also with short work in between."""
     x, y = (usmpy.zeros(N, dtype="uint8", queue=queue) for _ in range(2))
     for i in range(1, 9):
         queue.fill(x, i)

@@ -25,7 +25,7 @@ def test_foreign_memory_is_borrowed_in_place_and_let_go(queue):
         assert (x.data_ptr, x.queue, x.usm_type) == (tensor.address, queue, "host")
         x[...] = 7
         assert tensor.deleted == 0
-    assert list((ctypes.c_int32 * 3).from_buffer(tensor.memory)) == [7, 7, 7]  # nobody waited
+    assert list((ctypes.c_int32 * 3).from_buffer(tensor.memory)) == [7, 7, 7]  # no wait on the host
     del x
     assert tensor.deleted == 1
 
@@ -76,7 +76,7 @@ def test_memory_out_of_reach_is_refused_and_let_go(queue, source):
         borrow.__enter__()
     assert tensor.deleted == (source == "capsule")
     if source == "buffer":
-        owner.append(1)  # nobody holds it
+        owner.append(1)  # no reference remains
     with pytest.raises(RuntimeError):
         borrow.__exit__(None, None, None)
 
@@ -122,7 +122,7 @@ def test_our_own_array_is_ordered_on_both_ends(device, queue):
         seen = []
         other.host_task(lambda y: seen.append(np.asarray(y).tolist()), y)
         other.fill(y, 6)
-    assert seen == []  # nobody waited on the host
+    assert seen == []  # no wait on the host
     queue.host_task(lambda x: seen.append(np.asarray(x).tolist()), x)
     go.set()
     queue.wait()
@@ -169,7 +169,7 @@ def test_one_borrow_is_entered_once(queue):
 
 
 @pytest.mark.parametrize("thing", [None, 3, [1, 2], "text", object()], ids=repr)
-def test_what_is_no_array_is_type_error(queue, thing):
+def test_an_object_that_is_not_an_array_is_type_error(queue, thing):
     borrow = usmpy.borrow(thing, queue)
     with pytest.raises(TypeError):
         borrow.__enter__()
@@ -305,7 +305,7 @@ def test_a_read_only_array_is_lent_after_its_writers_alone(device, queue):
     assert y.tolist() == [0, 1, 2, 3]
 
 
-def test_an_array_is_lent_while_nobody_else_holds_it(queue):
+def test_lend_keeps_an_unreferenced_array_alive(queue):
     with usmpy.arange(3, dtype="int32", queue=queue).lend(None) as pointer:
         gc.collect()
         assert list((ctypes.c_int32 * 3).from_address(pointer)) == [0, 1, 2]

@@ -91,7 +91,7 @@ def test_bfloat16_is_compared_by_value(put):
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"])
-def test_what_numbers_are(put, dtype):
+def test_kinds_of_numbers(put, dtype):
     values = special(dtype)
     x = put(values)
     agree(usmpy.isnan(x), np.isnan(values))
@@ -266,7 +266,7 @@ def test_the_result_is_on_the_common_queue_in_the_widest_kind(queue):
     assert result.usm_type == ("host" if queue.device.has_usm_host else "device")
 
 
-def test_what_no_array_can_be_compared_with(put):
+def test_operands_that_cannot_be_compared(put):
     x = put([1, 2])
     for other in (None, "text", object(), {}, {1, 2}, int, Ellipsis):
         assert (x == other) is False
@@ -278,7 +278,7 @@ def test_what_no_array_can_be_compared_with(put):
 @pytest.mark.parametrize(
     "other", [[1, 2], (1, 2), range(2), np.array([1, 2]), bytearray(2), [[1], [2]]], ids=repr
 )
-def test_what_has_elements_elsewhere_is_refused_never_said_to_differ(put, other):
+def test_comparison_with_foreign_arrays_raises(put, other):
     x = put([1, 2])
     for compare in (operator.eq, operator.ne, operator.lt, operator.ge):
         for a, b in ((x, other), (other, x))[

@@ -94,7 +94,7 @@ def test_a_device_twice(device):
 
 
 @pytest.mark.parametrize("devices", [None, 1, "cpu", ["cpu"], [None]])
-def test_what_is_no_device(devices):
+def test_objects_that_are_not_devices(devices):
     with pytest.raises(TypeError, match="devices"):
         usmpy.Context(devices)
 

@@ -332,7 +332,7 @@ def test_memcpy_takes_bits_as_they_are(queue):
 
 
 def sides(queue, dtype):
-    """What a side of memcpy may be: an array of ours, and buffers."""
+    """Valid sides of memcpy: a USMArray, and buffers."""
     return usmpy.zeros(6, dtype=dtype, queue=queue), np.zeros(6, dtype), np.zeros((2, 3), dtype, order="F")
 
 
@@ -431,7 +431,7 @@ def test_memcpy_refuses_sizes_that_differ(queue):
         queue.memcpy(bytearray(20), bytes(10))
 
 
-def test_memcpy_refuses_what_is_not_contiguous(queue):
+def test_memcpy_refuses_strided_arrays(queue):
     x = usmpy.zeros((4, 4), queue=queue)
     n = np.zeros((4, 4))
     for part in (x[:, :2], n[:, :2], x[::2], n[::-1]):
@@ -443,14 +443,14 @@ def test_memcpy_refuses_what_is_not_contiguous(queue):
                 call()
 
 
-def test_memcpy_refuses_what_is_read_only(queue):
+def test_memcpy_refuses_read_only_destinations(queue):
     for dst in (bytes(4), memoryview(b"abcd"), np.frombuffer(b"abcd", "uint8")):
         with pytest.raises(ValueError, match="dst is a read-only buffer"):
             queue.memcpy(dst, b"1234")
 
 
 @pytest.mark.parametrize("bad", [None, 1, "text", [1], object()], ids=repr)
-def test_memcpy_of_what_is_no_memory(queue, bad):
+def test_memcpy_of_objects_without_memory(queue, bad):
     with pytest.raises(TypeError, match="dst"):
         queue.memcpy(bad, b"1234")
     with pytest.raises(TypeError, match="src"):

@@ -212,7 +212,7 @@ def test_arange_takes_numpys_numbers(queue):
     ],
     ids=repr,
 )
-def test_arange_of_what_makes_no_range(queue, args, error, match):
+def test_arange_of_invalid_arguments(queue, args, error, match):
     with pytest.raises(error, match=match):
         usmpy.arange(*args, queue=queue)
 
@@ -287,7 +287,7 @@ def test_a_long_linspace_ends_at_its_end(queue):
         ((0, [1], 2), TypeError),
     ],
 )
-def test_linspace_of_what_makes_no_line(queue, args, error):
+def test_linspace_of_invalid_arguments(queue, args, error):
     with pytest.raises(error, match=r"num|start|stop"):
         usmpy.linspace(*args, queue=queue)
 
@@ -338,7 +338,7 @@ def test_ragged_lists(queue, nested):
 
 
 @pytest.mark.parametrize("thing", [None, "text", ["a"], [None], {}, object(), {1, 2}, [b"a"]], ids=repr)
-def test_what_is_no_array(queue, thing):
+def test_objects_that_are_not_arrays(queue, thing):
     with pytest.raises(TypeError):
         usmpy.asarray(thing, queue=queue)
 

@@ -202,7 +202,7 @@ def test_a_part_is_another_device(device):
 
 
 @pytest.mark.parametrize("other", [1, object(), [], b"cpu"])
-def test_same_device_of_what_is_no_place(device, other):
+def test_same_device_of_other_objects(device, other):
     with pytest.raises(TypeError, match="other"):
         device.same_device(other)
 

@@ -287,7 +287,7 @@ def test_a_failed_task_comes_out_of_the_export(queue):
 
 
 @pytest.mark.parametrize("versioned", [True, False])
-def test_a_capsule_that_nobody_takes_frees_itself(queue, versioned):
+def test_an_unused_capsule_frees_its_tensor(queue, versioned):
     x = usmpy.zeros(3, queue=queue)
     before = lasting_counts()
     capsule = x.__dlpack__(max_version=(1, 0) if versioned else None)

@@ -164,7 +164,7 @@ def test_a_copy_is_finished_when_the_call_returns(queue):
     count = 1_000_000
     producer, tensor = producers.producer((count,), "uint8", memory=b"\x07" * count)
     x = usmpy.from_dlpack(producer, device=queue, copy=True)
-    producers.ctypes.memset(tensor.memory, 9, count)  # the owner goes on with its own memory
+    producers.ctypes.memset(tensor.memory, 9, count)  # the owner keeps using its memory
     assert x[0].item() == 7
     assert x[count - 1].item() == 7
 
@@ -296,7 +296,7 @@ def test_no_deleter_is_legal(queue):
 
 
 @pytest.mark.parametrize("thing", [[1, 2], (1,), 3, 2.5, None, "text", b"bytes", object()], ids=repr)
-def test_what_has_no_dlpack_method_is_type_error(thing):
+def test_an_object_without_dlpack_is_type_error(thing):
     with pytest.raises(TypeError, match="__dlpack__"):
         usmpy.from_dlpack(thing)
 

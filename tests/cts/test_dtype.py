@@ -210,7 +210,7 @@ def test_types_that_numpy_has_no_code_for():
     ],
     ids=repr,
 )
-def test_what_is_no_type(thing):
+def test_invalid_types(thing):
     with pytest.raises(TypeError, match="dtype is"):
         usmpy.DType(thing)
     if thing is not None:

@@ -140,7 +140,7 @@ def test_an_error_does_not_hold_the_frames_that_it_went_through(queue):
     assert reference() is None
 
 
-def test_an_error_does_not_hold_what_its_task_had(queue):
+def test_an_error_does_not_keep_the_tasks_objects_alive(queue):
     class Local:
         pass
 
@@ -269,7 +269,7 @@ def test_exception_is_none_while_running_and_then_the_error(queue):
     assert isinstance(event.exception(), Trouble)
 
 
-def test_in_order_work_goes_on_after_an_error(queue):
+def test_in_order_work_continues_after_an_error(queue):
     queue.host_task(fail)
     done = []
     event = queue.host_task(done.append, 1)
@@ -279,7 +279,7 @@ def test_in_order_work_goes_on_after_an_error(queue):
 
 
 @pytest.mark.parametrize("in_order", [True, False])
-def test_what_depends_on_failed_work_does_not_run(device, in_order):
+def test_dependents_of_failed_work_do_not_run(device, in_order):
     queue = usmpy.Queue(device, in_order=in_order)
     gate, start = held(queue)
     done = []
@@ -407,7 +407,7 @@ def test_wait_all_has_one_deadline(device):
 
 
 @pytest.mark.parametrize("events", [None, 1, [1], [None]])
-def test_wait_all_of_what_is_no_event(events):
+def test_wait_all_of_other_objects(events):
     with pytest.raises(TypeError, match="events"):
         usmpy.Event.wait_all(events)
 

@@ -225,7 +225,7 @@ def test_callbacks_of_one_event_are_called_one_after_another_in_order(queue):
     assert seen == [(i, 1) for i in range(8)]
 
 
-def test_a_callback_that_is_added_while_another_runs_comes_behind_it(queue):
+def test_a_callback_added_by_a_callback_runs_after_it(queue):
     gate, event = held(queue)
     inside, go, seen = threading.Event(), threading.Event(), []
     done = threading.Event()
@@ -306,14 +306,14 @@ def test_ctrl_c_in_a_callback_of_this_thread(queue):
 
 
 @pytest.mark.parametrize("fn", [None, 1, "text", []], ids=repr)
-def test_what_is_no_callback(queue, fn):
+def test_callbacks_that_are_not_callable(queue, fn):
     gate, event = held(queue)
     with pytest.raises(TypeError, match="fn"):
         event.add_done_callback(fn)
     gate.set()
 
 
-def test_a_callback_keeps_the_event_and_lets_go(queue):
+def test_a_callback_keeps_the_event_alive_until_the_call(queue):
     gate, event = held(queue)
     called = threading.Event()
     value = Value()

@@ -98,7 +98,7 @@ def test_an_array_is_its_own_key_and_value(put):
 @pytest.mark.only_on("host")  # arrays of other backends are no memory of a Python task
 @pytest.mark.parametrize("in_order", [True, False])
 def test_pending_work_comes_first(device, in_order):
-    """A write that has not begun, told as an argument; in an ordered queue also one that nobody told of."""
+    """A pending write, passed as an argument; in an ordered queue also one that no argument names."""
     queue = usmpy.Queue(device, in_order=in_order)
     for told in (True, False) if in_order else (True,):
         x, key = (usmpy.asarray(np.arange(n), queue=queue, copy=True) for n in (4, 2))

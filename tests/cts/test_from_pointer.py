@@ -59,7 +59,7 @@ OUTSIDE = {
 
 
 @pytest.mark.parametrize("how", OUTSIDE)
-def test_what_reaches_beyond_it_is_refused(memory, how):
+def test_layouts_beyond_the_bounds_are_refused(memory, how):
     at, length, stride = OUTSIDE[how](memory.size)
     with pytest.raises(ValueError, match=f"of an allocation of {memory.size} bytes|beyond any address"):
         adopt(memory, at, length, strides=(stride,))

@@ -314,7 +314,7 @@ def test_a_task_may_submit_to_its_own_queue(queue):
     assert order == list(range(10, -1, -1))
 
 
-def test_a_task_may_wait_for_what_it_submitted_elsewhere(device, queue):
+def test_a_task_may_wait_for_its_submissions_to_other_queues(device, queue):
     def task():
         inner = usmpy.Queue(device)
         x = usmpy.full(1000, 3, queue=inner)
@@ -390,7 +390,7 @@ def test_a_signal_interrupts_a_wait(queue, how):
 
 
 @pytest.mark.parametrize("fn", [None, 1, "print", []])
-def test_what_cannot_be_called(queue, fn):
+def test_objects_that_are_not_callable(queue, fn):
     with pytest.raises(TypeError, match="fn"):
         queue.host_task(fn)
 

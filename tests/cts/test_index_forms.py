@@ -1,4 +1,4 @@
-"""What stands for an array in x[...]: lists, truth values, arrays of the host, in reading and writing."""
+"""Objects that x[...] takes as arrays: lists, truth values, arrays of the host, in reading and writing."""
 
 import layouts
 import numpy as np
@@ -78,7 +78,7 @@ def test_reading_and_writing(queue, key):
     ],
     ids=repr,
 )
-def test_what_is_no_index(queue, key):
+def test_invalid_indices(queue, key):
     x = usmpy.asarray(N, queue=queue, copy=True)
     for call in (lambda: x[key], lambda: x.__setitem__(key, 0)):
         with pytest.raises((IndexError, TypeError, BufferError)):

@@ -189,7 +189,7 @@ def test_groups_are_as_they_were_asked_for(queue, program):
 
 
 @pytest.mark.parametrize("n", [1, 7, 64, 1000, 4099])
-def test_where_nobody_asks_for_groups_they_fit(queue, program, n):
+def test_default_work_groups_fit(queue, program, n):
     group, local_id, size = (zeros(queue, n) for _ in range(3))
     program.groups[n](group, local_id, size).wait()
     assert (group.asnumpy() * size.asnumpy()[0] + local_id.asnumpy()).tolist() == list(range(n))
@@ -376,7 +376,7 @@ LOST = [
 
 
 @pytest.mark.parametrize(("name", "value", "error"), LOST, ids=[f"{n}-{v!r}"[:50] for n, v, _ in LOST])
-def test_what_a_parameter_cannot_hold_is_refused(queue, program, name, value, error):
+def test_values_out_of_range_of_a_parameter_are_refused(queue, program, name, value, error):
     out = zeros(queue, 1, name[4:])
     with pytest.raises(error, match=rf"argument 1 \(v\) of {name}"):
         program[name][1](out, value)

@@ -1,4 +1,4 @@
-"""What is checked before a launch: each mistake has its error, nothing is enqueued or left behind."""
+"""Checks before a launch: each mistake raises its error, and nothing is enqueued or leaked."""
 
 import contextlib
 

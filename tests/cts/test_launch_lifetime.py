@@ -1,4 +1,4 @@
-"""What a launch uses stays alive until it has ended, and goes right after, without a call from anybody."""
+"""Objects that a launch uses stay alive until it completes, and are then released without another call."""
 
 import ctypes
 import gc
@@ -48,7 +48,7 @@ def test_an_array_dropped_during_a_long_kernel(queue, program):
 
 @pytest.mark.only_on("host")
 def test_imported_memory_goes_without_a_later_call(queue, program):
-    """The owner is a Python object: the main thread lets go of it between two steps of whatever it does."""
+    """The owner is a Python object: the main thread releases it between two bytecodes."""
 
     class Owned(np.ndarray):
         pass
@@ -130,7 +130,7 @@ def test_the_bytes_of_a_value_are_read_at_the_launch(queue, program, device):
     assert out.tolist() == [sum(range(32))]
 
 
-def test_an_event_that_nobody_waits_for(queue, program):
+def test_an_event_without_a_waiter(queue, program):
     before = _core._live_counts()["events"]
     x = usmpy.ones(2, dtype="uint32", queue=queue)
     for _ in range(20):

@@ -79,7 +79,7 @@ def test_kernels_of_two_backends_wait_for_each_other(queue, program):
 
 
 @pytest.mark.parametrize("in_order", [True, False])
-def test_a_kernel_behind_failed_work_does_not_run(device, program, elsewhere, in_order):
+def test_a_kernel_that_depends_on_failed_work_does_not_run(device, program, elsewhere, in_order):
     queue = usmpy.Queue(device, in_order=in_order)
     for other in [queue, *elsewhere]:
         for already in (False, True):
@@ -112,7 +112,7 @@ def wait_for(event):
     return event.exception()
 
 
-def test_a_kernel_that_reads_what_failed_work_should_have_written(queue, program):
+def test_a_kernel_that_reads_memory_of_failed_work(queue, program):
     x, y = (usmpy.zeros(4, dtype="float32", queue=queue) for _ in range(2))
     failed = queue.host_task(lambda _: fail(), x)
     event = program.scale[4](x, y, 2)
@@ -132,7 +132,7 @@ def test_order_alone_hands_no_failure_on(queue, program):
     settle(queue)
 
 
-# Hazards: nobody names a dependency.
+# Hazards: no dependency is named.
 
 
 @pytest.mark.parametrize("in_order", [True, False])

@@ -49,7 +49,7 @@ def test_local_memory_of_another_size(queue, program):
 
 
 def test_memory_that_went_and_came_again(queue, program):
-    n = (3 << 20) // 4  # beyond what is kept for later
+    n = (3 << 20) // 4  # larger than pooled blocks
     for a in (1.0, 1.0, 2.0, 2.0, 2.0, 3.0):
         x = usmpy.ones(n, dtype="float32", queue=queue)
         y = usmpy.zeros(n, dtype="float32", queue=queue)
@@ -77,7 +77,7 @@ def test_threads_share_a_kernel(queue, program):
     assert wrong == []
 
 
-def test_quick_tasks_end_without_anybody_waiting(queue, program):
+def test_short_tasks_complete_without_a_waiter(queue, program):
     habit(queue, program)
     x = usmpy.zeros(8, dtype="int32", queue=queue)
     events = [program.add_one[8](x) for _ in range(200)]
@@ -87,7 +87,7 @@ def test_quick_tasks_end_without_anybody_waiting(queue, program):
 
 
 @pytest.mark.parametrize("in_order", [True, False])
-def test_host_tasks_behind_quick_tasks(queue, program, in_order):
+def test_host_tasks_after_short_tasks(queue, program, in_order):
     habit(queue, program)
     x = usmpy.zeros(8, dtype="int32", queue=queue)
     other = usmpy.Queue(queue.device, in_order=in_order)
@@ -135,7 +135,7 @@ def test_threads_wait_for_quick_tasks_of_one_queue(queue, program):
     assert x.tolist() == [800] * 8
 
 
-def test_a_queue_goes_right_behind_its_quick_tasks(queue, program):
+def test_a_queue_is_freed_right_after_its_short_tasks(queue, program):
     habit(queue, program)
     x = usmpy.zeros(8, dtype="int32", queue=queue)
     for _ in range(100):

@@ -89,7 +89,7 @@ def test_reshape_of_small_things(queue, shape, target):
 @pytest.mark.parametrize(
     "target", [(5,), (-1, -1), (-2, 3), (0,), (0, -1), (7, -1), (2**40, 2**40), (2**62, 8)]
 )
-def test_reshape_to_what_does_not_fit(queue, target):
+def test_reshape_to_another_size(queue, target):
     x, _ = pair(queue, (6,))
     with pytest.raises(ValueError, match=r"shape|reshaped"):
         usmpy.reshape(x, target)
@@ -154,7 +154,7 @@ def test_broadcast_to(queue, shape, target):
     ("shape", "target"),
     [((3,), (2,)), ((2, 3), (3,)), ((3,), (3, 2)), ((3,), ()), ((3,), (0,)), ((3,), (-1,))],
 )
-def test_broadcast_to_what_does_not_fit(queue, shape, target):
+def test_broadcast_to_an_incompatible_shape(queue, shape, target):
     x, _ = pair(queue, shape)
     with pytest.raises(ValueError, match="shape"):
         usmpy.broadcast_to(x, target)
@@ -239,7 +239,7 @@ def test_the_widest_kind_of_memory_wins(queue):
 
 
 @pytest.mark.parametrize("join", [usmpy.concat, usmpy.stack])
-def test_what_cannot_be_joined(queue, join):
+def test_arrays_that_cannot_be_joined(queue, join):
     x = usmpy.zeros((2, 3), queue=queue)
     with pytest.raises(ValueError, match="empty"):
         join([])

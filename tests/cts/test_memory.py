@@ -12,7 +12,7 @@ KINDS = ["device", "shared", "host"]
 
 @pytest.mark.parametrize("usm_type", KINDS)
 @pytest.mark.parametrize("make", [usmpy.empty, usmpy.zeros, usmpy.ones, usmpy.USMArray])
-def test_a_kind_is_what_was_asked_for(queue, usm_type, make):
+def test_memory_has_the_requested_kind(queue, usm_type, make):
     array = make(10, usm_type=usm_type, queue=queue)
     assert array.usm_type == usm_type
     array[...] = 3
@@ -143,7 +143,7 @@ def test_to_device_agrees_with_the_connection(device):
 
 
 @pytest.mark.parametrize("bad", [1, 1.5, [], object()])
-def test_what_is_no_place(device, bad):
+def test_invalid_places(device, bad):
     with pytest.raises(TypeError, match=r"^a is"):
         usmpy.memory_connection(bad, device)
     with pytest.raises(TypeError, match=r"^b is"):

@@ -9,7 +9,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 @pytest.fixture
 def place(device):
-    """A pair of context and device of its own, where nobody else allocates: its queue."""
+    """A queue of a private context, in which only the test allocates."""
     return usmpy.Queue(device, context=usmpy.Context([device]))
 
 
@@ -40,7 +40,7 @@ def test_by_kind(place):
         assert after["pooled"] == before["pooled"] + used
 
 
-def test_held_is_what_is_in_use_and_pooled(place):
+def test_held_memory_is_used_plus_pooled_memory(place):
     arrays = [usmpy.empty(n, dtype="uint8", device=place) for n in (1, 1000, 70_000, MIB, 3 * MIB)]
     del arrays[::2]
     stats = usmpy.memory_stats(place)

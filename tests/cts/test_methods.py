@@ -1,4 +1,4 @@
-"""What people type on an array: methods, formats, flags, parts of complex numbers, and what is not there."""
+"""Methods, formats, flags, real and imaginary parts of arrays, and hints for missing methods."""
 
 import operator
 
@@ -202,7 +202,7 @@ def test_pictures_of_pillow(put, backend):
         np.testing.assert_array_equal(np.asarray(image.fromarray(x)), n, err_msg=kind)
 
 
-def test_the_array_interface_tells_of_finished_data():
+def test_the_array_interface_exports_finished_data():
     queue = usmpy.Queue("host")
     for _ in range(20):
         x = usmpy.zeros(200_000, dtype="int32", queue=queue)
@@ -232,7 +232,7 @@ HINT = "numpy.from_dlpack"
 
 
 @pytest.mark.parametrize("compute", BINARY + BITS + INPLACE, ids=lambda f: f.__name__)
-def test_operators_say_what_does_it(put, compute):
+def test_operators_name_their_replacement(put, compute):
     x, m = put(np.int32([1, 2, 3])), put([True, False, True])
     for other in (x, 1, 2.5, np.float32(1), np.int64(1), np.ones(3, "float32"), [1, 2, 3], (1, 2, 3)):
         for a, b in ((x, other), (other, x)):
@@ -264,7 +264,7 @@ def test_another_class_may_have_the_operator(put):
 @pytest.mark.parametrize(
     "name", ["sum", "mean", "max", "min", "std", "argmax", "sort", "dot", "cumsum", "round"]
 )
-def test_methods_that_are_not_there_say_so(put, name):
+def test_missing_methods_raise_a_hint(put, name):
     x = put([1.0, 2.0])
     with pytest.raises(AttributeError, match=rf"has no attribute '{name}': .*{HINT}"):
         getattr(x, name)
@@ -274,7 +274,7 @@ def test_methods_that_are_not_there_say_so(put, name):
     assert HINT not in str(caught.value)
 
 
-def test_unary_operators_and_ufuncs_say_what_does_it(put):
+def test_unary_operators_and_ufuncs_name_their_replacement(put):
     x = put(np.float32([1, 2]))
     for call in (
         lambda: -x,
@@ -286,4 +286,4 @@ def test_unary_operators_and_ufuncs_say_what_does_it(put):
     ):
         with pytest.raises(TypeError, match=HINT):
             call()
-    # Not np.add.reduce(x): NumPy 2.4 never lets go of an operand whose __array_ufunc__ raises there.
+    # Not np.add.reduce(x): NumPy 2.4 leaks an operand whose __array_ufunc__ raises there.

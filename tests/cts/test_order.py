@@ -100,7 +100,7 @@ def test_an_unordered_queue_orders_work_on_one_memory(device):
     assert x.tolist() == [99] * N
 
 
-def test_an_unordered_queue_runs_what_is_free(device):
+def test_an_unordered_queue_runs_independent_tasks(device):
     queue = usmpy.Queue(device, in_order=False)
     x, y = (usmpy.zeros(N, dtype="int32", queue=queue) for _ in range(2))
     gate, _ = held(queue, x)
@@ -112,7 +112,7 @@ def test_an_unordered_queue_runs_what_is_free(device):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_programs_do_what_a_sequential_machine_does(device, seed):
+def test_random_programs_agree_with_sequential_execution(device, seed):
     chance = random.Random(seed)
     queues = [usmpy.Queue(device, in_order=chance.random() < 0.6) for _ in range(chance.randint(1, 4))]
     sizes = [chance.choice([3, 1000, N]) for _ in range(4)]
@@ -163,7 +163,7 @@ def test_random_programs_do_what_a_sequential_machine_does(device, seed):
 # Failed work.
 
 
-def test_reading_what_a_failed_task_should_have_written(queues):
+def test_reading_memory_of_a_failed_task(queues):
     one, two = queues
     x = usmpy.zeros(N, queue=one)
     y = usmpy.zeros(N, queue=two)
@@ -195,7 +195,7 @@ def test_values_of_spoilt_memory(queue, read):
 
 
 @pytest.mark.parametrize("told_by", ["event", "queue", "exception"])
-def test_memory_can_be_read_again_once_somebody_was_told(queue, told_by):
+def test_memory_is_readable_after_its_error_was_retrieved(queue, told_by):
     x = usmpy.full(4, 2, queue=queue)
     event = queue.host_task(fail, x)
     if told_by == "event":
@@ -223,7 +223,7 @@ def test_memory_can_be_read_again_once_it_was_overwritten(queue):
         queue.wait()
 
 
-def test_work_that_is_submitted_at_the_moment_when_what_it_depends_on_fails(device):
+def test_work_submitted_while_its_dependency_fails(device):
     """The failure may come between the look at the dependencies and the hand-over to the driver."""
     tries, host = 30, usmpy.Queue("host")
     queue, other = usmpy.Queue(device, in_order=False), usmpy.Queue("host", in_order=False)
@@ -263,7 +263,7 @@ def test_a_write_after_a_failed_read_or_write_runs(queues):
         one.wait()
 
 
-def test_a_failed_reader_does_not_spoil_what_it_read(queue):
+def test_memory_stays_readable_after_a_failed_reader(queue):
     x = usmpy._core._read_only(usmpy.full(4, 6, queue=queue))
     queue.host_task(fail, x)
     assert x.tolist() == [6] * 4
@@ -271,7 +271,7 @@ def test_a_failed_reader_does_not_spoil_what_it_read(queue):
         queue.wait()
 
 
-def test_what_was_not_run_spoils_what_it_should_have_written(queue):
+def test_a_skipped_task_makes_its_outputs_unreadable(queue):
     x, y, z = (usmpy.zeros(N, queue=queue) for _ in range(3))
     gate, _ = held(queue)
     queue.host_task(fail, x)

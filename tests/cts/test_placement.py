@@ -31,7 +31,7 @@ def test_the_common_queue(device, queue, other):
     [None, 1, "queue", [1], [None], [np.zeros(1)], {}, {1: 2}, set(), {usmpy.Device("host").queue}],
     ids=repr,
 )
-def test_what_has_no_queue(queues):
+def test_objects_without_a_queue(queues):
     with pytest.raises(TypeError, match="queues"):
         usmpy.get_execution_queue(queues)
     with pytest.raises(TypeError, match="queues"):

@@ -25,7 +25,7 @@ def same(x, n, kind=None):
 
 
 @pytest.mark.parametrize("index", [[0, 5], [-1], [[0, 1], [2, 3]], np.array([4, 0]), 3, [], "ours"], ids=repr)
-def test_put_in_the_whole_array(put, index):
+def test_put_without_an_axis(put, index):
     for kind, x, n in layouts.pairs(numbers((2, 3, 4)), usmpy, put, WRITABLE):
         m = n.copy()
         where = put([7, 1]) if isinstance(index, str) else index

@@ -72,7 +72,7 @@ def test_a_queue_is_made_from_any_placement(device):
     assert usmpy.Queue(model).context == usmpy.Queue(array).context == model.context
 
 
-def test_repr_says_what_is_uncommon(device):
+def test_repr_shows_unusual_properties(device):
     assert device.filter_string in repr(usmpy.Queue(device))
     assert "out of order" in repr(usmpy.Queue(device, in_order=False))
     assert "profiling" in repr(usmpy.Queue(device, profiling=True))
@@ -237,7 +237,7 @@ def test_keep_alive_without_dependencies_is_for_all_work_so_far(queue):
 
 
 def gone(reference) -> bool:
-    """What a task held is let go of a moment after its end was seen."""
+    """A task's objects are released shortly after its completion is visible."""
     deadline = time.monotonic() + PATIENCE
     while reference() is not None and time.monotonic() < deadline:
         gc.collect()
@@ -357,7 +357,7 @@ def test_wait_for_an_event_is_order_and_not_data(device):
         first.wait()
 
 
-def test_wait_for_counts_what_is_there_so_far(device):
+def test_wait_for_includes_earlier_work_only(device):
     first, second = usmpy.Queue(device), usmpy.Queue(device)
     second.wait_for(first)
     gate, later = held(first)

@@ -47,7 +47,7 @@ def test_every_choice_of_axes_in_every_layout(put, dtype):
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "bfloat16"])
-def test_what_is_not_0_is_true(put, dtype):
+def test_nonzero_elements_are_true(put, dtype):
     values = np.array([[0, 1], [0, 0], [1, 1]], "float32" if dtype == "bfloat16" else dtype)
     x = put(values).astype(dtype)
     for ours, theirs in PAIRS:
@@ -110,7 +110,7 @@ def test_columns_of_any_width_and_height(put, inner, reduced):
                 assert set(result.view("uint8").ravel().tolist()) <= {0, 1}
 
 
-def test_columns_so_many_that_they_are_done_in_parts(put):
+def test_many_columns_are_processed_in_parts(put):
     values = np.zeros((7001, 1030), bool)
     values[7000, 1029] = values[0, 0] = values[3500, 1024] = True
     np.testing.assert_array_equal(usmpy.any(put(values), axis=0).asnumpy(), values.any(axis=0))

@@ -91,7 +91,7 @@ def test_broadcasting(queue, key, shape):
 @pytest.mark.parametrize(
     ("key", "shape"), [(..., (4,)), (..., (2, 4, 5)), (0, (4,)), (s_[:, 0], (5,)), ((0, 0), (2,))]
 )
-def test_what_does_not_broadcast(queue, key, shape):
+def test_shapes_that_do_not_broadcast(queue, key, shape):
     x, n = pair(queue)
     with pytest.raises(ValueError, match="does not broadcast"):
         x[key] = usmpy.zeros(shape, dtype="int32", queue=queue)
@@ -292,7 +292,7 @@ def test_values_of_other_places(device, queue, shape):
     assert x.tolist() == y.tolist() == [0, 1, 1]
 
 
-def test_values_of_other_places_come_after_what_writes_them(device, queue):
+def test_values_of_other_queues_are_read_after_pending_writes(device, queue):
     gate = threading.Event()
     other = usmpy.Queue(device)
     x, y = usmpy.zeros(1000, queue=queue), usmpy.zeros(1000, queue=other)
@@ -306,7 +306,7 @@ def test_values_of_other_places_come_after_what_writes_them(device, queue):
 
 
 @pytest.mark.parametrize("value", ["a", None, object(), {}, [1, [2]], [None]], ids=repr)
-def test_what_is_no_value(queue, value):
+def test_invalid_values(queue, value):
     x = usmpy.zeros(3, queue=queue)
     with pytest.raises((TypeError, ValueError)):
         x[...] = value

@@ -160,7 +160,7 @@ def test_out(queue):
     out = usmpy.zeros((8, 3), dtype=x.dtype, queue=queue)
     assert usmpy.take(x, [4, 0, 2], axis=1, out=out[::-2]).queue is queue
     np.testing.assert_array_equal(out.asnumpy()[::-2], n[:, [4, 0, 2]])
-    usmpy.take(x, [1, 0, 3, 2], axis=0, out=x)  # what is read is what is written
+    usmpy.take(x, [1, 0, 3, 2], axis=0, out=x)  # input and output are the same memory
     same(x, n[[1, 0, 3, 2]])
     with pytest.raises(ValueError, match=r"out has shape \(8, 3\); \(4, 1\) is needed"):
         usmpy.take(x, [0], axis=1, out=out)

@@ -17,7 +17,7 @@ def named(trace, name):
     return [task for task in trace.tasks if task.name == name]
 
 
-def test_a_kernel_behind_a_fill(queue, program):
+def test_a_kernel_after_a_fill(queue, program):
     x = usmpy.empty(1000, dtype="float32", device=queue)
     y = usmpy.empty_like(x)
     with usmpy.trace() as t:
@@ -68,7 +68,7 @@ def test_nothing_is_recorded_outside(queue):
 
 
 @pytest.mark.only_on("host-task")
-def test_what_was_pending_at_the_end_is_finished_later(queue):
+def test_tasks_pending_at_the_end_complete_later(queue):
     gate = threading.Event()
     with usmpy.trace() as t:
         event = queue.host_task(gate.wait)
@@ -168,7 +168,7 @@ def test_traces_in_each_other(queue):
     queue.wait()
     assert [len(t.tasks) for t in (outer, inner, last)] == [5, 1, 1]
     assert (inner.dropped, last.dropped) == (1, 0)
-    assert inner.tasks[0].depends == last.tasks[0].depends == ()  # on what is not in them
+    assert inner.tasks[0].depends == last.tasks[0].depends == ()  # the dependency is not in these traces
     assert [dict(task.depends).get(i) for i, task in enumerate(outer.tasks[1:])] == ["order"] * 4
     del outer
     assert last.tasks[0].state == "complete"

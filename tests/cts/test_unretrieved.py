@@ -1,4 +1,4 @@
-"""Errors that nobody asked for: what counts as asking, and what is reported through sys.unraisablehook."""
+"""Unretrieved errors: which calls retrieve an error, and which errors sys.unraisablehook reports."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ def fail(*_):
 
 @pytest.fixture
 def reports(monkeypatch):
-    """What came to sys.unraisablehook, as (class, message) once everything is over."""
+    """The reports to sys.unraisablehook as (class, message), once all work is done."""
     seen = []
     # Not the arguments themselves: the exception would hold what its frames held.
     monkeypatch.setattr(sys, "unraisablehook", lambda args: seen.append((args.exc_type, args.err_msg)))
@@ -57,7 +57,7 @@ def kinds(device):
     return [kind for kind in KINDS if getattr(device, f"has_usm_{kind}")]
 
 
-# What is shown is not what is asked for.
+# Display retrieves no error.
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -119,7 +119,7 @@ def test_a_trace_leaves_the_error_to_be_raised(queue):
 # What is reported.
 
 
-def test_an_error_that_nobody_asked_for_is_reported_when_its_queue_ends(device, reports):
+def test_an_unretrieved_error_is_reported_when_its_queue_ends(device, reports):
     queue = usmpy.Queue(device)
     event = queue.host_task(fail)
     while not event.done:
@@ -256,7 +256,7 @@ ASKS = [
 
 
 @pytest.mark.parametrize("ask", ASKS, ids=lambda ask: ask.__name__)
-def test_who_asked_gets_no_report(device, reports, ask):
+def test_retrieved_errors_are_not_reported(device, reports, ask):
     queue = usmpy.Queue(device)
     x = usmpy.zeros((4, 4), queue=queue)
     event = queue.host_task(fail, x)
@@ -323,7 +323,7 @@ def test_reports_while_an_exception_is_handled(device, reports):
     assert caught.value.__context__ is None
 
 
-def test_threads_whose_work_fails(device, reports):
+def test_threads_with_failing_work(device, reports):
     def work():
         for i in range(20):
             queue = usmpy.Queue(device)

@@ -135,7 +135,7 @@ def test_numbers_of_another_count_of_elements(queue, convert, shape):
         convert(usmpy.zeros(shape, queue=queue))
 
 
-def test_int_of_what_is_no_integer(queue):
+def test_int_of_other_types(queue):
     assert int(usmpy.asarray(-2.9, queue=queue)) == -2
     with pytest.raises(OverflowError):
         int(usmpy.asarray(float("inf"), queue=queue))

@@ -65,7 +65,7 @@ def test_out(put, queue):
     assert usmpy.where(put(c), x, put(b), out=x) is x
     assert x.tolist() == [1, 5, 3]
     y = put(np.arange(5))
-    usmpy.where(put(c), y[:3], -1, out=y[2:])  # it overlaps what is read
+    usmpy.where(put(c), y[:3], -1, out=y[2:])  # it overlaps an input
     assert y.tolist() == [0, 1, 0, -1, 2]
     with pytest.raises(TypeError, match="out has dtype int64; float64 is needed"):
         usmpy.where(put(c), 0.5, put(b), out=out[:3])

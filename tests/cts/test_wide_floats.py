@@ -115,7 +115,7 @@ def test_data_is_compared_by_value(queue):
         ("float64", "bool"),
     ],
 )
-def test_casts_work_or_say_what_is_missing(queue, source, target):
+def test_casts_work_or_name_the_missing_aspect(queue, source, target):
     n = np.array([0, 1, 2, 3, 100]).astype(source)
     x = usmpy.asarray(n, queue=queue, copy=True)
     wide = next(name for name in (source, target) if name in ("float64", "complex128"))
@@ -130,7 +130,7 @@ def test_casts_work_or_say_what_is_missing(queue, source, target):
     same(back, n.astype(target))
 
 
-def test_what_promotes_says_what_is_missing_and_leaves_the_destination(queue):
+def test_promotion_without_fp64_raises_and_keeps_the_destination(queue):
     x = usmpy.asarray(np.float32([1, 2, 3]), queue=queue, copy=True)
     y = usmpy.asarray(np.array([1.0, 5, 3]), queue=queue, copy=True)
     result = refused(queue.device, lambda: x == y, "float64")

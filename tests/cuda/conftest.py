@@ -36,7 +36,7 @@ def device(driver):
 
 @pytest.fixture(autouse=True)
 def _context(driver, device):
-    """The first device's context is current, and is so at the end; nobody used the driver wrongly."""
+    """The first device's context is current, and still is at the end; no call broke a rule of the driver."""
     before = driver.misuses()
     driver.forgiven = 0  # that the test makes on purpose
     with driver.on(0):

@@ -176,7 +176,7 @@ class Peer:
         return self.streams[device]
 
     def array(self, n, byte, *, cls=None, device=0, kind="device", late=0.0):
-        """n bytes, filled in the current stream, behind a kernel of `late` seconds."""
+        """n bytes, filled in the current stream after a kernel of `late` seconds."""
         with self.driver.on(device):
             address = self.driver.allocate(max(n, 1), kind)
         self.memory.append((address, kind))
@@ -186,7 +186,7 @@ class Peer:
 
 
 class Array:
-    """What the arrays of all libraries here have in common: no protocol."""
+    """The common base of all libraries' arrays here, without a protocol."""
 
     def __init__(self, peer, address, n, device, kind):
         self.peer, self.address, self.n, self.device, self.kind = peer, address, n, device, kind
@@ -211,7 +211,7 @@ class Array:
             driver.fill(self.stream, self.address, self.n, byte)
 
     def read(self):
-        """What a reader in the library's stream sees."""
+        """The data that a reader in the library's stream sees."""
         driver = self.peer.driver
         with driver.on(self.device):
             out = driver.allocate(self.n, "host")
@@ -278,7 +278,7 @@ class Interface(Array):
 
 
 class _Call:
-    """What a compiled method is to Python: not a function."""
+    """A callable like a compiled method, which is not a Python function."""
 
     def __init__(self, function):
         self.function = function

@@ -49,7 +49,7 @@ def test_the_owners_stream_waits_for_our_work_on_the_device(peer, driver, device
         assert (x.data_ptr, x.queue, x.flags.writable) == (theirs.address, target, True)
         driver.late(target.native_handle, LATE)
         target.fill(x, 5)
-    assert driver.is_busy(target.native_handle)  # nobody waited
+    assert driver.is_busy(target.native_handle)  # no wait on the host
     assert waits(driver) == before
     assert theirs.read() == b"\5" * N  # in the owner's stream
 
@@ -75,7 +75,7 @@ def test_an_owner_without_a_stream_finds_finished_work(peer, driver, queue, cls)
 
 
 def test_the_stream_at_the_end_is_asked_for_again(peer, driver, queue):
-    """The owner goes on in another stream than it began in."""
+    """The owner continues in another stream than it began in."""
     theirs = peer.array(N, 1, cls=cuda_peers.Torch)
     driver.synchronize(theirs.stream)
     first = peer.streams.pop(0)
@@ -94,7 +94,7 @@ def test_a_borrow_without_work_enqueues_nothing(peer, driver, queue, cls):
     before = [driver.calls(name) for name in names]
     with usmpy.borrow(theirs, queue):
         pass
-    # A stream that no table told may be gone by the first use: what is pending there is an event at once.
+    # A stream that no table named may be destroyed before the first use: its work is recorded at once.
     now = int(cls is not cuda_peers.Torch)
     assert [driver.calls(name) for name in names] == [before[0] + now, *before[1:]]
 
@@ -128,7 +128,7 @@ def race(driver, peer, queue, theirs, block, borrowed):
 
 
 @pytest.mark.parametrize("cls", [cuda_peers.Torch, cuda_peers.Cupy])
-def test_an_owner_that_goes_on_at_once_is_right_a_thousand_times(peer, driver, queue, cls):
+def test_an_owner_that_continues_at_once_a_thousand_times(peer, driver, queue, cls):
     theirs = peer.array(N, 0, cls=cls)
     block = usmpy.zeros(N, dtype="int8", queue=queue)
     assert all(race(driver, peer, queue, theirs, block, True) for _ in range(1000))
@@ -145,7 +145,7 @@ def kind(request):
 
 
 def test_a_loan_to_a_stream_is_in_order_at_both_ends(peer, driver, queue, kind):
-    """Our late work comes before somebody's kernel, and that before ours; the host does not wait."""
+    """Our late work, a foreign kernel and our next work are ordered, without a host wait."""
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     seen = usmpy.zeros(N, dtype="int8", queue=queue)
     queue.wait()
@@ -214,7 +214,7 @@ def test_a_loan_is_right_a_thousand_times(peer, driver, queue):
     assert not all(turn(i % 100, False) for i in range(50))
 
 
-def test_an_import_is_lent_behind_its_producer(peer, driver, queue):
+def test_lend_of_an_import_is_ordered_after_its_producer(peer, driver, queue):
     """An array of one library is lent to a stream of another, without a use of ours in between."""
     theirs = peer.array(N, 6, cls=cuda_peers.Torch, late=0.1)
     x = usmpy.from_dlpack(theirs)

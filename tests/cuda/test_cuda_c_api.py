@@ -24,14 +24,14 @@ def queue(device):
     return usmpy.Queue(device)
 
 
-def test_work_of_others_is_between_what_came_before_and_what_comes_after(api, driver, device, queue):
+def test_foreign_work_is_ordered_between_earlier_and_later_work(api, driver, device, queue):
     x = usmpy.zeros(N, dtype="uint8", queue=queue)
     other = usmpy.Queue(device)
     stream = api.queue_native(queue)
     driver.late(other.native_handle, LATE)
     other.fill(x, 1)  # late, in another stream
     assert api.queue_begin(queue, *accesses((x, READ_WRITE))) == 0
-    assert driver.is_busy(other.native_handle)  # nobody waited
+    assert driver.is_busy(other.native_handle)  # no wait on the host
     driver.late(stream, LATE)
     driver.fill(stream, x.data_ptr, N // 2, 2)
     event = api.queue_end(queue, *accesses((x, READ_WRITE)))
@@ -56,7 +56,7 @@ def test_the_arrays_live_until_the_work_has_ended(api, driver, queue):
     assert usmpy._core._live_counts()["allocs"] == before - 1
 
 
-def test_what_the_driver_cannot_wait_for_is_waited_for_on_the_host(api, driver, device, queue):
+def test_dependencies_on_other_drivers_are_waited_for_on_the_host(api, driver, device, queue):
     x = usmpy.zeros(N, dtype="uint8", queue=queue)
     gate, stream = threading.Event(), api.queue_native(queue)
     usmpy.Queue(device).host_task(lambda a: gate.wait(60), x)

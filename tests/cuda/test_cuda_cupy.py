@@ -56,7 +56,7 @@ def test_its_work_comes_before_ours(peer, driver, device, capi, ndarray):
         assert y.tolist() == [7] * N
 
 
-def test_the_legacy_default_stream_is_told_as_0(peer, driver, device, capi, ndarray):
+def test_the_legacy_default_stream_is_reported_as_0(peer, driver, device, capi, ndarray):
     peer.streams[0] = cuda_peers.LEGACY
     try:
         theirs = peer.array(N, 3, cls=ndarray, late=LATE)
@@ -170,7 +170,7 @@ def table_type():
 
 
 def test_bounds_of_the_allocation_hold(peer, driver, device, capi, ndarray):
-    """What lies outside modulo 2**64 is refused, and so is memory whose bounds nobody knows."""
+    """Elements outside of the bounds modulo 2**64 are refused, and so is memory of unknown bounds."""
     values = np.arange(N, dtype="int32")
     theirs = peer.array(values.nbytes, 0, cls=ndarray)
     view = theirs.view(values[::-1], values)

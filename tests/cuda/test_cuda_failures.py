@@ -1,4 +1,4 @@
-"""What goes wrong with CUDA: no driver, lost contexts, no memory, forks; each in a process of its own."""
+"""Failures of CUDA: no driver, lost contexts, no memory, forks; each in a process of its own."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def diagnosis(**environment):
     return done.stdout
 
 
-def test_a_library_that_is_not_there():
+def test_a_missing_library():
     said = diagnosis(USMPY_CUDA_LIBRARY="/nowhere/libcuda.so.1")
     assert said.startswith("cuda: absent: /nowhere/libcuda.so.1: cannot open")
     assert "driver" in said
@@ -88,7 +88,7 @@ def test_a_library_that_is_another():
         (2, "broken", "cuInit failed with CUDA_ERROR_OUT_OF_MEMORY"),
     ],
 )
-def test_what_cuinit_may_say(code, state, words):
+def test_errors_of_cuinit(code, state, words):
     said = diagnosis(CUDASIM_FAIL=f"cuInit:1:{code}")
     assert said.startswith(f"cuda: {state}: ")
     assert words in said
@@ -164,7 +164,7 @@ def test_the_process_ends_with_work_on_a_lost_context():
     run("time.sleep(0.1); print('ok')", FAULT)
 
 
-def test_the_other_device_goes_on():
+def test_the_other_device_continues():
     run(
         """
         said(lambda: event.wait(30), usmpy.UsmError)
@@ -258,7 +258,7 @@ def test_calls_that_fail_leave_no_trace(name):
 
 
 @pytest.mark.not_sanitized("its allocator's locks stay as they are at a fork: a child may hang")
-def test_a_child_is_told_to_be_spawned_and_the_parent_goes_on():
+def test_a_forked_child_raises_and_the_parent_continues():
     run(
         """
         x = usmpy.ones(10, device=device)

@@ -20,7 +20,7 @@ LATE = 0.2
 # -- ours ------------------------------------------------------------------------------------------
 
 
-def test_what_an_array_says_of_itself(device):
+def test_the_interface_of_an_array(device):
     x = usmpy.zeros((4, 5), dtype="float32", device=device)
     x.wait()
     assert x.__cuda_array_interface__ == {
@@ -150,7 +150,7 @@ def test_the_owner_lives_as_long_as_the_array(peer, device):
     gc.collect()
     deadline = time.monotonic() + 10
     while alive() is not None and time.monotonic() < deadline:
-        time.sleep(0.001)  # what was pending in its stream has to end
+        time.sleep(0.001)  # pending work of its stream must complete
         usmpy.empty(1).wait()
     assert alive() is None
 
@@ -173,7 +173,7 @@ def test_it_is_an_operand(peer, device, theirs):
     assert usmpy.asarray(theirs, device="host").tolist() == [9] * N
 
 
-def test_it_lands_on_its_device_whatever_is_current(peer, driver, device):
+def test_an_import_is_on_its_device_with_any_current_device(peer, driver, device):
     for number in (0, 1):
         for kind in ("device", "managed", "host"):
             array = peer.array(N, 4, cls=cuda_peers.Interface, device=number, kind=kind, late=0.02)
@@ -243,7 +243,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_cannot_be_taken_is_refused(peer, what):
+def test_unsupported_arrays_are_refused(peer, what):
     changes, error, match = BAD[what]
     theirs = changed(peer.array(N, 1, cls=cuda_peers.Interface), **changes)
     for take in (usmpy.asarray, lambda x: usmpy.borrow(x).__enter__()):
@@ -264,7 +264,7 @@ def test_members_that_must_be_there(peer, missing):
         usmpy.asarray(peer.array(N, 1, cls=Without))
 
 
-def test_what_is_no_dict_is_refused_and_errors_go_through(peer):
+def test_an_interface_that_is_not_a_dict_is_refused(peer):
     class Wrong:
         __cuda_array_interface__ = 5
 

@@ -38,7 +38,7 @@ def test_the_context_is_the_primary_one(driver, device):
     assert usmpy.Context.from_native("cuda", own.native_handle) == device.context
 
 
-def test_a_context_of_somebodys_own_is_refused_by_name(foreign_context):
+def test_a_foreign_context_is_refused_by_name(foreign_context):
     with pytest.raises(ValueError, match="primary"):
         usmpy.Context.from_native("cuda", foreign_context.value)
 
@@ -75,7 +75,7 @@ def test_a_queue_over_a_stream_enqueues_in_it(driver, device):
     driver.destroy_stream(stream)
 
 
-def test_queues_have_priorities_and_streams_of_their_own(device):
+def test_each_queue_has_a_priority_and_a_stream(device):
     queues = [usmpy.Queue(device, priority=name) for name in ("low", "normal", "high")]
     assert len({queue.native_handle for queue in queues}) == 3
     for queue in queues:
@@ -111,7 +111,7 @@ def test_the_default_stream_of_a_thread_takes_work_from_that_thread_alone(device
     assert x.tolist() == [3] * N
 
 
-def test_what_is_none_is_refused(device):
+def test_invalid_objects_are_refused(device):
     for handle in (12345, 2**63 + 8):
         with pytest.raises(usmpy.UsmError, match="no stream of CUDA"):
             usmpy.Queue.from_native("cuda", handle)

@@ -13,7 +13,7 @@ from cuda_peers import LEGACY, PER_THREAD
 import usmpy
 
 N = 1000
-LATE = 0.2  # seconds that a kernel takes, where the test must see that nobody waits for it
+LATE = 0.2  # duration of a kernel in seconds, long enough to detect a wait on the host
 EVERY = [cuda_peers.Torch, cuda_peers.Cupy, cuda_peers.Dlpack, cuda_peers.Legacy]
 # What enqueues anything, or waits.
 ENQUEUES = ("cuEventRecord", "cuStreamWaitEvent", "cuMemcpyAsync", "cuLaunchKernel", "cuLaunchHostFunc")
@@ -48,7 +48,7 @@ def test_work_of_the_producer_comes_before_ours(peer, driver, queue, cls):
 
 
 @pytest.mark.parametrize("cls", EVERY, ids=lambda cls: cls.__name__)
-def test_the_host_sees_what_the_producer_wrote(peer, cls):
+def test_the_host_reads_the_producers_writes(peer, cls):
     theirs = peer.array(N, 7, cls=cls, late=LATE)
     assert usmpy.from_dlpack(theirs).asnumpy().tolist() == [7] * N
 
@@ -62,7 +62,7 @@ def test_an_import_enqueues_nothing(peer, driver):
     assert theirs.tensors[-1].deleted == 1
 
 
-def test_an_import_from_a_stream_that_may_not_last_records_what_is_pending(peer, driver, queue):
+def test_an_import_from_a_temporary_stream_records_its_pending_work(peer, driver, queue):
     """No table told of the stream, so it may be destroyed before the array is used."""
     theirs = peer.array(N, 7, cls=cuda_peers.Cupy, late=LATE)
     names = ("cuEventRecord", "cuStreamWaitEvent", *WAITS)
@@ -97,7 +97,7 @@ def test_a_producer_without_a_table_is_given_the_stream_of_the_queue_that_takes_
     assert type(theirs.calls[0]) is int
 
 
-def test_a_compiled_producer_that_tells_its_stream_is_given_that_one(peer):
+def test_a_compiled_producer_is_passed_the_stream_that_it_names(peer):
     """It has nothing to enqueue then; the order is ours, and made at the first use."""
     theirs = peer.array(N, 7, cls=cuda_peers.Cupy)
     usmpy.from_dlpack(theirs)
@@ -170,7 +170,7 @@ def test_another_queue_comes_after_the_producer_too(peer, device):
         assert y.tolist() == [7] * N
 
 
-def test_a_stream_that_is_gone_before_the_first_use_is_an_error_that_says_so(peer, driver, device):
+def test_a_stream_destroyed_before_the_first_use_raises(peer, driver, device):
     with driver.on(0):
         stream = driver.stream()
     peer.streams[0], kept = stream, peer.stream(0)
@@ -188,7 +188,7 @@ def test_a_stream_that_is_gone_before_the_first_use_is_an_error_that_says_so(pee
 
 
 def pending(queue, driver, value=7):
-    """An array that is being written, behind a kernel of ours that takes a while."""
+    """An array with a pending write after a slow kernel of ours."""
     x = usmpy.zeros(N, dtype="int8", queue=queue)
     queue.wait()
     driver.late(queue.native_handle, LATE)
@@ -197,7 +197,7 @@ def pending(queue, driver, value=7):
 
 
 def seen_by(peer, x, stream):
-    """What a copy in the stream reads."""
+    """The data that a copy in the stream reads."""
     theirs = cuda_peers.Array(peer, x.data_ptr, N, 0, "device")
     own, peer.streams = peer.streams, {0: stream}
     try:
@@ -257,7 +257,7 @@ def test_streams_that_cannot_be(queue, usm_type, stream, error, match):
         x.__dlpack__(stream=stream)
 
 
-def test_a_stream_of_another_device_and_what_is_none_are_refused_by_name(peer, driver, queue):
+def test_streams_of_another_device_and_other_objects_are_refused_by_name(peer, driver, queue):
     x = pending(queue, driver)
     with pytest.raises(ValueError, match="cuda:gpu:1"):
         x.__dlpack__(stream=peer.stream(1))
@@ -338,7 +338,7 @@ def test_our_table_names_the_stream_of_the_cached_queue(device):
 
 
 @pytest.mark.parametrize("whose", ["cached", "another"])
-def test_who_takes_an_array_from_our_table_works_in_that_stream(peer, driver, device, whose):
+def test_consumers_of_our_table_work_in_its_stream(peer, driver, device, whose):
     """Work of any queue comes before, without a wait on the host; and memory outlasts what follows."""
     queue = device.queue if whose == "cached" else usmpy.Queue(device)
     x = pending(queue, driver)

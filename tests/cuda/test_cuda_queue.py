@@ -38,7 +38,7 @@ def until(condition):
         time.sleep(0.001)
 
 
-def test_a_submission_whose_event_nobody_holds_is_the_enqueue_alone(driver, queue, x):
+def test_a_submission_with_a_dropped_event_only_enqueues(driver, queue, x):
     with driver.held():
         for _ in range(3):
             queue.fill(x, 1)
@@ -72,7 +72,7 @@ def test_a_held_event_ends_before_later_work_of_ours(driver, device, queue, x):
     second.wait()
 
 
-def test_tasks_end_where_nobody_waits(queue):
+def test_tasks_complete_without_a_waiter(queue):
     before = _core._live_counts()
     x = usmpy.full(N, 1, dtype="int32", queue=queue)
     y = x.copy()
@@ -130,7 +130,7 @@ def test_host_tasks_come_between_work_of_the_device(driver, device, in_order):
 
 
 @pytest.mark.parametrize("in_order", [True, False])
-def test_what_waited_for_the_host_is_enqueued_together(driver, device, in_order):
+def test_tasks_delayed_by_the_host_are_enqueued_together(driver, device, in_order):
     queue = usmpy.Queue(device, in_order=in_order)
     x = usmpy.zeros(N, dtype="int32", queue=queue)
     queue.wait()
@@ -203,7 +203,7 @@ def test_two_devices_reach_each_others_memory(device):
 
 @pytest.fixture
 def captured(driver, queue, x):
-    """Our queue's own stream, captured by somebody."""
+    """Our queue's own stream, captured by another library."""
     stream = queue.native_handle
     queue.wait()
     driver.begin_capture(stream)
@@ -218,7 +218,7 @@ def test_work_in_a_captured_stream_does_not_run(captured, x):
     assert x.to_device(other).asnumpy().tolist() == [0] * N
 
 
-def test_what_cannot_be_captured_says_so(captured, x):
+def test_operations_that_cannot_be_captured(captured, x):
     source = np.zeros(N, dtype="int32")
     for call in (
         lambda: captured.host_task(print),

@@ -1,4 +1,4 @@
-"""Loops of launches whose events nobody keeps: one task stands for those that touch the same memory."""
+"""Loops of launches with dropped events: one task stands for those that use the same memory."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_so_it_is_after_a_wait(driver, program, queue, pair):
     assert pair[1].tolist() == [30] * N
 
 
-def test_events_that_are_kept_are_tasks_of_their_own(driver, program, queue, pair):
+def test_launches_with_kept_events_are_separate_tasks(driver, program, queue, pair):
     with driver.held():
         kept = [program.add[N](*pair) for _ in range(5)]
         assert events() >= 5
@@ -111,7 +111,7 @@ def test_an_event_that_was_let_go_of_stands_for_later_launches(driver, program, 
 
 
 @pytest.mark.parametrize("other", ["kernel", "memory", "mode", "depends", "fill", "barrier"])
-def test_what_differs_is_a_task_of_its_own(driver, program, queue, pair, other):
+def test_a_different_launch_is_a_separate_task(driver, program, queue, pair, other):
     x, y = pair
     z = usmpy.zeros(N, dtype="int32", queue=queue)
     queue.wait()
@@ -162,7 +162,7 @@ def test_a_kernel_that_was_let_go_of_stays_until_the_loop_has_ended(driver, devi
 
 
 def test_another_queue_comes_in_between(driver, device, program, queue, pair):
-    """It reads what was written before it, and the loop goes on behind it."""
+    """It reads earlier writes, and the loop continues after it."""
     x, y = pair
     other = usmpy.Queue(device)
     z = usmpy.zeros(N, dtype="int32", queue=other)
@@ -227,7 +227,7 @@ def test_times_and_traces_are_of_every_launch(program, device):
     assert sum(task.name == "add" for task in trace.tasks) == 4
 
 
-def test_a_stream_that_others_know_has_a_fence_behind_every_task(driver, program, queue, pair):
+def test_an_exported_stream_has_a_fence_after_every_task(driver, program, queue, pair):
     for _ in range(3):
         program.add[N](*pair)
     handle = queue.native_handle
@@ -242,7 +242,7 @@ def test_a_stream_that_others_know_has_a_fence_behind_every_task(driver, program
 
 
 def test_sharing_it_while_a_loop_runs(driver, program, device, pair):
-    """Whoever gets the stream finds all that was launched, and goes on from there."""
+    """A consumer of the stream is ordered after all launches."""
     x, y = pair
     for _ in range(10):
         queue = usmpy.Queue(device)
@@ -329,7 +329,7 @@ def test_random_loops_against_a_sequential_model(driver, device, program, seed):
     usmpy.Event.wait_all([queue.barrier() for queue in queues])
 
 
-def test_an_export_comes_behind_the_whole_loop(peer, driver, program, queue, pair):
+def test_an_export_is_ordered_after_the_whole_loop(peer, driver, program, queue, pair):
     x, y = pair
     stream = peer.stream()
     copied = driver.allocate(4 * N, "host")
@@ -360,7 +360,7 @@ def test_points_in_a_shared_queue_are_one_task(driver, queue, pair):
 
 
 def test_a_point_that_is_kept_ends_before_later_work_of_others(driver, queue, pair):
-    """What others enqueue between two points belongs to the second alone."""
+    """Foreign work between two barriers belongs to the second one only."""
     stream = queue.native_handle
     queue.barrier()
     first = queue.barrier()
@@ -371,7 +371,7 @@ def test_a_point_that_is_kept_ends_before_later_work_of_others(driver, queue, pa
     second.wait()
 
 
-def test_a_point_that_nobody_kept_moves_behind_the_work_of_others(driver, queue, pair):
+def test_an_unreferenced_barrier_includes_later_foreign_work(driver, queue, pair):
     stream = queue.native_handle
     driver.late(stream, 0.2)
     queue.barrier()

@@ -24,7 +24,7 @@ def kind(request):
 
 
 def test_a_queue_enqueues_in_the_stream(peer, driver, device, kind):
-    """What its library enqueued comes before, what it enqueues later comes after."""
+    """Earlier work of its library is ordered before ours, later work after it."""
     handle = peer.stream()
     queue = usmpy.Queue.from_stream(kind(handle))
     assert (queue.native_handle, queue.device.filter_string) == (handle, "cuda:gpu:0")
@@ -57,7 +57,7 @@ def test_default_streams(peer, driver, device, kind, number):
             assert x.tolist() == [3] * N
 
 
-def test_the_queue_is_on_the_device_of_the_stream_whatever_is_current(peer, driver, device, kind):
+def test_the_queue_is_on_the_streams_device_with_any_current_device(peer, driver, device, kind):
     handle = peer.stream(1)
     for current in (0, 1, None):
         with driver.on(current):
@@ -100,7 +100,7 @@ def test_our_queues_are_streams_for_others(device):
 
 
 @pytest.mark.parametrize("bad", [None, "1", 1.5, True, object(), [1]], ids=repr)
-def test_what_is_no_stream_is_refused(device, bad):
+def test_objects_that_are_not_streams_are_refused(device, bad):
     x = usmpy.zeros(3, device=device)
     calls = [usmpy.Queue.from_stream, device.queue.wait_for]
     if bad is not None:
@@ -136,7 +136,7 @@ def test_malformed_protocols_are_refused(device):
         usmpy.Queue.from_stream(Raises())
 
 
-def test_what_the_driver_does_not_know_is_refused(peer, driver, device):
+def test_memory_unknown_to_the_driver_is_refused(peer, driver, device):
     gone = driver.stream()
     driver.destroy_stream(gone)
     driver.forgiven += 4
@@ -265,7 +265,7 @@ def test_a_queue_of_the_captured_stream_becomes_part_of_the_graph(peer, driver, 
 
 
 def test_a_handle_that_comes_back_is_another_stream(peer, driver, device):
-    """What is pending in the first is not taken for work of the second, nor held by it."""
+    """Pending work of the first is not counted as work of the second, nor delayed by it."""
     for _ in range(20):
         stream = driver.stream()
         queue = usmpy.Queue.from_stream(stream)

@@ -16,7 +16,7 @@ N = 64
 
 
 def run(threads, work):
-    """work(number) on so many threads; the first exception comes out."""
+    """Run work(number) on several threads, and raise the first exception."""
     failures = []
 
     def body(number):

@@ -38,7 +38,7 @@ def test_the_first_view_says_what_kind_of_memory_it_is(gpu, usm_type):
 
 
 @pytest.mark.parametrize("usm_type", FIRST)
-def test_other_true_views_are_there_on_request_without_a_copy(gpu, usm_type):
+def test_other_true_views_are_returned_without_a_copy(gpu, usm_type):
     x = usmpy.zeros(3, device=gpu, usm_type=usm_type)
     views = [(CUDA, number(gpu))] + ([(1, 0)] if usm_type != "device" else [])
     for view in views:
@@ -100,7 +100,7 @@ def test_memory_lands_on_the_device_that_it_is_on(peer, driver, device, gpu, kin
 
 
 @pytest.mark.parametrize("cls", [cuda_peers.Torch, cuda_peers.Cupy, cuda_peers.Dlpack])
-def test_what_is_on_another_device_is_copied_there_on_request(peer, device, gpu, cls):
+def test_memory_of_another_device_is_copied_on_request(peer, device, gpu, cls):
     theirs = peer.array(N, 7, cls=cls, device=number(gpu), late=0.05)
     other = usmpy.Device(f"cuda:gpu:{1 - number(gpu)}")
     for place in (other, other.dlpack_device):
@@ -121,8 +121,8 @@ def test_what_is_on_another_device_is_copied_there_on_request(peer, device, gpu,
 
 
 @pytest.mark.parametrize("cls", [cuda_peers.Torch, cuda_peers.Cupy])
-def test_a_copy_comes_before_what_the_owner_does_next(peer, driver, device, cls):
-    """The owner may change its memory at once: its stream waits for the copy, and nobody on the host."""
+def test_a_copy_is_ordered_before_the_owners_later_work(peer, driver, device, cls):
+    """The owner may change its memory at once: its stream waits for the copy, and the host does not."""
     usmpy.from_dlpack(peer.array(N, 1, cls=cls), copy=True).wait()
     theirs = peer.array(N, 7, cls=cls, late=0.2)
     before = driver.calls("cuEventSynchronize")
@@ -187,7 +187,7 @@ def test_a_producer_that_names_the_wrong_device_is_refused(peer, device):
     assert tensor.deleted == 1
 
 
-def test_a_device_that_is_not_there_is_refused(device):
+def test_a_missing_device_is_refused(device):
     producer, tensor = tensor_at(0x1000, device=(CUDA, 9))
     with pytest.raises(BufferError, match=r"kDLCUDA \(2\), id 9"):
         usmpy.from_dlpack(producer)

@@ -39,7 +39,7 @@ def primary(opened):
 
 @pytest.fixture
 def driver(opened, primary):
-    """With the first device's primary context current. What a test does not give back fails it."""
+    """With the first device's primary context current. A test fails if it leaks an object."""
     kept = ("bytes", "allocations", "modules", "misuses")
     before = opened.counts()
     with opened.current(primary[0]):

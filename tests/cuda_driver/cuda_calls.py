@@ -147,7 +147,7 @@ def nvrtc_library() -> str | None:
 
 @functools.cache
 def ptx(source: str, *options: str) -> str:
-    """What NVRTC makes of CUDA C++; no device is needed."""
+    """PTX that NVRTC compiles from CUDA C++; no device is needed."""
     library = ctypes.CDLL(nvrtc_library())
     program, size = pointer(), size_t()
     assert library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"test.cu", 0, None, None) == 0

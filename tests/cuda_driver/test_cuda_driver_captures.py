@@ -139,7 +139,7 @@ def test_work_that_the_origin_does_not_follow_is_unjoined(driver, memory, stream
     assert (code, graph.value, driver.status(other)) == (CAPTURE_UNJOINED, None, NONE)
 
 
-def test_what_was_recorded_before_is_no_part_of_a_capture(driver, streams, event):
+def test_earlier_records_are_not_part_of_a_capture(driver, streams, event):
     origin, other = streams
     driver.call("cuEventRecord", event, other)
     driver.begin(origin)

@@ -69,7 +69,7 @@ def attributes(driver, address):
     return [value.value for value in values]
 
 
-def test_what_is_known_of_pointers(driver, primary):
+def test_attributes_of_pointers(driver, primary):
     device = driver.allocate(1000)
     pinned = driver.out(pointer, "cuMemHostAlloc", size_t(100), 0)
     managed = driver.out(u64, "cuMemAllocManaged", size_t(100), 1)
@@ -136,7 +136,7 @@ def test_memory_is_freed_in_the_order_of_the_stream(driver):
     driver.call("cuStreamDestroy", stream)
 
 
-def test_what_was_freed_is_known(opened, primary, capfd):
+def test_freed_memory_is_detected(opened, primary, capfd):
     before = opened.counts()["misuses"]
     with opened.current(primary[0]):
         memory, stream, event = opened.allocate(100), opened.stream(), opened.event()

@@ -112,7 +112,7 @@ def test_an_assertion_that_fails_loses_the_context(script):
 PLAIN = 'extern "C" __global__ void k(char a, double b, short *c) { if (b > a) *c = 1; }'
 
 
-def test_what_functions_tell(driver):
+def test_functions_of_the_driver(driver):
     source = (
         PLAIN
         + 'extern "C" __global__ void __launch_bounds__(96) l() { __shared__ volatile int s[10]; s[0] = 1; }'

@@ -42,7 +42,7 @@ def gate(driver, stream):
 
 
 @pytest.mark.parametrize("later", [False, True])
-def test_a_wait_is_for_what_the_event_was_at_the_call(driver, later):
+def test_a_wait_is_for_the_events_work_at_the_call(driver, later):
     first, second, event = driver.stream(), driver.stream(), driver.event(RECORD_ONLY)
     open_first = gate(driver, first)
     if not later:

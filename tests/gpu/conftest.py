@@ -1,4 +1,4 @@
-"""What the tests on a real NVIDIA GPU share: tests/gpu/run.sh runs them. Without a GPU they are skipped.
+"""Fixtures of the tests on a real NVIDIA GPU, which tests/gpu/run.sh runs. Without a GPU they are skipped.
 
 USMPY_REQUIRE_GPU=1: a GPU or a library that is missing is a failure.
 """
@@ -24,7 +24,7 @@ PEERS = {**gpu_peers.PEERS, "mini": gpu_mini.Mini}
 REQUIRED = os.environ.get("USMPY_REQUIRE_GPU") == "1"
 
 
-# A GPU is lent for minutes: whoever hangs with Python's lock held ends after so long, with all stacks.
+# A test that hangs with the GIL held ends the process after this time, with the stacks of all threads.
 HANG_SECONDS = 100
 STDERR = os.dup(2)
 
@@ -40,7 +40,7 @@ _unsettled: list[str] = []
 
 @pytest.fixture(autouse=True)
 def _context_is_well(gpus):
-    """A kernel that faults takes the process's context along: the tests behind it would all fail."""
+    """A kernel that faults destroys the process's context: all later tests would fail."""
     yield
     for mini in gpu_mini.SHARED:
         with mini.entered():
@@ -48,7 +48,7 @@ def _context_is_well(gpus):
         if code != SUCCESS:
             os.write(STDERR, f"the context is lost: CUresult {code}\n".encode())
             if "PYTEST_XDIST_WORKER" in os.environ:
-                os._exit(3)  # another worker goes on
+                os._exit(3)  # another worker continues
             pytest.exit(f"the context is lost: CUresult {code}")
 
 

@@ -1,4 +1,4 @@
-"""The CUDA driver as another program uses it: streams, contexts and kernels of somebody who is not usmpy.
+"""The CUDA driver as another library uses it: its own streams, contexts and kernels.
 
 Everything goes through libcuda by ctypes, in the primary contexts that all libraries share, so that a kernel
 can be put into any stream of any library, and a test can look at what is in it.
@@ -230,7 +230,7 @@ class Driver:
                 self.call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
     def follow(self, stream: int, other: int) -> None:
-        """What comes next in the stream waits for what is in the other one."""
+        """Later work in the stream waits for the present work of the other one."""
         event = ctypes.c_void_p()
         with self.entered():
             self.call("cuEventCreate", ctypes.byref(event), 2)
@@ -270,7 +270,7 @@ class Driver:
             raise DriverError("cuLaunchKernel", code)
 
     def delay(self, stream: int, seconds: float) -> None:
-        """Nothing that is enqueued behind it begins before so long."""
+        """Delays all later work of the stream by this time."""
         self._launch("spin", stream, 1, 1, ctypes.c_uint64(int(seconds * 1e9)))
 
     def add(self, stream: int, pointer: int, n: int, value: float) -> None:

@@ -1,4 +1,4 @@
-"""Libraries with arrays on the GPU, behind one face. Nothing is imported before a test asks for it."""
+"""Libraries with arrays on the GPU, with one interface. Each is imported by the first test that uses it."""
 
 from __future__ import annotations
 

@@ -24,12 +24,13 @@ SUITES = {
 }
 PACKAGES = ["numpy", "cupy-cuda13x", "torch", "jax", "numba", "numba-cuda", "cuda-core", "cuda-bindings"]
 INTRODUCTION = """\
-Written by `tests/gpu/run.sh`, which builds usmpy on a machine with an NVIDIA GPU, runs the tests that need
-one, and measures usmpy beside its peers in one process. CI has no GPU: there the same backend runs on a
-driver in software (`tests/cuda_driver`)."""
+`tests/gpu/run.sh` writes this report. It builds usmpy on a machine with an NVIDIA GPU, runs the tests that
+need one, and measures usmpy and its peers in one process. CI has no GPU; it runs the same backend on a
+software driver (`tests/cuda_driver`)."""
 FIGURES = """\
-A release build, everything in one run; the best of many batches taken in turn (`benchmarks/cuda.py`). The
-target is the largest ratio to the named peer. A row of submissions leaves the wait for them off the clock."""
+All rows are from one run of a release build: the best of many batches, with usmpy and its peers taking turns
+(`benchmarks/cuda.py`). The target is the largest allowed ratio to the named peer. Rows of submissions do not
+include the wait for their completion."""
 
 
 def show(seconds: float) -> str:
@@ -55,7 +56,7 @@ def figures(path: pathlib.Path) -> None:
 
 
 def suites(logs: pathlib.Path, name: str) -> list[ElementTree.Element]:
-    """What each file of a suite said of itself."""
+    """The summary of each file of a suite."""
     roots = [ElementTree.parse(path).getroot() for path in sorted(logs.glob(f"{name}-test_*.xml"))]
     found = [root if root.tag == "testsuite" else root.find("testsuite") for root in roots]
     return [suite for suite in found if suite is not None]
@@ -137,21 +138,11 @@ def write(logs: pathlib.Path, target: pathlib.Path) -> None:
             lines.append(f"| {title} | " + " | ".join(str(value) for value in found.values()) + " |")
             skips += [f"- {title.split(':')[0]}: {reason}" for reason in reasons(logs, name)]
     if skips:
-        lines += ["", "Skipped, and why:", "", *skips]
+        lines += ["", "Reasons for skipped tests:", "", *skips]
     markdown = logs / "bench.md"
     if markdown.is_file():
         table = markdown.read_text(encoding="utf-8").strip().splitlines()
-        lines += [
-            "",
-            "## Figures",
-            "",
-            "A release build, everything in one run; the best of many batches taken in",
-        ]
-        lines += [
-            "turn (`benchmarks/cuda.py`). The target is the largest ratio to the named peer.",
-            "",
-            *table,
-        ]
+        lines += ["", "## Figures", "", *FIGURES.splitlines(), "", *table]
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{target}: {len(lines)} lines")
 

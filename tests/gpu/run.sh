@@ -166,7 +166,7 @@ if wanted cts; then
         -k "cuda${select:+ and ($select)}"
     step "programs on the GPU"
     USMPY_CUDA_LIBRARY=libcuda.so.1 run_suite programs 150 8 \
-        "tests/test_cuda_programs.py tests/test_cuda_kernels.py tests/test_programs.py tests/portable" \
+        "tests/drivers/test_cuda_programs.py tests/drivers/test_cuda_kernels.py tests/programs/test_programs.py tests/portable" \
         -k "cuda${select:+ and ($select)}"
 fi
 if wanted opencl; then

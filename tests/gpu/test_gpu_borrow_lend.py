@@ -1,4 +1,4 @@
-"""borrow() and lend() with real streams: the owner goes on at once, and no data are wrong.
+"""borrow() and lend() with real streams: the owner continues at once, and all data are correct.
 
 The case of the DLPack discussion: a library runs a kernel on memory that it borrowed, the owner changes it
 right after, in its own stream, and gives it back to an asynchronous pool. The kernels are late by much more
@@ -157,7 +157,7 @@ def test_without_the_order_at_the_exit_the_data_are_wrong(owner, late_copy, resu
     assert right < ROUNDS // 2, f"{right} of {ROUNDS} rounds were right by luck: the test shows nothing"
 
 
-def test_what_we_write_is_there_for_the_owner(owner, late, device):
+def test_the_owner_sees_our_writes(owner, late, device):
     queue = usmpy.Queue(device)
     wrong = []
 
@@ -177,7 +177,7 @@ def test_what_we_write_is_there_for_the_owner(owner, late, device):
     assert wrong == []
 
 
-def test_a_borrow_sees_what_the_owner_did_before(stream_peer, device, driver):
+def test_a_borrow_sees_the_owners_earlier_writes(stream_peer, device, driver):
     queue = usmpy.Queue(device)
     stream = stream_peer.stream()
     pointer = stream_peer.pointer(stream)
@@ -194,7 +194,7 @@ def test_a_borrow_sees_what_the_owner_did_before(stream_peer, device, driver):
 
 
 def test_a_lent_array_is_used_before_we_change_and_free_it(device, driver, results):
-    """The mirror: somebody's late kernels on our memory, which we overwrite and free at once."""
+    """The reverse: late foreign kernels on our memory, which we overwrite and free at once."""
     n = ROUNDS // 2
     queue = results.queue
     stream = driver.create_stream()
@@ -211,7 +211,7 @@ def test_a_lent_array_is_used_before_we_change_and_free_it(device, driver, resul
     driver.destroy_stream(stream)
 
 
-def test_a_lent_array_that_is_written_is_read_behind_it(stream_peer, device, driver):
+def test_reads_are_ordered_after_writes_to_a_lent_array(stream_peer, device, driver):
     stream = stream_peer.stream()
     pointer = stream_peer.pointer(stream)
     x = usmpy.zeros(N, dtype="float32", device=device)

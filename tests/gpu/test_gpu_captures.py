@@ -230,8 +230,8 @@ def test_our_launches_become_part_of_a_graph(cupy, device, late):
     still_works(device)
 
 
-def test_what_a_graph_uses_lives_as_long_as_the_graph(cupy, device, late):
-    """The arrays of captured launches are dropped; the graph goes on writing to their memory."""
+def test_a_graph_keeps_its_memory_alive(cupy, device, late):
+    """The arrays of captured launches are dropped; the graph keeps writing to their memory."""
     stream = cupy.cuda.Stream(non_blocking=True)
     q = usmpy.Queue.from_stream(stream)
     x = usmpy.zeros(N, dtype="float32", queue=q)

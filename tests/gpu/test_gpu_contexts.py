@@ -20,7 +20,7 @@ N = 32 if SOFTWARE else 1024
 
 @pytest.fixture(params=["none", "primary", "another"])
 def context(request, driver):
-    """What is current while a test runs."""
+    """The current context while a test runs."""
     if request.param == "another":
         try:
             other = driver.create_context()

@@ -1,4 +1,4 @@
-"""The examples of docs/interop-cuda.md run, section by section, behind those of its beginning."""
+"""The examples of docs/interop-cuda.md run section by section, after those of its beginning."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_device_codes_of_each_kind_of_memory(device):
         assert tuple(x.__dlpack_device__()) == code, kind
 
 
-def test_views_for_who_asks(device):
+def test_views_on_request(device):
     x = usmpy.arange(3, dtype="int32", usm_type="shared", device=device)
     y = np.from_dlpack(x, device="cpu") if hasattr(np, "__array_namespace_info__") else np.from_dlpack(x)
     assert y.tolist() == [0, 1, 2]

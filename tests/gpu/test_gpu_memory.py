@@ -95,7 +95,7 @@ def test_too_much_memory_is_a_memory_error_with_sizes(device):
     assert usmpy.zeros(1000, device=device).tolist() == [0] * 1000
 
 
-def test_the_pool_gives_back_what_another_size_needs(device):
+def test_the_pool_frees_blocks_for_another_size(device):
     """Blocks of three sizes, each of a third of the free memory; then one of nearly all of it."""
     share = device.global_mem_size // 4
     blocks = [usmpy.empty(share + i * 4096, dtype="uint8", device=device) for i in range(3)]
@@ -122,7 +122,7 @@ def test_other_libraries_get_the_memory_that_we_no_longer_use(device, torch):
     assert free > with_it + size // 2
 
 
-# -- what is not what it should be -------------------------------------------------------------------------
+# -- invalid pointers and streams --------------------------------------------------------------------------
 
 
 def test_pointers_that_the_driver_does_not_know(device):
@@ -149,7 +149,7 @@ def test_memory_beyond_an_allocation(device, driver):
     driver.free(address)
 
 
-def test_a_device_that_is_not_there(device):
+def test_a_missing_device(device):
     producer, tensor = producers.producer((4,), "float32", device=(2, 63))
     with pytest.raises(BufferError, match="63"):
         usmpy.from_dlpack(producer)

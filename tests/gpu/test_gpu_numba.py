@@ -70,7 +70,7 @@ def test_dependencies_and_read_only_arrays(device):
     assert y.tolist()[0] == 5
 
 
-def test_what_numba_refuses_comes_in_full(device):
+def test_numbas_errors_are_shown_in_full(device):
     @kernel
     def wrong(x):
         x[get_global_id(0)] = no_such_name  # noqa: F821

@@ -1,4 +1,4 @@
-"""What concerns a whole process: kernels that fault, exits with work running, forks, the driver's start."""
+"""Behaviour of a whole process: kernels that fault, exits with running work, forks, the driver's start."""
 
 from __future__ import annotations
 

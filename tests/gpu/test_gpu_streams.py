@@ -12,7 +12,7 @@ import usmpy
 
 N = 32 if SOFTWARE else 1024
 MANY = 256 if SOFTWARE else 1 << 20
-LONG = 1.0  # seconds that a kernel holds its stream up; whoever waited would find it idle
+LONG = 1.0  # duration of a kernel in seconds: after a wait the stream would be idle
 LONG_NS = int(LONG * 1e9)
 
 
@@ -60,7 +60,7 @@ def test_an_export_waits_for_our_work_on_the_gpu_alone(stream_peer, device, driv
     assert event.done
 
 
-def test_cuda_core_takes_ours_behind_our_work(core, cupy, device, driver, late):
+def test_cuda_core_imports_after_our_pending_work(core, cupy, device, driver, late):
     from gpu_peers import CudaCore
 
     peer = CudaCore()
@@ -148,7 +148,7 @@ def test_where_nothing_is_pending_nothing_is_enqueued(device, driver):
         del capsule
 
 
-def test_our_stream_is_what_a_producer_gets(device):
+def test_a_producer_is_passed_our_stream(device):
     """Not None, and not the default stream: the stream that our work goes into."""
     seen = []
 

@@ -42,7 +42,7 @@ def test_ids(two_gpus, torch):
 
 @pytest.mark.parametrize("current", [0, 1])
 @pytest.mark.parametrize("where", [0, 1])
-def test_imports_whatever_gpu_is_current(two_gpus, cupy, torch, current, where):
+def test_imports_with_any_current_gpu(two_gpus, cupy, torch, current, where):
     with cupy.cuda.Device(where):
         theirs = cupy.arange(100, dtype="float32")
         cupy.cuda.runtime.deviceSynchronize()
@@ -60,7 +60,7 @@ def test_imports_whatever_gpu_is_current(two_gpus, cupy, torch, current, where):
 
 @pytest.mark.parametrize("current", [0, 1])
 @pytest.mark.parametrize("where", [0, 1])
-def test_exports_whatever_gpu_is_current(two_gpus, torch, current, where):
+def test_exports_with_any_current_gpu(two_gpus, torch, current, where):
     x = usmpy.arange(100, dtype="float32", device=two_gpus[where])
     with torch.cuda.device(current):
         tensor = torch.from_dlpack(x)
@@ -85,7 +85,7 @@ def test_a_late_producer_on_the_other_gpu(two_gpus, drivers, torch):
 
 
 @pytest.mark.parametrize("memory", [0, 1])
-def test_the_connection_is_what_the_driver_says(two_gpus, torch, memory):
+def test_the_connection_agrees_with_the_driver(two_gpus, torch, memory):
     """Device memory: peer access, per direction. Pinned and managed memory: all GPUs use it in place."""
     user = 1 - memory
     peer = torch.cuda.can_device_access_peer(user, memory)
@@ -171,7 +171,7 @@ def test_a_copy_between_gpus_is_ordered_on_both_sides(two_gpus):
     assert set(x.tolist()) == {5.0}
 
 
-def test_kernels_with_arrays_of_both_gpus_say_what_lives_where(two_gpus, late_copy):
+def test_kernels_with_arrays_of_both_gpus_name_each_placement(two_gpus, late_copy):
     x = usmpy.zeros(16, dtype="float32", device=two_gpus[0])
     y = usmpy.zeros(16, dtype="float32", device=two_gpus[1])
     with pytest.raises(usmpy.ExecutionPlacementError, match="cuda:gpu:1"):

@@ -1,4 +1,4 @@
-"""Libraries that arrays are exchanged with, behind one face: make from NumPy, take, address, bytes."""
+"""Libraries that arrays are exchanged with, with one interface: make from NumPy, import, address, bytes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def torch_peer() -> Peer:
         take=torch.from_dlpack,
         address=lambda t: t.data_ptr(),
         tobytes=bits,
-        # Negative strides end the process inside torch 2.13, whoever made them.
+        # Negative strides from any producer end the process inside torch 2.13.
     )
 
 

@@ -1,4 +1,4 @@
-"""The buffer protocol, both ways: bytes, array.array, memoryview and ctypes in, whoever takes buffers out."""
+"""The buffer protocol in both directions: imports of bytes, array.array, memoryview and ctypes; exports."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def get_buffer(x, flags):
 SIMPLE, WRITABLE, FORMAT, ND, STRIDES, C, F, ANY = 0, 1, 4, 8, 24, 0x38, 0x58, 0x98
 
 
-def test_what_the_consumer_asks_for_is_filled_in_and_nothing_else():
+def test_only_requested_fields_are_filled_in():
     x = usmpy.zeros((2, 3), dtype="int16")
     assert get_buffer(x, SIMPLE) == {
         "len": 12,
@@ -250,7 +250,7 @@ def test_what_the_consumer_asks_for_is_filled_in_and_nothing_else():
     assert get_buffer(x[0], STRIDES)["strides"] == [2]
 
 
-def test_what_the_array_is_not_is_buffer_error():
+def test_a_contradicting_request_is_buffer_error():
     x = usmpy.zeros((2, 3), dtype="int16")
     read_only = usmpy.broadcast_to(x, (1, 2, 2, 3))[0, 0]
     for y, flags, match in (
@@ -265,7 +265,7 @@ def test_what_the_array_is_not_is_buffer_error():
             get_buffer(y, flags)
 
 
-def test_those_who_read_and_write_buffers():
+def test_buffers_with_readers_and_writers():
     x = usmpy.asarray(bytearray(8), copy=True)
     assert io.BytesIO(b"12345678").readinto(x) == 8
     assert bytes(x) == b"12345678"

@@ -250,7 +250,7 @@ def test_counts_of_the_driver_come_back(sycl_queue, ours):
         dpctl.memory.as_usm_memory(x)
         if n == 0:  # the runtime keeps the last command of a queue
             before = references(queue), references(own)
-    deadline = time.monotonic() + 20  # the driver lets go of what commands used a moment after their end
+    deadline = time.monotonic() + 20  # the driver releases objects shortly after their commands complete
     while (references(queue), references(own)) != before and time.monotonic() < deadline:
         gc.collect()
         time.sleep(0.01)
@@ -307,7 +307,7 @@ def test_views_of_ours(ours, index):
     assert (address(theirs), dpt.asnumpy(theirs).tolist()) == (x.data_ptr, x.tolist())
 
 
-def test_what_dpctl_cannot_express_it_refuses(ours):
+def test_queues_that_dpctl_cannot_express_are_refused(ours):
     x = usmpy.reshape(usmpy.arange(24, device=ours), (4, 6))
     with pytest.raises(ValueError, match="can not accommodate"):
         dpt.asarray(x[::-1])

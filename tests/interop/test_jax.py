@@ -12,7 +12,7 @@ jax = need("jax")
 jax.config.update("jax_enable_x64", True)
 
 
-def test_jax_takes_what_is_aligned_in_place_and_computes_with_it():
+def test_jax_uses_aligned_memory_in_place():
     x = usmpy.arange(6, dtype="float32")
     taken = jax.dlpack.from_dlpack(x)
     assert taken.unsafe_buffer_pointer() == x.data_ptr

@@ -175,7 +175,7 @@ def test_asarray_of_numpy_shares_the_memory_through_the_buffer_protocol(dtype):
     assert np.array(x).__array_interface__["data"][0] != x.data_ptr
 
 
-def test_asarray_of_numpy_refuses_what_it_cannot_see():
+def test_asarray_refuses_unsupported_numpy_arrays():
     with pytest.raises(TypeError, match="asnumpy"):
         np.asarray(usmpy.zeros(3, dtype="bfloat16"))
 

@@ -115,7 +115,7 @@ def test_layouts_from_the_peer(peer, layout):
         return
     if peer.name == "tvm_ffi":
         a = np.arange(12, dtype="int32").reshape(3, 4)
-        theirs = peer.take(LAYOUTS[layout](a))  # a view that somebody else made
+        theirs = peer.take(LAYOUTS[layout](a))  # a view of another library
     else:
         a = peer.make(np.arange(12, dtype="int32").reshape(3, 4))
         theirs = LAYOUTS[layout](a)
@@ -275,7 +275,7 @@ def test_from_one_peer_through_ours_to_another(peer, second):
         theirs = peer.make(a)
         x = usmpy.from_dlpack(theirs)
         other = second.take(x)
-        if second.name != "jax":  # it copies what is not aligned as it likes
+        if second.name != "jax":  # it copies memory that is not aligned for it
             assert second.address(other) == peer.address(theirs)
         del theirs, x
         gc.collect()

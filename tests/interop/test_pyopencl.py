@@ -45,7 +45,7 @@ class Peer:
         return cl.SVMAllocation(self.context, nbytes, 0, flags, queue=self.queue)
 
     def gate(self):
-        """What is enqueued from now on does not run before the gate's set_status(0)."""
+        """Later commands do not run before the gate's set_status(0)."""
         gate = cl.UserEvent(self.context)
         cl.enqueue_barrier(self.queue, wait_for=[gate])
         self.queue.flush()
@@ -76,7 +76,7 @@ def eventually(condition):
 
 
 def as_svm(pointer, nbytes):
-    """What PyOpenCL's kernels take for an address, whether the host can read it or not."""
+    """The argument by which PyOpenCL's kernels take an address, also one that the host cannot read."""
     return cl.SVM((ctypes.c_ubyte * nbytes).from_address(pointer))
 
 
@@ -234,7 +234,7 @@ def test_waits_count_the_work_of_others(peer, in_order):
 
 
 def test_an_out_of_order_queue_of_ours_holds_all_of_its_work_for_others(peer):
-    """What comes behind each other goes to the driver another way, which nobody sees who has the queue."""
+    """A chain of tasks may use a second native queue, which the owner of the handle does not see."""
     device = usmpy.Context.from_native("opencl", peer.context).devices[0]
     queue = usmpy.Queue(device, in_order=False)
     source = """kernel void one(global int *x, volatile global const int *flag) {
@@ -262,8 +262,8 @@ def test_an_out_of_order_queue_of_ours_holds_all_of_its_work_for_others(peer):
 
 # PoCL ends the process where an event fails that others wait for.
 @pytest.mark.parametrize("peer", ["intel"], indirect=True)
-def test_tasks_behind_each_other_all_end_alike_behind_a_gate_that_failed(peer):
-    """Whether they fail is the driver's to say: Intel's runs what comes behind a barrier that failed."""
+def test_a_chain_of_tasks_fails_after_a_failed_gate(peer):
+    """The driver decides whether they fail: Intel's runs commands after a barrier that failed."""
     theirs = usmpy.Queue.from_native("opencl", peer.queue)
     queue = usmpy.Queue(theirs.device, context=theirs.context, in_order=False)
     add = usmpy.Program(SOURCE, device=queue, language="opencl")["add"]
@@ -596,7 +596,7 @@ def test_the_driver_is_asked_for_the_kind_where_it_can_tell(peer, kind):
             usmpy.USMArray.from_pointer(x.data_ptr, 100, "uint8", queue=elsewhere)
 
 
-def test_of_their_svm_nobody_tells_the_kind(peer):
+def test_svm_needs_an_explicit_kind(peer):
     queue = usmpy.Queue.from_native("opencl", peer.queue)
     memory = peer.svm(400)
     with pytest.raises(ValueError, match="give usm_type"):
@@ -708,7 +708,7 @@ def handles(peer):
 
 
 @pytest.mark.parametrize("kind", ["Queue", "Context", "Device"])
-def test_what_is_no_handle_is_an_error_with_a_name(peer, kind):
+def test_invalid_handles_raise_a_named_error(peer, kind):
     adopt = getattr(usmpy, kind).from_native
     wrong = handles(peer)
     wrong["context"] = peer.context.int_ptr
@@ -774,7 +774,7 @@ def test_pointers_that_cannot_be_are_refused(address, shape, more, error, words)
         usmpy.USMArray.from_pointer(4096, 1)
 
 
-def test_a_lent_array_is_behind_a_host_task_too(peer):
+def test_lend_is_ordered_after_a_host_task(peer):
     """The driver knows nothing of it yet: the loan begins when it has ended."""
     queue = usmpy.Queue.from_native("opencl", peer.queue)
     x = usmpy.zeros(4, dtype="float32", queue=queue)

@@ -154,7 +154,7 @@ def test_a_subclass_may_answer_by_a_property():
     assert usmpy.from_dlpack(tensor).shape == (3,)
 
 
-def test_what_torch_cannot_export_is_its_error():
+def test_tensors_that_torch_cannot_export_raise_its_error():
     for tensor in (torch.eye(3).to_sparse(), torch.zeros(3, device="meta")):
         with pytest.raises((BufferError, RuntimeError, ValueError)):
             usmpy.from_dlpack(tensor)

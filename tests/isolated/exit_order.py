@@ -11,7 +11,7 @@ def after():  # registered before the import of usmpy: runs after its hook
     except RuntimeError as error:
         said = str(error)
     assert "shuts down" in said
-    x[...] = 4  # work without Python goes on
+    x[...] = 4  # work without Python continues
     assert x.tolist() == [4, 4, 4]
     y = usmpy.concat([x, x])
     assert y.tolist() == [4] * 6

@@ -1,4 +1,4 @@
-"""Failed work that nobody asked about does not disturb the exit."""
+"""Unretrieved errors do not disturb the exit."""
 
 import usmpy
 

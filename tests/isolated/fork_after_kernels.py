@@ -1,4 +1,4 @@
-"""A child of a process that has launched kernels: the host goes on, drivers say why they do not."""
+"""A forked child after launches: the host backend works, and drivers raise an error that explains why not."""
 
 import os
 import pathlib

@@ -16,7 +16,9 @@ from opencl_device import NO_FP64, Device, find_devices  # noqa: E402
 
 pytestmark = [
     pytest.mark.not_sanitized("the drivers' compilers are no part of it"),
-    pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning"),  # Intel's says what it vectorised
+    pytest.mark.filterwarnings(
+        "ignore::pyopencl.CompilerWarning"
+    ),  # Intel's compiler reports vectorised loops
 ]
 
 DEVICES = find_devices()
@@ -139,7 +141,7 @@ def pair_options(device, dst, src):
 
 
 @pytest.mark.parametrize("src", NAMES)
-def test_casts_give_what_the_host_backend_gives(device, src):
+def test_casts_agree_with_the_host_backend(device, src):
     if src in FP64 and not device.fp64:
         pytest.skip("the device has no fp64")
     targets = [name for name in NAMES if name != src and (device.fp64 or name not in FP64)]

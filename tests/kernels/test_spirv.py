@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from usmpy import BackendUnavailable, BuildError
-from usmpy._compile import spirv as _spirv
+from usmpy._compile import spirv
 
 KERNELS = Path(__file__).parents[2] / "csrc" / "kernels"
 CI = os.environ.get("USMPY_REQUIRE_LIBRARIES") == "1"
@@ -20,16 +20,16 @@ SOURCE = "kernel void add(global const float *x, global uint *y, char n) { y[get
 DOUBLES = "kernel void f(global double *x) { x[0] = 1.0; }"
 
 
-FIND_OCLOC = _spirv._find_ocloc
+FIND_OCLOC = spirv._find_ocloc
 
 
 def compilers():
     """The names of those that are here: Intel's, and every clang with the llvm-spirv of its release."""
     found = ["ocloc"] if FIND_OCLOC() is not None else []
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("clang", *(f"clang-{release}" for release in _spirv._RELEASES)):
+        for name in ("clang", *(f"clang-{release}" for release in spirv._RELEASES)):
             patch.setenv("USMPY_CLANG", name)
-            found += [name] if _spirv._find_clang()[0] is not None else []
+            found += [name] if spirv._find_clang()[0] is not None else []
     return found
 
 
@@ -44,7 +44,7 @@ def compiler(request, monkeypatch):
     """Each compiler that is here; Intel's is taken before others."""
     monkeypatch.delenv("USMPY_CLANG", raising=False)
     if request.param != "ocloc":
-        monkeypatch.setattr(_spirv, "_find_ocloc", lambda: None)
+        monkeypatch.setattr(spirv, "_find_ocloc", lambda: None)
         monkeypatch.setenv("USMPY_CLANG", request.param)
     return request.param
 
@@ -59,7 +59,7 @@ def check(folder, *names, path=None):
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
-def test_the_modules_are_what_the_sources_give():
+def test_the_stored_modules_match_the_sources():
     """Byte for byte where there is the compiler that made them, else by the digests that it left."""
     done = check(KERNELS)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -82,7 +82,7 @@ def test_a_module_that_is_stale_is_named(tmp_path, path):
 
 
 def test_source_becomes_a_module_with_the_words_of_its_parameters(compiler):
-    module = _spirv.prepare(SOURCE, "portable", "", False, False)
+    module = spirv.prepare(SOURCE, "portable", "", False, False)
     assert words(module)[0] == 0x07230203
     assert b"kernel_arg_type.add.float*,uint*,char," in module
     assert b"kernel_arg_type_qual.add.const,,," in module
@@ -90,28 +90,28 @@ def test_source_becomes_a_module_with_the_words_of_its_parameters(compiler):
 
 def test_messages_have_the_user_s_lines_and_options_reach_the_compiler(compiler):
     with pytest.raises(BuildError) as caught:
-        _spirv.prepare("\n\nkernel void f(global int *x) {\n  x[0] = N;\n}\n", "opencl", "", True, True)
+        spirv.prepare("\n\nkernel void f(global int *x) {\n  x[0] = N;\n}\n", "opencl", "", True, True)
     assert "<source>:4:" in caught.value.log
-    assert _spirv.prepare("kernel void f(global int *x) { x[0] = N; }", "opencl", "-D N=3", True, True)
+    assert spirv.prepare("kernel void f(global int *x) { x[0] = N; }", "opencl", "-D N=3", True, True)
 
 
-def test_what_the_device_lacks_is_refused(compiler):
-    assert _spirv.prepare(DOUBLES, "portable", "", True, True)
+def test_missing_aspects_are_refused(compiler):
+    assert spirv.prepare(DOUBLES, "portable", "", True, True)
     with pytest.raises(BuildError, match="double"):
-        _spirv.prepare(DOUBLES, "portable", "", True, False)
+        spirv.prepare(DOUBLES, "portable", "", True, False)
 
 
 def test_portable_source_is_not_contracted(compiler):
     """Of a product and a sum: the mode ContractionOff (31), without which drivers may fuse them."""
     source = "kernel void f(global float *x, float a, float b) { x[0] = x[0] * a + b; }"
-    module = words(_spirv.prepare(source, "portable", "", True, True))
+    module = words(spirv.prepare(source, "portable", "", True, True))
     assert any(module[i] & 0xFFFF == 16 and module[i + 2] == 31 for i in range(5, len(module) - 2))
 
 
-def test_the_compiler_is_part_of_what_a_build_is_kept_by(compiler):
-    first = _spirv.identify(SOURCE, "")
-    assert first == _spirv.identify(SOURCE, "")
-    assert os.fsencode(os.path.realpath(_spirv.compiler())) in first
+def test_the_compiler_is_part_of_the_key(compiler):
+    first = spirv.identify(SOURCE, "")
+    assert first == spirv.identify(SOURCE, "")
+    assert os.fsencode(os.path.realpath(spirv.compiler())) in first
 
 
 # Compilers that are not there, or do not work: fakes, since real ones do.
@@ -120,7 +120,7 @@ def test_the_compiler_is_part_of_what_a_build_is_kept_by(compiler):
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
     """A clang that is a script."""
-    monkeypatch.setattr(_spirv, "_find_ocloc", lambda: None)
+    monkeypatch.setattr(spirv, "_find_ocloc", lambda: None)
 
     def write(text):
         for name in ("clang", "llvm-spirv"):
@@ -135,11 +135,11 @@ def fake(tmp_path, monkeypatch):
 def test_a_clang_without_its_llvm_spirv_is_named(fake, tmp_path):
     fake('[ "${0##*/}" = clang ] && echo "clang version 17.0.1" || echo "LLVM version 16.0.0"')
     with pytest.raises(BackendUnavailable) as caught:
-        _spirv.prepare(SOURCE, "portable", "", True, True)
+        spirv.prepare(SOURCE, "portable", "", True, True)
     assert f"not enough: {tmp_path / 'clang'} (release 17, and no llvm-spirv of that release)" in str(
         caught.value
     )
-    assert _spirv.compiler() is None
+    assert spirv.compiler() is None
 
 
 @pytest.mark.parametrize(
@@ -153,21 +153,21 @@ def test_a_clang_without_its_llvm_spirv_is_named(fake, tmp_path):
 def test_a_compiler_that_fails(fake, action, said):
     fake(f'[ "$1" = --version ] && echo "version 14.0.6" && exit; {action}')
     with pytest.raises(BuildError) as caught:
-        _spirv.prepare(SOURCE, "portable", "", True, True)
+        spirv.prepare(SOURCE, "portable", "", True, True)
     assert said in caught.value.log
 
 
-def test_a_compiler_that_is_named_and_not_there(monkeypatch):
+def test_a_named_compiler_that_is_missing(monkeypatch):
     monkeypatch.setenv("USMPY_CLANG", "/nonexistent/clang")
     with pytest.raises(BackendUnavailable, match="clang-14 and llvm-spirv-14"):
-        _spirv.prepare(SOURCE, "portable", "", True, True)
+        spirv.prepare(SOURCE, "portable", "", True, True)
 
 
 def test_an_error_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(_spirv, "_find_ocloc", lambda: None)
+    monkeypatch.setattr(spirv, "_find_ocloc", lambda: None)
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("USMPY_CLANG", raising=False)
     with pytest.raises(BackendUnavailable, match="llvm-spirv-14"):
-        _spirv.prepare(SOURCE, "portable", "", True, True)
+        spirv.prepare(SOURCE, "portable", "", True, True)
     with pytest.raises(BackendUnavailable, match="libocloc"):
-        _spirv.identify(SOURCE, "")
+        spirv.identify(SOURCE, "")

@@ -10,7 +10,9 @@ from dialect import Host, drivers, find_devices
 pytestmark = [
     pytest.mark.not_sanitized("the drivers' compilers are no part of it"),
     *(
-        [pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning")]  # Intel's says what it vectorised
+        [
+            pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning")
+        ]  # Intel's compiler reports vectorised loops
         if find_devices()
         else []
     ),

@@ -9,12 +9,8 @@ from programs import PROGRAMS
 
 import usmpy
 from usmpy._compile import compiler as _compiler
-from usmpy._compile import cuda as _cuda
-from usmpy._compile import host as _compile
+from usmpy._compile import cuda, host, kernel_hints, portable_check, preprocessor
 from usmpy._compile import included as _included
-from usmpy._compile import kernel_hints as _kernel_hints
-from usmpy._compile import portable_check as _portable_check
-from usmpy._compile import preprocessor as _preprocessor
 from usmpy._compile.portable_constants import CONSTANTS
 from usmpy._compile.tokens import Refused
 
@@ -132,9 +128,9 @@ class Wishes:
 
 def preprocess(compiler, options, prelude, source, name):
     try:
-        return _preprocessor.preprocess(source, CONSTANTS, Wishes)
+        return preprocessor.preprocess(source, CONSTANTS, Wishes)
     except Refused as error:
-        raise _compile._refused(error, source, name) from None
+        raise host._refused(error, source, name) from None
 
 
 def attempt(function, *arguments):
@@ -149,15 +145,15 @@ def attempt(function, *arguments):
 
 def build(source):
     """All that is done with a program before a compiler sees it."""
-    attempt(_cuda.prepare, source, "portable", "-D A")
-    attempt(_cuda.prepare, source, "cuda", "")
-    attempt(_portable_check.check, source, "-D A", "opencl")
+    attempt(cuda.prepare, source, "portable", "-D A")
+    attempt(cuda.prepare, source, "cuda", "")
+    attempt(portable_check.check, source, "-D A", "opencl")
     for language in ("portable", "c"):
         attempt(_compiler.program, source, language, "")
     _included.contents(source, ["."])
     for language in ("portable", "c", "cuda"):
-        _kernel_hints.no_kernel(source, language, "host")
-        _kernel_hints.explain(usmpy.BuildError("first\nsecond"), source, language)
+        kernel_hints.no_kernel(source, language, "host")
+        kernel_hints.explain(usmpy.BuildError("first\nsecond"), source, language)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -165,9 +161,9 @@ def no_compiler():
     """The compiler takes everything: what reaches it is its business."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("USMPY_CACHE", "0")
-        patch.setattr(_compile, "_preprocess", preprocess)
-        patch.setattr(_compile, "_compile", lambda *_: (b"", ""))
-        patch.setattr(_compiler._cache, "store", lambda *_: "file")
+        patch.setattr(host, "_preprocess", preprocess)
+        patch.setattr(host, "_compile", lambda *_: (b"", ""))
+        patch.setattr(_compiler.cache, "store", lambda *_: "file")
         yield
 
 

@@ -6,29 +6,24 @@ import numpy as np
 import pytest
 from host_kernels import Local, build
 
-from usmpy._compile import cache as _cache
-from usmpy._compile import compiler as _compiler
-from usmpy._compile import host as _compile
-from usmpy._compile import portable as _portable
-from usmpy._compile import portable_fibers as _portable_fibers
-from usmpy._compile import portable_phases as _portable_phases
+from usmpy._compile import cache, compiler, host, portable, portable_fibers, portable_phases
 from usmpy._compile.portable_constants import CONSTANTS
 
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
 
 
 def by_fibers(source, function, kernel, waiting):
-    return _portable_fibers.runner(kernel)
+    return portable_fibers.runner(kernel)
 
 
 def is_by_phases(source):
-    options = _compile._split_options("")
-    text = _compile._preprocess(_compiler.find_compiler(), options, CONSTANTS, source, "s")
-    return "USM_ITEMS {" in _portable.translate(text, "s")
+    options = host._split_options("")
+    text = host._preprocess(compiler.find_compiler(), options, CONSTANTS, source, "s")
+    return "USM_ITEMS {" in portable.translate(text, "s")
 
 
 class Writer:
-    """A random kernel without races: what one work-item writes to `shared`, others read behind a barrier."""
+    """A random kernel without races: a barrier separates writes to `shared` from reads by others."""
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
@@ -153,9 +148,9 @@ def test_random_kernels(seed, monkeypatch):
     assert is_by_phases(source)
     x = np.random.default_rng(seed).integers(0, 100, 120, dtype="i4")
     results = []
-    for runner in (_portable_phases.runner, by_fibers):
-        monkeypatch.setattr(_portable_phases, "runner", runner)
-        monkeypatch.setattr(_compiler, "_identify_processor", lambda runner=runner: runner.__name__)
+    for runner in (portable_phases.runner, by_fibers):
+        monkeypatch.setattr(portable_phases, "runner", runner)
+        monkeypatch.setattr(compiler, "_identify_processor", lambda runner=runner: runner.__name__)
         library = build(source, options="-O1")
         results.append([])
         for i in range(kernels):
@@ -236,4 +231,4 @@ def test_stacks_that_cannot_be_had_are_no_crash():
 
 
 def test_the_cache_is_the_tests_own(tmp_path_factory):
-    assert _cache.folder().startswith(str(tmp_path_factory.getbasetemp()))
+    assert cache.folder().startswith(str(tmp_path_factory.getbasetemp()))

@@ -1,15 +1,15 @@
-"""What the portable language does not have is refused by name, with the user's line."""
+"""Features that the portable language lacks are refused by name, with the user's line."""
 
 import pytest
 
-from usmpy._compile import compiler as _compiler
+from usmpy._compile import compiler
 
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
 
 
 def refusal(source, language="portable", options="", **more):
-    with pytest.raises(_compiler.CompileError) as caught:
-        _compiler.build(source, language, options, **more)
+    with pytest.raises(compiler.CompileError) as caught:
+        compiler.build(source, language, options, **more)
     return caught.value
 
 
@@ -60,7 +60,53 @@ def test_words_of_opencl_c_that_are_not_portable(word, why):
     ],
 )
 def test_only_where_they_are_used(source):
-    _compiler.build(source, "portable")
+    compiler.build(source, "portable")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "float half = x[0];",
+        "int a, half = 2;",
+        "float half[2];",
+        "float *half;",
+        "float a = 2 * half;",
+        "x[0] += half;",
+        "half = 3;",
+    ],
+)
+def test_half_as_the_name_of_a_variable(line):
+    error = refusal(f"kernel void f(global float *x)\n{{\n    {line}\n}}\n")
+    column = 5 + line.index("half")
+    assert error.message == (
+        f"<source>:3:{column}: error: half: a type of OpenCL C, which cannot be the name of a variable; "
+        "give it another name"
+    )
+
+
+def test_half_as_the_name_of_a_parameter():
+    error = refusal("kernel void f(global float *x, float half) { x[0] = 1; }")
+    assert error.message.startswith("<source>:1:38: error: half: a type of OpenCL C")
+
+
+def test_half_as_a_type():
+    compiler.build(
+        """
+        typedef half real;
+        static half twice(half x) { return x * (half)2; }
+        static half add(const half x, half y) { half sum = x + y, *p = &sum; return *p * (half)1; }
+        struct s { half h; half array[2]; };
+        kernel void f(global half *x, global const half *restrict y, half a)
+        {
+            half t = twice(y[0]), u[2];
+            u[0] = vload_half(0, x) * sizeof(half);
+            struct s s;
+            s.h = 1;
+            x[0] = add(t, u[0]) + (half)a * sizeof(half[3]) + (half)(1.5f);
+        }
+        """,
+        "portable",
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +131,7 @@ def test_only_where_they_are_used(source):
         ),
     ],
 )
-def test_what_is_wrong_with_kernels(source, message):
+def test_errors_in_kernels(source, message):
     assert refusal(source).message.startswith(message)
 
 
@@ -151,4 +197,4 @@ def test_c_that_is_wrong(source, message):
 
 def test_a_language_that_the_host_does_not_compile():
     with pytest.raises(ValueError, match="'portable' or 'c'"):
-        _compiler.build("", "cuda")
+        compiler.build("", "cuda")

@@ -8,8 +8,7 @@ from host_kernels import Local, build
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from usmpy._compile import compiler as _compiler
-from usmpy._compile import portable as _portable
+from usmpy._compile import compiler, portable
 from usmpy._compile.tokens import Source, tokenize
 
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
@@ -73,15 +72,15 @@ PIECES += ["reqd_work_group_size", "\n#pragma OPENCL EXTENSION x : enable\n", "e
 
 
 @given(st.text())
-def test_tokens_are_the_whole_text(text):
+def test_tokens_cover_the_whole_text(text):
     assert "".join(token.text for token in tokenize(text)) == text
 
 
 def translate(text):
-    """What becomes of a text; None where it is refused, which needs a line and a reason."""
+    """The result of a text; None if it is refused, with a line and a reason."""
     try:
-        return _portable.translate(text, "<source>")
-    except _portable.Refused as error:
+        return portable.translate(text, "<source>")
+    except portable.Refused as error:
         refused = error
     assert refused.line >= 0
     assert refused.message
@@ -145,8 +144,8 @@ def test_without_blanks_but_where_words_meet():
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_lines_of_messages_with_either_newline(newline):
     text = newline.join(["#define X \\", "    1", "/*", "*/ kernel void f(global int *x) {", "x[0] = y; }"])
-    with pytest.raises(_compiler.CompileError, match=r"<source>:5:8: error: 'y' undeclared"):
-        _compiler.build(text, "portable")
+    with pytest.raises(compiler.CompileError, match=r"<source>:5:8: error: 'y' undeclared"):
+        compiler.build(text, "portable")
 
 
 def test_programs_without_kernels():

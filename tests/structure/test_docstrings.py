@@ -1,10 +1,14 @@
-"""Every public class, function, method and property has a docstring that says what its caller needs."""
+"""Docstrings of public classes, functions, methods and properties: sections, parameters, units, sources."""
 
+import ast
 import builtins
+import enum
 import inspect
 import re
+from pathlib import Path
 
 import pytest
+from test_doctests import PUBLIC
 
 import usmpy
 from usmpy import _core, errors
@@ -12,7 +16,7 @@ from usmpy import _core, errors
 CLASSES = [_core.Context, _core.Device, _core.DType, _core.Event, _core.Queue, _core.USMArray, _core.borrow]
 CLASSES += [_core.Program, _core.Kernel, _core.Range, _core.NdRange, _core.LocalMemory]
 CLASSES += [_core.Flags, _core.FloatLimits, _core.IntegerLimits, type(_core.empty(1).lend())]
-# Attributes that are not there, as the AttributeError that they raise explains.
+# Methods of NumPy's arrays that USMArray lacks; the AttributeError explains it.
 HINTS = {
     *("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin"),
     *("sort", "argsort", "dot", "cumsum", "clip", "round"),
@@ -21,9 +25,9 @@ MACHINERY = {"__new__", "__module__", "__doc__", "__match_args__"}
 
 
 def members(cls):
-    """(qualified name, descriptor) of what the class itself defines with a text of its own."""
+    """(qualified name, descriptor) of the members that the class itself defines and documents."""
     for name, value in vars(cls).items():
-        # What a slot of CPython wraps (__eq__, __len__, ...) has the interpreter's text.
+        # Wrappers of CPython's slots (__eq__, __len__, ...) have the interpreter's docstring.
         if value is None or name in MACHINERY or (cls is _core.USMArray and name in HINTS):
             continue
         if type(value).__name__ in ("wrapper_descriptor", "int", "PyCapsule"):
@@ -58,7 +62,7 @@ def ids(pairs):
 
 
 def parameters(value):
-    """Names of what a caller can pass."""
+    """Names of the parameters that a caller passes."""
     names = [parameter.name for parameter in inspect.signature(value).parameters.values()]
     return [name for name in names if name not in ("self", "type")]
 
@@ -71,7 +75,7 @@ def test_the_lists_are_not_empty():
 
 
 @pytest.mark.parametrize("name", sorted(HINTS))
-def test_what_has_none_says_why_it_is_not_there(name):
+def test_a_missing_method_explains_why(name):
     with pytest.raises(AttributeError, match=f"no attribute '{name}': usmpy has no arithmetic yet"):
         getattr(_core.empty(1), name)
 
@@ -79,7 +83,7 @@ def test_what_has_none_says_why_it_is_not_there(name):
 @pytest.mark.parametrize(
     ("name", "value"), [*PROPERTIES, *CALLABLES, *((cls.__name__, cls) for cls in CLASSES)]
 )
-def test_there_is_one_that_starts_with_a_sentence(name, value):
+def test_it_starts_with_a_sentence(name, value):
     text = inspect.getdoc(value)
     assert text
     first = text.split("\n\n")[0]
@@ -97,7 +101,7 @@ def test_it_names_each_parameter(name, value):
 
 
 @pytest.mark.parametrize(("name", "value"), CALLABLES, ids=ids(CALLABLES))
-def test_it_says_what_is_raised_where_there_are_arguments(name, value):
+def test_a_callable_with_parameters_documents_its_exceptions(name, value):
     text = inspect.getdoc(value)
     if not parameters(value):
         return
@@ -106,6 +110,53 @@ def test_it_says_what_is_raised_where_there_are_arguments(name, value):
     known = {name for module in (builtins, errors) for name in vars(module)}
     for error in re.findall(r"\b\w+(?:Error|Unavailable|NotFound)\b", said[1]):
         assert error in known, error
+
+
+def returns_none():
+    """Names of the functions and methods whose annotation says that they return None."""
+    stub = Path(usmpy.__file__).with_name("_core.pyi")
+    for node in ast.walk(ast.parse(stub.read_text(encoding="utf-8"))):
+        methods = node.body if isinstance(node, ast.ClassDef) else ()
+        for method in (*methods, node):
+            if isinstance(method, ast.FunctionDef) and ast.unparse(method.returns) == "None":
+                yield f"{node.name}.{method.name}" if method is not node else method.name
+    for name, value in PUBLIC.items():
+        if getattr(value, "__annotations__", {}).get("return") == "None":
+            yield name
+
+
+RETURN_NONE = set(returns_none())
+
+
+def sections(value):
+    return re.findall(r"^(\w+)\n-{3,}$", inspect.getdoc(value), re.M)
+
+
+def is_inherited(value):
+    """A class that another class's __init__ makes, or an enumeration: it has no parameters of its own."""
+    return (
+        isinstance(value, type)
+        and issubclass(value, (BaseException, enum.Enum))
+        and ("__init__" not in vars(value) or issubclass(value, enum.Enum))
+    )
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_it_has_the_sections_of_numpydoc(name):
+    value = PUBLIC[name]
+    wanted = []
+    if not is_inherited(value) and parameters(value):
+        wanted.append("Parameters")
+    if not isinstance(value, type) and name not in RETURN_NONE:
+        wanted.append("Returns")
+    if wanted[:1] == ["Parameters"] and not (isinstance(value, type) and issubclass(value, BaseException)):
+        wanted.append("Raises")
+    wanted.append("Examples")
+    found = sections(value)
+    assert [section for section in wanted if section not in found] == []
+    order = ["Parameters", "Returns", "Raises", "Notes", "Examples"]
+    known = [section for section in found if section in order]
+    assert known == sorted(known, key=order.index)
 
 
 @pytest.mark.parametrize(("name", "value"), PROPERTIES, ids=ids(PROPERTIES))
@@ -151,7 +202,7 @@ def test_it_names_the_specification_that_it_follows(name, specification):
     assert specification in " ".join(inspect.getdoc(value).split())
 
 
-def test_functions_of_python_explain_themselves_too():
+def test_python_modules_have_docstrings():
     for module in ("selectors", "errors", "_diagnose", "_enums"):
         loaded = __import__(f"usmpy.{module}", fromlist=["x"])
         assert loaded.__doc__

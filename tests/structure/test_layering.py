@@ -141,7 +141,7 @@ def includes(path):
 
 
 def wrong_includes(path):
-    """What the rules forbid in one file, as sentences."""
+    """Violations of the rules in one file, as sentences."""
     own, name = layer(path), path.relative_to(CSRC)
     for quote, written, target in includes(path):
         if quote == "<":
@@ -274,7 +274,7 @@ def test_each_name_of_a_backend_is_found(tmp_path, monkeypatch):
         assert named_backends(tmp_path / place) == names
 
 
-def test_the_table_of_what_backends_see_has_no_entry_too_many():
+def test_each_entry_for_backends_is_used():
     seen = {**SEEN_BY_BACKENDS, "cpu": SEEN_BY_CPU}
     used = {own: set() for own in seen}
     sees_cpu = set()
@@ -365,7 +365,7 @@ OTHER_NAMES = {
 }
 
 
-def test_what_is_not_static_carries_the_prefix_of_its_layer(objects):
+def test_external_symbols_have_the_prefix_of_their_layer(objects):
     wrong = [
         f"{source.relative_to(CSRC)}: {name}"
         for source, symbols in objects.items()
@@ -539,7 +539,7 @@ if sys.version_info < (3, 12):  # later ones need none of it
         "birth": "a lock: no fork while a thread state is made",
         "started": "its fork hooks are set",
     }
-# Tables that nobody writes, which CPython's interfaces take as not const all the same.
+# Read-only tables that CPython's interfaces take as not const.
 TABLES = re.compile(
     r"\w+_(methods|getset|members|slots|spec|functions)$|(module_def|slots|fields\.\d+|description\.\d+|exit_def\.\d+)$"
 )

@@ -197,7 +197,7 @@ def test_mypy_finds_nothing_in_the_tour():
 
 
 def pyright(*arguments):
-    """What it says as JSON; it may find errors."""
+    """Its output as JSON; it may report errors."""
     pytest.importorskip("basedpyright")
     command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -1,4 +1,4 @@
-"""What users install: a release wheel, built from the source distribution of a copy of the tree."""
+"""The release wheel that users install, built from the source distribution of a copy of the tree."""
 
 import importlib.util
 import json
@@ -106,7 +106,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(build):
     assert rest == {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}
 
 
-def test_the_source_distribution_holds_what_builds_and_tests_usmpy_and_nothing_that_was_built(built):
+def test_the_source_distribution_holds_sources_and_tests_only(built):
     (path,) = built[0].glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames() if archive.getmember(name).isfile()}
@@ -118,7 +118,7 @@ def test_the_source_distribution_holds_what_builds_and_tests_usmpy_and_nothing_t
 
 
 def test_wheels_are_made_for_every_python_and_machine():
-    pytest.importorskip("cibuildwheel", reason="it needs Python 3.11")
+    pytest.importorskip("cibuildwheel", reason="needs Python 3.11")
     command = [sys.executable, "-m", "cibuildwheel", "--print-build-identifiers", "--platform", "linux"]
     pythons = ("cp310", "cp311", "cp312", "cp313", "cp314", "cp314t")
     expected = {f"{python}-manylinux_{machine}" for python in pythons for machine in ("x86_64", "aarch64")}
@@ -279,7 +279,7 @@ def setup_with(folder, variable="DLPACK_INCLUDE"):
     )
 
 
-def test_a_missing_header_ends_the_build_with_what_to_install(tmp_path):
+def test_the_build_fails_with_the_package_of_a_missing_header(tmp_path):
     done = setup_with(tmp_path)
     assert done.returncode == 1
     assert f"{tmp_path} (not there)" in done.stderr
@@ -301,7 +301,7 @@ def test_a_header_of_a_later_version_is_taken(tmp_path):
 
 
 @pytest.mark.parametrize("header", [None, "#define CL_VERSION_2_0 1"])
-def test_without_the_headers_of_opencl_the_build_goes_on_without_it(tmp_path, header):
+def test_the_build_without_opencl_headers_leaves_opencl_out(tmp_path, header):
     if header is not None:
         (tmp_path / "CL").mkdir()
         for name in ("cl.h", "cl_ext.h"):

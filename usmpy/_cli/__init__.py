@@ -55,7 +55,7 @@ def _size(text: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; the exit status: 0, 1 where a check failed, 2 for what cannot be done."""
+    """Run a command. Return the exit status: 0, 1 if a check failed, 2 if the command cannot run."""
     options = _parser().parse_args(arguments)
     try:
         if options.command == "check":
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .report import run as run_report
 
         return run_report(options.json, options.verbose)
-    except BrokenPipeError:  # head, or a pager that was left
+    except BrokenPipeError:  # the reader, such as head or a pager, has closed the pipe
         sys.stderr.close()
         return 0
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""python -m usmpy bench: bandwidth between places of memory, and what a launch takes."""
+"""python -m usmpy bench: bandwidth between places of memory, and the time of a launch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 def best(run: Callable[[], object], rounds: int = ROUNDS) -> float:
-    """Seconds of the quickest of some rounds, behind one that counts for nothing."""
+    """The shortest of several rounds in seconds, after one warm-up round."""
     run()
     times = []
     for _ in range(rounds):
@@ -38,13 +38,13 @@ def best(run: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 
 def _places(devices: list[usmpy.Device], nbytes: int) -> list[Place]:
-    """Plain memory, and that of each device: of one device all kinds, of several their own."""
+    """Plain host memory and memory of each device: all kinds for one device, kind device for several."""
     found = [Place(PAGEABLE, bytearray(nbytes))]
     for device in devices:
         for kind in ("device", "shared", "host") if len(devices) == 1 else ("device",):
             if getattr(device, f"has_usm_{kind}"):
                 x = usmpy.empty(nbytes, dtype="uint8", usm_type=kind, device=device)
-                x.queue.fill(x, 1).wait()  # the pages are there
+                x.queue.fill(x, 1).wait()  # allocate the pages
                 found.append(Place(f"{device.filter_string} {kind}", x))
     return found
 
@@ -78,7 +78,7 @@ def _bandwidths(places: list[Place], nbytes: int, step: Callable[[str], None]) -
 
 
 def _launches(device: usmpy.Device) -> dict[str, float] | str:
-    """Nanoseconds, or why there are none."""
+    """Time in nanoseconds, or the reason why there is none."""
     queue = usmpy.Queue(device)
     try:
         touch = usmpy.Program(KERNEL, device=queue)["touch"]
@@ -131,7 +131,7 @@ def _picture(path: str, names: list[str], matrix: list[list[float | None]], nbyt
 
 
 def _bars(names: list[str], matrix: list[list[float | None]]) -> None:
-    """The matrix once more, to be seen at a glance."""
+    """The matrix as bars."""
     rows = [
         (value, f"{source} to {to}")
         for source, row in zip(names, matrix, strict=True)

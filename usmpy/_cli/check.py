@@ -29,7 +29,7 @@ kernel void reversed(global int *x, local int *t) {
 
 
 class Skipped(Exception):
-    """This device cannot do that, and need not."""
+    """The device does not support an optional feature."""
 
 
 def same(found: object, expected: object) -> None:
@@ -57,7 +57,7 @@ def exchange_dlpack(queue: usmpy.Queue) -> str:
     y = usmpy.from_dlpack(x)
     same(y.data_ptr, x.data_ptr)
     same(values(y), [float(i) for i in range(N)])
-    shown = usmpy.from_dlpack(x, device=(1, 0), copy=None)  # the host's memory, copied where it must be
+    shown = usmpy.from_dlpack(x, device=(1, 0), copy=None)  # memory of the host, copied if necessary
     same(values(shown), [float(i) for i in range(N)])
     return "in place" if shown.data_ptr == x.data_ptr else "to the host by a copy"
 
@@ -143,7 +143,7 @@ def order(queue: usmpy.Queue) -> str:
 
 
 def _after(event: usmpy.Event) -> BaseException | None:
-    """The exception, once the task has ended."""
+    """Wait for the task and return its exception."""
     try:
         event.wait()
     except Exception as error:
@@ -156,7 +156,7 @@ def _program(queue: usmpy.Queue) -> usmpy.Program:
         return usmpy.Program(KERNELS, device=queue)
     except BuildError:
         raise
-    except usmpy.UsmError as error:  # no compiler here
+    except usmpy.UsmError as error:  # no compiler is installed
         raise Skipped(str(error)) from None
 
 

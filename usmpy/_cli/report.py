@@ -1,4 +1,4 @@
-"""python -m usmpy: what devices there are, and why a backend has none."""
+"""python -m usmpy: the devices, and the reason if a backend has none."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def _info(device: Device) -> dict[str, Any]:
 def _default() -> tuple[Device | None, str | None]:
     try:
         return selectors.select_default_device(), None
-    except (UsmError, ValueError) as error:  # the environment asks for what is not there
+    except (UsmError, ValueError) as error:  # the environment selects a missing device
         return None, str(error)
 
 
 def report() -> dict[str, Any]:
-    """What --json prints."""
+    """The output of --json."""
     from .. import __version__
 
     default, why = _default()

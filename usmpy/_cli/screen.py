@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-# How rich shows words of tables; plain text is left as it is.
+# rich's styles for words in tables; plain text has none.
 STYLES = {"ok": "green", "FAILED": "bold red", "skipped": "yellow"}
-LEAST = 8  # a column is not made narrower than this
+LEAST = 8  # the smallest width of a column
 
 
 class Progress(Protocol):
@@ -20,18 +20,18 @@ class Progress(Protocol):
 
 
 def _rich() -> Any:
-    """The console of rich, or None where plain text is better."""
+    """The console of rich, or None for plain text."""
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         return None
     try:
         from rich.console import Console
     except ImportError:
         return None
-    return Console(highlight=False)  # which knows NO_COLOR and COLUMNS
+    return Console(highlight=False)  # respects NO_COLOR and COLUMNS
 
 
 def _fit(rows: list[list[str]], width: int) -> list[int]:
-    """Widths of columns: the widest ones give way until the line fits."""
+    """Widths of columns; the widest ones are reduced until the line fits."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     while sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > LEAST:
         widths[widths.index(max(widths))] -= 1
@@ -40,7 +40,7 @@ def _fit(rows: list[list[str]], width: int) -> list[int]:
 
 def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
     cells = [list(columns), *([*row] for row in rows)]
-    # A pipe has no width: one line a row is what other programs like.
+    # A pipe has no width: other programs read one line for each row.
     narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
     widths = _fit(cells, shutil.get_terminal_size().columns if narrow else sys.maxsize)
     lines = []
@@ -80,7 +80,7 @@ def table(
 
 @contextmanager
 def progress(total: int, title: str) -> Iterator[Progress]:
-    """A bar on a terminal, on standard error; nothing elsewhere. To be called before each step."""
+    """Show a progress bar on standard error if it is a terminal. Call it before each step."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda what: None
         return

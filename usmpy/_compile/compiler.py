@@ -1,8 +1,8 @@
 """Programs for the host: the system's C compiler makes a shared object.
 
-The object is kept on disk (_cache.py) under a digest of the source, the options, the processor and the
+The object is kept on disk (cache.py) under a digest of the source, the options, the processor and the
 compiler, which is identified by its file. Loading a kept program starts no process and imports little; the
-compilation itself is in _compile.py. Files that a program includes count by name, time and size.
+compilation itself is in host.py. Files that a program includes count by name, time and size.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from ..errors import _build_error
-from . import cache as _cache
+from . import cache
 from .included import may_include
 
 TRIED = ("$CC", "cc", "gcc", "clang")
@@ -26,7 +26,7 @@ class CompileError(Exception):
 
 
 class LanguageError(CompileError):
-    """The source is not in its language, whatever compiles it."""
+    """The source is not in its language, independent of the compiler."""
 
 
 class CompilerMissing(Exception):
@@ -65,7 +65,7 @@ def _which(name: str) -> str | None:
 
 
 def find_compiler() -> Compiler:
-    """The first of $CC, cc, gcc and clang that is there."""
+    """The first of $CC, cc, gcc and clang that exists."""
     tried = []
     for name in TRIED:
         command = _words(os.environ.get("CC", "")) if name == "$CC" else [name]
@@ -90,7 +90,7 @@ _processor: str | None = None
 
 
 def _identify_processor() -> str:
-    """What -march=native depends on."""
+    """A text that identifies the processor, on which -march=native depends."""
     global _processor
     if _processor is None:
         text = ""
@@ -106,16 +106,17 @@ def _identify_processor() -> str:
     return _processor
 
 
-_MODULES = ["_compile", "_compiler", "_entry", "_plain_c", "_portable", "_portable_builtins", "_tokens"]
-_MODULES += ["_options", "_portable_constants", "_portable_fibers", "_portable_loops", "_portable_phases"]
-_MODULES += ["_portable_words"]
+# What translates programs for the host; a change of one of them makes new keys.
+MODULES = ["build_options", "compiler", "entry", "host", "plain_c", "portable", "portable_builtins"]
+MODULES += ["portable_constants", "portable_fibers", "portable_loops", "portable_phases", "portable_words"]
+MODULES += ["tokens"]
 
 
-def _identify_ourselves() -> str:
-    """The state of the translator, which changes during development without a new release."""
+def _identify_translator() -> str:
+    """The state of our own sources, which change during development without a new release."""
     parts = []
     folder = os.path.dirname(__file__)
-    for name in _MODULES:
+    for name in MODULES:
         try:
             status = os.stat(os.path.join(folder, name + ".py"))
         except OSError:
@@ -149,7 +150,15 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
     except UnicodeEncodeError as error:
         raise CompileError(f"the source is no text: {error}", f"{error}\n") from None
     compiler = find_compiler()
-    parts = [language, name, source, options, compiler.identity, _identify_processor(), _identify_ourselves()]
+    parts = [
+        language,
+        name,
+        source,
+        options,
+        compiler.identity,
+        _identify_processor(),
+        _identify_translator(),
+    ]
     includes = may_include(source, options)
     if includes:
         paths = [os.environ.get(variable, "") for variable in ("CPATH", "C_INCLUDE_PATH")]
@@ -157,24 +166,24 @@ def build(source: str, language: str, options: str = "", *, name: str = "<source
             parts += [os.getcwd(), *paths]
         except OSError:  # it was removed
             parts += ["", *paths]
-    key = _cache.key(*parts)
+    key = cache.key(*parts)
     if not includes:
-        if (path := _cache.path(key, ".so")) is not None:
+        if (path := cache.path(key, ".so")) is not None:
             return path
-    elif (listed := _cache.load(key, ".files")) is not None:
+    elif (listed := cache.load(key, ".files")) is not None:
         files = listed.decode("utf-8", "surrogateescape").split("\n") if listed else []
         state = _state(files)
-        if state is not None and (path := _cache.path(_cache.key(key, state), ".so")) is not None:
+        if state is not None and (path := cache.path(cache.key(key, state), ".so")) is not None:
             return path
-    from . import host as _compile
+    from . import host
 
-    data, files = _compile.compile(compiler, source, language, options, name)
+    data, files = host.compile(compiler, source, language, options, name)
     if includes:
         state = _state(files)
         if state is not None:
-            _cache.store(key, ".files", "\n".join(files).encode("utf-8", "surrogateescape"))
-            key = _cache.key(key, state)
-    return _cache.store(key, ".so", data)
+            cache.store(key, ".files", "\n".join(files).encode("utf-8", "surrogateescape"))
+            key = cache.key(key, state)
+    return cache.store(key, ".so", data)
 
 
 def program(source: str, language: str, options: str) -> str:

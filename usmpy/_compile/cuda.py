@@ -1,7 +1,7 @@
 """Programs in source for CUDA: the text and the options for NVIDIA's run-time compiler.
 
-A portable program is preprocessed and rewritten as for the host (_portable.py). It becomes a namespace inside
-another one, which has the functions of OpenCL C (_cuda_prelude.py). Its kernels are inline functions, and an
+A portable program is preprocessed and rewritten as for the host (portable.py). It becomes a namespace inside
+another one, which has the functions of OpenCL C (cuda_prelude.py). Its kernels are inline functions, and an
 entry calls each of them. The entry takes local memory as offsets into the one block of a launch, and for a
 kernel that does not use its work-groups also the range, beyond which it does nothing.
 
@@ -17,8 +17,7 @@ import struct
 import sys
 
 from ..errors import BuildError, _build_error
-from . import options as _options
-from . import portable as _portable
+from . import build_options, portable
 from .cuda_prelude import FACTS
 from .cuda_prelude import text as prelude
 from .entry import Kernel, Parameter, c_string
@@ -74,7 +73,7 @@ def _half(number: str) -> str:
     return f"half({bits:#06x}, 0)"
 
 
-CUDA = _portable.Target(_half, "__shared__", _PLACED, "__attribute__((always_inline))")
+CUDA = portable.Target(_half, "__shared__", _PLACED, "__attribute__((always_inline))")
 
 
 def _constants() -> str:
@@ -98,8 +97,8 @@ class _Options:
     """The options of a program, for the preprocessor and for NVIDIA's compiler."""
 
     def __init__(self, options: str) -> None:
-        read = _options.read(options, _options.NVRTC)
-        self.version = _options.version_of(read)
+        read = build_options.read(options, build_options.NVRTC)
+        self.version = build_options.version_of(read)
         self.defined = [(name, value) for name, value in read if name in ("-D", "-U")]
         self.folders = [value for name, value in read if name == "-I"]
         self.included = [value for name, value in read if name == "-include"]
@@ -195,7 +194,7 @@ def translate(text: str) -> str:
     source = Source(_in_cpp(text))
     _compound_literals(source)
     names = {token.text for token in source.tokens if token.kind == "name"}
-    body, kernels, _ = _portable.program(source, CUDA)
+    body, kernels, _ = portable.program(source, CUDA)
     entries = "".join(_entry(kernel, kernel.groups) for kernel, _ in kernels)
     return (
         f'#line 1 "<usmpy>"\nnamespace usm_builtin {{\n{prelude(names)}'
@@ -332,7 +331,7 @@ def prepare(source: str, language: str, options: str) -> tuple[str, str]:
 
 
 def included(source: str, options: str) -> list[bytes]:
-    """The contents of all files that the source may include, for the key of a kept build (_cuda_key.py).
+    """The contents of all files that the source may include, for the key of a kept build (cuda_key.py).
 
     Headers that are not found are NVRTC's own, or an error.
     """

@@ -1,4 +1,4 @@
-"""The key of a kept build for CUDA. The build itself is in _cuda.py, which takes longer to import."""
+"""The key of a kept build for CUDA. The build itself is in cuda.py, which takes longer to import."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import os
 
 from .included import may_include
 
-_MODULES = ["_cuda", "_cuda_prelude", "_portable", "_portable_builtins", "_portable_constants"]
-_MODULES += ["_included", "_options", "_portable_words", "_preprocessor", "_tokens"]
+# What translates programs for CUDA; a change of one of them makes new keys.
+MODULES = ["build_options", "cuda", "cuda_prelude", "included", "portable", "portable_builtins"]
+MODULES += ["portable_constants", "portable_words", "preprocessor", "tokens"]
 
 
 def identify(source: str, options: str) -> bytes:
     """What the result depends on beside source and options: included files, and this translator."""
     parts = []
-    for module in _MODULES:
+    for module in MODULES:
         try:
             status = os.stat(os.path.join(os.path.dirname(__file__), module + ".py"))
         except OSError:

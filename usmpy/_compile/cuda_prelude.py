@@ -1,11 +1,11 @@
-"""What stands before a portable program for CUDA: the built-in functions of OpenCL C, in CUDA C++.
+"""The text before a portable program for CUDA: the built-in functions of OpenCL C, in CUDA C++.
 
-They are overloads and templates of a namespace around the user's: what a program defines itself hides them.
+They are overloads and templates of a namespace around the user's, so the program's own definitions hide them.
 """
 
 from __future__ import annotations
 
-# For each kernel whose parameters the compiler sees: what they are, for csrc/backends/cuda/ptx.c.
+# Descriptions of kernels' parameters, which csrc/backends/cuda/ptx.c reads.
 FACTS = """\
 template <class T> struct usm_number { enum : unsigned { code = 0 }; };
 #define USM_NUMBER(type, n) template <> struct usm_number<type> { enum : unsigned { code = n }; };
@@ -760,7 +760,7 @@ def _atomics() -> str:
 
 
 def text(names: set[str]) -> str:
-    """What a program needs that uses these names."""
+    """The parts of the prelude that a program with these names needs."""
     parts = [_HEAD, FACTS, _HALF, _TRAITS, _PLACES, _reals(), _MIXED, _INTEGERS, _CONVERSIONS, _conversions()]
     if any(name.startswith(("atom", "memory_")) for name in names):
         parts += [_ATOMICS, _atomics()]

@@ -37,7 +37,7 @@ struct usmpy_kernels {
 };
 """
 
-# What the compiler tells of a type: pointer or value, const, and usmpy's name of the element type.
+# Written by the compiler for each type: pointer or value, const, and usmpy's name of the element type.
 _DTYPES = {
     "bool": ["_Bool"],
     "int8": ["char", "signed char"],

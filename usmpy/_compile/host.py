@@ -8,8 +8,7 @@ import re
 import subprocess
 from typing import NamedTuple
 
-from . import cache as _cache
-from . import options as _options
+from . import build_options, cache
 from .compiler import CompileError, Compiler, CompilerMissing, LanguageError
 
 _CODE = ["-O3", "-march=native", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-pipe"]
@@ -41,7 +40,7 @@ class _Options(NamedTuple):
 
 
 def _split_options(options: str) -> _Options:
-    read = _options.read(options, _options.C)
+    read = build_options.read(options, build_options.C)
     preprocessor, compiler, linker = [], [], []
     for name, value in read:
         if name in ("-l", "-L") or name.startswith("-Wl,"):
@@ -55,7 +54,7 @@ def _split_options(options: str) -> _Options:
             compiler += mapped
         else:
             compiler.append(name)
-    return _Options(_options.version_of(read), preprocessor, compiler, linker)
+    return _Options(build_options.version_of(read), preprocessor, compiler, linker)
 
 
 def _run(command: list[str], source: str) -> subprocess.CompletedProcess[bytes]:
@@ -140,7 +139,7 @@ def _compile(compiler: Compiler, flags: list[str], options: _Options, text: str)
     flags = [*_CODE, *flags, "-fdiagnostics-color=never", *options.compiler]
     # With options of fast arithmetic, linking adds code that changes the whole process's arithmetic.
     apart = any(re.match(r"-Ofast|-ffast-math|-funsafe-math", option) for option in options.compiler)
-    private = _cache.temporary_folder()
+    private = cache.temporary_folder()
     with tempfile.TemporaryDirectory(prefix="build-", dir=private) as folder:
         out = os.path.join(folder, "kernels.so")
         link = [*_LINK, *options.linker, "-lm"]
@@ -158,14 +157,14 @@ def _compile(compiler: Compiler, flags: list[str], options: _Options, text: str)
             return None, said or _said(done)
         with open(out, "rb") as file:
             data = file.read()
-    if _cache.temporary_folder() != private:  # what was read may be another user's
+    if cache.temporary_folder() != private:  # what was read may be another user's
         message = f"the temporary folder {private} was replaced while the program was built; build it again"
         raise CompileError(message, message + "\n")
     return data, said
 
 
 def _build_portable(compiler: Compiler, options: _Options, source: str, name: str) -> tuple[bytes, str]:
-    from . import portable as _portable
+    from . import portable
     from .portable_constants import CONSTANTS
 
     versions = (
@@ -174,8 +173,8 @@ def _build_portable(compiler: Compiler, options: _Options, source: str, name: st
     constants = CONSTANTS + versions
     text = _preprocess(compiler, options, constants, source, name)
     try:
-        translated = _portable.translate(text, name)
-    except _portable.Refused as error:
+        translated = portable.translate(text, name)
+    except portable.Refused as error:
         raise _refused(error, source, name) from None
     macros = [o for o in options.compiler if o not in options.preprocessor]
     flags = [*_PORTABLE, *(["-fexcess-precision=16"] if re.search(r"\b_Float16\b|\bhalf\b", text) else [])]
@@ -189,9 +188,9 @@ def _portable_error(
     compiler: Compiler, options: _Options, constants: str, text: str, log: str, source: str, name: str
 ) -> CompileError:
     """The compiler's messages about the user's own text, with columns and macros."""
-    from . import portable as _portable
+    from . import portable
 
-    check = _portable.for_messages(text) + constants + _marker(name) + source + "\n"
+    check = portable.for_messages(text) + constants + _marker(name) + source + "\n"
     flags = ["-fsyntax-only", "-std=gnu11", *_PORTABLE, "-fdiagnostics-color=never", *options.compiler]
     done = _run([*compiler.command, *[f for f in flags if f != "-w"], "-x", "c", "-"], check)
     said = _text(done.stderr)
@@ -200,18 +199,17 @@ def _portable_error(
 
 
 def _build_c(compiler: Compiler, options: _Options, source: str, name: str) -> tuple[bytes, str]:
-    from . import plain_c as _plain_c
-    from . import portable as _portable
+    from . import plain_c, portable
 
     options = options._replace(
         preprocessor=[*_C_HEADERS, *options.preprocessor], compiler=[*_C_HEADERS, *options.compiler]
     )
     text = _preprocess(compiler, options, "", source, name)
     try:
-        tail = _plain_c.tail(text)
-    except _portable.Refused as error:
+        tail = plain_c.tail(text)
+    except portable.Refused as error:
         raise _refused(error, source, name) from None
-    except _plain_c.Unreadable:
+    except plain_c.Unreadable:
         tail = ""  # the compiler's message is better
     data, log = _compile(compiler, _C, options, _marker(name) + source + "\n" + tail)
     if data is None:

@@ -1,4 +1,4 @@
-"""Files that a program may include: a build is kept on disk with what they hold."""
+"""Files that a program may include: the key of a kept build depends on their contents."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def _read(path: str) -> bytes:
 
 
 def contents(source: str, folders: Iterable[str], files: Iterable[str] = ()) -> tuple[list[bytes], set[str]]:
-    """What all files hold that the source may include, whatever its conditions say; names that are not found.
+    """The contents of all files that the source may include, also in untaken branches; missing names.
 
-    folders: that are searched, behind the file's own. files: that are included before the source. Of a name
-    that a macro gives nothing is known: it is "" among those that are not found.
+    folders: searched after the folder of the including file. files: included before the source. A name
+    that comes from a macro is unknown: it is "" among the missing names.
     """
     folders = list(folders)
     waiting = [("", name) for name in files]
@@ -57,17 +57,17 @@ def contents(source: str, folders: Iterable[str], files: Iterable[str] = ()) -> 
 
 
 def identify(source: str, options: str) -> bytes:
-    """What a build by a driver depends on beside source and options.
+    """The part of a driver build's key beside source and options.
 
-    It differs each time where a file is not found here: the driver may find it, and it may change.
+    If a file is not found, the key is different each time: the driver may find the file, and it may change.
     """
     if not may_include(source, options):
         return b""
-    from . import options as _options
+    from . import build_options
 
     try:
-        read = _options.read(options, _options.DRIVER)
-    except ValueError:  # the driver will say so
+        read = build_options.read(options, build_options.DRIVER)
+    except ValueError:  # the driver reports it
         return os.urandom(16)
     folders = [value for name, value in read if name == "-I"]
     parts, missing = contents(source, folders, [value for name, value in read if name == "-include"])

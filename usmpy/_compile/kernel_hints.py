@@ -1,4 +1,4 @@
-"""What to do about a program without a kernel, or one whose word for it is misspelled."""
+"""Hints for programs without a kernel, or with a misspelled word `kernel`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMS = {
 
 
 def _misspelled(source: str, language: str) -> str:
-    """A hint about a word in front of void that may be meant as kernel; '' where there is none."""
+    """A hint about a word before void that looks like kernel; '' if there is none."""
     if language not in _OPENCL:
         return ""
     from difflib import get_close_matches
@@ -27,7 +27,7 @@ def _misspelled(source: str, language: str) -> str:
 
 
 def no_kernel(source: str, language: str, backend: str) -> BuildError:
-    """The error for a program that builds, and has no kernel."""
+    """The error for a program that builds but has no kernel."""
     text = _COMMENT.sub(" ", source)
     hint = _misspelled(text, language)
     if not hint and language in _OPENCL:
@@ -38,7 +38,7 @@ def no_kernel(source: str, language: str, backend: str) -> BuildError:
 
 
 def explain(error: BuildError, source: str, language: str) -> None:
-    """Puts a hint below the first line of the message, where the source has a misspelled word."""
+    """Adds a hint after the first line of the message if the source has a misspelled word."""
     if hint := _misspelled(_COMMENT.sub(" ", source), language):
         first, newline, rest = str(error).partition("\n")
         error.args = (f"{first}\n(hint: {hint}){newline}{rest}",)

@@ -1,7 +1,7 @@
 """Kernels in Python for CUDA devices: Numba makes PTX, from which a program is built.
 
-Numba passes an array as seven or more values: two pointers that are null here, the number of elements, their
-size, the address of the first one, then the shape and the strides in bytes.
+Numba passes an array as seven or more values: two pointers (null here), the number of elements, their
+size, the address of the first element, then the shape and the strides in bytes.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 from .. import _core
 from ..errors import BuildError
 
-_learning = threading.Lock()
-_learnt: list[Any] = []
+_registration_lock = threading.Lock()
+_registered: list[Any] = []
 
 
-def _teach(get_global_id: Callable[..., int], get_global_size: Callable[..., int]) -> Any:
+def _register(get_global_id: Callable[..., int], get_global_size: Callable[..., int]) -> Any:
     """Numba's module for CUDA, with get_global_id and get_global_size registered."""
-    with _learning:
-        if _learnt:
-            return _learnt[0]
+    with _registration_lock:
+        if _registered:
+            return _registered[0]
         try:
             from numba import cuda
             from numba.extending import overload
@@ -57,7 +57,7 @@ def _teach(get_global_id: Callable[..., int], get_global_size: Callable[..., int
 
             return find
 
-        _learnt.append(cuda)
+        _registered.append(cuda)
         return cuda
 
 
@@ -85,7 +85,7 @@ class Compiled:
         device: _core.Device,
         functions: tuple[Callable[..., int], Callable[..., int]],
     ) -> None:
-        cuda = _teach(*functions)
+        cuda = _register(*functions)
         from numba import types
 
         given: list[Any] = []

@@ -10,8 +10,8 @@ Work-items are independent between barriers, and the loop promises that to the c
 work-item has memory of its own (arrays, structs, variables whose address is taken), which all work-items
 share once the function is inlined.
 
-Kernels with barriers become loops between the barriers (_portable_phases.py), or else run each work-item of a
-group on a stack of its own (_portable_fibers.py). Local variables are thread-local static variables: a thread
+Kernels with barriers become loops between the barriers (portable_phases.py), or else run each work-item of a
+group on a stack of its own (portable_fibers.py). Local variables are thread-local static variables: a thread
 runs one group at a time.
 """
 
@@ -332,9 +332,9 @@ def prelude(source: Source) -> str:
     if names & builtins.ITEM:
         parts.append(builtins.PICK)
     if names & builtins.BARRIERS:
-        from . import portable_fibers as _portable_fibers
+        from . import portable_fibers
 
-        parts.append(_portable_fibers.TEXT)
+        parts.append(portable_fibers.TEXT)
     parts += [builtins.BUILTINS[name] + "\n" for name in sorted(names - own) if name in builtins.BUILTINS]
     return "".join(parts)
 
@@ -342,9 +342,9 @@ def prelude(source: Source) -> str:
 def runner(source: Source, kernel: Kernel, function: Function, waiting: set[str]) -> str:
     if not kernel.barriers:
         return loops.runner(kernel)
-    from . import portable_phases as _portable_phases
+    from . import portable_phases
 
-    return _portable_phases.runner(source, function, kernel, waiting)
+    return portable_phases.runner(source, function, kernel, waiting)
 
 
 def translate(text: str, name: str) -> str:

@@ -1,7 +1,7 @@
 """Whether a program is in the portable language, for drivers that take all of OpenCL C.
 
-A program that they alone would build is refused, so that a portable program runs on every backend. The check
-sees what the preprocessor leaves; what is wrong beside that is the driver's to say, in its own words.
+A program that only such drivers build is refused, so that a portable program runs on every backend. The check
+reads the preprocessed tokens; the driver reports all other errors.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from .portable_words import check as check_words
 
 class _Wishes:
     def __init__(self, options: str) -> None:
-        from . import options as _options
+        from . import build_options
 
-        read = _options.read(options, _options.DRIVER)
-        self.version = _options.version_of(read)
+        read = build_options.read(options, build_options.DRIVER)
+        self.version = build_options.version_of(read)
         self.defined = [(name, value) for name, value in read if name in ("-D", "-U")]
         self.folders = [value for name, value in read if name == "-I"]
         self.included = [value for name, value in read if name == "-include"]
@@ -30,7 +30,7 @@ def _constants() -> str:
 
 def check(source: str, options: str, backend: str) -> None:
     """Raises BuildError if the program has something that the portable language does not have."""
-    # Most programs have none of the words, and none comes from a file or from ##.
+    # Most programs have none of the words, and get none from a file or from ##.
     if "##" not in source and not may_include(source, options) and not any_in(source + " " + options):
         return
     from ..errors import _build_error

@@ -1,4 +1,4 @@
-"""Constants of the portable language: macros that are there while the user's preprocessor lines run."""
+"""Constants of the portable language: macros that are defined while the user's text is preprocessed."""
 
 from __future__ import annotations
 

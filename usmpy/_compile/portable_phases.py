@@ -5,7 +5,7 @@ Either all work-items of a group take a loop or branch with a barrier in it, or 
 condition is computed for all of them, and the value of the last one is used. A variable that lives across
 a barrier becomes an array with an element for each work-item. A work-item that returned is skipped from
 then on. Whatever is not simple (jumps, names that hide others, barriers in helpers) is left to
-_portable_fibers.py, which runs any kernel.
+portable_fibers.py, which runs any kernel.
 """
 
 from __future__ import annotations

@@ -37,11 +37,41 @@ _REFUSED = [
 ]  # fmt: skip
 
 
+# A declared name follows a type, a star or a comma; an operand follows one of these.
+_BEFORE_A_NAME = frozenset(
+    [
+        *(
+            "bool",
+            "char",
+            "uchar",
+            "short",
+            "ushort",
+            "int",
+            "uint",
+            "long",
+            "ulong",
+            "float",
+            "double",
+            "half",
+        ),
+        *("size_t", "ptrdiff_t", "intptr_t", "uintptr_t", "void", "unsigned", "signed", "*"),
+        *("+", "-", "/", "%", "&", "|", "^", "!", "~", "=", "<", ">", "?", ":", "==", "!=", "<=", ">="),
+        *("<<", ">>", "&&", "||", "+=", "-=", "*=", "/=", "++", "--", "return"),
+    ]
+)
+_AFTER_A_NAME = frozenset(["=", ";", "++", "--", "+=", "-=", "*=", "/=", "+", "-", "/", "%", "?", ":", "."])
+
+
 def any_in(text: str) -> bool:
     """Whether a text has one of the words, also in comments and strings."""
-    return any(
-        pattern.match(word) for word in set(re.findall(r"[^\W\d]\w*", text)) for pattern, _ in _REFUSED
-    )
+    words = set(re.findall(r"[^\W\d]\w*", text))
+    return "half" in words or any(pattern.match(word) for word in words for pattern, _ in _REFUSED)
+
+
+def _is_a_name(source: Source, i: int) -> bool:
+    """Whether `half` at token i names a variable, a parameter or a function, and is not the type."""
+    before, behind = source.text[i - 1] if i else "", source.text[i + 1]
+    return (before in _BEFORE_A_NAME and behind != "*") or behind in _AFTER_A_NAME
 
 
 def _why(what: str) -> str:
@@ -62,6 +92,10 @@ def check(source: Source) -> None:
             continue
         if i and source.text[i - 1] in (".", "->"):
             continue
+        if token.text == "half" and _is_a_name(source, i):
+            raise source.refuse(
+                i, "half: a type of OpenCL C, which cannot be the name of a variable; give it another name"
+            )
         for pattern, what in _REFUSED:
             if pattern.match(token.text):
                 raise source.refuse(i, f"{token.text}: {_why(what)}")

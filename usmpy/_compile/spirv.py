@@ -15,8 +15,7 @@ import tempfile
 from typing import NamedTuple
 
 from ..errors import BackendUnavailable, BuildError, _build_error
-from . import included as _included
-from . import options as _options
+from . import build_options, included
 
 _LIBRARIES = ("libocloc.so", "libocloc.so.1")
 _RELEASES = range(30, 13, -1)
@@ -45,7 +44,7 @@ def _which(name: str) -> str | None:
 
 
 def _release(path: str) -> int:
-    """The release of an LLVM program; 0 if it does not tell."""
+    """The release of an LLVM program; 0 if it is unknown."""
     try:
         text = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
     except OSError:
@@ -65,7 +64,7 @@ def _translator_for(clang: str, release: int) -> str | None:
 
 
 def _find_clang() -> tuple[_Clang | None, list[str]]:
-    """The first clang that can write SPIR-V, and those that cannot."""
+    """The first clang that can write SPIR-V, and descriptions of those before it that cannot."""
     tried: list[str] = []
     named = os.environ.get("USMPY_CLANG")
     for name in [named] if named else ["clang", *(f"clang-{release}" for release in _RELEASES)]:
@@ -122,7 +121,7 @@ def _failure(log: str) -> BuildError:
 
 
 def _words(text: str, language: str) -> list[str]:
-    words = [name + value for name, value in _options.read(text, _options.CLANG)]
+    words = [name + value for name, value in build_options.read(text, build_options.CLANG)]
     if not any(word.startswith("-cl-std=") for word in words):
         words.insert(0, "-cl-std=CL1.2")
     if language == "portable":  # the same bits on every device
@@ -155,9 +154,19 @@ def _with_clang(tools: _Clang, source: str, options: list[str], lacking: list[st
             _run([tools.clang, *target, *flags, "-c", "source.cl", "-o", module], folder)
         else:
             target = ["--target=spir64-unknown-unknown", "-emit-llvm"]
-            _run([tools.clang, *target, *flags, "-c", "source.cl", "-o", "module.bc"], folder)
+            compile = [tools.clang, *target, *flags, "-c", "source.cl", "-o", "module.bc"]
             keep = "--preserve-ocl-kernel-arg-type-metadata-through-string"
-            _run([tools.translator, keep, "module.bc", "-o", module], folder)
+            translate = [tools.translator, keep, "module.bc", "-o", module]
+            _run(compile, folder)
+            try:
+                _run(translate, folder)
+            except BuildError as error:
+                if "Can't translate llvm instruction" not in (error.log or ""):
+                    raise
+                # LLVM 14's passes write `freeze`, which the translator of that release does not know. Without
+                # the passes there is none; the driver's compiler optimises.
+                _run([*compile, "-Xclang", "-disable-llvm-passes"], folder)
+                _run(translate, folder)
         with open(module, "rb") as file:
             return file.read()
 
@@ -215,7 +224,7 @@ def identify(source: str, options: str) -> bytes:
             parts.append(f"{os.path.realpath(path)},{status.st_mtime_ns},{status.st_size}")
         except OSError:
             parts.append(path)
-    return "\0".join(parts).encode("utf-8", "surrogateescape") + _included.identify(source, options)
+    return "\0".join(parts).encode("utf-8", "surrogateescape") + included.identify(source, options)
 
 
 def _mapped(library: ctypes.CDLL) -> str:

@@ -1,6 +1,6 @@
 """Arrays in notebooks: a table of properties, values, and a small picture of two-dimensional data.
 
-A picture is made of a few kilobytes at most: a strided view takes every so many-th element, on the device.
+A picture reads at most a few kilobytes: a strided view selects the elements on the device.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from . import repr as _repr
 if TYPE_CHECKING:
     from .._core import USMArray
 
-BYTES = 8192  # that are copied for a picture
+BYTES = 8192  # bytes that are copied for a picture
 SIDE = 64  # pixels
 SHOWN = 192  # pixels of the screen along the longer side
-# From low to high, through colours that are also told apart in grey; and what is no number.
+# From low to high, distinguishable in grey too; then the colour of NaN.
 STOPS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
 NAN = (255, 0, 255)
 
@@ -57,7 +57,7 @@ def _number(value: Any) -> float:
 
 
 def _indices(rows: list[list[float]]) -> tuple[list[bytes], float, float]:
-    """The palette's indices, and the numbers that its ends stand for."""
+    """The palette's indices, and the values at its ends."""
     finite = [value for row in rows for value in row if math.isfinite(value)]
     low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
     scale = max(abs(low), abs(high)) or 1.0  # the difference of the ends may be more than a float holds
@@ -102,7 +102,7 @@ def _safely(function: Any, array: USMArray) -> str:
 
 
 def array_html(array: USMArray) -> str:
-    text = _repr.elements(array, 0)  # first: what is wrong stands there
+    text = _repr.elements(array, 0)  # first, since the error is in it
     try:
         picture = "" if text.startswith("<") else _picture(array)
     except Exception:

@@ -1,4 +1,4 @@
-"""repr and str of arrays: short, never raising, never reading more than corners of the memory."""
+"""repr and str of arrays: short; they never raise, and read only the corners of large arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .._core import USMArray
 
-THRESHOLD = 500  # elements up to which all are shown, where no axis is long
+THRESHOLD = 500  # largest number of elements that are all shown, if no axis is long
 LONG = 75
 # Elements shown at each end of a long axis, by the number of dimensions: some hundreds in all.
 EDGES = (0, 3, 3, 3, 2, 1, 1)
@@ -18,7 +18,7 @@ Nested = list[Any]
 def read(array: USMArray) -> Any:
     """Nested lists of the elements: the one place where memory is copied for display.
 
-    A debugger may show an array at any time, so an error of work that is raised here counts as not raised.
+    A debugger may show an array at any time, so an error that is raised here stays unretrieved.
     """
     from .._core import _peek
 
@@ -34,7 +34,7 @@ def _texts(nested: Any) -> Any:
 
 
 def _corner(array: USMArray, whole: bool, edge: int) -> Nested:
-    """Nested lists of strings of what is shown; None stands for what is left out."""
+    """Nested lists of the shown strings; None marks omitted elements."""
     length = array.shape[0]
     if length <= 2 * edge or (whole and length <= LONG):
         parts = [array]
@@ -59,7 +59,7 @@ def _join(nested: Nested, indent: int, depth: int) -> str:
 
 
 def error_text(error: Exception) -> str:
-    """A failed task, a lost device, a type without numbers: the rest is still worth showing."""
+    """The text in place of the elements: a failed task, a lost device, a type without numbers."""
     try:
         first = str(error).partition("\n")[0]
     except Exception:
@@ -71,7 +71,7 @@ def elements(array: USMArray, indent: int) -> str:
     try:
         if array.size == 0:
             return "[]"
-        if array.ndim >= len(EDGES):  # the corners alone would be too many
+        if array.ndim >= len(EDGES):  # even the corners would be too many
             return f"<{array.size} elements>"
         if array.ndim == 0:
             return _format(read(array))

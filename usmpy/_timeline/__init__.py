@@ -1,1 +1,1 @@
-"""What a trace looks like: tasks, Chrome's format, SVG, graphviz. Imported when it is asked for."""
+"""Formats of a trace: tasks, Chrome's JSON, SVG and Graphviz. Imported by the first use."""

@@ -1,4 +1,4 @@
-"""The trace event format of Chrome and Perfetto: one track a queue, flow events for dependencies."""
+"""The trace event format of Chrome and Perfetto: one track for each queue, flow events for dependencies."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def to_chrome(trace: Trace) -> dict[str, Any]:
                 continue
             flow = {"name": why, "cat": "depends", "id": f"{other}-{task.id}", "pid": QUEUES}
             left = source.end_ns if source.end_ns is not None else source.start_ns or source.submit_ns
-            # Within the slice that it comes from, not at its very end: that is how a flow finds its slice.
+            # Inside the slice, not at its end: otherwise viewers do not find the slice.
             left = max(source.start_ns or source.submit_ns, left - 1)
             events.append({**flow, "ph": "s", "tid": source.queue, "ts": at(left)})
             events.append({**flow, "ph": "f", "bp": "e", "tid": task.queue, "ts": at(max(start, left))})

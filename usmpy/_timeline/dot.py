@@ -37,7 +37,7 @@ def to_dot(trace: Trace) -> str:
                 [f"{task.id}: {task.name}", *(f"{word}: {value}" for word, value in details(task))]
             )
             lines.append(f'    t{task.id} [label={_quote(text)}, fillcolor="{fill}"];')
-            # The order of a queue, where nothing stronger says the same.
+            # The order of a queue, unless a dependency implies it.
             if (
                 previous is not None
                 and task.in_order

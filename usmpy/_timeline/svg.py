@@ -1,4 +1,4 @@
-"""The timeline as a picture: one lane a queue, tasks as bars, arrows for dependencies, and a legend."""
+"""The timeline as a picture: a lane for each queue, tasks as bars, arrows for dependencies, a legend."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ STYLE = """
 .usmpy-trace .data-head { fill: #6fb0ff; }
 }
 """
-# What the legend calls kinds of tasks: one entry a colour.
+# The legend's names of kinds of tasks: one entry for each colour.
 WORDS = {
     "host": "host task",
     "strided": "strided copy",
@@ -118,7 +118,7 @@ class _Picture:
         self.left_out = len(every) - len(self.tasks)
         self.begin = min((task.submit_ns for task in self.tasks), default=trace.span_ns[0])
         ends = [task.end_ns or 0 for task in self.tasks] + [task.submit_ns for task in self.tasks]
-        # What is pending goes to the right edge.
+        # Bars of pending tasks end at the right edge.
         self.end = max([*ends, trace.span_ns[1] if trace.pending else 0, self.begin + 1])
         self.boxes: dict[int, tuple[float, float, float]] = {}  # left, right, top
         self.named: set[int] = set()  # tasks whose bars have room for their names
@@ -165,7 +165,7 @@ class _Picture:
         return other.end_ns is not None and other.end_ns <= start
 
     def label(self, task: Task) -> str:
-        """As much as the bar has room for."""
+        """As much text as fits into the bar."""
         left, right, _ = self.boxes[task.id]
         words = [task.name]
         if task.nbytes is not None:
@@ -177,7 +177,7 @@ class _Picture:
         return ", ".join(words)
 
     def captions(self, row: list[Task]) -> Iterator[tuple[float, float, float, str]]:
-        """(left, right, middle of the words, words) of neighbours that are too narrow for their names."""
+        """(left, right, centre of text, text) of neighbouring bars that are too narrow for their names."""
         groups: list[list[list[Task]]] = []  # a bar with a name of its own, or of another name, ends one
         joins = False
         for task in sorted(row, key=lambda task: self.boxes[task.id]):
@@ -235,7 +235,7 @@ class _Picture:
         left1, right1, top1 = self.boxes[target.id]
         x1 = (left1 + right1) / 2 if target.passes else left1 + min(4, (right1 - left1) / 2)
         x0 = (left0 + right0) / 2 if source.passes else right0 - min(4, (right0 - left0) / 2)
-        # An end that was noticed late may lie behind the beginning of what depended on it.
+        # A late-noticed end may be after the start of the dependent task.
         x0 = max(left0, min(x0, x1))
         if top0 == top1:
             y0 = y1 = top0
@@ -259,7 +259,7 @@ class _Picture:
                     yield why, self.arrow(source, task, why)
 
     def legend(self, whys: set[str], top: float) -> tuple[float, list[str]]:
-        """Only what is in the picture: (bottom, drawings)."""
+        """The entries of kinds that are in the picture: (bottom, drawings)."""
         kinds = {task.what for task in self.tasks}
         items = []
         for group in COLOURS:

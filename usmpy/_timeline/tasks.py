@@ -8,10 +8,10 @@ from .._core import _Trace
 
 READ, WRITE = 1, 2
 
-# Transfers of fewer bytes say nothing about bandwidth.
+# Smaller transfers do not measure bandwidth.
 BANDWIDTH_BYTES = 4096
 
-# Where times are from.
+# The source of a task's times.
 MEASURED = {
     "device": "measured by the device",
     "host": "measured on the host",
@@ -60,7 +60,7 @@ class Task(NamedTuple):
 
     @property
     def passes(self) -> bool:
-        """Whether this is an export or an import, which is no work of a queue."""
+        """Whether this is an export or an import, and not work of a queue."""
         return self.what in ("export", "import")
 
     @property
@@ -70,7 +70,7 @@ class Task(NamedTuple):
 
     @property
     def bandwidth(self) -> float | None:
-        """Bytes per second, or None for transfers that are too small to tell."""
+        """Bytes per second, or None for transfers that are too small to measure it."""
         duration = self.duration_ns
         if self.nbytes is None or self.nbytes < BANDWIDTH_BYTES or not duration or self.passes:
             return None
@@ -120,7 +120,7 @@ def read(trace: _Trace) -> list[Task]:
             elif other != previous:
                 depends.setdefault(other, "order")
         timed = "device" if profiled else "host"
-        if start:  # the clock of submissions is another one, which is a little coarser
+        if start:  # submissions use another clock, which is slightly coarser
             submit = min(submit, start)
         begin: int | None = start
         if not start:
@@ -155,7 +155,7 @@ def read(trace: _Trace) -> list[Task]:
 
 
 def bytes_text(n: float) -> str:
-    """A number of bytes for people: ``64.0 KiB``."""
+    """A number of bytes as text: ``64.0 KiB``."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if n < 1024:
             return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
@@ -164,7 +164,7 @@ def bytes_text(n: float) -> str:
 
 
 def time_text(ns: float) -> str:
-    """A time for people: ``1.50 ms``."""
+    """A time as text: ``1.50 ms``."""
     for unit, scale in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
         if ns < 1000 * scale:
             return f"{ns / scale:.3g} {unit}"
@@ -172,7 +172,7 @@ def time_text(ns: float) -> str:
 
 
 def details(task: Task) -> list[tuple[str, str]]:
-    """Details of a task for people, as (word, value)."""
+    """Details of a task as pairs of text (label, value)."""
     rows = [("state", task.state)]
     if task.duration_ns is not None and not task.passes:
         rows.append(("duration", f"{time_text(task.duration_ns)}, {MEASURED[task.timed]}"))

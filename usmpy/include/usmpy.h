@@ -9,7 +9,7 @@
  * otherwise, a function is called with the GIL (or an attached thread state) held, returns -1 or NULL with an
  * exception set when it fails, and does not block. Objects that come out are new references.
  *
- * C99 and C++11. See docs/c-api.md, and docs/examples/c_api for an extension in C and one with nanobind.
+ * C99 and C++11. See docs/c-api.md, and docs/examples/c_api for an extension in C and one with pybind11.
  */
 #ifndef USMPY_H
 #define USMPY_H

@@ -1,7 +1,7 @@
 /*
  * The host backend, with calls that fail when a test asks for it. It stands in for the host backend in builds
- * for tests, under the same name: every test runs through it, and the loops of tests/test_faults.py fail each
- * call of an operation in turn.
+ * for tests, under the same name: every test runs through it, and the loops of tests/runtime/test_faults.py
+ * fail each call of an operation in turn.
  */
 #include "core/base/fault.h"
 #include "backends/host/host.h" /* usm_host_task: the events are the host's */

@@ -20,7 +20,7 @@ typedef enum phase { FRESH, ENTERED, EXITED } phase;
 typedef struct usmpy_borrow {
     PyObject_HEAD
     PyObject *object;             /* what was lent to us */
-    PyObject *queue;              /* Queue object, or NULL: where the memory is */
+    PyObject *queue;              /* Queue object; NULL: the memory's own queue */
     _Atomic(usmpy_array *) array; /* from the end of __enter__; __exit__ takes it */
     _Atomic phase phase;
 } usmpy_borrow;
@@ -29,11 +29,11 @@ typedef struct usmpy_lend {
     PyObject_HEAD
     usmpy_array *array;
     PyObject *stream;     /* None, a Queue, an Event or a stream of another library */
-    usmpy_stream foreign; /* handle NULL: it is none of another library's */
+    usmpy_stream foreign; /* handle NULL: not a stream of another library */
     _Atomic phase phase;
 } usmpy_lend;
 
-/* By one of several threads that try at once. 0, or -1 with RuntimeError. */
+/* Succeeds for one of several concurrent threads. 0, or -1 with RuntimeError. */
 static int enter(_Atomic phase *at, const char *what)
 {
     phase fresh = FRESH;
@@ -45,7 +45,7 @@ static int enter(_Atomic phase *at, const char *what)
     return 0;
 }
 
-/* A point in the queue that touches these allocations: what comes later, on either of them, waits for it. */
+/* Submits a marker that accesses these allocations: later work on either of them is ordered after it. */
 static int submit_event(usmpy_state *state, usm_queue *queue, usm_command_kind kind,
                         const usm_access *accesses, size_t n_accesses, const usm_wait *waits, size_t n_waits,
                         usm_event **event)
@@ -90,8 +90,8 @@ static int check_reach(const usm_queue *queue, const usmpy_array *array)
 }
 
 /*
- * A USMArray is borrowed through an allocation of its own over the same memory: the end of the borrow ends
- * that one, and nothing else. The two are ordered by points that touch both.
+ * A USMArray is borrowed through a second allocation over the same memory, so that the end of the borrow
+ * invalidates only that one. Markers that access both order the two.
  */
 static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *queue)
 {
@@ -112,7 +112,7 @@ static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *
         Py_DECREF(array);
         return usmpy_raise(state, status, &error);
     }
-    array->alloc = alloc; /* and the count that the view had is the deleter's now */
+    array->alloc = alloc; /* the deleter now owns the view's count */
     const usm_access both[] = {{base->alloc, USM_READ_WRITE}, {alloc, USM_READ_WRITE}};
     if (submit_point(state, target, USM_COMMAND_MARKER, both, 2, NULL, 0) < 0) {
         Py_CLEAR(array);
@@ -120,7 +120,7 @@ static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *
     return array;
 }
 
-/* What has no exchange protocol may still have CUDA's interface, or be a buffer. */
+/* An object without an exchange protocol may have CUDA's interface or be a buffer. */
 static usmpy_array *take_in(usmpy_state *state, PyObject *object, const usmpy_type_entry *entry,
                             PyObject *queue)
 {
@@ -168,14 +168,13 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
         }
     }
     Py_XINCREF(array);
-    atomic_store(&borrow->array, array); /* from here on another thread may leave */
+    atomic_store(&borrow->array, array); /* from here on another thread may call __exit__ */
     return (PyObject *)array;
 }
 
 /*
- * The owner's stream waits for our work, on the device. An owner without a stream hears of nothing: work on
- * the memory ends here, on the host. One of our own arrays learns by a point in the queue. In any case the
- * borrowed array is over.
+ * The owner's stream waits for our work on the device. If the owner has no stream, the host waits here. Our
+ * own arrays are ordered by a marker in the queue. In every case the borrowed array becomes invalid.
  */
 static PyObject *borrow_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -228,7 +227,7 @@ static int borrow_traverse(PyObject *self, visitproc visit, void *arg)
 {
     usmpy_borrow *borrow = (usmpy_borrow *)self;
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(borrow->object); /* any object: it may lead back here */
+    Py_VISIT(borrow->object); /* any object, so it may be part of a cycle */
     return 0;
 }
 
@@ -271,7 +270,7 @@ static PyType_Spec borrow_spec = {
     .slots = borrow_slots,
 };
 
-/* What a loan to `stream` is; 0, or -1 with TypeError or BufferError. */
+/* Parses the stream= argument of lend(). 0, or -1 with TypeError or BufferError. */
 static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, usmpy_stream *foreign)
 {
     *foreign = (usmpy_stream){.handle = NULL};
@@ -329,14 +328,14 @@ static usm_access lent_access(usmpy_array *array)
     return (usm_access){array->alloc, writable ? USM_READ_WRITE : USM_READ};
 }
 
-/* What comes later in the queue, of others too, comes behind what is pending on the memory. */
+/* Later work in the queue, also of other libraries, is ordered after pending work on the memory. */
 static int begin_in_queue(usmpy_state *state, usm_queue *queue, const usm_access *access)
 {
     usm_event *event;
     if (submit_event(state, queue, USM_COMMAND_BARRIER, access, 1, NULL, 0, &event) < 0) {
         return -1;
     }
-    /* Others would enqueue ahead of a barrier that waits here for work of the host. */
+    /* A barrier that still waits for the host is not in the driver yet: foreign work would run before it. */
     bool is_late = usm_queue_is_shared(queue) && !usm_event_in_driver(event) && !usm_event_ended(event);
     usm_event_release(event);
     return is_late ? usmpy_wait_alloc(state, access->alloc, access->mode, INT64_MAX) : 0;
@@ -361,7 +360,7 @@ static PyObject *lend_enter(PyObject *self, PyObject *unused)
                                                             access.mode);
     } else if (Py_IS_TYPE(lend->stream, state->queue_type)) {
         status = begin_in_queue(state, usmpy_queue_of(lend->stream), &access);
-    } else { /* the host, or work that is already under way and cannot be made to wait */
+    } else { /* the host, or work that is already submitted and cannot be made to wait */
         status = usmpy_wait_alloc(state, access.alloc, access.mode, INT64_MAX);
     }
     if (status < 0) {
@@ -371,7 +370,7 @@ static PyObject *lend_enter(PyObject *self, PyObject *unused)
     return PyLong_FromVoidPtr(lend->array->data);
 }
 
-/* What is in the stream so far is work on the memory: later uses of it come behind. 0 or -1. */
+/* Counts the stream's present work as work on the memory: later uses are ordered after it. 0 or -1. */
 static int end_in_stream(usmpy_state *state, const usmpy_lend *lend, const usm_access *access)
 {
     usm_error error;

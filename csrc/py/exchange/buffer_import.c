@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* The view that keeps the exporter alive; let go of by a thread that holds the GIL. */
+/* The view that keeps the exporter alive; released by a thread that holds the GIL. */
 typedef struct held_buffer {
     usm_deferred deferred;
     Py_buffer view;

@@ -1,4 +1,4 @@
-/* The C API: a static table behind a capsule. What its functions promise stands in usmpy.h. */
+/* The C API: a static table in a capsule. usmpy.h documents its functions. */
 #include "c_api.h"
 
 #include "dlpack.h"
@@ -14,7 +14,7 @@
 #include <math.h>
 #include <usmpy.h>
 
-/* The header's words are the core's. */
+/* The header's constants are equal to the core's. */
 _Static_assert((int)USMPY_KIND_DEVICE == (int)USM_DEVICE && (int)USMPY_KIND_SHARED == (int)USM_SHARED &&
                    (int)USMPY_KIND_HOST == (int)USM_HOST,
                "kinds of memory");
@@ -24,7 +24,7 @@ _Static_assert((int)USMPY_MODE_READ == (int)USM_READ && (int)USMPY_MODE_WRITE ==
 
 #define FEW 8
 
-/* The module's; callers hold a reference to something of it, or have just imported it. */
+/* The module's state; callers hold a reference to one of its objects, or have just imported it. */
 static usmpy_state *the_state(void)
 {
     usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
@@ -150,7 +150,7 @@ static UsmpyMemory *memory_hold(PyObject *array)
 
 static void memory_release(UsmpyMemory *memory)
 {
-    /* Deferred: the owner of imported memory may want the GIL, and the caller may hold a lock of its own. */
+    /* Deferred: the owner of imported memory may need the GIL, and the caller may hold a lock. */
     usm_alloc_release_deferred((usm_alloc *)memory);
 }
 
@@ -191,7 +191,7 @@ static usm_access *parse_accesses(usmpy_state *state, const UsmpyAccess *accesse
     return out;
 }
 
-/* Submits; *event may be NULL where nobody wants it. 0 or -1, and then `keeps` is still the caller's. */
+/* Submits; *event may be NULL if no event is wanted. 0 or -1; on failure the caller still owns `keeps`. */
 static int submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
                   const UsmpyAccess *accesses, size_t n_accesses, PyObject *const *depends, size_t n_depends,
                   usm_keep *keeps, usm_event **event)
@@ -235,7 +235,7 @@ static int submit(usmpy_state *state, usm_queue *queue, const usm_command *comma
     return status;
 }
 
-/* A function of the extension's, as a task. */
+/* A C function of another extension as a host task. */
 typedef struct foreign_task {
     usm_keep keep;
     UsmpyFunction function;
@@ -258,7 +258,7 @@ static void drop_task(usm_deferred *node)
     free(task);
 }
 
-/* The argument goes here, and not with the keep: soon, and on a thread that nobody waits for. */
+/* Release the argument here, not with the keep: early, and on a thread that no caller waits for. */
 static usm_status run_task(void *argument, usm_error *error)
 {
     foreign_task *task = argument;
@@ -324,7 +324,7 @@ static int queue_begin(PyObject *queue_object, const UsmpyAccess *accesses, size
                                 NULL, &event) < 0) {
         return -1;
     }
-    /* The barrier must be in the driver's queue now: later it would come behind the caller's own work. */
+    /* The barrier must be in the driver's queue now: later the caller's own work would run before it. */
     bool in_driver = usm_event_ended(event) || usm_event_in_driver(event);
     int status = in_driver ? 0 : usmpy_wait_event(state, event, INT64_MAX);
     usm_event_release(event);

@@ -1,6 +1,6 @@
 /*
- * __cuda_array_interface__, version 3 (Numba's documentation, "CUDA Array Interface"): a dict with a pointer
- * and the stream in which work on it may be pending, both ways. Whoever takes it keeps the object alive.
+ * __cuda_array_interface__, version 3 (Numba's documentation, "CUDA Array Interface"), both ways: a dict with
+ * a pointer and the stream in which work on it may be pending. The consumer keeps the object alive.
  */
 #include "dlpack.h"
 #include "interface_dict.h"
@@ -14,7 +14,7 @@
 
 #define CUDA "__cuda_array_interface__"
 
-/* What the dict's version and stream tell: 1; 0 for no stream and for older versions, which have none; -1. */
+/* Parses the dict's version and stream. 1; 0 for no stream, and for older versions, which have none; -1. */
 static int parse_stream(PyObject *version, PyObject *value, void **stream)
 {
     long number = PyLong_Check(version) ? PyLong_AsLong(version) : -1;
@@ -45,7 +45,8 @@ static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, u
     if (found <= 0) {
         return found;
     }
-    PyObject *known = __atomic_load_n(&state->cuda_queues[0], __ATOMIC_ACQUIRE); /* then it was started */
+    PyObject *known = __atomic_load_n(&state->cuda_queues[0], __ATOMIC_ACQUIRE); /* then the backend was
+                                                                                    started */
     const usm_backend *backend =
         known != NULL ? usmpy_queue_of(known)->backend : usmpy_backend_for(state, USM_INTERFACE_CUDA);
     if (backend == NULL) {
@@ -106,7 +107,7 @@ static int parse_strides(PyObject *strides, usmpy_claim *claim)
     return n < 0 ? -1 : 0;
 }
 
-/* Refuses what is more than an array of plain elements. 0 or -1. */
+/* Refuses masks and records. 0 or -1. */
 static int check_plain(PyObject *mask, PyObject *descr, PyObject *typestr)
 {
     if (mask != NULL && mask != Py_None) {
@@ -172,7 +173,7 @@ static PyObject *find_home(usmpy_state *state, usmpy_claim *claim)
         claim->address = NULL;
         claim->kind = USM_DEVICE;
     }
-    /* Pinned memory has one name on all devices, so that the driver is asked for the pointer's. */
+    /* Pinned memory has the same address on all devices, so the driver is asked for the pointer's device. */
     PyObject *queue = usmpy_home_queue(state, kDLCUDAHost, 0, claim->address, &held);
     return held != NULL ? held : Py_XNewRef(queue);
 }
@@ -214,7 +215,7 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
     }
     if (origin.stream != NULL && array->alloc->size > 0) {
         usm_alloc_follows(array->alloc, origin.device, origin.stream);
-        if (origin.stream != USM_STREAM_LEGACY) { /* it may not live until the first use */
+        if (origin.stream != USM_STREAM_LEGACY) { /* the stream may be destroyed before the first use */
             (void)usm_alloc_order(array->alloc, usmpy_queue_of(array->queue), NULL);
         }
     }
@@ -226,8 +227,8 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
 }
 
 /*
- * The stream that a consumer must come after, as a new int or None: where work of ours is pending, that of
- * the array's queue, which then comes after all of it. NULL with an exception.
+ * The stream after which a consumer must order its work, as a new int or None: if our work is pending, that
+ * of the array's queue, which is ordered after all of it. NULL with an exception.
  */
 static PyObject *stream_of(usmpy_state *state, usmpy_array *array)
 {
@@ -238,7 +239,7 @@ static PyObject *stream_of(usmpy_state *state, usmpy_array *array)
         Py_RETURN_NONE;
     }
     usm_alloc_settle(array->alloc);
-    if (ended || !usm_alloc_is_busy(array->alloc)) { /* it may hold a failure, or be over, which is told */
+    if (ended || !usm_alloc_is_busy(array->alloc)) { /* it may hold a failure or be invalid, which raises */
         usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
         return usmpy_peek_alloc(state, array->alloc, mode) < 0 ? NULL : Py_NewRef(Py_None);
     }

@@ -1,4 +1,4 @@
-/* The DLPack exchange: what the files of it share. */
+/* Declarations shared by the files of the DLPack exchange. */
 #ifndef USMPY_DLPACK_H
 #define USMPY_DLPACK_H
 
@@ -6,7 +6,7 @@
 
 #include "core/layout/dltensor.h"
 
-/* How arrays of a type are taken in; looked up on the type, once for each version of it. */
+/* How arrays of a type are imported; looked up on the type, once for each version of it. */
 typedef enum usmpy_route {
     USMPY_ROUTE_UNKNOWN,
     USMPY_ROUTE_NONE,      /* no protocol on the type */
@@ -15,7 +15,7 @@ typedef enum usmpy_route {
     USMPY_ROUTE_LEGACY,    /* __dlpack__(), seen to refuse the keyword */
 } usmpy_route;
 
-/* Where the memory of a type's instances is, as far as they were seen. */
+/* Where the memory of a type's instances was seen. */
 typedef enum usmpy_where {
     USMPY_WHERE_UNKNOWN,
     USMPY_WHERE_HOST, /* without streams, all of them: not asked again */
@@ -28,18 +28,18 @@ typedef intptr_t usmpy_stream_of(int device_id);
 typedef struct usmpy_type_entry {
     uint8_t route; /* usmpy_route */
     uint8_t where; /* usmpy_where */
-    bool lazy;     /* has is_conj and is_neg: the table may hand out what is not there yet */
-    bool has_grad; /* has requires_grad: the table hands out what its own __dlpack__ refuses */
+    bool lazy;     /* has is_conj and is_neg: the table may export data that are not computed yet */
+    bool has_grad; /* has requires_grad: the table exports tensors that its own __dlpack__ refuses */
     bool cuda;     /* has __cuda_array_interface__ */
     bool sycl;     /* has __sycl_usm_array_interface__, which names the memory's queue, and no table */
-    /* ... and is compiled: asking it for the stream that it works in costs less than an event does. */
+    /* ... and is compiled: reading its current stream from it costs less than an event. */
     bool tells_stream;
     /* CuPy's current stream of the calling thread, by the device's number. NULL: no such function. */
     usmpy_stream_of *stream_of;
     const DLPackExchangeAPI *api;
     /*
-     * The type's __dlpack__ where that can be called with the object as first argument; borrowed, and valid
-     * as long as the type has the version that the entry is for. NULL otherwise, and always without a GIL.
+     * The type's __dlpack__ if it can be called with the object as first argument; borrowed, and valid as
+     * long as the type has the entry's version. NULL otherwise, and always without a GIL.
      */
     PyObject *method;
     /* Getter of the type's requires_grad, as `method`. NULL: it is not compiled, or needs a closure. */
@@ -50,15 +50,15 @@ typedef struct usmpy_type_cache usmpy_type_cache;
 usmpy_type_cache *usmpy_type_cache_create(void);
 void usmpy_type_cache_destroy(usmpy_type_cache *cache);
 /*
- * What is known of the type, found out now if need be; NULL with an exception. The result is constant until
- * the next lookup on this thread: `room` is where it lies when it is not in the cache.
+ * The entry of the type, computed if necessary; NULL with an exception. It is constant until the next lookup
+ * on this thread; an entry that is not in the cache is stored in `room`.
  */
 const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *room);
-/* A producer of this type turned out to know the legacy call alone; or where its memory is. */
+/* Records that a producer of this type supports the legacy call only, or where its memory is. */
 void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type);
 void usmpy_type_is_where(usmpy_state *state, PyTypeObject *type, usmpy_where where);
 
-/* A tensor that was taken out of its capsule or came from a table: one of the two pointers, owned. */
+/* A tensor from a capsule or a table: one of the two pointers, owned. */
 typedef struct usmpy_tensor {
     DLManagedTensorVersioned *versioned;
     DLManagedTensor *legacy;
@@ -66,78 +66,72 @@ typedef struct usmpy_tensor {
 
 /* Calls the deleter, keeping a pending exception. */
 void usmpy_tensor_delete(usmpy_tensor *tensor);
-/* What is known of a tensor's origin. */
+/* The origin of a tensor. */
 typedef struct usmpy_origin {
     void *stream; /* in which work on it may be pending (core/tasks/stream.h); NULL: it is finished, or has
                      none */
     usm_device *device;         /* of the stream */
-    usmpy_stream_of *stream_of; /* or the stream is asked for, once the tensor has told its device */
+    usmpy_stream_of *stream_of; /* or the stream is queried, once the tensor's device is known */
     bool trusted; /* from a table, whose producer is compiled: the driver is not asked for its pointer */
 } usmpy_origin;
 
 /*
  * The stream= of a call of x.__dlpack__, as a new int; NULL for memory without streams, whose producers must
- * not be given any. Most types have all of their memory on the host, and are asked where it is once; a type
- * that was seen with other memory is asked each time. 0 or -1.
+ * not get one. Most types have all of their memory on the host and are asked for its device once; a type that
+ * was seen with other memory is asked each time. 0 or -1.
  */
 int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
                         PyObject *queue_object, usmpy_origin *origin, PyObject **stream);
-/*
- * The stream that arrays of the type are worked on in, as a C function of the library's interface for Cython;
- * NULL where there is none that is known here.
- */
+/* A C function of the library's Cython interface that returns its current stream; NULL if none is known. */
 usmpy_stream_of *usmpy_find_stream_of(PyTypeObject *type);
-/* What such a function says of a device's stream. 0, or -1 with its exception. */
+/* Calls such a function for a device's stream. 0, or -1 with its exception. */
 int usmpy_ask_stream_of(usmpy_stream_of *stream_of, usm_device *device, usmpy_origin *origin);
-/* Which stream the producer of a tensor from a table works in. 0 or -1. */
+/* The stream of the producer of a table's tensor. 0 or -1. */
 int usmpy_ask_table(usmpy_state *state, PyObject *x, const DLPackExchangeAPI *api, const DLTensor *tensor,
                     usmpy_origin *origin);
 
 /*
- * The array over the tensor's memory, on `queue_object` where the memory can be used there in place, else
- * (NULL, or elsewhere) on the cached queue of the device that it is on. Takes the tensor over, also when it
- * fails.
+ * The array over the tensor's memory, on `queue_object` if the memory can be used there in place, else (or
+ * for NULL) on the cached queue of its device. Takes ownership of the tensor, also on failure.
  */
 usmpy_array *usmpy_array_from_tensor(usmpy_state *state, USM_TAKES usmpy_tensor *tensor,
                                      const usmpy_origin *origin, PyObject *queue_object);
 
 /*
- * x through whatever exchange its type has, where it lies. NULL with an exception. `borrows`: for borrow(),
- * which takes arrays of which gradients are recorded, too.
+ * Imports x through the exchange of its type, in place. NULL with an exception. `borrows`: for borrow(),
+ * which also takes arrays that require grad.
  */
 usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows);
 /*
- * The stream that the owner of x works in at this moment, of memory like the array's, in DLPack's words: its
- * table's, that of its __cuda_array_interface__, or its own __cuda_stream__. 1; 0 where it does not tell; -1
- * with an exception.
+ * The current stream of the owner of x, for memory like the array's, in DLPack's numbers: its table's, that
+ * of its __cuda_array_interface__, or its own __cuda_stream__. 1; 0 if it names none; -1 with an exception.
  */
 int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, usmpy_origin *origin);
 /*
- * From here on the owner of x may change or free the memory that was imported as `array`: its stream waits
- * for work of ours, on the device; where it names no stream, the host waits. 0 or -1.
+ * After this call the owner of x may change or free the memory that was imported as `array`: its stream waits
+ * for our work on the device; if it names no stream, the host waits. 0 or -1.
  */
 int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array);
 
 /*
- * __cuda_array_interface__ of any object, on `queue_object` as above: NULL without an exception where it has
- * none.
+ * The array of an object's __cuda_array_interface__, on `queue_object` as above; NULL without an exception if
+ * it has none.
  */
 usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *object, PyObject *queue_object);
-/* The stream in it: 1; 0 where there is none or it is not told, *origin as it was; -1 with an exception. */
+/* The interface's stream: 1; 0 if it has none (*origin is unchanged); -1 with an exception. */
 int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, usmpy_origin *origin);
 
 /*
- * For asarray and operands: DLPack or buffers, where they lie; NULL without an exception for an object that
- * has neither.
+ * For asarray and operands: DLPack or buffers, in place; NULL without an exception for an object with
+ * neither.
  */
 PyObject *usmpy_import_any(usmpy_state *state, PyObject *object);
 /* An object with the buffer protocol; NULL with BufferError. */
 PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object);
 
 /*
- * A pair of ints, as DLPack has devices and versions; whatever has __index__ is an int, and one beyond 64
- * bits becomes the nearest. 1; 0 without an exception where it is no such pair; -1 with an exception of
- * __index__.
+ * A pair of ints, such as DLPack's devices and versions; objects with __index__ are ints, and values beyond
+ * 64 bits are clamped. 1; 0 without an exception if it is not such a pair; -1 with an exception of __index__.
  */
 int usmpy_dlpack_pair(PyObject *pair, int64_t *values);
 /* Both are numbers that a DLDevice can have. */
@@ -148,7 +142,7 @@ static inline bool usmpy_pair_is_device(const int64_t *values)
 
 /* The DLPack device that the array shows first. */
 DLDevice usmpy_dlpack_device(usmpy_array *array);
-/* Can the memory be shown as that of the device? 0, or -1 with BufferError. */
+/* Checks that the memory can be exported as that of the device. 0, or -1 with BufferError. */
 int usmpy_check_context(const usmpy_array *array, const DLDevice *device);
 /* Makes the memory ready for a consumer without a stream. 0 or -1. */
 int usmpy_finish_for_export(usmpy_state *state, usmpy_array *array);

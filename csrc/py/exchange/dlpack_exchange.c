@@ -92,7 +92,7 @@ static int to_py_object(DLManagedTensorVersioned *tensor, void **out)
         }
         return -1;
     }
-    /* Whoever hands it over works in the stream that we name. */
+    /* The producer works in the stream that we name. */
     const DLDevice device = tensor->dl_tensor.device;
     usmpy_origin origin = {.stream = NULL};
     if (device.device_type != kDLCPU) {
@@ -151,7 +151,7 @@ static int current_work_stream(DLDeviceType type, int32_t id, void **out)
     if (queue == NULL) {
         return -1;
     }
-    /* Others enqueue in it from now on: waits for the queue count their work. */
+    /* Other libraries may enqueue in it from now on: waits for the queue include their work. */
     *out = usm_backend_has_streams(queue->backend) ? usm_queue_handle(queue) : NULL;
     return 0;
 }
@@ -236,7 +236,7 @@ int usmpy_array_add_exchange_api(usmpy_state *state)
     }
     PyObject *dict = state->array_type->tp_dict;
     int status = PyDict_SetItem(dict, state->exchange_api, capsule);
-    if (status == 0) { /* the name that it had in drafts, under which older consumers look */
+    if (status == 0) { /* the draft's name, which older consumers look up */
         status = PyDict_SetItemString(dict, "__c_dlpack_exchange_api__", capsule);
     }
     Py_DECREF(capsule);

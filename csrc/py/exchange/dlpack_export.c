@@ -10,7 +10,7 @@
 
 DLDevice usmpy_dlpack_device(usmpy_array *array)
 {
-    /* The view that most consumers understand: what the host can read of a CPU-type device is kDLCPU. */
+    /* The view that most consumers understand: host-readable memory of a CPU-type device is kDLCPU. */
     const usm_device *device = usm_device_root(array->alloc->place->device);
     const usm_device_info *info = &device->info;
     usm_kind kind = (usm_kind)array->alloc->kind;
@@ -49,7 +49,7 @@ int usmpy_finish_for_export(usmpy_state *state, usmpy_array *array)
     return usmpy_wait_alloc(state, array->alloc, mode, INT64_MAX);
 }
 
-/* kDLOneAPI names a device: consumers take the memory for that of its default context. */
+/* kDLOneAPI names a device: consumers assume memory of its default context. */
 int usmpy_check_context(const usmpy_array *array, const DLDevice *device)
 {
     if (USM_LIKELY(device->device_type != kDLOneAPI) || array->alloc->context->is_default) {
@@ -65,7 +65,7 @@ int usmpy_check_context(const usmpy_array *array, const DLDevice *device)
 
 static void versioned_capsule_destructor(PyObject *capsule)
 {
-    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) { /* not renamed: nobody took it */
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) { /* not renamed, so not consumed */
         DLManagedTensorVersioned *tensor = PyCapsule_GetPointer(capsule, "dltensor_versioned");
         tensor->deleter(tensor);
     }
@@ -145,7 +145,7 @@ static int wants_version(PyObject *max_version)
     if (!usmpy_given(max_version)) {
         return 0;
     }
-    /* What every consumer gives, in a line. */
+    /* The fast path for the pair that most consumers pass. */
     if (PyTuple_Check(max_version) && PyTuple_GET_SIZE(max_version) == 2 &&
         PyLong_Check(PyTuple_GET_ITEM(max_version, 0)) && PyLong_Check(PyTuple_GET_ITEM(max_version, 1))) {
         int overflow;
@@ -164,7 +164,7 @@ static int wants_version(PyObject *max_version)
     return -1;
 }
 
-/* A true view of the memory, beside the first? */
+/* Whether the memory has this view beside the first one. */
 static bool shows_as(const usmpy_array *array, int64_t type, int64_t id)
 {
     const usm_device_info *info = &usm_device_root(array->alloc->place->device)->info;
@@ -174,13 +174,13 @@ static bool shows_as(const usmpy_array *array, int64_t type, int64_t id)
     if (type == kDLOneAPI && info->dlpack_oneapi_id >= 0 && id == info->dlpack_oneapi_id) {
         return true;
     }
-    /* What shows as the host's, or as memory of all devices, is still its own device's. */
+    /* Memory that is visible as the host's, or as that of all devices, also keeps its own device's view. */
     return type == info->dlpack_type && id == info->dlpack_id;
 }
 
 /*
- * The device asked for, where *device is the first view; 0, or -1 with TypeError or BufferError. *to_host:
- * the memory cannot be seen there, but a copy of it can, and `copy` (-1: None) allows one.
+ * Replaces *device, the first view, by the requested device. 0, or -1 with TypeError or BufferError.
+ * *to_host: the memory is not visible on the host, but a copy would be, and `copy` (-1: None) allows one.
  */
 static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDevice *device, bool *to_host)
 {
@@ -213,7 +213,7 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDe
     return -1;
 }
 
-/* What stream= asks for. */
+/* The meaning of a stream= argument. */
 typedef enum order {
     ORDER_ERROR = -1,
     ORDER_NONE,   /* -1: no synchronisation */
@@ -221,7 +221,7 @@ typedef enum order {
     ORDER_STREAM, /* work on the memory comes before later work of the stream */
 } order;
 
-/* For a consumer on the CPU, or on a device whose queues are no streams. */
+/* For a consumer on the CPU, or on a device whose queues are not streams. */
 static order order_without_streams(PyObject *stream)
 {
     if (!usmpy_given(stream)) {
@@ -289,7 +289,7 @@ static bool quick_keywords(usmpy_state *state, PyObject *const *args, PyObject *
     return true;
 }
 
-/* Makes the memory ready as the consumer asked. *handle: NULL where its stream is not known. 0 or -1. */
+/* Makes the memory ready as requested. *handle: NULL if the consumer's stream is unknown. 0 or -1. */
 static inline int prepare(usmpy_state *state, usmpy_array *array, const DLDevice *device, PyObject *stream,
                           void **handle)
 {
@@ -309,7 +309,7 @@ static inline int prepare(usmpy_state *state, usmpy_array *array, const DLDevice
     return order == ORDER_HOST ? usmpy_finish_for_export(state, array) : order == ORDER_NONE ? 0 : -1;
 }
 
-/* copy=True, or a copy on the host. It is work of ours, of which a consumer that says -1 knows nothing. */
+/* copy=True, or a copy on the host. The copy is our work, which a consumer that passes -1 ignores. */
 static PyObject *export_copy(usmpy_state *state, usmpy_array *array, bool versioned, DLDevice device,
                              PyObject *stream, bool to_host)
 {

@@ -37,7 +37,7 @@ static int consume(PyObject *capsule, usmpy_tensor *tensor)
     if (USM_LIKELY(pointer != NULL && renamed == 0)) {
         return 0;
     }
-    *tensor = (usmpy_tensor){NULL, NULL}; /* still the capsule's */
+    *tensor = (usmpy_tensor){NULL, NULL}; /* still owned by the capsule */
     if (pointer == NULL) {
         PyErr_Clear();
         const char *name = PyCapsule_GetName(capsule);
@@ -78,9 +78,7 @@ static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject
     return usmpy_array_from_tensor(state, &tensor, origin, queue_object);
 }
 
-/*
- * Code compiled by Cython writes itself a frame also where its arguments did not bind: one that never ran.
- */
+/* Cython's code adds a frame to the traceback also if its arguments did not bind; that frame never ran. */
 static bool is_frame_of_compiled_code(PyObject *traceback)
 {
     if (!PyTraceBack_Check(traceback)) {
@@ -91,8 +89,8 @@ static bool is_frame_of_compiled_code(PyObject *traceback)
 }
 
 /*
- * Was the pending TypeError raised because the arguments did not bind, so that nothing of the callee ran? A
- * Python function that ran left a frame in the traceback; of compiled code only its words can tell.
+ * Whether the pending TypeError was raised because the arguments did not bind, so that nothing of the callee
+ * ran. A Python function that ran left a frame in the traceback; for compiled code only the message tells.
  */
 static bool arguments_did_not_bind(void)
 {
@@ -120,7 +118,7 @@ static bool arguments_did_not_bind(void)
     return refused;
 }
 
-/* x.__dlpack__(stream=..., max_version=...) with what there is of both; `method` may be NULL. */
+/* Calls x.__dlpack__(stream=..., max_version=...); NULL arguments are omitted. `method` may be NULL. */
 static PyObject *call(usmpy_state *state, PyObject *x, PyObject *method, PyObject *stream, bool versioned)
 {
     PyObject *args[4] = {NULL, x, stream, state->consumer_version}, *kwnames = state->stream_kwnames;
@@ -182,7 +180,7 @@ static usmpy_array *through_method(usmpy_state *state, PyObject *x, const usmpy_
     if (USM_LIKELY(array != NULL)) {
         Py_DECREF(capsule);
         if (USM_UNLIKELY(known.where == USMPY_WHERE_HOST && usmpy_has_streams(array->alloc))) {
-            /* The first of its type that is not on the host: it must hear of a stream. */
+            /* The first of its type that is not on the host: it must get a stream. */
             Py_DECREF(array);
             usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_ASK);
             known.where = USMPY_WHERE_ASK;
@@ -215,9 +213,9 @@ static int ask_lazy(usmpy_state *state, PyObject *x, usmpy_name which)
 }
 
 /*
- * A lazily conjugated or negated tensor shares memory with the plain one, and tables exist that hand it out
- * as if it were plain. Only complex elements, or views that are not compact or of one element (the imaginary
- * part of a conjugate), can carry such a bit: only those are asked. 0 or -1.
+ * A lazily conjugated or negated tensor shares memory with the plain one, and some tables export it as if it
+ * were plain. Only complex elements, or views that are not compact or have one element (the imaginary part of
+ * a conjugate), can carry such a bit, so only those are asked. 0 or -1.
  */
 static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
 {
@@ -226,7 +224,7 @@ static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
         return 0; /* refused later, with the reason */
     }
     bool compact = true;
-    uint64_t step = 1; /* of lengths that nobody has checked: it may wrap */
+    uint64_t step = 1; /* the lengths are unchecked: it may wrap */
     for (int i = tensor->ndim - 1; i >= 0 && compact; i--) {
         compact = tensor->shape[i] == 1 || tensor->strides == NULL || (uint64_t)tensor->strides[i] == step;
         step *= (uint64_t)tensor->shape[i];
@@ -247,7 +245,7 @@ static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
     return set == 0 ? 0 : -1;
 }
 
-/* Of other types there are no gradients. */
+/* Other types have no gradients. */
 static inline bool is_differentiable(const DLDataType *dtype)
 {
     return dtype->code != kDLInt && dtype->code != kDLUInt && dtype->code != kDLBool;
@@ -372,8 +370,8 @@ usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_obje
 }
 
 /*
- * A device= argument, which may be a DLPack pair: new reference to its queue. *named is the pair, of device
- * type 0 for other placements.
+ * A device= argument, which may be a DLPack pair: new reference to its queue. *named is the pair; its device
+ * type is 0 for other placements.
  */
 static PyObject *queue_of_device(usmpy_state *state, PyObject *device, DLDevice *named)
 {
@@ -400,8 +398,8 @@ static PyObject *queue_of_device(usmpy_state *state, PyObject *device, DLDevice 
 }
 
 /*
- * `array` as the caller wants it: on `queue_object` (NULL: where it is), copied or not (copy: -1 where the
- * caller leaves it open). x: whose memory it is. Takes the array over.
+ * Returns `array` on `queue_object` (NULL: its own), copied or not (copy: -1 if the caller leaves it open). x
+ * owns the memory. Takes ownership of the array.
  */
 static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *queue_object, int copy,
                               PyObject *x)
@@ -432,9 +430,8 @@ static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *
 }
 
 /*
- * Does the pair name the device that the memory is on already? Then the array stays where it is: the pair
- * says how memory is seen, and memory of several devices may be seen alike (kDLCPU; kDLOneAPI of two
- * drivers).
+ * Whether the pair names the device that the memory is on. Then the array stays where it is: a pair names a
+ * view, and memory of several devices may have the same view (kDLCPU; kDLOneAPI of two drivers).
  */
 static bool is_named(usmpy_array *array, DLDevice named)
 {
@@ -478,7 +475,7 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
     }
     bool foreign = !usmpy_is_array(state, x);
     usmpy_array *array;
-    if (foreign) { /* a pair may name where it is */
+    if (foreign) { /* a pair may name the memory's own device */
         array = usmpy_take_in(state, x, named.device_type != 0 ? NULL : queue, false);
     } else {
         usmpy_array *base = (usmpy_array *)x;

@@ -1,4 +1,4 @@
-/* The order between the streams of producers and our queues: what is asked and told, in and back. */
+/* The order between producers' streams and our queues, on import and on return. */
 #include "dlpack.h"
 #include "py/errors.h"
 #include "py/wait.h"
@@ -117,9 +117,8 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
     *origin = (usmpy_origin){.stream = usm_queue_stream(queue), .device = queue->device};
     Py_XDECREF(held);
     /*
-     * In the producer's own stream it has nothing to enqueue, and the order between that and ours is made
-     * when it is needed: an event less, and ours does not become part of a graph that is being captured
-     * there.
+     * In the producer's own stream it has nothing to enqueue. The order with our queue is established when it
+     * is needed: this saves an event, and keeps our work out of a graph that is being captured there.
      */
     if (entry->tells_stream && usmpy_cuda_interface_stream(state, x, origin) < 0) {
         return -1;
@@ -197,7 +196,7 @@ int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array)
 {
     usmpy_origin owner;
     if ((atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
-        return 0; /* made of Python's own numbers: it has no other owner */
+        return 0; /* made of Python's own numbers: there is no other owner */
     }
     int found = usmpy_owner_stream(state, x, array, &owner);
     if (found < 0) {

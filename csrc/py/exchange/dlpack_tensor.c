@@ -1,4 +1,4 @@
-/* A tensor of another library becomes an array: what its driver says of the memory, its layout, its order. */
+/* Makes an array of another library's tensor: the driver's answers about its memory, layout and order. */
 #include "dlpack.h"
 #include "py/errors.h"
 #include "py/objects/trace.h"
@@ -160,7 +160,8 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
         usm_device *device = origin->device != NULL ? origin->device : array->alloc->place->device;
         usm_alloc_follows(array->alloc, device, origin->stream);
         if (!origin->trusted && origin->stream != USM_STREAM_LEGACY) {
-            /* Now, since the stream may not live until the first use. One that is captured is asked then. */
+            /* Recorded now, since the stream may be destroyed before the first use. A captured stream is
+               queried then. */
             (void)usm_alloc_order(array->alloc, usmpy_queue_of(queue), NULL);
         }
     }

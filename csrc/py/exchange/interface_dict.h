@@ -1,4 +1,4 @@
-/* What __cuda_array_interface__ and __sycl_usm_array_interface__ share: a dict with named members. */
+/* Access to the dicts of __cuda_array_interface__ and __sycl_usm_array_interface__. */
 #ifndef USMPY_INTERFACE_DICT_H
 #define USMPY_INTERFACE_DICT_H
 
@@ -16,9 +16,9 @@ typedef struct usmpy_member {
 PyObject *usmpy_interface_dict(PyObject *object, PyObject *attribute, const char *interface);
 
 /*
- * n members of the dict, as new references; NULL for those that are absent. To use them runs code of others
- * (__index__, __bool__, __eq__), which may change the dict, so all are taken before one is used. 0, or -1
- * with BufferError for a required member that is absent; then all are NULL.
+ * n members of the dict, as new references; NULL for missing ones. Their use runs foreign code (__index__,
+ * __bool__, __eq__), which may change the dict, so all are taken before one is used. 0, or -1 with
+ * BufferError for a missing required member; then all are NULL.
  */
 int usmpy_interface_members(usmpy_state *state, PyObject *dict, const char *interface,
                             const usmpy_member *members, size_t n, USM_GIVES PyObject **out);

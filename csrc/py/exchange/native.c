@@ -1,4 +1,4 @@
-/* Devices, contexts and queues that other libraries made with the same driver, and ours for them. */
+/* Native handles: devices, contexts and queues of other libraries on the same driver, and ours for them. */
 #include "native.h"
 
 #include "py/args.h"
@@ -47,7 +47,7 @@ static const usm_backend *parse_backend(usmpy_state *state, PyObject *name, cons
     return report->backend;
 }
 
-/* Are the driver's devices numbers, of which 0 is one? All else is an address. */
+/* Whether the driver's devices are numbers, with 0 a valid one. All other handles are addresses. */
 static bool has_device_zero(const usm_backend *backend)
 {
     usm_device *device;
@@ -91,7 +91,7 @@ typedef struct request {
     const usm_backend *backend;
     void *handle;
     PyObject *owner;        /* borrowed; NULL for none */
-    usmpy_sycl_object sycl; /* backend NULL: the handle is none of SYCL's objects, else it is ... */
+    usmpy_sycl_object sycl; /* backend NULL: the handle is not an object of SYCL; otherwise it is ... */
     PyObject *object;       /* ... this one's; borrowed */
 } request;
 
@@ -102,7 +102,7 @@ static void end(const request *request)
     }
 }
 
-/* handle= : an object of dpctl's, which lives as long as what is made of it. 0 or -1. */
+/* handle= : an object of dpctl, kept alive by the result. 0 or -1. */
 static int parse_sycl(usmpy_state *state, PyObject *object, usm_native what, const char *function,
                       request *request)
 {
@@ -161,7 +161,7 @@ PyObject *usmpy_device_from_native(PyObject *type, PyObject *const *args, Py_ssi
 typedef struct adopted {
     usm_context *context; /* one of the two, with a count */
     usm_queue *queue;
-    usm_keep *keeps; /* of the owner: the caller's with a context, the queue's with a queue */
+    usm_keep *keeps; /* of the owner; owned by the caller for a context, by the queue for a queue */
 } adopted;
 
 /* A context or a queue. 0, or -1 with an exception. */

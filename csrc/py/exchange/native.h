@@ -17,29 +17,29 @@ PyObject *usmpy_device_native_handle(PyObject *self, void *unused);
 PyObject *usmpy_context_native_handle(PyObject *self, void *unused);
 PyObject *usmpy_queue_native_handle(PyObject *self, void *unused);
 
-/* What an array over somebody's memory is to be. */
+/* Description of an array over foreign memory. */
 typedef struct usmpy_claim {
     void *address;
     int ndim;
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM]; /* strides in elements */
     usm_dtype dtype;
-    int kind; /* usm_kind; -1: as the driver says */
+    int kind; /* usm_kind; -1: as the driver reports */
     bool writable;
-    bool usm;           /* its producer says that it is unified shared memory, of whatever kind */
-    bool ordered;       /* work of others on it is known by their stream: nothing is enqueued for it */
-    usm_status refusal; /* USM_VALUE or USM_BUFFER: what an impossible claim is */
+    bool usm;           /* its producer claims that it is unified shared memory of any kind */
+    bool ordered;       /* foreign work on it is tracked by its stream: nothing is enqueued for it */
+    usm_status refusal; /* USM_VALUE or USM_BUFFER: the error of an impossible claim */
     PyObject *queue;    /* Queue object, borrowed */
     PyObject *owner;    /* kept alive; borrowed; NULL for none */
-    const char *how;    /* it came, for traces */
+    const char *how;    /* the protocol, for traces */
 } usmpy_claim;
 
 /*
- * Finds out whose memory it is, of which kind, and how far it goes, where we or the driver know. ValueError
- * or BufferError, as the claim says, for what it cannot be.
+ * Determines owner, kind and bounds of the memory, as far as usmpy or the driver knows them. Raises
+ * ValueError or BufferError (claim->refusal) if the claim contradicts them.
  */
 usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim);
 
-/* A number of any size that an address has. 0, or -1 with TypeError or ValueError. */
+/* An int in the range of addresses. 0, or -1 with TypeError or ValueError. */
 int usmpy_parse_address(PyObject *argument, void **address);
 /* Strides in elements, one for each axis; compact where it is NULL or None. 0, or -1 with an exception. */
 int usmpy_parse_strides(PyObject *argument, usmpy_claim *claim);

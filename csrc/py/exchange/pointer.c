@@ -16,7 +16,7 @@
 static void release_owner(void *holder)
 {
     if (PyGILState_Check() && !usmpy_is_finalizing()) {
-        usm_deferred *node = holder; /* no need to put it off */
+        usm_deferred *node = holder; /* no deferral is necessary */
         node->run(node);
     } else {
         usmpy_deferred_release(holder);
@@ -99,7 +99,7 @@ static bool has_kind(const usm_device_info *info, usm_kind kind)
                                 : info->has_usm_host;
 }
 
-/* The memory is known: it must be what was claimed, all of it, and usable from the queue. */
+/* Checks known memory against the claim: kind, bounds, and access from the queue. */
 static usm_status check_known(usmpy_claim *claim, const usm_block *block, int64_t low, int64_t high,
                               usm_error *error)
 {
@@ -154,7 +154,7 @@ static usm_status look_up(const usmpy_claim *claim, usm_block *block, bool *foun
     return status;
 }
 
-/* Whose memory is it, and of which kind? *place is where it is. */
+/* Determines the owner and the kind of the memory. *place is its place. */
 static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_place **place, usm_error *error)
 {
     const usm_queue *queue = usmpy_queue_of(claim->queue);
@@ -193,7 +193,7 @@ static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_pl
     return USM_OK;
 }
 
-/* Work that others have enqueued on the memory, in the same driver's queue, comes first. */
+/* Foreign work on the memory in the same native queue is ordered before ours. */
 static usm_status mark(const usmpy_claim *claim, usm_alloc *alloc, usm_error *error)
 {
     usm_queue *queue = usmpy_queue_of(claim->queue);

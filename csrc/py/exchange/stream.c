@@ -1,4 +1,4 @@
-/* What counts as a stream, and queues for it. */
+/* Parses stream arguments, and makes queues over streams. */
 #include "stream.h"
 
 #include "dlpack.h"
@@ -79,7 +79,7 @@ static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
     return found;
 }
 
-/* Streams older than the protocol. CuPy's name is a common one, so there must be more of a stream. */
+/* Streams without the protocol. CuPy's attribute has a common name, so further attributes are required. */
 static int by_library(usmpy_state *state, PyObject *object, usmpy_stream *out)
 {
     PyObject *number = attribute(state, object, USMPY_cuda_stream);
@@ -241,7 +241,7 @@ int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stre
         usmpy_raise(state, status, &error);
         return -1;
     }
-    /* What is left is a failure of the last write, or the end of a borrow: it is told as to the host. */
+    /* Only a failure of the last write, or the end of a borrow, remains: raise it as for the host. */
     return ended || !usm_alloc_is_busy(alloc) ? usmpy_wait_alloc(state, alloc, mode, INT64_MAX) : 0;
 }
 

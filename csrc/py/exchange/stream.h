@@ -1,4 +1,4 @@
-/* Streams of other libraries, and what work on our memory means for them. */
+/* Streams of other libraries, and their order with work on our memory. */
 #ifndef USMPY_STREAM_H
 #define USMPY_STREAM_H
 
@@ -6,19 +6,19 @@
 
 #include "core/exchange/native.h"
 
-/* A stream= argument: a Queue, or a driver's stream in DLPack's words (core/tasks/stream.h). */
+/* A stream= argument: a Queue, or a driver's stream in DLPack's numbers (core/tasks/stream.h). */
 typedef struct usmpy_stream {
     usm_queue *queue; /* borrowed; NULL for a driver's stream */
     void *handle;
-    int device; /* the number that its library gives the device; -1: it does not tell */
+    int device; /* its library's number of the device; -1: unknown */
     bool plain; /* it was given as an int */
 } usmpy_stream;
 
 /*
- * What counts as a stream: a Queue; an int (a handle of the driver, 1 and 2 as in DLPack); an object with
- * __cuda_stream__, or as CuPy (ptr), PyTorch (cuda_stream) and Numba (handle) make them. 1; 0 without an
- * exception for anything else; -1 with ValueError for 0 and what no handle can be, TypeError for a malformed
- * protocol, and what the object raises.
+ * Parses a stream: a Queue; an int (a handle of the driver, 1 and 2 as in DLPack); an object with
+ * __cuda_stream__; or a stream of CuPy (ptr), PyTorch (cuda_stream) or Numba (handle). 1; 0 without an
+ * exception for anything else; -1 with ValueError for 0 and impossible handles, TypeError for a malformed
+ * protocol, or the object's exception.
  */
 int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out);
 
@@ -31,9 +31,8 @@ usm_device *usmpy_stream_device(usmpy_state *state, const usmpy_stream *stream, 
                                 const char *parameter);
 
 /*
- * The device that the driver says a handle is of, where there are several; of 1 and 2, that of the context
- * that is current. A library's current stream need not be of the device that its memory is on. NULL with an
- * exception.
+ * The device of a stream as the driver reports it, if there are several; for 1 and 2, that of the current
+ * context. A library's current stream may be on another device than its memory. NULL with an exception.
  */
 usm_device *usmpy_device_of_handle(usmpy_state *state, const usm_backend *backend, void *handle);
 
@@ -51,7 +50,7 @@ int usmpy_stream_follow(usmpy_state *state, usm_device *device, void *stream, us
 int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stream, usm_alloc *alloc,
                               usm_access_mode mode);
 
-/* Memory of this allocation is worked on in streams that other libraries could name. */
+/* Whether work on this allocation runs in streams that other libraries can name. */
 static inline bool usmpy_has_streams(const usm_alloc *alloc)
 {
     return usm_backend_has_streams(alloc->context->backend);

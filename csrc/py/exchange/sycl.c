@@ -15,14 +15,14 @@
 
 /* sycl::backend, of SYCL's binary interface _V1. */
 enum { SYCL_OPENCL = 1, SYCL_LEVEL_ZERO = 2 };
-/* dpctl's: DPCTL_OPENCL and any device. */
+/* dpctl's constants: DPCTL_OPENCL and any device. */
 enum { DPCTL_OPENCL_DEVICES = (1 << 18) | ((1 << 6) - 1) };
 /* Room for a sycl::queue or sycl::context (a shared pointer), and for the objects without content below. */
 enum { OBJECT_SIZE = 64, EMPTY_SIZE = 256 };
 
 /*
- * What programs in SYCL call for sycl::get_native and sycl::make_queue: exported by every libsycl of the
- * binary interface _V1. Objects that they return are built where the first argument points.
+ * The functions behind sycl::get_native and sycl::make_queue, which every libsycl of the binary interface _V1
+ * exports. They construct the returned object at the address in the first argument.
  */
 typedef struct sycl_functions {
     uintptr_t (*queue_native)(const void *queue, int32_t *kind);
@@ -34,7 +34,7 @@ typedef struct sycl_functions {
                           const void *devices);
     void *(*make_queue)(void *out, uintptr_t handle, int32_t kind, const void *context, const void *device,
                         bool keep, const void *properties, const void *handler, int backend);
-    void *(*allocate)(size_t size); /* operator new: what is made there is deleted by dpctl */
+    void *(*allocate)(size_t size); /* operator new: dpctl deletes the object */
 } sycl_functions;
 
 #define SYMBOL(field, required, name)                   \
@@ -81,7 +81,7 @@ static const usm_symbol dpctl_symbols[] = {
 };
 #undef SYMBOL
 
-/* Under the registry lock, as adoption is: fork() knows it, and adopting takes it anyway. */
+/* Under the registry lock, which fork() handles and which adoption takes anyway. */
 static bool have_sycl, have_dpctl;
 static sycl_functions sycl;
 static dpctl_functions dpctl;
@@ -191,7 +191,7 @@ PyObject *usmpy_context_queue(usmpy_state *state, usm_context *context)
     return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
 }
 
-/* One queue of ours for each of the driver's. */
+/* One queue of usmpy for each native queue. */
 static PyObject *adopt_queue(usmpy_state *state, PyObject *object, const usmpy_sycl_object *found)
 {
     usm_keep *keeps = NULL;
@@ -274,7 +274,7 @@ int usmpy_sycl_wait(PyObject *object)
     return none == NULL ? -1 : 0;
 }
 
-/* Consumed or not: whoever takes a SYCL queue out of a capsule makes a copy of it. */
+/* Consumed or not: a consumer of the capsule copies the SYCL queue. */
 static void delete_queue(PyObject *capsule)
 {
     const char *name = PyCapsule_GetName(capsule);
@@ -282,8 +282,8 @@ static void delete_queue(PyObject *capsule)
 }
 
 /*
- * SYCL's device of that handle, which dpctl deletes; NULL where it lists none. What is made of objects that
- * the runtime does not know ends the process.
+ * SYCL's device of that handle, which dpctl deletes; NULL if SYCL lists none. Objects made from devices that
+ * the runtime does not know end the process.
  */
 static void *find_device(const void *handle)
 {
@@ -308,7 +308,7 @@ static void *make_queue(usm_queue *queue, const void *device)
     void *context = sycl.allocate(OBJECT_SIZE), *out = sycl.allocate(OBJECT_SIZE);
     void *native_context = usm_native_handle(queue->backend, USM_NATIVE_CONTEXT, queue->context);
     void *native_queue = usm_queue_handle(queue);
-    /* SYCL gives this one back at its queue's end. It takes none of the context, which the queue holds. */
+    /* SYCL releases this count at its queue's end. It takes no count of the context: the queue holds one. */
     usm_native_count(queue->backend, USM_NATIVE_QUEUE, native_queue, true);
     sycl.make_context(context, (uintptr_t)native_context, empty, SYCL_OPENCL, false, empty);
     sycl.make_queue(out, (uintptr_t)native_queue, 0, context, device, false, empty, empty, SYCL_OPENCL);

@@ -1,18 +1,18 @@
 /*
- * Objects of a SYCL runtime that another library (dpctl) has brought into this process: what driver's objects
- * they stand for, and SYCL's objects for ours. Nothing of SYCL is linked, and none is loaded here.
+ * Objects of a SYCL runtime that another library (dpctl) has loaded: the driver's objects behind them, and
+ * SYCL objects for ours. usmpy neither links nor loads a SYCL runtime.
  */
 #ifndef USMPY_SYCL_H
 #define USMPY_SYCL_H
 
 #include "py/objects/objects.h"
 
-/* Is this one of dpctl's objects, or a capsule as they give it? It has a method _get_capsule. */
+/* Whether this is an object of dpctl (with a method _get_capsule), or one of its capsules. */
 bool usmpy_is_sycl(PyObject *object);
 
 /*
- * The driver's object behind a SyclQueue or SyclContext, or a capsule of either, with a count of its own
- * where the driver counts (usmpy_sycl_release). 0, or -1 with BufferError where there is none for us.
+ * The driver's object behind a SyclQueue or SyclContext, or a capsule of either, with a new count if the
+ * driver counts references (usmpy_sycl_release). 0, or -1 with BufferError if usmpy has no backend for it.
  */
 typedef struct usmpy_sycl_object {
     const usm_backend *backend;
@@ -23,13 +23,13 @@ int usmpy_sycl_native(usmpy_state *state, PyObject *object, usmpy_sycl_object *o
 void usmpy_sycl_release(const usmpy_sycl_object *object);
 
 /*
- * The Queue that stands for a SYCL queue: the one that has adopted it, as long as there is one, else a new
- * one; for a context, the cached queue of its first device. Keeps `object` alive. New reference.
+ * The Queue of a SYCL queue: the live one that has adopted it, else a new one; for a context, the cached
+ * queue of its first device. Keeps `object` alive. New reference.
  */
 PyObject *usmpy_sycl_queue(usmpy_state *state, PyObject *object);
-/* The object of SYCL's that the queue was made from: borrowed; NULL for none. */
+/* The SYCL object that the queue was made from: borrowed; NULL for none. */
 PyObject *usmpy_sycl_owner(usmpy_state *state, const usm_queue *queue);
-/* Waits for what is in a SYCL queue, as far as `object` can be asked to. 0, or -1 with an exception. */
+/* Waits for the work in a SYCL queue, if `object` has a wait method. 0, or -1 with an exception. */
 int usmpy_sycl_wait(PyObject *object);
 
 /* Method of Queue: a capsule with a SYCL queue that enqueues where this one does, as dpctl takes it. */

@@ -32,7 +32,7 @@ static bool is_ours(usmpy_state *state, PyObject *object)
            Py_IS_TYPE(object, state->context_type) || PyUnicode_Check(object);
 }
 
-/* syclobj: whose memory it is. New reference to a Queue; what is in a SYCL queue has ended. */
+/* syclobj names the memory's owner. New reference to a Queue; waits for the work in a SYCL queue. */
 static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
 {
     if (is_ours(state, object)) {
@@ -54,7 +54,7 @@ static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
     return queue;
 }
 
-/* dpctl.memory's objects have true where everybody else has read-only, and are never that. */
+/* dpctl.memory's objects set the read-only flag although they are writable. */
 static bool says_writable(const PyTypeObject *type)
 {
     static const char module[] = "dpctl.memory.";
@@ -142,7 +142,7 @@ PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object, 
     return array;
 }
 
-/* What a consumer finds the memory by: the SYCL queue that ours was made from, else ours. New reference. */
+/* The syclobj of an export: the SYCL queue that ours was made from, else our Queue. New reference. */
 static PyObject *syclobj_of(usmpy_state *state, usmpy_array *array)
 {
     PyObject *queue = Py_NewRef(array->queue);

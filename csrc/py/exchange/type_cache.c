@@ -1,8 +1,7 @@
 /*
- * What is known of producers' types. An entry is valid for one version of one type: CPython gives a type a
- * new version tag whenever it or a base is changed, and no two types ever the same tag, so an entry neither
- * outlives a change nor serves another type that came to lie at the same address; and it needs no reference
- * to the type.
+ * The cache of producers' types. An entry is valid for one version of one type: CPython gives a type a new
+ * version tag whenever it or a base changes, and never reuses a tag, so an entry neither outlives a change
+ * nor serves another type at the same address. It needs no reference to the type.
  */
 #include "dlpack.h"
 #include "py/lock.h"
@@ -16,7 +15,7 @@
 typedef struct slot {
 #ifdef Py_GIL_DISABLED
     /*
-     * Odd while a writer is at work, and other after every write: a reader that sees the same even number
+     * Odd while a writer works, and different after every write: a reader that sees the same even number
      * before and after has read a consistent entry. Writers hold the writers' lock.
      */
     uint32_t sequence;
@@ -27,7 +26,7 @@ typedef struct slot {
 } slot;
 
 struct usmpy_type_cache {
-    pthread_mutex_t writers; /* nothing of Python's happens under it */
+    pthread_mutex_t writers; /* no Python code runs under it */
     slot slots[SLOTS];
 };
 
@@ -174,7 +173,7 @@ static Py_ssize_t find_in_mro(PyTypeObject *type, PyObject *name, PyObject **val
 static const DLPackExchangeAPI *usable_table(PyObject *capsule)
 {
     if (!PyCapsule_IsValid(capsule, "dlpack_exchange_api")) {
-        return NULL; /* another name, or None, which is how a subclass says "not me" */
+        return NULL; /* another name, or None, by which a subclass opts out */
     }
     const DLPackExchangeAPI *api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     while (api != NULL && api->header.version.major != 1) {
@@ -205,7 +204,7 @@ static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *ent
         }
 #endif
     }
-    /* A class that overrides __dlpack__ after the table was inherited wants its method to be asked. */
+    /* A class that overrides __dlpack__ after the table was inherited must be asked through its method. */
     if (table != NULL && (method_at < 0 || table_at <= method_at)) {
         entry->api = usable_table(table);
         if (entry->api != NULL) {
@@ -250,7 +249,7 @@ static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *ent
     return 0;
 }
 
-/* An attribute lookup makes CPython give the type a version tag, if it has any left to give. */
+/* An attribute lookup makes CPython assign the type a version tag, unless its tags are exhausted. */
 static uint32_t assign_tag(usmpy_state *state, PyTypeObject *type)
 {
     PyObject *method = PyObject_GetAttr((PyObject *)type, state->dlpack);
@@ -281,7 +280,7 @@ const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type
     return room;
 }
 
-/* What is known of the type, to be written anew; false where nothing is. */
+/* The cached entry of the type, to be updated; false if there is none. */
 static bool known_entry(usmpy_state *state, PyTypeObject *type, uint32_t *tag, usmpy_type_entry *entry)
 {
     usmpy_type_entry room;

@@ -81,7 +81,7 @@ static int take_array(const usm_parameter *parameter, usmpy_array *array, usm_ar
                       usmpy_arguments *taken)
 {
     bool writable = (array->flags & USMPY_WRITABLE) != 0;
-    /* If the program does not tell, the kernel may write to every writable array. */
+    /* If the program does not describe its parameters, the kernel may write to every writable array. */
     bool writes = parameter->kind == USM_PARAMETER_POINTER ? !parameter->read_only : writable;
     if (parameter->kind == USM_PARAMETER_LOCAL) {
         PyErr_SetString(PyExc_TypeError,

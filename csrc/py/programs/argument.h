@@ -12,7 +12,7 @@ typedef struct usmpy_arguments {
     usm_access *accesses; /* of the arrays, in their order */
     usmpy_array **arrays; /* borrowed */
     Py_ssize_t n_arrays;
-    Py_buffer *views; /* what large values are borrowed from until the launch is submitted */
+    Py_buffer *views; /* views that large values are borrowed from until the submission */
     Py_ssize_t n_views;
     bool has_local;
 } usmpy_arguments;
@@ -25,9 +25,9 @@ int usmpy_take_argument(usmpy_state *state, const usm_parameter *parameter, PyOb
                         usm_argument *out, usmpy_arguments *taken);
 
 /*
- * Raises `problem` (NULL: an exception is set), with what to do about it: pass what `method` of the array
- * makes. That is a temporary array, in which the results of a kernel that writes to it would stay: `back`, in
- * which %s is the array's name, brings them back from t. -1
+ * Raises `problem` (NULL: an exception is set) with advice: pass the result of the array's `method`. That is
+ * a temporary array t, and the kernel may write to it: `back`, in which %s is the array's name, is the
+ * statement that copies the results back. -1
  */
 int usmpy_refuse_array(PyObject *exception, const usm_parameter *parameter, bool writes,
                        USM_TAKES PyObject *problem, const char *method, const char *back);

@@ -167,7 +167,7 @@ static const char *translator(const usmpy_program *self, int language)
                                                    : NULL;
 }
 
-/* The module whose identify() tells what a build depends on beside source and options; NULL: nothing. */
+/* The module whose identify() returns the other inputs of a build beside source and options; NULL: none. */
 static const char *identifier(const usmpy_program *self, int language)
 {
     const char *through = translator(self, language);
@@ -210,8 +210,8 @@ static int build_signed(usmpy_state *state, usmpy_program *self, const char *dat
 }
 
 /*
- * Stands in front of what Program.binary returns, since drivers crash on binaries that were truncated or
- * changed. Binaries without the mark were made by other programs; the driver checks them.
+ * Begins the bytes of Program.binary, since drivers crash on truncated or changed binaries. Binaries without
+ * the mark were made by other programs; the driver checks them.
  */
 typedef struct mark {
     char name[8];
@@ -267,9 +267,7 @@ static int build_cached(usmpy_state *state, usmpy_program *self, PyObject *key)
     return taken;
 }
 
-/*
- * The signatures of the kernels that were just built, which not all drivers tell of their binaries. New str.
- */
+/* The signatures of the built kernels, which not all drivers report for binaries. New str. */
 static PyObject *signatures_of(usm_program *program)
 {
     PyObject *lines = PyUnicode_FromString("");
@@ -387,8 +385,8 @@ static const char *kept_under(PyObject *key)
 }
 
 /*
- * OpenCL C has more than the portable language. What other backends would refuse is refused here, too. 0, or
- * -1 with BuildError.
+ * OpenCL C has more features than the portable language. Features that other backends refuse are refused
+ * here, too. 0, or -1 with BuildError.
  */
 static int check_portable(const usmpy_program *self, int language, PyObject *source)
 {

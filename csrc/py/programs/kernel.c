@@ -1,4 +1,4 @@
-/* Kernel, and BoundKernel: what kernel[range, events] returns, to be called with the arguments. */
+/* Kernel, and BoundKernel, the callable that kernel[range, events] returns. */
 #include "docstrings.h"
 #include "launch.h"
 
@@ -129,7 +129,7 @@ static PyObject *get_max_work_group_size(PyObject *self, void *unused)
                                  : kernel->program->place->device->info.max_work_group_size);
 }
 
-/* "int32* x, int32 n": what it takes, in words. */
+/* The parameters in words, such as "int32* x, int32 n". */
 static PyObject *signature_text(const usm_kernel *kernel)
 {
     PyObject *text = PyUnicode_FromString("");
@@ -444,9 +444,7 @@ PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ss
     return kernel;
 }
 
-/*
- * Words may add to what the program tells, but not contradict it: its code relies on its own types. 0 or -1
- */
+/* Words may complete the program's types, but not contradict them: its code relies on them. 0 or -1 */
 static int check_agreement(const usm_kernel *kernel, const words *words)
 {
     for (size_t i = 0; i < kernel->n_parameters; i++) {
@@ -457,7 +455,7 @@ static int check_agreement(const usm_kernel *kernel, const words *words)
                     (told->kind == said->kind &&
                      (told->kind != USM_PARAMETER_VALUE || told->dtype == said->dtype ||
                       (told->dtype == USM_NO_DTYPE && (told->size == 0 || told->size == said->size))) &&
-                     /* A void pointer tells nothing of the elements. */
+                     /* A void pointer has no element type. */
                      (told->kind != USM_PARAMETER_POINTER || told->read_only || !said->read_only ||
                       told->dtype == USM_NO_DTYPE));
         if (!same) {

@@ -156,7 +156,7 @@ PyObject *usmpy_launch_by_name(usmpy_state *state, PyObject *kernel_object, cons
     return event;
 }
 
-/* The index of the parameter that takes the i-th array. */
+/* The index of the i-th array's parameter. */
 static size_t parameter_of(usmpy_state *state, const usmpy_arguments *taken, Py_ssize_t i)
 {
     size_t at = 0;

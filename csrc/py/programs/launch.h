@@ -46,7 +46,7 @@ PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ss
  */
 PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel, const usm_range *range, PyObject *queue,
                        PyObject *const *objects, Py_ssize_t n, PyObject *depends);
-/* The same in the queue that the arrays share. Behind the n objects stand those of `names`, a tuple. */
+/* The same in the queue that the arrays share. The objects of `names`, a tuple, follow the n objects. */
 PyObject *usmpy_launch_by_name(usmpy_state *state, PyObject *kernel, const usm_range *range,
                                PyObject *const *objects, Py_ssize_t n, PyObject *names, PyObject *depends);
 /* "x, y, a", the names of the parameters, as a new str. */

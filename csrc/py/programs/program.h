@@ -1,4 +1,4 @@
-/* Program, and what builds it. */
+/* Program, and the functions that build it. */
 #ifndef USMPY_PROGRAM_H
 #define USMPY_PROGRAM_H
 
@@ -10,7 +10,7 @@ typedef struct usmpy_program {
     PyObject *queue;      /* of its place */
     PyObject *language;   /* str */
     PyObject *options;    /* str */
-    PyObject *kernels;    /* dict of the Kernels that were asked for */
+    PyObject *kernels;    /* dict of the Kernels that were requested */
     PyObject *weakrefs;
 } usmpy_program;
 

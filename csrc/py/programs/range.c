@@ -1,4 +1,4 @@
-/* Range, NdRange and LocalMemory: SYCL's words for the index space and for memory of a work-group. */
+/* Range, NdRange and LocalMemory: SYCL's types of index spaces and of work-group memory. */
 #include "docstrings.h"
 #include "launch.h"
 

@@ -1,4 +1,4 @@
-"""A child of fork() gets an error at once that says what to do; the parent's work goes on."""
+"""A child of fork() gets an error at once that names the remedy; the parent's work continues."""
 
 import os
 import sys

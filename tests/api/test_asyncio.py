@@ -1,0 +1,236 @@
+"""await event: no thread for each, cancellation, errors, loops that come and go."""
+
+import asyncio
+import gc
+import os
+import threading
+import time
+
+import pytest
+
+import usmpy
+
+PATIENCE = 60
+
+
+@pytest.fixture
+def queue():
+    return usmpy.Queue("host")
+
+
+def held(queue):
+    gate = threading.Event()
+    return gate, queue.host_task(gate.wait, PATIENCE)
+
+
+def run(main):
+    return asyncio.run(asyncio.wait_for(main, PATIENCE))
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_an_event_that_has_ended(queue):
+    async def main():
+        event = queue.barrier()
+        event.wait()
+        assert await event is None
+        await event
+
+    run(main())
+
+
+def test_the_event_loop_runs_during_await(queue):
+    async def main():
+        gate, event = held(queue)
+        ticks = 0
+
+        async def ticker():
+            nonlocal ticks
+            while ticks < 5:
+                await asyncio.sleep(0)
+                ticks += 1
+            gate.set()
+
+        ticking = asyncio.create_task(ticker())
+        await event
+        assert ticks == 5
+        assert event.done
+        await ticking
+
+    run(main())
+
+
+def test_a_thousand_events_need_no_thread_each(queue):
+    async def main():
+        gate, _ = held(queue)
+        done = []
+        events = [queue.host_task(done.append, i) for i in range(1000)]
+        threads = threading.active_count()
+        tasks = len(os.listdir("/proc/self/task"))
+
+        async def one(event):
+            await event
+
+        waiting = [asyncio.create_task(one(event)) for event in events]
+        await asyncio.sleep(0.01)
+        assert threading.active_count() == threads
+        assert len(os.listdir("/proc/self/task")) <= tasks + 1
+        assert not any(task.done() for task in waiting)
+        gate.set()
+        await asyncio.gather(*waiting)
+        assert done == list(range(1000))
+
+    run(main())
+
+
+def test_one_event_awaited_by_many(queue):
+    async def main():
+        gate, event = held(queue)
+
+        async def one():
+            await event
+            return event.done
+
+        waiting = [asyncio.create_task(one()) for _ in range(50)]
+        await asyncio.sleep(0)
+        gate.set()
+        assert await asyncio.gather(*waiting) == [True] * 50
+
+    run(main())
+
+
+def test_an_error_comes_out_of_await(queue):
+    async def main():
+        gate = threading.Event()
+
+        def task():
+            gate.wait(PATIENCE)
+            raise LookupError("awaited")
+
+        event = queue.host_task(task)
+        waiting = asyncio.ensure_future(wrap(event))
+        await asyncio.sleep(0)
+        gate.set()
+        for awaitable in (waiting, wrap(event), wrap(event)):
+            with pytest.raises(LookupError, match="awaited"):
+                await awaitable
+        with pytest.raises(LookupError):
+            queue.wait()
+
+    async def wrap(event):
+        await event
+
+    run(main())
+
+
+def test_cancelling_leaves_the_event_alone(queue):
+    async def main():
+        gate, event = held(queue)
+
+        async def one():
+            await event
+
+        waiting = [asyncio.create_task(one()) for _ in range(100)]
+        await asyncio.sleep(0)
+        for task in waiting[::2]:
+            task.cancel()
+        await asyncio.sleep(0)
+        assert [task.cancelled() for task in waiting[::2]] == [True] * 50
+        assert not event.done
+        gate.set()
+        await asyncio.gather(*waiting[1::2])
+        await event
+
+    run(main())
+
+
+def test_a_timeout_of_asyncio(queue):
+    async def main():
+        gate, event = held(queue)
+
+        async def one():
+            await event
+
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(one(), 0.01)
+        gate.set()
+        await event
+
+    run(main())
+
+
+def test_many_loops_one_after_another_leave_no_files_open(queue):
+    async def main():
+        gate, event = held(queue)
+        asyncio.get_running_loop().call_soon(gate.set)
+        await event
+
+    run(main())
+    gc.collect()
+    before = open_files()
+    for _ in range(30):
+        run(main())
+    # The thread that completed the last event releases the pipe shortly after.
+    deadline = time.monotonic() + PATIENCE
+    while open_files() > before and time.monotonic() < deadline:
+        gc.collect()
+        time.sleep(0.01)
+    assert open_files() <= before
+
+
+def test_loops_in_several_threads(queue):
+    failures = []
+
+    async def main():
+        for _ in range(20):
+            events = [usmpy.Queue("host").host_task(time.sleep, 0.0005) for _ in range(5)]
+            await asyncio.gather(*(wrap(event) for event in events))
+
+    async def wrap(event):
+        await event
+        assert event.done
+
+    def thread():
+        try:
+            run(main())
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=thread) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(PATIENCE)
+    assert failures == []
+
+
+def test_a_loop_that_closes_before_the_event_ends(queue):
+    gate, event = held(queue)
+
+    async def one():
+        await event
+
+    async def main():
+        task = asyncio.create_task(one())
+        await asyncio.sleep(0)
+        task.cancel()
+
+    asyncio.run(main())
+    gc.collect()
+    gate.set()
+    event.wait(PATIENCE)
+    gc.collect()
+
+
+def test_awaiting_outside_a_loop_is_an_error(queue):
+    gate, event = held(queue)
+
+    async def one():
+        await event
+
+    with pytest.raises(RuntimeError, match="loop"):
+        one().send(None)
+    gate.set()
+    event.wait(PATIENCE)

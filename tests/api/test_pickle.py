@@ -1,0 +1,200 @@
+"""Pickles of devices, queues, arrays and types: every protocol, out-of-band buffers, copies, processes."""
+
+import copy
+import multiprocessing
+import os
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import usmpy
+
+PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
+STORED = ["float8_e4m3fn", "complex32", "bfloat16"]
+
+
+def there_and_back(thing, protocol=pickle.HIGHEST_PROTOCOL):
+    return pickle.loads(pickle.dumps(thing, protocol))
+
+
+@pytest.fixture
+def queue():
+    return usmpy.Queue("host")
+
+
+def same(a, b):
+    assert a.dtype is b.dtype
+    assert a.shape == b.shape
+    assert a.usm_type == b.usm_type
+    assert a.flags.writable == b.flags.writable
+    out = [bytearray(x.nbytes) for x in (a, b)]
+    for x, buffer in zip((a.copy(), b.copy()), out, strict=True):
+        x.queue.memcpy(buffer, x).wait()
+    assert out[0] == out[1]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_devices(protocol):
+    device = usmpy.Device("host")
+    for each in (device, *device.create_sub_devices(1)):
+        assert there_and_back(each, protocol) == each
+    assert copy.copy(device) == copy.deepcopy(device) == device
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_placement_travels_as_its_hardware(queue, protocol):
+    assert there_and_back(queue.device, protocol) == usmpy.Device("host")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_queues(protocol):
+    device = usmpy.Device("host")
+    assert there_and_back(device.queue, protocol) is device.queue
+    queue = usmpy.Queue(device.create_sub_devices(1)[0], in_order=False, profiling=True, priority="low")
+    again = there_and_back(queue, protocol)
+    assert again != queue
+    assert (again.in_order, again.profiling, again.priority) == (False, True, "low")
+    assert again.device.filter_string == queue.device.filter_string
+
+
+def test_a_queue_of_a_private_context_is_not_pickled():
+    queue = usmpy.Queue("host", context=usmpy.Context(usmpy.Device("host")))
+    with pytest.raises(pickle.PicklingError, match="context"):
+        pickle.dumps(queue)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (2, 3), (3, 0, 2), (1, 1, 4)])
+def test_arrays(protocol, shape):
+    for usm_type in ("device", "shared", "host"):
+        for order in "CF":
+            x = usmpy.USMArray(shape, "int32", usm_type=usm_type, order=order, device="host")
+            x[...] = 7
+            y = there_and_back(x, protocol)
+            same(x, y)
+            assert y.device == x.device
+            assert (y.flags.c_contiguous, y.flags.f_contiguous) == (
+                x.flags.c_contiguous,
+                x.flags.f_contiguous,
+            )
+            y[...] = 1
+            assert x.tolist() == np.full(shape, 7).tolist()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "float16", "float64", "complex128", *STORED, "float4_e2m1fn", "float6_e2m3fn"]
+)
+def test_arrays_of_every_sort_of_type(protocol, dtype):
+    x = usmpy.zeros((3, 5), dtype=dtype, device="host")
+    x.queue.memcpy(x, bytes(i % 2 for i in range(x.nbytes)))
+    same(x, there_and_back(x, protocol))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_views_travel_as_their_elements(protocol):
+    n = np.arange(60).reshape(3, 4, 5)
+    x = usmpy.asarray(n, device="host", copy=True)
+    for key in np.s_[::2], np.s_[..., ::-1], np.s_[:, 1], np.s_[1, 2, 3], np.s_[0:0]:
+        y = there_and_back(x[key], protocol)
+        np.testing.assert_array_equal(y.asnumpy(), n[key])
+        assert len(pickle.dumps(x[0, 0], protocol)) < 1000
+    same(usmpy.permute_dims(x, (2, 1, 0)), there_and_back(usmpy.permute_dims(x, (2, 1, 0)), protocol))
+
+
+def test_an_array_of_a_queue_of_its_own_lands_on_the_device(queue):
+    x = usmpy.full(3, 5, queue=queue)
+    y = there_and_back(x)
+    assert y.queue is usmpy.Device("host").queue
+    assert y.tolist() == [5, 5, 5]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_read_only_stays_so(protocol):
+    x = usmpy._core._read_only(usmpy.arange(4, device="host"))
+    y = there_and_back(x, protocol)
+    assert not y.flags.writable
+    assert y.tolist() == [0, 1, 2, 3]
+
+
+def test_pickling_waits_for_pending_work(queue):
+    gate = threading.Event()
+    x = usmpy.zeros(100, queue=queue)
+    queue.host_task(lambda x: gate.wait(60), x)
+    queue.fill(x, 3)
+    threading.Timer(0.02, gate.set).start()
+    assert there_and_back(x).tolist() == [3] * 100
+
+
+def test_pickling_failed_work_raises_its_error(queue):
+    def fail(x):
+        raise LookupError("mine")
+
+    x = usmpy.zeros(10, queue=queue)
+    queue.host_task(fail, x)
+    with pytest.raises((LookupError, usmpy.UsmError)):
+        pickle.dumps(x)
+    with pytest.raises(LookupError):
+        queue.wait()
+
+
+def test_buffers_out_of_band():
+    x = usmpy.arange(100_000, device="host")
+    buffers = []
+    data = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    assert len(data) < 1000
+    assert sum(buffer.raw().nbytes for buffer in buffers) == x.nbytes
+    y = pickle.loads(data, buffers=buffers)
+    same(x, y)
+    y[0] = 5
+    assert x[0].item() == 0
+    assert pickle.loads(data, buffers=[bytes(buffer) for buffer in buffers])[7].item() == 7
+
+
+def test_copy_and_deepcopy(queue):
+    x = usmpy.arange(4, device="host")
+    for make in (copy.copy, copy.deepcopy):
+        y = make(x)
+        y[0] = 9
+        assert x.tolist() == [0, 1, 2, 3]
+        assert y.tolist() == [9, 1, 2, 3]
+
+
+def test_one_array_twice_is_one_array():
+    x = usmpy.arange(4, device="host")
+    a, b = there_and_back([x, x])
+    assert a is b
+
+
+def test_a_missing_device():
+    data = pickle.dumps(usmpy.Device("host"), 2).replace(b"host:cpu:0", b"host:cpu:9")
+    with pytest.raises(usmpy.DeviceNotFound, match="host:cpu:9"):
+        pickle.loads(data)
+
+
+@pytest.mark.parametrize("make", [lambda q: q.barrier(), lambda q: q.context])
+def test_objects_that_cannot_be_pickled(queue, make):
+    with pytest.raises(TypeError, match="pickle"):
+        pickle.dumps(make(queue))
+
+
+def test_errors_travel_with_what_they_say():
+    error = usmpy.UsmError("text", backend="cuda", code=700, name="CUDA_ERROR")
+    again = there_and_back(error)
+    assert (str(again), again.backend, again.code, again.name) == ("text", "cuda", 700, "CUDA_ERROR")
+
+
+def double(x):
+    assert x.queue is usmpy.Device("host").queue
+    return usmpy.concat([x, x]), os.getpid()
+
+
+def test_another_process():
+    x = usmpy.reshape(usmpy.arange(6, dtype="int16", device="host", usm_type="shared"), (2, 3))
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        y, process = pool.apply(double, (x,))
+    assert process != os.getpid()
+    assert y.usm_type == "shared"
+    assert y.tolist() == x.tolist() * 2

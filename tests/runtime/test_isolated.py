@@ -1,0 +1,62 @@
+"""Behaviour of a whole process: each script of tests/isolated runs in one of its own.
+
+A script fails by its exit status; its standard output ends with "ok". A script may be run by hand too:
+``python tests/isolated/NAME.py`` with usmpy on the path.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import usmpy
+
+SCRIPTS = sorted((pathlib.Path(__file__).parents[1] / "isolated").glob("*.py"))
+# Scripts with output on standard error: the required text.
+SAID = {
+    "exit_by_signal": "KeyboardInterrupt",
+    "exit_with_failed_work": "nobody asked for its result; call event.wait() or queue.wait()",
+}
+# Scripts that tests/sanitize.py leaves out, and why.
+NOT_SANITIZED = {
+    "fork_after_kernels": "GCC's AddressSanitizer breaks in the children of busy forks that start threads",
+    "leak_of_submissions": "memory that was freed is kept there for a while",
+    "needs_libc_alone": "the sanitizers' libraries are needed there",
+}
+PARAMETERS = [
+    pytest.param(
+        script,
+        id=script.stem,
+        marks=[pytest.mark.not_sanitized(NOT_SANITIZED[script.stem])] if script.stem in NOT_SANITIZED else [],
+    )
+    for script in SCRIPTS
+]
+
+
+def run(script: pathlib.Path) -> subprocess.CompletedProcess:
+    package = pathlib.Path(usmpy.__file__).parent.parent
+    environment = {k: v for k, v in os.environ.items() if k not in ("USMPY_DEVICE", "ONEAPI_DEVICE_SELECTOR")}
+    environment["PYTHONPATH"] = os.pathsep.join([str(package), environment.get("PYTHONPATH", "")])
+    environment["PYTHONWARNINGS"] = "error"
+    environment["PYTHONFAULTHANDLER"] = "1"
+    return subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=120, env=environment, check=False
+    )
+
+
+def test_there_are_scripts():
+    assert len(SCRIPTS) > 5
+    assert {*SAID, *NOT_SANITIZED} <= {script.stem for script in SCRIPTS}
+
+
+@pytest.mark.parametrize("script", PARAMETERS)
+def test_script(script):
+    done = run(script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("ok\n"), done.stdout + done.stderr
+    if script.stem in SAID:
+        assert SAID[script.stem] in done.stderr
+    else:
+        assert done.stderr == ""
