@@ -94,7 +94,7 @@ build() {
     USMPY_TESTING=$testing "$python" setup.py -q build_ext --build-lib "$2" --build-temp "build/gpu-$1" \
         > "$logs/build-$1.log" 2>&1 || { echo "the $1 build failed:"; tail -25 "$logs/build-$1.log"; return 1; }
     grep -E "error|warning|left out" "$logs/build-$1.log" | head -10
-    cp usmpy/*.py "$2/usmpy/"
+    cp -r usmpy/*.py usmpy/_[a-z]*/ "$2/usmpy/"
 }
 
 step "build"
