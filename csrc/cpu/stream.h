@@ -67,6 +67,14 @@ static inline void usm_cpu_stream_ahead(char *dst, const char *src, size_t nbyte
     }
 }
 
+/*
+ * lines.c: n runs of whole lines that are `to` and `from` apart; dst begins a line. `ahead`: where what comes
+ * next lies in the source. Only where usm_cpu_has_lines says so.
+ */
+bool usm_cpu_has_lines(void);
+void usm_cpu_move_lines(char *dst, const char *src, size_t run, int64_t n, int64_t to, int64_t from,
+                        int64_t ahead);
+
 /* dst and src do not overlap; usm_cpu_stream_end() comes before anybody else looks. ahead: 0 for nothing. */
 static inline void usm_cpu_stream_asking(char *dst, const char *src, size_t nbytes, int64_t ahead)
 {

@@ -120,6 +120,7 @@ FOREIGN = {
     "linux/futex.h": {"core"},
     "sys/syscall.h": {"core"},
     "emmintrin.h": {"cpu"},
+    "immintrin.h": {"cpu"},
 }
 C_AND_POSIX = re.compile(
     r"(dlfcn|errno|fcntl|glob|limits|link|locale|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
