@@ -191,13 +191,12 @@ static usm_status count_row(usm_queue *queue, const usm_view *dst, const usm_vie
     return status;
 }
 
-usm_status usm_count_rows_submit(usm_queue *queue, const usm_view *dst, const usm_view *bytes,
-                                 usm_error *error)
+usm_status usm_count_rows_submit(usm_queue *queue, const usm_view *dst, const usm_view *bytes, int64_t rows,
+                                 int64_t length, usm_error *error)
 {
-    const int64_t rows = usm_view_size(dst), n = usm_view_size(bytes), length = n / rows;
     bool processor = bytes->alloc->place->device->type == USM_CPU;
     if (rows > FEW_ROWS || length <= (processor ? CHUNK_OF_PROCESSOR : CHUNK)) {
-        const usm_mask layout = {.n = n, .chunk = length, .chunks = rows};
+        const usm_mask layout = {.n = rows * length, .chunk = length, .chunks = rows};
         const usm_view views[] = {*dst, *bytes};
         return submit(queue, "usm_mask_count", views, 2, rows, &layout, count_cost(&layout), error);
     }
