@@ -308,8 +308,8 @@ static void choices(void)
             memcpy(wanted_at(&bench, &dst.view, i),
                    view_element(&views[*operand(&views[0], i) ? 1 : 2].view, i), size);
         }
-        CHECK_OK(usm_where_submit(bench.queue, &dst.view, &views[0].view, &views[1].view, &views[2].view,
-                                  false, &error));
+        const usm_view operands[] = {dst.view, views[0].view, views[1].view, views[2].view};
+        CHECK_OK(usm_where_submit(bench.queue, operands, false, &error));
         expect(&bench);
     }
     end(&bench);

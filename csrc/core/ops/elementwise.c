@@ -24,28 +24,28 @@ static usm_status submit(usm_queue *queue, const usm_elementwise *kernel, usm_el
     return usm_builtin_submit(queue, &builtin, accesses, (size_t)n, NULL, error);
 }
 
-/* The number of elements of a view that is contiguous in this order; -1 if it is not. */
-static int64_t contiguous_size(const usm_view *view, bool by_row)
-{
-    int64_t size = -1;
-    if (by_row) {
-        usm_view_is_row_major(view, &size);
-    } else if ((usm_view_order(view) & USM_F_CONTIGUOUS) != 0) {
-        size = usm_view_size(view);
-    }
-    return size;
-}
-
 /*
  * The commonest layout, written down at once: every operand is contiguous in the same order, or is one
  * element. Sets only those strides that the kernels read in this case. False for any other layout.
  */
-static bool plan_contiguous(usm_elements *elements, const usm_view *operands, int n, bool by_row)
+static inline __attribute__((always_inline)) bool plan_contiguous(usm_elements *elements,
+                                                                  const usm_view *operands, int n,
+                                                                  bool by_row)
 {
-    int64_t whole = contiguous_size(&operands[0], by_row);
+    int64_t whole = 0, size;
     for (int i = 0; i < n; i++) {
-        int64_t size = i == 0 ? whole : contiguous_size(&operands[i], by_row);
-        if (size < 0 || (size != whole && size != 1)) {
+        if (by_row) {
+            if (!usm_view_is_row_major(&operands[i], &size)) {
+                return false;
+            }
+        } else {
+            if ((usm_view_order(&operands[i]) & USM_F_CONTIGUOUS) == 0) {
+                return false;
+            }
+            size = usm_view_size(&operands[i]);
+        }
+        whole = i == 0 ? size : whole;
+        if (size != whole && size != 1) {
             return false;
         }
         /* Of equal size, the shapes differ in leading lengths of 1 alone. */

@@ -42,8 +42,12 @@ static bool lay_out(const usm_view *mask, const int64_t *steps, usm_mask *out)
 static usm_status submit(usm_queue *queue, const char *function, const usm_view *views, int n, int64_t items,
                          const usm_mask *layout, size_t cost, usm_error *error)
 {
-    usm_builtin builtin = {.module = "mask", .function = function, .n = {items, 1, 1}, .cost = cost};
+    usm_builtin builtin;
     usm_access accesses[3];
+    usm_builtin_init(&builtin, "mask", function, NULL);
+    builtin.n[0] = items;
+    builtin.n[1] = builtin.n[2] = 1;
+    builtin.cost = cost;
     for (int i = 0; i < n; i++) {
         usm_builtin_pointer(&builtin, views[i].data);
         accesses[i] = (usm_access){views[i].alloc, i == 0 ? USM_READ_WRITE : USM_READ};
