@@ -235,13 +235,13 @@ static void few_truth_values(void)
         at[i] = (char)random_below(&seed, 2);
     }
     CHECK(usm_few_may_begin(queue, n) && !usm_few_may_begin(queue, n + 1) && !usm_few_may_begin(queue, 0));
-    CHECK(usm_few_logic(queue, USM_XOR, &dst, &a, &b));
+    CHECK(usm_few_logic(queue, USM_XOR, n, &dst, &a, &b));
     for (int64_t i = 0; i < n; i++) {
         CHECK_EQ(at[i], at[n + i] ^ at[2 * n + i]);
     }
     gate gate = GATE_CLOSED; /* what is pending is not overtaken */
     usm_event *event = submit_access(queue, task_gate, &gate, memory, USM_WRITE);
-    CHECK(!usm_few_logic(queue, USM_OR, &dst, &a, &b));
+    CHECK(!usm_few_logic(queue, USM_OR, n, &dst, &a, &b));
     gate_open(&gate);
     expect_end(event, USM_EVENT_COMPLETE);
     usm_alloc_release(memory);
@@ -308,8 +308,8 @@ static void choices(void)
             memcpy(wanted_at(&bench, &dst.view, i),
                    view_element(&views[*operand(&views[0], i) ? 1 : 2].view, i), size);
         }
-        CHECK_OK(usm_where_submit(bench.queue, &dst.view, &views[0].view, &views[1].view, &views[2].view,
-                                  false, &error));
+        const usm_view operands[] = {dst.view, views[0].view, views[1].view, views[2].view};
+        CHECK_OK(usm_where_submit(bench.queue, operands, false, &error));
         expect(&bench);
     }
     end(&bench);

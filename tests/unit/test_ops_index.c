@@ -504,20 +504,20 @@ static void few_rows(void)
     }
     memcpy(keys->pointer, (int64_t[]){-1, 0, 7}, 24);
     const usm_view integers = vector(keys, USM_INT64, &three);
-    CHECK(usm_few_locate(queue, &array, &integers, &rows));
+    CHECK(usm_few_locate(&array, &integers, &rows));
     CHECK_EQ(rows.n, 3);
     CHECK_EQ(rows.size, 32);
     CHECK(usm_few_read(queue, &rows, &array, &dst));
     CHECK(y[0] == 56 && y[8] == 0 && y[23] == 63);
     ((int64_t *)keys->pointer)[1] = 8; /* out of range: the general way tells of it */
-    CHECK(!usm_few_locate(queue, &array, &integers, &rows));
+    CHECK(!usm_few_locate(&array, &integers, &rows));
     memcpy(keys->pointer, "\0\1\0\0\0\0\2\0", 8);
     const usm_view mask = vector(keys, USM_BOOL, &eight);
-    CHECK(usm_few_locate(queue, &array, &mask, &rows));
+    CHECK(usm_few_locate(&array, &mask, &rows));
     CHECK_EQ(rows.n, 2);
     CHECK(rows.offsets[0] == 32 && rows.offsets[1] == 6 * 32);
     const usm_view row = {memory, memory->pointer, USM_INT32, 1, &eight, &one};
-    CHECK(usm_few_locate(queue, &row, &mask, &rows));
+    CHECK(usm_few_locate(&row, &mask, &rows));
     const usm_view value = {NULL, (char *)&(int32_t){-9}, USM_INT32, 0, &one, &one};
     CHECK(usm_few_write(queue, &rows, &row, &value));
     CHECK(x[0] == 0 && x[1] == -9 && x[5] == 5 && x[6] == -9);

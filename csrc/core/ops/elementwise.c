@@ -28,14 +28,27 @@ static usm_status submit(usm_queue *queue, const usm_elementwise *kernel, usm_el
  * The commonest layout, written down at once: every operand is contiguous in the same order, or is one
  * element. Sets only those strides that the kernels read in this case. False for any other layout.
  */
-static bool plan_contiguous(usm_elements *elements, const usm_view *operands, int n)
+static inline __attribute__((always_inline)) bool plan_contiguous(usm_elements *elements,
+                                                                  const usm_view *operands, int n,
+                                                                  bool by_row)
 {
-    unsigned order = USM_C_CONTIGUOUS | USM_F_CONTIGUOUS;
-    int64_t whole = usm_view_size(&operands[0]);
-    for (int i = 0; i < n && order != 0; i++) {
-        int64_t size = i == 0 ? whole : usm_view_size(&operands[i]);
+    int64_t whole = 0, size;
+    for (int i = 0; i < n; i++) {
+        if (by_row) {
+            if (!usm_view_is_row_major(&operands[i], &size)) {
+                return false;
+            }
+        } else {
+            if ((usm_view_order(&operands[i]) & USM_F_CONTIGUOUS) == 0) {
+                return false;
+            }
+            size = usm_view_size(&operands[i]);
+        }
+        whole = i == 0 ? size : whole;
+        if (size != whole && size != 1) {
+            return false;
+        }
         /* Of equal size, the shapes differ in leading lengths of 1 alone. */
-        order &= size == whole ? usm_view_order(&operands[i]) : size == 1 ? order : 0;
         elements->strides[i][0] = size == whole ? usm_view_itemsize(&operands[i]) : 0;
         elements->strides[i][1] = 0;
     }
@@ -43,7 +56,7 @@ static bool plan_contiguous(usm_elements *elements, const usm_view *operands, in
     for (int i = 1; i < USM_ELEMENTS_AXES; i++) {
         elements->shape[i] = 1;
     }
-    return order != 0;
+    return true;
 }
 
 static bool plan_strided(usm_elements *elements, const usm_view *operands, int n)
@@ -79,7 +92,7 @@ static usm_status submit_copies(usm_queue *queue, const usm_elementwise *kernel,
         views[made] = copies[made].view;
     }
     if (status == USM_OK) {
-        plan_contiguous(&elements, views, n);
+        plan_contiguous(&elements, views, n, true);
         status = submit(queue, kernel, &elements, views, n, false, error);
     }
     if (status == USM_OK) {
@@ -99,10 +112,12 @@ usm_status usm_elementwise_submit(usm_queue *queue, const usm_elementwise *kerne
     for (int i = 0; i < n; i++) {
         aligned = aligned && usm_view_is_aligned(&operands[i]);
     }
-    if (usm_view_size(&operands[0]) == 0) {
+    bool planned = aligned && plan_contiguous(&elements, operands, n, true);
+    if ((planned ? elements.shape[0] : usm_view_size(&operands[0])) == 0) {
         return USM_OK;
     }
-    return aligned && (plan_contiguous(&elements, operands, n) || plan_strided(&elements, operands, n))
+    return planned || (aligned && (plan_contiguous(&elements, operands, n, false) ||
+                                   plan_strided(&elements, operands, n)))
                ? submit(queue, kernel, &elements, operands, n, fresh, error)
                : submit_copies(queue, kernel, operands, n, error);
 }

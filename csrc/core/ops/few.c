@@ -10,12 +10,7 @@ static bool is_readable(const usm_view *view)
     return usm_alloc_host_reads(view->alloc) && usm_alloc_is_untouched(view->alloc);
 }
 
-static bool is_row_major(const usm_view *view)
-{
-    return (usm_view_order(view) & USM_C_CONTIGUOUS) != 0;
-}
-
-bool usm_few_logic(usm_queue *queue, unsigned table, const usm_view *dst, const usm_view *a,
+bool usm_few_logic(usm_queue *queue, unsigned table, int64_t n, const usm_view *dst, const usm_view *a,
                    const usm_view *b)
 {
     const usm_access accesses[] = {{a->alloc, USM_READ}, {b->alloc, USM_READ}};
@@ -24,42 +19,42 @@ bool usm_few_logic(usm_queue *queue, unsigned table, const usm_view *dst, const 
         !usm_queue_begin_now(queue, accesses, a->alloc == b->alloc ? 1 : 2, &held)) {
         return false;
     }
-    for (int64_t i = 0, n = usm_view_size(dst); i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         dst->data[i] = (char)(table >> (2 * (a->data[i] != 0) + (b->data[i] != 0)) & 1);
     }
     usm_queue_end_now(held);
     return true;
 }
 
-static bool locate_mask(const usm_view *array, const usm_view *mask, usm_few_rows *rows)
+static bool locate_mask(const usm_view *array, const usm_view *mask, int64_t n, usm_few_rows *rows)
 {
-    int64_t size = usm_view_size(mask);
-    if (mask->ndim == 0 || mask->ndim > array->ndim || !is_row_major(array) ||
+    int64_t size;
+    if (mask->ndim == 0 || mask->ndim > array->ndim || !usm_view_is_row_major(array, &size) ||
         memcmp(mask->shape, array->shape, (size_t)mask->ndim * sizeof *mask->shape) != 0) {
         return false;
     }
     rows->ndim = mask->ndim;
-    rows->size = usm_view_size(array) / size * usm_view_itemsize(array);
+    rows->size = size / n * usm_view_itemsize(array);
     rows->n = 0;
-    for (int64_t i = 0; i < size; i++) { /* without a branch, which a random mask makes the processor guess */
+    for (int64_t i = 0; i < n; i++) { /* without a branch, which a random mask makes the processor guess */
         rows->offsets[rows->n] = i * rows->size;
         rows->n += mask->data[i] != 0;
     }
     return true;
 }
 
-static bool locate_integers(const usm_view *array, const usm_view *index, usm_few_rows *rows)
+static bool locate_integers(const usm_view *array, const usm_view *index, int64_t n, usm_few_rows *rows)
 {
-    int64_t length = array->ndim == 0 ? 0 : array->shape[0], size = usm_view_itemsize(array);
+    int64_t length = array->ndim == 0 ? 0 : array->shape[0], itemsize = usm_view_itemsize(array), size;
     bool is_vector = array->ndim == 1;
-    if (length == 0 || (!is_vector && !is_row_major(array))) {
+    if (length == 0 || (!is_vector && !usm_view_is_row_major(array, &size))) {
         return false;
     }
     rows->ndim = 1;
-    rows->size = is_vector ? size : usm_view_size(array) / length * size;
-    rows->n = usm_view_size(index);
-    int64_t step = is_vector ? array->strides[0] * size : rows->size;
-    for (int64_t i = 0; i < rows->n; i++) {
+    rows->size = is_vector ? itemsize : size / length * itemsize;
+    rows->n = n;
+    int64_t step = is_vector ? array->strides[0] * itemsize : rows->size;
+    for (int64_t i = 0; i < n; i++) {
         int64_t wide;
         int32_t narrow;
         if (index->dtype == USM_INT64) {
@@ -77,14 +72,14 @@ static bool locate_integers(const usm_view *array, const usm_view *index, usm_fe
     return true;
 }
 
-bool usm_few_locate(usm_queue *queue, const usm_view *array, const usm_view *key, usm_few_rows *rows)
+bool usm_few_locate(const usm_view *array, const usm_view *key, usm_few_rows *rows)
 {
-    if (!usm_few_may_begin(queue, usm_view_size(key)) || usm_view_size(array) == 0 || !is_row_major(key) ||
-        usm_dtype_is_packed(array->dtype) || !is_readable(key)) {
+    int64_t n;
+    if (!usm_view_is_row_major(key, &n) || usm_dtype_is_packed(array->dtype) || !is_readable(key)) {
         return false;
     }
-    bool found = key->dtype == USM_BOOL                               ? locate_mask(array, key, rows)
-                 : key->dtype == USM_INT64 || key->dtype == USM_INT32 ? locate_integers(array, key, rows)
+    bool found = key->dtype == USM_BOOL                               ? locate_mask(array, key, n, rows)
+                 : key->dtype == USM_INT64 || key->dtype == USM_INT32 ? locate_integers(array, key, n, rows)
                                                                       : false;
     return found && rows->n * rows->size <= FEW_BYTES;
 }
@@ -193,8 +188,9 @@ bool usm_few_nonzero(usm_queue *queue, const usm_view *array, usm_few_found *fou
     uint64_t held, bits = magnitude_bits(array->dtype);
     const usm_access access = {array->alloc, USM_READ};
     int size = usm_view_itemsize(array);
-    int64_t n = usm_view_size(array);
-    if (n == 0 || n > USM_FEW || !is_row_major(array) || !usm_queue_begin_now(queue, &access, 1, &held)) {
+    int64_t n;
+    if (!usm_view_is_row_major(array, &n) || n == 0 || n > USM_FEW ||
+        !usm_queue_begin_now(queue, &access, 1, &held)) {
         return false;
     }
     found->n = 0;

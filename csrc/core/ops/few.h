@@ -16,8 +16,8 @@ static inline bool usm_few_may_begin(usm_queue *queue, int64_t n)
     return n > 0 && n <= USM_FEW && usm_queue_may_begin_now(queue);
 }
 
-/* usm_logic_submit of operands that are row-major, of dst's shape, and of new memory in dst. */
-bool usm_few_logic(usm_queue *queue, unsigned table, const usm_view *dst, const usm_view *a,
+/* usm_logic_submit of n elements, where all are row-major of one shape, and dst has new memory. */
+bool usm_few_logic(usm_queue *queue, unsigned table, int64_t n, const usm_view *dst, const usm_view *a,
                    const usm_view *b);
 
 /* The rows of an array that a key names. */
@@ -27,8 +27,11 @@ typedef struct usm_few_rows {
     int64_t offsets[USM_FEW]; /* bytes from the array's first element */
 } usm_few_rows;
 
-/* For array[key], where the key is a mask, or integers for the first axis: all of them are in range. */
-bool usm_few_locate(usm_queue *queue, const usm_view *array, const usm_view *key, usm_few_rows *rows);
+/*
+ * For array[key], both with elements, where the key is a mask, or integers for the first axis that are all in
+ * range. usm_few_may_begin has said yes to the key's elements.
+ */
+bool usm_few_locate(const usm_view *array, const usm_view *key, usm_few_rows *rows);
 /* The rows, one after the other, into dst, whose memory is new. */
 bool usm_few_read(usm_queue *queue, const usm_few_rows *rows, const usm_view *array, const usm_view *dst);
 /*

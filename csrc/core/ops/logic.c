@@ -33,8 +33,7 @@ usm_status usm_classify_submit(usm_queue *queue, usm_float_class what, const usm
     return usm_elementwise_submit(queue, &kernel, operands, 2, fresh, error);
 }
 
-usm_status usm_where_submit(usm_queue *queue, const usm_view *dst, const usm_view *condition,
-                            const usm_view *a, const usm_view *b, bool fresh, usm_error *error)
+usm_status usm_where_submit(usm_queue *queue, const usm_view operands[4], bool fresh, usm_error *error)
 {
     static const struct {
         const char *function, *options;
@@ -43,8 +42,7 @@ usm_status usm_where_submit(usm_queue *queue, const usm_view *dst, const usm_vie
         {"usm_where_4", "-D USM_ONLY=4"},   {"usm_where_8", "-D USM_ONLY=8"},
         {"usm_where_16", "-D USM_ONLY=16"},
     };
-    int power = __builtin_ctz((unsigned)usm_view_itemsize(dst));
+    int power = __builtin_ctz((unsigned)usm_view_itemsize(&operands[0]));
     const usm_elementwise kernel = {"where", kernels[power].function, kernels[power].options, 0, 0};
-    const usm_view operands[] = {*dst, *condition, *a, *b};
     return usm_elementwise_submit(queue, &kernel, operands, 4, fresh, error);
 }

@@ -20,8 +20,10 @@ typedef enum usm_float_class {
 usm_status usm_classify_submit(usm_queue *queue, usm_float_class what, const usm_view *dst,
                                const usm_view *src, bool fresh, usm_error *error);
 
-/* dst[...] = condition ? a : b, which broadcast to dst; a and b have its type. dst may be a or b. */
-usm_status usm_where_submit(usm_queue *queue, const usm_view *dst, const usm_view *condition,
-                            const usm_view *a, const usm_view *b, bool fresh, usm_error *error);
+/*
+ * dst[...] = condition ? a : b, of the operands dst, condition, a and b. The others broadcast to dst; a and b
+ * have its type, and dst may be a or b.
+ */
+usm_status usm_where_submit(usm_queue *queue, const usm_view operands[4], bool fresh, usm_error *error);
 
 #endif

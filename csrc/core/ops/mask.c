@@ -42,8 +42,12 @@ static bool lay_out(const usm_view *mask, const int64_t *steps, usm_mask *out)
 static usm_status submit(usm_queue *queue, const char *function, const usm_view *views, int n, int64_t items,
                          const usm_mask *layout, size_t cost, usm_error *error)
 {
-    usm_builtin builtin = {.module = "mask", .function = function, .n = {items, 1, 1}, .cost = cost};
+    usm_builtin builtin;
     usm_access accesses[3];
+    usm_builtin_init(&builtin, "mask", function, NULL);
+    builtin.n[0] = items;
+    builtin.n[1] = builtin.n[2] = 1;
+    builtin.cost = cost;
     for (int i = 0; i < n; i++) {
         usm_builtin_pointer(&builtin, views[i].data);
         accesses[i] = (usm_access){views[i].alloc, i == 0 ? USM_READ_WRITE : USM_READ};
@@ -191,13 +195,12 @@ static usm_status count_row(usm_queue *queue, const usm_view *dst, const usm_vie
     return status;
 }
 
-usm_status usm_count_rows_submit(usm_queue *queue, const usm_view *dst, const usm_view *bytes,
-                                 usm_error *error)
+usm_status usm_count_rows_submit(usm_queue *queue, const usm_view *dst, const usm_view *bytes, int64_t rows,
+                                 int64_t length, usm_error *error)
 {
-    const int64_t rows = usm_view_size(dst), n = usm_view_size(bytes), length = n / rows;
     bool processor = bytes->alloc->place->device->type == USM_CPU;
     if (rows > FEW_ROWS || length <= (processor ? CHUNK_OF_PROCESSOR : CHUNK)) {
-        const usm_mask layout = {.n = n, .chunk = length, .chunks = rows};
+        const usm_mask layout = {.n = rows * length, .chunk = length, .chunks = rows};
         const usm_view views[] = {*dst, *bytes};
         return submit(queue, "usm_mask_count", views, 2, rows, &layout, count_cost(&layout), error);
     }

@@ -78,100 +78,97 @@ static usm_status reduce(usm_queue *queue, const usm_view *dst, const usm_view *
     return status;
 }
 
-/* The axes that remain, then those that go, each in their order; *kept of the first. */
-static void order_axes(int ndim, uint64_t gone, int *order, int *kept)
-{
-    int n = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < ndim; i++) {
-            if ((int)(gone >> i & 1) == pass) {
-                order[n++] = i;
-            }
-        }
-        *kept = pass == 0 ? n : *kept;
-    }
-}
-
 /* How the truth values are to lie for a kernel. */
 typedef struct plan {
-    usm_reduction whole;     /* (outer, reduced, inner) in row-major order */
-    bool together;           /* the axes that go stand side by side: no axis has to move */
-    bool any_order;          /* nothing stays: any order of the elements will do */
-    int order[USM_MAX_NDIM]; /* the axes of the copy, if one is made */
+    usm_reduction whole; /* (outer, reduced, inner) in row-major order */
+    bool together;       /* the axes that go stand side by side: no axis has to move */
+    bool any_order;      /* nothing stays: any order of the elements will do */
 } plan;
 
 /* `rows`: nothing may be in `inner`. */
 static void make_plan(const usm_view *src, uint64_t gone, bool rows, plan *plan)
 {
-    int first = 0, last = src->ndim, kept;
-    while (first < src->ndim && (gone >> first & 1) == 0) {
-        first++;
-    }
-    while (last > first && (gone >> (last - 1) & 1) == 0) {
-        last--;
-    }
-    plan->together = !rows || last == src->ndim;
+    uint64_t outer = 1, reduced = 1, inner = 1; /* beside a length of 0, others may have any product */
+    int changes = 0;                            /* from axes that stay to those that go, and back */
     for (int i = 0; i < src->ndim; i++) {
-        plan->together = plan->together && (gone >> i & 1) == (i >= first && i < last);
+        bool goes = (gone >> i & 1) != 0;
+        changes += goes != (changes == 1);
+        uint64_t *part = goes ? &reduced : changes == 0 ? &outer : &inner;
+        *part *= (uint64_t)src->shape[i];
     }
-    plan->any_order = plan->together && last - first == src->ndim;
-    order_axes(src->ndim, plan->together ? 0 : gone, plan->order, &kept);
+    plan->together = changes < 2 || (changes == 2 && !rows);
+    plan->any_order = changes < 2 && (src->ndim == 0 || (gone & 1) != 0);
     if (!plan->together) {
-        first = kept;
-        last = src->ndim;
+        outer *= inner;
+        inner = 1;
     }
-    plan->whole = (usm_reduction){.outer = 1, .reduced = 1, .inner = 1};
-    for (int i = 0; i < src->ndim; i++) {
-        int64_t *part = i < first ? &plan->whole.outer : i < last ? &plan->whole.reduced : &plan->whole.inner;
-        *part *= src->shape[plan->order[i]];
-    }
+    plan->whole = (usm_reduction){(int64_t)outer, (int64_t)reduced, (int64_t)inner, 0, 0, 0};
 }
 
-/* The truth values as the plan asks for them. */
-static usm_status copy_truths(usm_queue *queue, const usm_view *src, const plan *plan, usm_scratch *out,
-                              usm_error *error)
+/* The truth values as the plan asks for them: where axes have to move, those that go come last. */
+static usm_status copy_truths(usm_queue *queue, const usm_view *src, uint64_t gone, const plan *plan,
+                              usm_scratch *out, usm_error *error)
 {
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
-    for (int i = 0; i < src->ndim; i++) {
-        shape[i] = src->shape[plan->order[i]];
+    int order[USM_MAX_NDIM], n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < src->ndim; i++) {
+            bool last = !plan->together && (gone >> i & 1) != 0;
+            if (last == (pass == 1)) {
+                order[n++] = i;
+            }
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        shape[i] = src->shape[order[i]];
     }
     char letter = plan->any_order ? usm_view_letter(src) : 'C';
     usm_status status = usm_scratch_create(queue, USM_BOOL, src->ndim, shape, letter, out, error);
     if (status != USM_OK) {
         return status;
     }
-    for (int i = 0; i < src->ndim; i++) { /* the same memory, seen along src's axes */
-        strides[plan->order[i]] = out->strides[i];
+    for (int i = 0; i < n; i++) { /* the same memory, seen along src's axes */
+        strides[order[i]] = out->strides[i];
     }
     const usm_view view = {out->view.alloc, out->view.data, USM_BOOL, src->ndim, src->shape, strides};
     return usm_truth_submit(queue, &view, src, true, error);
 }
 
+/* The kernels can read the truth values where they are. */
+static bool is_usable(const usm_view *src, const plan *plan)
+{
+    int64_t size;
+    return src->dtype == USM_BOOL && plan->together &&
+           (usm_view_is_row_major(src, &size) ||
+            (plan->any_order && (usm_view_order(src) & USM_F_CONTIGUOUS) != 0));
+}
+
 usm_status usm_reduce_submit(usm_queue *queue, usm_reduce_kind what, const usm_view *dst, const usm_view *src,
                              uint64_t gone, usm_error *error)
 {
-    if (usm_view_size(dst) == 0) {
-        return USM_OK;
-    }
-    if (usm_view_size(src) == 0) {
-        const unsigned char none[8] = {what == USM_ALL};
-        return usm_fill_submit(queue, dst, none, NULL, error);
-    }
     plan plan;
     usm_scratch copy;
     usm_view bytes = *src;
     usm_status status = USM_OK;
     make_plan(src, gone, what == USM_COUNT, &plan);
-    unsigned order = usm_view_order(src), usable = plan.any_order ? ~0u : USM_C_CONTIGUOUS;
+    int64_t rows = plan.whole.outer * plan.whole.inner;
+    if (rows == 0) {
+        return USM_OK;
+    }
+    if (plan.whole.reduced == 0) {
+        const unsigned char none[8] = {what == USM_ALL};
+        return usm_fill_submit(queue, dst, none, NULL, error);
+    }
     copy.view.alloc = NULL;
-    if (src->dtype != USM_BOOL || !plan.together || (order & usable) == 0) {
-        status = copy_truths(queue, src, &plan, &copy, error);
+    if (!is_usable(src, &plan)) {
+        status = copy_truths(queue, src, gone, &plan, &copy, error);
         bytes = copy.view;
     }
     plan.whole.all = what == USM_ALL;
     if (status == USM_OK) {
-        status = what == USM_COUNT ? usm_count_rows_submit(queue, dst, &bytes, error)
-                                   : reduce(queue, dst, &bytes, plan.whole, error);
+        status = what == USM_COUNT
+                     ? usm_count_rows_submit(queue, dst, &bytes, rows, plan.whole.reduced, error)
+                     : reduce(queue, dst, &bytes, plan.whole, error);
     }
     usm_scratch_release(&copy);
     return status;

@@ -19,6 +19,20 @@ static inline int usm_view_itemsize(const usm_view *view)
     return usm_dtype_table[view->dtype].itemsize;
 }
 
+/* Whether the view is row-major without gaps; then *size is the number of its elements. */
+static inline bool usm_view_is_row_major(const usm_view *view, int64_t *size)
+{
+    uint64_t step = 1;
+    for (int i = view->ndim - 1; i >= 0; i--) {
+        if (view->shape[i] != 1 && view->strides[i] != (int64_t)step) {
+            return false;
+        }
+        step *= (uint64_t)view->shape[i];
+    }
+    *size = (int64_t)step;
+    return true;
+}
+
 /* USM_C_CONTIGUOUS and USM_F_CONTIGUOUS, of a view that has elements. */
 static inline unsigned usm_view_order(const usm_view *view)
 {

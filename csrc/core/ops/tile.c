@@ -34,7 +34,9 @@ static usm_status copy(usm_queue *queue, const usm_view *dst, const usm_view *sr
 usm_status usm_repeat_elements_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, int axis,
                                       int64_t count, usm_error *error)
 {
-    axes axes = {.n = 0};
+    axes axes;
+    axes.n = 0;
+    axes.full = false;
     for (int i = 0; i < src->ndim && !axes.full; i++) {
         add(&axes, src->shape[i], dst->strides[i] * (i == axis ? count : 1), src->strides[i]);
         if (i == axis && !axes.full) {
@@ -49,7 +51,9 @@ usm_status usm_repeat_elements_submit(usm_queue *queue, const usm_view *dst, con
 
 usm_status usm_tile_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_error *error)
 {
-    axes axes = {.n = 0};
+    axes axes;
+    axes.n = 0;
+    axes.full = false;
     int more = dst->ndim - src->ndim;
     for (int i = 0; i < dst->ndim && !axes.full; i++) { /* the copies of an axis, then the axis */
         int64_t length = i < more ? 1 : src->shape[i - more];

@@ -9,11 +9,11 @@
 static bool locate(usmpy_array *array, usmpy_array *key, usm_few_rows *rows)
 {
     usm_queue *queue = usmpy_queue_of(array->queue);
-    if (usmpy_queue_of(key->queue) != queue || !usm_few_may_begin(queue, key->size)) {
+    if (usmpy_queue_of(key->queue) != queue || array->size == 0 || !usm_few_may_begin(queue, key->size)) {
         return false;
     }
     const usm_view view = usmpy_view(array), keys = usmpy_view(key);
-    return usm_few_locate(queue, &view, &keys, rows);
+    return usm_few_locate(&view, &keys, rows);
 }
 
 usmpy_array *usmpy_few_select(usmpy_state *state, usmpy_array *array, usmpy_array *key)

@@ -40,7 +40,7 @@ static usmpy_array *few_truths(usmpy_state *state, PyObject *const *arguments, u
         return NULL;
     }
     const usm_view dst = usmpy_view(result), x1 = usmpy_view(a), x2 = usmpy_view(b);
-    if (!usm_few_logic(queue, truths, &dst, &x1, &x2)) {
+    if (!usm_few_logic(queue, truths, a->size, &dst, &x1, &x2)) {
         Py_CLEAR(result);
     }
     return result;

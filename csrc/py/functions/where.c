@@ -15,13 +15,11 @@
 
 int usmpy_choose(usmpy_state *state, usmpy_array *dst, usmpy_array *condition, usmpy_array *a, usmpy_array *b)
 {
-    const usm_view to = usmpy_view(dst), chooser = usmpy_view(condition), x1 = usmpy_view(a),
-                   x2 = usmpy_view(b);
+    const usm_view operands[] = {usmpy_view(dst), usmpy_view(condition), usmpy_view(a), usmpy_view(b)};
     usm_error error;
-    return usmpy_check(state,
-                       usm_where_submit(usmpy_queue_of(dst->queue), &to, &chooser, &x1, &x2,
-                                        usmpy_is_only_ours(dst), &error),
-                       &error);
+    return usmpy_check(
+        state, usm_where_submit(usmpy_queue_of(dst->queue), operands, usmpy_is_only_ours(dst), &error),
+        &error);
 }
 
 static PyObject *where(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
