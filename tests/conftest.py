@@ -72,7 +72,8 @@ def pytest_collection_modifyitems(items):
             continue
         backend = getattr(item, "callspec", None) and item.callspec.params.get("backend")
         if not isinstance(backend, Backend):
-            made.append(item)
+            if not backend:  # pytest's mark for an empty list: no device runs this file (USMPY_TEST_BACKENDS)
+                made.append(item)
             continue
         name = item.nodeid.rpartition("/")[2]
         if not any(name.startswith(prefix) for prefix in backend.unsupported):
