@@ -9,7 +9,8 @@ every machine has is said by a comment right above it, or for the whole page any
     <!-- needs: pyarrow -->
     <!-- page needs: opencl, pyopencl -->
 
-A block under `<!-- from: FILE -->` quotes a source and does not run; tests/docs/test_documentation.py compares it.
+A block under `<!-- from: FILE -->` quotes a source and does not run; tests/docs/test_documentation.py
+compares the two.
 
 A name is a module, or one of CONDITIONS. The block is left out only where that is really missing. The last
 line written is JSON: {"blocks": ..., "left out": {line: [name, ...]}}.
