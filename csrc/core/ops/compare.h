@@ -23,8 +23,7 @@ static inline bool usm_relation_needs_order(usm_relation relation)
 /* Whether the relation holds of a and b where a is less (else greater) than b. */
 bool usm_relation_holds(usm_relation relation, bool less);
 
-/* uint64 and a signed type: no integer type has all values of both, and usm_compare_submit takes them
- * as they are. */
+/* uint64 and a signed type: no integer type has all values of both, so usm_compare_submit takes both. */
 static inline bool usm_dtypes_differ_by_sign(usm_dtype a, usm_dtype b)
 {
     return (a == USM_UINT64 && usm_dtype_table[b].kind == USM_KIND_INT) ||

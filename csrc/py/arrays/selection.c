@@ -389,8 +389,7 @@ static int64_t row_strides(int place, int taken, usmpy_array *array, int64_t *in
     return step;
 }
 
-/* Between the view's rows and `whole`, compact in the result's shape, whose axes from `place`
- * on are the rows. */
+/* Copies between the view's rows and `whole`, which is compact; its axes from `place` on are the rows. */
 static int move_rows(usmpy_state *state, const selection *s, const usm_rows *rows, usmpy_array *whole,
                      int place, bool put)
 {
