@@ -162,7 +162,7 @@ bool usm_cuda_queue_poll(usm_queue *queue)
     for (unsigned i = 0; i < n; i++) {
         usm_cuda_lane_settle(&native->lanes[i]);
     }
-    bool more = usm_completion_end(queue, NULL, has_ended);
+    bool more = usm_completion_end(queue, NULL, has_ended).more;
     if (more) {
         fence_lanes(queue, n);
     }

@@ -125,7 +125,7 @@ static bool has_ended(usm_event *base)
 
 bool usm_level_zero_queue_poll(usm_queue *queue)
 {
-    return !usm_level_zero_forked() && usm_completion_end(queue, NULL, has_ended);
+    return !usm_level_zero_forked() && usm_completion_end(queue, NULL, has_ended).more;
 }
 
 /* In the driver, also with the GIL held: a driver spins for a small budget. */

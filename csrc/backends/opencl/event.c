@@ -4,8 +4,7 @@
  */
 #include "opencl.h"
 
-/* The driver's answer about the task; its own errors count as the task's. */
-static cl_int ask(const usm_opencl_event *event, cl_event id)
+cl_int usm_opencl_ask(const usm_opencl_event *event, cl_event id)
 {
     const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
     cl_int status = CL_QUEUED;
@@ -13,16 +12,26 @@ static cl_int ask(const usm_opencl_event *event, cl_event id)
     return code == CL_SUCCESS ? status : code;
 }
 
+static cl_int status_of(const usm_opencl_event *event)
+{
+    return atomic_load_explicit(&((usm_opencl_event *)event)->status, memory_order_relaxed);
+}
+
+/* A waiting thread may have seen a success before. Queue lock held. */
 static bool has_ended(usm_event *base)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
-    event->status = ask(event, atomic_load_explicit(&event->id, memory_order_relaxed));
-    return event->status <= CL_COMPLETE;
+    if (status_of(event) > CL_COMPLETE) {
+        cl_int status = usm_opencl_ask(event, atomic_load_explicit(&event->id, memory_order_relaxed));
+        atomic_store_explicit(&event->status, status, memory_order_relaxed);
+        return status <= CL_COMPLETE;
+    }
+    return true;
 }
 
 bool usm_opencl_queue_poll(usm_queue *queue)
 {
-    return !usm_opencl_forked() && usm_completion_end(queue, NULL, has_ended);
+    return !usm_opencl_forked() && usm_completion_end(queue, NULL, has_ended).more;
 }
 
 /*
@@ -35,6 +44,7 @@ static usm_status go_again(usm_opencl_event *event, usm_error *error)
     usm_lock_take(&queue->lock);
     event->refused = atomic_exchange_explicit(&event->id, NULL, memory_order_acq_rel);
     event->state = USM_OPENCL_FINAL;
+    atomic_store_explicit(&event->status, CL_QUEUED, memory_order_relaxed);
     event->event.lateness = USM_FOLLOWED;
     event->enqueued_ns = event->event.profiled ? usm_clock_ns() : 0;
     usm_status status = usm_opencl_enqueue(event, &event->later.command, 0, NULL, error);
@@ -50,8 +60,9 @@ static usm_status go_again(usm_opencl_event *event, usm_error *error)
 usm_status usm_opencl_event_result(usm_event *base, usm_error *error)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
+    cl_int how = status_of(event);
     bool inherits = atomic_load_explicit(&base->cause, memory_order_acquire) != NULL;
-    if (event->status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && !inherits &&
+    if (how == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && !inherits &&
         event->state == USM_OPENCL_BEHIND) {
         return go_again(event, error);
     }
@@ -61,12 +72,12 @@ usm_status usm_opencl_event_result(usm_event *base, usm_error *error)
     if (event->kernel != NULL && event->enqueued_ns != 0) {
         usm_opencl_learn(event, usm_clock_ns() - event->enqueued_ns);
     }
-    if (event->status >= 0 || inherits) {
+    if (how >= 0 || inherits) {
         return USM_OK;
     }
-    return usm_error_driver(error, USM_DRIVER, "opencl", event->status, usm_opencl_name(event->status),
-                            "the task ended with %s (%d) on %s", usm_opencl_name(event->status),
-                            event->status, base->queue->device->info.name);
+    return usm_error_driver(error, USM_DRIVER, "opencl", how, usm_opencl_name(how),
+                            "the task ended with %s (%d) on %s", usm_opencl_name(how), how,
+                            base->queue->device->info.name);
 }
 
 void usm_opencl_event_wait(usm_event *base, int64_t budget_ns)
@@ -76,8 +87,11 @@ void usm_opencl_event_wait(usm_event *base, int64_t budget_ns)
     if (id == NULL || usm_opencl_forked() || budget_ns < USM_OPENCL_YIELD_NS) {
         return;
     }
-    /* The driver is at work on the last ones: meanwhile the first ones are ended here. */
-    if (!usm_completion_end(base->queue, NULL, has_ended) || usm_event_ended(base)) {
+    usm_polled polled;
+    do { /* the driver is at work on the last ones: meanwhile the first ones are ended here */
+        polled = usm_completion_end(base->queue, NULL, has_ended);
+    } while (polled.ended > 0 && polled.more && !usm_event_ended(base));
+    if (usm_event_ended(base)) {
         return;
     }
     if (usm_opencl_wait(event, id, budget_ns)) {
@@ -97,7 +111,7 @@ bool usm_opencl_event_is_running(usm_event *base)
     if (id == NULL || usm_opencl_forked()) {
         return false;
     }
-    cl_int status = ask(event, id);
+    cl_int status = usm_opencl_ask(event, id);
     return status >= CL_COMPLETE && status <= CL_RUNNING; /* or just ended, and not seen yet */
 }
 

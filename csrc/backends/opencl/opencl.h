@@ -35,6 +35,7 @@ typedef struct usm_opencl_platform {
     unsigned version;    /* 100 * major + minor */
     bool unlisted;       /* the loader's functions work on it, but those that are given the platform itself */
     _Atomic bool joined; /* a thread waits in the driver, where that is for one alone: wait.c */
+    _Atomic int polls_to_skip; /* wait.c: the processors are wanted by others */
     char name[64], vendor[64], version_text[128];
     /* cl_intel_unified_shared_memory; NULL where the platform lacks it. */
     clDeviceMemAllocINTEL_fn device_alloc;
@@ -116,9 +117,9 @@ typedef struct usm_opencl_event {
     /* The driver's event, from the enqueue to the end of this struct; NULL for host tasks and before. */
     _Atomic(cl_event) id;
     usm_opencl_state state;
-    cl_int status;       /* as the driver had it at the end */
-    int32_t expected_us; /* with all that it waits for; below 0: it may take long */
-    const void *kernel;  /* of a launch; compared, never dereferenced, as `items` */
+    _Atomic cl_int status; /* as the driver had it last */
+    int32_t expected_us;   /* with all that it waits for; below 0: it may take long */
+    const void *kernel;    /* of a launch; compared, never dereferenced, as `items` */
     size_t items;
     int64_t enqueued_ns; /* in profiling queues, and of launches that nothing is known of; else 0 */
     cl_event refused; /* the driver's first event where the task went again: others may still wait for it */
@@ -247,6 +248,8 @@ cl_command_queue usm_opencl_spare_take(const usm_queue *queue, cl_context contex
 bool usm_opencl_spare_put(const usm_queue *queue);
 void usm_opencl_spares_free(usm_opencl_context *context);
 void usm_opencl_spares_fork(usm_fork_phase phase);
+/* event.c: what the driver says of the task; its own errors count as the task's. Any thread. */
+cl_int usm_opencl_ask(const usm_opencl_event *event, cl_event id);
 /* wait.c: below this budget the caller holds the GIL, and may not yield. */
 #define USM_OPENCL_YIELD_NS 10000
 /* wait.c: fills what is expected of the task's time, behind tasks that take `before_us`. Queue lock held. */
@@ -254,7 +257,7 @@ void usm_opencl_expect(usm_opencl_event *event, const usm_command *command, int3
 /* wait.c: a launch has taken so long. */
 void usm_opencl_learn(const usm_opencl_event *event, int64_t took_ns);
 /* wait.c: asks for a moment, then waits in the driver for a task that is short. True once it has ended. */
-bool usm_opencl_wait(const usm_opencl_event *event, cl_event id, int64_t budget_ns);
+bool usm_opencl_wait(usm_opencl_event *event, cl_event id, int64_t budget_ns);
 /* times.c: where the driver tells, the queue's clocks are compared once; and of a task that has ended: */
 void usm_opencl_compare_clocks(const usm_opencl_platform *platform, cl_device_id device,
                                usm_opencl_queue *queue);

@@ -143,6 +143,7 @@ static usm_status submit(usm_opencl_event *event, const usm_command *command, cl
     if (!collect(event, waits, &n, &before_us)) {
         return USM_LATER;
     }
+    atomic_store_explicit(&event->status, CL_QUEUED, memory_order_relaxed);
     usm_opencl_expect(event, command, before_us);
     if (event->state == USM_OPENCL_BEHIND) {
         status = usm_later_keep(&event->event, command, error);

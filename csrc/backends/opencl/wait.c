@@ -28,6 +28,10 @@ static const pace where_waits_help = {15000, 0, 500};
 static const pace where_waits_sleep = {100000, 2000, 500};
 static const pace of_other_devices = {100000, 0, 0};
 
+/* Where others want the processors, a yield takes long: so many waits are then the driver's at once. */
+#define LONG_NS 50000
+#define SKIPPED_POLLS 100
+
 static int64_t elements_of(const usm_strided *strided)
 {
     int64_t n = 1;
@@ -94,19 +98,30 @@ static void leave_alone(int64_t ns)
 }
 
 /* True once it has ended. */
-static bool poll_for_end(const usm_opencl_event *event, cl_event id, const pace *pace)
+static bool poll_for_end(usm_opencl_event *event, cl_event id, const pace *pace)
 {
-    const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
-    for (int64_t until = usm_clock_ns() + pace->longest_ns; usm_clock_ns() < until;) {
-        cl_int status = CL_QUEUED;
+    _Atomic int *skip = &usm_opencl_context_of(event->event.queue->context)->platform->polls_to_skip;
+    int left = atomic_load_explicit(skip, memory_order_relaxed);
+    if (left > 0) {
+        atomic_store_explicit(skip, left - 1, memory_order_relaxed);
+        return false;
+    }
+    for (int64_t last = usm_clock_ns(), now = last, until = last + pace->longest_ns; now < until;) {
         sched_yield();
         leave_alone(pace->between_ns);
-        if (api->clGetEventInfo(id, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) !=
-                CL_SUCCESS ||
-            status <= CL_COMPLETE) {
+        cl_int status = usm_opencl_ask(event, id);
+        now = usm_clock_ns();
+        if (now - last > LONG_NS) {
+            atomic_store_explicit(skip, SKIPPED_POLLS, memory_order_relaxed);
+        }
+        if (status <= CL_COMPLETE) {
+            if (status == CL_COMPLETE) { /* a failure may be that of an event that the task has no longer */
+                atomic_store_explicit(&event->status, status, memory_order_relaxed);
+            }
             leave_alone(pace->behind_ns);
             return true;
         }
+        last = now;
     }
     return false;
 }
@@ -115,19 +130,21 @@ static bool poll_for_end(const usm_opencl_event *event, cl_event id, const pace 
  * Intel's runtime has threads that wait take part in the work, as guests of its own few; where several wait
  * at once, they may all sleep on each other for good. So one at a time does; false for the others.
  */
-static bool wait_in_driver(usm_opencl_platform *platform, cl_event id, bool helps)
+static bool wait_in_driver(usm_opencl_platform *platform, usm_opencl_event *event, cl_event id, bool helps)
 {
     if (helps && atomic_exchange_explicit(&platform->joined, true, memory_order_acquire)) {
         return false;
     }
-    (void)platform->api->clWaitForEvents(1, &id);
+    if (platform->api->clWaitForEvents(1, &id) == CL_SUCCESS) {
+        atomic_store_explicit(&event->status, CL_COMPLETE, memory_order_relaxed);
+    }
     if (helps) {
         atomic_store_explicit(&platform->joined, false, memory_order_release);
     }
     return true;
 }
 
-bool usm_opencl_wait(const usm_opencl_event *event, cl_event id, int64_t budget_ns)
+bool usm_opencl_wait(usm_opencl_event *event, cl_event id, int64_t budget_ns)
 {
     const usm_queue *queue = event->event.queue;
     const usm_opencl_context *context = usm_opencl_context_of(queue->context);
@@ -141,7 +158,7 @@ bool usm_opencl_wait(const usm_opencl_event *event, cl_event id, int64_t budget_
         return false;
     }
     int64_t begun = usm_clock_ns();
-    bool ended = wait_in_driver(context->platform, id, helps);
+    bool ended = wait_in_driver(context->platform, event, id, helps);
     if (ended && event->kernel != NULL && usm_clock_ns() - begun > SHORT_NS) {
         usm_opencl_learn(event, usm_clock_ns() - begun);
     }

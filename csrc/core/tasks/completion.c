@@ -78,10 +78,10 @@ static void end_all(usm_event *event)
     usm_events_forget(&ended);
 }
 
-bool usm_completion_end(usm_queue *queue, const usm_event *known, bool (*has_ended)(usm_event *event))
+usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*has_ended)(usm_event *event))
 {
     usm_event *claimed = NULL, **last = &claimed;
-    unsigned unended = 0, most = queue->in_order ? 1 : MOST_UNENDED;
+    unsigned ended = 0, unended = 0, most = queue->in_order ? 1 : MOST_UNENDED;
     bool (*in_driver)(usm_event *) = queue->backend->event_in_driver;
     usm_lock_take(&queue->lock);
     known = known != NULL && queue->in_order && !known->claimed ? known : NULL;
@@ -95,13 +95,14 @@ bool usm_completion_end(usm_queue *queue, const usm_event *known, bool (*has_end
         }
         known = event == known ? NULL : known;
         event->claimed = true;
+        ended++;
         *last = event;
         last = &event->next_ended;
     }
     *last = NULL;
     usm_lock_give(&queue->lock);
     end_all(claimed);
-    return unended > 0;
+    return (usm_polled){ended, unended > 0};
 }
 
 /* The thread's lock held. */

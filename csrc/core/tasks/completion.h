@@ -31,14 +31,20 @@ bool usm_completion_stop(void);
 void usm_completion_watch(usm_event *event);
 /* Somebody sleeps until the task ends: its queue is looked at more often. Any lock but a leaf. */
 void usm_completion_hurry(usm_event *event);
+/* What a look at a queue found. */
+typedef struct usm_polled {
+    unsigned ended; /* tasks that were ended */
+    bool more;      /* the driver has others */
+} usm_polled;
+
 /*
- * A queue's tasks that the driver has ended, oldest first; for the backend's queue_poll. Calls
- * `has_ended`, with the queue's lock held, for tasks in the driver: all of them, but not beyond the first of
- * a queue in order that has not ended, nor beyond the first few of another. `known`, which may be NULL, has
- * ended, and with it all in front of it where the queue is in order. Returns whether the driver has more. No
- * lock held; event_result is called for each task that ends.
+ * Ends the queue's tasks that the driver has ended, oldest first; for the backend's queue_poll and
+ * event_wait. Calls `has_ended`, with the queue's lock held, for tasks in the driver: all of them, but not
+ * beyond the first of a queue in order that has not ended, nor beyond the first few of another. `known`,
+ * which may be NULL, has ended, and with it all in front of it where the queue is in order. No lock held;
+ * event_result is called for each task that ends.
  */
-bool usm_completion_end(usm_queue *queue, const usm_event *known, bool (*has_ended)(usm_event *event));
+usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*has_ended)(usm_event *event));
 /* Polls the queue once every USM_COMPLETION_BATCH tasks. Called by the submitting thread, with no lock. */
 void usm_completion_reap(usm_queue *queue);
 static inline bool usm_completion_is_due(const usm_queue *queue)
