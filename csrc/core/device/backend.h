@@ -259,10 +259,11 @@ typedef struct usm_backend {
     bool (*event_in_driver)(usm_event *event);
     /*
      * A thread waits for the task: asks the driver for it, waits for it there, or takes part in it, where
-     * that is faster than being woken. Returns once the event has ended, and after `budget_ns` at the latest;
-     * earlier where the task is expected to take longer than this is worth. A budget of less than 10 us means
-     * that the caller holds the GIL: then no task may run here, and the thread must not sleep or yield. Any
-     * thread, no lock; may end any events. NULL: the thread sleeps at once.
+     * that is faster than being woken. Returns once the event has ended, or earlier, where the task is
+     * expected to take longer than `budget_ns` or than this is worth; late where an expectation was wrong,
+     * since nothing can interrupt it. A budget of less than 10 us means that the caller holds the GIL: then
+     * no task may run here, and the thread must not sleep or yield. Any thread, no lock; may end any events.
+     * NULL: the thread sleeps at once.
      */
     void (*event_wait)(usm_event *event, int64_t budget_ns);
     /*
