@@ -116,6 +116,15 @@ def test_a_queue_out_of_order_has_several_streams(driver, device):
     assert arrays[0].asnumpy().tolist() == [9] * N
 
 
+def test_a_host_task_runs_in_a_queue_whose_stream_others_know(driver, device):
+    queue = usmpy.Queue(device)
+    assert queue.native_handle
+    x = usmpy.zeros(4, dtype="int32", queue=queue)
+    first = queue.fill(x, 7)
+    assert queue.host_task(lambda: 3, depends=[first]).result(60) == 3
+    queue.wait()
+
+
 @pytest.mark.parametrize("in_order", [True, False])
 def test_host_tasks_come_between_work_of_the_device(driver, device, in_order):
     queue = usmpy.Queue(device, in_order=in_order)

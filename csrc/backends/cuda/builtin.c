@@ -216,7 +216,6 @@ usm_status usm_cuda_prepare(usm_queue *queue, const usm_command *command, usm_er
 {
     usm_kernel_plan plan;
     CUfunction function;
-    usm_cuda_reap(queue);
     if (command->kind == USM_COMMAND_FILL && driver_fills(command)) {
         return USM_OK;
     }

@@ -11,6 +11,7 @@
 /* What a node of a graph uses. */
 struct usm_cuda_captured {
     usm_cuda_captured *next;
+    usm_work work;      /* the driver calls back where no call of it is allowed: it goes on another thread */
     usm_kernel *kernel; /* one count, or NULL */
     usm_keep *keeps;
     size_t n;
@@ -19,9 +20,6 @@ struct usm_cuda_captured {
 
 /* Captured tasks are behind this one's only task, which has ended. */
 static usm_cuda_lane ended = {.submitted = 1, .completed = 1, .fenced = 1};
-
-/* What graphs have let go of: the driver calls back where no call of it is allowed. */
-static _Atomic(usm_cuda_captured *) dropped;
 
 bool usm_cuda_is_capturing(CUstream stream)
 {
@@ -48,26 +46,22 @@ static void let_go(usm_cuda_captured *list)
     }
 }
 
-void usm_cuda_captures_drain(void)
-{
-    if (atomic_load_explicit(&dropped, memory_order_relaxed) != NULL) {
-        let_go(atomic_exchange(&dropped, NULL));
-    }
-}
-
 void usm_cuda_captures_free(usm_cuda_queue *native)
 {
     let_go(native->captured);
     native->captured = NULL;
 }
 
+static void drop(usm_work *work)
+{
+    let_go((usm_cuda_captured *)((char *)work - offsetof(usm_cuda_captured, work)));
+}
+
 static void CUDA_CB on_drop(void *argument)
 {
-    usm_cuda_captured *capture = argument, *head = atomic_load(&dropped);
-    do {
-        capture->next = head;
-    } while (!atomic_compare_exchange_weak(&dropped, &head, capture));
-    usm_cuda_watcher_wake();
+    usm_cuda_captured *capture = argument;
+    capture->work.run = drop;
+    usm_completion_run(&capture->work);
 }
 
 static usm_cuda_captured *hold(usm_cuda_event *event)
@@ -180,6 +174,6 @@ usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_lane *lane, const us
     hand_over(native, lane->stream, capture);
     event->lane = &ended;
     atomic_store_explicit(&event->number, 1, memory_order_release);
-    usm_cuda_watch(native); /* which ends it, if nobody else does */
+    usm_completion_watch(base); /* which ends it, if nobody else does */
     return USM_OK;
 }

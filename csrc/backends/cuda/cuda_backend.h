@@ -4,9 +4,10 @@
 
 #include "core/device/backend.h"
 
+#include "core/base/fork.h"
 #include "core/program/kernels.h"
 #include "core/program/launch.h"
-#include "core/tasks/worker.h"
+#include "core/tasks/completion.h"
 
 #include <cuda.h>
 
@@ -72,8 +73,6 @@ typedef struct usm_cuda_lane {
 
 /* usm_queue.native */
 typedef struct usm_cuda_queue {
-    usm_worker worker; /* threads of host tasks; first: it frees this block */
-    struct usm_queue *owner;
     usm_cuda_lane lanes[USM_CUDA_LANES]; /* the first one is the queue's handle */
     _Atomic unsigned n_lanes;            /* only grows, under the queue's lock, as what follows */
     unsigned next_lane;
@@ -82,14 +81,7 @@ typedef struct usm_cuda_queue {
     struct usm_cuda_captured *captured; /* queue lock: what graphs use whose driver does not hold it for us */
     CUevent base;                       /* profiling: an event, and when it was by our clock */
     int64_t base_ns;
-    /* watcher.c */
-    _Atomic bool hurried; /* somebody sleeps until a task ends */
-    bool watched;         /* queue lock: it is in the list */
-    /* The watcher's: looks without work, and while work was submitted; how much it was at the last one. */
-    unsigned idle_ticks, busy_ticks;
-    uint64_t seen;
-    _Atomic uint64_t reaped; /* what was submitted to the first lane when all its tasks were ended last */
-    struct usm_cuda_queue *next_watched;
+    char *blame; /* queue lock: how the context was lost, as far as the queue's tasks show; malloc'd */
 } usm_cuda_queue;
 
 /* A piece of pinned memory of the process, for copies from and to pageable memory. */
@@ -101,24 +93,14 @@ typedef struct usm_cuda_event {
     /* Both set once the driver has it: 0 before, and for work of the host. */
     _Atomic uint64_t number;
     usm_cuda_lane *lane;
-    bool point;               /* a barrier or marker */
-    bool claimed;             /* queue lock: a thread is ending it */
-    bool late;                /* queue lock: it is not in the driver yet, and waits for its links */
-    bool early;               /* it was late, and was enqueued before they had ended: set before `number` */
-    _Atomic int ends;         /* of an early one: links and driver, who both must have ended */
     CUevent start, end;       /* of profiling queues */
     usm_kernel *kernel;       /* of a launch: one count, for messages and so that its module stays */
-    usm_strided *strided;     /* the plan of `command`; owned */
-    usm_launch *launch;       /* the same for a kernel */
     usm_cuda_pinned *landing; /* a small copy from or to pageable memory: its data */
     bool landed;              /* and there is nothing to be moved from there at the end */
     CUdeviceptr block;        /* freed with the event; 0 for none */
     int lost;                 /* the code of the context that was lost with it */
-    char *text;               /* malloc'd: how to tell of that; may be NULL */
     /* Not zeroed at first, from here on. */
-    usm_command command; /* of a task that is enqueued later, or runs on the host */
-    usm_work work;       /* tasks of the host */
-    struct usm_cuda_event *next_claimed;
+    usm_later later; /* its command also says where the data of `landing` goes */
 } usm_cuda_event;
 
 static inline usm_cuda_device *usm_cuda_device_of(const usm_device *device)
@@ -235,8 +217,6 @@ void usm_cuda_lane_close(usm_cuda_lane *lane);
 CUresult usm_cuda_lane_fence(usm_cuda_lane *lane, uint64_t number);
 /* The same where the device's context is current. */
 CUresult usm_cuda_lane_fence_here(usm_cuda_lane *lane, uint64_t number);
-/* The same behind a task that nobody waits for: the fence of that one moves behind `number`, the next. */
-CUresult usm_cuda_lane_fence_again(usm_cuda_lane *lane, uint64_t number);
 /* Makes later work of the stream wait for the task. Any lock but a leaf. */
 CUresult usm_cuda_lane_follow(CUstream stream, usm_cuda_lane *lane, uint64_t number);
 /* Looks what the driver has ended. No context need be current. */
@@ -276,8 +256,8 @@ typedef enum usm_cuda_staging {
     USM_CUDA_BETWEEN_HOST
 } usm_cuda_staging;
 usm_cuda_staging usm_cuda_staging_of(const usm_event *event, const usm_command *command);
-/* On a thread of the queue's worker. */
-usm_status usm_cuda_run_on_host(usm_cuda_event *event, usm_error *error);
+/* On a thread of the queue's worker: for usm_later_run_on_host. */
+usm_status usm_cuda_run_on_host(usm_event *event, const usm_command *command, usm_error *error);
 /* Small ones, in the driver. False: it is one for the worker. */
 bool usm_cuda_is_small(const usm_command *command);
 usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_lane *lane, const usm_command *command,
@@ -289,23 +269,6 @@ bool usm_cuda_is_capturing(CUstream stream);
 usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_lane *lane, const usm_command *command,
                             usm_error *error);
 void usm_cuda_captures_free(usm_cuda_queue *native);
-/* What graphs have let go of; on the watcher's thread. */
-void usm_cuda_captures_drain(void);
-
-/*
- * event.c. Ends what the driver has ended, and says whether it has more. `settle`: also what has no fence
- * yet. No lock.
- */
-bool usm_cuda_end_ended(usm_queue *queue, bool settle);
-/* An early task's links have ended, or the driver has ended it: the second call is its end. No lock. */
-void usm_cuda_end_early(usm_cuda_event *event);
-
-/* watcher.c: the thread that looks after queues with work in the driver. */
-bool usm_cuda_watcher_start(void);
-void usm_cuda_watch(usm_cuda_queue *native); /* queue lock held */
-void usm_cuda_watch_closely(usm_cuda_queue *native);
-void usm_cuda_watcher_wake(void);
-void usm_cuda_unwatch(usm_cuda_queue *native);
 
 /* program.c, kernel.c and launch.c: programs and launches of users. */
 usm_status usm_cuda_program_build(usm_program *base, const usm_program_source *source, char **log,
@@ -338,10 +301,15 @@ usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *
 /* stream.c: how handles of living streams look, by one of ours. */
 void usm_cuda_stream_learn(CUstream own);
 
-/* True in the child of a process that had started the backend: the driver does not survive that. */
-bool usm_cuda_forked(void);
-/* USM_FORKED, with what to do about it. */
-usm_status usm_cuda_after_fork(usm_error *error);
+extern usm_fork_guard usm_cuda_guard; /* library.c */
+static inline bool usm_cuda_forked(void)
+{
+    return usm_fork_guard_is_child(&usm_cuda_guard);
+}
+static inline usm_status usm_cuda_after_fork(usm_error *error)
+{
+    return usm_fork_guard_refuse(&usm_cuda_guard, error);
+}
 
 /* Entries of the table, by file. */
 usm_status usm_cuda_open(usm_error *error); /* library.c */
@@ -367,24 +335,16 @@ bool usm_cuda_queue_run_now(usm_queue *queue, const usm_command *command, int64_
 usm_status usm_cuda_queue_admit(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error);
 usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                  usm_error *error);
-bool usm_cuda_event_may_repeat(usm_event *event, const usm_command *command);
-usm_status usm_cuda_event_repeat(usm_event *event, const usm_command *command, usm_error *error);
-void usm_cuda_queue_settle(usm_queue *queue);
-/*
- * Now and then, the thread that submits without end ends what has ended: it has it all in its own cache. No
- * lock.
- */
-void usm_cuda_reap(usm_queue *queue);
+bool usm_cuda_queue_poll(usm_queue *queue);
 bool usm_cuda_event_in_driver(usm_event *event);
 uint64_t usm_cuda_stream_fingerprint(usm_device *device, void *handle, bool alive);
 usm_status usm_cuda_stream_inspect(usm_device *device, void *stream, usm_stream_facts *facts,
                                    usm_error *error);
-void usm_cuda_event_join(usm_event *event);
-void usm_cuda_event_hurry(usm_event *event);
+void usm_cuda_event_wait(usm_event *event, int64_t budget_ns);
+void usm_cuda_event_watch(usm_event *event);
+usm_status usm_cuda_event_result(usm_event *event, usm_error *error);
 bool usm_cuda_event_is_running(usm_event *event);
 void usm_cuda_event_destroy(usm_event *event);
-void usm_cuda_queue_fork(usm_queue *queue, usm_fork_phase phase);
-void usm_cuda_fork(usm_fork_phase phase);
 
 extern const usm_backend usm_cuda_backend;
 

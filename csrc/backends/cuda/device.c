@@ -188,9 +188,10 @@ usm_status usm_cuda_start(usm_device ***devices, size_t *n_devices, usm_error *e
     if (list == NULL || own == NULL) {
         return usm_error_memory(error, sizeof(usm_device), "a CUDA device");
     }
-    if (!usm_cuda_watcher_start()) {
+    if (!usm_completion_start()) {
         return usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u");
     }
+    usm_fork_guard_use(&usm_cuda_guard);
     all.devices = own;
     *devices = list;
     *n_devices = (size_t)all.n;

@@ -1,6 +1,6 @@
 /*
  * The end of tasks. The driver says of a lane how far it has come; the tasks up to there are claimed by
- * whoever asked, and ended in their order, with no lock held: by the watcher, or by a thread that waits.
+ * whoever asked, and ended in their order (core/tasks/completion.h).
  */
 #include "cuda_backend.h"
 
@@ -11,6 +11,8 @@
 
 /* How long a thread asks the driver itself before it sleeps: being woken costs some tens of microseconds. */
 #define JOIN_NS 2000000
+/* Below it the caller holds the GIL: it must not yield, and asking without a pause holds up the driver. */
+#define YIELD_NS 10000
 
 static usm_cuda_event *event_of(usm_event *base)
 {
@@ -23,77 +25,52 @@ static uint64_t number_of(const usm_cuda_event *event)
 }
 
 /*
- * CUDA does not say which kernel was at fault: the oldest that had not ended is the one as a rule. Queue
- * lock held; NULL when memory ran out.
+ * CUDA does not say which kernel was at fault: the oldest that had not ended is the one as a rule. Once a
+ * queue, with its lock held; no text where memory ran out.
  */
-static char *blame(const usm_cuda_event *first)
+static void blame(const usm_cuda_event *first)
 {
     enum { SIZE = 480 };
-    char *text = malloc(SIZE);
     usm_queue *queue = first->event.queue;
+    usm_cuda_queue *native = usm_cuda_queue_of(queue);
     CUresult code = (CUresult)first->lost;
     const char *names[2] = {NULL, NULL};
     int n = 0;
+    if (native->blame != NULL || (native->blame = malloc(SIZE)) == NULL) {
+        return;
+    }
     for (const usm_event *at = &first->event; at != NULL && n < 2; at = at->following) {
         const usm_cuda_event *event = (const usm_cuda_event *)at;
         if (event->kernel != NULL && event->lane == first->lane) {
             names[n++] = event->kernel->name;
         }
     }
-    if (text == NULL) {
-        return NULL;
-    }
     if (n == 0) {
-        snprintf(text, SIZE, "work of another queue, or of another library, ended with %s (%d) on %s",
+        snprintf(native->blame, SIZE,
+                 "work of another queue, or of another library, ended with %s (%d) on %s",
                  usm_cuda_name(code), (int)code, queue->device->info.name);
     } else {
-        snprintf(text, SIZE, "%s (%d) on %s: the kernel %.100s%s%.100s was running or about to",
+        snprintf(native->blame, SIZE, "%s (%d) on %s: the kernel %.100s%s%.100s was running or about to",
                  usm_cuda_name(code), (int)code, queue->device->info.name, names[0],
                  n > 1 ? ", or behind it " : "", n > 1 ? names[1] : "");
     }
-    return text;
 }
 
-/* The tasks that the driver has ended, oldest first, linked by next_claimed. Queue lock held. */
-static usm_cuda_event *claim(usm_queue *queue, bool *pending)
+/* As its lane was seen last. Queue lock held. */
+static bool has_ended(usm_event *base)
 {
-    usm_cuda_event *first = NULL, **last = &first;
-    char *text = NULL;
-    *pending = false;
-    for (usm_event *base = queue->first; base != NULL; base = base->following) {
-        usm_cuda_event *event = event_of(base);
-        uint64_t number = number_of(event);
-        if (number == 0 || event->claimed) {
-            continue;
-        }
-        if (!usm_cuda_lane_ended(event->lane, number)) {
-            *pending = true;
-            if (queue->in_order) {
-                break;
-            }
-            continue;
-        }
-        event->claimed = true;
-        if (event->lane->latest == event) {
-            event->lane->latest = NULL;
-        }
-        event->lost = atomic_load_explicit(&usm_cuda_device_of(queue->device)->lost, memory_order_acquire);
-        if (event->lost != 0) {
-            text = text == NULL ? blame(event) : text;
-            event->text = text == NULL ? NULL : strdup(text);
-        }
-        *last = event;
-        last = &event->next_claimed;
+    usm_cuda_event *event = event_of(base);
+    if (!usm_cuda_lane_ended(event->lane, number_of(event))) {
+        return false;
     }
-    *last = NULL;
-    if (!*pending) { /* usm_cuda_reap need not come for what a wait has ended */
-        usm_cuda_queue *native = usm_cuda_queue_of(queue);
-        atomic_store_explicit(&native->reaped,
-                              atomic_load_explicit(&native->lanes[0].submitted, memory_order_relaxed),
-                              memory_order_relaxed);
+    if (event->lane->latest == event) {
+        event->lane->latest = NULL;
     }
-    free(text);
-    return first;
+    event->lost = atomic_load_explicit(&usm_cuda_device_of(base->queue->device)->lost, memory_order_acquire);
+    if (USM_UNLIKELY(event->lost != 0)) {
+        blame(event);
+    }
+    return true;
 }
 
 /*
@@ -134,11 +111,10 @@ static void read_times(usm_cuda_event *event)
     }
 }
 
-/* All links have ended, and the driver has. `ended` may be NULL: usm_event_finish_among. */
-static void finish(usm_event *base, usm_ended *ended)
+usm_status usm_cuda_event_result(usm_event *base, usm_error *error)
 {
     usm_cuda_event *event = event_of(base);
-    usm_error error;
+    bool inherits = atomic_load_explicit(&base->cause, memory_order_acquire) != NULL;
     if (base->profiled) {
         if (event->lost == 0 && event->end != NULL) {
             read_times(event);
@@ -146,90 +122,51 @@ static void finish(usm_event *base, usm_ended *ended)
             base->start_ns = base->end_ns = usm_clock_ns();
         }
     }
-    bool inherits = atomic_load_explicit(&base->cause, memory_order_acquire) != NULL;
-    if (event->landing != NULL && !event->landed && event->lost == 0 && !inherits) {
-        memcpy(event->command.as.copy.dst, event->landing->data, event->command.as.copy.nbytes);
+    if (inherits) {
+        return USM_OK;
     }
-    if (event->lost != 0 && !inherits) {
-        usm_error_driver(
-            &error, USM_DRIVER, "cuda", event->lost, usm_cuda_name((CUresult)event->lost),
+    if (USM_UNLIKELY(event->lost != 0)) {
+        const char *text = usm_cuda_queue_of(base->queue)->blame;
+        return usm_error_driver(
+            error, USM_DRIVER, "cuda", event->lost, usm_cuda_name((CUresult)event->lost),
             "%s; the context is lost, and nothing can be done there until this process is started anew",
-            event->text != NULL ? event->text : usm_cuda_name((CUresult)event->lost));
-        usm_failure *failure = usm_failure_from_error(&error);
-        usm_event_finish_among(base, failure != NULL ? failure : usm_failure_no_memory(), ended);
-    } else {
-        usm_event_finish_among(base, NULL, ended);
+            text != NULL ? text : usm_cuda_name((CUresult)event->lost));
     }
-}
-
-static void finish_alone(usm_event *base)
-{
-    finish(base, NULL);
-}
-
-void usm_cuda_end_early(usm_cuda_event *event)
-{
-    if (atomic_fetch_add_explicit(&event->ends, 1, memory_order_acq_rel) == 1) {
-        finish_alone(&event->event);
+    if (event->landing != NULL && !event->landed) {
+        const usm_command *command = &event->later.command;
+        memcpy(command->as.copy.dst, event->landing->data, command->as.copy.nbytes);
     }
+    return USM_OK;
 }
 
-static bool end_claimed(usm_queue *queue)
+/* What has no fence gets one, so that a queue that is never empty comes to an end of something. */
+static void fence_lanes(const usm_queue *queue, unsigned n)
 {
-    bool pending;
-    usm_ended ended = {NULL, NULL, 0};
-    usm_lock_take(&queue->lock);
-    usm_cuda_event *event = claim(queue, &pending);
-    usm_lock_give(&queue->lock);
-    while (event != NULL) {
-        usm_cuda_event *next = event->next_claimed;
-        /* Other queues' tasks that it waited for have ended too, but may not have been seen to. */
-        if (event->early) {
-            usm_cuda_end_early(event);
-        } else if (usm_event_arm(&event->event, finish_alone)) {
-            finish(&event->event, &ended);
-        }
-        event = next;
-    }
-    usm_events_forget(&ended);
-    return pending;
-}
-
-bool usm_cuda_end_ended(usm_queue *queue, bool settle)
-{
-    usm_cuda_queue *native = usm_cuda_queue_of(queue);
-    for (unsigned i = 0; i < atomic_load_explicit(&native->n_lanes, memory_order_acquire); i++) {
-        if (settle) {
-            usm_cuda_lane_settle(&native->lanes[i]);
-        } else {
-            usm_cuda_lane_poll(&native->lanes[i]);
+    for (unsigned i = 0; i < n; i++) {
+        usm_cuda_lane *lane = &usm_cuda_queue_of(queue)->lanes[i];
+        if (!atomic_load_explicit(&lane->eager, memory_order_relaxed) && !usm_cuda_lane_is_fenced(lane)) {
+            usm_cuda_note(
+                queue->device,
+                usm_cuda_lane_fence(lane, atomic_load_explicit(&lane->submitted, memory_order_acquire)));
         }
     }
-    return end_claimed(queue);
 }
 
-void usm_cuda_reap(usm_queue *queue)
+bool usm_cuda_queue_poll(usm_queue *queue)
 {
-    enum { MANY = 512 };
     usm_cuda_queue *native = usm_cuda_queue_of(queue);
-    usm_cuda_lane *lane = &native->lanes[0];
-    uint64_t submitted = atomic_load_explicit(&lane->submitted, memory_order_relaxed);
-    uint64_t reaped = atomic_load_explicit(&native->reaped, memory_order_relaxed);
-    if (USM_LIKELY((int64_t)(submitted - reaped) < MANY) ||
-        !atomic_compare_exchange_strong(&native->reaped, &reaped, submitted) || usm_cuda_forked() ||
-        usm_cuda_is_lost(queue->device)) {
-        return;
+    if (usm_cuda_forked()) {
+        return false;
     }
-    /* This fence is for the next time. */
-    usm_cuda_end_ended(queue, true);
-    usm_cuda_note(queue->device, usm_cuda_lane_fence(lane, submitted));
-}
-
-void usm_cuda_queue_settle(usm_queue *queue)
-{
-    if (!usm_cuda_forked()) {
-        usm_cuda_end_ended(queue, true);
+    unsigned n = atomic_load_explicit(&native->n_lanes, memory_order_acquire);
+    for (unsigned i = 0; i < n; i++) {
+        usm_cuda_lane_settle(&native->lanes[i]);
     }
+    bool more = usm_completion_end(queue, NULL, has_ended).more;
+    if (more) {
+        fence_lanes(queue, n);
+    }
+    return more;
 }
 
 bool usm_cuda_event_in_driver(usm_event *base)
@@ -247,11 +184,11 @@ bool usm_cuda_event_is_running(usm_event *base)
     return usm_cuda_lane_ended(event->lane, number - 1);
 }
 
-void usm_cuda_event_join(usm_event *base)
+void usm_cuda_event_wait(usm_event *base, int64_t budget_ns)
 {
     usm_cuda_event *event = event_of(base);
     uint64_t number = number_of(event);
-    if (number == 0 || usm_cuda_forked()) {
+    if (number == 0 || usm_cuda_forked() || budget_ns < YIELD_NS) {
         return;
     }
     (void)usm_cuda_lane_fence(event->lane, number);
@@ -262,26 +199,21 @@ void usm_cuda_event_join(usm_event *base)
             break;
         }
         int64_t now = usm_clock_ns();
-        until = until != 0 ? until : now + JOIN_NS;
+        until = until != 0 ? until : now + (budget_ns < JOIN_NS ? budget_ns : JOIN_NS);
         if (now >= until) {
-            break;
+            return;
         }
         sched_yield();
     }
-    if (usm_cuda_lane_ended(event->lane, number)) {
-        end_claimed(base->queue);
-    }
+    (void)usm_completion_end(base->queue, NULL, has_ended);
 }
 
-void usm_cuda_event_hurry(usm_event *base)
+void usm_cuda_event_watch(usm_event *base)
 {
     usm_cuda_event *event = event_of(base);
-    uint64_t number = number_of(event);
-    if (number == 0 || usm_cuda_forked()) {
-        return;
+    if (!usm_cuda_forked()) {
+        (void)usm_cuda_lane_fence(event->lane, number_of(event));
     }
-    (void)usm_cuda_lane_fence(event->lane, number);
-    usm_cuda_watch_closely(usm_cuda_queue_of(base->queue));
 }
 
 static void free_native(usm_cuda_event *event)
@@ -307,9 +239,6 @@ static void free_native(usm_cuda_event *event)
 void usm_cuda_event_destroy(usm_event *base)
 {
     usm_cuda_event *event = event_of(base);
-    free(event->strided);
-    usm_launch_free(event->launch);
-    free(event->text);
     if (event->kernel != NULL) {
         usm_kernel_release(event->kernel);
     }

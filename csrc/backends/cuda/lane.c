@@ -167,25 +167,6 @@ CUresult usm_cuda_lane_fence_here(usm_cuda_lane *lane, uint64_t number)
     return code;
 }
 
-/* Streams that were made to wait for the fence wait for what it stood for then. */
-CUresult usm_cuda_lane_fence_again(usm_cuda_lane *lane, uint64_t number)
-{
-    CUresult code = CUDA_SUCCESS;
-    usm_lock_take(&lane->lock);
-    usm_cuda_fence *last = lane->last;
-    if (last != NULL && last->number + 1 == number && lane->stream != (CUstream)USM_STREAM_ALL) {
-        code = usm_cuda.cuEventRecord(last->id, lane->stream);
-        if (code == CUDA_SUCCESS) {
-            last->number = number;
-            atomic_store_explicit(&lane->fenced, number, memory_order_release);
-        }
-    } else if (needs_fence(lane, number)) {
-        code = record(lane);
-    }
-    usm_lock_give(&lane->lock);
-    return code;
-}
-
 void usm_cuda_lane_share(usm_cuda_lane *lane)
 {
     /* Before the look at what is pending: who submits later sees the flag, or is seen. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 usm_cuda_api usm_cuda;
+usm_fork_guard usm_cuda_guard = {.driver = "CUDA"};
 static usm_library_report libraries;
 
 /* Names in cuda.h may be macros: they are expanded before they become text. */
@@ -130,6 +131,11 @@ usm_status usm_cuda_open(usm_error *error)
     return code == CUDA_SUCCESS ? USM_OK : refused(code, error);
 }
 
+static void fork_guard(usm_fork_phase phase)
+{
+    usm_fork_guard_fork(&usm_cuda_guard, phase);
+}
+
 static const char *const environment[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
                                           "CUDA_MODULE_LOADING",  "USMPY_CUDA_LIBRARY",
                                           "USMPY_NVRTC_LIBRARY",  NULL};
@@ -149,7 +155,7 @@ const usm_backend usm_cuda_backend = {
     .program_language = USM_LANGUAGE_CUDA,
     .builtin_language = USM_LANGUAGE_PTX,
     .event_size = sizeof(usm_cuda_event),
-    .event_zeroed = offsetof(usm_cuda_event, command),
+    .event_zeroed = offsetof(usm_cuda_event, later),
     .environment = environment,
     .libraries = &libraries,
     .start = usm_cuda_start,
@@ -167,12 +173,11 @@ const usm_backend usm_cuda_backend = {
     .queue_prepare = usm_cuda_prepare,
     .queue_run_now = usm_cuda_queue_run_now,
     .queue_submit = usm_cuda_queue_submit,
-    .event_may_repeat = usm_cuda_event_may_repeat,
-    .event_repeat = usm_cuda_event_repeat,
-    .queue_settle = usm_cuda_queue_settle,
+    .queue_poll = usm_cuda_queue_poll,
     .event_in_driver = usm_cuda_event_in_driver,
-    .event_join = usm_cuda_event_join,
-    .event_hurry = usm_cuda_event_hurry,
+    .event_wait = usm_cuda_event_wait,
+    .event_watch = usm_cuda_event_watch,
+    .event_result = usm_cuda_event_result,
     .event_is_running = usm_cuda_event_is_running,
     .event_destroy = usm_cuda_event_destroy,
     .program_build = usm_cuda_program_build,
@@ -180,6 +185,5 @@ const usm_backend usm_cuda_backend = {
     .program_binary = usm_cuda_program_binary,
     .kernel_create = usm_cuda_kernel_create,
     .kernel_destroy = usm_cuda_kernel_destroy,
-    .queue_fork = usm_cuda_queue_fork,
-    .fork = usm_cuda_fork,
+    .fork = fork_guard,
 };

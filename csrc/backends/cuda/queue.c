@@ -6,7 +6,6 @@
 #include "cuda_backend.h"
 
 #include "core/base/heap.h"
-#include "core/copy/copy.h"
 
 #include <stdlib.h>
 
@@ -87,9 +86,6 @@ usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error)
         free(native);
         return status;
     }
-    /* Several, so that one stuck task does not stop the others of an out-of-order queue. */
-    usm_worker_init(&native->worker, queue->in_order ? 1 : USM_CUDA_LANES, NULL, NULL);
-    native->owner = queue;
     queue->native = native;
     return USM_OK;
 }
@@ -97,7 +93,6 @@ usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error)
 void usm_cuda_queue_destroy(usm_queue *queue)
 {
     usm_cuda_queue *native = usm_cuda_queue_of(queue);
-    usm_cuda_unwatch(native);
     usm_cuda_captures_free(native);
     for (unsigned i = 0; i < atomic_load(&native->n_lanes); i++) {
         usm_cuda_lane_close(&native->lanes[i]);
@@ -108,7 +103,8 @@ void usm_cuda_queue_destroy(usm_queue *queue)
         (void)usm_cuda.cuEventDestroy(native->base);
         usm_cuda_leave(&scope);
     }
-    usm_worker_drop(&native->worker);
+    free(native->blame);
+    free(native);
 }
 
 static uint64_t number_of(const usm_event *event)
@@ -132,8 +128,8 @@ static bool is_known(const usm_event *event, bool host, bool reads_now)
     for (size_t i = 0; i < event->n_links; i++) {
         const usm_link *link = &event->links[i];
         if (usm_event_ended(link->event)) {
-            if (usm_event_get_state(link->event) == USM_EVENT_ERROR && link->data) {
-                return false; /* arming it inherits the failure */
+            if (usm_later_inherits(event, link)) {
+                return false;
             }
             continue;
         }
@@ -265,7 +261,6 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
     }
     uint64_t number = atomic_load_explicit(&lane->submitted, memory_order_relaxed) + 1;
     event->lane = lane;
-    event->point = usm_cuda_is_point(command);
     lane->latest = event;
     /* In this order: who knows the task's number finds it submitted. */
     atomic_store_explicit(&lane->submitted, number, memory_order_release);
@@ -273,142 +268,8 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
     if (USM_UNLIKELY(atomic_load_explicit(&lane->eager, memory_order_relaxed))) {
         usm_cuda_note(base->queue->device, usm_cuda_lane_fence_here(lane, number));
     }
-    usm_cuda_watch(usm_cuda_queue_of(base->queue));
+    usm_completion_watch(base);
     return USM_OK;
-}
-
-static void fail(usm_event *event, usm_error *error)
-{
-    usm_failure *failure = usm_failure_from_error(error);
-    usm_error_clear(error);
-    usm_event_finish(event, failure != NULL ? failure : usm_failure_no_memory());
-}
-
-/*
- * The task is in the driver: those behind it that wait for nothing else outside of it need not wait for its
- * end. Queue lock held.
- */
-static void enqueue_followers(usm_cuda_event *event)
-{
-    usm_error error;
-    bool pageable = usm_cuda_device_of(event->event.queue->device)->has_pageable;
-    for (usm_event *base = event->event.following; base != NULL; base = base->following) {
-        usm_cuda_event *next = (usm_cuda_event *)base;
-        if (!next->late) {
-            continue;
-        }
-        if (is_known(base, pageable, false)) {
-            next->late = false;
-            next->early = true;
-            if (enqueue_now(next, &next->command, false, &error) == USM_OK) {
-                continue;
-            }
-            usm_error_clear(&error);
-            next->late = true; /* it is tried again when its links have ended */
-            next->early = false;
-        }
-        if (event->event.queue->in_order) {
-            return;
-        }
-    }
-}
-
-/* Queue lock held. */
-static usm_status enqueue_late_now(usm_cuda_event *event, usm_error *error)
-{
-    usm_queue *queue = event->event.queue;
-    usm_cuda_scope scope;
-    if (usm_cuda_is_lost(queue->device)) {
-        return usm_cuda_lost(queue->device, error);
-    }
-    usm_status status = usm_cuda_enter(queue->device, &scope, error);
-    if (status != USM_OK) {
-        return status;
-    }
-    const usm_cuda_lane *lane = &usm_cuda_queue_of(queue)->lanes[0];
-    bool eager = atomic_load_explicit(&lane->eager, memory_order_relaxed);
-    if (eager && usm_cuda_is_capturing(lane->stream)) {
-        status = usm_error_set(
-            error, USM_BUFFER,
-            "this work waited for the host, and the queue's stream was being captured into a graph "
-            "when it could begin");
-    } else {
-        event->late = false;
-        status = enqueue_now(event, &event->command, false, error);
-        if (status == USM_OK && !eager) {
-            enqueue_followers(event);
-        }
-    }
-    usm_cuda_leave(&scope);
-    return status;
-}
-
-/* All links have ended. No lock held. */
-static void enqueue_late(usm_event *base)
-{
-    usm_cuda_event *event = (usm_cuda_event *)base;
-    usm_queue *queue =
-        usm_queue_retain(base->queue); /* from a successful enqueue on, the event may be gone */
-    usm_status status = USM_OK;
-    usm_error error;
-    error.failure = NULL;
-    usm_lock_take(&queue->lock);
-    bool early = event->early;
-    bool runs = !early && atomic_load_explicit(&base->cause, memory_order_acquire) == NULL;
-    if (runs) {
-        status = enqueue_late_now(event, &error);
-    }
-    usm_lock_give(&queue->lock);
-    if (early) {
-        usm_cuda_end_early(event);
-    } else if (!runs) {
-        usm_event_finish(base, NULL);
-    } else if (status != USM_OK) {
-        fail(base, &error);
-    }
-    usm_queue_release(queue);
-}
-
-static void run_on_host(usm_work *work)
-{
-    usm_cuda_event *event = (usm_cuda_event *)((char *)work - offsetof(usm_cuda_event, work));
-    usm_event *base = &event->event;
-    usm_error error;
-    usm_status status = USM_OK;
-    error.failure = NULL;
-    base->start_ns = base->profiled || base->record != NULL ? usm_clock_ns() : 0;
-    if (atomic_load_explicit(&base->cause, memory_order_acquire) == NULL) {
-        atomic_store_explicit(&base->state, USM_EVENT_RUNNING, memory_order_release);
-        if (event->command.kind != USM_COMMAND_HOST) {
-            status = usm_cuda_run_on_host(event, &error);
-        } else {
-            usm_event_set_current(base);
-            status = event->command.as.host.run(event->command.as.host.argument, &error);
-            usm_event_set_current(NULL);
-        }
-    }
-    base->end_ns = base->profiled || base->record != NULL ? usm_clock_ns() : 0;
-    if (status == USM_OK) {
-        usm_event_finish(base, NULL);
-    } else {
-        fail(base, &error);
-    }
-}
-
-static void host_ready(usm_event *base)
-{
-    usm_worker_put(&usm_cuda_queue_of(base->queue)->worker, &((usm_cuda_event *)base)->work);
-}
-
-static usm_status submit_to_host(usm_cuda_event *event, const usm_command *command, usm_error *error)
-{
-    event->command = *command;
-    event->work.run = run_on_host;
-    usm_status status = usm_worker_announce(&usm_cuda_queue_of(event->event.queue)->worker, "cuda", error);
-    if (status == USM_OK && usm_event_arm(&event->event, host_ready)) {
-        host_ready(&event->event);
-    }
-    return status;
 }
 
 static usm_status waits_for_host(usm_error *error)
@@ -419,57 +280,24 @@ static usm_status waits_for_host(usm_error *error)
         "alone: wait for it first, or use another queue");
 }
 
-/* For an enqueue that comes later. */
-static usm_status submit_late(usm_cuda_event *event, const usm_command *command, usm_error *error)
-{
-    bool enough = true;
-    event->command = *command;
-    if (usm_cuda_queue_of(event->event.queue)->per_thread) {
-        return waits_for_host(error);
-    }
-    if (command->kind == USM_COMMAND_STRIDED) {
-        event->strided = usm_strided_clone(command->as.strided);
-        event->command.as.strided = event->strided;
-        enough = event->strided != NULL;
-    } else if (command->kind == USM_COMMAND_LAUNCH) {
-        event->launch = usm_launch_clone(command->as.launch);
-        event->command.as.launch = event->launch;
-        enough = event->launch != NULL;
-    }
-    if (!enough) {
-        return usm_error_memory(error, sizeof(usm_strided), "a task that is enqueued later");
-    }
-    event->late = true;
-    if (usm_event_arm(&event->event, enqueue_late)) {
-        event->late = false;
-        /* Everything has ended meanwhile; the queue's lock, which enqueue_late takes, is held here. */
-        if (atomic_load_explicit(&event->event.cause, memory_order_acquire) == NULL) {
-            return enqueue_now(event, &event->command, false, error);
-        }
-        event->work.run = run_on_host; /* it ends without having run, where no lock is held */
-        event->command.kind = USM_COMMAND_HOST;
-        usm_status status =
-            usm_worker_announce(&usm_cuda_queue_of(event->event.queue)->worker, "cuda", error);
-        if (status == USM_OK) {
-            host_ready(&event->event);
-        }
-        return status;
-    }
-    return USM_OK;
-}
-
 static usm_status submit(usm_cuda_event *event, const usm_command *command, usm_error *error)
 {
     usm_event *base = &event->event;
+    if (command->kind == USM_COMMAND_HOST) {
+        return usm_later_run_on_host(base, command, NULL, error);
+    }
     usm_cuda_staging staging = usm_cuda_staging_of(base, command);
     bool staged = staging != USM_CUDA_DIRECT, reads_now = staging == USM_CUDA_FROM_HOST;
     bool known = base->n_links == 0 ||
                  is_known(base, staged || usm_cuda_device_of(base->queue->device)->has_pageable, reads_now);
     bool in_driver = staging != USM_CUDA_BETWEEN_HOST && known && usm_cuda_is_small(command);
     if (staged && !in_driver) {
-        return submit_to_host(event, command, error);
+        return usm_later_run_on_host(base, command, usm_cuda_run_on_host, error);
     }
-    return known ? enqueue_now(event, command, staged, error) : submit_late(event, command, error);
+    if (known) {
+        return enqueue_now(event, command, staged, error);
+    }
+    return usm_cuda_queue_of(base->queue)->per_thread ? waits_for_host(error) : USM_LATER;
 }
 
 /* The default stream of a thread is that thread's own: nobody else can enqueue there, now or later. */
@@ -498,9 +326,19 @@ usm_status usm_cuda_queue_admit(usm_queue *queue, const usm_wait *waits, size_t 
 static usm_status submit_shared(usm_cuda_event *event, const usm_command *command, usm_error *error)
 {
     usm_cuda_queue *native = usm_cuda_queue_of(event->event.queue);
-    return usm_cuda_is_capturing(native->lanes[0].stream)
-               ? usm_cuda_capture(event, &native->lanes[0], command, error)
-               : submit(event, command, error);
+    if (event->event.lateness == USM_EARLY) {
+        return USM_LATER; /* it would become part of a capture that begins meanwhile */
+    }
+    if (!usm_cuda_is_capturing(native->lanes[0].stream)) {
+        return submit(event, command, error);
+    }
+    if (event->event.lateness == USM_PROMPT) {
+        return usm_cuda_capture(event, &native->lanes[0], command, error);
+    }
+    return usm_error_set(
+        error, USM_BUFFER,
+        "this work waited for the host, and the queue's stream was being captured into a graph "
+        "when it could begin");
 }
 
 usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *base, const usm_command *command,
@@ -516,7 +354,7 @@ usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *base, const usm_co
         return usm_cuda_lost(queue->device, error);
     }
     if (command->kind == USM_COMMAND_HOST && !eager) {
-        return submit_to_host(event, command, error);
+        return usm_later_run_on_host(base, command, NULL, error);
     }
     usm_status status = usm_cuda_enter(queue->device, &scope, error);
     if (status != USM_OK) {
@@ -536,9 +374,4 @@ bool usm_cuda_queue_run_now(usm_queue *queue, const usm_command *command, int64_
     }
     *start_ns = *end_ns = queue->profiling ? usm_clock_ns() : 0;
     return true;
-}
-
-void usm_cuda_queue_fork(usm_queue *queue, usm_fork_phase phase)
-{
-    usm_worker_fork(&usm_cuda_queue_of(queue)->worker, phase);
 }

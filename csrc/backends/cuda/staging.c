@@ -54,7 +54,7 @@ usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_lane *lane, const
         return no_pinned(error);
     }
     event->landing = pinned; /* given back with the event */
-    event->command = *command;
+    event->later.command = *command;
     if (from) {
         code = usm_cuda.cuMemcpyAsync(address(pinned->data), address(command->as.copy.src), nbytes,
                                       lane->stream);
@@ -156,10 +156,9 @@ static void close_pipe(pipe_of_pieces *pipe)
 }
 
 /* All that the task waits for has ended, so that any stream will do. */
-static usm_status copy_on_host(usm_cuda_event *event, usm_error *error)
+static usm_status copy_on_host(usm_event *event, const usm_command *command, usm_error *error)
 {
-    usm_device *device = event->event.queue->device;
-    const usm_command *command = &event->command;
+    usm_device *device = event->queue->device;
     char *dst = command->as.copy.dst;
     const char *src = command->as.copy.src;
     size_t nbytes = command->as.copy.nbytes;
@@ -172,7 +171,7 @@ static usm_status copy_on_host(usm_cuda_event *event, usm_error *error)
         return status;
     }
     usm_cuda_relax(&scope);
-    bool from = usm_cuda_knows(&event->event, src), to = usm_cuda_knows(&event->event, dst);
+    bool from = usm_cuda_knows(event, src), to = usm_cuda_knows(event, dst);
     if (!from && !to) {
         memmove(dst, src, nbytes);
     } else {
@@ -195,11 +194,11 @@ static usm_status copy_on_host(usm_cuda_event *event, usm_error *error)
     return status;
 }
 
-usm_status usm_cuda_run_on_host(usm_cuda_event *event, usm_error *error)
+usm_status usm_cuda_run_on_host(usm_event *event, const usm_command *command, usm_error *error)
 {
-    if (event->command.kind == USM_COMMAND_FILL) {
-        usm_cpu_block(&event->command, 1);
+    if (command->kind == USM_COMMAND_FILL) {
+        usm_cpu_block(command, 1);
         return USM_OK;
     }
-    return copy_on_host(event, error);
+    return copy_on_host(event, command, error);
 }

@@ -129,11 +129,6 @@ static usm_status queue_create(usm_queue *queue, usm_error *error)
     return fails(QUEUE_CREATE) ? refuse(error, QUEUE_CREATE) : usm_host_backend.queue_create(queue, error);
 }
 
-static void queue_destroy(usm_queue *queue)
-{
-    usm_host_backend.queue_destroy(queue);
-}
-
 static bool queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns)
 {
     return usm_host_backend.queue_run_now(queue, command, start_ns, end_ns);
@@ -146,9 +141,9 @@ static usm_status queue_submit(usm_queue *queue, usm_event *event, const usm_com
                                : usm_host_backend.queue_submit(queue, event, command, error);
 }
 
-static void event_join(usm_event *event)
+static void event_wait(usm_event *event, int64_t budget_ns)
 {
-    usm_host_backend.event_join(event);
+    usm_host_backend.event_wait(event, budget_ns);
 }
 
 static void event_destroy(usm_event *event)
@@ -179,11 +174,6 @@ static void kernel_destroy(usm_kernel *kernel)
     usm_host_backend.kernel_destroy(kernel);
 }
 
-static void queue_fork(usm_queue *queue, usm_fork_phase phase)
-{
-    usm_host_backend.queue_fork(queue, phase);
-}
-
 static void fault_fork(usm_fork_phase phase)
 {
     usm_host_backend.fork(phase);
@@ -205,15 +195,13 @@ const usm_backend usm_fault_backend = {
     .memory_free = memory_free,
     .memory_query = NULL,
     .queue_create = queue_create,
-    .queue_destroy = queue_destroy,
     .queue_run_now = queue_run_now,
     .queue_submit = queue_submit,
-    .event_join = event_join,
+    .event_wait = event_wait,
     .event_destroy = event_destroy,
     .program_build = program_build,
     .program_destroy = program_destroy,
     .kernel_create = kernel_create,
     .kernel_destroy = kernel_destroy,
-    .queue_fork = queue_fork,
     .fork = fault_fork,
 };

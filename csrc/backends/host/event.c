@@ -25,8 +25,11 @@ static int64_t own_time_ns(void)
  * to be woken, has not begun are done here, and in a large one this thread takes part. It looks twice at
  * least: in between, others may have had its processor for all the time that there is.
  */
-void usm_host_event_join(usm_event *event)
+void usm_host_event_wait(usm_event *event, int64_t budget_ns)
 {
+    if (budget_ns < LOOK_NS) {
+        return; /* with the GIL held no task may run here */
+    }
     int64_t begun = 0;   /* own time; 0: it has done nothing for others yet */
     bool looked = false; /* long enough for a thread that was awake */
     bool helps = true;
@@ -54,6 +57,5 @@ void usm_host_event_join(usm_event *event)
 void usm_host_event_destroy(usm_event *event)
 {
     usm_host_task *task = (usm_host_task *)event;
-    free(task->strided);
-    usm_launch_free_from(task->launch, task->room);
+    usm_launch_free_from(task->copied, task->room);
 }

@@ -23,7 +23,6 @@ void usm_host_memory_free(usm_context *context, usm_device *device, usm_kind kin
 
 /* queue.c */
 usm_status usm_host_queue_create(usm_queue *queue, usm_error *error);
-void usm_host_queue_destroy(usm_queue *queue);
 bool usm_host_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
 usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                  usm_error *error);
@@ -33,13 +32,11 @@ usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_c
  * false if no task was run.
  */
 bool usm_host_queue_help(const usm_event *event, bool awake_too);
-void usm_host_queue_fork(usm_queue *queue, usm_fork_phase phase);
 
 /* An event of this backend is its task. */
 typedef struct usm_host_task {
     usm_event event;
-    usm_strided *strided; /* owned copy of a strided command's plan */
-    usm_launch *launch;   /* the same of a kernel launch */
+    usm_launch *copied; /* owned copy of a kernel launch */
     /* Not zeroed at first, from here on. */
     usm_command command;
     usm_work work;
@@ -48,7 +45,7 @@ typedef struct usm_host_task {
 } usm_host_task;
 
 /* event.c */
-void usm_host_event_join(usm_event *event);
+void usm_host_event_wait(usm_event *event, int64_t budget_ns);
 void usm_host_event_destroy(usm_event *event);
 
 /* execute.c: does a command on the calling thread, with up to `width` threads where it is large. */

@@ -2,7 +2,7 @@
 
 #include "core/base/heap.h"
 #include "core/copy/copy.h"
-#include "core/tasks/habit.h"
+#include "core/tasks/runtime_history.h"
 #include "core/tasks/worker.h"
 #include "core/trace/ticks.h"
 
@@ -21,7 +21,7 @@
 /* Outlives the queue, as its worker does. */
 typedef struct host_queue {
     usm_worker worker;
-    usm_habits habits;
+    usm_runtime_history history;
     const usm_device *device;
     usm_priority priority;
 } host_queue;
@@ -70,7 +70,7 @@ static bool is_ours(const usm_command *command)
 
 /* One that may become known: what somebody gave as a pointer may be Python's, and stays with the queue's
  * thread; in the one that waits, a signal would be raised inside of it. */
-static bool has_habits(const usm_command *command)
+static bool has_history(const usm_command *command)
 {
     return command->kind == USM_COMMAND_LAUNCH && command->as.launch->cost == 0 &&
            !command->as.launch->kernel->program->any_place;
@@ -78,15 +78,15 @@ static bool has_habits(const usm_command *command)
 
 static usm_status execute(usm_host_task *task, unsigned width, usm_error *error)
 {
-    if (!has_habits(&task->command)) {
+    if (!has_history(&task->command)) {
         return usm_host_execute(&task->command, width, error);
     }
     host_queue *host = task->event.queue->native;
     const usm_launch *launch = task->command.as.launch;
     int64_t begun = usm_clock_ns();
     usm_status status = usm_host_execute(&task->command, width, error);
-    usm_habit_learn(&host->habits, launch->kernel, usm_range_items(&launch->range),
-                    usm_clock_ns() - begun <= QUICK_NS);
+    usm_runtime_learn(&host->history, launch->kernel, usm_range_items(&launch->range),
+                      usm_clock_ns() - begun <= QUICK_NS);
     return status;
 }
 
@@ -131,11 +131,11 @@ static bool is_short(const usm_work *work, const void *awaited)
 {
     const usm_host_task *task = task_of(work);
     const usm_command *command = &task->command;
-    if (has_habits(command)) {
+    if (has_history(command)) {
         const host_queue *host = task->event.queue->native;
         const usm_launch *launch = command->as.launch;
         return is_awaited(&task->event, awaited) &&
-               usm_habit_is_quick(&host->habits, launch->kernel, usm_range_items(&launch->range));
+               usm_runtime_is_short(&host->history, launch->kernel, usm_range_items(&launch->range));
     }
     return is_ours(command) && usm_host_command_cost(command) <= SHORT_BYTES;
 }
@@ -174,16 +174,12 @@ usm_status usm_host_queue_create(usm_queue *queue, usm_error *error)
     /* Two at least, so that one stuck task does not stop the others of an out-of-order queue. */
     unsigned units = queue->device->info.max_compute_units;
     usm_worker_init(&host->worker, queue->in_order ? 1 : units < 2 ? 2 : units, begin_thread, forget_ended);
-    memset(&host->habits, 0, sizeof host->habits);
+    memset(&host->history, 0, sizeof host->history);
     host->device = queue->device;
     host->priority = queue->priority;
     queue->native = host;
+    queue->worker = &host->worker;
     return USM_OK;
-}
-
-void usm_host_queue_destroy(usm_queue *queue)
-{
-    usm_worker_drop(queue->native);
 }
 
 bool usm_host_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns)
@@ -199,7 +195,7 @@ bool usm_host_queue_run_now(usm_queue *queue, const usm_command *command, int64_
 
 static void ready(usm_event *event)
 {
-    usm_worker_put(event->queue->native, &((usm_host_task *)event)->work); /* the event holds the queue */
+    usm_worker_put(event->queue->worker, &((usm_host_task *)event)->work); /* the event holds the queue */
 }
 
 usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
@@ -209,27 +205,22 @@ usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_c
     task->command = *command;
     task->work.run = run;
     if (command->kind == USM_COMMAND_STRIDED) {
-        task->strided = usm_strided_clone(command->as.strided);
-        if (task->strided == NULL) {
+        event->strided = usm_strided_clone(command->as.strided);
+        if (event->strided == NULL) {
             return usm_error_memory(error, sizeof(usm_strided), "a copy's plan");
         }
-        task->command.as.strided = task->strided;
+        task->command.as.strided = event->strided;
     }
     if (command->kind == USM_COMMAND_LAUNCH) {
-        task->launch = usm_launch_clone_in(command->as.launch, task->room, sizeof task->room);
-        if (task->launch == NULL) {
+        task->copied = usm_launch_clone_in(command->as.launch, task->room, sizeof task->room);
+        if (task->copied == NULL) {
             return usm_error_memory(error, sizeof(usm_launch), "a launch");
         }
-        task->command.as.launch = task->launch;
+        task->command.as.launch = task->copied;
     }
-    usm_status status = usm_worker_announce(queue->native, "host", error);
+    usm_status status = usm_worker_announce(queue->worker, "host", error);
     if (status == USM_OK && usm_event_arm(event, ready)) {
         ready(event);
     }
     return status;
-}
-
-void usm_host_queue_fork(usm_queue *queue, usm_fork_phase phase)
-{
-    usm_worker_fork(queue->native, phase);
 }

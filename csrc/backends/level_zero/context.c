@@ -49,9 +49,10 @@ usm_status usm_level_zero_context_create(usm_context *context, usm_error *error)
     if (status != USM_OK) {
         return status;
     }
-    if (!usm_level_zero_watcher_start()) { /* it may have ended with an interpreter before this one */
+    if (!usm_completion_start()) { /* it may have ended with an interpreter before this one */
         return usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u");
     }
+    usm_fork_guard_use(&usm_level_zero_guard);
     usm_level_zero_context *native = usm_calloc(1, sizeof *native);
     if (native == NULL) {
         return usm_error_memory(error, sizeof *native, "a context");
@@ -120,7 +121,7 @@ static bool is_unused(const usm_context *context)
 bool usm_level_zero_context_close(usm_context *context)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
-    if (usm_level_zero_forked() || !usm_level_zero_watcher_stop()) {
+    if (usm_level_zero_forked() || !usm_completion_stop()) {
         return false;
     }
     for (int i = 0; !is_unused(context); i++) { /* a thread may just be letting go of the last task */

@@ -1,33 +1,13 @@
 /*
- * The end of a driver's event. Level Zero calls nobody back: who waits for an event does so in the driver for
- * a moment, and ends whatever has ended; a thread (watcher.c) looks after the others.
+ * The end of a driver's event. Level Zero calls nobody back: a thread that waits does so in the driver for a
+ * moment; core/tasks/completion.h has the rest.
  */
 #include "level_zero.h"
-
-#include <pthread.h>
-#include <stdlib.h>
-
-static _Atomic bool forked; /* this is a child of the process that started the backend */
 
 /* A call that asks for a clock takes less. */
 #define HELD_UP_NS 2000
 /* A thread that waits is deaf to Ctrl-C in the driver. */
 #define JOIN_NS 4000000
-/* Before that, with the GIL held: what a small launch takes, and little beside the interpreter's own 5 ms. */
-#define PEEK_NS 8000
-
-bool usm_level_zero_forked(void)
-{
-    return atomic_load_explicit(&forked, memory_order_acquire);
-}
-
-usm_status usm_level_zero_after_fork(usm_error *error)
-{
-    return usm_error_set(
-        error, USM_FORKED,
-        "Level Zero was used before this process was forked, and drivers do not survive that; start "
-        "processes with multiprocessing's method 'spawn'");
-}
 
 /*
  * What the device's clock shows, and ours: again where the thread was held up between the two. False where
@@ -99,30 +79,21 @@ static void let_go(usm_level_zero_event *event)
     }
 }
 
-/* All links have ended, and the driver has. `ended` may be NULL: usm_event_finish_among. */
-static void finish(usm_event *base, usm_ended *ended)
+usm_status usm_level_zero_event_result(usm_event *base, usm_error *error)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
-    usm_error error;
     let_go(event);
-    bool inherits = atomic_load_explicit(&base->cause, memory_order_acquire) != NULL;
-    if (event->result == ZE_RESULT_SUCCESS || inherits) {
-        if (base->profiled && event->result == ZE_RESULT_SUCCESS) {
-            read_times(event);
-        }
-        usm_event_finish_among(base, NULL, ended);
-        return;
+    if (base->profiled && event->result == ZE_RESULT_SUCCESS) {
+        read_times(event);
     }
-    usm_error_driver(&error, USM_DRIVER, "level_zero", (int)event->result, usm_level_zero_name(event->result),
-                     "the task ended with %s (0x%x) on %s", usm_level_zero_name(event->result),
-                     (unsigned)event->result, base->queue->device->info.name);
-    usm_failure *failure = usm_failure_from_error(&error);
-    usm_event_finish_among(base, failure != NULL ? failure : usm_failure_no_memory(), ended);
-}
-
-static void finish_alone(usm_event *base)
-{
-    finish(base, NULL);
+    if (event->result == ZE_RESULT_SUCCESS ||
+        atomic_load_explicit(&base->cause, memory_order_acquire) != NULL) {
+        return USM_OK;
+    }
+    return usm_error_driver(error, USM_DRIVER, "level_zero", (int)event->result,
+                            usm_level_zero_name(event->result), "the task ended with %s (0x%x) on %s",
+                            usm_level_zero_name(event->result), (unsigned)event->result,
+                            base->queue->device->info.name);
 }
 
 /* Tells of the task: anything else, such as memory that ran out, tells of the question. */
@@ -142,96 +113,33 @@ static ze_result_t ask(const usm_level_zero_slot *slot)
     return result;
 }
 
-void usm_level_zero_look_at(usm_queue *queue, const usm_level_zero_event *known, usm_level_zero_look *out)
+static bool has_ended(usm_event *base)
 {
-    usm_level_zero_queue *native = usm_level_zero_queue_of(queue);
-    usm_level_zero_event **last = &out->ended;
-    bool hurries = atomic_load(&native->hurried) && atomic_exchange(&native->hurried, false), asks = true;
-    known = queue->in_order && known != NULL && !known->claimed ? known : NULL;
-    *out = (usm_level_zero_look){.ended = NULL};
-    for (usm_event *base = queue->first; base != NULL && (asks || hurries); base = base->following) {
-        usm_level_zero_event *event = (usm_level_zero_event *)base;
-        usm_level_zero_slot *slot = atomic_load(&event->slot);
-        if (slot == NULL || event->claimed) {
-            continue;
-        }
-        ze_result_t result = known != NULL ? ZE_RESULT_SUCCESS : asks ? ask(slot) : ZE_RESULT_NOT_READY;
-        known = event == known ? NULL : known;
-        if (result == ZE_RESULT_NOT_READY) {
-            out->unended = true;
-            asks = asks && !queue->in_order;
-            if (hurries && atomic_load(&event->hurried)) {
-                native->awaited = event;
-                hurries = false;
-            }
-            continue;
-        }
-        if (native->awaited == event) { /* is there another? */
-            native->awaited = NULL;
-            hurries = true;
-        }
-        event->claimed = true;
+    usm_level_zero_event *event = (usm_level_zero_event *)base;
+    ze_result_t result = ask(atomic_load_explicit(&event->slot, memory_order_relaxed));
+    if (result != ZE_RESULT_NOT_READY) { /* a wait may know of a success first: that is what is there */
         event->result = result;
-        *last = event;
-        last = &event->next_ended;
     }
-    out->hurried = native->awaited;
-    if (out->hurried != NULL) {
-        usm_event_retain(&out->hurried->event);
-    }
-    *last = NULL;
+    return result != ZE_RESULT_NOT_READY;
 }
 
-void usm_level_zero_end_all(usm_level_zero_event *event)
+bool usm_level_zero_queue_poll(usm_queue *queue)
 {
-    usm_ended ended = {NULL, NULL, 0};
-    while (event != NULL) {
-        usm_level_zero_event *next = event->next_ended;
-        /* Who waits, waits for the last most often: what the others held of the driver is there by then. */
-        if (ended.first != NULL && (next == NULL || ended.first->queue != event->event.queue)) {
-            usm_events_forget(&ended);
-        }
-        if (event->late || usm_event_arm(&event->event, finish_alone)) {
-            finish(&event->event, &ended);
-        }
-        event = next;
-    }
-    usm_events_forget(&ended);
+    return !usm_level_zero_forked() && usm_completion_end(queue, NULL, has_ended).more;
 }
 
-/* The driver's answer to a wait for the task. */
-static void take_answer(usm_level_zero_event *event, ze_result_t result)
+/* In the driver, also with the GIL held: a driver spins for a small budget. */
+void usm_level_zero_event_wait(usm_event *base, int64_t budget_ns)
 {
-    usm_queue *queue = event->event.queue;
-    usm_level_zero_look seen;
-    if (result == ZE_RESULT_NOT_READY) {
+    usm_level_zero_slot *slot =
+        atomic_load_explicit(&((usm_level_zero_event *)base)->slot, memory_order_acquire);
+    if (slot == NULL || usm_level_zero_forked()) {
         return;
     }
-    usm_lock_take(&queue->lock);
-    usm_level_zero_look_at(queue, result == ZE_RESULT_SUCCESS ? event : NULL, &seen);
-    usm_lock_give(&queue->lock);
-    if (seen.hurried != NULL) {
-        usm_event_release(&seen.hurried->event);
-    }
-    usm_level_zero_end_all(seen.ended);
-}
-
-void usm_level_zero_event_peek(usm_event *base)
-{
-    usm_level_zero_event *event = (usm_level_zero_event *)base;
-    usm_level_zero_slot *slot = atomic_load_explicit(&event->slot, memory_order_acquire);
-    if (slot != NULL && !usm_level_zero_forked() &&
-        usm_level_zero.zeEventHostSynchronize(slot->id, PEEK_NS) == ZE_RESULT_SUCCESS) {
-        take_answer(event, ZE_RESULT_SUCCESS); /* all else is the wait's */
-    }
-}
-
-void usm_level_zero_event_join(usm_event *base)
-{
-    usm_level_zero_event *event = (usm_level_zero_event *)base;
-    usm_level_zero_slot *slot = atomic_load_explicit(&event->slot, memory_order_acquire);
-    if (slot != NULL && !usm_level_zero_forked()) {
-        take_answer(event, usm_level_zero.zeEventHostSynchronize(slot->id, JOIN_NS));
+    uint64_t longest = (uint64_t)(budget_ns < JOIN_NS ? budget_ns : JOIN_NS);
+    ze_result_t result = usm_level_zero.zeEventHostSynchronize(slot->id, longest);
+    if (result != ZE_RESULT_NOT_READY) {
+        (void)usm_completion_end(base->queue, result == ZE_RESULT_SUCCESS ? base : NULL, has_ended);
     }
 }
 
@@ -240,36 +148,15 @@ bool usm_level_zero_event_in_driver(usm_event *base)
     return atomic_load(&((usm_level_zero_event *)base)->slot) != NULL;
 }
 
-void usm_level_zero_event_hurry(usm_event *base)
-{
-    usm_level_zero_event *event = (usm_level_zero_event *)base;
-    if (usm_level_zero_forked() || usm_event_ended(base) || atomic_exchange(&event->hurried, true)) {
-        return;
-    }
-    atomic_store(&usm_level_zero_queue_of(base->queue)->hurried, true);
-    if (atomic_load(&event->slot) != NULL) { /* else it is watched for when it gets one */
-        usm_level_zero_wake();
-    }
-}
-
 void usm_level_zero_event_destroy(usm_event *base)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
     usm_level_zero_slot *slot = atomic_load_explicit(&event->slot, memory_order_relaxed);
-    free(event->strided);
-    usm_launch_free(event->launch);
     if (usm_level_zero_forked()) {
         return;
     }
     let_go(event); /* of a task that was refused half-way */
     if (slot != NULL) {
         usm_level_zero_slot_put(base->queue->context, slot, event->result != ZE_RESULT_SUCCESS);
-    }
-}
-
-void usm_level_zero_fork(usm_fork_phase phase)
-{
-    if (phase == USM_FORK_CHILD && usm_level_zero_watcher_started()) {
-        atomic_store_explicit(&forked, true, memory_order_release);
     }
 }

@@ -4,9 +4,10 @@
 
 #include "core/device/backend.h"
 
+#include "core/base/fork.h"
 #include "core/program/kernels.h"
 #include "core/program/launch.h"
-#include "core/tasks/worker.h"
+#include "core/tasks/completion.h"
 
 #include <level_zero/ze_api.h>
 
@@ -108,33 +109,19 @@ enum { USM_LEVEL_ZERO_COMPUTE, USM_LEVEL_ZERO_COPY, USM_LEVEL_ZERO_LISTS };
 
 /* usm_queue.native */
 typedef struct usm_level_zero_queue {
-    usm_worker worker; /* threads of host tasks; first: it frees this block */
     usm_level_zero_list lists[USM_LEVEL_ZERO_LISTS];
-    struct usm_queue *owner;
-    _Atomic bool ticking; /* in the watcher's list (event.c) */
-    _Atomic bool hurried; /* somebody waits to hear of the end of one more of its events */
-    struct usm_level_zero_queue *next_ticking;
-    /* Queue lock: the oldest of its events that somebody waits to hear of, so that looks need not search. */
-    struct usm_level_zero_event *awaited;
 } usm_level_zero_queue;
 
 typedef struct usm_level_zero_event {
     usm_event event;
     /* What the driver signals at the end; from the append to the end of this struct. NULL for host tasks. */
     _Atomic(usm_level_zero_slot *) slot;
-    int list;             /* of the queue, where it was appended */
-    usm_strided *strided; /* the plan of `command`; owned */
-    usm_launch *launch;   /* the same for a kernel */
-    void *temporary;      /* the driver's memory, until the end */
-    usm_kernel *kernel;   /* one count, until the end: the driver's must not go while it runs */
-    ze_result_t result;   /* as the driver had it at the end */
-    bool late;            /* appended after all its links had ended */
-    bool claimed;         /* queue lock: by the thread that ends it */
-    _Atomic bool hurried; /* somebody waits to hear of the end */
+    int list;           /* of the queue, where it was appended */
+    void *temporary;    /* the driver's memory, until the end */
+    usm_kernel *kernel; /* one count, until the end: the driver's must not go while it runs */
+    ze_result_t result; /* as the driver had it at the end */
     /* Not zeroed at first, from here on. */
-    usm_command command; /* of a task that was not appended in its submission */
-    usm_work work;       /* host tasks, and ends that must not come under a lock */
-    struct usm_level_zero_event *next_ended;
+    usm_later later;
 } usm_level_zero_event;
 
 static inline usm_level_zero_queue *usm_level_zero_queue_of(const usm_queue *queue)
@@ -190,39 +177,15 @@ int usm_level_zero_list_for(const usm_queue *queue, const usm_command *command);
 usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command *command, uint32_t n_waits,
                                  ze_event_handle_t *waits, usm_error *error);
 
-/* What a look at a queue has shown. */
-typedef struct usm_level_zero_look {
-    usm_level_zero_event *ended;   /* claimed, oldest first; linked by next_ended */
-    usm_level_zero_event *hurried; /* the oldest that somebody waits for; one count */
-    bool unended;
-} usm_level_zero_look;
-
-/*
- * event.c: queue lock held. `known`: an event that has ended; in a queue in order so have all before it.
- * Where the oldest has not ended, no later one of a queue in order has.
- */
-void usm_level_zero_look_at(usm_queue *queue, const usm_level_zero_event *known, usm_level_zero_look *out);
-/* event.c: ends the events of such a look. No lock. */
-void usm_level_zero_end_all(usm_level_zero_event *event);
-
-/* watcher.c: from now on the end of the driver's event is the end of ours. Any lock. */
-void usm_level_zero_watch(usm_level_zero_event *event);
-/* watcher.c: somebody waits to hear of the end of an event. Any lock. */
-void usm_level_zero_wake(void);
-/* watcher.c: ends the event, which inherits a failure, on the thread. Any lock. */
-void usm_level_zero_end_soon(usm_level_zero_event *event);
-/* watcher.c: the queue ends; it has no events. */
-void usm_level_zero_forget_queue(usm_level_zero_queue *queue);
-/* watcher.c: starts the thread, unless it runs. False when the system has no thread. */
-bool usm_level_zero_watcher_start(void);
-/* watcher.c: it was started, in this process or in one that was forked into it. */
-bool usm_level_zero_watcher_started(void);
-/* watcher.c: ends the thread, at the end of the process. False where it does not end: it may be anywhere. */
-bool usm_level_zero_watcher_stop(void);
-/* True in the child of a process that had started the backend: no driver survives that. */
-bool usm_level_zero_forked(void);
-/* USM_FORKED, with what to do about it. */
-usm_status usm_level_zero_after_fork(usm_error *error);
+extern usm_fork_guard usm_level_zero_guard; /* library.c */
+static inline bool usm_level_zero_forked(void)
+{
+    return usm_fork_guard_is_child(&usm_level_zero_guard);
+}
+static inline usm_status usm_level_zero_after_fork(usm_error *error)
+{
+    return usm_fork_guard_refuse(&usm_level_zero_guard, error);
+}
 
 /* usm_program.native */
 typedef struct usm_level_zero_program {
@@ -276,13 +239,11 @@ void usm_level_zero_kernel_destroy(usm_kernel *kernel);
 void *usm_level_zero_native_handle(usm_native what, const void *object);
 usm_status usm_level_zero_native_inspect(usm_native what, void *handle, usm_native_facts *facts,
                                          usm_error *error);
-void usm_level_zero_queue_fork(usm_queue *queue, usm_fork_phase phase);
-void usm_level_zero_event_peek(usm_event *event);
-void usm_level_zero_event_join(usm_event *event);
+bool usm_level_zero_queue_poll(usm_queue *queue);
 bool usm_level_zero_event_in_driver(usm_event *event);
-void usm_level_zero_event_hurry(usm_event *event);
+void usm_level_zero_event_wait(usm_event *event, int64_t budget_ns);
+usm_status usm_level_zero_event_result(usm_event *event, usm_error *error);
 void usm_level_zero_event_destroy(usm_event *event);
-void usm_level_zero_fork(usm_fork_phase phase);
 
 extern const usm_backend usm_level_zero_backend;
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 usm_level_zero_api usm_level_zero;
+usm_fork_guard usm_level_zero_guard = {.driver = "Level Zero"};
 static usm_library_report libraries;
 
 static const usm_symbol symbols[] = {
@@ -244,6 +245,11 @@ static const usm_native_entries native = {
     .inspect = usm_level_zero_native_inspect,
 };
 
+static void fork_guard(usm_fork_phase phase)
+{
+    usm_fork_guard_fork(&usm_level_zero_guard, phase);
+}
+
 const usm_backend usm_level_zero_backend = {
     .name = "level_zero",
     .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_OPENCL) |
@@ -251,7 +257,7 @@ const usm_backend usm_level_zero_backend = {
     .program_language = USM_LANGUAGE_SPIRV,
     .builtin_language = USM_LANGUAGE_SPIRV,
     .event_size = sizeof(usm_level_zero_event),
-    .event_zeroed = offsetof(usm_level_zero_event, command),
+    .event_zeroed = offsetof(usm_level_zero_event, later),
     .environment = environment,
     .libraries = &libraries,
     .start = usm_level_zero_start,
@@ -269,16 +275,15 @@ const usm_backend usm_level_zero_backend = {
     .queue_prepare = usm_level_zero_queue_prepare,
     .queue_run_now = usm_level_zero_queue_run_now,
     .queue_submit = usm_level_zero_queue_submit,
+    .queue_poll = usm_level_zero_queue_poll,
     .event_in_driver = usm_level_zero_event_in_driver,
-    .event_peek = usm_level_zero_event_peek,
-    .event_join = usm_level_zero_event_join,
-    .event_hurry = usm_level_zero_event_hurry,
+    .event_wait = usm_level_zero_event_wait,
+    .event_result = usm_level_zero_event_result,
     .event_destroy = usm_level_zero_event_destroy,
     .program_build = usm_level_zero_program_build,
     .program_destroy = usm_level_zero_program_destroy,
     .program_binary = usm_level_zero_program_binary,
     .kernel_create = usm_level_zero_kernel_create,
     .kernel_destroy = usm_level_zero_kernel_destroy,
-    .queue_fork = usm_level_zero_queue_fork,
-    .fork = usm_level_zero_fork,
+    .fork = fork_guard,
 };

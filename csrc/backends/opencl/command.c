@@ -167,14 +167,10 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
                               const cl_event *waits, usm_error *error)
 {
     const usm_queue *queue = event->event.queue;
-    const usm_opencl_turn turn = {queue, usm_opencl_queue_of_task(event), n_waits,
-                                  n_waits > 0 ? waits : NULL};
+    const usm_opencl_turn turn = {queue, usm_opencl_queue_of(queue)->id, n_waits, n_waits > 0 ? waits : NULL};
     const char *function;
     cl_event id = NULL;
     cl_int code;
-    if (event->event.profiled) {
-        event->enqueued_ns = usm_clock_ns();
-    }
     switch (command->kind) {
         case USM_COMMAND_COPY:
             if (is_large_here(queue, command->as.copy.nbytes)) {

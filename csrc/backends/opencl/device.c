@@ -341,8 +341,11 @@ usm_status usm_opencl_start(usm_device ***devices, size_t *n_devices, usm_error 
     if (status == USM_OK && *n_devices == 0) {
         status = usm_error_set(error, USM_UNAVAILABLE, "no OpenCL platform has a device");
     }
-    if (status == USM_OK && !usm_opencl_watcher_start()) {
+    if (status == USM_OK && !usm_completion_start()) {
         status = usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u");
+    }
+    if (status == USM_OK) {
+        usm_fork_guard_use(&usm_opencl_guard);
     }
     return status;
 }

@@ -18,6 +18,7 @@ static const usm_symbol symbols[] = {
 static const char *const loaders[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
 static const char intel_cpu[] = "libintelocl.so";
 
+usm_fork_guard usm_opencl_guard = {.driver = "OpenCL"};
 static usm_opencl_api loader, intel;
 static usm_library_report libraries;
 
@@ -177,6 +178,12 @@ static const usm_native_entries native = {
     .count = usm_opencl_native_count,
 };
 
+static void fork_locks(usm_fork_phase phase)
+{
+    usm_opencl_spares_fork(phase);
+    usm_fork_guard_fork(&usm_opencl_guard, phase);
+}
+
 const usm_backend usm_opencl_backend = {
     .name = "opencl",
     .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_OPENCL) |
@@ -184,7 +191,7 @@ const usm_backend usm_opencl_backend = {
     .program_language = USM_LANGUAGE_OPENCL,
     .builtin_language = USM_LANGUAGE_OPENCL,
     .event_size = sizeof(usm_opencl_event),
-    .event_zeroed = offsetof(usm_opencl_event, command),
+    .event_zeroed = offsetof(usm_opencl_event, later),
     .environment = environment,
     .libraries = &libraries,
     .start = usm_opencl_start,
@@ -201,9 +208,10 @@ const usm_backend usm_opencl_backend = {
     .queue_prepare = usm_opencl_queue_prepare,
     .queue_run_now = usm_opencl_queue_run_now,
     .queue_submit = usm_opencl_queue_submit,
+    .queue_poll = usm_opencl_queue_poll,
     .event_in_driver = usm_opencl_event_in_driver,
-    .event_join = usm_opencl_event_join,
-    .event_hurry = usm_opencl_event_hurry,
+    .event_wait = usm_opencl_event_wait,
+    .event_result = usm_opencl_event_result,
     .event_is_running = usm_opencl_event_is_running,
     .event_destroy = usm_opencl_event_destroy,
     .program_build = usm_opencl_program_build,
@@ -211,6 +219,5 @@ const usm_backend usm_opencl_backend = {
     .program_binary = usm_opencl_program_binary,
     .kernel_create = usm_opencl_kernel_create,
     .kernel_destroy = usm_opencl_kernel_destroy,
-    .queue_fork = usm_opencl_queue_fork,
-    .fork = usm_opencl_fork,
+    .fork = fork_locks,
 };

@@ -17,9 +17,6 @@ void *usm_opencl_native_handle(usm_native what, const void *object)
         case USM_NATIVE_CONTEXT:
             return usm_opencl_context_of(object)->id;
         default:
-            if (usm_queue_is_shared(object)) {
-                usm_opencl_chain_close((usm_queue *)object);
-            }
             return usm_opencl_queue_of(object)->id;
     }
 }

@@ -4,10 +4,11 @@
 
 #include "core/device/backend.h"
 
+#include "core/base/fork.h"
 #include "core/program/kernels.h"
 #include "core/program/launch.h"
-#include "core/tasks/habit.h"
-#include "core/tasks/worker.h"
+#include "core/tasks/completion.h"
+#include "core/tasks/runtime_history.h"
 
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
@@ -34,7 +35,7 @@ typedef struct usm_opencl_platform {
     unsigned version;    /* 100 * major + minor */
     bool unlisted;       /* the loader's functions work on it, but those that are given the platform itself */
     _Atomic bool joined; /* a thread waits in the driver, where that is for one alone: wait.c */
-    _Atomic int shy;     /* waits that are left to the driver at once: wait.c */
+    _Atomic int polls_to_skip; /* wait.c: the processors are wanted by others */
     char name[64], vendor[64], version_text[128];
     /* cl_intel_unified_shared_memory; NULL where the platform lacks it. */
     clDeviceMemAllocINTEL_fn device_alloc;
@@ -94,65 +95,36 @@ typedef struct usm_opencl_context {
     _Atomic bool moves;                       /* arrays do not always begin where the driver's blocks do */
 } usm_opencl_context;
 
-/* How looking for the end of tasks before waiting for it went (wait.c): by kernel, as habits are. */
-typedef struct usm_opencl_looks {
-    _Atomic size_t size;     /* the smallest that was looked for in vain */
-    _Atomic unsigned misses; /* in a row */
-    _Atomic unsigned waits;  /* since the last look */
-} usm_opencl_looks;
-
-/* Of a queue that is out of order: where tasks go that come behind each other all the same. */
-typedef struct usm_opencl_chain {
-    cl_command_queue id;    /* in order; NULL until it is worth it. Queue lock, as long as there are tasks */
-    unsigned wanted;        /* tasks that waited for others of the queue, up to what it takes; queue lock */
-    uint64_t last;          /* usm_event.order of the last task in it; queue lock */
-    _Atomic unsigned tasks; /* in it that nobody has claimed */
-} usm_opencl_chain;
-
 /* usm_queue.native */
 typedef struct usm_opencl_queue {
-    usm_worker worker; /* threads of host tasks; first: it frees this block */
     cl_command_queue id;
-    usm_opencl_chain chain; /* chain.c */
     cl_context context;
     /* times.c: usm_clock_ns() - the device's clock, as the driver told when the queue was made (has_timer),
      * or as the best of its tasks told, at compared_ns; queue lock */
     bool has_timer;
     int64_t clock_ns, compared_ns;
-    usm_habits habits;                  /* quick.c */
-    usm_opencl_looks looks[USM_HABITS]; /* wait.c */
-    bool ticking, awaited; /* queue lock; see event.c: it is looked at soon, or when a callback comes */
-    _Atomic int n_quiet;   /* events that are quiet and that nobody has claimed */
-    struct usm_queue *owner;
-    struct usm_opencl_queue *next_ticking; /* event.c */
+    usm_runtime_history history; /* wait.c */
 } usm_opencl_queue;
+
+/* What the driver's event of a task means; of tasks in the driver alone. */
+typedef enum usm_opencl_state {
+    USM_OPENCL_BEHIND, /* it may fail because a task in its wait list did: then it goes again, alone */
+    USM_OPENCL_FINAL,  /* what fails in its wait list fails it too, or nothing is in there */
+} usm_opencl_state;
 
 typedef struct usm_opencl_event {
     usm_event event;
     /* The driver's event, from the enqueue to the end of this struct; NULL for host tasks and before. */
     _Atomic(cl_event) id;
-    usm_strided *strided; /* the plan of `command`; owned */
-    usm_launch *launch;   /* the same for a kernel */
-    cl_int status;        /* as the driver's callback had it */
-    bool late;            /* enqueued after all its links had ended */
-    bool chained;         /* enqueued into the queue's chain; final then, and set before id */
-    bool final;           /* what fails in its wait list fails it here too: it never goes again */
-    bool quick;           /* over in a moment, with all that it waits for; set before id */
-    int32_t cost_us;      /* about how long it takes with all that it waits for, where that is quick */
-    _Atomic bool quiet;   /* enqueued without a callback */
-    _Atomic bool loud;    /* a callback was asked for */
-    _Atomic bool claimed; /* by the thread that ends it, whoever was first to see that the driver has */
-    _Atomic bool joined;  /* a thread waits for it in the driver, and will look at the list of ended events */
-    const void *kernel;   /* of a launch; for comparing alone, as `items` */
+    usm_opencl_state state;
+    _Atomic cl_int status; /* as the driver had it last */
+    int32_t expected_us;   /* with all that it waits for; below 0: it may take long */
+    const void *kernel;    /* of a launch; compared, never dereferenced, as `items` */
     size_t items;
-    int64_t enqueued_ns, ended_ns; /* of launches and in profiling queues; of launches */
+    int64_t enqueued_ns; /* in profiling queues, and of launches that nothing is known of; else 0 */
     cl_event refused; /* the driver's first event where the task went again: others may still wait for it */
-    _Atomic unsigned ticks; /* how often the thread found it unended while it was quiet */
-    struct usm_opencl_event *next_done, *next_seen, *next_late;
     /* Not zeroed at first, from here on. */
-    usm_command command; /* of a task that was not enqueued in its submission, and of one that may go again */
-    usm_command copy;    /* what move() does where the command became a host task */
-    usm_work work;       /* host tasks */
+    usm_later later;
 } usm_opencl_event;
 
 static inline usm_opencl_queue *usm_opencl_queue_of(const usm_queue *queue)
@@ -194,22 +166,6 @@ typedef struct usm_opencl_turn {
     cl_uint n_waits;
     const cl_event *waits; /* NULL where there are none */
 } usm_opencl_turn;
-
-/* chain.c. Queue lock held, all of them but the last two. May this task go into the chain? */
-bool usm_opencl_chain_takes(usm_queue *queue, bool follows);
-/* Is this the task that the chain ends with? */
-bool usm_opencl_chain_ends_with(const usm_queue *queue, const usm_opencl_event *event);
-void usm_opencl_chain_add(usm_opencl_event *event);
-/* The task has ended, or was refused after all. */
-void usm_opencl_chain_drop(usm_opencl_event *event);
-/* Others have the driver's queue from now on: what they enqueue there may rely on what is in it. */
-void usm_opencl_chain_close(usm_queue *queue);
-/* The driver's queue of this task. */
-static inline cl_command_queue usm_opencl_queue_of_task(const usm_opencl_event *event)
-{
-    const usm_opencl_queue *native = usm_opencl_queue_of(event->event.queue);
-    return event->chained ? native->chain.id : native->id;
-}
 
 /* kernel.c. The first may build for a while: no lock. */
 usm_status usm_opencl_kernel_get(const usm_queue *queue, const usm_opencl_kernel_name *name,
@@ -263,13 +219,12 @@ bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int6
 usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                    usm_error *error);
 usm_status usm_opencl_queue_prepare(usm_queue *queue, const usm_command *command, usm_error *error);
-void usm_opencl_queue_fork(usm_queue *queue, usm_fork_phase phase);
-void usm_opencl_event_join(usm_event *event);
-void usm_opencl_event_hurry(usm_event *event);
+bool usm_opencl_queue_poll(usm_queue *queue);
+void usm_opencl_event_wait(usm_event *event, int64_t budget_ns);
+usm_status usm_opencl_event_result(usm_event *event, usm_error *error);
 bool usm_opencl_event_in_driver(usm_event *event);
 bool usm_opencl_event_is_running(usm_event *event);
 void usm_opencl_event_destroy(usm_event *event);
-void usm_opencl_fork(usm_fork_phase phase);
 
 /* here.c: strided commands and built-in kernels of devices that are the host. */
 cl_int usm_opencl_strided_here(const usm_opencl_turn *turn, const usm_strided *strided, cl_event *id);
@@ -282,9 +237,6 @@ static inline bool usm_opencl_is_builtin_here(const usm_queue *queue, const usm_
 {
     return launch->kernel->program->backend != queue->backend;
 }
-/* queue.c: a queue of the driver's with what `queue` was made with. NULL: `code` says why; the caller's. */
-cl_command_queue usm_opencl_driver_queue(const usm_queue *queue, cl_context context, bool in_order,
-                                         cl_int *code);
 /* command.c: a copy between regions that overlap. */
 bool usm_opencl_overlaps(const usm_command *command);
 /* command.c: gives the command to the driver behind `waits`, and sets the event's id. Queue lock at most. */
@@ -296,30 +248,29 @@ cl_command_queue usm_opencl_spare_take(const usm_queue *queue, cl_context contex
 bool usm_opencl_spare_put(const usm_queue *queue);
 void usm_opencl_spares_free(usm_opencl_context *context);
 void usm_opencl_spares_fork(usm_fork_phase phase);
-/* quick.c. The first before the task is enqueued (queue lock), the second when it has ended. */
-bool usm_opencl_is_quick(usm_opencl_event *event, const usm_command *command, int32_t before_us);
-void usm_opencl_learn(const usm_opencl_event *event);
-/* wait.c: what the driver says of the task: CL_COMPLETE, an error, or one of the states before. */
-cl_int usm_opencl_ask_status(const usm_opencl_event *event);
-/* wait.c: waits for a quick task; `id` is its driver's event. False: this thread has to wait otherwise. True:
- * it has ended, and *complete says whether it is known to have succeeded. */
-bool usm_opencl_wait(const usm_opencl_event *event, cl_event id, bool *complete);
+/* event.c: what the driver says of the task; its own errors count as the task's. Any thread. */
+cl_int usm_opencl_ask(const usm_opencl_event *event, cl_event id);
+/* wait.c: below this budget the caller holds the GIL, and may not yield. */
+#define USM_OPENCL_YIELD_NS 10000
+/* wait.c: fills what is expected of the task's time, behind tasks that take `before_us`. Queue lock held. */
+void usm_opencl_expect(usm_opencl_event *event, const usm_command *command, int32_t before_us);
+/* wait.c: a launch has taken so long. */
+void usm_opencl_learn(const usm_opencl_event *event, int64_t took_ns);
+/* wait.c: asks for a moment, then waits in the driver for a task that is short. True once it has ended. */
+bool usm_opencl_wait(usm_opencl_event *event, cl_event id, int64_t budget_ns);
 /* times.c: where the driver tells, the queue's clocks are compared once; and of a task that has ended: */
 void usm_opencl_compare_clocks(const usm_opencl_platform *platform, cl_device_id device,
                                usm_opencl_queue *queue);
 void usm_opencl_read_times(usm_opencl_event *event);
-/* event.c: from now on the end of the driver's event is the end of ours. */
-usm_status usm_opencl_watch(usm_opencl_event *event, usm_error *error);
-/* event.c: the same without a callback, for what is over in a moment and is final. Queue lock. */
-void usm_opencl_watch_quietly(usm_opencl_event *event);
-/* event.c: the queue ends; it has no events. */
-void usm_opencl_forget_queue(usm_opencl_queue *queue);
-/* event.c: starts the thread that ends events; once a process. False when the system has no thread. */
-bool usm_opencl_watcher_start(void);
-/* True in the child of a process that had started the backend: no driver survives that. */
-bool usm_opencl_forked(void);
-/* USM_FORKED, with what to do about it. */
-usm_status usm_opencl_after_fork(usm_error *error);
+extern usm_fork_guard usm_opencl_guard; /* library.c */
+static inline bool usm_opencl_forked(void)
+{
+    return usm_fork_guard_is_child(&usm_opencl_guard);
+}
+static inline usm_status usm_opencl_after_fork(usm_error *error)
+{
+    return usm_fork_guard_refuse(&usm_opencl_guard, error);
+}
 
 extern const usm_backend usm_opencl_backend;
 

@@ -1,16 +1,24 @@
 /*
- * How a thread waits for what is over in a moment. Most drivers put a thread to sleep that waits, and waking
- * it takes longer than the task; Intel's has it take part in the work, which its own threads have begun by
- * then. So first it looks for itself, and leaves the processor to the driver's threads in between.
+ * How a thread waits for a task that is expected to be short. Most drivers put a waiting thread to sleep, and
+ * waking it takes longer than the task; Intel's runtime has it take part in the work, which its own threads
+ * have begun by then. So the thread first asks for a moment, and leaves the processor to the driver's threads
+ * in between. Only then, and only for short tasks, it waits in the driver, where nothing can interrupt it.
  */
 #include "opencl.h"
 
 #include <sched.h>
 
+/* On any device a few tens of milliseconds at most: no longer than a blocked thread looks for signals. */
+#define SHORT_BYTES ((size_t)64 << 20)
+#define SHORT_US 39000
+/* What takes less than a millisecond. */
+#define SHORT_ELEMENTS ((int64_t)1 << 16)
+#define SHORT_NS 1000000
+
 /*
- * How a thread looks. On a processor every look takes locks that the driver's threads want, and behind the
- * end of a task those have something left to do: who is at the next one by then meets them everywhere, and
- * all take up to three times as long. Measured: benchmarks/README.md.
+ * How a thread asks. On a processor each question takes locks that the driver's threads want. Behind the end
+ * of a task these have something left to do: a thread that is at the next task by then meets them at every
+ * lock, and all take up to three times as long. Measured: benchmarks/README.md.
  */
 typedef struct pace {
     int64_t longest_ns, between_ns, behind_ns;
@@ -20,62 +28,67 @@ static const pace where_waits_help = {15000, 0, 500};
 static const pace where_waits_sleep = {100000, 2000, 500};
 static const pace of_other_devices = {100000, 0, 0};
 
-/* Where others want the processor, they have it for long: so many waits are then the driver's at once. */
+/* Where others want the processors, a yield takes long: so many waits are then the driver's at once. */
 #define LONG_NS 50000
-#define SHY_WAITS 100
-/* After so many looks without an end in a row, so many waits are the driver's at once. */
-#define MOST_MISSES 4
-#define MISSED_WAITS 100
+#define SKIPPED_POLLS 100
 
-cl_int usm_opencl_ask_status(const usm_opencl_event *event)
+static int64_t elements_of(const usm_strided *strided)
 {
-    const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
-    cl_int status = CL_QUEUED;
-    cl_int code = api->clGetEventInfo(atomic_load_explicit(&event->id, memory_order_relaxed),
-                                      CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
-    return code == CL_SUCCESS ? status : code;
-}
-
-static usm_opencl_looks *looks_of(const usm_opencl_event *event)
-{
-    return &usm_opencl_queue_of(event->event.queue)->looks[usm_habit_place(event->kernel)];
-}
-
-static size_t size_of(const usm_opencl_event *event)
-{
-    return event->kernel != NULL ? event->items : (size_t)event->cost_us;
-}
-
-/* Any thread: what is lost between two of them is a look more or less. */
-static bool is_worth_a_look(const usm_opencl_event *event)
-{
-    usm_opencl_looks *looks = looks_of(event);
-    if (atomic_load_explicit(&looks->misses, memory_order_relaxed) < MOST_MISSES ||
-        size_of(event) < atomic_load_explicit(&looks->size, memory_order_relaxed)) {
-        return true;
+    int64_t n = 1;
+    for (int i = 0; i < strided->ndim; i++) {
+        n *= strided->shape[i];
     }
-    unsigned waits = atomic_load_explicit(&looks->waits, memory_order_relaxed);
-    atomic_store_explicit(&looks->waits, (waits + 1) % MISSED_WAITS, memory_order_relaxed);
-    return waits + 1 == MISSED_WAITS;
+    return n;
 }
 
-static void learn(const usm_opencl_event *event, bool ended)
+static bool is_short_alone(usm_opencl_event *event, const usm_command *command)
 {
-    usm_opencl_looks *looks = looks_of(event);
-    unsigned misses = atomic_load_explicit(&looks->misses, memory_order_relaxed);
-    size_t size = atomic_load_explicit(&looks->size, memory_order_relaxed);
-    if (misses == 0 && ended) {
-        return;
+    switch (command->kind) {
+        case USM_COMMAND_STRIDED:
+            return elements_of(command->as.strided) <= SHORT_ELEMENTS;
+        case USM_COMMAND_SEQUENCE:
+            return command->as.sequence.count <= SHORT_ELEMENTS;
+        case USM_COMMAND_LAUNCH:
+            event->kernel = command->as.launch->kernel;
+            event->items = usm_range_items(&command->as.launch->range);
+            return usm_runtime_is_short(&usm_opencl_queue_of(event->event.queue)->history, event->kernel,
+                                        event->items);
+        case USM_COMMAND_PREFETCH:
+        case USM_COMMAND_HOST:
+            return false;
+        case USM_COMMAND_COPY:
+        case USM_COMMAND_FILL:
+        case USM_COMMAND_BARRIER:
+        case USM_COMMAND_MARKER:
+            break;
     }
-    if (ended && size_of(event) >= size) {
-        atomic_store_explicit(&looks->misses, 0, memory_order_relaxed);
-    } else if (!ended) {
-        if (misses == 0 || size_of(event) < size) {
-            atomic_store_explicit(&looks->size, size_of(event), memory_order_relaxed);
-        }
-        atomic_store_explicit(&looks->misses, misses < MOST_MISSES ? misses + 1 : misses,
-                              memory_order_relaxed);
-    }
+    return true;
+}
+
+/* About how long copies and fills take on a slow device; others are short beside what this is for. */
+static int32_t cost_us(const usm_command *command)
+{
+    size_t nbytes = command->kind == USM_COMMAND_COPY   ? command->as.copy.nbytes
+                    : command->kind == USM_COMMAND_FILL ? command->as.fill.nbytes
+                                                        : 0;
+    return nbytes > SHORT_BYTES ? SHORT_US + 1 : (int32_t)(nbytes / 2000) + 10;
+}
+
+void usm_opencl_expect(usm_opencl_event *event, const usm_command *command, int32_t before_us)
+{
+    int32_t all_us = before_us + cost_us(command);
+    bool is_short = is_short_alone(event, command);
+    event->expected_us =
+        is_short && before_us >= 0 && all_us <= SHORT_US && !usm_queue_is_shared(event->event.queue) ? all_us
+                                                                                                     : -1;
+    event->enqueued_ns = event->event.profiled || (event->kernel != NULL && !is_short) ? usm_clock_ns() : 0;
+}
+
+/* What took long may have waited for others: then nothing is lost. */
+void usm_opencl_learn(const usm_opencl_event *event, int64_t took_ns)
+{
+    usm_runtime_learn(&usm_opencl_queue_of(event->event.queue)->history, event->kernel, event->items,
+                      took_ns <= SHORT_NS);
 }
 
 static void leave_alone(int64_t ns)
@@ -85,59 +98,69 @@ static void leave_alone(int64_t ns)
 }
 
 /* True once it has ended. */
-static bool look_for_end(const usm_opencl_event *event, const pace *pace, bool *complete)
+static bool poll_for_end(usm_opencl_event *event, cl_event id, const pace *pace)
 {
-    _Atomic int *shy = &usm_opencl_context_of(event->event.queue->context)->platform->shy;
-    int left = atomic_load_explicit(shy, memory_order_relaxed);
+    _Atomic int *skip = &usm_opencl_context_of(event->event.queue->context)->platform->polls_to_skip;
+    int left = atomic_load_explicit(skip, memory_order_relaxed);
     if (left > 0) {
-        atomic_store_explicit(shy, left - 1, memory_order_relaxed);
+        atomic_store_explicit(skip, left - 1, memory_order_relaxed);
         return false;
     }
-    if (!is_worth_a_look(event)) {
-        return false;
-    }
-    for (int64_t first = 0, last = 0;;) {
-        cl_int status = usm_opencl_ask_status(event);
-        int64_t now = usm_clock_ns();
-        first = first != 0 ? first : now;
-        if (last != 0 && now - last > LONG_NS) {
-            atomic_store_explicit(shy, SHY_WAITS, memory_order_relaxed);
-        }
-        if (status <= CL_COMPLETE || now - first > pace->longest_ns) {
-            *complete = status == CL_COMPLETE;
-            learn(event, status <= CL_COMPLETE);
-            if (*complete && last != 0) { /* just now */
-                leave_alone(pace->behind_ns);
-            }
-            return status <= CL_COMPLETE;
-        }
-        last = now;
+    for (int64_t last = usm_clock_ns(), now = last, until = last + pace->longest_ns; now < until;) {
         sched_yield();
         leave_alone(pace->between_ns);
+        cl_int status = usm_opencl_ask(event, id);
+        now = usm_clock_ns();
+        if (now - last > LONG_NS) {
+            atomic_store_explicit(skip, SKIPPED_POLLS, memory_order_relaxed);
+        }
+        if (status <= CL_COMPLETE) {
+            if (status == CL_COMPLETE) { /* a failure may be that of an event that the task has no longer */
+                atomic_store_explicit(&event->status, status, memory_order_relaxed);
+            }
+            leave_alone(pace->behind_ns);
+            return true;
+        }
+        last = now;
     }
+    return false;
 }
 
 /*
  * Intel's runtime has threads that wait take part in the work, as guests of its own few; where several wait
  * at once, they may all sleep on each other for good. So one at a time does; false for the others.
  */
-bool usm_opencl_wait(const usm_opencl_event *event, cl_event id, bool *complete)
+static bool wait_in_driver(usm_opencl_platform *platform, usm_opencl_event *event, cl_event id, bool helps)
 {
-    const usm_queue *queue = event->event.queue;
-    const usm_opencl_context *context = usm_opencl_context_of(queue->context);
-    usm_opencl_platform *platform = context->platform;
-    bool is_cpu = queue->device->type == USM_CPU;
-    bool helps = is_cpu && context->memory == USM_OPENCL_INTEL_USM;
-    const pace *pace = helps ? &where_waits_help : is_cpu ? &where_waits_sleep : &of_other_devices;
-    if (look_for_end(event, pace, complete)) {
-        return true;
-    }
     if (helps && atomic_exchange_explicit(&platform->joined, true, memory_order_acquire)) {
         return false;
     }
-    *complete = platform->api->clWaitForEvents(1, &id) == CL_SUCCESS;
+    if (platform->api->clWaitForEvents(1, &id) == CL_SUCCESS) {
+        atomic_store_explicit(&event->status, CL_COMPLETE, memory_order_relaxed);
+    }
     if (helps) {
         atomic_store_explicit(&platform->joined, false, memory_order_release);
     }
     return true;
+}
+
+bool usm_opencl_wait(usm_opencl_event *event, cl_event id, int64_t budget_ns)
+{
+    const usm_queue *queue = event->event.queue;
+    const usm_opencl_context *context = usm_opencl_context_of(queue->context);
+    bool is_cpu = queue->device->type == USM_CPU;
+    bool helps = is_cpu && context->memory == USM_OPENCL_INTEL_USM;
+    const pace *pace = helps ? &where_waits_help : is_cpu ? &where_waits_sleep : &of_other_devices;
+    if (poll_for_end(event, id, pace)) {
+        return true;
+    }
+    if (event->expected_us < 0 || (int64_t)event->expected_us * 1000 > budget_ns) {
+        return false;
+    }
+    int64_t begun = usm_clock_ns();
+    bool ended = wait_in_driver(context->platform, event, id, helps);
+    if (ended && event->kernel != NULL && usm_clock_ns() - begun > SHORT_NS) {
+        usm_opencl_learn(event, usm_clock_ns() - begun);
+    }
+    return ended;
 }

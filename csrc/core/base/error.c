@@ -129,6 +129,13 @@ usm_failure *usm_failure_from_error(const usm_error *error)
     return failure;
 }
 
+usm_failure *usm_failure_take(usm_error *error)
+{
+    usm_failure *failure = usm_failure_from_error(error);
+    usm_error_clear(error);
+    return failure != NULL ? failure : usm_failure_no_memory();
+}
+
 usm_failure *usm_failure_from_payload(void *payload, void (*release)(void *))
 {
     usm_failure *failure = failure_new();

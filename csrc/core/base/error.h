@@ -68,6 +68,8 @@ typedef struct usm_failure {
 USM_GIVES usm_failure *usm_failure_from_error(const usm_error *error);
 USM_GIVES usm_failure *usm_failure_from_payload(USM_TAKES void *payload, void (*release)(void *));
 USM_GIVES usm_failure *usm_failure_from_cause(USM_KEEPS usm_failure *cause);
+/* The same, never NULL, with usm_error_clear. */
+USM_GIVES usm_failure *usm_failure_take(usm_error *error);
 /* The failure of last resort: static, for when even a failure cannot be allocated. */
 USM_GIVES usm_failure *usm_failure_no_memory(void);
 USM_GIVES usm_failure *usm_failure_retain(usm_failure *failure);

@@ -1,6 +1,7 @@
 #include "fork.h"
 
 #include "core/device/backend.h"
+#include "core/tasks/completion.h"
 #include "core/tasks/queue.h"
 #include "sync.h"
 
@@ -9,12 +10,14 @@ static void prepare(void)
     usm_registry_lock();
     usm_backends_fork(USM_FORK_PREPARE);
     usm_queues_fork(USM_FORK_PREPARE);
+    usm_completion_fork(USM_FORK_PREPARE);
     usm_sync_lock_all();
 }
 
 static void in_parent(void)
 {
     usm_sync_unlock_all();
+    usm_completion_fork(USM_FORK_PARENT);
     usm_queues_fork(USM_FORK_PARENT);
     usm_backends_fork(USM_FORK_PARENT);
     usm_registry_unlock();
@@ -24,6 +27,7 @@ static void in_child(void)
 {
     usm_sync_unlock_all();
     usm_sync_renew();
+    usm_completion_fork(USM_FORK_CHILD);
     usm_queues_fork(USM_FORK_CHILD);
     usm_backends_fork(USM_FORK_CHILD);
     usm_registry_unlock();
@@ -34,6 +38,14 @@ static void start(void)
 {
     usm_sync_start();
     pthread_atfork(prepare, in_parent, in_child);
+}
+
+usm_status usm_fork_guard_refuse(const usm_fork_guard *guard, usm_error *error)
+{
+    return usm_error_set(error, USM_FORKED,
+                         "%s was used before this process was forked, and drivers do not survive that; "
+                         "start processes with multiprocessing's method 'spawn'",
+                         guard->driver);
 }
 
 void usm_core_start(void)

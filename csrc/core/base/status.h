@@ -20,6 +20,7 @@ typedef enum usm_status {
     USM_INTERRUPTED, /* the waiter's poll callback asked to stop; nothing is wrong with the work */
     USM_DEADLOCK,    /* a task would have waited for itself                -> UsmError */
     USM_FORKED,      /* a driver backend was used before fork()            -> RuntimeError */
+    USM_LATER,       /* no error: the driver cannot take the command yet; within csrc/core alone */
 } usm_status;
 
 /*

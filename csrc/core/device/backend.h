@@ -117,7 +117,8 @@ typedef struct usm_backend {
 
     /*
      * Bytes of an event of this backend; its first member is usm_event. The core allocates it, and zeroes the
-     * first event_zeroed of them, but for the inline arrays: the rest is written before it is read.
+     * first event_zeroed of them, but for the inline arrays: the rest is written before it is read. Where the
+     * core keeps commands for the backend (completion.h), its usm_later lies at event_zeroed.
      */
     size_t event_size, event_zeroed;
 
@@ -197,8 +198,8 @@ typedef struct usm_backend {
      */
     usm_status (*queue_create)(usm_queue *queue, usm_error *error);
     /*
-     * Releases queue->native. No work is pending. Any thread, the threads that run the queue's tasks
-     * included; must not block. NULL: there is nothing to release.
+     * Releases queue->native; the core releases queue->worker after it. No work is pending. Any thread,
+     * including the queue's own worker, no lock; must not block. NULL: there is nothing but the worker.
      */
     void (*queue_destroy)(usm_queue *queue);
 
@@ -218,11 +219,20 @@ typedef struct usm_backend {
     bool (*queue_run_now)(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
 
     /*
-     * Takes the command for execution after all of event->links (they may have ended meanwhile; usm_event_arm
-     * waits for those that the driver cannot). Must not wait for the work. On success the backend owns one
-     * count of the event and calls usm_event_finish exactly once, from any thread, with no lock held, after
-     * all links have ended; it sets `start_ns` and `end_ns` before. On failure nothing was enqueued and it
-     * calls nothing. Any thread, queue lock held. NULL: queue_execute.
+     * Gives the command to the driver, behind all of event->links, some of which may have ended. Must not
+     * wait for the work. Queue lock held; the submitting thread, or, for a command that was late, the one
+     * that ended its last link.
+     *   USM_OK: the backend owns one count of the event. Where the driver has the command, event_in_driver is
+     *     true from now on, and the backend has called usm_completion_watch: the core ends the event once
+     *     queue_poll says so. Where it went to usm_later_run_on_host, the core ends it, too. Else the backend
+     *     calls usm_event_finish itself, exactly once, with no lock held, after all links have ended
+     *     (usm_event_arm), with `start_ns` and `end_ns` set.
+     *   USM_LATER: the driver cannot wait for one of the links, or inherits a failure from one. Nothing was
+     *     enqueued. The core keeps the command and calls again, with the kept copy, once the driver has what
+     *     it waits for (event->lateness is USM_EARLY; USM_LATER is allowed again), or once all links have
+     *     ended (USM_FOLLOWED; it is not).
+     *   Else: nothing was enqueued, and the error is filled.
+     * NULL: queue_execute.
      */
     usm_status (*queue_submit)(usm_queue *queue, usm_event *event, const usm_command *command,
                                usm_error *error);
@@ -230,49 +240,45 @@ typedef struct usm_backend {
     /*
      * For drivers without asynchronous commands, in place of queue_submit: does a copy, fill, strided copy,
      * sequence or launch, and returns when it is done. All work that it depends on has ended. The core calls
-     * it on threads of the queue (execute.h), several at once if the queue is out of order, with no lock
+     * it on threads of the queue (late.c), several at once if the queue is out of order, with no lock
      * held; it may block. NULL exactly where queue_submit is not.
      */
     usm_status (*queue_execute)(usm_queue *queue, const usm_command *command, usm_error *error);
 
     /*
-     * Can the event, the last of a queue in order, stand for this command too, behind what it stands for?
-     * Nobody but the backend has it. True: until event_repeat, which follows, it is as if the driver did not
-     * have it. Queue and hazard locks held. NULL: never.
+     * Ends the tasks that the driver has ended, by usm_completion_end; true where it has more. Asks the
+     * driver without waiting for it, and leaves a graph capture alone. Any thread, also the watching one and
+     * one in a forked child, no lock; event_result is called meanwhile. NULL: no task is ever in a driver.
      */
-    bool (*event_may_repeat)(usm_event *event, const usm_command *command);
-    /* Takes that command as queue_submit does; on failure the event is what it was. Queue lock held. */
-    usm_status (*event_repeat)(usm_event *event, const usm_command *command, usm_error *error);
-
-    /*
-     * Ends the tasks that the driver has ended, so that what is pending here is pending there. Asks the
-     * driver without waiting for it, and leaves a graph capture alone. Any thread, no lock. NULL: nothing is
-     * late.
-     */
-    void (*queue_settle)(usm_queue *queue);
+    bool (*queue_poll)(usm_queue *queue);
     /*
      * Does the driver have this task, so that a stream may be made to wait for it, and comes behind it what
      * others enqueue in its queue? False for work of the host and for what still waits for such work. Any
-     * thread, no lock. NULL: no task ever is with a driver.
+     * thread, any lock; asks no driver. NULL exactly where queue_poll is.
      */
     bool (*event_in_driver)(usm_event *event);
     /*
-     * Looks for a few microseconds whether the task, somebody's wait for which is about to let go of the
-     * GIL, ends meanwhile: so long the shortest tasks take. Any thread, no lock; may finish any events. NULL:
-     * no driver is as fast.
+     * A thread waits for the task: asks the driver for it, waits for it there, or takes part in it, where
+     * that is faster than being woken. Returns once the event has ended, or earlier, where the task is
+     * expected to take longer than `budget_ns` or than this is worth; late where an expectation was wrong,
+     * since nothing can interrupt it. A budget of less than 10 us means that the caller holds the GIL: then
+     * no task may run here, and the thread must not sleep or yield. Any thread, no lock; may end any events.
+     * NULL: the thread sleeps at once.
      */
-    void (*event_peek)(usm_event *event);
+    void (*event_wait)(usm_event *event, int64_t budget_ns);
     /*
-     * Takes part in a task that is over in a moment, or waits for it in the driver, which may be faster than
-     * being woken; returns at once for others. A few milliseconds at most: nothing can interrupt it. Any
-     * thread, no lock, no GIL; may finish any events. NULL: there is no faster way.
+     * Somebody sleeps until the task ends, and queue_poll is called often: the driver must be able to tell
+     * of this task, apart from later ones. Called once event_in_driver is true. Any thread, any lock but a
+     * leaf; ends no event. NULL: the driver always is.
      */
-    void (*event_join)(usm_event *event);
+    void (*event_watch)(usm_event *event);
     /*
-     * Somebody will hear of the end, or sleeps until then: from now on the backend must not be late with it.
-     * Any thread, any lock but a leaf stripe; ends no event. NULL: it never is.
+     * The driver has ended the task, and all links have ended: sets start_ns and end_ns where the event is
+     * profiled, and says how the task ended. Where event->cause is set the task fails in any case, and its
+     * effects do not count. USM_LATER: the driver has taken the task once more, and it has not ended. Once
+     * for each end, any thread, no lock. NULL exactly where queue_poll is.
      */
-    void (*event_hurry)(usm_event *event);
+    usm_status (*event_result)(usm_event *event, usm_error *error);
     /* Has the driver begun with a task that is SUBMITTED here? Any thread, no lock. NULL: never. */
     bool (*event_is_running)(usm_event *event);
     /* Drops native parts of an event that has finished; the core frees the struct. Any thread. NULL: none. */
@@ -295,13 +301,11 @@ typedef struct usm_backend {
     void (*kernel_destroy)(usm_kernel *kernel);
 
     /*
-     * fork() is about to happen, or has. PREPARE: lock what other threads may hold, queue by queue (their
-     * core locks are held). PARENT: unlock. CHILD: unlock, and forget threads that do not exist here; the
-     * core then fails the queue's pending events. A driver that cannot go on in a child marks itself: its
-     * later calls return USM_FORKED. On the thread that forks. NULL: a queue has no locks and no threads.
+     * fork() is about to happen, or has. PREPARE: lock what other threads may hold (before the queues are
+     * locked). PARENT: unlock. CHILD: unlock, and forget threads that do not exist here; the core then fails
+     * pending events. A driver that cannot go on in a child marks itself (usm_fork_guard): its later calls
+     * return USM_FORKED. The thread that forks, registry lock held. NULL: nothing.
      */
-    void (*queue_fork)(usm_queue *queue, usm_fork_phase phase);
-    /* The same, once for the whole backend, before (PREPARE) or after (others) the queues. NULL likewise. */
     void (*fork)(usm_fork_phase phase);
 } usm_backend;
 

@@ -373,10 +373,7 @@ void usm_alloc_settle(usm_alloc *alloc)
     }
     if (collect(alloc, USM_READ_WRITE, &waits, NULL) == USM_OK) {
         for (size_t i = 0; i < waits.n; i++) {
-            usm_queue *queue = waits.items[i].event->queue;
-            if (queue->backend->queue_settle != NULL && !usm_event_ended(waits.items[i].event)) {
-                queue->backend->queue_settle(queue);
-            }
+            (void)usm_event_has_ended(waits.items[i].event);
         }
     }
     usm_wait_list_clear(&waits);

@@ -1,11 +1,12 @@
 #include "event.h"
 
+#include "completion.h"
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/base/sync.h"
 #include "core/device/backend.h"
+#include "core/program/launch.h"
 #include "core/trace/trace.h"
-#include "execute.h"
 #include "hazard.h"
 #include "worker.h"
 
@@ -13,6 +14,9 @@
 
 /* How often a blocked thread looks for signals: a key press may take this long to be noticed. */
 #define POLL_NS 50000000
+/* What usm_backend.event_wait gets: while the GIL is held, what a small launch takes; else less than that. */
+#define PEEK_NS 8000
+#define WAIT_NS 40000000
 
 static _Thread_local usm_event *current;
 
@@ -114,10 +118,10 @@ static void clear(usm_event *event)
 {
     if (event->queue->backend->event_destroy != NULL) {
         event->queue->backend->event_destroy(event);
-    } else if (event->queue->backend->queue_submit == NULL) {
-        usm_execute_clear(event);
     }
     usm_failure_release(event->failure);
+    free(event->strided);
+    usm_launch_free(event->launch);
     if (event->accesses != event->inline_accesses) {
         free(event->accesses);
     }
@@ -145,8 +149,8 @@ void usm_event_release(usm_event *event)
 bool usm_event_has_ended(usm_event *event)
 {
     const usm_backend *backend = event->queue->backend;
-    if (!usm_event_ended(event) && backend->queue_settle != NULL) {
-        backend->queue_settle(event->queue);
+    if (!usm_event_ended(event) && backend->queue_poll != NULL) {
+        (void)backend->queue_poll(event->queue);
     }
     return usm_event_ended(event);
 }
@@ -277,13 +281,6 @@ void usm_event_drop_links(usm_event *event)
     pthread_mutex_unlock(&leaf->mutex);
 }
 
-static void hurry(usm_event *event)
-{
-    if (event->queue->backend->event_hurry != NULL) {
-        event->queue->backend->event_hurry(event);
-    }
-}
-
 /* Leaf stripe held. False: it has ended, and takes no notice. */
 static bool watch(usm_event *event)
 {
@@ -305,7 +302,7 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
     }
     pthread_mutex_unlock(&leaf->mutex);
     if (taken) {
-        hurry(event);
+        usm_completion_hurry(event);
     }
     return taken;
 }
@@ -492,8 +489,8 @@ bool usm_event_needs_current(usm_event *event)
 void usm_event_peek(usm_event *event)
 {
     const usm_backend *backend = event->queue->backend;
-    if (backend->event_peek != NULL && !usm_event_ended(event)) {
-        backend->event_peek(event);
+    if (backend->event_wait != NULL && !usm_event_ended(event)) {
+        backend->event_wait(event, PEEK_NS);
     }
 }
 
@@ -508,19 +505,21 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
                              "this task cannot wait for an event that itself waits for this task");
     }
     const usm_backend *backend = event->queue->backend;
-    if (backend->event_join != NULL && deadline_ns == INT64_MAX) {
-        backend->event_join(event);
+    if (backend->event_wait != NULL && deadline_ns == INT64_MAX) {
+        backend->event_wait(event, WAIT_NS);
         if (usm_event_ended(event)) {
             return USM_OK;
         }
     }
-    hurry(event);
     usm_worker_block(true);
     usm_status status = USM_OK;
     usm_leaf *leaf = usm_leaf_of(event);
     pthread_mutex_lock(&leaf->mutex);
     watch(event);
     event->sleepers++;
+    pthread_mutex_unlock(&leaf->mutex);
+    usm_completion_hurry(event);
+    pthread_mutex_lock(&leaf->mutex);
     /* Not counted anew with each wake-up: other events wake this thread too, and must not keep
      * it from polling. */
     int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;

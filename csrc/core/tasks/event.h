@@ -23,6 +23,14 @@ typedef enum usm_event_state {
     USM_EVENT_ERROR,
 } usm_event_state;
 
+/* Whether the driver gets a task in its submission (late.c). */
+typedef enum usm_lateness {
+    USM_PROMPT,   /* it does, or a thread of the host runs the task */
+    USM_LATE,     /* the task waits here for its links; its command is kept */
+    USM_EARLY,    /* it was late; the driver got it before its links ended, behind one that it waits for */
+    USM_FOLLOWED, /* it was late, and all its links have ended */
+} usm_lateness;
+
 /* How a task touches an allocation. Reading what a failed task should have written is refused. */
 typedef enum usm_access_mode { USM_READ = 1, USM_WRITE = 2, USM_READ_WRITE = 3 } usm_access_mode;
 
@@ -79,12 +87,14 @@ typedef struct usm_link {
 typedef struct usm_event {
     usm_refcount refs;
     _Atomic uint8_t state;
-    _Atomic bool held; /* somebody has an Event of it, and may ask when it ended */
-    bool profiled;     /* the times below are filled as they come */
-    bool refused;      /* the backend did not take it: it fails nobody but the caller, who was told */
+    _Atomic bool held;    /* somebody has an Event of it, and may ask when it ended */
+    bool profiled;        /* the times below are filled as they come */
+    bool refused;         /* the backend did not take it: it fails nobody but the caller, who was told */
+    bool claimed;         /* queue lock: the driver has ended it, and a thread is ending it here */
+    uint8_t lateness;     /* queue lock: usm_lateness */
+    _Atomic uint8_t ends; /* of an early one: its links and the driver, which both must have ended it */
     /*
-     * Of submission (the first, where it stands for several: repeat.h), in the process; above that of all it
-     * depends on. 0: it was done at once, unseen.
+     * Of submission, in the process; above that of all it depends on. 0: it was done at once, unseen.
      */
     uint64_t order;
     struct usm_queue *queue; /* one count */
@@ -122,7 +132,11 @@ typedef struct usm_event {
     int64_t
         start_ticks; /* where record is not NULL: when it began, if the backend saw it and does not profile */
 
-    struct usm_event *next_ended; /* in usm_ended */
+    struct usm_event *next_ended; /* in usm_ended, and of claimed ones (completion.c) */
+
+    /* Owned copies that a kept command points to (usm_later_keep); NULL: none. */
+    struct usm_strided *strided;
+    struct usm_launch *launch;
 
     usm_access inline_accesses[USM_INLINE_ACCESSES];
     usm_link inline_links[USM_INLINE_LINKS];
@@ -220,8 +234,13 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter);
  */
 typedef bool (*usm_wait_poll)(void *argument);
 
-/* Before the GIL is let go of for a wait: the task may end as fast. Any thread, no lock; does not block. */
+/*
+ * For a thread that is about to release the GIL for a wait: looks for a few microseconds whether the task
+ * ends. Any thread, no lock.
+ */
 void usm_event_peek(usm_event *event);
+/* For late.c and completion.c: links or driver have ended an early task; the second call ends it. No lock. */
+void usm_event_end_early(usm_event *event);
 
 /*
  * Blocks until the event has ended or the deadline (usm_clock_ns; INT64_MAX: none) has passed. No lock, no

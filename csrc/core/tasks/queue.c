@@ -4,19 +4,21 @@
 #include "core/base/live.h"
 #include "core/device/backend.h"
 #include "core/trace/trace.h"
-#include "execute.h"
 #include "hazard.h"
+#include "worker.h"
 
 /* All queues of the process, newest first (registry lock). */
 static usm_queue *all_queues;
 
+/* What the backend and the worker have of it; no work is pending. */
 static void destroy_parts(usm_queue *queue)
 {
-    if (queue->executor != NULL) {
-        usm_execute_stop(queue);
-    }
+    usm_queue_unwatch(queue);
     if (queue->backend->queue_destroy != NULL) {
         queue->backend->queue_destroy(queue);
+    }
+    if (queue->worker != NULL) {
+        usm_worker_drop(queue->worker);
     }
 }
 
@@ -24,10 +26,12 @@ static usm_status create_parts(usm_queue *queue, usm_error *error)
 {
     const usm_backend *backend = queue->backend;
     usm_status status = backend->queue_create != NULL ? backend->queue_create(queue, error) : USM_OK;
-    if (status == USM_OK && backend->queue_submit == NULL) {
-        status = usm_execute_start(queue, error);
-        if (status != USM_OK) {
+    if (status == USM_OK && queue->worker == NULL) {
+        /* Several threads, so that one stuck task does not stop the others of an out-of-order queue. */
+        queue->worker = usm_worker_new(queue->in_order ? 1 : 4);
+        if (queue->worker == NULL) {
             destroy_parts(queue);
+            status = usm_error_memory(error, sizeof *queue->worker, "a queue's threads");
         }
     }
     return status;
@@ -250,7 +254,7 @@ enum { LAST_FEW = 16, MANY = 2 * LAST_FEW, TOO_MANY = 1024 };
 static usm_event *before_the_last(usm_queue *queue)
 {
     size_t n = 0;
-    if (queue->backend->event_hurry == NULL || usm_event_current() != NULL) {
+    if (queue->backend->queue_poll == NULL || usm_event_current() != NULL) {
         return NULL;
     }
     usm_lock_take(&queue->lock);
@@ -420,18 +424,7 @@ void usm_queues_after_fork(void)
         usm_hazard_hold(usm_event_current());
     }
     for (usm_event *event; (event = oldest_pending()) != NULL;) {
-        usm_failure *failure = usm_failure_from_error(&error);
-        usm_event_finish(event, failure != NULL ? failure : usm_failure_no_memory());
-    }
-}
-
-static void fork_parts(usm_queue *queue, usm_fork_phase phase)
-{
-    if (queue->backend->queue_fork != NULL) {
-        queue->backend->queue_fork(queue, phase);
-    }
-    if (queue->executor != NULL) {
-        usm_worker_fork(queue->executor, phase);
+        usm_event_finish(event, usm_failure_take(&error));
     }
 }
 
@@ -440,9 +433,9 @@ void usm_queues_fork(usm_fork_phase phase)
     for (usm_queue *queue = all_queues; queue != NULL; queue = queue->next) {
         if (phase == USM_FORK_PREPARE) {
             usm_lock_take(&queue->lock);
-            fork_parts(queue, phase);
+            usm_worker_fork(queue->worker, phase);
         } else {
-            fork_parts(queue, phase);
+            usm_worker_fork(queue->worker, phase);
             usm_lock_give(&queue->lock);
         }
     }

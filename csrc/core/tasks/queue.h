@@ -21,8 +21,9 @@ typedef struct usm_queue {
     bool cached; /* the one queue that the process keeps for its place */
     usm_priority priority;
     void *native;
-    struct usm_worker *executor; /* where the backend has queue_execute (execute.h); else NULL */
-    void *foreign;               /* the driver's queue that another library made; NULL: it was made here */
+    /* Threads of the queue's tasks on the host; outlives the queue while they run. */
+    struct usm_worker *worker;
+    void *foreign; /* the driver's queue that another library made; NULL: it was made here */
     _Atomic bool
         shared;      /* others may enqueue in the driver's queue too: no look at this struct shows it idle */
     usm_keep *keeps; /* what lives as long as this */
@@ -37,6 +38,18 @@ typedef struct usm_queue {
     usm_event *spare;            /* memory of events that are gone, linked by `following` */
     struct usm_segment *records; /* where traces have its tasks (trace.h); NULL: nowhere so far */
     uint32_t number;             /* in traces; 0: in none so far */
+
+    /* What the watching thread needs of a queue with work in a driver (completion.c). */
+    struct {
+        bool listed;                /* queue lock: the thread looks after the queue */
+        _Atomic bool hurried;       /* somebody sleeps until a task ends */
+        _Atomic uint64_t submitted; /* tasks that the driver got; written with the queue's lock */
+        _Atomic uint64_t polled;    /* `submitted` at the last poll by a thread that submits */
+        /* The thread's own: looks without work, looks while work was submitted, `submitted` at the last. */
+        unsigned idle_ticks, busy_ticks;
+        uint64_t seen;
+        struct usm_queue *next; /* the thread's lock */
+    } watch;
 
     _Atomic(usm_event *) returned; /* the same, from any thread; usm_event_new takes it over */
     _Atomic int n_returned;        /* about */
@@ -143,6 +156,8 @@ void usm_queues_finish_in_driver(usm_context *context);
 void usm_queues_fork(usm_fork_phase phase);
 void usm_queues_after_fork(void);
 
+/* For core/tasks/queue.c only: the queue ends; the watching thread forgets it. */
+void usm_queue_unwatch(usm_queue *queue);
 /* For core/device/context.c only: the driver's part is gone, and nobody will use it. Registry lock held. */
 void usm_queue_bury(usm_queue *queue);
 

@@ -135,10 +135,7 @@ static usm_status wait_for_host(const usm_device *device, const void *handle, us
     const usm_backend *backend = device->backend;
     for (size_t i = 0; i < *n; i++) {
         usm_event *event = waits[i].event;
-        if (!usm_event_ended(event) && event->queue->backend->queue_settle != NULL) {
-            event->queue->backend->queue_settle(event->queue);
-        }
-        if (usm_event_ended(event)) {
+        if (usm_event_has_ended(event)) {
             continue;
         }
         if (event->queue->backend == backend && backend->event_in_driver(event)) {

@@ -1,12 +1,10 @@
 /* usm_queue_submit: what a task waits for, and where later ones find it. */
-#include "queue.h"
+#include "completion.h"
 
 #include "core/base/heap.h"
 #include "core/device/backend.h"
 #include "core/trace/trace.h"
-#include "execute.h"
 #include "hazard.h"
-#include "repeat.h"
 
 static void append(usm_queue *queue, usm_event *event)
 {
@@ -127,7 +125,7 @@ static void finish_refused(usm_event *event)
 /* No lock held. Takes the backend's count. The caller is told, so neither queue nor memory will remember. */
 static void refuse(usm_event *event, const usm_error *error)
 {
-    usm_failure *failure = usm_failure_from_error(error);
+    usm_failure *failure = usm_failure_from_error(error); /* the caller still needs the error */
     failure = failure != NULL ? failure : usm_failure_no_memory();
     usm_failure_deliver(failure);
     event->refused = true;
@@ -252,32 +250,6 @@ static bool done_now(usm_queue *queue, const usm_submission *submission)
     return done;
 }
 
-/*
- * The last task stands for this one too. Takes the locks over, under which the backend's count is the only
- * one and stays: a second one needs no locked instruction.
- */
-static usm_status submit_again(usm_event *event, const usm_submission *submission, uint64_t mask,
-                               usm_event **out, usm_error *error)
-{
-    usm_queue *queue = event->queue;
-    if (out != NULL) {
-        atomic_store_explicit(&event->refs.value, 2, memory_order_relaxed);
-        atomic_store_explicit(&event->held, true, memory_order_relaxed);
-    }
-    usm_hazard_unlock(mask);
-    usm_status status = usm_repeat_submit(event, submission, error);
-    if (out != NULL && status != USM_OK) {
-        atomic_store_explicit(&event->held, false, memory_order_relaxed);
-    }
-    usm_lock_give(&queue->lock);
-    if (out != NULL && status == USM_OK) {
-        *out = event;
-    } else if (out != NULL) {
-        usm_event_release(event);
-    }
-    return status;
-}
-
 usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, usm_event **out,
                             usm_error *error)
 {
@@ -308,10 +280,6 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
 
     usm_lock_take(&queue->lock);
     usm_hazard_lock(mask);
-    event = USM_UNLIKELY(traced) ? NULL : usm_repeat_begin(queue, submission);
-    if (event != NULL) {
-        return submit_again(event, submission, mask, out, error);
-    }
     usm_status status = collect(queue, submission, &waits, &cause, error);
     if (USM_UNLIKELY(queue->foreign != NULL) && status == USM_OK && queue->backend->native->admit != NULL) {
         status = queue->backend->native->admit(queue, waits.items, waits.n, error);
@@ -347,9 +315,7 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
     }
     usm_hazard_unlock(mask);
     if (outcome == RECORDED) {
-        usm_status (*submit)(usm_queue *, usm_event *, const usm_command *, usm_error *) =
-            queue->backend->queue_submit != NULL ? queue->backend->queue_submit : usm_execute_submit;
-        status = submit(queue, event, submission->command, error);
+        status = usm_later_submit(queue, event, submission->command, error);
         if (status != USM_OK) {
             event->keeps = NULL; /* the caller's again */
         }
@@ -357,6 +323,9 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
     usm_lock_give(&queue->lock);
 
     usm_wait_list_clear(&waits);
+    if (USM_UNLIKELY(usm_completion_is_due(queue))) {
+        usm_completion_reap(queue);
+    }
     if (outcome == DONE) {
         usm_keep_drop(submission->keeps);
         if (event != NULL) {

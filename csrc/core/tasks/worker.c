@@ -1,5 +1,7 @@
 #include "worker.h"
 
+#include "core/base/heap.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -155,6 +157,15 @@ void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm
     *worker = (usm_worker){.max_threads = max_threads, .begin = begin, .rest = rest};
     usm_mutex_init(&worker->lock);
     usm_cond_init(&worker->changed);
+}
+
+usm_worker *usm_worker_new(unsigned max_threads)
+{
+    usm_worker *worker = usm_malloc(sizeof *worker);
+    if (worker != NULL) {
+        usm_worker_init(worker, max_threads, NULL, NULL);
+    }
+    return worker;
 }
 
 usm_status usm_worker_announce(usm_worker *worker, const char *backend, usm_error *error)

@@ -44,6 +44,9 @@ typedef struct usm_worker {
 void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm_worker *self),
                      void (*rest)(usm_worker *self));
 
+/* The same without hooks, in a block of its own; usm_worker_drop frees it. NULL: memory ran out. */
+USM_GIVES usm_worker *usm_worker_new(unsigned max_threads);
+
 /*
  * There will be a task, which must be put later: its thread is started here, where that can still fail. The
  * error names `backend`. Any lock but a leaf.

@@ -1,4 +1,4 @@
-"""Loops of launches with dropped events: one task stands for those that use the same memory."""
+"""Loops of launches of one kernel on the same memory, and of points in the order, with events kept or not."""
 
 from __future__ import annotations
 
@@ -56,26 +56,6 @@ def until(condition):
         time.sleep(0.001)
 
 
-def test_a_loop_of_launches_is_one_task(driver, program, queue, pair):
-    until(lambda: events() == 0)
-    with driver.held():
-        for _ in range(100):
-            program.add[N](*pair)
-        assert events() <= 2
-    queue.wait()
-    assert pair[1].tolist() == [100] * N
-
-
-def test_so_it_is_after_a_wait(driver, program, queue, pair):
-    for _ in range(3):
-        with driver.held():
-            for _ in range(10):
-                program.add[N](*pair)
-            assert events() <= 2
-        queue.wait()
-    assert pair[1].tolist() == [30] * N
-
-
 def test_launches_with_kept_events_are_separate_tasks(driver, program, queue, pair):
     with driver.held():
         kept = [program.add[N](*pair) for _ in range(5)]
@@ -96,45 +76,6 @@ def test_a_kept_event_ends_before_later_launches_do(driver, program, queue, pair
     assert not last.done
     last.wait()
     assert pair[1].tolist() == [7] * N
-
-
-def test_an_event_that_was_let_go_of_stands_for_later_launches(driver, program, queue, pair):
-    with driver.held():
-        event = program.add[N](*pair)
-        identity = repr(event)
-        del event
-        event = program.add[N](*pair)
-        assert repr(event) == identity
-        assert event.status in ("submitted", "running")
-    event.wait()
-    assert pair[1].tolist() == [2] * N
-
-
-@pytest.mark.parametrize("other", ["kernel", "memory", "mode", "depends", "fill", "barrier"])
-def test_a_different_launch_is_a_separate_task(driver, program, queue, pair, other):
-    x, y = pair
-    z = usmpy.zeros(N, dtype="int32", queue=queue)
-    queue.wait()
-    until(lambda: events() == 0)
-    with driver.held():
-        for _ in range(10):
-            event = program.add[N](x, y)
-            del event
-            if other == "kernel":
-                program.mul[N](x, y)
-            elif other == "memory":
-                program.add[N](x, z)
-            elif other == "mode":
-                program.add[N](y, x)
-            elif other == "fill":
-                queue.fill(y, 7)
-            elif other == "barrier":
-                queue.barrier()
-            else:
-                kept = queue.fill(z, 1)
-                program.add[N, kept](x, y)
-        assert events() >= 15
-    queue.wait()
 
 
 def test_memory_is_given_back_when_the_loop_has_ended(driver, program, queue):
@@ -342,21 +283,6 @@ def test_an_export_is_ordered_after_the_whole_loop(peer, driver, program, queue,
     assert np.ctypeslib.as_array((ctypes.c_int32 * N).from_address(copied)).tolist() == [10] * N
     del capsule
     driver.call("cuMemFreeHost", ctypes.c_void_p(copied))
-
-
-def test_points_in_a_shared_queue_are_one_task(driver, queue, pair):
-    stream = queue.native_handle
-    with driver.held():
-        queue.fill(pair[1], 7)
-        queue.barrier()
-        made, recorded = driver.calls("cuEventCreate"), driver.calls("cuEventRecord")
-        for _ in range(50):
-            queue.barrier()
-        assert driver.calls("cuEventRecord") - recorded == 50
-        assert driver.calls("cuEventCreate") == made
-        assert events() <= 4
-    queue.wait()
-    assert not driver.is_busy(stream)
 
 
 def test_a_point_that_is_kept_ends_before_later_work_of_others(driver, queue, pair):

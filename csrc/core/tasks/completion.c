@@ -1,0 +1,387 @@
+#include "completion.h"
+
+#include "core/base/thread.h"
+#include "core/device/backend.h"
+
+#include <pthread.h>
+
+/* From one look at the queues to the next. */
+#define TICK_NS 1000000
+/* The same at first while somebody sleeps until a task ends, and above what the thread is woken early. */
+#define CLOSE_NS 20000
+#define LATE_NS 100000
+/* A queue without work for so many looks is taken off the list: putting it there costs a lock. */
+#define IDLE_TICKS 20
+/*
+ * A queue that work is submitted to, and that nobody waits for, is left alone for so many looks: what
+ * another processor ends has to travel back to the submitting one, which costs that one more than the rest.
+ */
+#define BUSY_TICKS 8
+/* Queues in one look. */
+#define BATCH 32
+/* In a queue out of order tasks end in about the order of submission: a look goes past so many others. */
+#define MOST_UNENDED 64
+/* How long the end of a process waits for the thread. */
+#define STOP_NS 1000000000
+
+static _Atomic int64_t pause_ns = TICK_NS; /* between two looks */
+
+static struct {
+    pthread_mutex_t lock; /* a leaf */
+    pthread_cond_t changed;
+    bool ready; /* `changed` was made in this process */
+    bool runs, stop;
+    bool called;      /* look now */
+    bool asleep;      /* until it is signalled: there is nothing to look after */
+    usm_queue *first; /* queues with work in a driver, without counts; linked by watch.next */
+    usm_work *work, *last_work;
+} thread = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Where the driver and all links have ended: the end of the task. `ended` may be NULL. No lock. */
+static void finish(usm_event *event, usm_ended *ended)
+{
+    usm_error error;
+    error.failure = NULL;
+    usm_status status = event->queue->backend->event_result(event, &error);
+    if (status != USM_LATER) { /* else the driver has it once more */
+        usm_event_finish_among(event, status == USM_OK ? NULL : usm_failure_take(&error), ended);
+    }
+}
+
+static void finish_alone(usm_event *event)
+{
+    finish(event, NULL);
+}
+
+void usm_event_end_early(usm_event *event)
+{
+    if (atomic_fetch_add_explicit(&event->ends, 1, memory_order_acq_rel) == 1) {
+        finish_alone(event);
+    }
+}
+
+/* Claimed ones, linked by next_ended. */
+static void end_all(usm_event *event)
+{
+    usm_ended ended = {NULL, NULL, 0};
+    while (event != NULL) {
+        usm_event *next = event->next_ended;
+        event->next_ended = NULL;
+        /* Tasks of other queues that it waited for have ended too, but may not have been seen to. */
+        if (event->lateness == USM_EARLY) {
+            usm_event_end_early(event);
+        } else if (usm_event_arm(event, finish_alone)) {
+            finish(event, &ended);
+        }
+        event = next;
+    }
+    usm_events_forget(&ended);
+}
+
+usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*has_ended)(usm_event *event))
+{
+    usm_event *claimed = NULL, **last = &claimed;
+    unsigned ended = 0, unended = 0, most = queue->in_order ? 1 : MOST_UNENDED;
+    bool (*in_driver)(usm_event *) = queue->backend->event_in_driver;
+    usm_lock_take(&queue->lock);
+    known = known != NULL && queue->in_order && !known->claimed ? known : NULL;
+    for (usm_event *event = queue->first; event != NULL && unended < most; event = event->following) {
+        if (event->claimed || !in_driver(event)) {
+            continue;
+        }
+        if (known == NULL && !has_ended(event)) {
+            unended++;
+            continue;
+        }
+        known = event == known ? NULL : known;
+        event->claimed = true;
+        ended++;
+        *last = event;
+        last = &event->next_ended;
+    }
+    *last = NULL;
+    usm_lock_give(&queue->lock);
+    end_all(claimed);
+    return (usm_polled){ended, unended > 0};
+}
+
+/* The thread's lock held. */
+static void signal_thread(void)
+{
+    if (!thread.called) {
+        thread.called = true;
+        pthread_cond_signal(&thread.changed);
+    }
+}
+
+void usm_completion_run(usm_work *work)
+{
+    pthread_mutex_lock(&thread.lock);
+    work->next = NULL;
+    *(thread.work != NULL ? &thread.last_work->next : &thread.work) = work;
+    thread.last_work = work;
+    signal_thread();
+    pthread_mutex_unlock(&thread.lock);
+}
+
+static bool start_locked(void);
+
+static void put_on_list(usm_queue *queue)
+{
+    queue->watch.listed = true;
+    queue->watch.idle_ticks = 0;
+    pthread_mutex_lock(&thread.lock);
+    queue->watch.next = thread.first;
+    thread.first = queue;
+    if (thread.asleep) {
+        pthread_cond_signal(&thread.changed);
+    }
+    (void)start_locked(); /* it may have ended with an interpreter before this one */
+    pthread_mutex_unlock(&thread.lock);
+}
+
+static void hurry(usm_queue *queue)
+{
+    bool known = atomic_exchange(&queue->watch.hurried, true);
+    if (!known || atomic_load_explicit(&pause_ns, memory_order_relaxed) > LATE_NS) {
+        pthread_mutex_lock(&thread.lock);
+        signal_thread();
+        pthread_mutex_unlock(&thread.lock);
+    }
+}
+
+void usm_completion_watch(usm_event *event)
+{
+    usm_queue *queue = event->queue;
+    uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
+    atomic_store_explicit(&queue->watch.submitted, submitted + 1, memory_order_relaxed);
+    if (!queue->watch.listed) {
+        put_on_list(queue);
+    }
+    if (event->lateness != USM_PROMPT) { /* somebody may have begun to wait before the driver had it */
+        atomic_thread_fence(memory_order_seq_cst);
+        if (atomic_load(&event->watched)) {
+            hurry(queue);
+        }
+    }
+}
+
+void usm_completion_hurry(usm_event *event)
+{
+    const usm_backend *backend = event->queue->backend;
+    if (backend->queue_poll == NULL || !backend->event_in_driver(event)) {
+        return; /* the thread that runs it ends it; usm_completion_watch comes here for one that is late */
+    }
+    if (backend->event_watch != NULL) {
+        backend->event_watch(event);
+    }
+    hurry(event->queue);
+}
+
+void usm_completion_reap(usm_queue *queue)
+{
+    uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
+    uint64_t polled = atomic_load_explicit(&queue->watch.polled, memory_order_relaxed);
+    if (submitted - polled >= USM_COMPLETION_BATCH &&
+        atomic_compare_exchange_strong(&queue->watch.polled, &polled, submitted)) {
+        queue->backend->queue_poll(queue);
+    }
+}
+
+/* The thread's lock held. */
+static void take_off(usm_queue *queue)
+{
+    for (usm_queue **at = &thread.first; *at != NULL; at = &(*at)->watch.next) {
+        if (*at == queue) {
+            *at = queue->watch.next;
+            break;
+        }
+    }
+    queue->watch.listed = false;
+}
+
+void usm_queue_unwatch(usm_queue *queue)
+{
+    if (queue->watch.listed) {
+        pthread_mutex_lock(&thread.lock);
+        take_off(queue);
+        pthread_mutex_unlock(&thread.lock);
+    }
+}
+
+static bool is_being_filled(usm_queue *queue, uint64_t submitted)
+{
+    bool filled = submitted != queue->watch.seen && ++queue->watch.busy_ticks < BUSY_TICKS;
+    queue->watch.seen = submitted;
+    if (!filled) {
+        queue->watch.busy_ticks = 0;
+    }
+    return filled;
+}
+
+/* True where somebody sleeps until a task of the queue ends. */
+static bool look_after(usm_queue *queue)
+{
+    uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
+    bool hurried = atomic_exchange(&queue->watch.hurried, false);
+    if (!hurried && is_being_filled(queue, submitted)) {
+        queue->watch.idle_ticks = 0;
+        return false;
+    }
+    if (queue->backend->queue_poll(queue)) {
+        queue->watch.idle_ticks = 0;
+        if (hurried) {
+            atomic_store(&queue->watch.hurried, true);
+        }
+        return hurried;
+    }
+    /* The submitting thread need not poll for what has ended. */
+    atomic_store_explicit(&queue->watch.polled, submitted, memory_order_relaxed);
+    if (++queue->watch.idle_ticks > IDLE_TICKS) {
+        usm_lock_take(&queue->lock);
+        if (submitted == atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed)) {
+            pthread_mutex_lock(&thread.lock);
+            take_off(queue);
+            pthread_mutex_unlock(&thread.lock);
+        }
+        usm_lock_give(&queue->lock);
+    }
+    return false;
+}
+
+/*
+ * The thread's lock held. Up to BATCH queues, each with a count, so that none goes while it is looked after;
+ * they go to the end of the list where it is longer.
+ */
+static int take_queues(usm_queue **out)
+{
+    int n = 0;
+    usm_queue **at = &thread.first, *first = thread.first;
+    for (; *at != NULL && n < BATCH; at = &(*at)->watch.next) {
+        if (usm_refcount_up_unless_zero(&(*at)->refs)) {
+            out[n++] = *at;
+        }
+    }
+    if (*at != NULL) {
+        usm_queue **end = at;
+        while (*end != NULL) {
+            end = &(*end)->watch.next;
+        }
+        thread.first = *at;
+        *at = NULL;
+        *end = first;
+    }
+    return n;
+}
+
+/* The thread's lock held: until it is time for the next look. Whether the thread was called for it. */
+static bool sleep_until_needed(int64_t pause)
+{
+    while (thread.first == NULL && !thread.called && !thread.stop) {
+        thread.asleep = true;
+        usm_cond_wait_until(&thread.changed, &thread.lock, INT64_MAX);
+    }
+    thread.asleep = false;
+    if (!thread.called && !thread.stop) {
+        usm_cond_wait_until(&thread.changed, &thread.lock, usm_clock_ns() + pause);
+    }
+    bool called = thread.called;
+    thread.called = false;
+    return called;
+}
+
+/* The next pause: while somebody waits, late by about a sixtieth of what was waited for. */
+static int64_t next_pause(int64_t pause, bool closely, bool called)
+{
+    if (!closely) {
+        return TICK_NS;
+    }
+    return called ? CLOSE_NS : pause + pause / 64 < TICK_NS ? pause + pause / 64 : TICK_NS;
+}
+
+static void *watch(void *unused)
+{
+    usm_queue *queues[BATCH];
+    int64_t pause = TICK_NS;
+    (void)unused;
+    pthread_setname_np(pthread_self(), "usmpy-watch");
+    pthread_mutex_lock(&thread.lock);
+    for (;;) {
+        bool called = sleep_until_needed(pause), closely = false;
+        if (thread.stop) {
+            break;
+        }
+        usm_work *work = thread.work;
+        thread.work = NULL;
+        int n = take_queues(queues);
+        pthread_mutex_unlock(&thread.lock);
+        for (usm_work *next; work != NULL; work = next) {
+            next = work->next;
+            work->run(work);
+        }
+        for (int i = 0; i < n; i++) {
+            closely |= look_after(queues[i]);
+            usm_queue_release(queues[i]);
+        }
+        pause = next_pause(pause, closely, called);
+        atomic_store_explicit(&pause_ns, pause, memory_order_relaxed);
+        pthread_mutex_lock(&thread.lock);
+    }
+    thread.runs = false;
+    pthread_cond_broadcast(&thread.changed);
+    pthread_mutex_unlock(&thread.lock);
+    return NULL;
+}
+
+/* The thread's lock held. */
+static bool start_locked(void)
+{
+    if (!thread.ready) {
+        usm_cond_init(&thread.changed);
+        thread.ready = true;
+    }
+    if (!thread.runs) {
+        thread.stop = false;
+        thread.runs = usm_thread_start(watch, NULL);
+    }
+    return thread.runs;
+}
+
+bool usm_completion_start(void)
+{
+    pthread_mutex_lock(&thread.lock);
+    bool runs = start_locked();
+    pthread_mutex_unlock(&thread.lock);
+    return runs;
+}
+
+bool usm_completion_stop(void)
+{
+    int64_t until = usm_clock_ns() + STOP_NS;
+    pthread_mutex_lock(&thread.lock);
+    thread.stop = true;
+    if (thread.ready) {
+        pthread_cond_broadcast(&thread.changed);
+    }
+    while (thread.runs && usm_clock_ns() < until) {
+        usm_cond_wait_until(&thread.changed, &thread.lock, until);
+    }
+    bool ended = !thread.runs;
+    pthread_mutex_unlock(&thread.lock);
+    return ended;
+}
+
+/* In the child there is no such thread, and no driver whose queues it would look after. */
+void usm_completion_fork(usm_fork_phase phase)
+{
+    if (phase == USM_FORK_PREPARE) {
+        pthread_mutex_lock(&thread.lock);
+        return;
+    }
+    if (phase == USM_FORK_CHILD) {
+        thread.ready = thread.runs = thread.called = thread.asleep = false;
+        thread.first = NULL;
+        thread.work = NULL;
+    }
+    pthread_mutex_unlock(&thread.lock);
+}

@@ -1,0 +1,110 @@
+/*
+ * Completion of tasks of drivers that do not call back: ends them here once the driver has ended them.
+ *
+ * Tasks end in whichever thread asks the driver first: one that waits (usm_event_wait_end), one that submits
+ * many tasks (usm_completion_reap), or the watching thread, of which a process has one. That thread looks
+ * after every queue with work in a driver about once a millisecond. While somebody sleeps until a task ends,
+ * it looks as often as threads can be woken, and less often the longer that takes.
+ *
+ * late.c has what a driver does not do itself: tasks of the host, and commands whose dependencies the driver
+ * cannot wait for.
+ */
+#ifndef USM_CORE_COMPLETION_H
+#define USM_CORE_COMPLETION_H
+
+#include "command.h"
+#include "queue.h"
+#include "worker.h"
+
+/* Tasks that a queue takes before the submitting thread polls it, so that ended ones do not pile up. */
+#define USM_COMPLETION_BATCH 512
+
+/* Starts the watching thread unless it runs. False: the system has no thread for us. Any lock but a leaf. */
+bool usm_completion_start(void);
+/* Ends the thread, at the end of the process. False where it does not end within a second. No lock. */
+bool usm_completion_stop(void);
+
+/*
+ * The driver has the task: the thread looks after its queue from now on. The backend calls it in
+ * queue_submit, once event_in_driver is true of the event. Queue lock held.
+ */
+void usm_completion_watch(usm_event *event);
+/* Somebody sleeps until the task ends: its queue is looked at more often. Any lock but a leaf. */
+void usm_completion_hurry(usm_event *event);
+/* What a look at a queue found. */
+typedef struct usm_polled {
+    unsigned ended; /* tasks that were ended */
+    bool more;      /* the driver has others */
+} usm_polled;
+
+/*
+ * Ends the queue's tasks that the driver has ended, oldest first; for the backend's queue_poll and
+ * event_wait. Calls `has_ended`, with the queue's lock held, for tasks in the driver: all of them, but not
+ * beyond the first of a queue in order that has not ended, nor beyond the first few of another. `known`,
+ * which may be NULL, has ended, and with it all in front of it where the queue is in order. No lock held;
+ * event_result is called for each task that ends.
+ */
+usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*has_ended)(usm_event *event));
+/* Polls the queue once every USM_COMPLETION_BATCH tasks. Called by the submitting thread, with no lock. */
+void usm_completion_reap(usm_queue *queue);
+static inline bool usm_completion_is_due(const usm_queue *queue)
+{
+    return atomic_load_explicit(&((usm_queue *)queue)->watch.submitted, memory_order_relaxed) -
+               atomic_load_explicit(&((usm_queue *)queue)->watch.polled, memory_order_relaxed) >=
+           USM_COMPLETION_BATCH;
+}
+
+/* Runs it on the watching thread, soon. Any thread, any lock but a leaf; the driver's callbacks may. */
+void usm_completion_run(usm_work *work);
+
+/* For core/base/fork.c only; the queues' locks are held. */
+void usm_completion_fork(usm_fork_phase phase);
+
+/*
+ * What a command needs that the driver does not get in its submission. It lies in each event of such a
+ * backend, at usm_backend.event_zeroed, and is not zeroed.
+ */
+typedef struct usm_later {
+    usm_event *event;
+    /* What a thread of the queue runs; NULL: command.as.host. */
+    usm_status (*run)(usm_event *event, const usm_command *command, usm_error *error);
+    usm_command command;
+    usm_work work;
+} usm_later;
+
+/* The event of a backend with queue_execute, for its event_size and event_zeroed. */
+typedef struct usm_executed {
+    usm_event event;
+    usm_later later;
+} usm_executed;
+
+/*
+ * Copies the command, with the plan or launch that it points to, so that it outlives the submission. Does
+ * nothing for a command that was kept before. Queue lock held.
+ */
+usm_status usm_later_keep(usm_event *event, const usm_command *command, usm_error *error);
+/*
+ * For queue_submit, of a link that has ended: the task may inherit its failure, which only a late one is
+ * looked at for. Queue lock held.
+ */
+static inline bool usm_later_inherits(const usm_event *event, const usm_link *link)
+{
+    return usm_event_get_state(link->event) == USM_EVENT_ERROR && link->data &&
+           event->lateness != USM_FOLLOWED;
+}
+
+/*
+ * For queue_submit: the command runs on a thread of the queue once all links have ended. `run` does it, with
+ * no lock held, on memory of the host; NULL: it is a host task. Queue lock held.
+ */
+usm_status usm_later_run_on_host(usm_event *event, const usm_command *command,
+                                 usm_status (*run)(usm_event *event, const usm_command *command,
+                                                   usm_error *error),
+                                 usm_error *error);
+/*
+ * For core/tasks/submit.c: queue_submit, and what its answer USM_LATER means: the command is kept until all
+ * links have ended, or until the driver has those that it had to wait for. Queue lock held.
+ */
+usm_status usm_later_submit(usm_queue *queue, usm_event *event, const usm_command *command, usm_error *error);
+
+#endif

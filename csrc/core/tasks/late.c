@@ -1,0 +1,191 @@
+/*
+ * Commands that a driver does not get in their submission: tasks of the host, which a thread of the queue
+ * runs, and commands whose dependencies the driver cannot wait for.
+ */
+#include "completion.h"
+
+#include "core/copy/copy.h"
+#include "core/device/backend.h"
+#include "core/program/launch.h"
+
+static usm_later *later_of(usm_event *event)
+{
+    return (usm_later *)((char *)event + event->queue->backend->event_zeroed);
+}
+
+usm_status usm_later_keep(usm_event *event, const usm_command *command, usm_error *error)
+{
+    usm_later *later = later_of(event);
+    if (command == &later->command) {
+        return USM_OK;
+    }
+    later->command = *command;
+    if (command->kind == USM_COMMAND_STRIDED) {
+        event->strided = usm_strided_clone(command->as.strided);
+        later->command.as.strided = event->strided;
+        if (event->strided == NULL) {
+            return usm_error_memory(error, sizeof(usm_strided), "a copy's plan");
+        }
+    } else if (command->kind == USM_COMMAND_LAUNCH) {
+        event->launch = usm_launch_clone(command->as.launch);
+        later->command.as.launch = event->launch;
+        if (event->launch == NULL) {
+            return usm_error_memory(error, sizeof(usm_launch), "a launch");
+        }
+    }
+    return USM_OK;
+}
+
+/* On a thread of the queue. A task that inherits a failure ends without having run. */
+static void run_on_host(usm_work *work)
+{
+    usm_later *later = (usm_later *)((char *)work - offsetof(usm_later, work));
+    usm_event *event = later->event;
+    bool timed = event->profiled || event->record != NULL;
+    usm_status status = USM_OK;
+    usm_error error;
+    error.failure = NULL;
+    event->start_ns = timed ? usm_clock_ns() : 0;
+    if (atomic_load_explicit(&event->cause, memory_order_acquire) == NULL) {
+        atomic_store_explicit(&event->state, USM_EVENT_RUNNING, memory_order_release);
+        if (later->run != NULL) {
+            status = later->run(event, &later->command, &error);
+        } else {
+            usm_event_set_current(event);
+            status = later->command.as.host.run(later->command.as.host.argument, &error);
+            usm_event_set_current(NULL);
+        }
+    }
+    event->end_ns = timed ? usm_clock_ns() : 0;
+    usm_event_finish(event, status == USM_OK ? NULL : usm_failure_take(&error));
+}
+
+static void host_ready(usm_event *event)
+{
+    usm_worker_put(event->queue->worker, &later_of(event)->work);
+}
+
+/* Queue lock held. */
+static usm_status announce(usm_event *event, usm_error *error)
+{
+    usm_later *later = later_of(event);
+    later->event = event;
+    later->work.run = run_on_host;
+    return usm_worker_announce(event->queue->worker, event->queue->backend->name, error);
+}
+
+usm_status usm_later_run_on_host(usm_event *event, const usm_command *command,
+                                 usm_status (*run)(usm_event *event, const usm_command *command,
+                                                   usm_error *error),
+                                 usm_error *error)
+{
+    later_of(event)->run = run;
+    usm_status status = usm_later_keep(event, command, error);
+    if (status == USM_OK) {
+        status = announce(event, error);
+    }
+    if (status == USM_OK && usm_event_arm(event, host_ready)) {
+        host_ready(event);
+    }
+    return status;
+}
+
+/*
+ * The driver has the task: late ones behind it that wait for nothing else outside of the driver need not wait
+ * for its end. Queue lock held.
+ */
+static void submit_followers(usm_event *event)
+{
+    usm_queue *queue = event->queue;
+    for (usm_event *next = event->following; next != NULL; next = next->following) {
+        usm_error error;
+        if (next->lateness != USM_LATE) {
+            continue;
+        }
+        error.failure = NULL;
+        next->lateness = USM_EARLY;
+        usm_status status = queue->backend->queue_submit(queue, next, &later_of(next)->command, &error);
+        if (status == USM_OK) {
+            continue;
+        }
+        next->lateness = USM_LATE; /* it is tried again when its links have ended */
+        if (status != USM_LATER) {
+            usm_error_clear(&error);
+        }
+        if (queue->in_order) {
+            return;
+        }
+    }
+}
+
+/* All links have ended. No lock held. */
+static void late_ready(usm_event *event)
+{
+    usm_queue *queue = usm_queue_retain(event->queue); /* once the driver has it, the event may go */
+    usm_status status = USM_OK;
+    usm_error error;
+    error.failure = NULL;
+    usm_lock_take(&queue->lock);
+    bool early = event->lateness == USM_EARLY;
+    bool runs = !early && atomic_load_explicit(&event->cause, memory_order_acquire) == NULL;
+    if (runs) {
+        event->lateness = USM_FOLLOWED;
+        status = queue->backend->queue_submit(queue, event, &later_of(event)->command, &error);
+    }
+    if (runs && status == USM_OK) {
+        submit_followers(event);
+    }
+    usm_lock_give(&queue->lock);
+    if (early) {
+        usm_event_end_early(event);
+    } else if (!runs || status != USM_OK) {
+        usm_event_finish(event, status == USM_OK ? NULL : usm_failure_take(&error));
+    }
+    usm_queue_release(queue);
+}
+
+/* Queue lock held, so that no event may end in here. */
+static usm_status postpone(usm_queue *queue, usm_event *event, const usm_command *command, usm_error *error)
+{
+    usm_status status = usm_later_keep(event, command, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    event->lateness = USM_LATE;
+    if (!usm_event_arm(event, late_ready)) {
+        return USM_OK;
+    }
+    /* All of it has ended meanwhile. */
+    event->lateness = USM_FOLLOWED;
+    if (atomic_load_explicit(&event->cause, memory_order_acquire) == NULL) {
+        return queue->backend->queue_submit(queue, event, &later_of(event)->command, error);
+    }
+    status = announce(event, error); /* it ends without having run, where no lock is held */
+    if (status == USM_OK) {
+        host_ready(event);
+    }
+    return status;
+}
+
+/* For a backend without asynchronous commands: on a thread of the queue. */
+static usm_status execute(usm_event *event, const usm_command *command, usm_error *error)
+{
+    switch (command->kind) {
+        case USM_COMMAND_BARRIER:
+        case USM_COMMAND_MARKER:
+        case USM_COMMAND_PREFETCH: /* a hint */
+            return USM_OK;
+        default:
+            return event->queue->backend->queue_execute(event->queue, command, error);
+    }
+}
+
+usm_status usm_later_submit(usm_queue *queue, usm_event *event, const usm_command *command, usm_error *error)
+{
+    if (queue->backend->queue_submit == NULL) {
+        return usm_later_run_on_host(event, command, command->kind == USM_COMMAND_HOST ? NULL : execute,
+                                     error);
+    }
+    usm_status status = queue->backend->queue_submit(queue, event, command, error);
+    return USM_LIKELY(status != USM_LATER) ? status : postpone(queue, event, command, error);
+}
