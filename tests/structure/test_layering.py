@@ -37,11 +37,10 @@ SEEN_BY_BACKENDS = {
     "opencl": {
         "backend.h": "the seam",
         "copy.h": "plans of strided copies that are enqueued later",
-        "detach.h": "builds of kernels are long",
         "habit.h": "kernels that were quick before",
         "heap.h": "allocation that tests can make fail",
-        "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
+        "layout.h": "the most axes of a strided copy",
         "library.h": "opens the loader and the drivers",
         "readable.h": "handles that come from Python as numbers",
         "signature.h": "names of types, as drivers tell them",
@@ -51,10 +50,7 @@ SEEN_BY_BACKENDS = {
     },
     "cuda": {
         "backend.h": "the seam",
-        "copy.h": "plans of strided copies that are enqueued later",
-        "detach.h": "builds of kernels are long",
         "heap.h": "allocation that tests can make fail",
-        "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the driver and the compiler",
         "readable.h": "handles that come from Python as numbers",
@@ -63,10 +59,7 @@ SEEN_BY_BACKENDS = {
     },
     "level_zero": {
         "backend.h": "the seam",
-        "copy.h": "plans of strided copies that are enqueued later",
-        "detach.h": "builds of kernels are long",
         "heap.h": "allocation that tests can make fail",
-        "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the loader",
         "spirv.h": "what kernels of a module take, and its specialization constants",
@@ -380,7 +373,6 @@ def test_external_symbols_have_the_prefix_of_their_layer(objects):
 
 # Everything that can change while the program runs, by file, each with its reason.
 STATE = {
-    "backends/cuda/builtin.c": {"tables": "kernels that were loaded, by device"},
     "backends/cuda/capture.c": {
         "dropped": "what graphs have let go of, on its way to the thread that gives it back",
         "ended": "stands for the past, as the lane of captured tasks",

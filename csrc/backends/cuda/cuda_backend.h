@@ -4,7 +4,6 @@
 
 #include "core/device/backend.h"
 
-#include "core/program/kernels.h"
 #include "core/program/launch.h"
 #include "core/tasks/worker.h"
 
@@ -88,7 +87,6 @@ typedef struct usm_cuda_queue {
     /* The watcher's: looks without work, and while work was submitted; how much it was at the last one. */
     unsigned idle_ticks, busy_ticks;
     uint64_t seen;
-    _Atomic uint64_t reaped; /* what was submitted to the first lane when all its tasks were ended last */
     struct usm_cuda_queue *next_watched;
 } usm_cuda_queue;
 
@@ -108,8 +106,7 @@ typedef struct usm_cuda_event {
     _Atomic int ends;         /* of an early one: links and driver, who both must have ended */
     CUevent start, end;       /* of profiling queues */
     usm_kernel *kernel;       /* of a launch: one count, for messages and so that its module stays */
-    usm_strided *strided;     /* the plan of `command`; owned */
-    usm_launch *launch;       /* the same for a kernel */
+    usm_launch *launch;       /* of `command`; owned */
     usm_cuda_pinned *landing; /* a small copy from or to pageable memory: its data */
     bool landed;              /* and there is nothing to be moved from there at the end */
     CUdeviceptr block;        /* freed with the event; 0 for none */
@@ -307,31 +304,23 @@ void usm_cuda_watch_closely(usm_cuda_queue *native);
 void usm_cuda_watcher_wake(void);
 void usm_cuda_unwatch(usm_cuda_queue *native);
 
-/* program.c, kernel.c and launch.c: programs and launches of users. */
+/* program.c, kernel.c and launch.c: programs and launches, of users and built-in ones. */
 usm_status usm_cuda_program_build(usm_program *base, const usm_program_source *source, char **log,
                                   usm_error *error);
 void usm_cuda_program_destroy(usm_program *base);
 usm_status usm_cuda_program_binary(usm_program *base, void **out, size_t *size, usm_error *error);
 usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error *error);
 void usm_cuda_kernel_destroy(usm_kernel *base);
-/*
- * Enqueues a user's kernel (launch.c), or a strided copy, sequence, or fill that the driver has no
- * call for (builtin.c). The device's context is current (usm_cuda_enter), the queue's lock may be
- * held; does not wait.
- */
+/* The device's context is current (usm_cuda_enter), the queue's lock may be held; does not wait. */
 usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_launch *launch,
                            usm_error *error);
-/* command.c: the shortest pattern that a fill's own one repeats; its own size where it is none of 4 bytes. */
-size_t usm_cuda_shorten(const usm_command *command);
-usm_status usm_cuda_run_builtin(const usm_queue *queue, CUstream stream, const usm_command *command,
-                                usm_error *error);
+/* command.c: the driver has a call for the fill. */
+bool usm_cuda_fills(const usm_command *command);
 /*
  * kernel.c. Drivers load functions at their first launch, which then waits for work on the device, and fails
  * in a graph capture: here it is done before.
  */
 CUresult usm_cuda_load_function(CUfunction function);
-/* builtin.c: loads the modules that the command needs, with no lock held; may take long the first time. */
-usm_status usm_cuda_prepare(usm_queue *queue, const usm_command *command, usm_error *error);
 
 /* stream.c: the device whose primary context the stream is of, by name where there is none. */
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error);
@@ -370,11 +359,6 @@ usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *event, const usm_c
 bool usm_cuda_event_may_repeat(usm_event *event, const usm_command *command);
 usm_status usm_cuda_event_repeat(usm_event *event, const usm_command *command, usm_error *error);
 void usm_cuda_queue_settle(usm_queue *queue);
-/*
- * Now and then, the thread that submits without end ends what has ended: it has it all in its own cache. No
- * lock.
- */
-void usm_cuda_reap(usm_queue *queue);
 bool usm_cuda_event_in_driver(usm_event *event);
 uint64_t usm_cuda_stream_fingerprint(usm_device *device, void *handle, bool alive);
 usm_status usm_cuda_stream_inspect(usm_device *device, void *stream, usm_stream_facts *facts,

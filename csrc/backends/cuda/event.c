@@ -86,12 +86,6 @@ static usm_cuda_event *claim(usm_queue *queue, bool *pending)
         last = &event->next_claimed;
     }
     *last = NULL;
-    if (!*pending) { /* usm_cuda_reap need not come for what a wait has ended */
-        usm_cuda_queue *native = usm_cuda_queue_of(queue);
-        atomic_store_explicit(&native->reaped,
-                              atomic_load_explicit(&native->lanes[0].submitted, memory_order_relaxed),
-                              memory_order_relaxed);
-    }
     free(text);
     return first;
 }
@@ -208,23 +202,6 @@ bool usm_cuda_end_ended(usm_queue *queue, bool settle)
     return end_claimed(queue);
 }
 
-void usm_cuda_reap(usm_queue *queue)
-{
-    enum { MANY = 512 };
-    usm_cuda_queue *native = usm_cuda_queue_of(queue);
-    usm_cuda_lane *lane = &native->lanes[0];
-    uint64_t submitted = atomic_load_explicit(&lane->submitted, memory_order_relaxed);
-    uint64_t reaped = atomic_load_explicit(&native->reaped, memory_order_relaxed);
-    if (USM_LIKELY((int64_t)(submitted - reaped) < MANY) ||
-        !atomic_compare_exchange_strong(&native->reaped, &reaped, submitted) || usm_cuda_forked() ||
-        usm_cuda_is_lost(queue->device)) {
-        return;
-    }
-    /* This fence is for the next time. */
-    usm_cuda_end_ended(queue, true);
-    usm_cuda_note(queue->device, usm_cuda_lane_fence(lane, submitted));
-}
-
 void usm_cuda_queue_settle(usm_queue *queue)
 {
     if (!usm_cuda_forked()) {
@@ -307,7 +284,6 @@ static void free_native(usm_cuda_event *event)
 void usm_cuda_event_destroy(usm_event *base)
 {
     usm_cuda_event *event = event_of(base);
-    free(event->strided);
     usm_launch_free(event->launch);
     free(event->text);
     if (event->kernel != NULL) {

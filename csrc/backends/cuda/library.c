@@ -164,7 +164,6 @@ const usm_backend usm_cuda_backend = {
     .memory_connection = usm_cuda_memory_connection,
     .queue_create = usm_cuda_queue_create,
     .queue_destroy = usm_cuda_queue_destroy,
-    .queue_prepare = usm_cuda_prepare,
     .queue_run_now = usm_cuda_queue_run_now,
     .queue_submit = usm_cuda_queue_submit,
     .event_may_repeat = usm_cuda_event_may_repeat,

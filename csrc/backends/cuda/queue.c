@@ -6,9 +6,11 @@
 #include "cuda_backend.h"
 
 #include "core/base/heap.h"
-#include "core/copy/copy.h"
 
 #include <stdlib.h>
+
+/* Of so many tasks the end of one is marked, so that who looks later sees how far a lane has come. */
+#define FENCED 256
 
 /* An event of a new stream, and when it was by our clock: as near as calls can be. */
 static CUresult start_clock(usm_cuda_queue *native)
@@ -270,7 +272,7 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
     /* In this order: who knows the task's number finds it submitted. */
     atomic_store_explicit(&lane->submitted, number, memory_order_release);
     atomic_store_explicit(&event->number, number, memory_order_release);
-    if (USM_UNLIKELY(atomic_load_explicit(&lane->eager, memory_order_relaxed))) {
+    if (USM_UNLIKELY(atomic_load_explicit(&lane->eager, memory_order_relaxed) || number % FENCED == 0)) {
         usm_cuda_note(base->queue->device, usm_cuda_lane_fence_here(lane, number));
     }
     usm_cuda_watch(usm_cuda_queue_of(base->queue));
@@ -422,22 +424,16 @@ static usm_status waits_for_host(usm_error *error)
 /* For an enqueue that comes later. */
 static usm_status submit_late(usm_cuda_event *event, const usm_command *command, usm_error *error)
 {
-    bool enough = true;
     event->command = *command;
     if (usm_cuda_queue_of(event->event.queue)->per_thread) {
         return waits_for_host(error);
     }
-    if (command->kind == USM_COMMAND_STRIDED) {
-        event->strided = usm_strided_clone(command->as.strided);
-        event->command.as.strided = event->strided;
-        enough = event->strided != NULL;
-    } else if (command->kind == USM_COMMAND_LAUNCH) {
+    if (command->kind == USM_COMMAND_LAUNCH) {
         event->launch = usm_launch_clone(command->as.launch);
         event->command.as.launch = event->launch;
-        enough = event->launch != NULL;
-    }
-    if (!enough) {
-        return usm_error_memory(error, sizeof(usm_strided), "a task that is enqueued later");
+        if (event->launch == NULL) {
+            return usm_error_memory(error, sizeof(usm_launch), "a task that is enqueued later");
+        }
     }
     event->late = true;
     if (usm_event_arm(&event->event, enqueue_late)) {

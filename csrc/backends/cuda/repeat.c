@@ -38,7 +38,6 @@ usm_status usm_cuda_event_repeat(usm_event *base, const usm_command *command, us
 {
     usm_cuda_event *event = (usm_cuda_event *)base;
     usm_queue *queue = base->queue;
-    usm_cuda_queue *native = usm_cuda_queue_of(queue);
     usm_cuda_lane *lane = event->lane;
     uint64_t number = atomic_load_explicit(&lane->submitted, memory_order_relaxed);
     usm_cuda_scope scope;
@@ -53,9 +52,6 @@ usm_status usm_cuda_event_repeat(usm_event *base, const usm_command *command, us
     if (USM_LIKELY(status == USM_OK)) {
         number++;
         atomic_store_explicit(&lane->submitted, number, memory_order_release);
-        /* About: nothing more than before is to be ended (usm_cuda_reap). */
-        uint64_t reaped = atomic_load_explicit(&native->reaped, memory_order_relaxed);
-        atomic_store_explicit(&native->reaped, reaped + 1, memory_order_relaxed);
     }
     atomic_store_explicit(&event->number, number, memory_order_release);
     if (USM_UNLIKELY(atomic_load_explicit(&lane->eager, memory_order_relaxed))) {

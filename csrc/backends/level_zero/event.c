@@ -256,7 +256,6 @@ void usm_level_zero_event_destroy(usm_event *base)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
     usm_level_zero_slot *slot = atomic_load_explicit(&event->slot, memory_order_relaxed);
-    free(event->strided);
     usm_launch_free(event->launch);
     if (usm_level_zero_forked()) {
         return;

@@ -6,7 +6,6 @@
 #include "level_zero.h"
 
 #include "core/base/heap.h"
-#include "core/copy/copy.h"
 
 #include <stdlib.h>
 
@@ -147,11 +146,6 @@ static void host_ready(usm_event *base)
 static bool keep_command(usm_level_zero_event *event, const usm_command *command, bool at_once)
 {
     event->command = *command;
-    if (command->kind == USM_COMMAND_STRIDED && !at_once) {
-        event->strided = usm_strided_clone(command->as.strided);
-        event->command.as.strided = event->strided;
-        return event->strided != NULL;
-    }
     if (command->kind == USM_COMMAND_LAUNCH && !at_once) {
         event->launch = usm_launch_clone(command->as.launch);
         event->command.as.launch = event->launch;
@@ -187,7 +181,7 @@ static usm_status submit(usm_level_zero_event *event, const usm_command *command
     uint32_t n = 0;
     bool known = command->kind != USM_COMMAND_HOST && collect(event, waits, &n);
     if (!keep_command(event, command, known)) {
-        return usm_error_memory(error, sizeof(usm_strided), "a copy's plan");
+        return usm_error_memory(error, sizeof(usm_launch), "a launch");
     }
     if (command->kind == USM_COMMAND_HOST) {
         status = usm_worker_announce(&usm_level_zero_queue_of(base->queue)->worker, "level_zero", error);

@@ -38,8 +38,6 @@ static bool is_quick_alone(usm_opencl_event *event, const usm_command *command)
             return true;
         case USM_COMMAND_STRIDED:
             return elements_of(command->as.strided) <= QUICK_ELEMENTS;
-        case USM_COMMAND_SEQUENCE:
-            return command->as.sequence.count <= QUICK_ELEMENTS;
         case USM_COMMAND_LAUNCH: {
             event->kernel = command->as.launch->kernel;
             event->items = usm_range_items(&command->as.launch->range);
@@ -49,6 +47,7 @@ static bool is_quick_alone(usm_opencl_event *event, const usm_command *command)
         case USM_COMMAND_BARRIER:
         case USM_COMMAND_MARKER:
             return true;
+        case USM_COMMAND_SEQUENCE:
         case USM_COMMAND_PREFETCH:
         case USM_COMMAND_HOST:
             break;

@@ -31,6 +31,7 @@ typedef struct usm_queue {
     /* Under lock: events that have not ended, in the order of submission. Without it, `last` says if any. */
     usm_event *first;
     usm_event *_Atomic last;
+    _Atomic unsigned unsettled; /* tasks that were recorded since a submitting thread settled the queue */
     usm_event *barrier; /* out of order: the last barrier that has not ended; everything later waits for it */
     usm_failure *failure;        /* the first since the last usm_queue_wait; one count */
     usm_unretrieved unretrieved; /* failures to report when the queue ends */
@@ -82,7 +83,8 @@ typedef struct usm_submission {
     /* The task itself is what brings imported memory into order (usm_alloc_put_in_order). */
     bool orders;
     bool fresh; /* accesses[0] writes to memory that nobody else has: it is locked only where others will */
-    uint32_t name; /* for traces (usm_name_number), where the command tells none; 0: none */
+    const usm_command *asked; /* what the command, a launch, is there for, which traces tell of; or NULL */
+    uint32_t name;            /* for traces (usm_name_number), where the command tells none; 0: none */
 } usm_submission;
 
 /*

@@ -199,6 +199,8 @@ static void record(usm_queue *queue, const usm_submission *submission, usm_event
     link_waits(event, waits);
     usm_hazard_record(event);
     append(queue, event);
+    unsigned unsettled = atomic_load_explicit(&queue->unsettled, memory_order_relaxed);
+    atomic_store_explicit(&queue->unsettled, unsettled + 1, memory_order_relaxed);
     if (submission->command->kind == USM_COMMAND_BARRIER && !queue->in_order) {
         queue->barrier = event;
     }
@@ -278,6 +280,16 @@ static usm_status submit_again(usm_event *event, const usm_submission *submissio
     return status;
 }
 
+/* What a thread submits without end, it also ends: it has it all in its own cache. */
+static void settle_at_times(usm_queue *queue)
+{
+    enum { MANY = 512 };
+    if (USM_UNLIKELY(atomic_load_explicit(&queue->unsettled, memory_order_relaxed) >= MANY) &&
+        atomic_exchange(&queue->unsettled, 0) >= MANY && queue->backend->queue_settle != NULL) {
+        queue->backend->queue_settle(queue);
+    }
+}
+
 usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, usm_event **out,
                             usm_error *error)
 {
@@ -299,12 +311,7 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
             return ordered;
         }
     }
-    if (queue->backend->queue_prepare != NULL) {
-        usm_status prepared = queue->backend->queue_prepare(queue, submission->command, error);
-        if (prepared != USM_OK) {
-            return prepared;
-        }
-    }
+    settle_at_times(queue);
 
     usm_lock_take(&queue->lock);
     usm_hazard_lock(mask);
