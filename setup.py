@@ -263,7 +263,7 @@ RARE = {
     "core/base": "fork library names",
     "core/device": "backend context device",
     "core/memory": "blocks track usage",
-    "core/program": "program signature spirv spirv_kernel",
+    "core/program": "builtin_source program signature spirv spirv_kernel",
     "core/tasks": "adopt",
     "core/copy": "route_text",
     "py": "errors module",

@@ -28,6 +28,7 @@ static _Thread_local struct {
 #include "kernels/src/logic.cl"
 #include "kernels/src/mask.cl"
 #include "kernels/src/reduce.cl"
+#include "kernels/src/sequence.cl"
 #include "kernels/src/take.cl"
 #include "kernels/src/triangle.cl"
 #include "kernels/src/where.cl"
@@ -195,6 +196,16 @@ THREE(usm_scatter_8, usm_elements)
 THREE(usm_scatter_16, usm_elements)
 THREE(usm_locate, usm_indices)
 ONE(usm_mask_scan, usm_mask)
+
+#define SEQUENCE(name) RUN(name, name(POINTER(0), VALUE(1, ulong), VALUE(2, ulong), VALUE(3, ulong)))
+#define REAL_SEQUENCE(name) \
+    RUN(name, name(POINTER(0), VALUE(1, double), VALUE(2, double), VALUE(3, double), VALUE(4, ulong)))
+SEQUENCE(usm_sequence_uint8)
+SEQUENCE(usm_sequence_uint16)
+SEQUENCE(usm_sequence_uint32)
+SEQUENCE(usm_sequence_uint64)
+REAL_SEQUENCE(usm_sequence_float32)
+REAL_SEQUENCE(usm_sequence_float64)
 #endif
 
 /* clang-format off */
@@ -259,6 +270,12 @@ static const struct usmpy_kernel_entry entries[] = {
     ENTRY(usm_scatter_16),
     ENTRY(usm_locate),
     ENTRY(usm_mask_scan),
+    ENTRY(usm_sequence_uint8),
+    ENTRY(usm_sequence_uint16),
+    ENTRY(usm_sequence_uint32),
+    ENTRY(usm_sequence_uint64),
+    ENTRY(usm_sequence_float32),
+    ENTRY(usm_sequence_float64),
 #endif
 };
 

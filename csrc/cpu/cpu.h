@@ -40,9 +40,6 @@ static inline void usm_cpu_block(const usm_command *command, unsigned width)
 /* strided.c: a copy between two layouts, with a cast where the types differ (row.h says how it rounds). */
 void usm_cpu_strided(const usm_strided *plan, unsigned width);
 
-/* sequence.c: on the calling thread alone. */
-void usm_cpu_sequence(const usm_sequence *sequence);
-
 /*
  * launch.c: a kernel in form of a table's entry, built-in or from a shared object, or a function in memory.
  * The struct borrows everything until the call returns.

@@ -156,9 +156,11 @@ static int get_numbers(PyObject *tuple, int64_t *numbers)
     return PyErr_Occurred() ? -1 : (int)n;
 }
 
-static PyObject *launch_as_tuple(const usm_kernel_launch *launch)
+static PyObject *launch_as_tuple(const usm_kernel_launch *launch, const usm_kernel_device *device)
 {
-    const size_t *global = launch->range.global, *local = launch->range.local;
+    usm_kernel_range range;
+    usm_kernel_range_over(launch->n, launch->transposes, device, &range);
+    const size_t *global = range.global, *local = range.local;
     return Py_BuildValue("KKy#(nnn)(nnn)", (unsigned long long)(uintptr_t)launch->dst,
                          (unsigned long long)(uintptr_t)launch->src, (const char *)&launch->axes,
                          (Py_ssize_t)sizeof launch->axes, global[0], global[1], global[2], local[0], local[1],
@@ -205,8 +207,8 @@ static PyObject *kernel_launches(PyObject *module, PyObject *args)
     PyObject *launches = PyList_New(0);
     for (int64_t i = 0; launches != NULL && i < plan.launches; i++) {
         usm_kernel_launch launch;
-        usm_kernel_plan_launch(&plan, i, &device, &launch);
-        PyObject *tuple = launch_as_tuple(&launch);
+        usm_kernel_plan_launch(&plan, i, &launch);
+        PyObject *tuple = launch_as_tuple(&launch, &device);
         if (tuple == NULL || PyList_Append(launches, tuple) < 0) {
             Py_CLEAR(launches);
         }

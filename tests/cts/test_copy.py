@@ -171,6 +171,18 @@ def check_strided(queue, source, target):
     assert_same(y.asnumpy(), m)
 
 
+@pytest.mark.parametrize("target", ["float32", "int16"])
+def test_more_axes_than_a_kernel_takes(queue, target):
+    n = np.arange(3 * 2**11, dtype="float32").reshape(3, *(2,) * 11)
+    key = (slice(None, None, -1), *(slice(None),) * 10, slice(0, 1))
+    axes = tuple(range(11, -1, -1))
+    x, y = make(n, queue), usmpy.zeros((2,) * 11 + (3,), dtype=target, queue=queue)
+    usmpy.copyto(y[:1], usmpy.permute_dims(x[key], axes), casting="unsafe")
+    m = np.zeros(y.shape, target)
+    m[:1] = n[key].transpose(axes)
+    np.testing.assert_array_equal(y.asnumpy(), m)
+
+
 def test_every_float16_to_float32_and_back(queue):
     n = np.arange(65536, dtype="uint16").view("float16")
     x = usmpy.asarray(n, queue=queue)

@@ -109,6 +109,14 @@ def test_a_buffer_has_elements_of_its_own_format(queue, dtype, order):
     np.testing.assert_array_equal(n, np.full((3, 4), value, dtype))
 
 
+@pytest.mark.parametrize("value", [1.25, 2.0**-1074, 0.0])
+def test_elements_that_are_not_aligned(queue, value):
+    wanted = np.full(50, value).tobytes()
+    memory = np.zeros(450, "uint8")
+    queue.fill(memory[3:403].view("float64"), value).wait()
+    assert memory.tobytes() == bytes(3) + wanted + bytes(47)
+
+
 @pytest.mark.parametrize("code", "bBhHiIlLqQfd")
 def test_elements_of_the_standard_library(queue, code):
     a = array.array(code, [0] * 5)

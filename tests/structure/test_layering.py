@@ -37,11 +37,10 @@ SEEN_BY_BACKENDS = {
     "opencl": {
         "backend.h": "the seam",
         "completion.h": "ends tasks, runs those of the host, and keeps commands for later",
-        "detach.h": "builds of kernels are long",
         "fork.h": "what a child of a process that used the driver may do",
         "heap.h": "allocation that tests can make fail",
-        "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
+        "layout.h": "the most axes of a strided copy",
         "library.h": "opens the loader and the drivers",
         "readable.h": "handles that come from Python as numbers",
         "runtime_history.h": "kernels that were short before",
@@ -52,10 +51,8 @@ SEEN_BY_BACKENDS = {
     "cuda": {
         "backend.h": "the seam",
         "completion.h": "ends tasks, runs those of the host, and keeps commands for later",
-        "detach.h": "builds of kernels are long",
         "fork.h": "what a child of a process that used the driver may do",
         "heap.h": "allocation that tests can make fail",
-        "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the driver and the compiler",
         "readable.h": "handles that come from Python as numbers",
@@ -64,10 +61,8 @@ SEEN_BY_BACKENDS = {
     "level_zero": {
         "backend.h": "the seam",
         "completion.h": "ends tasks, runs those of the host, and keeps commands for later",
-        "detach.h": "builds of kernels are long",
         "fork.h": "what a child of a process that used the driver may do",
         "heap.h": "allocation that tests can make fail",
-        "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the loader",
         "spirv.h": "what kernels of a module take, and its specialization constants",
@@ -380,7 +375,6 @@ def test_external_symbols_have_the_prefix_of_their_layer(objects):
 
 # Everything that can change while the program runs, by file, each with its reason.
 STATE = {
-    "backends/cuda/builtin.c": {"tables": "kernels that were loaded, by device"},
     "backends/cuda/capture.c": {
         "ended": "stands for the past, as the lane of captured tasks",
     },

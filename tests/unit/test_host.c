@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include "backends/host/host.h"
+#include "core/program/kernel_command.h"
 
 #include <dirent.h>
 #include <sched.h>
@@ -72,7 +73,7 @@ static void sequences(void)
                                                  .step = 0.3,
                                                  .last = 12345.5,
                                                  .has_last = large};
-            CHECK_OK(usm_queue_submit(queue, &submission, NULL, &error));
+            CHECK_OK(usm_command_submit(queue, &submission, NULL, &error));
             CHECK_EQ(wait_alloc(alloc, USM_READ), USM_OK);
             for (int64_t i = 0; i < count; i++) {
                 uint64_t integer = (uint64_t)(-100 + 3 * i), got = 0;

@@ -104,8 +104,10 @@ static void moves_reach_every_element(void)
         const usm_kernel_device *device = &devices[random_below(&seed, 4)];
         for (int64_t i = 0; i < plan.launches; i++) {
             usm_kernel_launch launch;
-            usm_kernel_plan_launch(&plan, i, device, &launch);
-            check_range(&launch.range, device);
+            usm_kernel_range range;
+            usm_kernel_plan_launch(&plan, i, &launch);
+            usm_kernel_range_over(launch.n, launch.transposes, device, &range);
+            check_range(&range, device);
             run_launch(&plan, &launch);
         }
         CHECK(memcmp(dst, wanted, BUFFER) == 0);
@@ -159,20 +161,26 @@ static void rows_of_bytes_go_by_eight(void)
     CHECK_EQ(plan.shape[1], 3);
 }
 
+static void range_of(int64_t n, const usm_kernel_device *device, usm_kernel_range *range)
+{
+    const int64_t along[3] = {n, 1, 1};
+    usm_kernel_range_over(along, false, device, range);
+}
+
 static void ranges_suit_the_device(void)
 {
     usm_kernel_range range;
     for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
         for (int64_t n = 1; n > 0; n = n < INT64_MAX / 5 ? n * 5 : -1) {
-            usm_kernel_range_of(n, &devices[d], &range);
+            range_of(n, &devices[d], &range);
             check_range(&range, &devices[d]);
             CHECK(devices[d].serial ? range.global[0] <= 4 * devices[d].units : range.global[0] >= (size_t)n);
         }
     }
     /* Small work is not spread over a processor, large work is. */
-    usm_kernel_range_of(100, &devices[1], &range);
+    range_of(100, &devices[1], &range);
     CHECK_EQ(range.global[0], 1);
-    usm_kernel_range_of(1 << 24, &devices[1], &range);
+    range_of(1 << 24, &devices[1], &range);
     CHECK_EQ(range.global[0], 256);
 }
 

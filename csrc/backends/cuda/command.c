@@ -54,41 +54,28 @@ static CUresult enqueue_copy(usm_cuda_event *event, CUstream stream, const usm_c
                                         command->as.copy.nbytes, stream);
 }
 
-size_t usm_cuda_shorten(const usm_command *command)
+bool usm_cuda_fills(const usm_command *command)
 {
     size_t size = command->as.fill.pattern_size;
-    const unsigned char *pattern = command->as.fill.pattern;
-    for (size_t shorter = 1; shorter < size; shorter *= 2) {
-        if (memcmp(pattern, pattern + shorter, size - shorter) == 0) {
-            return shorter;
-        }
-    }
-    return size;
+    return size <= 4 && (uintptr_t)command->as.fill.dst % size == 0;
 }
 
-/* False where it is none of the driver's own fills. */
-static bool enqueue_fill(CUstream stream, const usm_command *command, CUresult *code)
+static CUresult enqueue_fill(CUstream stream, const usm_command *command)
 {
-    size_t size = usm_cuda_shorten(command), n = command->as.fill.nbytes / size;
+    size_t size = command->as.fill.pattern_size, n = command->as.fill.nbytes / size;
     CUdeviceptr dst = address(command->as.fill.dst);
     unsigned short two;
     unsigned four;
-    if (size > 4 || dst % size != 0) {
-        return false;
-    }
     switch (size) {
         case 1:
-            *code = usm_cuda.cuMemsetD8Async(dst, command->as.fill.pattern[0], n, stream);
-            break;
+            return usm_cuda.cuMemsetD8Async(dst, command->as.fill.pattern[0], n, stream);
         case 2:
             memcpy(&two, command->as.fill.pattern, sizeof two);
-            *code = usm_cuda.cuMemsetD16Async(dst, two, n, stream);
-            break;
+            return usm_cuda.cuMemsetD16Async(dst, two, n, stream);
         default:
             memcpy(&four, command->as.fill.pattern, sizeof four);
-            *code = usm_cuda.cuMemsetD32Async(dst, four, n, stream);
+            return usm_cuda.cuMemsetD32Async(dst, four, n, stream);
     }
-    return true;
 }
 
 /* A hint: memory that cannot move is left where it is. */
@@ -124,13 +111,8 @@ usm_status usm_cuda_enqueue(usm_cuda_event *event, CUstream stream, const usm_co
             break;
         case USM_COMMAND_FILL:
             function = "cuMemsetD8Async";
-            if (!enqueue_fill(stream, command, &code)) {
-                return usm_cuda_run_builtin(queue, stream, command, error);
-            }
+            code = enqueue_fill(stream, command);
             break;
-        case USM_COMMAND_STRIDED:
-        case USM_COMMAND_SEQUENCE:
-            return usm_cuda_run_builtin(queue, stream, command, error);
         case USM_COMMAND_PREFETCH:
             enqueue_prefetch(&event->event, stream, command);
             return USM_OK;

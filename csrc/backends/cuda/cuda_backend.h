@@ -5,7 +5,6 @@
 #include "core/device/backend.h"
 
 #include "core/base/fork.h"
-#include "core/program/kernels.h"
 #include "core/program/launch.h"
 #include "core/tasks/completion.h"
 
@@ -270,31 +269,23 @@ usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_lane *lane, const us
                             usm_error *error);
 void usm_cuda_captures_free(usm_cuda_queue *native);
 
-/* program.c, kernel.c and launch.c: programs and launches of users. */
+/* program.c, kernel.c and launch.c: programs and launches, of users and built-in ones. */
 usm_status usm_cuda_program_build(usm_program *base, const usm_program_source *source, char **log,
                                   usm_error *error);
 void usm_cuda_program_destroy(usm_program *base);
 usm_status usm_cuda_program_binary(usm_program *base, void **out, size_t *size, usm_error *error);
 usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error *error);
 void usm_cuda_kernel_destroy(usm_kernel *base);
-/*
- * Enqueues a user's kernel (launch.c), or a strided copy, sequence, or fill that the driver has no
- * call for (builtin.c). The device's context is current (usm_cuda_enter), the queue's lock may be
- * held; does not wait.
- */
+/* The device's context is current (usm_cuda_enter), the queue's lock may be held; does not wait. */
 usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_launch *launch,
                            usm_error *error);
-/* command.c: the shortest pattern that a fill's own one repeats; its own size where it is none of 4 bytes. */
-size_t usm_cuda_shorten(const usm_command *command);
-usm_status usm_cuda_run_builtin(const usm_queue *queue, CUstream stream, const usm_command *command,
-                                usm_error *error);
+/* command.c: the driver has a call for the fill. */
+bool usm_cuda_fills(const usm_command *command);
 /*
  * kernel.c. Drivers load functions at their first launch, which then waits for work on the device, and fails
  * in a graph capture: here it is done before.
  */
 CUresult usm_cuda_load_function(CUfunction function);
-/* builtin.c: loads the modules that the command needs, with no lock held; may take long the first time. */
-usm_status usm_cuda_prepare(usm_queue *queue, const usm_command *command, usm_error *error);
 
 /* stream.c: the device whose primary context the stream is of, by name where there is none. */
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error);

@@ -170,7 +170,6 @@ const usm_backend usm_cuda_backend = {
     .memory_connection = usm_cuda_memory_connection,
     .queue_create = usm_cuda_queue_create,
     .queue_destroy = usm_cuda_queue_destroy,
-    .queue_prepare = usm_cuda_prepare,
     .queue_run_now = usm_cuda_queue_run_now,
     .queue_submit = usm_cuda_queue_submit,
     .queue_poll = usm_cuda_queue_poll,

@@ -18,10 +18,9 @@ size_t usm_host_command_cost(const usm_command *command)
             }
             return cost;
         }
-        case USM_COMMAND_SEQUENCE:
-            return 8 * (size_t)command->as.sequence.count;
         case USM_COMMAND_LAUNCH:
             return command->as.launch->cost;
+        case USM_COMMAND_SEQUENCE:
         case USM_COMMAND_BARRIER:
         case USM_COMMAND_MARKER:
         case USM_COMMAND_PREFETCH:
@@ -41,13 +40,11 @@ usm_status usm_host_execute(const usm_command *command, unsigned width, usm_erro
         case USM_COMMAND_STRIDED:
             usm_cpu_strided(command->as.strided, width);
             break;
-        case USM_COMMAND_SEQUENCE:
-            usm_cpu_sequence(&command->as.sequence);
-            break;
         case USM_COMMAND_HOST:
             return command->as.host.run(command->as.host.argument, error);
         case USM_COMMAND_LAUNCH:
             return usm_host_launch(command->as.launch, width, error);
+        case USM_COMMAND_SEQUENCE: /* a launch for backends */
         case USM_COMMAND_PREFETCH: /* it is here already */
         case USM_COMMAND_BARRIER:
         case USM_COMMAND_MARKER:

@@ -102,28 +102,12 @@ static ze_result_t append_copy(usm_level_zero_event *event, ze_command_list_hand
                                                         command->as.copy.nbytes, signal, n_waits, waits);
 }
 
-/* The shortest pattern that gives the same bytes. */
-static size_t shortest(const usm_command *command)
-{
-    const unsigned char *pattern = command->as.fill.pattern;
-    size_t size = command->as.fill.pattern_size;
-    while (size > 1 && memcmp(pattern, pattern + size / 2, size / 2) == 0) {
-        size /= 2;
-    }
-    return size;
-}
-
-bool usm_level_zero_fills_with_kernel(const usm_queue *queue, const usm_command *command)
-{
-    return shortest(command) > usm_level_zero_device_of(queue->device)->compute.max_pattern;
-}
-
 static ze_result_t append_fill(ze_command_list_handle_t list, const usm_command *command,
                                ze_event_handle_t signal, uint32_t n_waits, ze_event_handle_t *waits)
 {
     return usm_level_zero.zeCommandListAppendMemoryFill(list, command->as.fill.dst, command->as.fill.pattern,
-                                                        shortest(command), command->as.fill.nbytes, signal,
-                                                        n_waits, waits);
+                                                        command->as.fill.pattern_size,
+                                                        command->as.fill.nbytes, signal, n_waits, waits);
 }
 
 /*
@@ -177,9 +161,6 @@ static usm_status append(usm_level_zero_event *event, ze_command_list_handle_t l
             result = append_copy(event, list, command, signal, n_waits, waits);
             break;
         case USM_COMMAND_FILL:
-            if (usm_level_zero_fills_with_kernel(queue, command)) {
-                return usm_level_zero_launch_builtin(queue, list, command, signal, n_waits, waits, error);
-            }
             function = "filling";
             result = append_fill(list, command, signal, n_waits, waits);
             break;
@@ -187,9 +168,6 @@ static usm_status append(usm_level_zero_event *event, ze_command_list_handle_t l
             function = "prefetching";
             result = append_prefetch(queue, list, command, signal, n_waits, waits);
             break;
-        case USM_COMMAND_STRIDED:
-        case USM_COMMAND_SEQUENCE:
-            return usm_level_zero_launch_builtin(queue, list, command, signal, n_waits, waits, error);
         case USM_COMMAND_LAUNCH:
             return usm_level_zero_launch_kernel(queue, list, command->as.launch, signal, n_waits, waits,
                                                 error);
@@ -220,8 +198,8 @@ static usm_status order_shared(const usm_queue *queue, int which, ze_command_lis
 static void wait_for_rest(const usm_level_zero_event *event, const usm_command *command,
                           ze_command_list_handle_t list, ze_event_handle_t signal)
 {
-    bool several = event->temporary != NULL || command->kind == USM_COMMAND_STRIDED ||
-                   command->kind == USM_COMMAND_PREFETCH || usm_queue_is_shared(event->event.queue);
+    bool several = event->temporary != NULL || command->kind == USM_COMMAND_PREFETCH ||
+                   usm_queue_is_shared(event->event.queue);
     if (!several || list == NULL) {
         return;
     }

@@ -77,7 +77,6 @@ usm_status usm_level_zero_context_create(usm_context *context, usm_error *error)
 static void give_back(const usm_context *context)
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
-    usm_level_zero_kernels_free(native);
     usm_level_zero_slots_free(native);
     if (context->foreign == NULL) {
         usm_level_zero.zeContextDestroy(native->id);

@@ -13,7 +13,7 @@ static uint64_t mask_of(uint32_t bits)
 }
 
 /* The first group of engines that computes, and one that copies and does nothing else. */
-static ze_result_t ask_groups(usm_level_zero_device *device)
+static ze_result_t ask_groups(usm_level_zero_device *device, usm_device_info *info)
 {
     uint32_t n = 0;
     ze_result_t result = usm_level_zero.zeDeviceGetCommandQueueGroupProperties(device->id, &n, NULL);
@@ -33,7 +33,11 @@ static ze_result_t ask_groups(usm_level_zero_device *device)
         bool copies = (groups[i].flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY) != 0;
         usm_level_zero_group *group = computes ? &device->compute : &device->copy;
         if ((computes || copies) && groups[i].numQueues > 0 && !group->exists) {
-            *group = (usm_level_zero_group){true, i, groups[i].maxMemoryFillPatternSize};
+            *group = (usm_level_zero_group){true, i};
+            if (computes) { /* whose engines fill */
+                size_t most = groups[i].maxMemoryFillPatternSize;
+                info->max_fill = most < info->max_fill ? (uint32_t)most : info->max_fill;
+            }
         }
     }
     free(groups);
@@ -201,7 +205,7 @@ static ze_result_t describe(usm_level_zero_device *device, usm_device_info *info
     info->host_reads_device = *type == USM_CPU;
     info->dlpack_oneapi_id = -1;
     info->dlpack_type = kDLOneAPI;
-    return result == ZE_RESULT_SUCCESS ? ask_groups(device) : result;
+    return result == ZE_RESULT_SUCCESS ? ask_groups(device, info) : result;
 }
 
 static ze_result_t list_parts(usm_level_zero_device *device)

@@ -5,7 +5,6 @@
 #include "core/device/backend.h"
 
 #include "core/base/fork.h"
-#include "core/program/kernels.h"
 #include "core/program/launch.h"
 #include "core/tasks/completion.h"
 
@@ -53,7 +52,6 @@ typedef struct usm_level_zero_driver {
 typedef struct usm_level_zero_group {
     bool exists;
     uint32_t ordinal;
-    size_t max_pattern; /* bytes of a fill's pattern */
 } usm_level_zero_group;
 
 /* usm_device.native of root devices and parts. */
@@ -78,7 +76,6 @@ typedef struct usm_level_zero_slot {
 } usm_level_zero_slot;
 
 typedef struct usm_level_zero_pool usm_level_zero_pool; /* pool.c: slots of one pool of the driver's */
-typedef struct usm_level_zero_kernel usm_level_zero_kernel;
 
 /* usm_context.native */
 typedef struct usm_level_zero_context {
@@ -89,7 +86,6 @@ typedef struct usm_level_zero_context {
     size_t slots_used;            /* those that are not free */
     pthread_mutex_t lock;         /* of the pools; a leaf but for the driver's own */
     usm_level_zero_pool *pools;
-    _Atomic(usm_level_zero_kernel *) kernels; /* built-in ones; only added to, without a lock */
     _Atomic long users; /* blocks of memory, queues and programs in it, those that are just made too */
 } usm_level_zero_context;
 
@@ -192,14 +188,7 @@ typedef struct usm_level_zero_program {
     ze_module_handle_t id;
 } usm_level_zero_program;
 
-/* command.c: the driver fills no pattern as long as this one. */
-bool usm_level_zero_fills_with_kernel(const usm_queue *queue, const usm_command *command);
-/* kernel.c: strided commands, sequences, fills. The queue's lock held. */
-usm_status usm_level_zero_launch_builtin(const usm_queue *queue, ze_command_list_handle_t list,
-                                         const usm_command *command, ze_event_handle_t signal,
-                                         uint32_t n_waits, ze_event_handle_t *waits, usm_error *error);
-void usm_level_zero_kernels_free(usm_level_zero_context *context);
-/* launch.c: kernels of users. The queue's lock held. */
+/* kernel.c: the queue's lock held. */
 usm_status usm_level_zero_launch_kernel(const usm_queue *queue, ze_command_list_handle_t list,
                                         const usm_launch *launch, ze_event_handle_t signal, uint32_t n_waits,
                                         ze_event_handle_t *waits, usm_error *error);
@@ -229,7 +218,6 @@ bool usm_level_zero_queue_run_now(usm_queue *queue, const usm_command *command, 
                                   int64_t *end_ns);
 usm_status usm_level_zero_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                        usm_error *error);
-usm_status usm_level_zero_queue_prepare(usm_queue *queue, const usm_command *command, usm_error *error);
 usm_status usm_level_zero_program_build(usm_program *program, const usm_program_source *source, char **log,
                                         usm_error *error);
 void usm_level_zero_program_destroy(usm_program *program);

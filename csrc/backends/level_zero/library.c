@@ -272,7 +272,6 @@ const usm_backend usm_level_zero_backend = {
     .memory_connection = usm_level_zero_memory_connection,
     .queue_create = usm_level_zero_queue_create,
     .queue_destroy = usm_level_zero_queue_destroy,
-    .queue_prepare = usm_level_zero_queue_prepare,
     .queue_run_now = usm_level_zero_queue_run_now,
     .queue_submit = usm_level_zero_queue_submit,
     .queue_poll = usm_level_zero_queue_poll,

@@ -26,9 +26,6 @@ usm_status usm_minimal_queue_execute(usm_queue *queue, const usm_command *comman
         case USM_COMMAND_STRIDED:
             usm_cpu_strided(command->as.strided, 1);
             return USM_OK;
-        case USM_COMMAND_SEQUENCE:
-            usm_cpu_sequence(&command->as.sequence);
-            return USM_OK;
         case USM_COMMAND_LAUNCH:
             launch_builtin(command->as.launch);
             return USM_OK;

@@ -195,20 +195,9 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
             code = enqueue_prefetch(&turn, command, &id);
             break;
         case USM_COMMAND_STRIDED:
-            if (queue->device->info.is_host) {
-                function = "clEnqueueNativeKernel";
-                code = usm_opencl_strided_here(&turn, command->as.strided, &id);
-                break;
-            }
-            /* fall through */
-        case USM_COMMAND_SEQUENCE: {
-            usm_status status = usm_opencl_launch(&turn, command, &id, error);
-            if (status != USM_OK) {
-                return status;
-            }
-            code = CL_SUCCESS;
+            function = "clEnqueueNativeKernel";
+            code = usm_opencl_strided_here(&turn, command->as.strided, &id);
             break;
-        }
         case USM_COMMAND_LAUNCH: {
             if (usm_opencl_is_builtin_here(queue, command->as.launch)) {
                 function = "clEnqueueNativeKernel";

@@ -7,6 +7,7 @@
 
 #include "core/base/heap.h"
 #include "core/base/thread.h"
+#include "core/layout/layout.h"
 #include "cpu/cpu.h"
 
 #include <stdlib.h>

@@ -1,191 +1,171 @@
-/* The built-in kernels (csrc/kernels/README.md): built for a context when they are first needed, and kept. */
+/* Kernels: what they take, as the driver tells it, and launches of them. */
 #include "opencl.h"
 
-#include "core/base/detach.h"
 #include "core/base/heap.h"
+#include "core/program/signature.h"
+#include "core/program/spirv.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static usm_opencl_kernel *find(const usm_opencl_context *context, cl_context id, const char *key)
+/* usm_kernel.native */
+typedef struct kernel {
+    cl_kernel id;
+    pthread_mutex_t
+        lock;           /* arguments belong to the kernel until the launch; a leaf but for the driver's own */
+    uint64_t departed;  /* the context's, when the pointers in `set` were handed over */
+    bool had_pointer;   /* `id` was handed a pointer that is not null */
+    usm_argument set[]; /* what the driver has, one for each parameter; UNKNOWN: nothing */
+} kernel;
+
+static const usm_opencl_platform *platform_of(const usm_program *base)
 {
-    usm_opencl_kernel *kernel = atomic_load_explicit(&context->kernels, memory_order_acquire);
-    while (kernel != NULL && (kernel->context != id || strcmp(kernel->key, key) != 0)) {
-        kernel = kernel->next;
-    }
-    return kernel;
+    return usm_opencl_context_of(base->context)->platform;
 }
 
-static void free_kernel(const usm_opencl_api *api, usm_opencl_kernel *kernel)
+/* "float*" and its like, with spaces anywhere; `name` is cut into the pointed-to type. */
+static void read_parameter(cl_kernel_arg_address_qualifier space, cl_kernel_arg_type_qualifier qualifier,
+                           const char *type, usm_parameter *out)
 {
-    if (kernel->id != NULL) {
-        api->clReleaseKernel(kernel->id);
+    size_t length = strcspn(type, "*");
+    bool pointer = type[length] == '*';
+    while (length > 0 && type[length - 1] == ' ') {
+        length--;
     }
-    if (kernel->program != NULL) {
-        api->clReleaseProgram(kernel->program);
+    usm_parameter_read_type(type, length, out);
+    if (space == CL_KERNEL_ARG_ADDRESS_LOCAL) {
+        out->kind = USM_PARAMETER_LOCAL;
+    } else if (pointer) {
+        out->kind = USM_PARAMETER_POINTER;
+        out->read_only =
+            space == CL_KERNEL_ARG_ADDRESS_CONSTANT || (qualifier & CL_KERNEL_ARG_TYPE_CONST) != 0;
+        out->size = sizeof(void *);
+    } else {
+        out->kind = USM_PARAMETER_VALUE;
     }
-    pthread_mutex_destroy(&kernel->lock);
-    free(kernel);
 }
 
-void usm_opencl_kernels_free(usm_opencl_context *context)
+typedef struct told {
+    char name[128], type[128];
+} told;
+
+/* What the driver does not tell stays unknown: it may have built the program without the information. */
+static void ask_parameter(const usm_opencl_api *api, cl_kernel id, cl_uint i, told *told, usm_parameter *out)
 {
-    usm_opencl_kernel *kernel = atomic_load_explicit(&context->kernels, memory_order_acquire);
-    while (kernel != NULL) {
-        usm_opencl_kernel *next = kernel->next;
-        free_kernel(context->platform->api, kernel);
-        kernel = next;
+    cl_kernel_arg_address_qualifier space = 0;
+    cl_kernel_arg_type_qualifier qualifier = 0;
+    *out = (usm_parameter){.kind = USM_PARAMETER_UNKNOWN, .dtype = USM_NO_DTYPE};
+    if (api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_TYPE_NAME, sizeof told->type, told->type, NULL) !=
+            CL_SUCCESS ||
+        told->type[0] == 0 ||
+        api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof space, &space, NULL) !=
+            CL_SUCCESS ||
+        api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifier, &qualifier, NULL) !=
+            CL_SUCCESS) {
+        return;
     }
+    out->type = told->type;
+    if (api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_NAME, sizeof told->name, told->name, NULL) ==
+            CL_SUCCESS &&
+        told->name[0] != 0) {
+        out->name = told->name;
+    }
+    read_parameter(space, qualifier, told->type, out);
 }
 
-/* The text of the log begins with what matters; errors have room for that. */
-static usm_status build_failed(const usm_opencl_api *api, cl_program program, cl_device_id device,
-                               const char *name, cl_int code, usm_error *error)
+static usm_status ask_parameters(usm_kernel *base, const usm_opencl_api *api, cl_kernel id, const char *name,
+                                 usm_error *error)
 {
-    char log[480] = "";
-    size_t size = 0;
-    api->clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
-    char *whole = size > 0 ? calloc(1, size + 1) : NULL;
-    if (whole != NULL) {
-        api->clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, whole, NULL);
-        snprintf(log, sizeof log, "%s", whole);
-    }
-    free(whole);
-    return usm_error_driver(error, USM_DRIVER, "opencl", code, usm_opencl_name(code),
-                            "the driver does not build the kernel %s: %s", name, log);
-}
-
-static usm_status build(const usm_queue *queue, const usm_opencl_kernel_name *name, usm_opencl_kernel *kernel,
-                        usm_error *error)
-{
-    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
-    const usm_kernel_source *source = usm_kernel_source_named(name->file);
-    cl_device_id device = usm_opencl_device_of(queue->device)->id;
-    cl_int code = CL_SUCCESS;
-    kernel->program = api->clCreateProgramWithSource(kernel->context, 1, (const char *[]){source->text},
-                                                     &source->length, &code);
-    if (kernel->program == NULL) {
-        return usm_opencl_failed(error, code, "clCreateProgramWithSource");
-    }
-    code = api->clBuildProgram(kernel->program, 0, NULL, name->options, NULL, NULL);
+    cl_uint n = 0;
+    cl_int code = api->clGetKernelInfo(id, CL_KERNEL_NUM_ARGS, sizeof n, &n, NULL);
     if (code != CL_SUCCESS) {
-        return build_failed(api, kernel->program, device, name->key, code, error);
+        return usm_opencl_failed(error, code, "clGetKernelInfo");
     }
-    kernel->id = api->clCreateKernel(kernel->program, name->function, &code);
-    return kernel->id != NULL ? USM_OK : usm_opencl_failed(error, code, "clCreateKernel");
+    if (base->program->spirv != NULL) { /* of modules, drivers tell less than they say themselves */
+        return usm_spirv_read_parameters(base, name, n, base->program->spirv, base->program->spirv_size,
+                                         error);
+    }
+    usm_parameter *parameters = usm_calloc(n + 1, sizeof *parameters);
+    told *texts = usm_calloc(n + 1, sizeof *texts);
+    usm_status status = USM_OK;
+    if (parameters == NULL || texts == NULL) {
+        status = usm_error_memory(error, n * sizeof *texts, "a kernel's parameters");
+    } else {
+        for (cl_uint i = 0; i < n; i++) {
+            ask_parameter(api, id, i, &texts[i], &parameters[i]);
+        }
+        status = usm_kernel_set_parameters(base, name, parameters, n, error);
+    }
+    free(parameters);
+    free(texts);
+    return status;
 }
 
-usm_status usm_opencl_kernel_get(const usm_queue *queue, const usm_opencl_kernel_name *name,
-                                 usm_opencl_kernel **out, usm_error *error)
+usm_status usm_opencl_kernel_create(usm_kernel *base, const char *name, usm_error *error)
 {
-    usm_opencl_context *context = usm_opencl_context_of(queue->context);
-    cl_context id = usm_opencl_queue_of(queue)->context;
-    *out = find(context, id, name->key);
-    if (*out != NULL) {
-        return USM_OK;
+    const usm_opencl_api *api = platform_of(base->program)->api;
+    const usm_opencl_program *owner = base->program->native;
+    cl_int code = CL_SUCCESS;
+    if (usm_opencl_forked()) {
+        return usm_opencl_after_fork(error);
     }
-    usm_opencl_kernel *kernel = usm_calloc(1, sizeof *kernel);
-    if (kernel == NULL) {
-        return usm_error_memory(error, sizeof *kernel, "a kernel");
+    cl_kernel id = api->clCreateKernel(owner->id, name, &code);
+    if (id == NULL) {
+        return code == CL_INVALID_KERNEL_NAME
+                   ? usm_error_driver(error, USM_INDEX, "opencl", code, usm_opencl_name(code),
+                                      "the program has no kernel %s", name)
+                   : usm_opencl_failed(error, code, "clCreateKernel");
     }
-    pthread_mutex_init(&kernel->lock, NULL);
-    kernel->context = id;
-    snprintf(kernel->key, sizeof kernel->key, "%s", name->key);
-    void *held = usm_detach(); /* tenths of a second */
-    usm_status status = build(queue, name, kernel, error);
-    usm_attach(held);
+    kernel *native = NULL;
+    usm_status status = ask_parameters(base, api, id, name, error);
+    if (status == USM_OK) {
+        native = usm_calloc(1, sizeof *native + base->n_parameters * sizeof *native->set);
+        if (native == NULL) {
+            status = usm_error_memory(error, sizeof *native, "a kernel");
+        }
+    }
     if (status != USM_OK) {
-        free_kernel(context->platform->api, kernel);
+        api->clReleaseKernel(id);
         return status;
     }
-    kernel->next = atomic_load_explicit(&context->kernels, memory_order_acquire);
-    while (!atomic_compare_exchange_weak_explicit(&context->kernels, &kernel->next, kernel,
-                                                  memory_order_acq_rel, memory_order_acquire)) {
-    }
-    *out =
-        kernel; /* two threads may both have built it: one of the two is never found again, until the end */
+    native->id = id;
+    api->clGetKernelWorkGroupInfo(native->id, owner->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(size_t),
+                                  &base->max_local, NULL);
+    api->clGetKernelWorkGroupInfo(native->id, owner->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                                  sizeof base->required_local, base->required_local, NULL);
+    pthread_mutex_init(&native->lock, NULL);
+    base->native = native;
     return USM_OK;
 }
 
-static const char *basic_options(const usm_queue *queue)
+void usm_opencl_kernel_destroy(usm_kernel *base)
 {
-    bool serial = queue->device->type == USM_CPU, fp64 = queue->device->info.has_fp64;
-    return serial ? fp64 ? "-D USM_SERIAL -D USM_LINES -D USM_HAS_FP64" : "-D USM_SERIAL -D USM_LINES"
-           : fp64 ? "-D USM_HAS_FP64"
-                  : "";
-}
-
-static usm_kernel_device kernel_device(const usm_queue *queue)
-{
-    size_t group = queue->device->info.max_work_group_size;
-    return (usm_kernel_device){
-        .serial = queue->device->type == USM_CPU,
-        .units = queue->device->info.max_compute_units,
-        .group = group < 256 ? (unsigned)group : 256,
-    };
-}
-
-static void name_strided(const usm_queue *queue, const usm_strided *strided, const usm_kernel_plan *plan,
-                         usm_opencl_kernel_name *name)
-{
-    if (plan->size > 0) {
-        name->file = "strided";
-        snprintf(name->function, sizeof name->function, "usm_strided_%d", plan->size);
-        snprintf(name->key, sizeof name->key, "%s", name->function);
-        snprintf(name->options, sizeof name->options, "%s", basic_options(queue));
-        return;
+    kernel *native = base->native;
+    if (!usm_opencl_forked()) {
+        platform_of(base->program)->api->clReleaseKernel(native->id);
     }
-    const char *dst = usm_dtype_table[strided->dst_dtype].name,
-               *src = usm_dtype_table[strided->src_dtype].name;
-    name->file = "cast";
-    snprintf(name->function, sizeof name->function, "usm_cast");
-    snprintf(name->key, sizeof name->key, "cast %s %s%s", dst, src, plan->unaligned ? " u" : "");
-    snprintf(name->options, sizeof name->options, "%s -D USM_DST=%s -D USM_SRC=%s%s", basic_options(queue),
-             dst, src, plan->unaligned ? " -D USM_UNALIGNED" : "");
+    pthread_mutex_destroy(&native->lock);
+    free(native);
 }
 
-/* Integers by their size: the arithmetic of signed and unsigned ones is the same. */
-static void name_sequence(const usm_queue *queue, usm_dtype dtype, usm_opencl_kernel_name *name)
+/* Handing over a pointer costs Intel's driver as much as a tenth of a launch. */
+static bool is_set(const usm_argument *set, const usm_argument *wanted)
 {
-    const usm_dtype_info *info = &usm_dtype_table[dtype];
-    bool real = info->kind == USM_KIND_FLOAT;
-    name->file = "sequence";
-    snprintf(name->function, sizeof name->function, "usm_sequence_%s%d", real ? "float" : "uint",
-             8 * info->itemsize);
-    snprintf(name->key, sizeof name->key, "%s", name->function);
-    snprintf(name->options, sizeof name->options, "%s", basic_options(queue));
-}
-
-static usm_status get_for(const usm_queue *queue, const usm_command *command, usm_kernel_plan *plan,
-                          usm_opencl_kernel **out, usm_error *error)
-{
-    usm_opencl_kernel_name name;
-    if (command->kind == USM_COMMAND_STRIDED) {
-        usm_kernel_plan_strided(plan, command->as.strided);
-        if (queue->device->type == USM_CPU) {
-            usm_kernel_plan_lines(plan);
-        }
-        name_strided(queue, command->as.strided, plan, &name);
-    } else {
-        name_sequence(queue, command->as.sequence.dtype, &name);
+    if (set->kind != wanted->kind || set->size != wanted->size) {
+        return false;
     }
-    return usm_opencl_kernel_get(queue, &name, out, error);
-}
-
-usm_status usm_opencl_queue_prepare(usm_queue *queue, const usm_command *command, usm_error *error)
-{
-    usm_kernel_plan plan;
-    usm_opencl_kernel *kernel;
-    bool strided = command->kind == USM_COMMAND_STRIDED && !queue->device->info.is_host;
-    if (!strided && command->kind != USM_COMMAND_SEQUENCE) {
-        return USM_OK;
+    switch (wanted->kind) {
+        case USM_PARAMETER_POINTER:
+            return set->as.pointer == wanted->as.pointer;
+        case USM_PARAMETER_LOCAL:
+            return true;
+        default:
+            return wanted->size <= USM_INLINE_VALUE &&
+                   memcmp(set->as.value, wanted->as.value, wanted->size) == 0;
     }
-    return usm_opencl_forked() ? usm_opencl_after_fork(error)
-                               : get_for(queue, command, &plan, &kernel, error);
 }
 
-cl_int usm_opencl_set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint index, const void *pointer)
+static cl_int set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint index, const void *pointer)
 {
     const usm_opencl_context *context = usm_opencl_context_of(queue->context);
     if (pointer == NULL && context->memory == USM_OPENCL_COARSE_SVM) {
@@ -197,77 +177,128 @@ cl_int usm_opencl_set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint 
                : context->platform->api->clSetKernelArgSVMPointer(kernel, index, pointer);
 }
 
-static cl_int launch(const usm_opencl_turn *turn, cl_kernel kernel, const usm_kernel_range *range,
-                     cl_event *id)
+static cl_int set_argument(const usm_queue *queue, cl_kernel id, cl_uint i, const usm_argument *argument)
 {
-    const usm_opencl_api *api = usm_opencl_context_of(turn->queue->context)->platform->api;
-    return api->clEnqueueNDRangeKernel(turn->id, kernel, 3, NULL, range->global, range->local, turn->n_waits,
-                                       turn->waits, id);
+    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
+    switch (argument->kind) {
+        case USM_PARAMETER_POINTER:
+            return set_pointer(queue, id, i, argument->as.pointer);
+        case USM_PARAMETER_LOCAL:
+            return api->clSetKernelArg(id, i, argument->size, NULL);
+        default:
+            return api->clSetKernelArg(id, i, argument->size, usm_argument_value(argument));
+    }
 }
 
-static cl_int launch_strided(const usm_opencl_turn *turn, cl_kernel kernel, const usm_kernel_plan *plan,
-                             cl_event *id)
+static void forget_arguments(kernel *native, size_t n)
 {
-    const usm_queue *queue = turn->queue;
-    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
-    const usm_kernel_device device = kernel_device(queue);
-    cl_int code = CL_SUCCESS;
-    for (int64_t i = 0; i < plan->launches && code == CL_SUCCESS; i++) {
-        usm_kernel_launch one;
-        bool alone = plan->launches == 1;
-        usm_kernel_plan_launch(plan, i, &device, &one);
-        code = usm_opencl_set_pointer(queue, kernel, 0, one.dst);
-        code = code != CL_SUCCESS ? code : usm_opencl_set_pointer(queue, kernel, 1, one.src);
-        code = code != CL_SUCCESS ? code : api->clSetKernelArg(kernel, 2, sizeof one.axes, &one.axes);
-        code = code != CL_SUCCESS ? code : launch(turn, kernel, &one.range, alone ? id : NULL);
+    for (size_t k = 0; k < n; k++) {
+        native->set[k].kind = USM_PARAMETER_UNKNOWN;
     }
-    /* A marker behind everything so far: without an order in the queue, that is more than these launches. */
-    if (plan->launches > 1 && code == CL_SUCCESS) {
-        code = api->clEnqueueMarkerWithWaitList(turn->id, 0, NULL, id);
+}
+
+/*
+ * NVIDIA's driver takes no null pointer where the kernel had an SVM pointer before, and launches with the old
+ * one, or not at all: a new kernel takes its place. The kernel's lock held.
+ */
+static cl_int renew(const usm_queue *queue, const usm_launch *launch)
+{
+    const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
+    const usm_opencl_program *owner = launch->kernel->program->native;
+    kernel *native = launch->kernel->native;
+    cl_int code = CL_SUCCESS;
+    cl_kernel id = api->clCreateKernel(owner->id, launch->kernel->name, &code);
+    if (id != NULL) {
+        api->clReleaseKernel(native->id);
+        native->id = id;
+        native->had_pointer = false;
+        forget_arguments(native, launch->n_arguments);
     }
     return code;
 }
 
-static cl_int launch_sequence(const usm_opencl_turn *turn, cl_kernel kernel, const usm_sequence *sequence,
-                              cl_event *id)
+static bool is_null(const usm_argument *argument)
+{
+    return argument->kind == USM_PARAMETER_POINTER && argument->as.pointer == NULL;
+}
+
+static bool has_new_null(const kernel *native, const usm_launch *launch)
+{
+    for (size_t i = 0; i < launch->n_arguments; i++) {
+        if (is_null(&launch->arguments[i]) && !is_set(&native->set[i], &launch->arguments[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * The kernel's lock held; *i is then the argument that was refused. Drivers look their memory up when a
+ * pointer is handed over: one is not taken for known once any memory has gone.
+ */
+static cl_int set_arguments(const usm_queue *queue, const usm_launch *launch, size_t *i)
+{
+    kernel *native = launch->kernel->native;
+    uint64_t departed = atomic_load_explicit(&queue->context->departed, memory_order_acquire);
+    bool same_memory = departed == native->departed;
+    bool coarse = usm_opencl_context_of(queue->context)->memory == USM_OPENCL_COARSE_SVM;
+    native->departed = departed;
+    if (!same_memory) {
+        forget_arguments(native, launch->n_arguments);
+    }
+    if (USM_UNLIKELY(coarse) && native->had_pointer && has_new_null(native, launch)) {
+        cl_int code = renew(queue, launch);
+        if (code != CL_SUCCESS) {
+            *i = launch->n_arguments;
+            return code;
+        }
+    }
+    for (*i = 0; *i < launch->n_arguments; ++*i) {
+        const usm_argument *wanted = &launch->arguments[*i];
+        usm_argument *set = &native->set[*i];
+        if (is_set(set, wanted)) {
+            continue;
+        }
+        set->kind = USM_PARAMETER_UNKNOWN;
+        cl_int code = set_argument(queue, native->id, (cl_uint)*i, wanted);
+        if (code != CL_SUCCESS) {
+            return code;
+        }
+        *set = *wanted;
+        native->had_pointer |= wanted->kind == USM_PARAMETER_POINTER && wanted->as.pointer != NULL;
+    }
+    return CL_SUCCESS;
+}
+
+usm_status usm_opencl_launch_kernel(const usm_opencl_turn *turn, const usm_launch *launch, cl_event *out,
+                                    usm_error *error)
 {
     const usm_queue *queue = turn->queue;
     const usm_opencl_api *api = usm_opencl_context_of(queue->context)->platform->api;
-    const usm_kernel_device device = kernel_device(queue);
-    usm_kernel_range range;
-    usm_kernel_range_of(sequence->count, &device, &range);
-    double wide[3] = {sequence->start, sequence->step, sequence->last};
-    if (!sequence->has_last) {
-        wide[2] = sequence->start + (double)(sequence->count - 1) * sequence->step;
+    kernel *native = launch->kernel->native;
+    const usm_range *range = &launch->range;
+    const char *function = "clSetKernelArg";
+    cl_int code = CL_SUCCESS;
+    size_t i = 0;
+    pthread_mutex_lock(&native->lock);
+    code = set_arguments(queue, launch, &i);
+    if (code == CL_SUCCESS) {
+        function = "clEnqueueNDRangeKernel";
+        code = api->clEnqueueNDRangeKernel(turn->id, native->id, range->ndim, NULL, range->global,
+                                           range->has_local ? range->local : NULL, turn->n_waits, turn->waits,
+                                           out);
     }
-    float narrow[3] = {(float)wide[0], (float)wide[1], (float)wide[2]};
-    cl_ulong whole[2] = {(cl_ulong)sequence->istart, (cl_ulong)sequence->istep},
-             n = (cl_ulong)sequence->count;
-    bool real = usm_dtype_table[sequence->dtype].kind == USM_KIND_FLOAT;
-    bool fp64 = queue->device->info.has_fp64;
-    cl_uint numbers = real ? 3 : 2;
-    cl_int code = usm_opencl_set_pointer(queue, kernel, 0, sequence->dst);
-    for (cl_uint i = 0; i < numbers && code == CL_SUCCESS; i++) {
-        const void *value = !real ? (const void *)&whole[i] : fp64 ? (const void *)&wide[i] : &narrow[i];
-        code = api->clSetKernelArg(kernel, i + 1, real && !fp64 ? sizeof(float) : 8, value);
+    pthread_mutex_unlock(&native->lock);
+    if (code == CL_SUCCESS) {
+        return USM_OK;
     }
-    code = code != CL_SUCCESS ? code : api->clSetKernelArg(kernel, numbers + 1, sizeof n, &n);
-    return code != CL_SUCCESS ? code : launch(turn, kernel, &range, id);
-}
-
-usm_status usm_opencl_launch(const usm_opencl_turn *turn, const usm_command *command, cl_event *id,
-                             usm_error *error)
-{
-    usm_kernel_plan plan;
-    usm_opencl_kernel *kernel;
-    usm_status status = get_for(turn->queue, command, &plan, &kernel, error);
-    if (status != USM_OK) {
-        return status;
+    const usm_parameter *parameter = i < launch->kernel->n_parameters ? &launch->kernel->parameters[i] : NULL;
+    if (parameter == NULL) {
+        return usm_opencl_failed(error, code, function);
     }
-    pthread_mutex_lock(&kernel->lock);
-    cl_int code = command->kind == USM_COMMAND_STRIDED
-                      ? launch_strided(turn, kernel->id, &plan, id)
-                      : launch_sequence(turn, kernel->id, &command->as.sequence, id);
-    pthread_mutex_unlock(&kernel->lock);
-    return code == CL_SUCCESS ? USM_OK : usm_opencl_failed(error, code, "clEnqueueNDRangeKernel");
+    return usm_error_driver(error, USM_DRIVER, "opencl", code, usm_opencl_name(code),
+                            "%s refuses argument %zu (%s) of the kernel %s: %s (%d)",
+                            queue->device->info.name, i,
+                            parameter->name != NULL ? parameter->name : "unnamed", launch->kernel->name,
+                            usm_opencl_name(code), code);
 }

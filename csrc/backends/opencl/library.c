@@ -205,7 +205,6 @@ const usm_backend usm_opencl_backend = {
     .memory_connection = usm_opencl_memory_connection,
     .queue_create = usm_opencl_queue_create,
     .queue_destroy = usm_opencl_queue_destroy,
-    .queue_prepare = usm_opencl_queue_prepare,
     .queue_run_now = usm_opencl_queue_run_now,
     .queue_submit = usm_opencl_queue_submit,
     .queue_poll = usm_opencl_queue_poll,

@@ -127,7 +127,6 @@ void usm_opencl_context_destroy(usm_context *context)
     if (usm_opencl_forked()) {
         return; /* the parent's driver has all of it */
     }
-    usm_opencl_kernels_free(native);
     usm_opencl_spares_free(native);
     for (usm_opencl_part_context *part = atomic_load_explicit(&native->parts, memory_order_acquire), *next;
          part != NULL; part = next) {

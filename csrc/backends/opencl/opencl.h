@@ -5,7 +5,6 @@
 #include "core/device/backend.h"
 
 #include "core/base/fork.h"
-#include "core/program/kernels.h"
 #include "core/program/launch.h"
 #include "core/tasks/completion.h"
 #include "core/tasks/runtime_history.h"
@@ -67,21 +66,6 @@ typedef struct usm_opencl_part_context {
     cl_context id;
 } usm_opencl_part_context;
 
-/* A built-in kernel in one native context. */
-typedef struct usm_opencl_kernel {
-    struct usm_opencl_kernel *next;
-    cl_context context;
-    char key[64];
-    cl_program program;
-    cl_kernel id;
-    pthread_mutex_t lock; /* its arguments; a leaf */
-} usm_opencl_kernel;
-
-typedef struct usm_opencl_kernel_name {
-    const char *file; /* of csrc/kernels */
-    char function[32], key[64], options[160];
-} usm_opencl_kernel_name;
-
 typedef struct usm_opencl_spare usm_opencl_spare;
 
 /* usm_context.native */
@@ -89,7 +73,6 @@ typedef struct usm_opencl_context {
     usm_opencl_platform *platform;
     cl_context id;
     _Atomic(usm_opencl_part_context *) parts; /* only added to, without a lock */
-    _Atomic(usm_opencl_kernel *) kernels;     /* the same */
     usm_opencl_spare *spare;                  /* queues for another life */
     usm_opencl_memory memory;                 /* of all its devices: what the weakest has */
     _Atomic bool moves;                       /* arrays do not always begin where the driver's blocks do */
@@ -167,24 +150,13 @@ typedef struct usm_opencl_turn {
     const cl_event *waits; /* NULL where there are none */
 } usm_opencl_turn;
 
-/* kernel.c. The first may build for a while: no lock. */
-usm_status usm_opencl_kernel_get(const usm_queue *queue, const usm_opencl_kernel_name *name,
-                                 usm_opencl_kernel **out, usm_error *error);
-void usm_opencl_kernels_free(usm_opencl_context *context);
-/* Strided commands and sequences. */
-usm_status usm_opencl_launch(const usm_opencl_turn *turn, const usm_command *command, cl_event *id,
-                             usm_error *error);
-
-/* The kernel's lock held: arguments belong to the kernel until the launch. */
-cl_int usm_opencl_set_pointer(const usm_queue *queue, cl_kernel kernel, cl_uint index, const void *pointer);
-
 /* usm_program.native */
 typedef struct usm_opencl_program {
     cl_program id;
     cl_device_id device;
 } usm_opencl_program;
 
-/* launch.c: kernels of users. */
+/* kernel.c: kernels, of users and built-in ones. */
 usm_status usm_opencl_launch_kernel(const usm_opencl_turn *turn, const usm_launch *launch, cl_event *out,
                                     usm_error *error);
 usm_status usm_opencl_program_build(usm_program *base, const usm_program_source *source, char **log,
@@ -218,7 +190,6 @@ bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int6
                               int64_t *end_ns);
 usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                    usm_error *error);
-usm_status usm_opencl_queue_prepare(usm_queue *queue, const usm_command *command, usm_error *error);
 bool usm_opencl_queue_poll(usm_queue *queue);
 void usm_opencl_event_wait(usm_event *event, int64_t budget_ns);
 usm_status usm_opencl_event_result(usm_event *event, usm_error *error);

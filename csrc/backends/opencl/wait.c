@@ -46,13 +46,12 @@ static bool is_short_alone(usm_opencl_event *event, const usm_command *command)
     switch (command->kind) {
         case USM_COMMAND_STRIDED:
             return elements_of(command->as.strided) <= SHORT_ELEMENTS;
-        case USM_COMMAND_SEQUENCE:
-            return command->as.sequence.count <= SHORT_ELEMENTS;
         case USM_COMMAND_LAUNCH:
             event->kernel = command->as.launch->kernel;
             event->items = usm_range_items(&command->as.launch->range);
             return usm_runtime_is_short(&usm_opencl_queue_of(event->event.queue)->history, event->kernel,
                                         event->items);
+        case USM_COMMAND_SEQUENCE: /* a launch for backends */
         case USM_COMMAND_PREFETCH:
         case USM_COMMAND_HOST:
             return false;

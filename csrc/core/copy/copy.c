@@ -2,6 +2,7 @@
 
 #include "core/base/heap.h"
 #include "core/device/backend.h"
+#include "core/program/kernel_command.h"
 #include "route.h"
 
 #include <string.h>
@@ -179,7 +180,7 @@ static usm_status submit_plan(usm_queue *queue, const usm_plan *plan, const usm_
         command.as.strided = &plan->strided;
     }
     const usm_submission submission = {.command = &command, .accesses = accesses, .n_accesses = 2};
-    return usm_queue_submit(queue, &submission, out, error);
+    return usm_command_submit(queue, &submission, out, error);
 }
 
 static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *error)
@@ -280,7 +281,7 @@ usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *va
         command.as.fill.nbytes = (size_t)plan.strided.shape[0] * size;
         command.as.fill.pattern_size = size;
         memcpy(command.as.fill.pattern, value, size);
-        return usm_queue_submit(queue, &submission, out, error);
+        return usm_command_submit(queue, &submission, out, error);
     }
     /* One element, read again and again; on a device without host memory it is filled in first. */
     usm_kind kind = queue->device->info.has_usm_host ? USM_HOST : USM_DEVICE;

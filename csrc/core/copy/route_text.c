@@ -2,6 +2,7 @@
 #include "route.h"
 
 #include "core/base/sync.h"
+#include "core/program/kernel_command.h"
 #include "core/program/kernels.h"
 #include "core/tasks/hazard.h"
 
@@ -91,14 +92,11 @@ static void write_command(page *page, const usm_queue *queue, const usm_strided 
     if (usm_strided_is_block(axes)) {
         write_text(page, "%s of ", host ? "memmove" : "driver copy");
         write_size(page, usm_dtype_nbytes(axes->dst_dtype, axes->shape[0]));
-    } else if (host || queue->device->info.is_host) {
+    } else if (usm_command_is_looped(queue)) {
         write_text(page, "loop over %d ax%s", axes->ndim, axes->ndim == 1 ? "is" : "es");
     } else {
         usm_kernel_plan plan;
-        usm_kernel_plan_strided(&plan, axes);
-        if (queue->device->type == USM_CPU && queue->backend->builtin_language == USM_LANGUAGE_OPENCL) {
-            usm_kernel_plan_lines(&plan);
-        }
+        usm_command_plan(queue, axes, &plan);
         if (plan.size > 0) {
             write_text(page, "kernel usm_strided_%d over %d ax%s", plan.size, plan.ndim,
                        plan.ndim == 1 ? "is" : "es");

@@ -204,12 +204,6 @@ typedef struct usm_backend {
     void (*queue_destroy)(usm_queue *queue);
 
     /*
-     * Builds what the command needs, such as a kernel that was never used in this context. No lock; may block
-     * for long, between usm_detach() and usm_attach(). NULL: nothing ever.
-     */
-    usm_status (*queue_prepare)(usm_queue *queue, const usm_command *command, usm_error *error);
-
-    /*
      * Runs a command at once if that is cheaper than handing it over: true when it is done, with the times
      * filled if the queue is profiling. The queue and hazard locks are held (of the host's own the hazard
      * locks alone, and the queue is idle: usm_queue_begin_now), nothing has to be waited for: it must end

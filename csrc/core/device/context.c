@@ -279,6 +279,7 @@ static void close_default(usm_context *context)
         for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
             usm_pool_trim(place->pools[kind], place, kind);
         }
+        usm_builtins_free(place);
     }
     if (context->backend->context_close(context)) {
         usm_registry_lock();

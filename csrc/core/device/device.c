@@ -28,6 +28,7 @@ void usm_device_info_init(usm_device_info *info)
 {
     memset(info, 0, sizeof *info);
     memset(&info->limits, 0xff, sizeof info->limits); /* USM_UNKNOWN */
+    info->max_fill = 16;                              /* the longest that there is */
 }
 
 const char *usm_aspect_name(usm_aspect aspect)

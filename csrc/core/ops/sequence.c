@@ -1,6 +1,7 @@
 #include "sequence.h"
 
 #include "core/device/backend.h"
+#include "core/program/kernel_command.h"
 
 usm_dtype usm_sequence_dtype(usm_dtype dtype, const usm_device *device)
 {
@@ -32,7 +33,7 @@ static usm_status submit(usm_queue *queue, const usm_view *dst, const usm_sequen
     const usm_access access = {dst->alloc, USM_WRITE};
     const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
     command.as.sequence.dst = dst->data;
-    return usm_queue_submit(queue, &submission, NULL, error);
+    return usm_command_submit(queue, &submission, NULL, error);
 }
 
 /* The cached queue of the host. One count. */

@@ -1,5 +1,6 @@
 #include "builtin.h"
 
+#include "builtin_source.h"
 #include "core/base/detach.h"
 #include "core/base/heap.h"
 #include "core/device/backend.h"
@@ -17,6 +18,7 @@ struct usm_builtin_kernel {
     struct usm_builtin_kernel *next;
     usm_kernel *kernel;
     const char *function, *options; /* by address; a function is of one module alone */
+    usm_cast cast;
 };
 
 void usm_builtin_value(usm_builtin *builtin, const void *value, size_t size)
@@ -32,78 +34,29 @@ void usm_builtin_value(usm_builtin *builtin, const void *value, size_t size)
     }
 }
 
-/* Only OpenCL's drivers of processors are told: the other forms are made once, for GPUs. */
-static bool is_serial(const usm_place *place)
-{
-    return place->context->backend->builtin_language == USM_LANGUAGE_OPENCL && place->device->type == USM_CPU;
-}
-
-/* The module that is made with fp64 where there are two of them. */
-static const usm_kernel_source *spirv_for(const usm_place *place, const char *module)
-{
-    char name[64];
-    snprintf(name, sizeof name, "%s_fp64", module);
-    const usm_kernel_source *wide = place->device->info.has_fp64 ? usm_kernel_spirv_named(name) : NULL;
-    return wide != NULL ? wide : usm_kernel_spirv_named(module);
-}
-
-static usm_status find_source(const usm_place *place, const usm_builtin *builtin, usm_program_source *source,
-                              usm_error *error)
-{
-    const usm_kernel_source *found = NULL;
-    source->language = place->context->backend->builtin_language;
-    switch (source->language) {
-        case USM_LANGUAGE_OPENCL:
-            found = usm_kernel_source_named(builtin->module);
-            break;
-        case USM_LANGUAGE_SPIRV:
-            found = spirv_for(place, builtin->module);
-            break;
-        case USM_LANGUAGE_PTX:
-            found = usm_kernel_ptx_named(builtin->module);
-            break;
-        default: /* the host has them in the extension */
-            return USM_OK;
-    }
-    if (found == NULL) {
-        return usm_error_set(error, USM_VALUE, "%s has no kernel %s", place->device->info.name,
-                             builtin->module);
-    }
-    source->data = found->text;
-    source->size = found->length;
-    return USM_OK;
-}
-
 /* A program of a place: all kernels of a module come from it. */
 struct usm_builtin_program {
     struct usm_builtin_program *next;
     usm_program *program;
-    char key[]; /* "module options" */
+    char key[]; /* "module options cast" */
 };
 
 static usm_status build_program(usm_place *place, const usm_builtin *builtin, usm_program **out,
                                 usm_error *error)
 {
-    char options[256];
+    usm_builtin_source source;
     char *log = NULL;
-    usm_program_source source = {.options = options};
-    bool opencl = place->context->backend->builtin_language == USM_LANGUAGE_OPENCL;
-    options[0] = 0;
-    if (opencl) {
-        snprintf(options, sizeof options, "%s%s%s", is_serial(place) ? "-D USM_SERIAL " : "",
-                 place->device->info.has_fp64 ? "-D USM_HAS_FP64 " : "",
-                 builtin->options != NULL ? builtin->options : "");
-    }
-    usm_status status = find_source(place, builtin, &source, error);
+    usm_status status = usm_builtin_source_find(place, builtin, &source, error);
     if (status != USM_OK) {
         return status;
     }
-    status = usm_program_create_own(place, &source, out, &log, error);
+    status = usm_program_create_own(place, &source.program, out, &log, error);
     if (status != USM_OK && log != NULL) {
         usm_error_clear(error);
         status = usm_error_driver(error, USM_DRIVER, place->context->backend->name, 0, "",
                                   "the driver does not build the kernels %s: %.480s", builtin->module, log);
     }
+    free(source.composed);
     free(log);
     return status;
 }
@@ -113,8 +66,10 @@ static usm_status get_program(usm_place *place, const usm_builtin *builtin, usm_
                               usm_error *error)
 {
     char key[160];
+    const usm_cast *cast = &builtin->cast;
     int length =
-        snprintf(key, sizeof key, "%s %s", builtin->module, builtin->options != NULL ? builtin->options : "");
+        snprintf(key, sizeof key, "%s %s %u %u %u", builtin->module,
+                 builtin->options != NULL ? builtin->options : "", cast->dst, cast->src, cast->unaligned);
     usm_builtin_program *program = atomic_load_explicit(&place->builtin_programs, memory_order_acquire);
     for (; program != NULL; program = program->next) {
         if (strcmp(program->key, key) == 0) {
@@ -144,19 +99,20 @@ static usm_status build(usm_place *place, const usm_builtin *builtin, usm_kernel
 {
     usm_program *program = NULL;
     usm_status status = get_program(place, builtin, &program, error);
-    return status == USM_OK ? usm_kernel_create(program, builtin->function, out, error) : status;
+    return status == USM_OK ? usm_kernel_create(program, usm_builtin_function(place, builtin), out, error)
+                            : status;
 }
 
-static _Atomic(usm_builtin_kernel *) *bucket_of(usm_place *place, const char *function)
+static _Atomic(usm_builtin_kernel *) *bucket_of(usm_place *place, const usm_builtin *builtin)
 {
-    uintptr_t bits = (uintptr_t)function;
+    uintptr_t bits = (uintptr_t)builtin->function + 16u * builtin->cast.dst + builtin->cast.src;
     return &place->builtins[(bits ^ bits >> 4 ^ bits >> 8) % USM_BUILTIN_BUCKETS];
 }
 
 static usm_builtin_kernel *find(usm_builtin_kernel *kernel, const usm_builtin *builtin)
 {
-    while (kernel != NULL &&
-           !(kernel->function == builtin->function && kernel->options == builtin->options)) {
+    while (kernel != NULL && !(kernel->function == builtin->function && kernel->options == builtin->options &&
+                               memcmp(&kernel->cast, &builtin->cast, sizeof kernel->cast) == 0)) {
         kernel = kernel->next;
     }
     return kernel;
@@ -165,7 +121,7 @@ static usm_builtin_kernel *find(usm_builtin_kernel *kernel, const usm_builtin *b
 /* Borrowed: it lives as long as the place. Where two threads both build it, one of the two is never used. */
 static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel **out, usm_error *error)
 {
-    _Atomic(usm_builtin_kernel *) *head = bucket_of(place, builtin->function);
+    _Atomic(usm_builtin_kernel *) *head = bucket_of(place, builtin);
     usm_builtin_kernel *kernel = find(atomic_load_explicit(head, memory_order_acquire), builtin);
     if (USM_LIKELY(kernel != NULL)) {
         *out = kernel->kernel;
@@ -177,6 +133,7 @@ static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel *
     }
     kernel->function = builtin->function;
     kernel->options = builtin->options;
+    kernel->cast = builtin->cast;
     void *held = usm_detach(); /* tenths of a second */
     usm_status status = build(place, builtin, &kernel->kernel, error);
     usm_attach(held);
@@ -195,7 +152,7 @@ static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel *
 void usm_builtins_free(usm_place *place)
 {
     for (int i = 0; i < USM_BUILTIN_BUCKETS; i++) {
-        usm_builtin_kernel *kernel = atomic_load_explicit(&place->builtins[i], memory_order_acquire);
+        usm_builtin_kernel *kernel = atomic_exchange(&place->builtins[i], NULL);
         while (kernel != NULL) {
             usm_builtin_kernel *next = kernel->next;
             usm_kernel_release(kernel->kernel);
@@ -203,13 +160,18 @@ void usm_builtins_free(usm_place *place)
             kernel = next;
         }
     }
-    usm_builtin_program *program = atomic_load_explicit(&place->builtin_programs, memory_order_acquire);
+    usm_builtin_program *program = atomic_exchange(&place->builtin_programs, NULL);
     while (program != NULL) {
         usm_builtin_program *next = program->next;
         usm_program_release(program->program);
         free(program);
         program = next;
     }
+}
+
+bool usm_builtin_is_serial(const usm_place *place)
+{
+    return place->context->backend->builtin_language == USM_LANGUAGE_OPENCL && place->device->type == USM_CPU;
 }
 
 static void set_range(const usm_place *place, const usm_builtin *builtin, usm_range *range)
@@ -227,12 +189,12 @@ static void set_range(const usm_place *place, const usm_builtin *builtin, usm_ra
     const usm_device *device = place->device;
     size_t group = device->info.max_work_group_size;
     const usm_kernel_device sizes = {
-        .serial = is_serial(place),
+        .serial = usm_builtin_is_serial(place),
         .units = device->info.max_compute_units,
         .group = group != 0 && group < 256 ? (unsigned)group : 256,
     };
     usm_kernel_range shared;
-    usm_kernel_range_over(builtin->n, &sizes, &shared);
+    usm_kernel_range_over(builtin->n, builtin->transposes, &sizes, &shared);
     for (int i = 0; i < 3; i++) {
         size_t groups = shared.global[i] / shared.local[i];
         range->local[i] = shared.local[i];
@@ -260,8 +222,8 @@ static usm_place *host_place(void)
     return place;
 }
 
-usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, const usm_access *accesses,
-                              size_t n_accesses, usm_event **out, usm_error *error)
+usm_status usm_builtin_submit_for(usm_queue *queue, const usm_builtin *builtin, const usm_submission *asked,
+                                  usm_event **out, usm_error *error)
 {
     usm_kernel *kernel = NULL;
     usm_place *place = queue->device->info.is_host ? host_place() : NULL;
@@ -277,7 +239,15 @@ usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, cons
     launch.cost = builtin->cost;
     set_range(place, builtin, &launch.range);
     const usm_command command = {.kind = USM_COMMAND_LAUNCH, .as.launch = &launch};
-    const usm_submission submission = {
-        .command = &command, .accesses = accesses, .n_accesses = n_accesses, .fresh = builtin->fresh};
+    usm_submission submission = *asked;
+    submission.command = &command;
+    submission.asked = asked->command;
     return usm_queue_submit(queue, &submission, out, error);
+}
+
+usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, const usm_access *accesses,
+                              size_t n_accesses, usm_event **out, usm_error *error)
+{
+    const usm_submission asked = {.accesses = accesses, .n_accesses = n_accesses, .fresh = builtin->fresh};
+    return usm_builtin_submit_for(queue, builtin, &asked, out, error);
 }

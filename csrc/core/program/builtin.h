@@ -1,6 +1,6 @@
 /*
- * Launches of built-in kernels (csrc/kernels) that no command of their own stands for: each is a program of
- * the place, built when it is first needed and kept as long as the context.
+ * Launches of built-in kernels (csrc/kernels): each is of a program of the place, which is built when it is
+ * first needed and kept as long as the context.
  */
 #ifndef USM_CORE_BUILTIN_H
 #define USM_CORE_BUILTIN_H
@@ -10,17 +10,30 @@
 
 #define USM_BUILTIN_ARGUMENTS 12
 
+/* A pair of different usm_dtypes; zeros: no cast. */
+typedef struct usm_cast {
+    uint8_t dst, src;
+    bool unaligned; /* pointers or strides are no multiples of the numbers' size */
+} usm_cast;
+
 /* Texts live as long as the process: a place knows a kernel by the addresses of its names. */
 typedef struct usm_builtin {
     const char *module, *function; /* csrc/kernels/<module>.cl, and a kernel in it */
     const char *options;           /* for compilers of OpenCL C; NULL: those of every built-in kernel alone */
     /* What there is to do along each dimension, 1 where unused, none 0: any global size does all of it. */
     int64_t n[3];
+    bool transposes; /* usm_kernel_range_over */
+    usm_cast cast;
     bool fresh;  /* usm_submission: accesses[0] is of new memory */
     size_t cost; /* bytes that it moves, about: whether it is worth other threads; above 0 */
     size_t n_arguments;
     usm_argument arguments[USM_BUILTIN_ARGUMENTS];
 } usm_builtin;
+
+static inline bool usm_builtin_is_cast(const usm_builtin *builtin)
+{
+    return builtin->cast.dst != builtin->cast.src;
+}
 
 /* Without the zeros that an initialiser would write into all of it: launches of small work are short. */
 static inline void usm_builtin_init(usm_builtin *builtin, const char *module, const char *function,
@@ -30,7 +43,8 @@ static inline void usm_builtin_init(usm_builtin *builtin, const char *module, co
     builtin->function = function;
     builtin->options = options;
     builtin->n_arguments = 0;
-    builtin->fresh = false;
+    builtin->fresh = builtin->transposes = false;
+    builtin->cast = (usm_cast){0};
 }
 
 static inline void usm_builtin_pointer(usm_builtin *builtin, const void *pointer)
@@ -52,7 +66,17 @@ void usm_builtin_value(usm_builtin *builtin, const void *value, size_t size);
 usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, const usm_access *accesses,
                               size_t n_accesses, USM_GIVES usm_event **out, usm_error *error);
 
-/* For core/device/context.c: the place goes, and no launch is left. */
+/* The same for a command that the kernel carries out: `asked` has all of its submission. */
+usm_status usm_builtin_submit_for(usm_queue *queue, const usm_builtin *builtin, const usm_submission *asked,
+                                  USM_GIVES usm_event **out, usm_error *error);
+
+/*
+ * Do work-items of this place take runs of neighbours, as a processor wants it? Of OpenCL's alone: the other
+ * forms are made once, for GPUs.
+ */
+bool usm_builtin_is_serial(const usm_place *place);
+
+/* For core/device/context.c: nobody submits to the place any more. */
 void usm_builtins_free(usm_place *place);
 
 #endif

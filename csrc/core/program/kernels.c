@@ -203,7 +203,8 @@ static void share_in_groups(const int64_t *n, bool transposes, unsigned group, u
     }
 }
 
-static void share(const int64_t *n, bool transposes, const usm_kernel_device *device, usm_kernel_range *range)
+void usm_kernel_range_over(const int64_t n[3], bool transposes, const usm_kernel_device *device,
+                           usm_kernel_range *range)
 {
     if (device->serial) {
         share_serially(n, device->units, range);
@@ -217,8 +218,7 @@ static int64_t magnitude(int64_t x)
     return x < 0 ? -x : x;
 }
 
-void usm_kernel_plan_launch(const usm_kernel_plan *plan, int64_t index, const usm_kernel_device *device,
-                            usm_kernel_launch *launch)
+void usm_kernel_plan_launch(const usm_kernel_plan *plan, int64_t index, usm_kernel_launch *launch)
 {
     usm_kernel_axes *axes = &launch->axes;
     launch->dst = plan->dst;
@@ -229,25 +229,13 @@ void usm_kernel_plan_launch(const usm_kernel_plan *plan, int64_t index, const us
         launch->src += at * plan->src_strides[i];
         index /= plan->shape[i];
     }
-    int64_t n[3] = {1, 1, 1};
+    launch->n[0] = launch->n[1] = launch->n[2] = 1;
     for (int i = 0; i < USM_KERNEL_AXES; i++) {
         bool used = i < plan->ndim;
         axes->shape[i] = used ? plan->shape[i] : 1;
         axes->dst[i] = used ? plan->dst_strides[i] : 0;
         axes->src[i] = used ? plan->src_strides[i] : 0;
-        n[i < 2 ? i : 2] *= axes->shape[i];
+        launch->n[i < 2 ? i : 2] *= axes->shape[i];
     }
-    bool transposes = axes->src[1] != 0 && magnitude(axes->src[0]) > magnitude(axes->src[1]);
-    share(n, transposes, device, &launch->range);
-}
-
-void usm_kernel_range_over(const int64_t n[3], const usm_kernel_device *device, usm_kernel_range *range)
-{
-    share(n, false, device, range);
-}
-
-void usm_kernel_range_of(int64_t n, const usm_kernel_device *device, usm_kernel_range *range)
-{
-    const int64_t along[3] = {n, 1, 1};
-    share(along, false, device, range);
+    launch->transposes = axes->src[1] != 0 && magnitude(axes->src[0]) > magnitude(axes->src[1]);
 }

@@ -67,17 +67,18 @@ typedef struct usm_kernel_launch {
     char *dst;
     const char *src;
     usm_kernel_axes axes;
-    usm_kernel_range range;
+    int64_t n[3]; /* elements along the dimensions of the range */
+    bool transposes;
 } usm_kernel_launch;
 
 /* Launch number index, 0 <= index < plan->launches. The launches may run in any order, and side by side. */
-void usm_kernel_plan_launch(const usm_kernel_plan *plan, int64_t index, const usm_kernel_device *device,
-                            usm_kernel_launch *launch);
+void usm_kernel_plan_launch(const usm_kernel_plan *plan, int64_t index, usm_kernel_launch *launch);
 
-/* For n[i] elements along dimension i, each above 0. */
-void usm_kernel_range_over(const int64_t n[3], const usm_kernel_device *device, usm_kernel_range *range);
-
-/* For n elements along one axis: fills and sequences. n is above 0. */
-void usm_kernel_range_of(int64_t n, const usm_kernel_device *device, usm_kernel_range *range);
+/*
+ * For n[i] elements along dimension i, each above 0. `transposes`: what neighbours along dimension 0 read
+ * lies farther apart than what neighbours along dimension 1 read.
+ */
+void usm_kernel_range_over(const int64_t n[3], bool transposes, const usm_kernel_device *device,
+                           usm_kernel_range *range);
 
 #endif

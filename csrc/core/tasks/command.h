@@ -9,12 +9,14 @@
 #include <stdint.h>
 
 typedef enum usm_command_kind {
-    USM_COMMAND_BARRIER,  /* nothing: a point in the order that later work waits for */
-    USM_COMMAND_MARKER,   /* nothing: a point in the order that later work does not wait for */
-    USM_COMMAND_COPY,     /* contiguous bytes, memmove semantics */
-    USM_COMMAND_FILL,     /* a pattern repeated over contiguous bytes */
-    USM_COMMAND_STRIDED,  /* strided copy, with a cast where the types differ */
-    USM_COMMAND_SEQUENCE, /* arange and linspace */
+    USM_COMMAND_BARRIER, /* nothing: a point in the order that later work waits for */
+    USM_COMMAND_MARKER,  /* nothing: a point in the order that later work does not wait for */
+    USM_COMMAND_COPY,    /* contiguous bytes, memmove semantics */
+    /* A pattern repeated over contiguous bytes: one that the device takes (max_fill), or of memory that it
+     * does not reach. */
+    USM_COMMAND_FILL,
+    USM_COMMAND_STRIDED,  /* strided copy, with a cast where the types differ: for the host's loops alone */
+    USM_COMMAND_SEQUENCE, /* arange and linspace: no backend sees it (core/program/kernel_command.h) */
     USM_COMMAND_PREFETCH, /* bring memory near the device; a hint */
     USM_COMMAND_LAUNCH,   /* a kernel of the queue's place */
     USM_COMMAND_HOST,     /* a C function, on a thread of the host's */

@@ -95,7 +95,8 @@ typedef struct usm_submission {
     /* The task itself is what brings imported memory into order (usm_alloc_put_in_order). */
     bool orders;
     bool fresh; /* accesses[0] writes to memory that nobody else has: it is locked only where others will */
-    uint32_t name; /* for traces (usm_name_number), where the command tells none; 0: none */
+    const usm_command *asked; /* what the command, a launch, is there for, which traces tell of; or NULL */
+    uint32_t name;            /* for traces (usm_name_number), where the command tells none; 0: none */
 } usm_submission;
 
 /*

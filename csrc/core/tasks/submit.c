@@ -271,12 +271,6 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
             return ordered;
         }
     }
-    if (queue->backend->queue_prepare != NULL) {
-        usm_status prepared = queue->backend->queue_prepare(queue, submission->command, error);
-        if (prepared != USM_OK) {
-            return prepared;
-        }
-    }
 
     usm_lock_take(&queue->lock);
     usm_hazard_lock(mask);

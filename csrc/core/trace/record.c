@@ -59,9 +59,15 @@ static uint64_t amount_of(const usm_command *command)
     }
 }
 
+/* As it was asked for, whatever carries it out. */
+static const usm_command *command_of(const usm_submission *submission)
+{
+    return submission->asked != NULL ? submission->asked : submission->command;
+}
+
 static uint32_t name_of(const usm_submission *submission)
 {
-    if (submission->command->kind != USM_COMMAND_LAUNCH) {
+    if (command_of(submission)->kind != USM_COMMAND_LAUNCH) {
         return submission->name;
     }
     usm_kernel *kernel = submission->command->as.launch->kernel;
@@ -104,10 +110,10 @@ void usm_record_task(usm_record *record, const usm_queue *queue, const usm_submi
 {
     record->at = (uint32_t)(order - first);
     record->name = name_of(submission);
-    record->amount = amount_of(submission->command);
+    record->amount = amount_of(command_of(submission));
     record->device = queue->device;
     record->thread = thread_number();
-    record->what = (uint8_t)submission->command->kind;
+    record->what = (uint8_t)command_of(submission)->kind;
     add_words(record, first, submission, event, most_words);
 }
 

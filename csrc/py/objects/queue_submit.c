@@ -11,6 +11,7 @@
 #include "trace.h"
 
 #include "core/device/connection.h"
+#include "core/program/kernel_command.h"
 
 #include <string.h>
 
@@ -124,7 +125,7 @@ PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *
     if (USM_UNLIKELY(usm_trace_is_on()) && command->kind == USM_COMMAND_HOST) {
         submission.name = usmpy_host_task_name(command);
     }
-    usm_status status = usm_queue_submit(queue, &submission, &event, &error);
+    usm_status status = usm_command_submit(queue, &submission, &event, &error);
     free_depends(&depends);
     usmpy_deferred_poll();
     if (status != USM_OK) {

@@ -1,0 +1,132 @@
+#include "builtin_source.h"
+
+#include "core/base/heap.h"
+#include "core/device/backend.h"
+#include "kernels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *usm_builtin_function(const usm_place *place, const usm_builtin *builtin)
+{
+    bool apart = usm_builtin_is_cast(builtin) && builtin->cast.unaligned &&
+                 place->context->backend->builtin_language == USM_LANGUAGE_PTX;
+    return apart ? "usm_cast_unaligned" : builtin->function;
+}
+
+static const char *name_of(uint8_t dtype)
+{
+    return usm_dtype_table[dtype].name;
+}
+
+static const usm_kernel_source *find_opencl(const usm_place *place, const usm_builtin *builtin,
+                                            usm_builtin_source *source)
+{
+    const usm_cast *cast = &builtin->cast;
+    size_t room = sizeof source->options;
+    int used = snprintf(source->options, room, "%s%s%s",
+                        usm_builtin_is_serial(place) ? "-D USM_SERIAL -D USM_LINES " : "",
+                        place->device->info.has_fp64 ? "-D USM_HAS_FP64 " : "",
+                        builtin->options != NULL ? builtin->options : "");
+    if (usm_builtin_is_cast(builtin)) {
+        snprintf(source->options + used, room - (size_t)used, "-D USM_DST=%s -D USM_SRC=%s%s",
+                 name_of(cast->dst), name_of(cast->src), cast->unaligned ? " -D USM_UNALIGNED" : "");
+    }
+    return usm_kernel_source_named(builtin->module);
+}
+
+/* The kinds of numbers of make_spirv.py: integers that an int holds, that a long holds, other ones, reals. */
+static const char *number_kind(usm_dtype dtype)
+{
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    switch (info->kind) {
+        case USM_KIND_BOOL:
+            return "narrow";
+        case USM_KIND_INT:
+            return info->bits <= 16 ? "narrow" : "integer";
+        case USM_KIND_UINT:
+            return info->bits <= 16 ? "narrow" : "natural";
+        case USM_KIND_COMPLEX:
+            return info->bits == 128 ? "twofold" : "single";
+        default:
+            return info->bits == 64 ? "twofold" : "single";
+    }
+}
+
+/* The types of a cast are specialization constants, by the numbers that make_spirv.py gives them. */
+static const usm_kernel_source *find_spirv(const usm_place *place, const usm_builtin *builtin,
+                                           usm_builtin_source *source)
+{
+    const usm_cast *cast = &builtin->cast;
+    char name[64], wide_name[72];
+    snprintf(name, sizeof name, "%s%s%s", builtin->module, usm_builtin_is_cast(builtin) ? "_" : "",
+             usm_builtin_is_cast(builtin) ? number_kind((usm_dtype)cast->src) : "");
+    snprintf(wide_name, sizeof wide_name, "%s_fp64", name);
+    if (usm_builtin_is_cast(builtin)) {
+        snprintf(source->options, sizeof source->options,
+                 "-spec-constant 0=%u -spec-constant 1=%u -spec-constant 2=%u -spec-constant 3=%u "
+                 "-spec-constant 4=%u",
+                 cast->src, cast->dst, usm_dtype_table[cast->src].itemsize,
+                 usm_dtype_table[cast->dst].itemsize, cast->unaligned);
+    }
+    /* The module that is made with fp64 where there are two of them. */
+    const usm_kernel_source *wide = place->device->info.has_fp64 ? usm_kernel_spirv_named(wide_name) : NULL;
+    return wide != NULL ? wide : usm_kernel_spirv_named(name);
+}
+
+/* The walk over the axes, with what converts one element in front of it. */
+static usm_status compose_cast(const usm_cast *cast, usm_builtin_source *source, usm_error *error)
+{
+    char element[40];
+    snprintf(element, sizeof element, "cast %s %s", name_of(cast->dst), name_of(cast->src));
+    const usm_kernel_source *parts[] = {usm_kernel_ptx_named("head"), usm_kernel_ptx_named(element),
+                                        usm_kernel_ptx_named("cast")};
+    size_t size = 0;
+    for (int i = 0; i < 3; i++) {
+        size += parts[i]->length;
+    }
+    char *at = source->composed = usm_malloc(size + 1);
+    if (at == NULL) {
+        return usm_error_memory(error, size + 1, "a kernel");
+    }
+    for (int i = 0; i < 3; i++) {
+        memcpy(at, parts[i]->text, parts[i]->length + 1);
+        at += parts[i]->length;
+    }
+    source->program.data = source->composed;
+    source->program.size = size;
+    return USM_OK;
+}
+
+usm_status usm_builtin_source_find(const usm_place *place, const usm_builtin *builtin,
+                                   usm_builtin_source *source, usm_error *error)
+{
+    const usm_kernel_source *found;
+    source->options[0] = 0;
+    source->composed = NULL;
+    source->program = (usm_program_source){.language = place->context->backend->builtin_language,
+                                           .options = source->options};
+    switch (source->program.language) {
+        case USM_LANGUAGE_OPENCL:
+            found = find_opencl(place, builtin, source);
+            break;
+        case USM_LANGUAGE_SPIRV:
+            found = find_spirv(place, builtin, source);
+            break;
+        case USM_LANGUAGE_PTX:
+            if (usm_builtin_is_cast(builtin)) {
+                return compose_cast(&builtin->cast, source, error);
+            }
+            found = usm_kernel_ptx_named(builtin->module);
+            break;
+        default: /* the host has them in the extension */
+            return USM_OK;
+    }
+    if (found == NULL) {
+        return usm_error_set(error, USM_VALUE, "%s has no kernel %s", place->device->info.name,
+                             builtin->module);
+    }
+    source->program.data = found->text;
+    source->program.size = found->length;
+    return USM_OK;
+}
