@@ -260,11 +260,11 @@ LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "--param=vect-e
 
 # What is asked for once, or before or after long work.
 RARE = {
-    "core/base": "fork library names",
-    "core/device": "backend context device",
+    "core/base": "library names",
+    "core/device": "registry context device",
     "core/memory": "blocks track usage",
     "core/program": "program signature spirv spirv_kernel",
-    "core/tasks": "adopt",
+    "core/tasks": "adopt fork",
     "core/copy": "route_text",
     "py": "errors module",
     "py/objects": "context device memory notifier trace",

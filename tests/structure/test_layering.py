@@ -44,6 +44,7 @@ SEEN_BY_BACKENDS = {
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the loader and the drivers",
         "readable.h": "handles that come from Python as numbers",
+        "registry.h": "the devices that it found at its start",
         "signature.h": "names of types, as drivers tell them",
         "spirv.h": "what kernels of a module take",
         "thread.h": "threads of the driver, which may have pinned them",
@@ -58,6 +59,7 @@ SEEN_BY_BACKENDS = {
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the driver and the compiler",
         "readable.h": "handles that come from Python as numbers",
+        "registry.h": "the devices that it found at its start",
         "signature.h": "the words of parameters",
         "worker.h": "threads of host tasks",
     },
@@ -71,6 +73,7 @@ SEEN_BY_BACKENDS = {
         "library.h": "opens the loader",
         "spirv.h": "what kernels of a module take, and its specialization constants",
         "readable.h": "handles that come from Python as numbers",
+        "registry.h": "the devices that it found at its start",
         "worker.h": "threads of host tasks",
     },
     "fault": {
@@ -435,12 +438,12 @@ STATE = {
     "core/base/library.c": {"folders": "where drivers of the Python environment are, set at import"},
     "core/memory/blocks.c": {"root": "the index of all blocks that drivers gave"},
     "core/program/builtin.c": {"known.0": "the host's place, which is for ever"},
-    "core/device/backend.c": {"slots": "what each backend said when it was started"},
+    "core/device/registry.c": {"slots": "what each backend said when it was started"},
     "core/device/context.c": {
         "all_contexts": "found by their native handles",
         "closed_contexts": "those that were closed after the interpreter",
     },
-    "core/tasks/deferred.c": {
+    "core/base/deferred.c": {
         "usm_deferred_head": "the list that workers leave releases on",
         "notifier": "who hears that the list is not empty",
     },
@@ -453,7 +456,7 @@ STATE = {
         "usm_event_next": "order of submission, over all queues",
         "walks.0": "number of a walk along links, so that each event is visited once",
     },
-    "core/base/fork.c": {"once.0": "handlers are registered once"},
+    "core/tasks/fork.c": {"once.0": "handlers are registered once"},
     "core/tasks/queue.c": {
         "all_queues": "drained at exit, failed in a forked child",
     },

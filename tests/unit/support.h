@@ -4,11 +4,11 @@
 
 #include "check.h"
 
-#include "core/base/fork.h"
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/copy/copy.h"
 #include "core/device/backend.h"
+#include "core/tasks/fork.h"
 #include "core/tasks/queue.h"
 
 #include <pthread.h>

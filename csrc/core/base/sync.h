@@ -167,7 +167,7 @@ typedef enum usm_fork_phase { USM_FORK_PREPARE, USM_FORK_PARENT, USM_FORK_CHILD 
 
 /* Must run before anything else of the core; may be called again. */
 void usm_sync_start(void);
-/* For core/base/fork.c only. */
+/* For core/tasks/fork.c only. */
 void usm_sync_lock_all(void);
 void usm_sync_unlock_all(void);
 void usm_sync_renew(void);

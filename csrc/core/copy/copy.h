@@ -2,17 +2,8 @@
 #ifndef USM_CORE_COPY_H
 #define USM_CORE_COPY_H
 
-#include "core/layout/layout.h"
+#include "core/layout/view.h"
 #include "core/tasks/queue.h"
-
-/* An array as the core sees it. Strides in elements. Holds no counts. */
-typedef struct usm_view {
-    usm_alloc *alloc;
-    char *data; /* the first element */
-    usm_dtype dtype;
-    int ndim;
-    const int64_t *shape, *strides;
-} usm_view;
 
 /*
  * dst[...] = src[...] in the queue, with a cast where the types differ (usm_dtype_can_cast is the caller's).

@@ -2,8 +2,8 @@
 #ifndef USM_CORE_CONTEXT_H
 #define USM_CORE_CONTEXT_H
 
+#include "core/base/deferred.h"
 #include "core/base/refcount.h"
-#include "core/tasks/event.h"
 #include "device.h"
 
 struct usm_pool;

@@ -2,7 +2,7 @@
 
 #include "core/base/detach.h"
 #include "core/base/heap.h"
-#include "core/device/backend.h"
+#include "core/device/registry.h"
 #include "kernels.h"
 
 #include <stdio.h>

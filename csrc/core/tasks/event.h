@@ -7,7 +7,6 @@
 
 #include "core/base/error.h"
 #include "core/base/refcount.h"
-#include "deferred.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,24 +29,6 @@ typedef struct usm_access {
     struct usm_alloc *alloc;
     usm_access_mode mode;
 } usm_access;
-
-/*
- * Something that must live until a task has ended, and is let go of by csrc/py: embedded in the holder's own
- * struct. `deferred.run` frees it, on a thread that holds the GIL.
- */
-typedef struct usm_keep {
-    usm_deferred deferred;
-    struct usm_keep *next;
-} usm_keep;
-
-/* Hands each to a thread that holds the GIL. Any thread, any lock. */
-static inline void usm_keep_drop(USM_TAKES usm_keep *keep)
-{
-    for (usm_keep *next; keep != NULL; keep = next) {
-        next = keep->next;
-        usm_deferred_push(&keep->deferred);
-    }
-}
 
 /* An event that another waits for. `data`: its failure is the waiter's failure too; else it
  * is order alone. */

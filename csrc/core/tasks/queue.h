@@ -138,7 +138,7 @@ void usm_queues_report(void);
  * back. Work of the host is left alone. No lock, no GIL.
  */
 void usm_queues_finish_in_driver(usm_context *context);
-/* For core/base/fork.c only. The first: registry lock held. The second: in the child, with no lock held. */
+/* For core/tasks/fork.c only. The first: registry lock held. The second: in the child, with no lock held. */
 void usm_queues_fork(usm_fork_phase phase);
 void usm_queues_after_fork(void);
 

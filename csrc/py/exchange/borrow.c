@@ -13,7 +13,7 @@
 #include "py/wait.h"
 #include "stream.h"
 
-#include "core/device/connection.h"
+#include "core/memory/connection.h"
 
 typedef enum phase { FRESH, ENTERED, EXITED } phase;
 

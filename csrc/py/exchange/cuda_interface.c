@@ -10,7 +10,8 @@
 #include "py/wait.h"
 #include "stream.h"
 
-#include "core/device/connection.h"
+#include "core/device/registry.h"
+#include "core/memory/connection.h"
 
 #define CUDA "__cuda_array_interface__"
 

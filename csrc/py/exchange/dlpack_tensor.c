@@ -4,7 +4,7 @@
 #include "py/objects/trace.h"
 #include "stream.h"
 
-#include "core/device/connection.h"
+#include "core/memory/connection.h"
 
 static void delete_versioned(void *owner)
 {

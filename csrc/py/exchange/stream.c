@@ -8,6 +8,8 @@
 #include "py/keep.h"
 #include "py/wait.h"
 
+#include "core/device/registry.h"
+
 #include <string.h>
 
 const usm_backend *usmpy_backend_for(usmpy_state *state, usm_interface interface)

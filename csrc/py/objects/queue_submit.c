@@ -10,7 +10,7 @@
 #include "py/keep.h"
 #include "trace.h"
 
-#include "core/device/connection.h"
+#include "core/memory/connection.h"
 
 #include <string.h>
 

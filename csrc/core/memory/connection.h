@@ -5,7 +5,7 @@
 #ifndef USM_CORE_CONNECTION_H
 #define USM_CORE_CONNECTION_H
 
-#include "backend.h"
+#include "core/device/backend.h"
 #include "core/tasks/alloc.h"
 
 /*

@@ -1,8 +1,8 @@
 #include "fork.h"
 
-#include "core/device/backend.h"
-#include "core/tasks/queue.h"
-#include "sync.h"
+#include "core/base/sync.h"
+#include "core/device/registry.h"
+#include "queue.h"
 
 static void prepare(void)
 {
