@@ -261,10 +261,11 @@ LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "--param=vect-e
 # What is asked for once, or before or after long work.
 RARE = {
     "core/base": "library names",
-    "core/device": "registry context device",
+    "core/device": "registry context device place",
     "core/memory": "blocks track usage",
     "core/program": "program signature spirv spirv_kernel",
-    "core/tasks": "adopt fork",
+    "core": "start",
+    "core/tasks": "adopt fork reclaim",
     "core/copy": "route_text",
     "py": "errors module",
     "py/objects": "context device memory notifier trace",

@@ -11,7 +11,7 @@
 #include "wait.h"
 
 #include "core/base/library.h"
-#include "core/tasks/fork.h"
+#include "core/start.h"
 
 _Atomic(usmpy_state *) usmpy_newest_state;
 

@@ -33,6 +33,7 @@ SEEN_BY_BACKENDS = {
         "thread.h": "threads on some of the processors",
         "ticks.h": "the clock of traces",
         "worker.h": "threads, and what runs tasks on them",
+        "stream.h": "queues, events and commands, and the streams of others",
     },
     "opencl": {
         "backend.h": "the seam",
@@ -49,6 +50,7 @@ SEEN_BY_BACKENDS = {
         "spirv.h": "what kernels of a module take",
         "thread.h": "threads of the driver, which may have pinned them",
         "worker.h": "threads of host tasks",
+        "stream.h": "queues, events and commands, and the streams of others",
     },
     "cuda": {
         "backend.h": "the seam",
@@ -62,6 +64,7 @@ SEEN_BY_BACKENDS = {
         "registry.h": "the devices that it found at its start",
         "signature.h": "the words of parameters",
         "worker.h": "threads of host tasks",
+        "stream.h": "queues, events and commands, and the streams of others",
     },
     "level_zero": {
         "backend.h": "the seam",
@@ -75,11 +78,14 @@ SEEN_BY_BACKENDS = {
         "readable.h": "handles that come from Python as numbers",
         "registry.h": "the devices that it found at its start",
         "worker.h": "threads of host tasks",
+        "stream.h": "queues, events and commands, and the streams of others",
     },
     "fault": {
         "backend.h": "the seam",
         "fault.h": "which call is to fail",
         "heap.h": "that allocation is one of them",
+        "program.h": "programs and kernels, which it passes on",
+        "stream.h": "queues, events and commands, and the streams of others",
     },
 }
 # The loops of csrc/cpu see types of elements, threads and plain structs: no queue, no device, no driver.
@@ -443,6 +449,7 @@ STATE = {
         "all_contexts": "found by their native handles",
         "closed_contexts": "those that were closed after the interpreter",
     },
+    "core/device/place.c": {"all_parts": "what the folders above keep in places, set at the start"},
     "core/base/deferred.c": {
         "usm_deferred_head": "the list that workers leave releases on",
         "notifier": "who hears that the list is not empty",
@@ -456,7 +463,7 @@ STATE = {
         "usm_event_next": "order of submission, over all queues",
         "walks.0": "number of a walk along links, so that each event is visited once",
     },
-    "core/tasks/fork.c": {"once.0": "handlers are registered once"},
+    "core/start.c": {"once.0": "the start happens once"},
     "core/tasks/queue.c": {
         "all_queues": "drained at exit, failed in a forked child",
     },

@@ -8,8 +8,10 @@
 #include "core/base/live.h"
 #include "core/copy/copy.h"
 #include "core/device/backend.h"
-#include "core/tasks/fork.h"
+#include "core/program/program.h"
+#include "core/start.h"
 #include "core/tasks/queue.h"
+#include "core/tasks/stream.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "core/base/names.h"
 #include "core/memory/track.h"
-#include "core/memory/usage.h"
+#include "core/tasks/reclaim.h"
 #include "core/trace/trace.h"
 
 #include <stdlib.h>
@@ -193,13 +193,13 @@ static void names(void)
 static void what_is_held(void)
 {
     usm_place *place = host_place();
-    usm_usage_trim(place);
+    usm_reclaim_place(place);
     size_t before = atomic_load(&place->held);
     usm_alloc *a = new_alloc(3 << 20), *b = new_alloc(1000);
     CHECK(atomic_load(&place->held) >= before + (3 << 20) + 1000);
     usm_alloc_release(a);
     usm_alloc_release(b);
-    CHECK(usm_usage_trim(place) >= 1000);
+    CHECK(usm_reclaim_place(place) >= 1000);
     CHECK_EQ(atomic_load(&place->held), before);
 }
 

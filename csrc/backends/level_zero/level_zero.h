@@ -3,6 +3,7 @@
 #define USM_LEVEL_ZERO_LEVEL_ZERO_H
 
 #include "core/device/backend.h"
+#include "core/tasks/stream.h"
 
 #include "core/program/kernels.h"
 #include "core/program/launch.h"

@@ -18,12 +18,18 @@
 
 #include "context.h"
 #include "core/base/library.h"
-#include "core/program/program.h"
-#include "core/tasks/command.h"
-#include "core/tasks/event.h"
-#include "core/tasks/queue.h"
-#include "core/tasks/stream.h"
-#include "device.h"
+#include "core/base/sync.h"
+#include "properties.h"
+
+typedef struct usm_queue usm_queue;
+typedef struct usm_event usm_event;
+typedef struct usm_wait usm_wait;
+typedef struct usm_command usm_command;
+typedef struct usm_strided usm_strided;
+typedef struct usm_program usm_program;
+typedef struct usm_program_source usm_program_source;
+typedef struct usm_kernel usm_kernel;
+struct usm_launch;
 
 /*
  * What memory of one (context, device) pair is to commands of another pair (SYCL 2020, 4.8; docs/design.md,

@@ -3,6 +3,7 @@
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/device/backend.h"
+#include "core/tasks/alloc_stream.h"
 #include "core/trace/trace.h"
 
 #include <stdio.h>

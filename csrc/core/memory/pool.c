@@ -1,11 +1,7 @@
 #include "pool.h"
 
-#include "blocks.h"
 #include "core/base/heap.h"
-#include "core/base/live.h"
 #include "core/base/sync.h"
-#include "core/device/backend.h"
-#include "usage.h"
 
 /*
  * Four classes to each doubling from 64 bytes to 32 MiB: a block is at most a quarter larger than what was
@@ -143,34 +139,14 @@ static usm_alloc *make_room(usm_pool *pool, size_t nbytes)
     return all;
 }
 
-/* Takes the list. */
-static void give_back(usm_alloc *all, usm_place *place, usm_kind kind)
+bool usm_pool_push(usm_pool *pool, usm_alloc *alloc, usm_alloc **evicted)
 {
-    if (all != NULL) {
-        usm_context_memory_departs(place->context);
-    }
-    while (all != NULL) {
-        usm_alloc *next = all->link.next_free;
-        usm_alloc_finish_lent(all);
-        usm_blocks_remove(all);
-        place->context->backend->memory_free(place->context, place->device, kind, all->pointer, all->size);
-        usm_usage_give(place, all->size);
-        free(all->hazards.readers);
-        free(all);
-        all = next;
-    }
-}
-
-bool usm_pool_push(usm_pool *pool, usm_alloc *alloc)
-{
-    usm_place *place = alloc->place;
-    usm_kind kind = (usm_kind)alloc->kind;
-    usm_alloc *old = NULL;
     class *class = &pool->classes[alloc->size_class];
+    *evicted = NULL;
     usm_brief *lock = usm_brief_lock(pool);
     count_unused(pool, alloc->size);
     if (USM_UNLIKELY(!has_room(pool->spare, alloc->size))) {
-        old = make_room(pool, alloc->size);
+        *evicted = make_room(pool, alloc->size);
     }
     bool room = has_room(pool->spare, alloc->size);
     if (room) {
@@ -180,9 +156,6 @@ bool usm_pool_push(usm_pool *pool, usm_alloc *alloc)
         atomic_store_explicit(&class->free, alloc, memory_order_relaxed);
     }
     usm_brief_unlock(lock);
-    if (USM_UNLIKELY(old != NULL)) {
-        give_back(old, place, kind); /* alloc may be somebody else's by now */
-    }
     return room;
 }
 
@@ -221,25 +194,20 @@ size_t usm_pool_spare(usm_pool *pool)
     return spare;
 }
 
-size_t usm_pool_trim(usm_pool *pool, usm_place *place, usm_kind kind)
+usm_alloc *usm_pool_take_all(usm_pool *pool)
 {
     usm_alloc *all = NULL;
     usm_brief *lock = usm_brief_lock(pool);
-    size_t freed = pool->spare;
     for (int i = 0; i < CLASSES; i++) {
         for (usm_alloc *alloc; (alloc = take(pool, &pool->classes[i])) != NULL; all = alloc) {
             alloc->link.next_free = all;
         }
     }
     usm_brief_unlock(lock);
-    give_back(all, place, kind);
-    return freed;
+    return all;
 }
 
-void usm_pool_destroy(usm_pool *pool, usm_place *place, usm_kind kind)
+void usm_pool_destroy(usm_pool *pool)
 {
-    if (pool != NULL) {
-        usm_pool_trim(pool, place, kind);
-        free(pool);
-    }
+    free(pool);
 }

@@ -52,7 +52,7 @@ void usm_builtin_value(usm_builtin *builtin, const void *value, size_t size);
 usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, const usm_access *accesses,
                               size_t n_accesses, USM_GIVES usm_event **out, usm_error *error);
 
-/* For core/device/context.c: the place goes, and no launch is left. */
+/* For core/program/program.c: the place goes, and no launch is left. */
 void usm_builtins_free(usm_place *place);
 
 #endif

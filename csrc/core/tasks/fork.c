@@ -30,14 +30,7 @@ static void in_child(void)
     usm_queues_after_fork();
 }
 
-static void start(void)
+void usm_fork_start(void)
 {
-    usm_sync_start();
     pthread_atfork(prepare, in_parent, in_child);
-}
-
-void usm_core_start(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, start);
 }

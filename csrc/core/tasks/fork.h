@@ -2,7 +2,7 @@
 #ifndef USM_CORE_FORK_H
 #define USM_CORE_FORK_H
 
-/* Prepares the locks and installs the fork handlers, once a process. Everything else needs it. */
-void usm_core_start(void);
+/* Installs the fork handlers. Once a process. */
+void usm_fork_start(void);
 
 #endif

@@ -6,10 +6,9 @@
 #include "command.h"
 #include "core/base/sync.h"
 #include "core/device/context.h"
+#include "core/device/properties.h"
 #include "event.h"
 #include "unretrieved.h"
-
-typedef enum usm_priority { USM_PRIORITY_LOW, USM_PRIORITY_NORMAL, USM_PRIORITY_HIGH } usm_priority;
 
 typedef struct usm_queue {
     usm_refcount refs;
@@ -44,14 +43,13 @@ typedef struct usm_queue {
     struct usm_queue *previous, *next;
 } usm_queue;
 
-typedef struct usm_queue_options {
-    bool in_order, profiling;
-    usm_priority priority;
-    void *foreign; /* as in usm_queue; the others say what it is like */
-} usm_queue_options;
-
 usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, USM_GIVES usm_queue **out,
                             usm_error *error);
+/*
+ * The one queue that the process keeps for this pair: in order, no profiling, normal priority. Immortal for a
+ * default context; for others it lives while somebody uses it.
+ */
+usm_status usm_place_queue(usm_place *place, USM_GIVES usm_queue **out, usm_error *error);
 /*
  * A new queue that enqueues in the driver's queue `handle`, which another library made and which is held as
  * long as the new one lives. Its device must be known here (else USM_NOT_FOUND). Takes `keeps` over on
@@ -142,8 +140,8 @@ void usm_queues_finish_in_driver(usm_context *context);
 void usm_queues_fork(usm_fork_phase phase);
 void usm_queues_after_fork(void);
 
-/* For core/device/context.c only: the driver's part is gone, and nobody will use it. Registry lock held. */
-void usm_queue_bury(usm_queue *queue);
+/* The cached queue of a place. */
+extern const usm_place_part usm_queue_part;
 
 /* For core/tasks/event.c only: the first failure is remembered before the event ends, the event
  * forgotten after. */

@@ -14,6 +14,7 @@
 #include "stream.h"
 
 #include "core/memory/connection.h"
+#include "core/tasks/alloc_stream.h"
 
 typedef enum phase { FRESH, ENTERED, EXITED } phase;
 

@@ -12,6 +12,7 @@
 
 #include "core/device/registry.h"
 #include "core/memory/connection.h"
+#include "core/tasks/alloc_stream.h"
 
 #define CUDA "__cuda_array_interface__"
 

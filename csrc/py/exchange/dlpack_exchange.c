@@ -11,6 +11,7 @@
 #include "stream.h"
 
 #include "core/device/registry.h"
+#include "core/tasks/alloc_stream.h"
 
 #include <string.h>
 

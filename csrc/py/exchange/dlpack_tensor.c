@@ -5,6 +5,7 @@
 #include "stream.h"
 
 #include "core/memory/connection.h"
+#include "core/tasks/alloc_stream.h"
 
 static void delete_versioned(void *owner)
 {

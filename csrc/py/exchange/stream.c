@@ -9,6 +9,7 @@
 #include "py/wait.h"
 
 #include "core/device/registry.h"
+#include "core/tasks/alloc_stream.h"
 
 #include <string.h>
 

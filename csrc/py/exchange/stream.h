@@ -4,6 +4,7 @@
 
 #include "py/arrays/array.h"
 
+#include "core/device/registry.h"
 #include "core/exchange/native.h"
 
 /* A stream= argument: a Queue, or a driver's stream in DLPack's words (core/tasks/stream.h). */
