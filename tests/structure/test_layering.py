@@ -31,7 +31,6 @@ SEEN_BY_BACKENDS = {
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels, their index space and arguments",
         "thread.h": "threads on some of the processors",
-        "ticks.h": "the clock of traces",
         "worker.h": "threads, and what runs tasks on them",
         "stream.h": "queues, events and commands, and the streams of others",
     },
@@ -119,7 +118,6 @@ FOREIGN = {
     "CL/cl.h": {"opencl"},
     "CL/cl_ext.h": {"opencl"},
     "level_zero/ze_api.h": {"level_zero"},
-    "cpuid.h": {"core"},
     "linux/futex.h": {"core"},
     "sys/syscall.h": {"core"},
     "emmintrin.h": {"cpu"},
@@ -128,6 +126,17 @@ C_AND_POSIX = re.compile(
     r"(dlfcn|errno|fcntl|glob|limits|link|locale|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
     r"|sys/mman|sys/resource|sys/uio|sys/utsname|time|unistd)\.h"
 )
+
+
+# The folders of the core from the bottom up: each includes only those before it. start.c, which
+# lies beside them, puts them together.
+CORE = ["base", "layout", "device", "memory", "tasks", "program", "trace", "copy", "ops", "exchange"]
+
+
+def core_level(path):
+    """The place of a file of the core in CORE."""
+    parts = path.relative_to(CSRC / "core").parts
+    return CORE.index(parts[0]) if len(parts) > 1 else len(CORE)
 
 
 def layer(path):
@@ -157,6 +166,9 @@ def wrong_includes(path):
             yield f"{name}: {written} is no file"
             continue
         other = layer(target)
+        if own == other == "core" and core_level(target) > core_level(path):
+            yield f"{name}: {written} lies above it"
+            continue
         if target.parent == CSRC / "kernels" / "abi" and own != "py":  # arguments of kernels, which C fills
             continue
         if other in (own, "kernels") and (other == own or own not in ("core", "py")):
@@ -187,6 +199,10 @@ def test_includes_point_one_way(path):
         ("core/x.c", '#include "py/args.h"'),
         ("core/x.c", '#include "backends/host/host.h"'),
         ("core/x.c", '#include "nothing.h"'),
+        ("core/base/x.c", '#include "core/layout/dtype.h"'),
+        ("core/device/x.c", '#include "core/tasks/event.h"'),
+        ("core/tasks/x.c", '#include "core/trace/trace.h"'),
+        ("core/exchange/x.c", '#include "core/start.h"'),
         ("py/x.c", '#include "backends/host/host.h"'),
         ("py/x.c", "#include <CL/cl.h>"),
         ("py/x.c", '#include "kernels/src/sequence.cl"'),
@@ -299,6 +315,10 @@ def test_the_host_that_tests_see_has_every_function_of_the_host():
     host = members("host/library.c")
     assert len(host) > 20
     assert host - members("fault/fault.c") == set()
+
+
+def test_every_folder_of_the_core_has_a_level():
+    assert {path.name for path in (CSRC / "core").iterdir() if path.is_dir()} == set(CORE)
 
 
 def test_every_folder_of_a_backend_has_a_row():
@@ -461,6 +481,8 @@ STATE = {
     "core/tasks/event.c": {
         "current": "the task that this thread runs",
         "usm_event_next": "order of submission, over all queues",
+        "usm_trace_on": "whether anything is recorded",
+        "usm_task_observer": "what traces hear of tasks, set by the first one",
         "walks.0": "number of a walk along links, so that each event is visited once",
     },
     "core/start.c": {"once.0": "the start happens once"},
@@ -472,29 +494,17 @@ STATE = {
         "key": "frees them with it",
         "once": "the key is made once",
     },
-    "core/base/names.c": {"names": "each name that was recorded, once"},
     "core/trace/record.c": {
         "last_alloc": "number of an allocation in traces",
+        "last_queue": "the same of a queue",
         "last_thread": "the same of a thread",
         "this_thread": "the number of this thread",
-    },
-    "core/trace/segment.c": {
-        "slabs": "memory of records, kept for the next trace",
-        "n_empty": "how much of it is unused",
-        "unsettled": "records of tasks that outlive their trace",
-    },
-    "core/trace/ticks.c": {
-        "usm_ticks_are_cycles": "whether the processor's own clock is used, found out once",
-        "first": "when the clock was first looked at",
-        "once": "that happens once",
+        "names": "each name that was recorded, once",
     },
     "core/trace/trace.c": {
-        "usm_trace_on": "whether anything is recorded",
         "log": "what the traces that record share",
-        "log_first": "the order of submission that it counts from",
-        "log_room": "and that from which nothing is kept",
+        "logs": "all that traces have, newest first",
         "n_recording": "traces that record",
-        "last_queue": "number of a queue in traces",
     },
     "core/memory/track.c": {
         "usm_track_on": "whether allocations remember who made them",

@@ -177,7 +177,7 @@ void usm_cuda_end_early(usm_cuda_event *event)
 static bool end_claimed(usm_queue *queue)
 {
     bool pending;
-    usm_ended ended = {NULL, NULL, 0};
+    usm_ended ended = {NULL, NULL};
     usm_lock_take(&queue->lock);
     usm_cuda_event *event = claim(queue, &pending);
     usm_lock_give(&queue->lock);

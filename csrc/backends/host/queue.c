@@ -4,7 +4,6 @@
 #include "core/copy/copy.h"
 #include "core/tasks/habit.h"
 #include "core/tasks/worker.h"
-#include "core/trace/ticks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +48,6 @@ static void finish(usm_host_task *task, usm_status status, usm_error *error)
         failure = failure != NULL ? failure : usm_failure_no_memory();
         usm_error_clear(error);
     }
-    ended.events.ticks = 0; /* each ends at its own time */
     usm_event_finish_among(&task->event, failure, &ended.events);
     if (++ended.n == MANY) {
         forget_ended(NULL);
@@ -103,10 +101,8 @@ static void run(usm_work *work)
     if (task->command.kind == USM_COMMAND_HOST) {
         forget_ended(NULL); /* it may take long, and fork */
     }
-    if (event->profiled) {
+    if (event->profiled || event->traced != 0) {
         event->start_ns = usm_clock_ns();
-    } else if (event->record != NULL) {
-        event->start_ticks = usm_ticks();
     }
     if (atomic_load_explicit(&event->cause, memory_order_acquire) == NULL) {
         atomic_store_explicit(&event->state, USM_EVENT_RUNNING, memory_order_release);

@@ -184,7 +184,7 @@ void usm_level_zero_look_at(usm_queue *queue, const usm_level_zero_event *known,
 
 void usm_level_zero_end_all(usm_level_zero_event *event)
 {
-    usm_ended ended = {NULL, NULL, 0};
+    usm_ended ended = {NULL, NULL};
     while (event != NULL) {
         usm_level_zero_event *next = event->next_ended;
         /* Who waits, waits for the last most often: what the others held of the driver is there by then. */

@@ -168,7 +168,7 @@ static look look_at(const usm_queue *queue, usm_opencl_event *complete, unsigned
 /* No lock. */
 static void end_all(usm_opencl_event *event)
 {
-    usm_ended ended = {NULL, NULL, 0};
+    usm_ended ended = {NULL, NULL};
     while (event != NULL) {
         usm_opencl_event *next = event->next_seen;
         end(event, &ended);

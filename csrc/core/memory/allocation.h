@@ -46,7 +46,7 @@ typedef struct usm_alloc {
     /* Imported memory: called with owner when the last count is gone; NULL for memory of our own. */
     void (*deleter)(void *owner);
     void *owner;
-    _Atomic uint32_t number;     /* in traces; 0: in none so far (trace.h) */
+    uint32_t number;             /* in traces; 0: in none so far (lock of traces) */
     struct usm_tracked *tracked; /* NULL where nobody asked where it was made (track.h) */
     /* Where USM_ALLOC_UNORDERED was set: the stream, in DLPack's words, and the device that it is of. */
     _Atomic(void *) stream;

@@ -78,7 +78,6 @@ typedef struct usm_kernel {
     size_t max_local;          /* work-items in a group; 0: the device's limit */
     size_t required_local[3];  /* reqd_work_group_size; 0 if the source has none */
     usm_fit fit;
-    _Atomic uint32_t traced_name; /* the number of its name (names.h); 0: none so far */
     bool types_unknown; /* the driver only tells sizes; signatures may have another number of parameters */
     void *native;
 } usm_kernel;

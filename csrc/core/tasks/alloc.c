@@ -47,7 +47,7 @@ static inline __attribute__((always_inline)) void begin(usm_alloc *alloc, usm_pl
     alloc->place = place;
     alloc->context = usm_context_retain(place->context);
     alloc->stripe = alloc->context->works_here ? usm_stripe(alloc) : usm_stripe_of_thread();
-    atomic_store_explicit(&alloc->number, 0, memory_order_relaxed);
+    alloc->number = 0;
     alloc->tracked = NULL;
     usm_live_add(USM_LIVE_ALLOC, 1);
     if (USM_UNLIKELY(usm_track_is_on())) {

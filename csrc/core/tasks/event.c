@@ -4,8 +4,9 @@
 #include "core/base/live.h"
 #include "core/base/sync.h"
 #include "core/device/backend.h"
-#include "core/trace/trace.h"
 #include "hazard.h"
+#include "observer.h"
+#include "queue.h"
 #include "worker.h"
 
 #include <string.h>
@@ -16,6 +17,9 @@
 static _Thread_local usm_event *current;
 
 _Atomic uint64_t usm_event_next = 1;
+
+_Atomic bool usm_trace_on;
+const usm_observer *usm_task_observer;
 
 void usm_event_set_current(usm_event *event)
 {
@@ -417,8 +421,8 @@ void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *e
         usm_failure_release(cause);
     }
     event->failure = failure;
-    if (USM_UNLIKELY(event->record != NULL)) {
-        usm_trace_end(event, failure != NULL, ended);
+    if (USM_UNLIKELY(event->traced != 0)) {
+        usm_task_observer->ended(event, failure != NULL);
     }
     let_go(event, failure);
 

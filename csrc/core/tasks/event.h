@@ -99,9 +99,7 @@ typedef struct usm_event {
     /* Those of them that still name it as their writer or a reader (hazard.h), not counting its own end. */
     _Atomic uint32_t places;
     usm_keep *keeps;
-    struct usm_record_end *record; /* where traces are to hear of its end; NULL: nowhere */
-    int64_t
-        start_ticks; /* where record is not NULL: when it began, if the backend saw it and does not profile */
+    uint32_t traced; /* not 0: the observer is told of its end (observer.h), and start_ns is wanted */
 
     struct usm_event *next_ended; /* in usm_ended */
 
@@ -170,7 +168,6 @@ bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self));
 /* Events of one queue that have ended together; all zeros at first. */
 typedef struct usm_ended {
     struct usm_event *first, *last;
-    int64_t ticks; /* when, for traces */
 } usm_ended;
 
 /*

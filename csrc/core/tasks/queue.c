@@ -3,7 +3,6 @@
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/device/backend.h"
-#include "core/trace/trace.h"
 #include "hazard.h"
 
 /* All queues of the process, newest first (registry lock). */
@@ -129,7 +128,6 @@ void usm_queue_release(usm_queue *queue)
     bury(queue);
     usm_registry_unlock();
     queue->backend->queue_destroy(queue);
-    usm_trace_leave(queue);
     usm_unretrieved_report(&queue->unretrieved);
     usm_failure_release(queue->failure);
     usm_events_free(queue);

@@ -33,8 +33,7 @@ typedef struct usm_queue {
     usm_failure *failure;        /* the first since the last usm_queue_wait; one count */
     usm_unretrieved unretrieved; /* failures to report when the queue ends */
     usm_event *spare;            /* memory of events that are gone, linked by `following` */
-    struct usm_segment *records; /* where traces have its tasks (trace.h); NULL: nowhere so far */
-    uint32_t number;             /* in traces; 0: in none so far */
+    uint32_t number;             /* in traces; 0: in none so far (lock of traces) */
 
     _Atomic(usm_event *) returned; /* the same, from any thread; usm_event_new takes it over */
     _Atomic int n_returned;        /* about */
@@ -79,7 +78,7 @@ typedef struct usm_submission {
     /* The task itself is what brings imported memory into order (usm_alloc_put_in_order). */
     bool orders;
     bool fresh; /* accesses[0] writes to memory that nobody else has: it is locked only where others will */
-    uint32_t name; /* for traces (usm_name_number), where the command tells none; 0: none */
+    const char *name; /* for traces, where the command has none; borrowed for the call; NULL: none */
 } usm_submission;
 
 /*

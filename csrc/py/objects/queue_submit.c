@@ -115,6 +115,7 @@ PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *
     usm_event *event;
     usm_error error;
     depends depends;
+    PyObject *name = NULL;
     if (parse_depends(state, events, &depends) < 0) {
         usmpy_keep_drop(keeps);
         return NULL;
@@ -122,9 +123,10 @@ PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *
     submission.waits = depends.waits;
     submission.n_waits = depends.n;
     if (USM_UNLIKELY(usm_trace_is_on()) && command->kind == USM_COMMAND_HOST) {
-        submission.name = usmpy_host_task_name(command);
+        submission.name = usmpy_host_task_name(command, &name);
     }
     usm_status status = usm_queue_submit(queue, &submission, &event, &error);
+    Py_XDECREF(name);
     free_depends(&depends);
     usmpy_deferred_poll();
     if (status != USM_OK) {
