@@ -260,7 +260,7 @@ LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "--param=vect-e
 
 # What is asked for once, or before or after long work.
 RARE = {
-    "core/base": "library names",
+    "core/base": "library",
     "core/device": "registry context device place",
     "core/memory": "blocks track usage",
     "core/program": "program signature spirv spirv_kernel",
