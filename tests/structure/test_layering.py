@@ -55,6 +55,7 @@ SEEN_BY_BACKENDS = {
         "backend.h": "the seam",
         "copy.h": "plans of strided copies that are enqueued later",
         "detach.h": "builds of kernels are long",
+        "freelist.h": "memory that waits for its next use",
         "heap.h": "allocation that tests can make fail",
         "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
@@ -69,6 +70,7 @@ SEEN_BY_BACKENDS = {
         "backend.h": "the seam",
         "copy.h": "plans of strided copies that are enqueued later",
         "detach.h": "builds of kernels are long",
+        "freelist.h": "memory that waits for its next use",
         "heap.h": "allocation that tests can make fail",
         "kernels.h": "the built-in kernels, and launches of them",
         "launch.h": "kernels of users, their index space and arguments",
@@ -503,8 +505,9 @@ STATE = {
     },
     "core/trace/trace.c": {
         "log": "what the traces that record share",
-        "logs": "all that traces have, newest first",
         "n_recording": "traces that record",
+        "n_traces": "traces",
+        "ends": "how their tasks ended",
     },
     "core/memory/track.c": {
         "usm_track_on": "whether allocations remember who made them",

@@ -88,8 +88,7 @@ usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, 
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
     usm_brief_take(&native->brief);
-    usm_level_zero_slot *slot = native->free[timed];
-    native->free[timed] = slot != NULL ? slot->next : NULL;
+    usm_level_zero_slot *slot = usm_freelist_pop(&native->free[timed]);
     native->slots_used++;
     usm_brief_unlock(&native->brief);
     if (slot != NULL) {
@@ -113,8 +112,7 @@ void usm_level_zero_slot_put(usm_context *context, usm_level_zero_slot *slot, bo
     usm_brief_take(&native->brief);
     native->slots_used--;
     if (again) { /* else it goes with its pool */
-        slot->next = native->free[slot->timed];
-        native->free[slot->timed] = slot;
+        usm_freelist_push(&native->free[slot->timed], slot);
     }
     usm_brief_unlock(&native->brief);
 }

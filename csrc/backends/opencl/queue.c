@@ -168,14 +168,14 @@ static void run_host(usm_work *work)
     usm_error error;
     usm_status status = USM_OK;
     error.failure = NULL;
-    base->start_ns = base->profiled || base->traced != 0 ? usm_clock_ns() : 0;
+    base->start_ns = base->profiled || base->traced ? usm_clock_ns() : 0;
     if (atomic_load_explicit(&base->cause, memory_order_acquire) == NULL) {
         atomic_store_explicit(&base->state, USM_EVENT_RUNNING, memory_order_release);
         usm_event_set_current(base);
         status = event->command.as.host.run(event->command.as.host.argument, &error);
         usm_event_set_current(NULL);
     }
-    base->end_ns = base->profiled || base->traced != 0 ? usm_clock_ns() : 0;
+    base->end_ns = base->profiled || base->traced ? usm_clock_ns() : 0;
     if (status == USM_OK) {
         usm_event_finish(base, NULL);
         return;

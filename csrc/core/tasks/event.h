@@ -99,7 +99,7 @@ typedef struct usm_event {
     /* Those of them that still name it as their writer or a reader (hazard.h), not counting its own end. */
     _Atomic uint32_t places;
     usm_keep *keeps;
-    uint32_t traced; /* not 0: the observer is told of its end (observer.h), and start_ns is wanted */
+    bool traced; /* the observer is told of its end (observer.h), and start_ns is wanted */
 
     struct usm_event *next_ended; /* in usm_ended */
 

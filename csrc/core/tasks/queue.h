@@ -4,6 +4,7 @@
 
 #include "alloc.h"
 #include "command.h"
+#include "core/base/freelist.h"
 #include "core/base/sync.h"
 #include "core/device/context.h"
 #include "core/device/properties.h"
@@ -32,11 +33,10 @@ typedef struct usm_queue {
     usm_event *barrier; /* out of order: the last barrier that has not ended; everything later waits for it */
     usm_failure *failure;        /* the first since the last usm_queue_wait; one count */
     usm_unretrieved unretrieved; /* failures to report when the queue ends */
-    usm_event *spare;            /* memory of events that are gone, linked by `following` */
     uint32_t number;             /* in traces; 0: in none so far (lock of traces) */
 
-    _Atomic(usm_event *) returned; /* the same, from any thread; usm_event_new takes it over */
-    _Atomic int n_returned;        /* about */
+    usm_shared_freelist
+        spare; /* memory of events that are gone; taken with the lock, given back by any thread */
 
     /* Registry lock: the list of all queues. */
     struct usm_queue *previous, *next;

@@ -39,7 +39,7 @@ usm_event *usm_repeat_begin(usm_queue *queue, const usm_submission *submission)
     bool (*may)(usm_event *, const usm_command *) = queue->backend->event_may_repeat;
     usm_event *last = atomic_load_explicit(&queue->last, memory_order_relaxed);
     if (may == NULL || last == NULL || !queue->in_order || queue->profiling || submission->n_waits != 0 ||
-        submission->keeps != NULL || !nobody_has(last) || usm_event_ended(last) || last->traced != 0 ||
+        submission->keeps != NULL || !nobody_has(last) || usm_event_ended(last) || last->traced ||
         atomic_load_explicit(&last->cause, memory_order_relaxed) != NULL ||
         !is_recorded(last, submission->accesses, submission->n_accesses)) {
         return NULL;

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What happened while at least one trace recorded: traces are windows of it. Under the leaf stripe of `log`.
- */
+/* What was submitted while at least one trace recorded: traces are windows of it. */
 typedef struct usm_trace_log {
-    struct usm_trace_log *older;
     size_t users;   /* traces */
     uint64_t first; /* the order of submission that it counts from */
     uint64_t room;  /* records of this order, counted from the first, and of later ones are dropped */
@@ -26,19 +24,25 @@ struct usm_trace {
     int64_t start_ns, stop_ns;
 };
 
-static usm_trace_log *log;  /* NULL where no trace records */
-static usm_trace_log *logs; /* all that traces have, newest first */
-static size_t n_recording;
+/* Under the brief stripe of `log`. */
+static usm_trace_log *log; /* NULL where no trace records */
+static size_t n_recording, n_traces;
 
-static void lock(void)
-{
-    pthread_mutex_lock(&usm_leaf_of(&log)->mutex);
-}
+/* How a recorded task ended. */
+typedef struct end {
+    uint64_t order;
+    int64_t start_ns, end_ns; /* start 0: unknown */
+    bool failed;
+} end;
 
-static void unlock(void)
-{
-    pthread_mutex_unlock(&usm_leaf_of(&log)->mutex);
-}
+/*
+ * The ends of all logs, under the brief stripe of `ends`: a buffer of their own, since the threads that end
+ * tasks would otherwise take the lock and the records from the threads that submit.
+ */
+static struct {
+    end *items;
+    size_t n, capacity;
+} ends;
 
 static bool grow(void **items, size_t *capacity, size_t needed, size_t size)
 {
@@ -82,48 +86,60 @@ static void commit(usm_record *record, uint64_t order)
 static uint64_t submitted(usm_queue *queue, const usm_submission *submission, usm_event *event,
                           const usm_submitted *how)
 {
-    lock();
+    usm_brief *lock = usm_brief_lock(&log);
     uint64_t order = usm_event_next_order();
     usm_record *record = append(order, usm_record_most_words(submission, how));
     if (record != NULL) {
         usm_record_task(record, log->words + log->n_words, log->first, queue, submission, how);
         commit(record, order);
         if (!how->done) {
-            event->traced = (uint32_t)log->n;
+            event->traced = true;
         }
     }
-    unlock();
+    usm_brief_unlock(lock);
     return order;
 }
 
 static void ended(usm_event *event, bool failed)
 {
     bool timed = event->start_ns != 0 && event->end_ns != 0;
-    int64_t end_ns = timed ? event->end_ns : usm_clock_ns();
-    size_t i = event->traced - 1;
-    lock();
-    usm_trace_log *at = logs;
-    while (at != NULL && at->first > event->order) {
-        at = at->older;
+    const end new = {event->order, event->start_ns, timed ? event->end_ns : usm_clock_ns(), failed};
+    usm_brief *lock = usm_brief_lock(&ends);
+    if (grow((void **)&ends.items, &ends.capacity, ends.n + 1, sizeof *ends.items)) {
+        ends.items[ends.n++] = new;
+    } /* else the task stays pending for traces */
+    usm_brief_unlock(lock);
+}
+
+/* Those that no trace has any more: all of them, or those from `first` to `last`. */
+static void drop_ends(bool all, uint64_t first, uint64_t last)
+{
+    size_t kept = 0;
+    usm_brief *lock = usm_brief_lock(&ends);
+    for (size_t i = 0; i < ends.n && !all; i++) {
+        if (ends.items[i].order < first || ends.items[i].order > last) {
+            ends.items[kept++] = ends.items[i];
+        }
     }
-    if (at != NULL && i < at->n && at->records[i].order == event->order) { /* else its log has gone */
-        at->records[i].state = failed ? USM_EVENT_ERROR : USM_EVENT_COMPLETE;
-        at->records[i].start_ns = event->start_ns;
-        at->records[i].end_ns = end_ns;
+    ends.n = kept;
+    if (all) {
+        free(ends.items);
+        ends.items = NULL;
+        ends.capacity = 0;
     }
-    unlock();
+    usm_brief_unlock(lock);
 }
 
 void usm_trace_passing(int what, const usm_view *view, const char *name)
 {
-    lock();
+    usm_brief *lock = usm_brief_lock(&log);
     uint64_t order = usm_event_next_order();
     usm_record *record = append(order, 1);
     if (record != NULL) {
         usm_record_passing(record, log->words + log->n_words, what, view, name);
         commit(record, order);
     }
-    unlock();
+    usm_brief_unlock(lock);
 }
 
 usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
@@ -135,12 +151,10 @@ usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
         free(trace);
         return usm_error_memory(error, sizeof *trace + sizeof *new, "a trace");
     }
-    lock();
+    usm_brief *lock = usm_brief_lock(&log);
     if (log == NULL) {
         log = new;
         log->first = usm_event_next_order(); /* no other log has it */
-        log->older = logs;
-        logs = log;
         new = NULL;
     }
     *trace = (usm_trace){.log = log, .end = UINT64_MAX, .limit = limit, .start_ns = usm_clock_ns()};
@@ -151,11 +165,12 @@ usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
         log->room = log->room < USM_WAIT_EXPLICIT ? log->room : USM_WAIT_EXPLICIT;
     }
     n_recording++;
+    n_traces++;
     if (usm_task_observer == NULL) {
         usm_task_observer = &observer; /* for good: tasks outlive traces */
     }
     atomic_store_explicit(&usm_trace_on, true, memory_order_release);
-    unlock();
+    usm_brief_unlock(lock);
     free(new);
     *out = trace;
     return USM_OK;
@@ -163,7 +178,7 @@ usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
 
 void usm_trace_stop(usm_trace *trace)
 {
-    lock();
+    usm_brief *lock = usm_brief_lock(&log);
     if (trace->end == UINT64_MAX) {
         trace->end = usm_event_orders() - trace->log->first;
         trace->stop_ns = usm_clock_ns();
@@ -172,25 +187,20 @@ void usm_trace_stop(usm_trace *trace)
             log = NULL; /* its traces have it */
         }
     }
-    unlock();
+    usm_brief_unlock(lock);
 }
 
 void usm_trace_free(usm_trace *trace)
 {
     usm_trace_log *gone = trace->log;
     usm_trace_stop(trace);
-    lock();
-    if (--gone->users != 0) {
-        gone = NULL;
-    } else {
-        usm_trace_log **at = &logs;
-        while (*at != gone) {
-            at = &(*at)->older;
+    usm_brief *lock = usm_brief_lock(&log);
+    bool last = --gone->users == 0, all = --n_traces == 0;
+    usm_brief_unlock(lock);
+    if (last) {
+        if (gone->n > 0) {
+            drop_ends(all, gone->records[0].order, gone->records[gone->n - 1].order);
         }
-        *at = gone->older;
-    }
-    unlock();
-    if (gone != NULL) {
         free(gone->records);
         free(gone->words);
         free(gone);
@@ -235,20 +245,53 @@ static window window_of(const usm_trace *trace)
 
 usm_trace_counts usm_trace_count(usm_trace *trace)
 {
-    lock();
+    usm_brief *lock = usm_brief_lock(&log);
     window window = window_of(trace);
     usm_trace_counts counts = {
         .n = window.n, .dropped = window.dropped, .start_ns = trace->start_ns, .stop_ns = trace->stop_ns};
     for (size_t i = 0; i < window.n; i++) {
         counts.pending += window.first[i].state == USM_EVENT_SUBMITTED;
     }
-    unlock();
+    uint64_t first = window.n > 0 ? window.first[0].order : UINT64_MAX;
+    uint64_t last = window.n > 0 ? window.first[window.n - 1].order : 0;
+    usm_brief_unlock(lock);
+    lock = usm_brief_lock(&ends);
+    for (size_t i = 0; i < ends.n; i++) {
+        counts.pending -= ends.items[i].order >= first && ends.items[i].order <= last;
+    }
+    usm_brief_unlock(lock);
     return counts;
+}
+
+static int compare(const void *order, const void *record)
+{
+    uint64_t x = *(const uint64_t *)order, y = ((const usm_record *)record)->order;
+    return (x > y) - (x < y);
+}
+
+static usm_record *find(const usm_trace_list *list, uint64_t order)
+{
+    return bsearch(&order, list->records, list->n, sizeof *list->records, compare);
+}
+
+static void add_ends(usm_trace_list *list)
+{
+    usm_brief *lock = usm_brief_lock(&ends);
+    for (size_t i = 0; i < ends.n; i++) {
+        const end *end = &ends.items[i];
+        usm_record *record = find(list, end->order);
+        if (record != NULL) {
+            record->state = end->failed ? USM_EVENT_ERROR : USM_EVENT_COMPLETE;
+            record->start_ns = end->start_ns;
+            record->end_ns = end->end_ns;
+        }
+    }
+    usm_brief_unlock(lock);
 }
 
 usm_status usm_trace_read(usm_trace *trace, usm_trace_list *out, usm_error *error)
 {
-    lock();
+    usm_brief *lock = usm_brief_lock(&log);
     window window = window_of(trace);
     size_t n_words = trace->log->n_words;
     *out = (usm_trace_list){
@@ -264,11 +307,12 @@ usm_status usm_trace_read(usm_trace *trace, usm_trace_list *out, usm_error *erro
     if (enough && n_words > 0) {
         memcpy(out->words, trace->log->words, n_words * sizeof *out->words);
     }
-    unlock();
+    usm_brief_unlock(lock);
     if (!enough) {
         usm_trace_list_free(out);
         return usm_error_memory(error, window.n * sizeof *out->records, "a list of records");
     }
+    add_ends(out);
     return USM_OK;
 }
 
@@ -278,15 +322,8 @@ void usm_trace_list_free(usm_trace_list *list)
     free(list->words);
 }
 
-static int compare(const void *order, const void *record)
-{
-    uint64_t x = *(const uint64_t *)order, y = ((const usm_record *)record)->order;
-    return (x > y) - (x < y);
-}
-
 size_t usm_trace_find(const usm_trace_list *list, uint32_t wait)
 {
-    uint64_t order = list->first + (wait & ~USM_WAIT_EXPLICIT);
-    const usm_record *found = bsearch(&order, list->records, list->n, sizeof *found, compare);
+    const usm_record *found = find(list, list->first + (wait & ~USM_WAIT_EXPLICIT));
     return found != NULL ? (size_t)(found - list->records) : list->n;
 }
