@@ -526,7 +526,7 @@ STATE = {
         "leaves": "striped locks of everything small",
         "registry": "lock of the lists of the process",
         "registry_depth": "how often this thread holds it",
-        "usm_briefs": "striped locks of the pools",
+        "usm_spinlock_stripes": "striped spinlocks of pools and traces",
         "once": "locks are made once",
     },
     "core/tasks/worker.c": {"here": "whose thread this is"},

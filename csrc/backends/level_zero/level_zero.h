@@ -85,10 +85,10 @@ typedef struct usm_level_zero_kernel usm_level_zero_kernel;
 typedef struct usm_level_zero_context {
     ze_context_handle_t id;
     const usm_level_zero_driver *driver;
-    usm_brief brief;      /* of free and slots_used */
-    usm_freelist free[2]; /* slots without and with times */
-    size_t slots_used;    /* those that are not free */
-    pthread_mutex_t lock; /* of the pools; a leaf but for the driver's own */
+    usm_spinlock spinlock; /* of free and slots_used */
+    usm_freelist free[2];  /* slots without and with times */
+    size_t slots_used;     /* those that are not free */
+    pthread_mutex_t lock;  /* of the pools; a leaf but for the driver's own */
     usm_level_zero_pool *pools;
     _Atomic(usm_level_zero_kernel *) kernels; /* built-in ones; only added to, without a lock */
     _Atomic long users; /* blocks of memory, queues and programs in it, those that are just made too */

@@ -44,7 +44,7 @@ static void let_go(usm_alloc *alloc, void *stream, uint64_t print, void *block)
         usm_device *device = alloc->place->device;
         bool alive = stream == USM_STREAM_LEGACY || stream == USM_STREAM_PER_THREAD ||
                      device->backend->stream_print(device, stream, false) == print;
-        (void)usm_alloc_outlast(alloc, USM_READ_WRITE, device, alive ? stream : USM_STREAM_ALL, NULL);
+        (void)usm_alloc_stream_retain(alloc, USM_READ_WRITE, device, alive ? stream : USM_STREAM_ALL, NULL);
     }
     free(block);
     usm_live_add(USM_LIVE_EXPORT, -1);

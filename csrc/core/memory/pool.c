@@ -15,7 +15,7 @@
  */
 #define PATIENCE 8
 
-/* Written under the brief stripe of the pool. */
+/* Written under the spinlock stripe of the pool. */
 typedef struct class
 {
     _Atomic(usm_alloc *) free; /* last in, first out: warm in the cache */
@@ -84,13 +84,13 @@ usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class)
     if (atomic_load_explicit(&class->free, memory_order_relaxed) == NULL) {
         return NULL; /* a glance without the lock: at worst a spare block is missed */
     }
-    usm_brief *lock = usm_brief_lock(pool);
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     usm_alloc *alloc = take(pool, class);
     if (alloc != NULL) {
         class->used_at = pool->turned_away;
         count_used(pool, alloc->size);
     }
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     return alloc;
 }
 
@@ -143,7 +143,7 @@ bool usm_pool_push(usm_pool *pool, usm_alloc *alloc, usm_alloc **evicted)
 {
     class *class = &pool->classes[alloc->size_class];
     *evicted = NULL;
-    usm_brief *lock = usm_brief_lock(pool);
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     count_unused(pool, alloc->size);
     if (USM_UNLIKELY(!has_room(pool->spare, alloc->size))) {
         *evicted = make_room(pool, alloc->size);
@@ -155,29 +155,29 @@ bool usm_pool_push(usm_pool *pool, usm_alloc *alloc, usm_alloc **evicted)
         alloc->link.next_free = atomic_load_explicit(&class->free, memory_order_relaxed);
         atomic_store_explicit(&class->free, alloc, memory_order_relaxed);
     }
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     return room;
 }
 
 void usm_pool_begin_use(usm_pool *pool, size_t nbytes)
 {
-    usm_brief *lock = usm_brief_lock(pool);
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     count_used(pool, nbytes);
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
 }
 
 void usm_pool_end_use(usm_pool *pool, size_t nbytes)
 {
-    usm_brief *lock = usm_brief_lock(pool);
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     count_unused(pool, nbytes);
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
 }
 
 usm_pool_state usm_pool_look(usm_pool *pool)
 {
-    usm_brief *lock = usm_brief_lock(pool);
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     usm_pool_state state = {pool->used, pool->peak, pool->n_used, pool->spare};
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     return state;
 }
 
@@ -188,22 +188,22 @@ bool usm_pool_has_room(const usm_pool *pool, size_t nbytes)
 
 size_t usm_pool_spare(usm_pool *pool)
 {
-    usm_brief *lock = usm_brief_lock(pool);
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     size_t spare = pool->spare;
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     return spare;
 }
 
 usm_alloc *usm_pool_take_all(usm_pool *pool)
 {
     usm_alloc *all = NULL;
-    usm_brief *lock = usm_brief_lock(pool);
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     for (int i = 0; i < CLASSES; i++) {
         for (usm_alloc *alloc; (alloc = take(pool, &pool->classes[i])) != NULL; all = alloc) {
             alloc->link.next_free = all;
         }
     }
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     return all;
 }
 

@@ -183,7 +183,7 @@ static bool lives_on(usm_alloc *alloc)
         return false;
     }
     usm_refcount_init(&alloc->refs, 1);
-    bool marked = usm_alloc_put_in_order(alloc, NULL, NULL) == USM_OK && usm_alloc_is_busy(alloc);
+    bool marked = usm_alloc_stream_join(alloc, NULL, NULL) == USM_OK && usm_alloc_is_busy(alloc);
     if (!marked) { /* idle, captured, or destroyed: nothing here could wait for it */
         atomic_store_explicit(&alloc->hazards.pending, 0, memory_order_relaxed);
         return false;

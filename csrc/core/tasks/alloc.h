@@ -26,18 +26,18 @@ usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size
                             usm_error *error);
 
 /*
- * Before work of `queue` (NULL: the host, or another stream) touches such memory: from here on the work that
- * is pending in the stream is a task of ours, which what comes next waits for. Nothing is enqueued where the
- * stream is idle, or is the queue's own. USM_BUFFER where it is being captured into a graph. No lock; does
- * not wait.
+ * Orders work of `queue` (NULL: the host, or another stream) after the work that is pending on the memory in
+ * the stream of another library (alloc_stream.h): that work becomes a task, on which later accesses depend.
+ * Enqueues nothing if the stream is idle, or is the queue's own. USM_BUFFER if the stream is being captured
+ * into a graph. No lock; does not wait.
  */
-usm_status usm_alloc_put_in_order(usm_alloc *alloc, struct usm_queue *queue, usm_error *error);
+usm_status usm_alloc_stream_join(usm_alloc *alloc, struct usm_queue *queue, usm_error *error);
 
 static inline usm_status usm_alloc_order(usm_alloc *alloc, struct usm_queue *queue, usm_error *error)
 {
     return USM_LIKELY((atomic_load_explicit(&alloc->flags, memory_order_acquire) & USM_ALLOC_UNORDERED) == 0)
                ? USM_OK
-               : usm_alloc_put_in_order(alloc, queue, error);
+               : usm_alloc_stream_join(alloc, queue, error);
 }
 
 /* For destruction on the thread that is here: a foreign deleter runs in the call. No lock held. */

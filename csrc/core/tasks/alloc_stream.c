@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-void usm_alloc_follows(usm_alloc *alloc, usm_device *device, void *stream)
+void usm_alloc_stream_attach(usm_alloc *alloc, usm_device *device, void *stream)
 {
     alloc->stream_device = device;
     atomic_store_explicit(&alloc->stream, stream, memory_order_relaxed);
@@ -60,7 +60,7 @@ static usm_status mark(usm_alloc *alloc, usm_access_mode mode, usm_device *devic
     return status;
 }
 
-usm_status usm_alloc_put_in_order(usm_alloc *alloc, usm_queue *queue, usm_error *error)
+usm_status usm_alloc_stream_join(usm_alloc *alloc, usm_queue *queue, usm_error *error)
 {
     usm_stream_facts facts;
     usm_device *device = alloc->stream_device;
@@ -126,8 +126,8 @@ void usm_alloc_settle(usm_alloc *alloc)
     }
 }
 
-usm_status usm_alloc_hand_over(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
-                               usm_wait_poll poll, void *argument, usm_error *error)
+usm_status usm_alloc_stream_signal(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
+                                   usm_wait_poll poll, void *argument, usm_error *error)
 {
     usm_wait_list waits;
     usm_status status = USM_OK;
@@ -140,7 +140,7 @@ usm_status usm_alloc_hand_over(usm_alloc *alloc, usm_access_mode mode, usm_devic
         return USM_OK;
     }
     if (is_unordered(alloc) && atomic_load_explicit(&alloc->stream, memory_order_relaxed) != stream) {
-        status = usm_alloc_put_in_order(alloc, NULL, error);
+        status = usm_alloc_stream_join(alloc, NULL, error);
     }
     if (status != USM_OK) {
         return status;
@@ -157,7 +157,7 @@ usm_status usm_alloc_lend(usm_alloc *alloc, usm_device *device, void *stream, us
 {
     uint64_t stripe = usm_alloc_stripe(alloc);
     if (is_unordered(alloc) && atomic_load_explicit(&alloc->stream, memory_order_relaxed) != stream) {
-        usm_status status = usm_alloc_put_in_order(alloc, NULL, error);
+        usm_status status = usm_alloc_stream_join(alloc, NULL, error);
         if (status != USM_OK) {
             return status;
         }
@@ -171,8 +171,8 @@ usm_status usm_alloc_lend(usm_alloc *alloc, usm_device *device, void *stream, us
     return USM_OK;
 }
 
-usm_status usm_alloc_outlast(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
-                             usm_error *error)
+usm_status usm_alloc_stream_retain(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
+                                   usm_error *error)
 {
     usm_stream_facts facts;
     usm_status status = device->backend->stream_inspect(device, stream, &facts, error);

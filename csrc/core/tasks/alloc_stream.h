@@ -1,6 +1,7 @@
 /*
- * Memory that streams of other libraries work on: whose producer may have work pending in a stream, or which
- * was lent to one. The first use here orders the stream and the queue (usm_alloc_order in alloc.h).
+ * Memory that streams of other libraries work on: memory whose producer may have work pending in a stream,
+ * and memory that was lent to one. The first use here orders the queue after the stream (usm_alloc_order,
+ * alloc.h).
  */
 #ifndef USM_CORE_ALLOC_STREAM_H
 #define USM_CORE_ALLOC_STREAM_H
@@ -8,35 +9,39 @@
 #include "alloc.h"
 
 /*
- * The producer of memory that was imported just now, and that nobody else has seen, may have work on it in
- * this stream of the device (1 and 2 as in DLPack). Nothing is enqueued yet: the first use of the memory
- * brings the two into order (usm_alloc_order), if it still must.
+ * The producer of this imported memory may have work on it pending in the stream (1 and 2 as in DLPack).
+ * Called right after the import, before any other thread knows the allocation. Enqueues nothing: the first
+ * use of the memory orders the two.
  */
-void usm_alloc_follows(usm_alloc *alloc, usm_device *device, void *stream);
+void usm_alloc_stream_attach(usm_alloc *alloc, usm_device *device, void *stream);
 /*
- * From now on others may work on the memory in this stream, for they were lent it: the next use of it comes
- * behind, in the same way. Memory that is not in order yet is put so first. Any thread, no lock.
+ * Lends the memory to other libraries, which may work on it in this stream from now on: the next use here is
+ * ordered after the stream in the same way. Work that is pending in an earlier stream is joined first. Any
+ * thread, no lock.
  */
 usm_status usm_alloc_lend(usm_alloc *alloc, usm_device *device, void *stream, usm_error *error);
 /*
- * Before memory that was lent goes back to the driver, where no task of ours holds it: waits for the stream,
- * ten seconds at most. At once for all other memory. No lock, no GIL where that may take long.
+ * Waits, ten seconds at most, for the stream that the memory was lent to, before the driver gets it back.
+ * Returns at once for memory that was not lent. No lock; no GIL if the wait may be long.
  */
 void usm_alloc_finish_lent(usm_alloc *alloc);
 
-/* Ends what the driver has ended of the work on it: usm_alloc_is_busy is exact then. No lock. */
+/*
+ * Retires the tasks on the memory that the driver has completed, so that usm_alloc_is_busy is exact. No lock.
+ */
 void usm_alloc_settle(usm_alloc *alloc);
 /*
- * Later work of the stream waits, on the device, for what an access must wait for: usm_stream_follow. Nothing
- * is enqueued where nothing is pending, or where it is pending in that very stream. No lock, no GIL.
+ * Makes later work of the stream wait, on the device, for the tasks on which such an access depends
+ * (usm_stream_follow). Enqueues nothing if nothing is pending, or only in that very stream. No lock, no GIL.
  */
-usm_status usm_alloc_hand_over(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
-                               usm_wait_poll poll, void *argument, usm_error *error);
+usm_status usm_alloc_stream_signal(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
+                                   usm_wait_poll poll, void *argument, usm_error *error);
 /*
- * What is enqueued in the stream at this moment becomes a task of ours that accesses the memory: it stays as
- * long, and later uses come behind. Nothing where the stream is idle, or is being captured. No lock.
+ * Makes the work that is enqueued in the stream now a task that accesses the memory: the memory lives until
+ * it has completed, and later uses are ordered after it. Does nothing if the stream is idle or is being
+ * captured. No lock.
  */
-usm_status usm_alloc_outlast(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
-                             usm_error *error);
+usm_status usm_alloc_stream_retain(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *stream,
+                                   usm_error *error);
 
 #endif

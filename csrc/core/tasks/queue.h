@@ -75,7 +75,7 @@ typedef struct usm_submission {
     size_t n_waits;
     /* Taken over when the submission succeeds; stays the caller's when it fails. */
     usm_keep *keeps;
-    /* The task itself is what brings imported memory into order (usm_alloc_put_in_order). */
+    /* The task itself is what brings imported memory into order (usm_alloc_stream_join). */
     bool orders;
     bool fresh; /* accesses[0] writes to memory that nobody else has: it is locked only where others will */
     const char *name; /* for traces, where the command has none; borrowed for the call; NULL: none */

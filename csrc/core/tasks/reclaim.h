@@ -26,8 +26,10 @@ size_t usm_reclaim_place(usm_place *place);
  */
 void usm_reclaim(usm_context *context);
 
-/* What the driver may be asked for (usage.h); SIZE_MAX: no limit. Reclaims where more is held. No lock, no
- * GIL. */
+/*
+ * Sets the limit of what the driver is asked for (usage.h); SIZE_MAX: none. Reclaims if more is held already.
+ * No lock, no GIL.
+ */
 void usm_reclaim_beyond(usm_place *place, size_t nbytes);
 
 /* The pools of a place. */

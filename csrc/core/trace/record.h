@@ -23,8 +23,7 @@ typedef struct usm_record {
     bool in_order, profiled;
 } usm_record;
 
-/* A copy of the name that lives as long as the process; NULL where memory ran out. The lock of traces held.
- */
+/* A copy of the name that lives as long as the process; NULL: memory ran out. The lock of traces held. */
 const char *usm_record_name(const char *text);
 
 /* The most words that usm_record_task writes. */

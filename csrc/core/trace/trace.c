@@ -24,7 +24,7 @@ struct usm_trace {
     int64_t start_ns, stop_ns;
 };
 
-/* Under the brief stripe of `log`. */
+/* Under the spinlock stripe of `log`. */
 static usm_trace_log *log; /* NULL where no trace records */
 static size_t n_recording, n_traces;
 
@@ -36,8 +36,8 @@ typedef struct end {
 } end;
 
 /*
- * The ends of all logs, under the brief stripe of `ends`: a buffer of their own, since the threads that end
- * tasks would otherwise take the lock and the records from the threads that submit.
+ * The ends of all logs, under the spinlock stripe of `ends`: a buffer of their own, since the threads that
+ * end tasks would otherwise take the lock and the records from the threads that submit.
  */
 static struct {
     end *items;
@@ -86,7 +86,7 @@ static void commit(usm_record *record, uint64_t order)
 static uint64_t submitted(usm_queue *queue, const usm_submission *submission, usm_event *event,
                           const usm_submitted *how)
 {
-    usm_brief *lock = usm_brief_lock(&log);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     uint64_t order = usm_event_next_order();
     usm_record *record = append(order, usm_record_most_words(submission, how));
     if (record != NULL) {
@@ -96,7 +96,7 @@ static uint64_t submitted(usm_queue *queue, const usm_submission *submission, us
             event->traced = true;
         }
     }
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     return order;
 }
 
@@ -104,18 +104,18 @@ static void ended(usm_event *event, bool failed)
 {
     bool timed = event->start_ns != 0 && event->end_ns != 0;
     const end new = {event->order, event->start_ns, timed ? event->end_ns : usm_clock_ns(), failed};
-    usm_brief *lock = usm_brief_lock(&ends);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&ends);
     if (grow((void **)&ends.items, &ends.capacity, ends.n + 1, sizeof *ends.items)) {
         ends.items[ends.n++] = new;
     } /* else the task stays pending for traces */
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
 }
 
 /* Those that no trace has any more: all of them, or those from `first` to `last`. */
 static void drop_ends(bool all, uint64_t first, uint64_t last)
 {
     size_t kept = 0;
-    usm_brief *lock = usm_brief_lock(&ends);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&ends);
     for (size_t i = 0; i < ends.n && !all; i++) {
         if (ends.items[i].order < first || ends.items[i].order > last) {
             ends.items[kept++] = ends.items[i];
@@ -127,19 +127,19 @@ static void drop_ends(bool all, uint64_t first, uint64_t last)
         ends.items = NULL;
         ends.capacity = 0;
     }
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
 }
 
 void usm_trace_passing(int what, const usm_view *view, const char *name)
 {
-    usm_brief *lock = usm_brief_lock(&log);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     uint64_t order = usm_event_next_order();
     usm_record *record = append(order, 1);
     if (record != NULL) {
         usm_record_passing(record, log->words + log->n_words, what, view, name);
         commit(record, order);
     }
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
 }
 
 usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
@@ -151,7 +151,7 @@ usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
         free(trace);
         return usm_error_memory(error, sizeof *trace + sizeof *new, "a trace");
     }
-    usm_brief *lock = usm_brief_lock(&log);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     if (log == NULL) {
         log = new;
         log->first = usm_event_next_order(); /* no other log has it */
@@ -170,7 +170,7 @@ usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
         usm_task_observer = &observer; /* for good: tasks outlive traces */
     }
     atomic_store_explicit(&usm_trace_on, true, memory_order_release);
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     free(new);
     *out = trace;
     return USM_OK;
@@ -178,7 +178,7 @@ usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
 
 void usm_trace_stop(usm_trace *trace)
 {
-    usm_brief *lock = usm_brief_lock(&log);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     if (trace->end == UINT64_MAX) {
         trace->end = usm_event_orders() - trace->log->first;
         trace->stop_ns = usm_clock_ns();
@@ -187,16 +187,16 @@ void usm_trace_stop(usm_trace *trace)
             log = NULL; /* its traces have it */
         }
     }
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
 }
 
 void usm_trace_free(usm_trace *trace)
 {
     usm_trace_log *gone = trace->log;
     usm_trace_stop(trace);
-    usm_brief *lock = usm_brief_lock(&log);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     bool last = --gone->users == 0, all = --n_traces == 0;
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     if (last) {
         if (gone->n > 0) {
             drop_ends(all, gone->records[0].order, gone->records[gone->n - 1].order);
@@ -245,7 +245,7 @@ static window window_of(const usm_trace *trace)
 
 usm_trace_counts usm_trace_count(usm_trace *trace)
 {
-    usm_brief *lock = usm_brief_lock(&log);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     window window = window_of(trace);
     usm_trace_counts counts = {
         .n = window.n, .dropped = window.dropped, .start_ns = trace->start_ns, .stop_ns = trace->stop_ns};
@@ -254,12 +254,12 @@ usm_trace_counts usm_trace_count(usm_trace *trace)
     }
     uint64_t first = window.n > 0 ? window.first[0].order : UINT64_MAX;
     uint64_t last = window.n > 0 ? window.first[window.n - 1].order : 0;
-    usm_brief_unlock(lock);
-    lock = usm_brief_lock(&ends);
+    usm_spinlock_give(lock);
+    lock = usm_spinlock_take_stripe(&ends);
     for (size_t i = 0; i < ends.n; i++) {
         counts.pending -= ends.items[i].order >= first && ends.items[i].order <= last;
     }
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     return counts;
 }
 
@@ -276,7 +276,7 @@ static usm_record *find(const usm_trace_list *list, uint64_t order)
 
 static void add_ends(usm_trace_list *list)
 {
-    usm_brief *lock = usm_brief_lock(&ends);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&ends);
     for (size_t i = 0; i < ends.n; i++) {
         const end *end = &ends.items[i];
         usm_record *record = find(list, end->order);
@@ -286,12 +286,12 @@ static void add_ends(usm_trace_list *list)
             record->end_ns = end->end_ns;
         }
     }
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
 }
 
 usm_status usm_trace_read(usm_trace *trace, usm_trace_list *out, usm_error *error)
 {
-    usm_brief *lock = usm_brief_lock(&log);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     window window = window_of(trace);
     size_t n_words = trace->log->n_words;
     *out = (usm_trace_list){
@@ -307,7 +307,7 @@ usm_status usm_trace_read(usm_trace *trace, usm_trace_list *out, usm_error *erro
     if (enough && n_words > 0) {
         memcpy(out->words, trace->log->words, n_words * sizeof *out->words);
     }
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     if (!enough) {
         usm_trace_list_free(out);
         return usm_error_memory(error, window.n * sizeof *out->records, "a list of records");

@@ -215,7 +215,7 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
         return NULL;
     }
     if (origin.stream != NULL && array->alloc->size > 0) {
-        usm_alloc_follows(array->alloc, origin.device, origin.stream);
+        usm_alloc_stream_attach(array->alloc, origin.device, origin.stream);
         if (origin.stream != USM_STREAM_LEGACY) { /* it may not live until the first use */
             (void)usm_alloc_order(array->alloc, usmpy_queue_of(array->queue), NULL);
         }

@@ -159,7 +159,7 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
     }
     if (tensor->device.device_type != kDLCPU && origin->stream != NULL && usmpy_has_streams(array->alloc)) {
         usm_device *device = origin->device != NULL ? origin->device : array->alloc->place->device;
-        usm_alloc_follows(array->alloc, device, origin->stream);
+        usm_alloc_stream_attach(array->alloc, device, origin->stream);
         if (!origin->trusted && origin->stream != USM_STREAM_LEGACY) {
             /* Now, since the stream may not live until the first use. One that is captured is asked then. */
             (void)usm_alloc_order(array->alloc, usmpy_queue_of(queue), NULL);
