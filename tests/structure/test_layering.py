@@ -238,8 +238,8 @@ def test_each_wrong_include_is_found(tmp_path, monkeypatch, place, line):
 
 # A backend's name as a string, outside its folder: what it means there.
 NAMES = {
-    "core/device/backend.c": {"host", "opencl", "cuda", "level_zero"},  # the list of backends
-    "core/device/context.c": {"host"},  # a kind of memory
+    "core/device/registry.c": {"host", "opencl", "cuda", "level_zero"},  # the list of backends
+    "core/device/place.c": {"host"},  # a kind of memory
     "py/objects/trace.c": {"host"},  # a kind of task
     "py/programs/build.c": {"opencl", "cuda"},  # languages
     "backends/fault/fault.c": {"host"},  # which it stands in for
