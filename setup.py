@@ -260,11 +260,13 @@ LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "--param=vect-e
 
 # Code that runs once, or before or after long work.
 RARE = {
-    "core/base": "fork library names",
-    "core/device": "backend context device",
+    "core/base": "library",
+    "core/device": "registry context device place",
     "core/memory": "blocks track usage",
-    "core/program": "builtin_source program signature spirv spirv_kernel",
-    "core/tasks": "adopt",
+    "core/builtin": "builtin_source",
+    "core/program": "program signature spirv spirv_kernel",
+    "core": "start",
+    "core/tasks": "adopt fork reclaim",
     "core/copy": "route_text",
     "py": "errors module",
     "py/objects": "context device memory notifier trace",

@@ -1,5 +1,5 @@
 /*
- * The built-in kernels that are launched as kernels (csrc/core/program/builtin.h), as the host runs them:
+ * The built-in kernels that are launched as kernels (csrc/core/builtin/builtin.h), as the host runs them:
  * compiled from the one source of csrc/kernels, a thread's part of the range in variables of the thread. The
  * file is compiled once more, in part, for wider vectors (builtin_wide.c).
  */

@@ -4,7 +4,7 @@
 
 #include "module.h"
 
-#include "core/tasks/deferred.h"
+#include "core/base/deferred.h"
 
 /* From now on pushes schedule a drain in the main thread (one pending call at a time); 0 or -1
  * with an exception. */

@@ -10,8 +10,8 @@
 #include "thread.h"
 #include "wait.h"
 
-#include "core/base/fork.h"
 #include "core/base/library.h"
+#include "core/start.h"
 
 _Atomic(usmpy_state *) usmpy_newest_state;
 

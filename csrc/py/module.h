@@ -7,6 +7,8 @@
 
 #include "core/base/status.h"
 #include "core/device/backend.h"
+#include "core/program/program.h"
+#include "core/tasks/stream.h"
 
 typedef enum usmpy_name {
 #define USMPY_NAME(name) USMPY_##name,

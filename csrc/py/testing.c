@@ -4,8 +4,8 @@
 
 #include "core/base/fault.h"
 #include "core/base/live.h"
+#include "core/builtin/kernels.h"
 #include "core/copy/copy.h"
-#include "core/program/kernels.h"
 
 #include <string.h>
 

@@ -26,13 +26,13 @@ LINES = 650  # a file of more is two nouns
 SEEN_BY_BACKENDS = {
     "host": {
         "backend.h": "the seam",
-        "copy.h": "plans of strided copies that are enqueued later",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels, their index space and arguments",
         "runtime_history.h": "kernels that were short before",
         "thread.h": "threads on some of the processors",
-        "ticks.h": "the clock of traces",
         "worker.h": "threads, and what runs tasks on them",
+        "stream.h": "queues, events and commands, and the streams of others",
+        "strided.h": "plans of strided copies that are enqueued later",
     },
     "opencl": {
         "backend.h": "the seam",
@@ -43,40 +43,51 @@ SEEN_BY_BACKENDS = {
         "layout.h": "the most axes of a strided copy",
         "library.h": "opens the loader and the drivers",
         "readable.h": "handles that come from Python as numbers",
+        "registry.h": "the devices that it found at its start",
         "runtime_history.h": "kernels that were short before",
         "signature.h": "names of types, as drivers tell them",
         "spirv.h": "what kernels of a module take",
+        "stream.h": "queues, events and commands, and the streams of others",
         "thread.h": "threads of the driver, which may have pinned them",
     },
     "cuda": {
         "backend.h": "the seam",
         "completion.h": "ends tasks, runs those of the host, and keeps commands for later",
         "fork.h": "what a child of a process that used the driver may do",
+        "freelist.h": "memory that waits for its next use",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the driver and the compiler",
         "readable.h": "handles that come from Python as numbers",
+        "registry.h": "the devices that it found at its start",
         "signature.h": "the words of parameters",
+        "stream.h": "queues, events and commands, and the streams of others",
     },
     "level_zero": {
         "backend.h": "the seam",
         "completion.h": "ends tasks, runs those of the host, and keeps commands for later",
         "fork.h": "what a child of a process that used the driver may do",
+        "freelist.h": "memory that waits for its next use",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels of users, their index space and arguments",
         "library.h": "opens the loader",
         "spirv.h": "what kernels of a module take, and its specialization constants",
         "readable.h": "handles that come from Python as numbers",
+        "registry.h": "the devices that it found at its start",
+        "stream.h": "queues, events and commands, and the streams of others",
     },
     "minimal": {
         "backend.h": "the seam",
         "completion.h": "threads that call a driver without asynchronous commands",
         "launch.h": "launches of built-in kernels",
+        "queue.h": "queues and commands",
     },
     "fault": {
         "backend.h": "the seam",
         "fault.h": "which call is to fail",
         "heap.h": "that allocation is one of them",
+        "program.h": "programs and kernels, which it passes on",
+        "stream.h": "queues, events and commands, and the streams of others",
     },
 }
 # The loops of csrc/cpu see types of elements, threads and plain structs: no queue, no device, no driver.
@@ -111,7 +122,6 @@ FOREIGN = {
     "CL/cl.h": {"opencl"},
     "CL/cl_ext.h": {"opencl"},
     "level_zero/ze_api.h": {"level_zero"},
-    "cpuid.h": {"core"},
     "linux/futex.h": {"core"},
     "sys/syscall.h": {"core"},
     "emmintrin.h": {"cpu"},
@@ -121,6 +131,29 @@ C_AND_POSIX = re.compile(
     r"(dlfcn|errno|fcntl|glob|limits|link|locale|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
     r"|sys/mman|sys/resource|sys/uio|sys/utsname|time|unistd)\.h"
 )
+
+
+# The folders of the core from the bottom up: each includes only those before it. start.c, which
+# lies beside them, puts them together.
+CORE = [
+    "base",
+    "layout",
+    "device",
+    "memory",
+    "program",
+    "tasks",
+    "builtin",
+    "trace",
+    "copy",
+    "ops",
+    "exchange",
+]
+
+
+def core_level(path):
+    """The place of a file of the core in CORE."""
+    parts = path.relative_to(CSRC / "core").parts
+    return CORE.index(parts[0]) if len(parts) > 1 else len(CORE)
 
 
 def layer(path):
@@ -150,6 +183,9 @@ def wrong_includes(path):
             yield f"{name}: {written} is no file"
             continue
         other = layer(target)
+        if own == other == "core" and core_level(target) > core_level(path):
+            yield f"{name}: {written} lies above it"
+            continue
         if target.parent == CSRC / "kernels" / "abi" and own != "py":  # arguments of kernels, which C fills
             continue
         if other in (own, "kernels") and (other == own or own not in ("core", "py")):
@@ -180,6 +216,10 @@ def test_includes_point_one_way(path):
         ("core/x.c", '#include "py/args.h"'),
         ("core/x.c", '#include "backends/host/host.h"'),
         ("core/x.c", '#include "nothing.h"'),
+        ("core/base/x.c", '#include "core/layout/dtype.h"'),
+        ("core/device/x.c", '#include "core/tasks/event.h"'),
+        ("core/tasks/x.c", '#include "core/trace/trace.h"'),
+        ("core/exchange/x.c", '#include "core/start.h"'),
         ("py/x.c", '#include "backends/host/host.h"'),
         ("py/x.c", "#include <CL/cl.h>"),
         ("py/x.c", '#include "kernels/src/sequence.cl"'),
@@ -213,8 +253,8 @@ def test_each_wrong_include_is_found(tmp_path, monkeypatch, place, line):
 
 # A backend's name as a string, outside its folder: what it means there.
 NAMES = {
-    "core/device/backend.c": {"host", "opencl", "cuda", "level_zero"},  # the list of backends
-    "core/device/context.c": {"host"},  # a kind of memory
+    "core/device/registry.c": {"host", "opencl", "cuda", "level_zero"},  # the list of backends
+    "core/device/place.c": {"host"},  # a kind of memory
     "py/objects/trace.c": {"host"},  # a kind of task
     "py/programs/build.c": {"opencl", "cuda"},  # languages
     "backends/fault/fault.c": {"host"},  # which it stands in for
@@ -292,6 +332,10 @@ def test_the_host_that_tests_see_has_every_function_of_the_host():
     host = members("host/library.c")
     assert len(host) > 20
     assert host - members("fault/fault.c") == set()
+
+
+def test_every_folder_of_the_core_has_a_level():
+    assert {path.name for path in (CSRC / "core").iterdir() if path.is_dir()} == set(CORE)
 
 
 def test_every_folder_of_a_backend_has_a_row():
@@ -419,8 +463,8 @@ STATE = {
     "core/base/detach.c": {"detach_hook": "lets go of Python's lock", "attach_hook": "takes it again"},
     "core/base/library.c": {"folders": "where drivers of the Python environment are, set at import"},
     "core/memory/blocks.c": {"root": "the index of all blocks that drivers gave"},
-    "core/program/builtin.c": {"known.0": "the host's place, which is for ever"},
-    "core/device/backend.c": {"slots": "what each backend said when it was started"},
+    "core/builtin/builtin.c": {"known.0": "the host's place, which is for ever"},
+    "core/device/registry.c": {"slots": "what each backend said when it was started"},
     "core/device/context.c": {
         "all_contexts": "found by their native handles",
         "closed_contexts": "those that were closed after the interpreter",
@@ -429,7 +473,8 @@ STATE = {
         "thread": "the watching thread: what wakes it, and the queues that it looks after",
         "pause_ns": "how long it sleeps between its looks",
     },
-    "core/tasks/deferred.c": {
+    "core/device/place.c": {"all_parts": "what the folders above keep in places, set at the start"},
+    "core/base/deferred.c": {
         "usm_deferred_head": "the list that workers leave releases on",
         "notifier": "who hears that the list is not empty",
     },
@@ -440,9 +485,11 @@ STATE = {
     "core/tasks/event.c": {
         "current": "the task that this thread runs",
         "usm_event_next": "order of submission, over all queues",
+        "usm_trace_on": "whether anything is recorded",
+        "usm_task_observer": "what traces hear of tasks, set by the first one",
         "walks.0": "number of a walk along links, so that each event is visited once",
     },
-    "core/base/fork.c": {"once.0": "handlers are registered once"},
+    "core/start.c": {"once.0": "the start happens once"},
     "core/tasks/queue.c": {
         "all_queues": "drained at exit, failed in a forked child",
     },
@@ -451,29 +498,18 @@ STATE = {
         "key": "frees them with it",
         "once": "the key is made once",
     },
-    "core/base/names.c": {"names": "each name that was recorded, once"},
     "core/trace/record.c": {
         "last_alloc": "number of an allocation in traces",
+        "last_queue": "the same of a queue",
         "last_thread": "the same of a thread",
         "this_thread": "the number of this thread",
-    },
-    "core/trace/segment.c": {
-        "slabs": "memory of records, kept for the next trace",
-        "n_empty": "how much of it is unused",
-        "unsettled": "records of tasks that outlive their trace",
-    },
-    "core/trace/ticks.c": {
-        "usm_ticks_are_cycles": "whether the processor's own clock is used, found out once",
-        "first": "when the clock was first looked at",
-        "once": "that happens once",
+        "names": "each name that was recorded, once",
     },
     "core/trace/trace.c": {
-        "usm_trace_on": "whether anything is recorded",
         "log": "what the traces that record share",
-        "log_first": "the order of submission that it counts from",
-        "log_room": "and that from which nothing is kept",
         "n_recording": "traces that record",
-        "last_queue": "number of a queue in traces",
+        "n_traces": "traces",
+        "ends": "how their tasks ended",
     },
     "core/memory/track.c": {
         "usm_track_on": "whether allocations remember who made them",
@@ -492,7 +528,7 @@ STATE = {
         "leaves": "striped locks of everything small",
         "registry": "lock of the lists of the process",
         "registry_depth": "how often this thread holds it",
-        "usm_briefs": "striped locks of the pools",
+        "usm_spinlock_stripes": "striped spinlocks of pools and traces",
         "once": "locks are made once",
     },
     "core/tasks/worker.c": {"here": "whose thread this is"},

@@ -1,5 +1,7 @@
 #include "support.h"
 
+#include "core/device/registry.h"
+
 #include <stdlib.h>
 #include <time.h>
 

@@ -4,12 +4,14 @@
 
 #include "check.h"
 
-#include "core/base/fork.h"
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/copy/copy.h"
 #include "core/device/backend.h"
+#include "core/program/program.h"
+#include "core/start.h"
 #include "core/tasks/queue.h"
+#include "core/tasks/stream.h"
 
 #include <pthread.h>
 #include <string.h>

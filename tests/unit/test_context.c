@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include "core/base/fault.h"
+#include "core/device/registry.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/tasks/deferred.h"
+#include "core/base/deferred.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,8 @@
 #include "support.h"
 
 #include "core/base/fault.h"
-#include "core/layout/dltensor.h"
+#include "core/device/registry.h"
+#include "core/exchange/dltensor.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>

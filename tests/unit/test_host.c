@@ -3,7 +3,7 @@
 #include "support.h"
 
 #include "backends/host/host.h"
-#include "core/program/kernel_command.h"
+#include "core/builtin/kernel_command.h"
 
 #include <dirent.h>
 #include <sched.h>

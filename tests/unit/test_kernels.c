@@ -2,8 +2,8 @@
 #include "check.h"
 #include "support.h"
 
+#include "core/builtin/kernels.h"
 #include "core/copy/copy.h"
-#include "core/program/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>

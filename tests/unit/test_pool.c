@@ -4,6 +4,7 @@
 
 #include "core/memory/blocks.h"
 #include "core/memory/pool.h"
+#include "core/tasks/reclaim.h"
 
 #include <stdlib.h>
 
@@ -56,6 +57,26 @@ static usm_alloc *spare(size_t nbytes)
     return alloc;
 }
 
+static bool push(usm_pool *pool, usm_alloc *alloc)
+{
+    usm_alloc *evicted;
+    bool kept = usm_pool_push(pool, alloc, &evicted);
+    for (usm_alloc *next; evicted != NULL; evicted = next) {
+        next = evicted->link.next_free;
+        usm_reclaim_block(evicted);
+        free(evicted);
+    }
+    return kept;
+}
+
+static void destroy(usm_pool *pool)
+{
+    if (pool != NULL) {
+        usm_reclaim_pool(pool);
+    }
+    usm_pool_destroy(pool);
+}
+
 static void free_spare(usm_alloc *alloc)
 {
     usm_context *context = host_place()->context;
@@ -69,19 +90,19 @@ static void last_in_first_out(void)
     usm_pool *pool = usm_pool_create();
     usm_alloc *a = spare(100), *b = spare(100), *c = spare(5000);
     CHECK(usm_pool_pop(pool, a->size_class) == NULL);
-    CHECK(usm_pool_push(pool, a) && usm_pool_push(pool, b) && usm_pool_push(pool, c));
+    CHECK(push(pool, a) && push(pool, b) && push(pool, c));
     CHECK_EQ(usm_pool_spare(pool), a->size + b->size + c->size);
     CHECK_EQ((intptr_t)usm_pool_pop(pool, a->size_class), (intptr_t)b);
     CHECK_EQ((intptr_t)usm_pool_pop(pool, a->size_class), (intptr_t)a);
     CHECK(usm_pool_pop(pool, a->size_class) == NULL);
     CHECK_EQ(usm_pool_spare(pool), c->size);
-    CHECK(usm_pool_push(pool, a));
+    CHECK(push(pool, a));
     size_t both = a->size + c->size;
-    CHECK_EQ(usm_pool_trim(pool, host_place(), USM_DEVICE), both);
+    CHECK_EQ(usm_reclaim_pool(pool), both);
     CHECK_EQ(usm_pool_spare(pool), 0);
-    CHECK(usm_pool_push(pool, b));
-    usm_pool_destroy(pool, host_place(), USM_DEVICE);
-    usm_pool_destroy(NULL, host_place(), USM_DEVICE);
+    CHECK(push(pool, b));
+    destroy(pool);
+    destroy(NULL);
 }
 
 static void the_limit(void)
@@ -90,7 +111,7 @@ static void the_limit(void)
     size_t pushed = 0;
     for (;;) {
         usm_alloc *alloc = spare(USM_POOL_LARGEST);
-        if (!usm_pool_push(pool, alloc)) {
+        if (!push(pool, alloc)) {
             free_spare(alloc);
             break;
         }
@@ -99,16 +120,16 @@ static void the_limit(void)
     }
     CHECK_EQ(pushed, USM_POOL_LIMIT);
     for (size_t kept = 0; kept < USM_POOL_SMALL_LIMIT - USM_POOL_LIMIT; kept += USM_POOL_SMALL) {
-        CHECK(usm_pool_push(pool, spare(USM_POOL_SMALL)));
+        CHECK(push(pool, spare(USM_POOL_SMALL)));
     }
     usm_alloc *last = spare(64);
-    CHECK(!usm_pool_push(pool, last));
+    CHECK(!push(pool, last));
     free_spare(last);
     size_t block;
     free_spare(usm_pool_pop(pool, usm_pool_class(USM_POOL_LARGEST, &block)));
     usm_alloc *small = spare(64);
-    CHECK(usm_pool_push(pool, small)); /* there is room again */
-    usm_pool_destroy(pool, host_place(), USM_DEVICE);
+    CHECK(push(pool, small)); /* there is room again */
+    destroy(pool);
 }
 
 /* A loop's block comes and goes; the other block too where `other`. How often the pool had none. */
@@ -121,7 +142,7 @@ static int misses(usm_pool *pool, size_t nbytes, size_t other, int rounds)
             usm_alloc *alloc = usm_pool_pop(pool, usm_pool_class(sizes[k], &block));
             missed += alloc == NULL;
             alloc = alloc != NULL ? alloc : spare(sizes[k]);
-            if (!usm_pool_push(pool, alloc)) {
+            if (!push(pool, alloc)) {
                 free_spare(alloc);
             }
         }
@@ -135,22 +156,22 @@ static void what_is_left_over_gives_way(void)
     usm_pool *pool = usm_pool_create();
     size_t large = USM_POOL_LARGEST / 2, now = USM_POOL_LARGEST / 4;
     for (size_t kept = 0; kept < USM_POOL_LIMIT; kept += large) {
-        CHECK(usm_pool_push(pool, spare(large)));
+        CHECK(push(pool, spare(large)));
     }
     CHECK(misses(pool, now, 0, 100) < 12);
     CHECK_EQ(usm_pool_spare(pool), USM_POOL_LIMIT - large + now);
     CHECK_EQ(misses(pool, now, 0, 100), 0);
     CHECK_EQ(misses(pool, now, large, 100), 0);
     CHECK_EQ(misses(pool, now, 64, 100), 1); /* the first small one */
-    usm_pool_trim(pool, host_place(), USM_DEVICE);
+    usm_reclaim_pool(pool);
 
     /* Blocks that are in use as often as those that find no room stay. */
     for (size_t kept = 0; kept < USM_POOL_LIMIT; kept += USM_POOL_LARGEST) {
-        CHECK(usm_pool_push(pool, spare(USM_POOL_LARGEST)));
+        CHECK(push(pool, spare(USM_POOL_LARGEST)));
     }
     CHECK_EQ(misses(pool, USM_POOL_LARGEST, large, 100), 100);
     CHECK_EQ(usm_pool_spare(pool), USM_POOL_LIMIT);
-    usm_pool_destroy(pool, host_place(), USM_DEVICE);
+    destroy(pool);
 }
 
 #define THREADS 4
@@ -166,7 +187,7 @@ static void *churn(void *argument)
         size_t slot = random_below(&seed, 8), block;
         if (held[slot] != NULL) {
             CHECK_EQ(*(int64_t *)held[slot]->pointer, (intptr_t)argument);
-            if (!usm_pool_push(shared_pool, held[slot])) {
+            if (!push(shared_pool, held[slot])) {
                 free_spare(held[slot]);
             }
             held[slot] = NULL;
@@ -180,7 +201,7 @@ static void *churn(void *argument)
             *(int64_t *)held[slot]->pointer = (intptr_t)argument;
         }
         if (random_below(&seed, 5000) == 0) {
-            usm_pool_trim(shared_pool, host_place(), USM_DEVICE);
+            usm_reclaim_pool(shared_pool);
         }
     }
     for (size_t slot = 0; slot < 8; slot++) {
@@ -201,7 +222,7 @@ static void many_threads(void)
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
     }
-    usm_pool_destroy(shared_pool, host_place(), USM_DEVICE);
+    destroy(shared_pool);
 }
 
 int main(void)

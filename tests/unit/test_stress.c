@@ -5,7 +5,7 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/layout/dltensor.h"
+#include "core/exchange/dltensor.h"
 
 #include <stdlib.h>
 

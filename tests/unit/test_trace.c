@@ -2,9 +2,8 @@
 #include "check.h"
 #include "support.h"
 
-#include "core/base/names.h"
 #include "core/memory/track.h"
-#include "core/memory/usage.h"
+#include "core/tasks/reclaim.h"
 #include "core/trace/trace.h"
 
 #include <stdlib.h>
@@ -55,15 +54,17 @@ static void windows(void)
     usm_trace_list list = read_all(inner);
     CHECK_EQ(list.n, 5);
     for (size_t i = 0; i < list.n; i++) {
-        usm_trace_entry entry = usm_trace_entry_at(&list, i);
-        CHECK_EQ(entry.record->what, USM_COMMAND_HOST);
-        CHECK_EQ(entry.state, USM_EVENT_COMPLETE);
-        CHECK_EQ(entry.segment->queue, queue->number);
-        CHECK(counts.start_ns <= entry.submit_ns && entry.start_ns <= entry.end_ns);
-        CHECK(i == 0 || list.places[i - 1].at < list.places[i].at);
+        const usm_record *record = &list.records[i];
+        CHECK_EQ(record->what, USM_COMMAND_HOST);
+        CHECK_EQ(record->state, USM_EVENT_COMPLETE);
+        CHECK_EQ(record->queue, queue->number);
+        CHECK(counts.start_ns <= record->submit_ns && record->start_ns <= record->end_ns);
+        CHECK(i == 0 || list.records[i - 1].order < record->order);
     }
-    CHECK_EQ(usm_trace_find(&list, list.places[3].at | USM_WAIT_EXPLICIT), 3);
-    CHECK_EQ(usm_trace_find(&list, list.places[0].at - 1), list.n); /* the outer one's alone */
+    uint32_t first = (uint32_t)(list.records[0].order - list.first);
+    uint32_t fourth = (uint32_t)(list.records[3].order - list.first);
+    CHECK_EQ(usm_trace_find(&list, fourth | USM_WAIT_EXPLICIT), 3);
+    CHECK_EQ(usm_trace_find(&list, first - 1), list.n); /* the outer one's alone */
     usm_trace_list_free(&list);
     usm_trace_free(inner);
     usm_queue_release(queue);
@@ -78,8 +79,8 @@ static void tasks_outlive_their_trace(void)
     usm_trace_stop(trace);
     CHECK_EQ(usm_trace_count(trace).pending, 1);
     usm_trace_list list = read_all(trace);
-    CHECK_EQ(usm_trace_entry_at(&list, 0).state, USM_EVENT_SUBMITTED);
-    CHECK_EQ(usm_trace_entry_at(&list, 0).end_ns, 0);
+    CHECK_EQ(list.records[0].state, USM_EVENT_SUBMITTED);
+    CHECK_EQ(list.records[0].end_ns, 0);
     usm_trace_list_free(&list);
     usm_trace_free(trace);
     gate_open(&held);
@@ -107,7 +108,7 @@ static void *trace_many(void *argument)
         usm_trace *trace = start(50);
         usm_trace_list list = read_all(trace);
         for (size_t k = list.n; k-- > 0;) {
-            CHECK_EQ(usm_trace_entry_at(&list, k).record->what, USM_COMMAND_HOST);
+            CHECK_EQ(list.records[k].what, USM_COMMAND_HOST);
         }
         usm_trace_list_free(&list);
         usm_trace_free(trace);
@@ -127,10 +128,10 @@ static void many_threads(void)
     CHECK(!usm_trace_is_on());
 }
 
-/* More than a segment holds, and more words than a record: all of it is read again. */
+/* More than the log has room for at first, and a task with many waits: all of it is read again. */
 static void much(void)
 {
-    enum { TASKS = 3 * USM_SEGMENT_SLOTS, WIDE = 100 };
+    enum { TASKS = 3000, WIDE = 100 };
     usm_queue *queue = new_queue(true), *other = new_queue(false);
     usm_event *events[WIDE];
     usm_event *last;
@@ -153,14 +154,13 @@ static void much(void)
     CHECK_EQ(list.n, TASKS + WIDE + 1);
     CHECK_EQ(usm_trace_count(trace).dropped, 0);
     for (size_t i = 0; i < list.n; i++) {
-        usm_trace_entry entry = usm_trace_entry_at(&list, i);
-        CHECK_EQ(entry.state, USM_EVENT_COMPLETE);
-        CHECK_EQ(entry.record->what, i < TASKS + WIDE ? USM_COMMAND_HOST : USM_COMMAND_BARRIER);
+        CHECK_EQ(list.records[i].state, USM_EVENT_COMPLETE);
+        CHECK_EQ(list.records[i].what, i < TASKS + WIDE ? USM_COMMAND_HOST : USM_COMMAND_BARRIER);
     }
-    const usm_record *wide = list.places[list.n - 1].record;
+    const usm_record *wide = &list.records[list.n - 1];
     CHECK(wide->n_waits >= WIDE);
     for (size_t i = 0; i < WIDE; i++) {
-        uint32_t word = usm_record_words(wide)[i];
+        uint32_t word = list.words[wide->first_word + i];
         CHECK(word & USM_WAIT_EXPLICIT);
         CHECK_EQ(usm_trace_find(&list, word), TASKS + i);
     }
@@ -174,32 +174,43 @@ static void much(void)
     usm_queue_release(other);
 }
 
+/* Each name is kept once, and outlives the text that was given. */
 static void names(void)
 {
+    usm_queue *queue = new_queue(true);
+    usm_error error;
+    int ran = 0;
     char text[32];
-    uint32_t numbers[200];
-    for (int i = 0; i < 200; i++) {
-        snprintf(text, sizeof text, "name %d", i);
-        numbers[i] = usm_name_number(text);
+    usm_trace *trace = start(400);
+    for (int i = 0; i < 400; i++) {
+        snprintf(text, sizeof text, "name %d", i % 200);
+        const usm_command command = {.kind = USM_COMMAND_HOST, .as.host = {task_count, &ran}};
+        const usm_submission submission = {.command = &command, .name = text};
+        CHECK_EQ(usm_queue_submit(queue, &submission, NULL, &error), USM_OK);
     }
-    for (int i = 0; i < 200; i++) {
-        snprintf(text, sizeof text, "name %d", i);
-        CHECK_EQ(usm_name_number(text), numbers[i]);
-        CHECK(strcmp(usm_name_text(numbers[i]), text) == 0);
+    CHECK_EQ(usm_queue_wait(queue, INT64_MAX, NULL, NULL, NULL), USM_OK);
+    usm_trace_list list = read_all(trace);
+    CHECK_EQ(list.n, 400);
+    usm_trace_free(trace);
+    for (int i = 0; i < 400; i++) {
+        snprintf(text, sizeof text, "name %d", i % 200);
+        CHECK(strcmp(list.records[i].name, text) == 0);
+        CHECK(list.records[i].name == list.records[i % 200].name);
     }
-    CHECK(usm_name_text(0) == NULL);
+    usm_trace_list_free(&list);
+    usm_queue_release(queue);
 }
 
 static void what_is_held(void)
 {
     usm_place *place = host_place();
-    usm_usage_trim(place);
+    usm_reclaim_place(place);
     size_t before = atomic_load(&place->held);
     usm_alloc *a = new_alloc(3 << 20), *b = new_alloc(1000);
     CHECK(atomic_load(&place->held) >= before + (3 << 20) + 1000);
     usm_alloc_release(a);
     usm_alloc_release(b);
-    CHECK(usm_usage_trim(place) >= 1000);
+    CHECK(usm_reclaim_place(place) >= 1000);
     CHECK_EQ(atomic_load(&place->held), before);
 }
 

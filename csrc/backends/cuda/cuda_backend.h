@@ -2,11 +2,13 @@
 #ifndef USM_CUDA_CUDA_BACKEND_H
 #define USM_CUDA_CUDA_BACKEND_H
 
+#include "core/base/freelist.h"
 #include "core/device/backend.h"
+#include "core/tasks/stream.h"
 
-#include "core/base/fork.h"
 #include "core/program/launch.h"
 #include "core/tasks/completion.h"
+#include "core/tasks/fork.h"
 
 #include <cuda.h>
 
@@ -40,7 +42,7 @@ typedef struct usm_cuda_device {
     pthread_mutex_t lock;   /* a leaf: what follows */
     CUmemoryPool pool;      /* has_pools; made at first use */
     CUstream allocations;   /* where memory comes from and goes to; nothing else is enqueued there */
-    struct usm_cuda_fence *spare; /* events without times */
+    usm_freelist fences;    /* of lanes that are gone */
 } usm_cuda_device;
 
 /* A driver's event behind all tasks of a lane up to a number. */
@@ -64,7 +66,7 @@ typedef struct usm_cuda_lane {
     _Atomic uint64_t fenced;       /* the last fence's number */
     usm_lock lock;                 /* what follows; nothing but a device's lock and the driver under it */
     usm_cuda_fence *first, *last;  /* unended, in order */
-    usm_cuda_fence *spare;         /* ended */
+    usm_freelist spare;            /* fences that have ended */
     struct usm_cuda_event *latest; /* queue lock: the last task, NULL once it was seen to have ended */
 } usm_cuda_lane;
 
@@ -195,7 +197,7 @@ CUresult usm_cuda_get_pool(usm_cuda_device *native);
 
 /* memory.c: pinned memory for copies, from a list that the process keeps; NULL where there is none. */
 struct usm_cuda_pinned {
-    usm_cuda_pinned *next;
+    void *link; /* of the free list */
     char *data;
     bool large;
 };

@@ -15,18 +15,12 @@
 static CUresult take_fence(usm_cuda_lane *lane, usm_cuda_fence **out)
 {
     usm_cuda_device *native = usm_cuda_device_of(lane->device);
-    usm_cuda_fence *fence = lane->spare;
-    if (fence != NULL) {
-        lane->spare = fence->next;
-        *out = fence;
-        return CUDA_SUCCESS;
+    usm_cuda_fence *fence = usm_freelist_pop(&lane->spare);
+    if (fence == NULL) {
+        pthread_mutex_lock(&native->lock);
+        fence = usm_freelist_pop(&native->fences);
+        pthread_mutex_unlock(&native->lock);
     }
-    pthread_mutex_lock(&native->lock);
-    fence = native->spare;
-    if (fence != NULL) {
-        native->spare = fence->next;
-    }
-    pthread_mutex_unlock(&native->lock);
     *out = fence;
     if (fence != NULL) {
         return CUDA_SUCCESS;
@@ -44,22 +38,16 @@ static CUresult take_fence(usm_cuda_lane *lane, usm_cuda_fence **out)
     return CUDA_SUCCESS;
 }
 
-/* The lane's lock held. */
-static void put_fence(usm_cuda_lane *lane, usm_cuda_fence *fence)
+/* All fences of a lane that goes. */
+static void give_to_device(usm_cuda_lane *lane)
 {
-    fence->next = lane->spare;
-    lane->spare = fence;
-}
-
-static void give_to_device(usm_device *device, usm_cuda_fence *fence)
-{
-    usm_cuda_device *native = usm_cuda_device_of(device);
-    pthread_mutex_lock(&native->lock);
-    for (usm_cuda_fence *next; fence != NULL; fence = next) {
+    usm_cuda_device *native = usm_cuda_device_of(lane->device);
+    for (usm_cuda_fence *fence = lane->first, *next; fence != NULL; fence = next) {
         next = fence->next;
-        fence->next = native->spare;
-        native->spare = fence;
+        usm_freelist_push(&lane->spare, fence);
     }
+    pthread_mutex_lock(&native->lock);
+    usm_freelist_move(&native->fences, &lane->spare);
     pthread_mutex_unlock(&native->lock);
 }
 
@@ -98,8 +86,7 @@ void usm_cuda_lane_close(usm_cuda_lane *lane)
     usm_cuda_scope scope;
     bool foreign = lane->foreign;
     if (!usm_cuda_forked()) {
-        give_to_device(lane->device, lane->first);
-        give_to_device(lane->device, lane->spare);
+        give_to_device(lane);
     }
     if (!foreign && !usm_cuda_forked() && !usm_cuda_is_lost(lane->device) &&
         usm_cuda_enter(lane->device, &scope, NULL) == USM_OK) {
@@ -124,7 +111,7 @@ static CUresult record(usm_cuda_lane *lane)
                      fence->id)
                : usm_cuda.cuEventRecord(fence->id, lane->stream);
     if (code != CUDA_SUCCESS) {
-        put_fence(lane, fence);
+        usm_freelist_push(&lane->spare, fence);
         usm_cuda_note(lane->device, code);
         return code;
     }
@@ -244,7 +231,7 @@ static void poll_fences(usm_cuda_lane *lane)
             lane->last = NULL;
         }
         take_answer(lane, code, fence->number);
-        put_fence(lane, fence);
+        usm_freelist_push(&lane->spare, fence);
     }
 }
 

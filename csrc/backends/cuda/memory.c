@@ -270,21 +270,15 @@ bool usm_cuda_knows(const usm_event *event, const void *pointer)
 
 /* Pieces that copies are done with; the process keeps them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    usm_cuda_pinned *small, *large;
-} spare;
+static usm_freelist spare[2]; /* small and large ones */
 
 usm_cuda_pinned *usm_cuda_pinned_take(usm_device *device, size_t nbytes)
 {
     bool large = nbytes > USM_CUDA_PINNED_SMALL;
-    usm_cuda_pinned **list = large ? &spare.large : &spare.small, *pinned;
     usm_cuda_scope scope;
     void *data;
     pthread_mutex_lock(&lock);
-    pinned = *list;
-    if (pinned != NULL) {
-        *list = pinned->next;
-    }
+    usm_cuda_pinned *pinned = usm_freelist_pop(&spare[large]);
     pthread_mutex_unlock(&lock);
     if (pinned != NULL) {
         return pinned;
@@ -308,9 +302,7 @@ usm_cuda_pinned *usm_cuda_pinned_take(usm_device *device, size_t nbytes)
 
 void usm_cuda_pinned_put(usm_cuda_pinned *pinned)
 {
-    usm_cuda_pinned **list = pinned->large ? &spare.large : &spare.small;
     pthread_mutex_lock(&lock);
-    pinned->next = *list;
-    *list = pinned;
+    usm_freelist_push(&spare[pinned->large], pinned);
     pthread_mutex_unlock(&lock);
 }

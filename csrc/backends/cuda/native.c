@@ -1,6 +1,8 @@
 /* Devices, contexts and streams that other libraries made with the same driver, and ours for them. */
 #include "cuda_backend.h"
 
+#include "core/device/registry.h"
+
 #include <stdlib.h>
 
 void *usm_cuda_native_handle(usm_native what, const void *object)

@@ -7,6 +7,8 @@
 #include "backends/host/host.h" /* usm_host_task: the events are the host's */
 #include "core/base/heap.h"
 #include "core/device/backend.h"
+#include "core/program/program.h"
+#include "core/tasks/stream.h"
 
 #include <string.h>
 

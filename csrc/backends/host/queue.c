@@ -1,10 +1,9 @@
 #include "host.h"
 
 #include "core/base/heap.h"
-#include "core/copy/copy.h"
+#include "core/layout/strided.h"
 #include "core/tasks/runtime_history.h"
 #include "core/tasks/worker.h"
-#include "core/trace/ticks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +48,6 @@ static void finish(usm_host_task *task, usm_status status, usm_error *error)
         failure = failure != NULL ? failure : usm_failure_no_memory();
         usm_error_clear(error);
     }
-    ended.events.ticks = 0; /* each ends at its own time */
     usm_event_finish_among(&task->event, failure, &ended.events);
     if (++ended.n == MANY) {
         forget_ended(NULL);
@@ -76,20 +74,6 @@ static bool has_history(const usm_command *command)
            !command->as.launch->kernel->program->any_place;
 }
 
-static usm_status execute(usm_host_task *task, unsigned width, usm_error *error)
-{
-    if (!has_history(&task->command)) {
-        return usm_host_execute(&task->command, width, error);
-    }
-    host_queue *host = task->event.queue->native;
-    const usm_launch *launch = task->command.as.launch;
-    int64_t begun = usm_clock_ns();
-    usm_status status = usm_host_execute(&task->command, width, error);
-    usm_runtime_learn(&host->history, launch->kernel, usm_range_items(&launch->range),
-                      usm_clock_ns() - begun <= QUICK_NS);
-    return status;
-}
-
 static void run(usm_work *work)
 {
     usm_host_task *task = task_of(work);
@@ -103,18 +87,22 @@ static void run(usm_work *work)
     if (task->command.kind == USM_COMMAND_HOST) {
         forget_ended(NULL); /* it may take long, and fork */
     }
-    if (event->profiled) {
-        event->start_ns = usm_clock_ns();
-    } else if (event->record != NULL) {
-        event->start_ticks = usm_ticks();
-    }
+    bool learns = has_history(&task->command), timed = learns || event->profiled || event->traced;
+    event->start_ns = timed ? usm_clock_ns() : 0;
     if (atomic_load_explicit(&event->cause, memory_order_acquire) == NULL) {
         atomic_store_explicit(&event->state, USM_EVENT_RUNNING, memory_order_release);
         usm_event_set_current(event);
-        status = execute(task, width, &error);
+        status = usm_host_execute(&task->command, width, &error);
         usm_event_set_current(outer); /* a task that waits may have taken this one */
+    } else {
+        learns = false;
     }
-    event->end_ns = event->profiled ? usm_clock_ns() : 0;
+    event->end_ns = timed ? usm_clock_ns() : 0;
+    if (learns) {
+        const usm_launch *launch = task->command.as.launch;
+        usm_runtime_learn(&((host_queue *)queue->native)->history, launch->kernel,
+                          usm_range_items(&launch->range), event->end_ns - event->start_ns <= QUICK_NS);
+    }
     finish(task, status, &error); /* may drop the queue; the task is gone afterwards */
 }
 

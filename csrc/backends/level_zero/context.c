@@ -111,9 +111,9 @@ static bool is_unused(const usm_context *context)
             queues++;
         }
     }
-    usm_brief_take(&native->brief);
+    usm_spinlock_take(&native->spinlock);
     bool unused = native->slots_used == 0 && atomic_load(&native->users) == queues;
-    usm_brief_unlock(&native->brief);
+    usm_spinlock_give(&native->spinlock);
     return unused;
 }
 

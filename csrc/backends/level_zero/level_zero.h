@@ -2,11 +2,13 @@
 #ifndef USM_LEVEL_ZERO_LEVEL_ZERO_H
 #define USM_LEVEL_ZERO_LEVEL_ZERO_H
 
+#include "core/base/freelist.h"
 #include "core/device/backend.h"
+#include "core/tasks/stream.h"
 
-#include "core/base/fork.h"
 #include "core/program/launch.h"
 #include "core/tasks/completion.h"
+#include "core/tasks/fork.h"
 
 #include <level_zero/ze_api.h>
 
@@ -70,7 +72,7 @@ typedef struct usm_level_zero_device {
 
 /* An event of the driver's, for one task after another. */
 typedef struct usm_level_zero_slot {
-    struct usm_level_zero_slot *next; /* in the list of free ones */
+    void *link; /* of the free list */
     ze_event_handle_t id;
     bool timed;
 } usm_level_zero_slot;
@@ -81,10 +83,10 @@ typedef struct usm_level_zero_pool usm_level_zero_pool; /* pool.c: slots of one 
 typedef struct usm_level_zero_context {
     ze_context_handle_t id;
     const usm_level_zero_driver *driver;
-    usm_brief brief;              /* of free and slots_used */
-    usm_level_zero_slot *free[2]; /* without and with times */
-    size_t slots_used;            /* those that are not free */
-    pthread_mutex_t lock;         /* of the pools; a leaf but for the driver's own */
+    usm_spinlock spinlock; /* of free and slots_used */
+    usm_freelist free[2];  /* slots without and with times */
+    size_t slots_used;     /* those that are not free */
+    pthread_mutex_t lock;  /* of the pools; a leaf but for the driver's own */
     usm_level_zero_pool *pools;
     _Atomic long users; /* blocks of memory, queues and programs in it, those that are just made too */
 } usm_level_zero_context;

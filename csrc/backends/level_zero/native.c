@@ -2,6 +2,7 @@
 #include "level_zero.h"
 
 #include "core/base/readable.h"
+#include "core/device/registry.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -87,11 +87,10 @@ static usm_level_zero_slot *new_slot(usm_context *context, bool timed, usm_error
 usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, usm_error *error)
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
-    usm_brief_take(&native->brief);
-    usm_level_zero_slot *slot = native->free[timed];
-    native->free[timed] = slot != NULL ? slot->next : NULL;
+    usm_spinlock_take(&native->spinlock);
+    usm_level_zero_slot *slot = usm_freelist_pop(&native->free[timed]);
     native->slots_used++;
-    usm_brief_unlock(&native->brief);
+    usm_spinlock_give(&native->spinlock);
     if (slot != NULL) {
         return slot;
     }
@@ -99,9 +98,9 @@ usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, 
     slot = new_slot(context, timed, error);
     pthread_mutex_unlock(&native->lock);
     if (slot == NULL) {
-        usm_brief_take(&native->brief);
+        usm_spinlock_take(&native->spinlock);
         native->slots_used--;
-        usm_brief_unlock(&native->brief);
+        usm_spinlock_give(&native->spinlock);
     }
     return slot;
 }
@@ -110,13 +109,12 @@ void usm_level_zero_slot_put(usm_context *context, usm_level_zero_slot *slot, bo
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
     bool again = !lost && usm_level_zero.zeEventHostReset(slot->id) == ZE_RESULT_SUCCESS;
-    usm_brief_take(&native->brief);
+    usm_spinlock_take(&native->spinlock);
     native->slots_used--;
     if (again) { /* else it goes with its pool */
-        slot->next = native->free[slot->timed];
-        native->free[slot->timed] = slot;
+        usm_freelist_push(&native->free[slot->timed], slot);
     }
-    usm_brief_unlock(&native->brief);
+    usm_spinlock_give(&native->spinlock);
 }
 
 void usm_level_zero_slots_free(usm_level_zero_context *context)

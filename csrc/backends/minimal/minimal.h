@@ -3,6 +3,7 @@
 #define USM_MINIMAL_MINIMAL_H
 
 #include "core/device/backend.h"
+#include "core/tasks/queue.h"
 
 /* device.c */
 usm_status usm_minimal_start(usm_device ***devices, size_t *n_devices, usm_error *error);

@@ -2,6 +2,7 @@
 #include "opencl.h"
 
 #include "core/base/readable.h"
+#include "core/device/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

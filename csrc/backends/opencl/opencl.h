@@ -3,10 +3,11 @@
 #define USM_OPENCL_OPENCL_H
 
 #include "core/device/backend.h"
+#include "core/tasks/stream.h"
 
-#include "core/base/fork.h"
 #include "core/program/launch.h"
 #include "core/tasks/completion.h"
+#include "core/tasks/fork.h"
 #include "core/tasks/runtime_history.h"
 
 #define CL_TARGET_OPENCL_VERSION 300
@@ -203,7 +204,7 @@ cl_int usm_opencl_block_here(const usm_opencl_turn *turn, const usm_command *com
 cl_int usm_opencl_builtin_here(const usm_opencl_turn *turn, const usm_launch *launch, cl_event *id);
 /* The same on the calling thread, without the driver: nothing has to be waited for. */
 void usm_opencl_builtin_now(const usm_launch *launch, unsigned width);
-/* A kernel of the host's, which core/program/builtin.c has found for such a device? */
+/* A kernel of the host's, which core/builtin/builtin.c has found for such a device? */
 static inline bool usm_opencl_is_builtin_here(const usm_queue *queue, const usm_launch *launch)
 {
     return launch->kernel->program->backend != queue->backend;

@@ -2,7 +2,7 @@
 #ifndef USM_CORE_ERROR_H
 #define USM_CORE_ERROR_H
 
-#include "core/tasks/deferred.h"
+#include "deferred.h"
 #include "refcount.h"
 #include "status.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 static usm_leaf leaves[USM_STRIPES];
-usm_brief_stripe usm_briefs[USM_STRIPES], usm_hazard_stripes[USM_STRIPES];
+usm_spinlock_stripe usm_spinlock_stripes[USM_STRIPES], usm_hazard_stripes[USM_STRIPES];
 static pthread_mutex_t registry;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -71,11 +71,11 @@ void usm_lock_wake(usm_lock *lock)
     (void)syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-void usm_brief_wait(usm_brief *brief)
+void usm_spinlock_wait(usm_spinlock *lock)
 {
     const struct timespec pause = {.tv_nsec = 20000}; /* the holder may have lost its processor */
-    for (unsigned n = 1; atomic_load_explicit(&brief->taken, memory_order_relaxed) ||
-                         atomic_exchange_explicit(&brief->taken, true, memory_order_acquire);
+    for (unsigned n = 1; atomic_load_explicit(&lock->taken, memory_order_relaxed) ||
+                         atomic_exchange_explicit(&lock->taken, true, memory_order_acquire);
          n++) {
         if (n % 128 == 0) {
             nanosleep(&pause, NULL);
@@ -136,14 +136,14 @@ void usm_sync_lock_all(void)
         pthread_mutex_lock(&leaves[i].mutex);
     }
     for (int i = 0; i < USM_STRIPES; i++) {
-        usm_brief_take(&usm_briefs[i].lock);
+        usm_spinlock_take(&usm_spinlock_stripes[i].lock);
     }
 }
 
 void usm_sync_unlock_all(void)
 {
     for (int i = 0; i < USM_STRIPES; i++) {
-        usm_brief_unlock(&usm_briefs[i].lock);
+        usm_spinlock_give(&usm_spinlock_stripes[i].lock);
     }
     for (int i = USM_STRIPES - 1; i >= 0; i--) {
         pthread_mutex_unlock(&leaves[i].mutex);

@@ -6,8 +6,8 @@
  *   2. the registry lock: backends, contexts, cached queues, the list of all queues
  *   3. one queue's lock
  *   4. hazard stripes, several at once, always in ascending index order
- *   5. one leaf stripe: an event's waiters; or one brief stripe: a pool's free lists; or one worker's lock;
- *      nothing is locked under it
+ *   5. one leaf stripe: an event's waiters; or one spinlock stripe: a pool's free lists, the buffers of
+ * traces; or one worker's lock; nothing is locked under it
  *
  * Hazards and waiters share fixed arrays of locks, chosen by address or thread, instead of a lock in each
  * object: objects stay small, taking the locks of many allocations needs a bit mask instead of a sort, and
@@ -30,9 +30,10 @@ static inline uint8_t usm_stripe(const void *address)
 }
 
 /*
- * The stripe of the hazards of what this thread makes: a task on memory of one thread takes one lock, however
- * many blocks it touches. Where they are held for longer than it takes to look (host), `usm_stripe` spreads
- * them, so that threads on memory that another has made do not meet.
+ * The hazard stripe of allocations that this thread makes: a task on memory of one thread takes one lock,
+ * however many blocks it touches. The host backend runs short work under the stripes, so its allocations are
+ * spread over all of them by `usm_stripe`: threads that work on memory of one thread then seldom wait for
+ * each other.
  */
 extern _Thread_local uint8_t usm_own_stripe
     __attribute__((tls_model("initial-exec"))); /* plus 1; 0: none yet */
@@ -44,8 +45,8 @@ static inline uint8_t usm_stripe_of_thread(void)
 }
 
 /*
- * A lock that is held for less time than it takes to sleep and be woken: who finds it taken looks again a
- * hundred times first, where the system has such locks.
+ * For locks that are held for less time than a thread takes to sleep and be woken: a waiting thread spins
+ * first, where the C library has such mutexes.
  */
 void usm_mutex_init(pthread_mutex_t *mutex);
 
@@ -56,7 +57,7 @@ typedef struct usm_leaf {
 
 usm_leaf *usm_leaf_of(const void *address);
 
-/* Between two looks at what another thread is to write. */
+/* Between two reads of a variable that another thread will write. */
 static inline void usm_pause(void)
 {
 #if defined(__x86_64__)
@@ -65,11 +66,11 @@ static inline void usm_pause(void)
 }
 
 /*
- * A queue's lock: taken and given back with one locked instruction each, in line, for it is half of what many
- * a submission does. Who finds it taken looks again a hundred times, then sleeps. All zeros is free.
+ * A queue's lock: taken and given back with one locked instruction each, in line, since that is half the cost
+ * of a short submission. A waiting thread spins a hundred times, then sleeps. All zeros is free.
  */
 typedef struct usm_lock {
-    _Atomic uint32_t state; /* 0 free, 1 taken, 2 taken and somebody may sleep */
+    _Atomic uint32_t state; /* 0 free, 1 taken, 2 taken and a thread may sleep */
 } usm_lock;
 
 void usm_lock_wait(usm_lock *lock);
@@ -97,59 +98,60 @@ static inline void usm_lock_give(usm_lock *lock)
 }
 
 /*
- * Instead of a leaf's mutex, for a few instructions that happen in every function of arrays: one exchange,
- * where a mutex takes two. Who finds it taken spins, and sleeps if that takes long.
+ * A spinlock, in place of a leaf's mutex for critical sections of a few instructions that many functions
+ * enter: it is taken with one exchange, where a mutex needs two. A waiting thread spins, and sleeps in
+ * between if that takes long.
  */
-typedef struct usm_brief {
+typedef struct usm_spinlock {
     _Atomic bool taken;
-} usm_brief;
+} usm_spinlock;
 
-/* Each on a line of its own: threads with different locks do not take lines from each other. */
-typedef struct usm_brief_stripe {
-    _Alignas(64) usm_brief lock;
-} usm_brief_stripe;
+/* Each on its own cache line: threads with different locks share none. */
+typedef struct usm_spinlock_stripe {
+    _Alignas(64) usm_spinlock lock;
+} usm_spinlock_stripe;
 
-extern usm_brief_stripe usm_briefs[USM_STRIPES], usm_hazard_stripes[USM_STRIPES];
-void usm_brief_wait(usm_brief *brief);
+extern usm_spinlock_stripe usm_spinlock_stripes[USM_STRIPES], usm_hazard_stripes[USM_STRIPES];
+void usm_spinlock_wait(usm_spinlock *lock);
 
-static inline void usm_brief_take(usm_brief *brief)
+static inline void usm_spinlock_take(usm_spinlock *lock)
 {
-    if (__builtin_expect(atomic_exchange_explicit(&brief->taken, true, memory_order_acquire), 0)) {
-        usm_brief_wait(brief);
+    if (__builtin_expect(atomic_exchange_explicit(&lock->taken, true, memory_order_acquire), 0)) {
+        usm_spinlock_wait(lock);
     }
 }
 
-static inline usm_brief *usm_brief_lock(const void *address)
+static inline usm_spinlock *usm_spinlock_take_stripe(const void *address)
 {
-    usm_brief *brief = &usm_briefs[usm_stripe(address)].lock;
-    usm_brief_take(brief);
-    return brief;
+    usm_spinlock *lock = &usm_spinlock_stripes[usm_stripe(address)].lock;
+    usm_spinlock_take(lock);
+    return lock;
 }
 
-static inline void usm_brief_unlock(usm_brief *brief)
+static inline void usm_spinlock_give(usm_spinlock *lock)
 {
-    atomic_store_explicit(&brief->taken, false, memory_order_release);
+    atomic_store_explicit(&lock->taken, false, memory_order_release);
 }
 
 /*
- * Locks or unlocks each hazard stripe whose bit is set: brief ones, since every task takes one for each of
- * its allocations, and holds them for its bookkeeping or for work of a few microseconds.
+ * Locks or unlocks each hazard stripe whose bit is set. They are spinlocks, since every task takes one for
+ * each of its allocations, and holds them for its bookkeeping or for work of a few microseconds.
  */
 static inline void usm_hazard_lock(uint64_t mask)
 {
     for (; mask != 0; mask &= mask - 1) {
-        usm_brief_take(&usm_hazard_stripes[__builtin_ctzll(mask)].lock);
+        usm_spinlock_take(&usm_hazard_stripes[__builtin_ctzll(mask)].lock);
     }
 }
 
 static inline void usm_hazard_unlock(uint64_t mask)
 {
     for (; mask != 0; mask &= mask - 1) {
-        usm_brief_unlock(&usm_hazard_stripes[__builtin_ctzll(mask)].lock);
+        usm_spinlock_give(&usm_hazard_stripes[__builtin_ctzll(mask)].lock);
     }
 }
 
-/* May be taken again by its holder: a driver that is being started may fork, to run a helper program. */
+/* Recursive: a driver that is being started may fork, to run a helper program. */
 void usm_registry_lock(void);
 void usm_registry_unlock(void);
 
@@ -167,7 +169,7 @@ typedef enum usm_fork_phase { USM_FORK_PREPARE, USM_FORK_PARENT, USM_FORK_CHILD 
 
 /* Must run before anything else of the core; may be called again. */
 void usm_sync_start(void);
-/* For core/base/fork.c only. */
+/* For core/tasks/fork.c only: all stripes, and condition variables without waiters in a forked child. */
 void usm_sync_lock_all(void);
 void usm_sync_unlock_all(void);
 void usm_sync_renew(void);

@@ -1,142 +1,10 @@
 #include "copy.h"
 
-#include "core/base/heap.h"
+#include "core/builtin/kernel_command.h"
 #include "core/device/backend.h"
-#include "core/program/kernel_command.h"
 #include "route.h"
 
 #include <string.h>
-
-static int64_t magnitude(int64_t x)
-{
-    return x < 0 ? -x : x;
-}
-
-/* One axis in byte strides. */
-typedef struct axis {
-    int64_t length, dst, src;
-} axis;
-
-/* Slower axes first. Ties (dst stride 0 on both) are broken by src. */
-static bool slower(const axis *a, const axis *b)
-{
-    int64_t x = magnitude(a->dst), y = magnitude(b->dst);
-    return x != y ? x > y : magnitude(a->src) > magnitude(b->src);
-}
-
-static void sort(axis *axes, int n)
-{
-    for (int i = 1; i < n; i++) {
-        axis moving = axes[i];
-        int k = i;
-        for (; k > 0 && slower(&moving, &axes[k - 1]); k--) {
-            axes[k] = axes[k - 1];
-        }
-        axes[k] = moving;
-    }
-}
-
-static int merge(axis *axes, int n)
-{
-    int kept = 0;
-    for (int i = 1; i < n; i++) {
-        axis *outer = &axes[kept], *inner = &axes[i];
-        if (outer->dst == inner->dst * inner->length && outer->src == inner->src * inner->length) {
-            inner->length *= outer->length;
-            *outer = *inner;
-        } else {
-            axes[++kept] = *inner;
-        }
-    }
-    return kept + 1;
-}
-
-/* Axes in any order become a plan. dst and src are moved along where an axis is walked from its other end. */
-static void plan_axes(usm_plan *plan, const usm_strided *whole, axis *axes, int n)
-{
-    if (n == 0) {
-        axes[n++] =
-            (axis){1, usm_dtype_table[whole->dst_dtype].itemsize, usm_dtype_table[whole->src_dtype].itemsize};
-    }
-    uintptr_t dst = (uintptr_t)whole->dst,
-              src = (uintptr_t)whole->src; /* layouts are planned without memory too */
-    for (int i = 0; i < n; i++) {
-        axis *next = &axes[i];
-        if (next->dst < 0) {
-            dst += (uintptr_t)(next->dst * (next->length - 1));
-            src += (uintptr_t)(next->src * (next->length - 1));
-            next->dst = -next->dst;
-            next->src = -next->src;
-        }
-    }
-    if (n > 1) {
-        sort(axes, n);
-        n = merge(axes, n);
-    }
-    plan->strided = *whole;
-    usm_strided *strided = &plan->strided;
-    strided->dst = (char *)dst;
-    strided->src = (const char *)src;
-    strided->ndim = n;
-    strided->shape = plan->numbers;
-    strided->dst_strides = plan->numbers + n;
-    strided->src_strides = plan->numbers + 2 * n;
-    for (int i = 0; i < n; i++) {
-        strided->shape[i] = axes[i].length;
-        strided->dst_strides[i] = axes[i].dst;
-        strided->src_strides[i] = axes[i].src;
-    }
-}
-
-void usm_copy_plan(usm_plan *plan, const usm_view *dst, const usm_view *src)
-{
-    axis axes[USM_MAX_NDIM];
-    int n = 0, dst_size = usm_dtype_table[dst->dtype].itemsize,
-        src_size = usm_dtype_table[src->dtype].itemsize;
-    for (int i = 0; i < dst->ndim; i++) {
-        if (dst->shape[i] != 1) {
-            axes[n++] = (axis){dst->shape[i], dst->strides[i] * dst_size, src->strides[i] * src_size};
-        }
-    }
-    const usm_strided whole = {
-        .dst = dst->data, .src = src->data, .dst_dtype = dst->dtype, .src_dtype = src->dtype};
-    plan_axes(plan, &whole, axes, n);
-}
-
-void usm_strided_plan(usm_plan *plan, const usm_strided *whole)
-{
-    axis axes[USM_MAX_NDIM];
-    int n = 0;
-    for (int i = 0; i < whole->ndim; i++) {
-        if (whole->shape[i] != 1) {
-            axes[n++] = (axis){whole->shape[i], whole->dst_strides[i], whole->src_strides[i]};
-        }
-    }
-    plan_axes(plan, whole, axes, n);
-}
-
-bool usm_strided_is_block(const usm_strided *strided)
-{
-    int size = usm_dtype_table[strided->dst_dtype].itemsize;
-    return strided->dst_dtype == strided->src_dtype && strided->ndim == 1 &&
-           strided->dst_strides[0] == size && strided->src_strides[0] == size;
-}
-
-usm_strided *usm_strided_clone(const usm_strided *plan)
-{
-    size_t numbers = 3 * (size_t)plan->ndim * sizeof(int64_t);
-    usm_strided *clone = usm_malloc(sizeof *clone + numbers);
-    if (clone != NULL) {
-        *clone = *plan;
-        clone->shape = (int64_t *)(clone + 1);
-        clone->dst_strides = clone->shape + plan->ndim;
-        clone->src_strides = clone->dst_strides + plan->ndim;
-        memcpy(clone->shape, plan->shape, numbers / 3);
-        memcpy(clone->dst_strides, plan->dst_strides, numbers / 3);
-        memcpy(clone->src_strides, plan->src_strides, numbers / 3);
-    }
-    return clone;
-}
 
 static int64_t count(const usm_view *view)
 {
@@ -145,24 +13,6 @@ static int64_t count(const usm_view *view)
         n *= (uint64_t)view->shape[i];
     }
     return (int64_t)n;
-}
-
-bool usm_views_overlap(const usm_view *dst, const usm_view *src)
-{
-    int64_t dst_low, dst_high, src_low, src_high;
-    int dst_size = usm_dtype_table[dst->dtype].itemsize, src_size = usm_dtype_table[src->dtype].itemsize;
-    if (!usm_layout_span(dst->ndim, dst->shape, dst->strides, dst_size, &dst_low, &dst_high) ||
-        !usm_layout_span(src->ndim, src->shape, src->strides, src_size, &src_low, &src_high)) {
-        return true;
-    }
-    if (dst->data + dst_high <= src->data + src_low || src->data + src_high <= dst->data + dst_low) {
-        return false;
-    }
-    bool same = dst->data == src->data && dst_size == src_size;
-    for (int i = 0; i < dst->ndim && same; i++) {
-        same = dst->shape[i] == 1 || dst->strides[i] == src->strides[i];
-    }
-    return !same;
 }
 
 /* One command in the queue, which reaches both sides. */

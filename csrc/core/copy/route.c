@@ -1,6 +1,7 @@
 #include "route.h"
 
-#include "core/device/connection.h"
+#include "core/device/registry.h"
+#include "core/memory/connection.h"
 
 #include <string.h>
 

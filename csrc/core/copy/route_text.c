@@ -2,8 +2,8 @@
 #include "route.h"
 
 #include "core/base/sync.h"
-#include "core/program/kernel_command.h"
-#include "core/program/kernels.h"
+#include "core/builtin/kernel_command.h"
+#include "core/builtin/kernels.h"
 #include "core/tasks/hazard.h"
 
 #include <stdarg.h>

@@ -18,12 +18,18 @@
 
 #include "context.h"
 #include "core/base/library.h"
-#include "core/program/program.h"
-#include "core/tasks/command.h"
-#include "core/tasks/event.h"
-#include "core/tasks/queue.h"
-#include "core/tasks/stream.h"
-#include "device.h"
+#include "core/base/sync.h"
+#include "properties.h"
+
+typedef struct usm_queue usm_queue;
+typedef struct usm_event usm_event;
+typedef struct usm_wait usm_wait;
+typedef struct usm_command usm_command;
+typedef struct usm_strided usm_strided;
+typedef struct usm_program usm_program;
+typedef struct usm_program_source usm_program_source;
+typedef struct usm_kernel usm_kernel;
+struct usm_launch;
 
 /*
  * What memory of one (context, device) pair is to commands of another pair (SYCL 2020, 4.8; docs/design.md,
@@ -308,48 +314,5 @@ static inline bool usm_backend_has_streams(const usm_backend *backend)
 {
     return backend->native != NULL && backend->native->stream_inspect != NULL;
 }
-
-/* Every name that a filter string may use, also those that this build left out. Builds for tests have more
- * backends, which are found by their names alone. */
-#define USM_N_BACKENDS 4
-
-/* Interfaces of other software whose objects belong to one backend, also where this build has left it out. */
-typedef enum usm_interface {
-    USM_INTERFACE_PROCESS,         /* memory, threads and functions of this process */
-    USM_INTERFACE_CUDA,            /* __cuda_stream__ and __cuda_array_interface__ */
-    USM_INTERFACE_SYCL_OPENCL,     /* sycl::backend::opencl */
-    USM_INTERFACE_SYCL_LEVEL_ZERO, /* sycl::backend::ext_oneapi_level_zero */
-} usm_interface;
-
-typedef struct usm_backend_report {
-    const char *name;
-    const usm_backend *backend; /* NULL: left out of this build */
-    /* For diagnose(), as in usm_backend; NULL: none. */
-    const char *const *environment;
-    const usm_library_report *libraries;
-    const char *absent;   /* NULL when it works; else why not, in full */
-    bool broken;          /* absent for another reason than that there is no driver */
-    usm_device **devices; /* best first */
-    size_t n_devices;
-} usm_backend_report;
-
-/*
- * Starts the backend by its index (of usm_backend_index, or below USM_N_BACKENDS) on first use and says how
- * it went. The report is the core's own, constant from then on. May block on the first call: no lock, no GIL.
- */
-const usm_backend_report *usm_backend_start(int index);
-/* The same of the backend that the interface belongs to. */
-const usm_backend_report *usm_backend_start_for(usm_interface interface);
-/* -1 for an unknown name. */
-int usm_backend_index(const char *name, size_t length);
-/* Calls fork hooks of the backends that were started. */
-void usm_backends_fork(usm_fork_phase phase);
-
-/*
- * The root device that DLPack calls (type, id); NULL where there is none. Starts backends as needed. Where
- * several have memory of that name (managed and pinned memory of CUDA, always id 0), their driver is asked
- * about `pointer`; NULL: the first of them. May block on the first call: no lock, no GIL.
- */
-usm_device *usm_device_from_dlpack(int32_t type, int32_t id, const void *pointer);
 
 #endif

@@ -4,18 +4,8 @@
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/base/sync.h"
-#include "core/memory/pool.h"
-#include "core/program/builtin.h"
-#include "core/program/program.h"
-#include "core/tasks/queue.h"
 
 #include <string.h>
-
-const char *usm_kind_name(usm_kind kind)
-{
-    static const char *const names[USM_KINDS] = {"device", "shared", "host"};
-    return names[kind];
-}
 
 /* All contexts of the process, newest first (registry lock). */
 static usm_context *all_contexts;
@@ -176,16 +166,6 @@ usm_context *usm_context_retain(usm_context *context)
     return context;
 }
 
-static void free_place(usm_place *place)
-{
-    for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
-        usm_pool_destroy(place->pools[kind], place, kind);
-    }
-    usm_streams_free(place);
-    usm_builtins_free(place);
-    free(place);
-}
-
 void usm_context_release(usm_context *context)
 {
     if (!usm_refcount_down(&context->refs)) {
@@ -197,13 +177,7 @@ void usm_context_release(usm_context *context)
         context->next->previous = context->previous;
     }
     usm_registry_unlock();
-    usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
-    while (place != NULL) {
-        usm_place *next = place->next;
-        free_place(place);
-        place = next;
-    }
-    usm_programs_free(context);
+    usm_places_destroy(context);
     if (context->backend->context_destroy != NULL) {
         context->backend->context_destroy(context);
     }
@@ -258,12 +232,7 @@ static void bury(usm_context *context)
     if (context->next != NULL) {
         context->next->previous = context->previous;
     }
-    for (usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire); place != NULL;
-         place = place->next) {
-        if (place->queue != NULL) {
-            usm_queue_bury(place->queue);
-        }
-    }
+    usm_places_bury(context);
     for (size_t i = 0; i < context->n_devices; i++) {
         context->devices[i]->context = NULL;
     }
@@ -273,14 +242,7 @@ static void bury(usm_context *context)
 
 static void close_default(usm_context *context)
 {
-    usm_programs_free_idle(context);
-    for (usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire); place != NULL;
-         place = place->next) {
-        for (usm_kind kind = 0; kind < USM_KINDS; kind++) {
-            usm_pool_trim(place->pools[kind], place, kind);
-        }
-        usm_builtins_free(place);
-    }
+    usm_places_trim(context);
     if (context->backend->context_close(context)) {
         usm_registry_lock();
         bury(context);
@@ -309,112 +271,4 @@ void usm_contexts_close(void)
         close_default(context);
         left += default_context(left) == context;
     }
-}
-
-static usm_place *find_place(usm_context *context, usm_device *device)
-{
-    usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
-    while (place != NULL && place->device != device) {
-        place = place->next;
-    }
-    return place;
-}
-
-static bool contains(const usm_context *context, usm_device *device)
-{
-    for (; device != NULL; device = device->parent) {
-        for (size_t i = 0; i < context->n_devices; i++) {
-            if (context->devices[i] == device) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-usm_status usm_context_place(usm_context *context, usm_device *device, usm_place **out, usm_error *error)
-{
-    *out = find_place(context, device);
-    if (*out != NULL) {
-        return USM_OK;
-    }
-    if (!contains(context, device)) {
-        char text[USM_DEVICE_TEXT];
-        return usm_error_set(error, USM_VALUE, "the device %s is not in the given context",
-                             usm_device_text(device, text, sizeof text));
-    }
-    usm_place *place = usm_calloc(1, sizeof *place);
-    bool enough = place != NULL;
-    for (usm_kind kind = 0; kind < USM_KINDS && enough; kind++) {
-        place->pools[kind] = usm_pool_create();
-        enough = place->pools[kind] != NULL;
-    }
-    if (!enough) {
-        if (place != NULL) {
-            free_place(place);
-        }
-        return usm_error_memory(error, sizeof *place, "a context's record of a device");
-    }
-    place->context = context;
-    place->device = device;
-    atomic_init(&place->limit, SIZE_MAX);
-    usm_registry_lock();
-    *out = find_place(context, device);
-    if (*out == NULL) {
-        place->next = atomic_load_explicit(&context->places, memory_order_relaxed);
-        atomic_store_explicit(&context->places, place, memory_order_release);
-        *out = place;
-        place = NULL;
-    }
-    usm_registry_unlock();
-    if (place != NULL) {
-        free_place(place); /* another thread was faster */
-    }
-    return USM_OK;
-}
-
-static usm_queue *cached_queue(usm_place *place)
-{
-    usm_registry_lock();
-    usm_queue *queue = place->queue;
-    if (queue != NULL && !usm_refcount_up_unless_zero(&queue->refs)) {
-        queue = NULL;
-    }
-    usm_registry_unlock();
-    return queue;
-}
-
-usm_status usm_place_queue(usm_place *place, usm_queue **out, usm_error *error)
-{
-    *out = cached_queue(place);
-    if (*out != NULL) {
-        return USM_OK;
-    }
-    /* Made without the registry lock, which creation takes itself; the loser of a race gives its own back. */
-    const usm_queue_options options = {.in_order = true, .priority = USM_PRIORITY_NORMAL};
-    usm_queue *queue;
-    usm_status status = usm_queue_create(place, &options, &queue, error);
-    if (status != USM_OK) {
-        return status;
-    }
-    usm_registry_lock();
-    usm_queue *winner = place->queue;
-    if (winner != NULL && !usm_refcount_up_unless_zero(&winner->refs)) {
-        winner = NULL;
-    }
-    if (winner == NULL) {
-        queue->cached = true;
-        place->queue = queue;
-        if (place->context->is_default) {
-            usm_refcount_init(&queue->refs, USM_IMMORTAL);
-            usm_live_add(USM_LIVE_QUEUE, -1);
-        }
-    }
-    usm_registry_unlock();
-    if (winner != NULL) {
-        usm_queue_release(queue);
-        queue = winner;
-    }
-    *out = queue;
-    return USM_OK;
 }

@@ -2,40 +2,9 @@
 #ifndef USM_CORE_CONTEXT_H
 #define USM_CORE_CONTEXT_H
 
+#include "core/base/deferred.h"
 #include "core/base/refcount.h"
-#include "core/tasks/event.h"
-#include "device.h"
-
-struct usm_pool;
-struct usm_queue;
-
-typedef enum usm_kind { USM_DEVICE, USM_SHARED, USM_HOST, USM_KINDS } usm_kind;
-
-const char *usm_kind_name(usm_kind kind);
-
-typedef struct usm_builtin_kernel usm_builtin_kernel;
-typedef struct usm_builtin_program usm_builtin_program;
-#define USM_BUILTIN_BUCKETS 64
-
-/* What belongs to one (context, device) pair. Entries are only added while the context lives. */
-typedef struct usm_place {
-    struct usm_place *next;
-    struct usm_context *context; /* the one that owns this entry */
-    usm_device *device;
-    struct usm_queue *queue; /* the cached queue, without a count; NULL until made (registry lock) */
-    struct usm_pool *pools[USM_KINDS];
-    /* Bytes that the driver gave for it, in use and spare; the most so far; what they may be (usage.h). */
-    _Atomic size_t held, peak, limit;
-    struct usm_stream *streams; /* of other libraries, newest first (leaf stripe of the place) */
-    _Atomic(usm_builtin_program *) builtin_programs;             /* the same */
-    _Atomic(usm_builtin_kernel *) builtins[USM_BUILTIN_BUCKETS]; /* builtin.c; entries are only added */
-} usm_place;
-
-/* The host reads and writes memory of this kind, allocated in the place, through its pointer. */
-static inline bool usm_place_host_reads(const usm_place *place, usm_kind kind)
-{
-    return kind != USM_DEVICE || place->device->info.host_reads_device;
-}
+#include "place.h"
 
 typedef struct usm_context {
     usm_refcount refs;
@@ -50,7 +19,6 @@ typedef struct usm_context {
     _Atomic uint64_t departed;   /* changes whenever memory goes back to the driver or to its owner */
     /* Registry lock: what lives as long as this, and the list of all contexts. */
     usm_keep *keeps;
-    struct usm_program *programs; /* with keys; program.c */
     struct usm_context *previous, *next;
 } usm_context;
 
@@ -95,17 +63,5 @@ void usm_contexts_close(void);
 
 USM_GIVES usm_context *usm_context_retain(usm_context *context);
 void usm_context_release(USM_TAKES usm_context *context);
-
-/*
- * The pair's entry, made on first use. USM_VALUE where the device is not in the context; a partition of a
- * device that is in it counts as in it (SYCL lets a context of the parent be used with its sub-devices).
- */
-usm_status usm_context_place(usm_context *context, usm_device *device, usm_place **out, usm_error *error);
-
-/*
- * The one queue that the process keeps for this pair: in order, no profiling, normal priority. Immortal for a
- * default context; for others it lives while somebody uses it.
- */
-usm_status usm_place_queue(usm_place *place, USM_GIVES struct usm_queue **out, usm_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 #include "device.h"
 
-#include "backend.h"
 #include "core/base/heap.h"
 #include "core/base/sync.h"
+#include "registry.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 #include "native.h"
 
+#include "core/device/registry.h"
+
 #include <string.h>
 
 bool usm_backend_has_native(const usm_backend *backend)

@@ -7,7 +7,7 @@
 #ifndef USM_CORE_BLOCKS_H
 #define USM_CORE_BLOCKS_H
 
-#include "core/tasks/alloc.h"
+#include "allocation.h"
 
 /* For alloc.c and pool.c: alloc->pointer and alloc->size stay as they are in between. No lock held. */
 void usm_blocks_add(usm_alloc *alloc);

@@ -1,11 +1,7 @@
 #include "pool.h"
 
-#include "blocks.h"
 #include "core/base/heap.h"
-#include "core/base/live.h"
 #include "core/base/sync.h"
-#include "core/device/backend.h"
-#include "usage.h"
 
 /*
  * Four classes to each doubling from 64 bytes to 32 MiB: a block is at most a quarter larger than what was
@@ -19,7 +15,7 @@
  */
 #define PATIENCE 8
 
-/* Written under the brief stripe of the pool. */
+/* Written under the spinlock stripe of the pool. */
 typedef struct class
 {
     _Atomic(usm_alloc *) free; /* last in, first out: warm in the cache */
@@ -88,13 +84,13 @@ usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class)
     if (atomic_load_explicit(&class->free, memory_order_relaxed) == NULL) {
         return NULL; /* a glance without the lock: at worst a spare block is missed */
     }
-    usm_brief *lock = usm_brief_lock(pool);
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     usm_alloc *alloc = take(pool, class);
     if (alloc != NULL) {
         class->used_at = pool->turned_away;
         count_used(pool, alloc->size);
     }
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     return alloc;
 }
 
@@ -143,34 +139,14 @@ static usm_alloc *make_room(usm_pool *pool, size_t nbytes)
     return all;
 }
 
-/* Takes the list. */
-static void give_back(usm_alloc *all, usm_place *place, usm_kind kind)
+bool usm_pool_push(usm_pool *pool, usm_alloc *alloc, usm_alloc **evicted)
 {
-    if (all != NULL) {
-        usm_context_memory_departs(place->context);
-    }
-    while (all != NULL) {
-        usm_alloc *next = all->link.next_free;
-        usm_alloc_finish_lent(all);
-        usm_blocks_remove(all);
-        place->context->backend->memory_free(place->context, place->device, kind, all->pointer, all->size);
-        usm_usage_give(place, all->size);
-        free(all->hazards.readers);
-        free(all);
-        all = next;
-    }
-}
-
-bool usm_pool_push(usm_pool *pool, usm_alloc *alloc)
-{
-    usm_place *place = alloc->place;
-    usm_kind kind = (usm_kind)alloc->kind;
-    usm_alloc *old = NULL;
     class *class = &pool->classes[alloc->size_class];
-    usm_brief *lock = usm_brief_lock(pool);
+    *evicted = NULL;
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     count_unused(pool, alloc->size);
     if (USM_UNLIKELY(!has_room(pool->spare, alloc->size))) {
-        old = make_room(pool, alloc->size);
+        *evicted = make_room(pool, alloc->size);
     }
     bool room = has_room(pool->spare, alloc->size);
     if (room) {
@@ -179,32 +155,29 @@ bool usm_pool_push(usm_pool *pool, usm_alloc *alloc)
         alloc->link.next_free = atomic_load_explicit(&class->free, memory_order_relaxed);
         atomic_store_explicit(&class->free, alloc, memory_order_relaxed);
     }
-    usm_brief_unlock(lock);
-    if (USM_UNLIKELY(old != NULL)) {
-        give_back(old, place, kind); /* alloc may be somebody else's by now */
-    }
+    usm_spinlock_give(lock);
     return room;
 }
 
 void usm_pool_begin_use(usm_pool *pool, size_t nbytes)
 {
-    usm_brief *lock = usm_brief_lock(pool);
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     count_used(pool, nbytes);
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
 }
 
 void usm_pool_end_use(usm_pool *pool, size_t nbytes)
 {
-    usm_brief *lock = usm_brief_lock(pool);
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     count_unused(pool, nbytes);
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
 }
 
 usm_pool_state usm_pool_look(usm_pool *pool)
 {
-    usm_brief *lock = usm_brief_lock(pool);
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     usm_pool_state state = {pool->used, pool->peak, pool->n_used, pool->spare};
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     return state;
 }
 
@@ -215,31 +188,26 @@ bool usm_pool_has_room(const usm_pool *pool, size_t nbytes)
 
 size_t usm_pool_spare(usm_pool *pool)
 {
-    usm_brief *lock = usm_brief_lock(pool);
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     size_t spare = pool->spare;
-    usm_brief_unlock(lock);
+    usm_spinlock_give(lock);
     return spare;
 }
 
-size_t usm_pool_trim(usm_pool *pool, usm_place *place, usm_kind kind)
+usm_alloc *usm_pool_take_all(usm_pool *pool)
 {
     usm_alloc *all = NULL;
-    usm_brief *lock = usm_brief_lock(pool);
-    size_t freed = pool->spare;
+    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     for (int i = 0; i < CLASSES; i++) {
         for (usm_alloc *alloc; (alloc = take(pool, &pool->classes[i])) != NULL; all = alloc) {
             alloc->link.next_free = all;
         }
     }
-    usm_brief_unlock(lock);
-    give_back(all, place, kind);
-    return freed;
+    usm_spinlock_give(lock);
+    return all;
 }
 
-void usm_pool_destroy(usm_pool *pool, usm_place *place, usm_kind kind)
+void usm_pool_destroy(usm_pool *pool)
 {
-    if (pool != NULL) {
-        usm_pool_trim(pool, place, kind);
-        free(pool);
-    }
+    free(pool);
 }

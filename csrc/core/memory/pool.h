@@ -2,7 +2,7 @@
 #ifndef USM_CORE_POOL_H
 #define USM_CORE_POOL_H
 
-#include "core/tasks/alloc.h"
+#include "allocation.h"
 
 /*
  * Spare blocks of a pool never exceed this, but for small ones, which have room of their own: they are asked
@@ -18,8 +18,8 @@
 typedef struct usm_pool usm_pool;
 
 usm_pool *usm_pool_create(void);
-/* The context is going: all spare blocks return to the driver. */
-void usm_pool_destroy(usm_pool *pool, usm_place *place, usm_kind kind);
+/* An empty one; NULL is allowed. */
+void usm_pool_destroy(USM_TAKES usm_pool *pool);
 
 /* The class of a size, and the bytes that its blocks have. nbytes > 0. */
 uint8_t usm_pool_class(size_t nbytes, size_t *block);
@@ -27,10 +27,11 @@ uint8_t usm_pool_class(size_t nbytes, size_t *block);
 /* A spare block with its allocation struct, or NULL: from now on it counts as used. Any thread. */
 usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class);
 /*
- * The block is not used any more. In a full pool, blocks of sizes that nobody asks for any more go for it;
- * false where there are none: the caller frees it. Any thread that may free memory.
+ * The block is not used any more. In a full pool, blocks of sizes that nobody asks for any more make room:
+ * `evicted` is their list (link.next_free), or NULL, for the caller to free. False where there is no room: so
+ * is the block itself. Any thread.
  */
-bool usm_pool_push(usm_pool *pool, usm_alloc *alloc);
+bool usm_pool_push(usm_pool *pool, usm_alloc *alloc, USM_GIVES usm_alloc **evicted);
 
 /* Blocks that did not come from the spare ones, or do not become one. Any thread. */
 void usm_pool_begin_use(usm_pool *pool, size_t nbytes);
@@ -47,7 +48,7 @@ usm_pool_state usm_pool_look(usm_pool *pool);
 bool usm_pool_has_room(const usm_pool *pool, size_t nbytes);
 /* Bytes of spare blocks. */
 size_t usm_pool_spare(usm_pool *pool);
-/* Returns spare blocks to the driver; the bytes freed. */
-size_t usm_pool_trim(usm_pool *pool, usm_place *place, usm_kind kind);
+/* All spare blocks, as a list (link.next_free) for the caller to free; or NULL. Any thread. */
+USM_GIVES usm_alloc *usm_pool_take_all(usm_pool *pool);
 
 #endif

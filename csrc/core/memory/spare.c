@@ -1,5 +1,7 @@
 #include "spare.h"
 
+#include "core/base/freelist.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -11,8 +13,7 @@
 #endif
 
 typedef struct spares {
-    usm_alloc *first;
-    int count;
+    usm_freelist records;
     bool registered; /* for the destructor at the thread's end */
 } spares;
 
@@ -24,12 +25,10 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void drop_all(void *unused)
 {
     (void)unused;
-    while (spare.first != NULL) {
-        usm_alloc *next = spare.first->link.next_free;
-        free(spare.first);
-        spare.first = next;
+    for (void *record; (record = usm_freelist_pop(&spare.records)) != NULL;) {
+        free(record);
     }
-    spare.count = LIMIT; /* what other destructors of this thread give back is freed at once */
+    spare.records.n = LIMIT; /* what other destructors of this thread give back is freed at once */
 }
 
 static void make_key(void)
@@ -39,17 +38,12 @@ static void make_key(void)
 
 usm_alloc *usm_spare_pop(void)
 {
-    usm_alloc *alloc = spare.first;
-    if (alloc != NULL) {
-        spare.first = alloc->link.next_free;
-        spare.count--;
-    }
-    return alloc;
+    return usm_freelist_pop(&spare.records);
 }
 
 bool usm_spare_push(usm_alloc *alloc)
 {
-    if (spare.count >= LIMIT) {
+    if (spare.records.n >= LIMIT) {
         return false;
     }
     if (USM_UNLIKELY(!spare.registered)) {
@@ -57,8 +51,6 @@ bool usm_spare_push(usm_alloc *alloc)
         pthread_setspecific(key, &spare);
         spare.registered = true;
     }
-    alloc->link.next_free = spare.first;
-    spare.first = alloc;
-    spare.count++;
+    usm_freelist_push(&spare.records, alloc);
     return true;
 }

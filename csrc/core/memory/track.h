@@ -2,8 +2,8 @@
 #ifndef USM_CORE_TRACK_H
 #define USM_CORE_TRACK_H
 
+#include "allocation.h"
 #include "core/base/sync.h"
-#include "core/tasks/alloc.h"
 
 extern _Atomic bool usm_track_on;
 

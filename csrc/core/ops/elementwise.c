@@ -1,7 +1,7 @@
 #include "elementwise.h"
 
+#include "core/builtin/builtin.h"
 #include "core/layout/elements.h"
-#include "core/program/builtin.h"
 
 static usm_status submit(usm_queue *queue, const usm_elementwise *kernel, usm_elements *elements,
                          const usm_view *operands, int n, bool fresh, usm_error *error)

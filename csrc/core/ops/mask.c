@@ -2,7 +2,7 @@
 
 #include "compare.h"
 
-#include "core/program/builtin.h"
+#include "core/builtin/builtin.h"
 
 #define CHUNK 4096
 #define MOST_CHUNKS 16384

@@ -3,7 +3,7 @@
 #include "compare.h"
 #include "mask.h"
 
-#include "core/program/builtin.h"
+#include "core/builtin/builtin.h"
 #include "kernels/abi/reduce.h"
 
 /* What one work-item goes through without a pause, in bytes. */

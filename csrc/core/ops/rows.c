@@ -1,7 +1,7 @@
 #include "rows.h"
 
+#include "core/builtin/builtin.h"
 #include "core/layout/elements.h"
-#include "core/program/builtin.h"
 #include "kernels/abi/index.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "sequence.h"
 
-#include "core/device/backend.h"
-#include "core/program/kernel_command.h"
+#include "core/builtin/kernel_command.h"
+#include "core/device/registry.h"
 
 usm_dtype usm_sequence_dtype(usm_dtype dtype, const usm_device *device)
 {

@@ -1,6 +1,6 @@
 #include "take.h"
 
-#include "core/program/builtin.h"
+#include "core/builtin/builtin.h"
 #include "kernels/abi/take.h"
 
 #include <string.h>
@@ -62,7 +62,7 @@ static void set_rows(plan *plan, int size, int64_t length)
     plan->axes[0] = (axis){length, size, size, 0};
 }
 
-/* Rows go by wider elements, and by narrower ones where memory is not aligned (core/program/kernels.c). */
+/* Rows go by wider elements, and by narrower ones where memory is not aligned (core/builtin/kernels.c). */
 static void choose_size(plan *plan, const usm_view *dst, const usm_view *src, int64_t step)
 {
     int part = plan->size < 8 ? plan->size : 8;

@@ -1,6 +1,6 @@
 #include "triangle.h"
 
-#include "core/program/builtin.h"
+#include "core/builtin/builtin.h"
 #include "kernels/abi/triangle.h"
 
 usm_status usm_triangle_submit(usm_queue *queue, const usm_view *array, int64_t k, bool upper,

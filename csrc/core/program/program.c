@@ -21,7 +21,7 @@ usm_language usm_backend_language(const usm_backend *backend)
     return backend->program_language;
 }
 
-/* Programs without a reference that a context keeps, in case the same program is built again. */
+/* Programs without a reference that a place keeps, in case the same program is built again. */
 #define MOST_IDLE 32
 
 /* Frees everything but the native part and the reference to the context. */
@@ -43,7 +43,7 @@ static void destroy(usm_program *program)
 /* The caller holds the registry lock. */
 static void take_off_list(usm_program *program)
 {
-    usm_program **at = &program->context->programs;
+    usm_program **at = &program->place->programs;
     while (*at != program) {
         at = &(*at)->next_kept;
     }
@@ -52,8 +52,8 @@ static void take_off_list(usm_program *program)
 
 static void put_on_list(usm_program *program)
 {
-    program->next_kept = program->context->programs;
-    program->context->programs = program;
+    program->next_kept = program->place->programs;
+    program->place->programs = program;
 }
 
 /*
@@ -86,9 +86,9 @@ usm_program *usm_program_find(usm_place *place, const char *key)
     usm_program *found = NULL;
     int process = (int)getpid();
     usm_registry_lock();
-    for (usm_program *program = place->context->programs; program != NULL && found == NULL;
+    for (usm_program *program = place->programs; program != NULL && found == NULL;
          program = program->next_kept) {
-        if (program->place != place || program->process != process || strcmp(program->key, key) != 0) {
+        if (program->process != process || strcmp(program->key, key) != 0) {
             continue;
         }
         if (program->idle) {
@@ -103,33 +103,6 @@ usm_program *usm_program_find(usm_place *place, const char *key)
     }
     usm_registry_unlock();
     return found;
-}
-
-void usm_programs_free(usm_context *context)
-{
-    for (usm_program *program; (program = context->programs) != NULL;) {
-        context->programs = program->next_kept;
-        destroy(program);
-    }
-}
-
-void usm_programs_free_idle(usm_context *context)
-{
-    for (;;) {
-        usm_registry_lock();
-        usm_program *program = context->programs;
-        while (program != NULL && !program->idle) {
-            program = program->next_kept;
-        }
-        if (program != NULL) {
-            take_off_list(program);
-        }
-        usm_registry_unlock();
-        if (program == NULL) {
-            return;
-        }
-        destroy(program);
-    }
 }
 
 void usm_program_keep(usm_program *program, const char *key)
@@ -337,3 +310,34 @@ usm_status usm_kernel_set_parameters(usm_kernel *kernel, const char *name, const
     kernel->n_parameters = n;
     return USM_OK;
 }
+
+/* Of `programs`, those without a reference. */
+static void trim(usm_place *place)
+{
+    for (;;) {
+        usm_registry_lock();
+        usm_program *program = place->programs;
+        while (program != NULL && !program->idle) {
+            program = program->next_kept;
+        }
+        if (program != NULL) {
+            take_off_list(program);
+        }
+        usm_registry_unlock();
+        if (program == NULL) {
+            return;
+        }
+        destroy(program);
+    }
+}
+
+/* No program has a reference any more: each would hold the context. */
+static void destroy_kept(usm_place *place)
+{
+    for (usm_program *program; (program = place->programs) != NULL;) {
+        place->programs = program->next_kept;
+        destroy(program);
+    }
+}
+
+const usm_place_part usm_program_part = {.trim = trim, .destroy = destroy_kept};

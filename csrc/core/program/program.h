@@ -5,22 +5,8 @@
 #include "argument.h"
 #include "core/base/error.h"
 #include "core/device/context.h"
+#include "core/device/properties.h"
 #include "core/layout/dtype.h"
-
-typedef enum usm_language {
-    USM_LANGUAGE_PORTABLE, /* a part of OpenCL C (docs/design.md, section 7); for CUDA translated by
-                              _cuda.py */
-    USM_LANGUAGE_OPENCL,
-    USM_LANGUAGE_SPIRV,
-    USM_LANGUAGE_CUDA,
-    USM_LANGUAGE_PTX,
-    USM_LANGUAGE_NATIVE,  /* the driver's binary, as program_binary returns it */
-    USM_LANGUAGE_LIBRARY, /* host: the path of a shared object that exports usmpy_kernels (cpu/kernel.h) */
-    USM_LANGUAGE_POINTER, /* host: data is a usm_pointer_source */
-    USM_LANGUAGE_BUILTIN, /* host: the built-in kernels, which are in the extension; no data */
-} usm_language;
-
-#define USM_LANGUAGE_BIT(language) (UINT32_C(1) << (language))
 
 /* Whether devices of the backend take programs in this language, translated or as they are. */
 bool usm_backend_takes(const struct usm_backend *backend, usm_language language);
@@ -51,7 +37,7 @@ typedef struct usm_program {
     char **kernels; /* names, NULL-terminated, one block from malloc; NULL if the driver does not tell */
     char *key;      /* of usm_program_keep; NULL: destroyed with its last reference */
     int process;    /* that built it: most drivers do not survive a fork */
-    /* With a key, under the registry lock: the context's list, and whether the program has no reference. */
+    /* With a key, under the registry lock: the place's list, and whether the program has no reference. */
     struct usm_program *next_kept;
     bool idle;
     bool own; /* built-in: it holds no reference to the context, which destroys it */
@@ -92,7 +78,6 @@ typedef struct usm_kernel {
     size_t max_local;          /* work-items in a group; 0: the device's limit */
     size_t required_local[3];  /* reqd_work_group_size; 0 if the source has none */
     usm_fit fit;
-    _Atomic uint32_t traced_name; /* the number of its name (names.h); 0: none so far */
     bool types_unknown; /* the driver only tells sizes; signatures may have another number of parameters */
     void *native;
 } usm_kernel;
@@ -109,18 +94,17 @@ usm_status usm_program_create_own(usm_place *place, const usm_program_source *so
                                   USM_GIVES usm_program **out, USM_GIVES char **log, usm_error *error);
 /*
  * Makes usm_program_find find the program under the key, a hash of all that it depends on: while it is
- * referenced, and later while it is one of the few that the context keeps. Called once, by the caller of
+ * referenced, and later while it is one of the few that the place keeps. Called once, by the caller of
  * usm_program_create, without a lock.
  */
 void usm_program_keep(usm_program *program, const char *key);
 /* A program that was built in this process for the place, or NULL. Called without a lock. */
 USM_GIVES usm_program *usm_program_find(usm_place *place, const char *key);
-/* For core/device/context.c only: destroys the kept programs of a context that is destroyed. */
-void usm_programs_free(usm_context *context);
-/* Destroys the kept programs without a reference. The context may go on. Called without a lock. */
-void usm_programs_free_idle(usm_context *context);
 USM_GIVES usm_program *usm_program_retain(USM_KEEPS usm_program *program);
 void usm_program_release(USM_TAKES usm_program *program);
+
+/* The programs of a place: those that are kept, and the built-in ones. */
+extern const usm_place_part usm_program_part;
 
 /* The binary that USM_LANGUAGE_NATIVE loads, in memory from malloc. It may block. */
 usm_status usm_program_binary(usm_program *program, USM_GIVES void **out, size_t *size, usm_error *error);

@@ -1,5 +1,6 @@
 /* Queues over those that other libraries made with the same driver. */
 #include "core/device/backend.h"
+#include "queue.h"
 
 usm_status usm_queue_adopt(const usm_backend *backend, void *handle, usm_keep *keeps, usm_queue **out,
                            usm_error *error)

@@ -3,7 +3,7 @@
 #define USM_CORE_COMMAND_H
 
 #include "core/base/error.h"
-#include "core/layout/dtype.h"
+#include "core/layout/strided.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,23 +16,11 @@ typedef enum usm_command_kind {
      * does not reach. */
     USM_COMMAND_FILL,
     USM_COMMAND_STRIDED,  /* strided copy, with a cast where the types differ: for the host's loops alone */
-    USM_COMMAND_SEQUENCE, /* arange and linspace: no backend sees it (core/program/kernel_command.h) */
+    USM_COMMAND_SEQUENCE, /* arange and linspace: no backend sees it (core/builtin/kernel_command.h) */
     USM_COMMAND_PREFETCH, /* bring memory near the device; a hint */
     USM_COMMAND_LAUNCH,   /* a kernel of the queue's place */
     USM_COMMAND_HOST,     /* a C function, on a thread of the host's */
 } usm_command_kind;
-
-/*
- * Axes from the slowest to the fastest in dst, merged and with dst strides above 0 (csrc/core/copy/copy.c
- * brings any pair of layouts into this form). Byte strides. src strides may be 0 or negative.
- */
-typedef struct usm_strided {
-    char *dst;
-    const char *src;
-    usm_dtype dst_dtype, src_dtype;
-    int ndim;
-    int64_t *shape, *dst_strides, *src_strides; /* one block of 3 * ndim, behind this struct */
-} usm_strided;
 
 /*
  * dst[i] = start + i * step, for the integer types in wrapping 64-bit arithmetic (istart, istep), for float32

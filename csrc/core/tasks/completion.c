@@ -63,7 +63,7 @@ void usm_event_end_early(usm_event *event)
 /* Claimed ones, linked by next_ended. */
 static void end_all(usm_event *event)
 {
-    usm_ended ended = {NULL, NULL, 0};
+    usm_ended ended = {NULL, NULL};
     while (event != NULL) {
         usm_event *next = event->next_ended;
         event->next_ended = NULL;

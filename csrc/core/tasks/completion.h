@@ -57,7 +57,7 @@ static inline bool usm_completion_is_due(const usm_queue *queue)
 /* Runs it on the watching thread, soon. Any thread, any lock but a leaf; the driver's callbacks may. */
 void usm_completion_run(usm_work *work);
 
-/* For core/base/fork.c only; the queues' locks are held. */
+/* For core/tasks/fork.c only; the queues' locks are held. */
 void usm_completion_fork(usm_fork_phase phase);
 
 /*

@@ -6,8 +6,9 @@
 #include "core/base/sync.h"
 #include "core/device/backend.h"
 #include "core/program/launch.h"
-#include "core/trace/trace.h"
 #include "hazard.h"
+#include "observer.h"
+#include "queue.h"
 #include "worker.h"
 
 #include <string.h>
@@ -21,6 +22,9 @@
 static _Thread_local usm_event *current;
 
 _Atomic uint64_t usm_event_next = 1;
+
+_Atomic bool usm_trace_on;
+const usm_observer *usm_task_observer;
 
 void usm_event_set_current(usm_event *event)
 {
@@ -42,34 +46,9 @@ usm_event *usm_event_current(void)
 #define MOST_SPARE 640
 #endif
 
-/* Approximate: concurrent updates may be lost. It is a bound, and locked additions are not free. */
 static int room_for_spare(usm_queue *queue)
 {
-    return MOST_SPARE - atomic_load_explicit(&queue->n_returned, memory_order_relaxed);
-}
-
-/* `n` events, so many as there is room for, from `first` to `last`, linked by `following`. */
-static void give_back(usm_queue *queue, usm_event *first, usm_event *last, int n)
-{
-    int known = atomic_load_explicit(&queue->n_returned, memory_order_relaxed);
-    atomic_store_explicit(&queue->n_returned, known + n, memory_order_relaxed);
-    last->following = atomic_load_explicit(&queue->returned, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&queue->returned, &last->following, first,
-                                                  memory_order_release, memory_order_relaxed)) {
-    }
-}
-
-static usm_event *take_spare(usm_queue *queue)
-{
-    if (queue->spare == NULL) {
-        queue->spare = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
-        atomic_store_explicit(&queue->n_returned, 0, memory_order_relaxed);
-    }
-    usm_event *event = queue->spare;
-    if (event != NULL) {
-        queue->spare = event->following;
-    }
-    return event;
+    return MOST_SPARE - usm_shared_freelist_returned(&queue->spare);
 }
 
 /*
@@ -89,14 +68,14 @@ static void zero(const usm_backend *backend, usm_event *event)
 
 void usm_events_free(usm_queue *queue)
 {
-    for (usm_event *event; (event = take_spare(queue)) != NULL;) {
+    for (usm_event *event; (event = usm_shared_freelist_pop(&queue->spare)) != NULL;) {
         free(event);
     }
 }
 
 usm_event *usm_event_new(usm_queue *queue)
 {
-    usm_event *event = take_spare(queue);
+    usm_event *event = usm_shared_freelist_pop(&queue->spare);
     if (event == NULL) {
         event = usm_malloc(queue->backend->event_size);
     }
@@ -139,7 +118,9 @@ void usm_event_release(usm_event *event)
     usm_queue *queue = event->queue;
     clear(event);
     if (room_for_spare(queue) > 0) {
-        give_back(queue, event, event, 1);
+        usm_freelist one = {NULL, 0};
+        usm_freelist_push(&one, event);
+        usm_shared_freelist_return(&queue->spare, &one, event);
     } else {
         free(event);
     }
@@ -341,12 +322,13 @@ static void let_go(usm_event *event, usm_failure *failure)
 
 void usm_events_forget(usm_ended *ended)
 {
-    usm_event *event = ended->first, *first = NULL, *last = NULL;
+    usm_event *event = ended->first, *last = NULL;
+    usm_freelist kept = {NULL, 0};
     if (event == NULL) {
         return;
     }
     usm_queue *queue = event->queue;
-    int room = room_for_spare(queue), kept = 0, gone = 0;
+    int room = room_for_spare(queue), gone = 0;
     ended->first = ended->last = NULL;
     usm_queue_forget(queue, event);
     for (usm_event *next; event != NULL; event = next) {
@@ -356,17 +338,15 @@ void usm_events_forget(usm_ended *ended)
         }
         clear(event);
         gone++;
-        if (kept < room) {
-            event->following = first;
-            first = event;
+        if (kept.n < room) {
+            usm_freelist_push(&kept, event);
             last = last != NULL ? last : event;
-            kept++;
         } else {
             free(event);
         }
     }
-    if (kept > 0) {
-        give_back(queue, first, last, kept);
+    if (kept.n > 0) {
+        usm_shared_freelist_return(&queue->spare, &kept, last);
     }
     for (; gone > 0; gone--) {
         usm_queue_release(queue); /* of queues that are not for ever, the last may be its end */
@@ -417,8 +397,8 @@ void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *e
         usm_failure_release(cause);
     }
     event->failure = failure;
-    if (USM_UNLIKELY(event->record != NULL)) {
-        usm_trace_end(event, failure != NULL, ended);
+    if (USM_UNLIKELY(event->traced)) {
+        usm_task_observer->ended(event, failure != NULL);
     }
     let_go(event, failure);
 

@@ -7,7 +7,6 @@
 
 #include "core/base/error.h"
 #include "core/base/refcount.h"
-#include "deferred.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,24 +37,6 @@ typedef struct usm_access {
     struct usm_alloc *alloc;
     usm_access_mode mode;
 } usm_access;
-
-/*
- * Something that must live until a task has ended, and is let go of by csrc/py: embedded in the holder's own
- * struct. `deferred.run` frees it, on a thread that holds the GIL.
- */
-typedef struct usm_keep {
-    usm_deferred deferred;
-    struct usm_keep *next;
-} usm_keep;
-
-/* Hands each to a thread that holds the GIL. Any thread, any lock. */
-static inline void usm_keep_drop(USM_TAKES usm_keep *keep)
-{
-    for (usm_keep *next; keep != NULL; keep = next) {
-        next = keep->next;
-        usm_deferred_push(&keep->deferred);
-    }
-}
 
 /* An event that another waits for. `data`: its failure is the waiter's failure too; else it
  * is order alone. */
@@ -128,9 +109,7 @@ typedef struct usm_event {
     /* Those of them that still name it as their writer or a reader (hazard.h), not counting its own end. */
     _Atomic uint32_t places;
     usm_keep *keeps;
-    struct usm_record_end *record; /* where traces are to hear of its end; NULL: nowhere */
-    int64_t
-        start_ticks; /* where record is not NULL: when it began, if the backend saw it and does not profile */
+    bool traced; /* the observer is told of its end (observer.h), and start_ns is wanted */
 
     struct usm_event *next_ended; /* in usm_ended, and of claimed ones (completion.c) */
 
@@ -203,7 +182,6 @@ bool usm_event_arm(usm_event *event, void (*ready)(usm_event *self));
 /* Events of one queue that have ended together; all zeros at first. */
 typedef struct usm_ended {
     struct usm_event *first, *last;
-    int64_t ticks; /* when, for traces */
 } usm_ended;
 
 /*

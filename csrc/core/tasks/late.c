@@ -4,8 +4,8 @@
  */
 #include "completion.h"
 
-#include "core/copy/copy.h"
 #include "core/device/backend.h"
+#include "core/layout/strided.h"
 #include "core/program/launch.h"
 
 static usm_later *later_of(usm_event *event)
@@ -41,7 +41,7 @@ static void run_on_host(usm_work *work)
 {
     usm_later *later = (usm_later *)((char *)work - offsetof(usm_later, work));
     usm_event *event = later->event;
-    bool timed = event->profiled || event->record != NULL;
+    bool timed = event->profiled || event->traced;
     usm_status status = USM_OK;
     usm_error error;
     error.failure = NULL;

@@ -3,7 +3,6 @@
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/device/backend.h"
-#include "core/trace/trace.h"
 #include "hazard.h"
 #include "worker.h"
 
@@ -104,7 +103,8 @@ usm_queue *usm_queue_retain(usm_queue *queue)
     return queue;
 }
 
-void usm_queue_bury(usm_queue *queue)
+/* Nobody will find it in the list of all queues. Registry lock held. */
+static void bury(usm_queue *queue)
 {
     *(queue->previous != NULL ? &queue->previous->next : &all_queues) = queue->next;
     if (queue->next != NULL) {
@@ -153,10 +153,9 @@ void usm_queue_release(usm_queue *queue)
     if (queue->cached && queue->place->queue == queue) {
         queue->place->queue = NULL;
     }
-    usm_queue_bury(queue);
+    bury(queue);
     usm_registry_unlock();
     destroy_parts(queue);
-    usm_trace_leave(queue);
     usm_unretrieved_report(&queue->unretrieved);
     usm_failure_release(queue->failure);
     usm_events_free(queue);
@@ -440,3 +439,58 @@ void usm_queues_fork(usm_fork_phase phase)
         }
     }
 }
+
+static usm_queue *cached_queue(usm_place *place)
+{
+    usm_registry_lock();
+    usm_queue *queue = place->queue;
+    if (queue != NULL && !usm_refcount_up_unless_zero(&queue->refs)) {
+        queue = NULL;
+    }
+    usm_registry_unlock();
+    return queue;
+}
+
+usm_status usm_place_queue(usm_place *place, usm_queue **out, usm_error *error)
+{
+    *out = cached_queue(place);
+    if (*out != NULL) {
+        return USM_OK;
+    }
+    /* Made without the registry lock, which creation takes itself; the loser of a race gives its own back. */
+    const usm_queue_options options = {.in_order = true, .priority = USM_PRIORITY_NORMAL};
+    usm_queue *queue;
+    usm_status status = usm_queue_create(place, &options, &queue, error);
+    if (status != USM_OK) {
+        return status;
+    }
+    usm_registry_lock();
+    usm_queue *winner = place->queue;
+    if (winner != NULL && !usm_refcount_up_unless_zero(&winner->refs)) {
+        winner = NULL;
+    }
+    if (winner == NULL) {
+        queue->cached = true;
+        place->queue = queue;
+        if (place->context->is_default) {
+            usm_refcount_init(&queue->refs, USM_IMMORTAL);
+            usm_live_add(USM_LIVE_QUEUE, -1);
+        }
+    }
+    usm_registry_unlock();
+    if (winner != NULL) {
+        usm_queue_release(queue);
+        queue = winner;
+    }
+    *out = queue;
+    return USM_OK;
+}
+
+static void bury_cached(usm_place *place)
+{
+    if (place->queue != NULL) {
+        bury(place->queue);
+    }
+}
+
+const usm_place_part usm_queue_part = {.bury = bury_cached};

@@ -4,12 +4,12 @@
 
 #include "alloc.h"
 #include "command.h"
+#include "core/base/freelist.h"
 #include "core/base/sync.h"
 #include "core/device/context.h"
+#include "core/device/properties.h"
 #include "event.h"
 #include "unretrieved.h"
-
-typedef enum usm_priority { USM_PRIORITY_LOW, USM_PRIORITY_NORMAL, USM_PRIORITY_HIGH } usm_priority;
 
 typedef struct usm_queue {
     usm_refcount refs;
@@ -35,9 +35,7 @@ typedef struct usm_queue {
     usm_event *barrier; /* out of order: the last barrier that has not ended; everything later waits for it */
     usm_failure *failure;        /* the first since the last usm_queue_wait; one count */
     usm_unretrieved unretrieved; /* failures to report when the queue ends */
-    usm_event *spare;            /* memory of events that are gone, linked by `following` */
-    struct usm_segment *records; /* where traces have its tasks (trace.h); NULL: nowhere so far */
-    uint32_t number;             /* in traces; 0: in none so far */
+    uint32_t number;             /* in traces; 0: in none so far (lock of traces) */
 
     /* What the watching thread needs of a queue with work in a driver (completion.c). */
     struct {
@@ -51,21 +49,20 @@ typedef struct usm_queue {
         struct usm_queue *next; /* the thread's lock */
     } watch;
 
-    _Atomic(usm_event *) returned; /* the same, from any thread; usm_event_new takes it over */
-    _Atomic int n_returned;        /* about */
+    /* Memory of events that are gone; taken with the lock, given back by any thread. */
+    usm_shared_freelist spare;
 
     /* Registry lock: the list of all queues. */
     struct usm_queue *previous, *next;
 } usm_queue;
 
-typedef struct usm_queue_options {
-    bool in_order, profiling;
-    usm_priority priority;
-    void *foreign; /* as in usm_queue; the others say what it is like */
-} usm_queue_options;
-
 usm_status usm_queue_create(usm_place *place, const usm_queue_options *options, USM_GIVES usm_queue **out,
                             usm_error *error);
+/*
+ * The one queue that the process keeps for this pair: in order, no profiling, normal priority. Immortal for a
+ * default context; for others it lives while somebody uses it.
+ */
+usm_status usm_place_queue(usm_place *place, USM_GIVES usm_queue **out, usm_error *error);
 /*
  * A new queue that enqueues in the driver's queue `handle`, which another library made and which is held as
  * long as the new one lives. Its device must be known here (else USM_NOT_FOUND). Takes `keeps` over on
@@ -92,11 +89,11 @@ typedef struct usm_submission {
     size_t n_waits;
     /* Taken over when the submission succeeds; stays the caller's when it fails. */
     usm_keep *keeps;
-    /* The task itself is what brings imported memory into order (usm_alloc_put_in_order). */
+    /* The task itself is what brings imported memory into order (usm_alloc_stream_join). */
     bool orders;
     bool fresh; /* accesses[0] writes to memory that nobody else has: it is locked only where others will */
     const usm_command *asked; /* what the command, a launch, is there for, which traces tell of; or NULL */
-    uint32_t name;            /* for traces (usm_name_number), where the command tells none; 0: none */
+    const char *name;         /* for traces, where the command has none; borrowed for the call; NULL: none */
 } usm_submission;
 
 /*
@@ -153,14 +150,15 @@ void usm_queues_report(void);
  * back. Work of the host is left alone. No lock, no GIL.
  */
 void usm_queues_finish_in_driver(usm_context *context);
-/* For core/base/fork.c only. The first: registry lock held. The second: in the child, with no lock held. */
+/* For core/tasks/fork.c only. The first: registry lock held. The second: in the child, with no lock held. */
 void usm_queues_fork(usm_fork_phase phase);
 void usm_queues_after_fork(void);
 
 /* For core/tasks/queue.c only: the queue ends; the watching thread forgets it. */
 void usm_queue_unwatch(usm_queue *queue);
-/* For core/device/context.c only: the driver's part is gone, and nobody will use it. Registry lock held. */
-void usm_queue_bury(usm_queue *queue);
+
+/* The cached queue of a place. */
+extern const usm_place_part usm_queue_part;
 
 /* For core/tasks/event.c only: the first failure is remembered before the event ends, the event
  * forgotten after. */

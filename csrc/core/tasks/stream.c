@@ -216,7 +216,7 @@ usm_status usm_stream_adopt(usm_device *device, void *handle, usm_keep *keeps, u
     return status;
 }
 
-void usm_streams_free(usm_place *place)
+static void free_streams(usm_place *place)
 {
     while (place->streams != NULL) {
         usm_stream *stream = place->streams;
@@ -224,3 +224,5 @@ void usm_streams_free(usm_place *place)
         forget(stream);
     }
 }
+
+const usm_place_part usm_stream_part = {.destroy = free_streams};

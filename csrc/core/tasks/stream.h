@@ -11,22 +11,6 @@
 
 #include "queue.h"
 
-#define USM_STREAM_LEGACY ((void *)1)
-#define USM_STREAM_PER_THREAD ((void *)2)
-/*
- * All streams of the device together, for what outlives the streams it was lent to: a destroyed stream cannot
- * be asked for anything. No word of DLPack's; a driver may not have it (USM_VALUE of stream_inspect).
- */
-#define USM_STREAM_ALL ((void *)3)
-
-/* What a driver says of a stream at this moment. */
-typedef struct usm_stream_facts {
-    uint64_t id;    /* no other stream of the process has, had or will have it, whatever handles it shares */
-    bool capturing; /* what is enqueued becomes part of a graph, and does not run */
-    bool idle;      /* all that was enqueued has ended */
-    usm_queue_options options;
-} usm_stream_facts;
-
 /*
  * The queue that stands for the stream, in the default context of the device: the same one as long as the
  * stream lives. The process keeps some of them, so that the next exchange finds it. Any thread, no lock; does
@@ -52,7 +36,7 @@ void *usm_queue_stream(const usm_queue *queue);
 usm_status usm_stream_adopt(usm_device *device, void *handle, usm_keep *keeps, USM_GIVES usm_queue **out,
                             usm_error *error);
 
-/* For core/device/context.c alone: the queues that a place keeps. */
-void usm_streams_free(usm_place *place);
+/* The queues that a place keeps for streams of other libraries. */
+extern const usm_place_part usm_stream_part;
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "core/base/heap.h"
 #include "core/device/backend.h"
-#include "core/trace/trace.h"
 #include "hazard.h"
+#include "observer.h"
 
 static void append(usm_queue *queue, usm_event *event)
 {
@@ -135,76 +135,6 @@ static void refuse(usm_event *event, const usm_error *error)
     }
 }
 
-/*
- * Short work that waits for nothing is done here and now, under the locks: no other task can slip in between.
- * A write also clears what a failed task left on the memory.
- */
-static bool run_now(usm_queue *queue, const usm_submission *submission, int64_t *start_ns, int64_t *end_ns)
-{
-    if (queue->backend->queue_run_now == NULL ||
-        !queue->backend->queue_run_now(queue, submission->command, start_ns, end_ns)) {
-        return false;
-    }
-    for (size_t i = 0; i < submission->n_accesses; i++) {
-        usm_alloc *alloc = submission->accesses[i].alloc;
-        if ((submission->accesses[i].mode & USM_WRITE) != 0 && !usm_alloc_is_clean(alloc)) {
-            usm_hazard_spoil(alloc, NULL);
-        }
-    }
-    return true;
-}
-
-/*
- * A dependency had failed before the submission, and there is nothing to wait for: the task ends at once, and
- * spoils what it would have written.
- */
-static usm_failure *inherit(const usm_submission *submission, usm_failure *cause)
-{
-    usm_failure *failure = usm_failure_from_cause(cause);
-    failure = failure != NULL ? failure : usm_failure_no_memory();
-    for (size_t i = 0; i < submission->n_accesses; i++) {
-        if ((submission->accesses[i].mode & USM_WRITE) != 0) {
-            usm_hazard_spoil(submission->accesses[i].alloc, failure);
-        }
-    }
-    return failure;
-}
-
-static usm_status collect(usm_queue *queue, const usm_submission *submission, usm_wait_list *waits,
-                          usm_failure **cause, usm_error *error)
-{
-    for (size_t i = 0; i < submission->n_accesses; i++) {
-        const usm_access *access = &submission->accesses[i];
-        usm_status status = usm_hazard_collect(access->alloc, access->mode, waits, cause, error);
-        if (status != USM_OK) {
-            return status;
-        }
-    }
-    if (!wait_for_explicit(submission, waits, cause) ||
-        !wait_for_earlier(queue, submission->command->kind, submission->n_waits, waits)) {
-        return usm_error_memory(error, waits->n * 2 * sizeof(usm_wait), "a list of dependencies");
-    }
-    return USM_OK;
-}
-
-/*
- * Puts the event where later work will find it: its allocations and the queue. From here on it must finish.
- * Takes over the counts in waits.
- */
-static void record(usm_queue *queue, const usm_submission *submission, usm_event *event, usm_wait_list *waits)
-{
-    list_accesses(event, submission);
-    link_waits(event, waits);
-    usm_hazard_record(event);
-    append(queue, event);
-    if (submission->command->kind == USM_COMMAND_BARRIER && !queue->in_order) {
-        queue->barrier = event;
-    }
-    event->keeps = submission->keeps;
-    /* The backend's count; with the stripes still held, nobody else has one or takes one. */
-    atomic_store_explicit(&event->refs.value, 2, memory_order_relaxed);
-}
-
 /* The host's own queues, whose short work the submitting thread does; nobody wants to know of it. */
 bool usm_queue_may_begin_now(usm_queue *queue)
 {
@@ -250,95 +180,233 @@ static bool done_now(usm_queue *queue, const usm_submission *submission)
     return done;
 }
 
+/* A submission on its way to one of the outcomes below. */
+typedef struct attempt {
+    usm_queue *queue;
+    const usm_submission *submission;
+    bool wanted; /* the caller asks for the event */
+    bool traced;
+    enum { REFUSED, DONE, INHERITED, RECORDED } outcome;
+    int64_t submit_ns, start_ns, end_ns;
+    usm_wait_list waits; /* what has not ended, one count each */
+    usm_failure *cause;  /* of a dependency that has failed; no count */
+    usm_event *event;    /* one count; NULL where nobody needs one */
+} attempt;
+
+/* Brings imported memory into order with the streams of others. May block, so no lock is held. */
+static usm_status order_memory(usm_queue *queue, const usm_submission *submission, usm_error *error)
+{
+    for (size_t i = 0; i < submission->n_accesses && !submission->orders; i++) {
+        usm_status status = usm_alloc_order(submission->accesses[i].alloc, queue, error);
+        if (USM_UNLIKELY(status != USM_OK)) {
+            return status;
+        }
+    }
+    return USM_OK;
+}
+
+/* What the task has to wait for. From here to usm_queue_submit: with the locks of queue and hazards. */
+static usm_status collect(attempt *attempt, usm_error *error)
+{
+    usm_queue *queue = attempt->queue;
+    const usm_submission *submission = attempt->submission;
+    usm_wait_list *waits = &attempt->waits;
+    for (size_t i = 0; i < submission->n_accesses; i++) {
+        const usm_access *access = &submission->accesses[i];
+        usm_status status = usm_hazard_collect(access->alloc, access->mode, waits, &attempt->cause, error);
+        if (status != USM_OK) {
+            return status;
+        }
+    }
+    if (!wait_for_explicit(submission, waits, &attempt->cause) ||
+        !wait_for_earlier(queue, submission->command->kind, submission->n_waits, waits)) {
+        return usm_error_memory(error, waits->n * 2 * sizeof(usm_wait), "a list of dependencies");
+    }
+    if (USM_UNLIKELY(queue->foreign != NULL) && queue->backend->native->admit != NULL) {
+        return queue->backend->native->admit(queue, waits->items, waits->n, error);
+    }
+    return USM_OK;
+}
+
+/* The task's place in the order of submission. */
+static uint64_t observe(const attempt *attempt)
+{
+    const usm_submitted how = {
+        .submit_ns = attempt->submit_ns,
+        .start_ns = attempt->start_ns,
+        .end_ns = attempt->end_ns,
+        .done = attempt->outcome == DONE,
+        .waits = attempt->waits.items,
+        .n_waits = attempt->waits.n,
+    };
+    return usm_task_observer->submitted(attempt->queue, attempt->submission, attempt->event, &how);
+}
+
+/*
+ * DONE: short work that waits for nothing is done here and now, under the locks: no other task can slip in
+ * between. A write also clears what a failed task left on the memory. False: it is not such work.
+ */
+static bool run_now(attempt *attempt)
+{
+    usm_queue *queue = attempt->queue;
+    const usm_submission *submission = attempt->submission;
+    if (attempt->waits.n != 0 || attempt->cause != NULL || queue->backend->queue_run_now == NULL ||
+        !queue->backend->queue_run_now(queue, submission->command, &attempt->start_ns, &attempt->end_ns)) {
+        return false;
+    }
+    for (size_t i = 0; i < submission->n_accesses; i++) {
+        usm_alloc *alloc = submission->accesses[i].alloc;
+        if ((submission->accesses[i].mode & USM_WRITE) != 0 && !usm_alloc_is_clean(alloc)) {
+            usm_hazard_spoil(alloc, NULL);
+        }
+    }
+    attempt->outcome = DONE;
+    if (USM_UNLIKELY(attempt->traced)) {
+        uint64_t order = observe(attempt);
+        if (attempt->event != NULL) {
+            attempt->event->order = order;
+        }
+    }
+    return true;
+}
+
+/*
+ * INHERITED: a dependency had failed before the submission, and there is nothing to wait for: the task ends
+ * without having run, and spoils what it would have written. attempt->cause becomes its failure, one count.
+ */
+static void inherit(attempt *attempt)
+{
+    const usm_submission *submission = attempt->submission;
+    usm_failure *failure = usm_failure_from_cause(attempt->cause);
+    failure = failure != NULL ? failure : usm_failure_no_memory();
+    for (size_t i = 0; i < submission->n_accesses; i++) {
+        if ((submission->accesses[i].mode & USM_WRITE) != 0) {
+            usm_hazard_spoil(submission->accesses[i].alloc, failure);
+        }
+    }
+    attempt->cause = failure;
+    attempt->outcome = INHERITED;
+    if (USM_UNLIKELY(attempt->traced)) {
+        attempt->event->order = observe(attempt);
+    }
+}
+
+/*
+ * RECORDED: the event stands where later work will find it, with its allocations and in the queue. From here
+ * on it must finish. Takes over the counts in waits.
+ */
+static void record(attempt *attempt)
+{
+    usm_queue *queue = attempt->queue;
+    const usm_submission *submission = attempt->submission;
+    usm_event *event = attempt->event;
+    attempt->outcome = RECORDED;
+    event->order = USM_UNLIKELY(attempt->traced) ? observe(attempt) : usm_event_next_order();
+    event->submit_ns = attempt->submit_ns;
+    atomic_store_explicit(&event->held, attempt->wanted, memory_order_relaxed);
+    if (attempt->cause != NULL) {
+        /* It ends in its turn, without having run: later work waits for it alone. */
+        atomic_store_explicit(&event->cause, usm_failure_retain(attempt->cause), memory_order_relaxed);
+    }
+    list_accesses(event, submission);
+    link_waits(event, &attempt->waits);
+    usm_hazard_record(event);
+    append(queue, event);
+    if (submission->command->kind == USM_COMMAND_BARRIER && !queue->in_order) {
+        queue->barrier = event;
+    }
+    event->keeps = submission->keeps;
+    /* The backend's count; with the stripes still held, nobody else has one or takes one. */
+    atomic_store_explicit(&event->refs.value, 2, memory_order_relaxed);
+}
+
+/* Chooses the outcome. An event is made only where somebody needs one. */
+static usm_status begin(attempt *attempt, usm_error *error)
+{
+    usm_status status = collect(attempt, error);
+    if (status != USM_OK || (!attempt->wanted && run_now(attempt))) {
+        return status;
+    }
+    attempt->event = usm_event_new(attempt->queue);
+    if (attempt->event == NULL) {
+        return usm_error_memory(error, attempt->queue->backend->event_size, "an event");
+    }
+    if (attempt->cause != NULL && attempt->waits.n == 0) {
+        inherit(attempt);
+    } else if (!attempt->wanted || !run_now(attempt)) {
+        status = prepare(attempt->event, attempt->submission, &attempt->waits, error);
+        if (status == USM_OK) {
+            record(attempt);
+        }
+    }
+    return status;
+}
+
+/* With no lock held. `status` is the backend's, of a task that was recorded. */
+static void end(attempt *attempt, usm_status status, const usm_error *error)
+{
+    usm_event *event = attempt->event;
+    if (attempt->outcome == DONE) {
+        usm_keep_drop(attempt->submission->keeps);
+        if (event != NULL) {
+            event->submit_ns = attempt->submit_ns;
+            event->start_ns = attempt->start_ns;
+            event->end_ns = attempt->end_ns;
+            atomic_store_explicit(&event->state, USM_EVENT_COMPLETE, memory_order_release);
+        }
+    } else if (attempt->outcome == INHERITED) {
+        event->submit_ns = event->start_ns = event->end_ns = attempt->submit_ns;
+        event->keeps = attempt->submission->keeps;
+        usm_event_finish(usm_event_retain(event), attempt->cause);
+    } else if (attempt->outcome == RECORDED && status != USM_OK) {
+        refuse(event, error);
+    }
+}
+
 usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, usm_event **out,
                             usm_error *error)
 {
-    enum { REFUSED, DONE, INHERITED, RECORDED } outcome = REFUSED;
     if (out == NULL && done_now(queue, submission)) {
         return USM_OK;
     }
-    bool traced = usm_trace_is_on();
-    int64_t submit_ns = queue->profiling ? usm_clock_ns() : 0, start_ns = 0, end_ns = 0;
-    int64_t begun = USM_UNLIKELY(traced) ? usm_ticks() : 0;
-    usm_wait_list waits;
-    usm_event *event = NULL;
-    usm_failure *cause = NULL;
+    attempt attempt;
+    attempt.queue = queue;
+    attempt.submission = submission;
+    attempt.wanted = out != NULL;
+    attempt.traced = usm_trace_is_on();
+    attempt.outcome = REFUSED;
+    attempt.submit_ns = queue->profiling || attempt.traced ? usm_clock_ns() : 0;
+    attempt.start_ns = attempt.end_ns = 0;
+    attempt.cause = NULL;
+    attempt.event = NULL;
+    usm_wait_list_init(&attempt.waits);
     uint64_t mask = usm_hazard_mask(submission->accesses, submission->n_accesses);
-    usm_wait_list_init(&waits);
-    for (size_t i = 0; i < submission->n_accesses && !submission->orders; i++) {
-        usm_status ordered = usm_alloc_order(submission->accesses[i].alloc, queue, error);
-        if (USM_UNLIKELY(ordered != USM_OK)) {
-            return ordered;
-        }
+    usm_status status = order_memory(queue, submission, error);
+    if (status != USM_OK) {
+        return status;
     }
 
     usm_lock_take(&queue->lock);
     usm_hazard_lock(mask);
-    usm_status status = collect(queue, submission, &waits, &cause, error);
-    if (USM_UNLIKELY(queue->foreign != NULL) && status == USM_OK && queue->backend->native->admit != NULL) {
-        status = queue->backend->native->admit(queue, waits.items, waits.n, error);
-    }
-    bool now = status == USM_OK && waits.n == 0 && cause == NULL;
-    if (now && out == NULL && run_now(queue, submission, &start_ns, &end_ns)) {
-        outcome = DONE;
-    } else if (status == USM_OK) {
-        event = usm_event_new(queue);
-        if (event == NULL) {
-            status = usm_error_memory(error, queue->backend->event_size, "an event");
-        } else if (cause != NULL && waits.n == 0) {
-            cause = inherit(submission, cause);
-            outcome = INHERITED;
-        } else if (now && out != NULL && run_now(queue, submission, &start_ns, &end_ns)) {
-            outcome = DONE;
-        } else if ((status = prepare(event, submission, &waits, error)) == USM_OK) {
-            event->order = usm_event_next_order();
-            event->submit_ns = submit_ns;
-            atomic_store_explicit(&event->held, out != NULL, memory_order_relaxed);
-            if (cause != NULL) {
-                /* It ends in its turn, without having run: later work waits for it alone. */
-                atomic_store_explicit(&event->cause, usm_failure_retain(cause), memory_order_relaxed);
-            }
-            record(queue, submission, event, &waits);
-            outcome = RECORDED;
-        }
-    }
-    if (USM_UNLIKELY(traced) && outcome != REFUSED) {
-        const usm_submitted how = {begun, start_ns, end_ns, outcome == DONE};
-        uint64_t order = outcome == RECORDED ? event->order : usm_event_next_order();
-        usm_trace_task(queue, submission, event, order, &how);
-    }
+    status = begin(&attempt, error);
     usm_hazard_unlock(mask);
-    if (outcome == RECORDED) {
-        status = usm_later_submit(queue, event, submission->command, error);
+    if (attempt.outcome == RECORDED) {
+        status = usm_later_submit(queue, attempt.event, submission->command, error);
         if (status != USM_OK) {
-            event->keeps = NULL; /* the caller's again */
+            attempt.event->keeps = NULL; /* the caller's again */
         }
     }
     usm_lock_give(&queue->lock);
 
-    usm_wait_list_clear(&waits);
+    usm_wait_list_clear(&attempt.waits);
     if (USM_UNLIKELY(usm_completion_is_due(queue))) {
         usm_completion_reap(queue);
     }
-    if (outcome == DONE) {
-        usm_keep_drop(submission->keeps);
-        if (event != NULL) {
-            event->submit_ns = submit_ns;
-            event->start_ns = start_ns;
-            event->end_ns = end_ns;
-            atomic_store_explicit(&event->state, USM_EVENT_COMPLETE, memory_order_release);
-        }
-    } else if (outcome == INHERITED) {
-        event->submit_ns = event->start_ns = event->end_ns = submit_ns;
-        event->keeps = submission->keeps;
-        usm_event_finish(usm_event_retain(event), cause);
-    } else if (outcome == RECORDED && status != USM_OK) {
-        refuse(event, error);
-    }
+    end(&attempt, status, error);
     if (status == USM_OK && out != NULL) {
-        *out = event;
-    } else if (event != NULL) {
-        usm_event_release(event);
+        *out = attempt.event;
+    } else if (attempt.event != NULL) {
+        usm_event_release(attempt.event);
     }
     return status;
 }

@@ -1,33 +1,54 @@
 #include "record.h"
 
-#include "core/base/names.h"
-#include "core/device/backend.h"
+#include "core/base/heap.h"
 #include "core/program/launch.h"
+#include "trace.h"
 
-static _Atomic uint32_t last_alloc, last_thread;
+#include <string.h>
+
+/* All under the lock of traces. */
+static uint32_t last_alloc, last_queue, last_thread;
 static _Thread_local uint32_t this_thread;
 
-static uint32_t next_number(_Atomic uint32_t *last)
+/* A hash table of names: its lists stay short for as many kernels as a program has. */
+#define BUCKETS 1024
+
+typedef struct name {
+    struct name *next;
+    char text[];
+} name;
+
+static name *names[BUCKETS];
+
+const char *usm_record_name(const char *text)
 {
-    return atomic_fetch_add_explicit(last, 1, memory_order_relaxed) + 1;
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    size_t size = 1;
+    for (const char *at = text; *at != 0; at++, size++) {
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    }
+    name **bucket = &names[hash % BUCKETS], *known = *bucket;
+    while (known != NULL && strcmp(known->text, text) != 0) {
+        known = known->next;
+    }
+    if (known == NULL && (known = usm_malloc(sizeof *known + size)) != NULL) {
+        memcpy(known->text, text, size);
+        known->next = *bucket;
+        *bucket = known;
+    }
+    return known != NULL ? known->text : NULL;
 }
 
-static uint32_t thread_number(void)
+/* The number of an object, given when it is first recorded. */
+static uint32_t number_of(uint32_t *number, uint32_t *last)
 {
-    if (USM_UNLIKELY(this_thread == 0)) {
-        this_thread = next_number(&last_thread);
-    }
-    return this_thread;
+    *number = *number != 0 ? *number : ++*last;
+    return *number;
 }
 
-static uint32_t alloc_number(usm_alloc *alloc)
+static uint32_t access_word(usm_alloc *alloc, usm_access_mode mode)
 {
-    uint32_t number = atomic_load_explicit(&alloc->number, memory_order_relaxed), none = 0;
-    if (USM_LIKELY(number != 0)) {
-        return number;
-    }
-    number = next_number(&last_alloc) & (UINT32_MAX >> 2);
-    return atomic_compare_exchange_strong(&alloc->number, &none, number) ? number : none;
+    return number_of(&alloc->number, &last_alloc) << 2 | (uint32_t)mode;
 }
 
 static uint64_t amount_of(const usm_command *command)
@@ -39,10 +60,8 @@ static uint64_t amount_of(const usm_command *command)
             return command->as.fill.nbytes;
         case USM_COMMAND_PREFETCH:
             return command->as.prefetch.nbytes;
-        case USM_COMMAND_LAUNCH: {
-            const size_t *global = command->as.launch->range.global;
-            return (uint64_t)global[0] * global[1] * global[2];
-        }
+        case USM_COMMAND_LAUNCH:
+            return usm_range_items(&command->as.launch->range);
         case USM_COMMAND_SEQUENCE:
             return (uint64_t)command->as.sequence.count *
                    usm_dtype_table[command->as.sequence.dtype].itemsize;
@@ -65,69 +84,64 @@ static const usm_command *command_of(const usm_submission *submission)
     return submission->asked != NULL ? submission->asked : submission->command;
 }
 
-static uint32_t name_of(const usm_submission *submission)
+/* Adds what is not older than the trace's first; `flag` marks each. */
+static size_t add_waits(uint32_t *words, uint64_t first, const usm_wait *waits, size_t n_waits, uint32_t flag)
 {
-    if (command_of(submission)->kind != USM_COMMAND_LAUNCH) {
-        return submission->name;
-    }
-    usm_kernel *kernel = submission->command->as.launch->kernel;
-    uint32_t number = atomic_load_explicit(&kernel->traced_name, memory_order_relaxed);
-    if (USM_UNLIKELY(number == 0)) {
-        number = usm_name_number(kernel->name);
-        atomic_store_explicit(&kernel->traced_name, number, memory_order_relaxed);
-    }
-    return number;
-}
-
-/* Waits that were asked for, those that are there for order, and the memory that the task touches. */
-static void add_words(usm_record *record, uint64_t first, const usm_submission *submission,
-                      const usm_event *event, size_t room)
-{
-    size_t n_links = event != NULL ? event->n_links : 0, n = 0;
-    uint32_t *words = usm_record_words(record);
-    for (size_t i = 0; i < submission->n_waits && n < room; i++) {
-        uint64_t order = submission->waits[i].event->order;
+    size_t n = 0;
+    for (size_t i = 0; i < n_waits; i++) {
+        uint64_t order = waits[i].event->order;
         if (order >= first) {
-            words[n++] = (uint32_t)(order - first) | USM_WAIT_EXPLICIT;
+            words[n++] = (uint32_t)(order - first) | flag;
         }
     }
-    for (size_t i = 0; i < n_links && n < room; i++) {
-        uint64_t order = event->links[i].event->order;
-        if (order >= first) {
-            words[n++] = (uint32_t)(order - first);
-        }
-    }
-    record->n_waits = (uint16_t)n;
-    for (size_t i = 0; i < submission->n_accesses && n < room; i++) {
-        const usm_access *access = &submission->accesses[i];
-        words[n++] = alloc_number(access->alloc) << 2 | (uint32_t)access->mode;
-    }
-    record->n_accesses = (uint16_t)(n - record->n_waits);
+    return n;
 }
 
-void usm_record_task(usm_record *record, const usm_queue *queue, const usm_submission *submission,
-                     const usm_event *event, uint64_t order, uint64_t first, size_t most_words)
+void usm_record_task(usm_record *record, uint32_t *words, uint64_t first, usm_queue *queue,
+                     const usm_submission *submission, const usm_submitted *how)
 {
-    record->at = (uint32_t)(order - first);
-    record->name = name_of(submission);
-    record->amount = amount_of(command_of(submission));
+    const usm_command *command = command_of(submission);
+    const char *name =
+        command->kind == USM_COMMAND_LAUNCH ? command->as.launch->kernel->name : submission->name;
+    record->name = name != NULL ? usm_record_name(name) : NULL;
     record->device = queue->device;
-    record->thread = thread_number();
-    record->what = (uint8_t)command_of(submission)->kind;
-    add_words(record, first, submission, event, most_words);
+    record->amount = amount_of(command);
+    record->submit_ns = how->submit_ns;
+    record->start_ns = how->done && how->end_ns != 0 ? how->start_ns : how->done ? how->submit_ns : 0;
+    record->end_ns = !how->done ? 0 : how->end_ns != 0 ? how->end_ns : usm_clock_ns();
+    record->queue = number_of(&queue->number, &last_queue);
+    record->thread = number_of(&this_thread, &last_thread);
+    record->what = (uint8_t)command->kind;
+    record->state = how->done ? USM_EVENT_COMPLETE : USM_EVENT_SUBMITTED;
+    record->in_order = queue->in_order;
+    record->profiled = queue->profiling;
+    size_t n = add_waits(words, first, submission->waits, submission->n_waits, USM_WAIT_EXPLICIT);
+    n += add_waits(words + n, first, how->waits, how->n_waits, 0);
+    record->n_waits = (uint32_t)n;
+    record->n_accesses = (uint32_t)submission->n_accesses;
+    for (size_t i = 0; i < submission->n_accesses; i++) {
+        words[n + i] = access_word(submission->accesses[i].alloc, submission->accesses[i].mode);
+    }
 }
 
-void usm_record_passing(usm_record *record, const usm_view *view, usm_access_mode mode, const char *name)
+void usm_record_passing(usm_record *record, uint32_t *word, int what, const usm_view *view, const char *name)
 {
     uint64_t bits = usm_dtype_table[view->dtype].bits;
     for (int i = 0; i < view->ndim; i++) {
         bits *= (uint64_t)view->shape[i];
     }
-    record->name = usm_name_number(name);
-    record->amount = (bits + 7) / 8;
-    record->device = view->alloc->place->device;
-    record->thread = thread_number();
-    record->n_waits = 0;
-    record->n_accesses = 1;
-    record->words[0] = alloc_number(view->alloc) << 2 | (uint32_t)mode;
+    int64_t now = usm_clock_ns();
+    *record = (usm_record){
+        .name = usm_record_name(name),
+        .device = view->alloc->place->device,
+        .amount = (bits + 7) / 8,
+        .submit_ns = now,
+        .start_ns = now,
+        .end_ns = now,
+        .n_accesses = 1,
+        .thread = number_of(&this_thread, &last_thread),
+        .what = (uint8_t)what,
+        .state = USM_EVENT_COMPLETE,
+    };
+    *word = access_word(view->alloc, what == USM_TRACE_EXPORT ? USM_READ : USM_WRITE);
 }

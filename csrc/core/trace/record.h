@@ -1,47 +1,44 @@
-/* Records of traces: what there is to say of a task that is submitted, or an array that is passed on. */
+/* Records of traces: what is kept about a task that was submitted, or an array that was passed on. */
 #ifndef USM_CORE_RECORD_H
 #define USM_CORE_RECORD_H
 
-#include "core/copy/copy.h"
-
-#define USM_RECORD_WORDS 5
+#include "core/layout/view.h"
+#include "core/tasks/observer.h"
+#include "core/tasks/queue.h"
 
 #define USM_WAIT_EXPLICIT (1u << 31) /* of an entry of waits: the caller named the event */
 
-/* One line of the cache; the rest goes on in the slots behind it. Readers resolve names and numbers. */
+/* Times are those of usm_clock_ns; 0: unknown. */
 typedef struct usm_record {
-    uint32_t at;       /* usm_event.order, counted from the first of its log */
-    uint32_t name;     /* usm_name_number; 0: none */
-    int64_t submitted; /* usm_ticks */
-    uint64_t amount;   /* bytes; of a launch: work-items */
+    uint64_t order;   /* as usm_event.order */
+    const char *name; /* lives as long as the process; NULL: none */
     usm_device *device;
-    uint32_t thread; /* number */
-    uint16_t n_waits, n_accesses;
-    uint8_t what;
-    /* Waits: as `at`. Then allocations: their number * 4 + usm_access_mode. */
-    uint32_t words[USM_RECORD_WORDS];
+    uint64_t amount; /* bytes; of a launch: work-items */
+    int64_t submit_ns, start_ns, end_ns;
+    size_t first_word; /* in the words of its trace: waits, then accesses */
+    uint32_t n_waits, n_accesses;
+    uint32_t queue, thread; /* numbers; queue 0: of none */
+    uint8_t what;           /* usm_command_kind, or one of trace.h */
+    uint8_t state;          /* usm_event_state: SUBMITTED until the end is known */
+    bool in_order, profiled;
 } usm_record;
 
-_Static_assert(sizeof(usm_record) == 64, "a record is one line");
+/* A copy of the name that lives as long as the process; NULL: memory ran out. The lock of traces held. */
+const char *usm_record_name(const char *text);
 
-/* Slots of a record of so many words. */
-static inline uint32_t usm_record_slots(size_t n_words)
+/* The most words that usm_record_task writes. */
+static inline size_t usm_record_most_words(const usm_submission *submission, const usm_submitted *how)
 {
-    return n_words <= USM_RECORD_WORDS ? 1 : 2 + (uint32_t)((n_words - USM_RECORD_WORDS - 1) / 16);
-}
-
-static inline uint32_t *usm_record_words(const usm_record *record)
-{
-    return (uint32_t *)((char *)record + offsetof(usm_record, words)); /* more than the array: see above */
+    return submission->n_waits + submission->n_accesses + how->n_waits;
 }
 
 /*
- * All but `submitted`, with orders counted from `first` and at most so many words. event may be
- * NULL. Queue lock and hazard stripes held.
+ * Describes the task, all but its order. Waits become orders counted from `first`, without those before it;
+ * accesses become the allocation's number * 4 + usm_access_mode. The lock of traces held.
  */
-void usm_record_task(usm_record *record, const usm_queue *queue, const usm_submission *submission,
-                     const usm_event *event, uint64_t order, uint64_t first, size_t most_words);
-/* Of an array that passes between libraries: knows neither when nor in what order. Any lock but a leaf. */
-void usm_record_passing(usm_record *record, const usm_view *view, usm_access_mode mode, const char *name);
+void usm_record_task(usm_record *record, uint32_t *words, uint64_t first, usm_queue *queue,
+                     const usm_submission *submission, const usm_submitted *how);
+/* Describes an array that is shown to another library, or taken from one. The lock of traces held. */
+void usm_record_passing(usm_record *record, uint32_t *word, int what, const usm_view *view, const char *name);
 
 #endif

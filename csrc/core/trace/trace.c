@@ -1,222 +1,176 @@
 #include "trace.h"
 
 #include "core/base/heap.h"
+#include "core/base/sync.h"
 
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* What happened while at least one trace recorded: traces are parts of it. Under the leaf stripe of `log`. */
+/* What was submitted while at least one trace recorded: traces are windows of it. */
 typedef struct usm_trace_log {
     size_t users;   /* traces */
     uint64_t first; /* the order of submission that it counts from */
-    usm_segment *segments;
-    usm_segment *loose; /* the one of them for what is no task */
-    size_t room;        /* those below it are kept */
-    bool full;          /* memory ran out: the room stays */
+    uint64_t room;  /* records of this order, counted from the first, and of later ones are dropped */
+    bool full;      /* memory ran out: the room does not grow any more */
+    usm_record *records;
+    uint32_t *words;
+    size_t n, capacity, n_words, words_capacity;
 } usm_trace_log;
 
 /* Orders are counted from the log's first. */
 struct usm_trace {
     usm_trace_log *log;
-    size_t begin, end, limit; /* end: SIZE_MAX while it records */
+    uint64_t begin, end, limit; /* end: UINT64_MAX while it records */
     int64_t start_ns, stop_ns;
 };
 
-_Atomic bool usm_trace_on;
-
+/* Under the spinlock stripe of `log`. */
 static usm_trace_log *log; /* NULL where no trace records */
-static size_t n_recording;
+static size_t n_recording, n_traces;
 
-/* Of `log`, for those who submit, who take no lock: the first order, and the order that is not kept. */
-static _Atomic uint64_t log_first, log_room;
+/* How a recorded task ended. */
+typedef struct end {
+    uint64_t order;
+    int64_t start_ns, end_ns; /* start 0: unknown */
+    bool failed;
+} end;
 
-static _Atomic uint32_t last_queue;
+/*
+ * The ends of all logs, under the spinlock stripe of `ends`: a buffer of their own, since the threads that
+ * end tasks would otherwise take the lock and the records from the threads that submit.
+ */
+static struct {
+    end *items;
+    size_t n, capacity;
+} ends;
 
-/* Memory ran out: nothing from this order on is kept. With the lock. */
-static void close_log(uint64_t order)
+static bool grow(void **items, size_t *capacity, size_t needed, size_t size)
 {
-    size_t at = (size_t)(order - log->first);
-    log->full = true;
-    log->room = at < log->room ? at : log->room;
-    atomic_store_explicit(&log_room, log->first + log->room, memory_order_relaxed);
+    if (USM_LIKELY(needed <= *capacity)) {
+        return true;
+    }
+    size_t more = 2 * *capacity > needed ? 2 * *capacity : needed + 1024;
+    void *new = usm_realloc(*items, more * size);
+    if (new != NULL) {
+        *items = new;
+        *capacity = more;
+    }
+    return new != NULL;
 }
 
-/* A new one for the log. With the lock. */
-static usm_segment *segment_for(uint64_t order)
+/* The next record, with room for its words; NULL where it is dropped. Lock held. */
+static usm_record *append(uint64_t order, size_t most_words)
 {
-    usm_segment *segment = usm_segment_new();
-    if (segment == NULL) {
-        close_log(order);
+    if (log == NULL || order - log->first >= log->room) {
         return NULL;
     }
-    segment->log = log->first;
-    segment->queue = 0;
-    segment->in_order = segment->profiled = false;
-    segment->of_log = true;
-    segment->next = log->segments;
-    log->segments = segment;
-    return segment;
+    if (!grow((void **)&log->records, &log->capacity, log->n + 1, sizeof *log->records) ||
+        !grow((void **)&log->words, &log->words_capacity, log->n_words + most_words, sizeof *log->words)) {
+        log->full = true;
+        log->room = order - log->first;
+        return NULL;
+    }
+    return &log->records[log->n];
 }
 
-/* With the lock. */
-static void leave(usm_segment *segment)
+/* The record is complete. Lock held. */
+static void commit(usm_record *record, uint64_t order)
 {
-    segment->of_queue = false;
-    if (!segment->of_log) {
-        usm_segment_drop(segment);
-    }
+    record->order = order;
+    record->first_word = log->n_words;
+    log->n_words += record->n_waits + record->n_accesses;
+    log->n++;
 }
 
-void usm_trace_leave(usm_queue *queue)
+/* The observer's functions. Orders are taken under the lock, so that records lie in their order. */
+static uint64_t submitted(usm_queue *queue, const usm_submission *submission, usm_event *event,
+                          const usm_submitted *how)
 {
-    if (queue->records != NULL) {
-        usm_leaf *leaf = usm_leaf_of(&log);
-        pthread_mutex_lock(&leaf->mutex);
-        leave(queue->records);
-        pthread_mutex_unlock(&leaf->mutex);
-        queue->records = NULL;
-    }
-}
-
-/* Another segment for the queue, whose lock is held: the one that it has is full, or of an older log. */
-static usm_segment *renew(usm_queue *queue, uint64_t order)
-{
-    usm_trace_leave(queue);
-    if (queue->number == 0) {
-        queue->number = atomic_fetch_add_explicit(&last_queue, 1, memory_order_relaxed) + 1;
-    }
-    usm_leaf *leaf = usm_leaf_of(&log);
-    pthread_mutex_lock(&leaf->mutex);
-    usm_segment *segment = log != NULL && order >= log->first ? segment_for(order) : NULL;
-    if (segment != NULL) {
-        segment->queue = queue->number;
-        segment->in_order = queue->in_order;
-        segment->profiled = queue->profiling;
-        segment->of_queue = true;
-    }
-    pthread_mutex_unlock(&leaf->mutex);
-    return queue->records = segment;
-}
-
-static void put_end(usm_record_end *slot, uint64_t order, int64_t start, int64_t end, unsigned flags)
-{
-    slot->start = start;
-    slot->end = end;
-    atomic_store_explicit(&slot->told, order << 2 | flags, memory_order_release);
-}
-
-void usm_trace_task(usm_queue *queue, const usm_submission *submission, usm_event *event, uint64_t order,
-                    const usm_submitted *how)
-{
-    uint64_t first = atomic_load_explicit(&log_first, memory_order_relaxed);
-    if (event != NULL) {
-        event->order = order;
-    }
-    if (order >= atomic_load_explicit(&log_room, memory_order_relaxed)) {
-        return;
-    }
-    usm_segment *segment = queue->records;
-    size_t n_words = submission->n_waits + submission->n_accesses + (event != NULL ? event->n_links : 0);
-    n_words = n_words < USM_RECORD_MOST_WORDS ? n_words : USM_RECORD_MOST_WORDS;
-    uint32_t n = segment == NULL ? 0 : atomic_load_explicit(&segment->n, memory_order_relaxed);
-    if (USM_UNLIKELY(segment == NULL || segment->log != first ||
-                     n + usm_record_slots(n_words) > USM_SEGMENT_SLOTS)) {
-        segment = renew(queue, order);
-        if (segment == NULL) {
-            return;
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
+    uint64_t order = usm_event_next_order();
+    usm_record *record = append(order, usm_record_most_words(submission, how));
+    if (record != NULL) {
+        usm_record_task(record, log->words + log->n_words, log->first, queue, submission, how);
+        commit(record, order);
+        if (!how->done) {
+            event->traced = true;
         }
-        n = 0;
     }
-    usm_record *record = &segment->records[n];
-    usm_record_end *end = &segment->ends[n];
-    usm_record_task(record, queue, submission, event, order, segment->log, n_words);
-    record->submitted = how->begun;
-    if (how->done) {
-        bool timed = how->start_ns != 0 && how->end_ns != 0;
-        put_end(end, order, timed ? how->start_ns : how->begun, timed ? how->end_ns : usm_ticks(),
-                timed ? 0 : USM_END_TICKS);
-    } else {
-        segment->n_tasks++;
-        event->record = end;
-    }
-    n += usm_record_slots((size_t)record->n_waits + record->n_accesses);
-    atomic_store_explicit(&segment->n, n, memory_order_release);
-    /* The next one's line: else the next locked operation waits until it has come. */
-    __builtin_prefetch(&segment->records[n < USM_SEGMENT_SLOTS ? n : 0], 1);
+    usm_spinlock_give(lock);
+    return order;
 }
 
-void usm_trace_end(usm_event *event, bool failed, usm_ended *ended)
+static void ended(usm_event *event, bool failed)
 {
-    usm_record_end *slot = event->record;
-    unsigned flags = failed ? USM_END_FAILED : 0;
-    event->record = NULL;
-    if (event->end_ns != 0 && event->start_ns != 0) {
-        put_end(slot, event->order, event->start_ns, event->end_ns, flags);
-    } else {
-        int64_t now = ended != NULL && ended->ticks != 0 ? ended->ticks : usm_ticks();
-        if (ended != NULL) {
-            ended->ticks = now;
+    bool timed = event->start_ns != 0 && event->end_ns != 0;
+    const end new = {event->order, event->start_ns, timed ? event->end_ns : usm_clock_ns(), failed};
+    usm_spinlock *lock = usm_spinlock_take_stripe(&ends);
+    if (grow((void **)&ends.items, &ends.capacity, ends.n + 1, sizeof *ends.items)) {
+        ends.items[ends.n++] = new;
+    } /* else the task stays pending for traces */
+    usm_spinlock_give(lock);
+}
+
+/* Those that no trace has any more: all of them, or those from `first` to `last`. */
+static void drop_ends(bool all, uint64_t first, uint64_t last)
+{
+    size_t kept = 0;
+    usm_spinlock *lock = usm_spinlock_take_stripe(&ends);
+    for (size_t i = 0; i < ends.n && !all; i++) {
+        if (ends.items[i].order < first || ends.items[i].order > last) {
+            ends.items[kept++] = ends.items[i];
         }
-        put_end(slot, event->order, event->start_ticks, now, flags | USM_END_TICKS);
     }
-    atomic_fetch_add_explicit(&usm_segment_of(slot)->n_ended, 1, memory_order_release);
+    ends.n = kept;
+    if (all) {
+        free(ends.items);
+        ends.items = NULL;
+        ends.capacity = 0;
+    }
+    usm_spinlock_give(lock);
 }
 
 void usm_trace_passing(int what, const usm_view *view, const char *name)
 {
-    usm_record record = {.submitted = usm_ticks(), .what = (uint8_t)what};
-    usm_record_passing(&record, view, what == USM_TRACE_EXPORT ? USM_READ : USM_WRITE, name);
-    usm_leaf *leaf = usm_leaf_of(&log);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     uint64_t order = usm_event_next_order();
-    if (log != NULL && order - log->first < log->room) {
-        usm_segment *segment = log->loose;
-        if (segment == NULL || atomic_load(&segment->n) == USM_SEGMENT_SLOTS) {
-            segment = log->loose = segment_for(order);
-        }
-        if (segment != NULL) {
-            uint32_t n = atomic_load(&segment->n);
-            record.at = (uint32_t)(order - log->first);
-            segment->records[n] = record;
-            put_end(&segment->ends[n], order, record.submitted, record.submitted, USM_END_TICKS);
-            atomic_store_explicit(&segment->n, n + 1, memory_order_release);
-        }
+    usm_record *record = append(order, 1);
+    if (record != NULL) {
+        usm_record_passing(record, log->words + log->n_words, what, view, name);
+        commit(record, order);
     }
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_spinlock_give(lock);
 }
 
 usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
 {
+    static const usm_observer observer = {submitted, ended};
     usm_trace *trace = usm_calloc(1, sizeof *trace);
     usm_trace_log *new = trace == NULL ? NULL : usm_calloc(1, sizeof *new);
     if (new == NULL) {
         free(trace);
         return usm_error_memory(error, sizeof *trace + sizeof *new, "a trace");
     }
-    trace->limit = limit;
-    trace->end = SIZE_MAX;
-    usm_ticks_start();
-    usm_leaf *leaf = usm_leaf_of(&log);
-    pthread_mutex_lock(&leaf->mutex);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     if (log == NULL) {
         log = new;
         log->first = usm_event_next_order(); /* no other log has it */
-        atomic_store_explicit(&log_room, 0, memory_order_relaxed);
-        atomic_store_explicit(&log_first, log->first, memory_order_relaxed);
         new = NULL;
     }
-    trace->start_ns = usm_clock_ns();
-    trace->log = log;
-    trace->begin = (size_t)(usm_event_orders() - log->first);
+    *trace = (usm_trace){.log = log, .end = UINT64_MAX, .limit = limit, .start_ns = usm_clock_ns()};
+    trace->begin = usm_event_orders() - log->first;
     log->users++;
     if (!log->full && trace->begin + limit > log->room) {
         log->room = trace->begin + limit;
         log->room = log->room < USM_WAIT_EXPLICIT ? log->room : USM_WAIT_EXPLICIT;
-        atomic_store_explicit(&log_room, log->first + log->room, memory_order_relaxed);
     }
     n_recording++;
+    n_traces++;
+    if (usm_task_observer == NULL) {
+        usm_task_observer = &observer; /* for good: tasks outlive traces */
+    }
     atomic_store_explicit(&usm_trace_on, true, memory_order_release);
-    pthread_mutex_unlock(&leaf->mutex);
+    usm_spinlock_give(lock);
     free(new);
     *out = trace;
     return USM_OK;
@@ -224,157 +178,152 @@ usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
 
 void usm_trace_stop(usm_trace *trace)
 {
-    usm_leaf *leaf = usm_leaf_of(&log);
-    pthread_mutex_lock(&leaf->mutex);
-    if (trace->end == SIZE_MAX) {
-        trace->end = (size_t)(usm_event_orders() - trace->log->first);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
+    if (trace->end == UINT64_MAX) {
+        trace->end = usm_event_orders() - trace->log->first;
         trace->stop_ns = usm_clock_ns();
         if (--n_recording == 0) {
             atomic_store_explicit(&usm_trace_on, false, memory_order_relaxed);
             log = NULL; /* its traces have it */
         }
     }
-    pthread_mutex_unlock(&leaf->mutex);
-}
-
-/* With the lock. */
-static void free_log(usm_trace_log *old)
-{
-    for (usm_segment *segment = old->segments; segment != NULL;) {
-        usm_segment *next = segment->next;
-        segment->of_log = false;
-        if (!segment->of_queue) {
-            usm_segment_drop(segment);
-        }
-        segment = next;
-    }
-    free(old);
+    usm_spinlock_give(lock);
 }
 
 void usm_trace_free(usm_trace *trace)
 {
+    usm_trace_log *gone = trace->log;
     usm_trace_stop(trace);
-    usm_leaf *leaf = usm_leaf_of(&log);
-    pthread_mutex_lock(&leaf->mutex);
-    if (--trace->log->users == 0) {
-        free_log(trace->log);
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
+    bool last = --gone->users == 0, all = --n_traces == 0;
+    usm_spinlock_give(lock);
+    if (last) {
+        if (gone->n > 0) {
+            drop_ends(all, gone->records[0].order, gone->records[gone->n - 1].order);
+        }
+        free(gone->records);
+        free(gone->words);
+        free(gone);
     }
-    pthread_mutex_unlock(&leaf->mutex);
     free(trace);
 }
 
-/* What of the log is the trace's: these segments stay as long as it, and new ones come before them. */
+/* What of the log is the trace's: records from `first`, and the orders from `kept` on that were dropped. */
 typedef struct window {
-    usm_segment *segments;
-    size_t begin, kept, end;
+    const usm_record *first;
+    size_t n;
+    uint64_t dropped;
 } window;
 
+/* The number of records before this order, counted from the log's first. */
+static size_t records_before(const usm_trace_log *from, uint64_t at)
+{
+    size_t low = 0, high = from->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (from->records[middle].order - from->first < at) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Lock held. */
 static window window_of(const usm_trace *trace)
 {
     const usm_trace_log *from = trace->log;
-    usm_leaf *leaf = usm_leaf_of(&log);
-    pthread_mutex_lock(&leaf->mutex);
-    size_t end = trace->end != SIZE_MAX ? trace->end : (size_t)(usm_event_orders() - from->first);
-    size_t kept = trace->begin + trace->limit;
+    uint64_t end = trace->end != UINT64_MAX ? trace->end : usm_event_orders() - from->first;
+    uint64_t kept = trace->begin + trace->limit;
     kept = kept < from->room ? kept : from->room;
     kept = kept < end ? kept : end;
-    window window = {from->segments, trace->begin, kept > trace->begin ? kept : trace->begin, end};
-    pthread_mutex_unlock(&leaf->mutex);
-    return window;
-}
-
-/* The records of the window, in no order: of each segment the next one behind *record; NULL at the end. */
-static const usm_record *next_record(const window *window, usm_segment **segment, const usm_record *record)
-{
-    for (; *segment != NULL; *segment = (*segment)->next, record = NULL) {
-        const usm_record *first = (*segment)->records;
-        const usm_record *end = first + atomic_load_explicit(&(*segment)->n, memory_order_acquire);
-        if (record == NULL) {
-            record = first;
-        } else {
-            record += usm_record_slots((size_t)record->n_waits + record->n_accesses);
-        }
-        while (record < end && (record->at < window->begin || record->at >= window->kept)) {
-            record += usm_record_slots((size_t)record->n_waits + record->n_accesses);
-        }
-        if (record < end) {
-            return record;
-        }
-    }
-    return NULL;
+    kept = kept > trace->begin ? kept : trace->begin;
+    size_t begin = records_before(from, trace->begin);
+    return (window){from->records + begin, records_before(from, kept) - begin, end - kept};
 }
 
 usm_trace_counts usm_trace_count(usm_trace *trace)
 {
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     window window = window_of(trace);
-    usm_segment *segment = window.segments;
     usm_trace_counts counts = {
-        .dropped = window.end - window.kept, .start_ns = trace->start_ns, .stop_ns = trace->stop_ns};
-    for (const usm_record *record = NULL; (record = next_record(&window, &segment, record)) != NULL;) {
-        counts.n++;
-        counts.pending += !usm_record_has_ended(record);
+        .n = window.n, .dropped = window.dropped, .start_ns = trace->start_ns, .stop_ns = trace->stop_ns};
+    for (size_t i = 0; i < window.n; i++) {
+        counts.pending += window.first[i].state == USM_EVENT_SUBMITTED;
     }
+    uint64_t first = window.n > 0 ? window.first[0].order : UINT64_MAX;
+    uint64_t last = window.n > 0 ? window.first[window.n - 1].order : 0;
+    usm_spinlock_give(lock);
+    lock = usm_spinlock_take_stripe(&ends);
+    for (size_t i = 0; i < ends.n; i++) {
+        counts.pending -= ends.items[i].order >= first && ends.items[i].order <= last;
+    }
+    usm_spinlock_give(lock);
     return counts;
 }
 
-static int compare(const void *a, const void *b)
+static int compare(const void *order, const void *record)
 {
-    uint32_t x = ((const struct usm_trace_place *)a)->at, y = ((const struct usm_trace_place *)b)->at;
+    uint64_t x = *(const uint64_t *)order, y = ((const usm_record *)record)->order;
     return (x > y) - (x < y);
+}
+
+static usm_record *find(const usm_trace_list *list, uint64_t order)
+{
+    return bsearch(&order, list->records, list->n, sizeof *list->records, compare);
+}
+
+static void add_ends(usm_trace_list *list)
+{
+    usm_spinlock *lock = usm_spinlock_take_stripe(&ends);
+    for (size_t i = 0; i < ends.n; i++) {
+        const end *end = &ends.items[i];
+        usm_record *record = find(list, end->order);
+        if (record != NULL) {
+            record->state = end->failed ? USM_EVENT_ERROR : USM_EVENT_COMPLETE;
+            record->start_ns = end->start_ns;
+            record->end_ns = end->end_ns;
+        }
+    }
+    usm_spinlock_give(lock);
 }
 
 usm_status usm_trace_read(usm_trace *trace, usm_trace_list *out, usm_error *error)
 {
+    usm_spinlock *lock = usm_spinlock_take_stripe(&log);
     window window = window_of(trace);
-    usm_segment *segment = window.segments;
-    size_t most = window.kept - window.begin, n = 0;
-    struct usm_trace_place *places = usm_malloc((most + 1) * sizeof *places);
-    if (places == NULL) {
-        return usm_error_memory(error, (most + 1) * sizeof *places, "a list of records");
+    size_t n_words = trace->log->n_words;
+    *out = (usm_trace_list){
+        .first = trace->log->first,
+        .n = window.n,
+        .records = usm_malloc((window.n + 1) * sizeof *out->records),
+        .words = usm_malloc((n_words + 1) * sizeof *out->words),
+    };
+    bool enough = out->records != NULL && out->words != NULL;
+    if (enough && window.n > 0) {
+        memcpy(out->records, window.first, window.n * sizeof *out->records);
     }
-    for (const usm_record *record = NULL;
-         n < most && (record = next_record(&window, &segment, record)) != NULL;) {
-        places[n++] = (struct usm_trace_place){record->at, record};
+    if (enough && n_words > 0) {
+        memcpy(out->words, trace->log->words, n_words * sizeof *out->words);
     }
-    qsort(places, n, sizeof *places, compare);
-    *out = (usm_trace_list){trace, usm_moment_now(), n, places};
+    usm_spinlock_give(lock);
+    if (!enough) {
+        usm_trace_list_free(out);
+        return usm_error_memory(error, window.n * sizeof *out->records, "a list of records");
+    }
+    add_ends(out);
     return USM_OK;
 }
 
 void usm_trace_list_free(usm_trace_list *list)
 {
-    free(list->places);
+    free(list->records);
+    free(list->words);
 }
 
 size_t usm_trace_find(const usm_trace_list *list, uint32_t wait)
 {
-    struct usm_trace_place key = {wait & ~USM_WAIT_EXPLICIT, NULL};
-    struct usm_trace_place *found = bsearch(&key, list->places, list->n, sizeof key, compare);
-    return found != NULL ? (size_t)(found - list->places) : list->n;
-}
-
-/* Rounded times stay within the trace. */
-static int64_t within(const usm_trace_list *list, int64_t ticks)
-{
-    int64_t ns = usm_ticks_to_ns(ticks, &list->now), least = list->trace->start_ns;
-    return ns < least ? least : ns > list->now.ns ? list->now.ns : ns;
-}
-
-usm_trace_entry usm_trace_entry_at(const usm_trace_list *list, size_t index)
-{
-    const usm_record *record = list->places[index].record;
-    const usm_record_end *end = usm_record_end_of(record);
-    usm_trace_entry entry = {.record = record,
-                             .segment = usm_segment_of(record),
-                             .state = USM_EVENT_SUBMITTED,
-                             .submit_ns = within(list, record->submitted)};
-    if (!usm_record_has_ended(record)) { /* who ends it may be writing */
-        return entry;
-    }
-    uint64_t told = atomic_load_explicit(&((usm_record_end *)end)->told, memory_order_relaxed);
-    bool ticks = (told & USM_END_TICKS) != 0;
-    entry.state = (told & USM_END_FAILED) != 0 ? USM_EVENT_ERROR : USM_EVENT_COMPLETE;
-    entry.start_ns = ticks && end->start != 0 ? within(list, end->start) : end->start;
-    entry.end_ns = ticks ? within(list, end->end) : end->end;
-    return entry;
+    const usm_record *found = find(list, list->first + (wait & ~USM_WAIT_EXPLICIT));
+    return found != NULL ? (size_t)(found - list->records) : list->n;
 }

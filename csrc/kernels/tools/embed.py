@@ -1,6 +1,6 @@
 """The built-in kernels as a C file: what setup.py and tests/unit/run.py compile beside csrc/core.
 
-python csrc/kernels/tools/embed.py FILE     writes usm_kernel_sources (csrc/core/program/kernels.h) to FILE
+python csrc/kernels/tools/embed.py FILE     writes usm_kernel_sources (csrc/core/builtin/kernels.h) to FILE
 """
 
 import re
@@ -75,7 +75,7 @@ def spirv_table():
 
 
 def c_source():
-    parts = ['/* Written by csrc/kernels/tools/embed.py. */\n#include "core/program/kernels.h"\n']
+    parts = ['/* Written by csrc/kernels/tools/embed.py. */\n#include "core/builtin/kernels.h"\n']
     parts += table(kernel_sources(), "sources") + table(ptx_texts(), "ptx") + spirv_table()
     return "\n".join(parts)
 

@@ -4,7 +4,7 @@ python csrc/kernels/tools/make_ptx.py            writes them, with libnvrtc of t
 python csrc/kernels/tools/make_ptx.py --check    says which ones are not what the sources make today
 
 The target is an old one: drivers take it for every later device. strided, fill and sequence are modules of
-their own. A module for a cast is put together when it is first needed (csrc/core/program/builtin_source.c):
+their own. A module for a cast is put together when it is first needed (csrc/core/builtin/builtin_source.c):
 head.ptx, a piece of cast_elements.ptx that converts one element, and cast.ptx, which walks over the axes.
 """
 

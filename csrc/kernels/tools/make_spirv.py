@@ -167,7 +167,7 @@ def element(kind):
     return [*lines, "    }", "}"]
 
 
-# The numbers are those of csrc/core/program/builtin_source.c.
+# The numbers are those of csrc/core/builtin/builtin_source.c.
 KERNEL = """
 uint __attribute__((overloadable, const)) __spirv_SpecConstant(uint id, uint value);
 #define USM_TYPES                                                                     \\

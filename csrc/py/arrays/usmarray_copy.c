@@ -6,7 +6,7 @@
 #include "py/errors.h"
 #include "py/exchange/stream.h"
 
-#include "core/device/connection.h"
+#include "core/memory/connection.h"
 
 #include <stdlib.h>
 #include <string.h>

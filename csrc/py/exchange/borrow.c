@@ -13,7 +13,8 @@
 #include "py/wait.h"
 #include "stream.h"
 
-#include "core/device/connection.h"
+#include "core/memory/connection.h"
+#include "core/tasks/alloc_stream.h"
 
 typedef enum phase { FRESH, ENTERED, EXITED } phase;
 
@@ -378,7 +379,8 @@ static int end_in_stream(usmpy_state *state, const usmpy_lend *lend, const usm_a
     if (device == NULL) {
         return -1;
     }
-    usm_status status = usm_alloc_outlast(access->alloc, access->mode, device, lend->foreign.handle, &error);
+    usm_status status =
+        usm_alloc_stream_retain(access->alloc, access->mode, device, lend->foreign.handle, &error);
     if (status != USM_OK) {
         usmpy_raise(state, status, &error);
         return -1;

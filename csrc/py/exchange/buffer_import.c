@@ -5,8 +5,8 @@
 #include "py/lock.h"
 #include "py/objects/trace.h"
 
+#include "core/base/deferred.h"
 #include "core/base/heap.h"
-#include "core/tasks/deferred.h"
 
 #include <string.h>
 

@@ -10,7 +10,9 @@
 #include "py/wait.h"
 #include "stream.h"
 
-#include "core/device/connection.h"
+#include "core/device/registry.h"
+#include "core/memory/connection.h"
+#include "core/tasks/alloc_stream.h"
 
 #define CUDA "__cuda_array_interface__"
 
@@ -214,7 +216,7 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
         return NULL;
     }
     if (origin.stream != NULL && array->alloc->size > 0) {
-        usm_alloc_follows(array->alloc, origin.device, origin.stream);
+        usm_alloc_stream_attach(array->alloc, origin.device, origin.stream);
         if (origin.stream != USM_STREAM_LEGACY) { /* the stream may be destroyed before the first use */
             (void)usm_alloc_order(array->alloc, usmpy_queue_of(array->queue), NULL);
         }

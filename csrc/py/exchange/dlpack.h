@@ -4,7 +4,7 @@
 
 #include "py/arrays/array.h"
 
-#include "core/layout/dltensor.h"
+#include "core/exchange/dltensor.h"
 
 /* How arrays of a type are imported; looked up on the type, once for each version of it. */
 typedef enum usmpy_route {

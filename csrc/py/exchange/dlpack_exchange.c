@@ -10,6 +10,9 @@
 #include "py/objects/trace.h"
 #include "stream.h"
 
+#include "core/device/registry.h"
+#include "core/tasks/alloc_stream.h"
+
 #include <string.h>
 
 /* The array behind a table call; NULL with TypeError. Every loaded instance of the module has

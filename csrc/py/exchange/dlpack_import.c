@@ -7,7 +7,7 @@
 #include "py/lock.h"
 #include "stream.h"
 
-#include "core/device/connection.h"
+#include "core/memory/connection.h"
 
 #define VERSIONED "dltensor_versioned"
 #define LEGACY "dltensor"

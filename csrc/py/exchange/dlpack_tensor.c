@@ -4,7 +4,8 @@
 #include "py/objects/trace.h"
 #include "stream.h"
 
-#include "core/device/connection.h"
+#include "core/memory/connection.h"
+#include "core/tasks/alloc_stream.h"
 
 static void delete_versioned(void *owner)
 {
@@ -158,7 +159,7 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
     }
     if (tensor->device.device_type != kDLCPU && origin->stream != NULL && usmpy_has_streams(array->alloc)) {
         usm_device *device = origin->device != NULL ? origin->device : array->alloc->place->device;
-        usm_alloc_follows(array->alloc, device, origin->stream);
+        usm_alloc_stream_attach(array->alloc, device, origin->stream);
         if (!origin->trusted && origin->stream != USM_STREAM_LEGACY) {
             /* Recorded now, since the stream may be destroyed before the first use. A captured stream is
                queried then. */

@@ -3,7 +3,7 @@
 #include "py/args.h"
 #include "py/lock.h"
 
-#include "core/layout/dltensor.h"
+#include "core/exchange/dltensor.h"
 
 #include <stdlib.h>
 

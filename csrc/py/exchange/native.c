@@ -7,6 +7,7 @@
 #include "py/keep.h"
 #include "sycl.h"
 
+#include "core/device/registry.h"
 #include "core/exchange/native.h"
 
 /* backend= : a backend that works and has native objects. NULL with an exception. */

@@ -8,10 +8,10 @@
 #include "py/lock.h"
 #include "py/objects/trace.h"
 
-#include "core/device/connection.h"
+#include "core/exchange/dltensor.h"
 #include "core/exchange/native.h"
-#include "core/layout/dltensor.h"
 #include "core/memory/blocks.h"
+#include "core/memory/connection.h"
 
 static void release_owner(void *holder)
 {

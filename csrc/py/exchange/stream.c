@@ -8,6 +8,9 @@
 #include "py/keep.h"
 #include "py/wait.h"
 
+#include "core/device/registry.h"
+#include "core/tasks/alloc_stream.h"
+
 #include <string.h>
 
 const usm_backend *usmpy_backend_for(usmpy_state *state, usm_interface interface)
@@ -235,7 +238,7 @@ int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stre
     }
     usmpy_wait_begin(&wait);
     usm_status status =
-        ended ? USM_OK : usm_alloc_hand_over(alloc, mode, device, stream, usmpy_wait_poll, &wait, &error);
+        ended ? USM_OK : usm_alloc_stream_signal(alloc, mode, device, stream, usmpy_wait_poll, &wait, &error);
     usmpy_wait_end(&wait);
     if (status != USM_OK) {
         usmpy_raise(state, status, &error);

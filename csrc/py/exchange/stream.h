@@ -4,6 +4,7 @@
 
 #include "py/arrays/array.h"
 
+#include "core/device/registry.h"
 #include "core/exchange/native.h"
 
 /* A stream= argument: a Queue, or a driver's stream in DLPack's numbers (core/tasks/stream.h). */
@@ -42,8 +43,9 @@ USM_GIVES usm_queue *usmpy_stream_queue(usmpy_state *state, const usmpy_stream *
                                         const char *parameter);
 
 /*
- * Later work of the driver's stream waits for pending work on the array, on the device (usm_alloc_hand_over).
- * The stream's owner may write it unless the array is read-only. 0, or -1 with the exception.
+ * Later work of the driver's stream waits for pending work on the array, on the device
+ * (usm_alloc_stream_signal). The stream's owner may write it unless the array is read-only. 0, or -1 with the
+ * exception.
  */
 int usmpy_stream_follow(usmpy_state *state, usm_device *device, void *stream, usmpy_array *array);
 /* The same for all accesses to an allocation. */

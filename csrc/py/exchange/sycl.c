@@ -6,6 +6,7 @@
 
 #include "core/base/library.h"
 #include "core/base/sync.h"
+#include "core/device/registry.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "py/wait.h"
 #include "sycl.h"
 
-#include "core/layout/dltensor.h"
+#include "core/exchange/dltensor.h"
 
 #include <string.h>
 

@@ -6,6 +6,8 @@
 #include "py/errors.h"
 #include "py/exchange/native.h"
 
+#include "core/device/registry.h"
+
 #include <string.h>
 
 PyObject *usmpy_device_wrap(usmpy_state *state, usm_device *device, usm_queue *queue)

@@ -9,7 +9,6 @@
 #include "trace.h"
 
 #include "core/base/heap.h"
-#include "core/base/names.h"
 
 typedef struct host_task {
     usm_keep keep;
@@ -59,15 +58,17 @@ static usm_status run(void *argument, usm_error *error)
     return status;
 }
 
-uint32_t usmpy_host_task_name(const usm_command *command)
+const char *usmpy_host_task_name(const usm_command *command, PyObject **owner)
 {
     const host_task *task = command->as.host.argument;
     PyObject *name = PyObject_GetAttrString(task->items[0], "__name__");
     const char *text = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
-    uint32_t number = usm_name_number(text != NULL ? text : Py_TYPE(task->items[0])->tp_name);
-    Py_XDECREF(name);
-    PyErr_Clear();
-    return number;
+    if (text == NULL) {
+        Py_CLEAR(name);
+        PyErr_Clear();
+    }
+    *owner = name;
+    return text != NULL ? text : Py_TYPE(task->items[0])->tp_name;
 }
 
 /* The task without a cell for its result; NULL with an exception. */
@@ -147,6 +148,7 @@ int usmpy_callback_submit(usmpy_state *state, PyObject *fn, PyObject *event_obje
     const usm_wait waits[] = {{event, false}, {earlier, false}};
     usm_keep *keeps = NULL;
     usm_command command;
+    PyObject *name = NULL;
     usm_queue *queue = callback_queue(state);
     if (queue == NULL || new_task(args, 2, &command, &keeps) == NULL) {
         return -1;
@@ -154,10 +156,11 @@ int usmpy_callback_submit(usmpy_state *state, PyObject *fn, PyObject *event_obje
     usm_submission submission = {
         .command = &command, .waits = waits, .n_waits = earlier != NULL ? 2 : 1, .keeps = keeps};
     if (USM_UNLIKELY(usm_trace_is_on())) {
-        submission.name = usmpy_host_task_name(&command);
+        submission.name = usmpy_host_task_name(&command, &name);
     }
     usm_error error;
     usm_status status = usm_queue_submit(queue, &submission, out, &error);
+    Py_XDECREF(name);
     if (status != USM_OK) {
         usmpy_keep_drop(keeps);
         usmpy_raise(state, status, &error);

@@ -13,8 +13,11 @@
  */
 int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps,
                             USM_GIVES PyObject **result);
-/* The number of the function's name in traces. */
-uint32_t usmpy_host_task_name(const usm_command *command);
+/*
+ * The function's name in traces. It lives as long as *owner, a reference that the caller drops (NULL: the
+ * type's name, which stays).
+ */
+const char *usmpy_host_task_name(const usm_command *command, USM_GIVES PyObject **owner);
 
 /*
  * Calls fn(event_object) on a thread of ours once the event, and the callback that was added before

@@ -9,7 +9,7 @@
 
 #include "core/memory/pool.h"
 #include "core/memory/track.h"
-#include "core/memory/usage.h"
+#include "core/tasks/reclaim.h"
 
 #include <frameobject.h> /* of Python: before 3.11, Python.h does not declare PyFrame_GetBack */
 #include <stdio.h>
@@ -62,7 +62,7 @@ static size_t trim_all(void)
     for (usm_context *context = usm_context_after(NULL), *next; context != NULL; context = next) {
         usm_place *place = atomic_load_explicit(&context->places, memory_order_acquire);
         for (; place != NULL; place = place->next) {
-            freed += usm_usage_trim(place);
+            freed += usm_reclaim_place(place);
         }
         next = usm_context_after(context);
         usm_context_release(context);
@@ -82,7 +82,7 @@ static PyObject *trim(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     usmpy_deferred_poll();
     size_t freed;
     Py_BEGIN_ALLOW_THREADS
-        freed = queue != NULL ? usm_usage_trim(usmpy_queue_of(queue)->place) : trim_all();
+        freed = queue != NULL ? usm_reclaim_place(usmpy_queue_of(queue)->place) : trim_all();
     Py_END_ALLOW_THREADS
     Py_XDECREF(queue);
     return PyLong_FromSize_t(freed);
@@ -117,7 +117,7 @@ static PyObject *set_memory_limit(PyObject *module, PyObject *const *args, Py_ss
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS
-        usm_usage_limit(usmpy_queue_of(queue)->place, limit);
+        usm_reclaim_beyond(usmpy_queue_of(queue)->place, limit);
     Py_END_ALLOW_THREADS
     Py_DECREF(queue);
     Py_RETURN_NONE;

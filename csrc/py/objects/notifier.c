@@ -7,9 +7,9 @@
 #include "objects.h"
 #include "py/args.h"
 
+#include "core/base/deferred.h"
 #include "core/base/heap.h"
 #include "core/base/refcount.h"
-#include "core/tasks/deferred.h"
 
 #include <errno.h>
 #include <fcntl.h>

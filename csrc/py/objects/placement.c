@@ -6,7 +6,8 @@
 #include "py/exchange/dlpack.h"
 #include "py/functions/creation.h"
 
-#include "core/device/connection.h"
+#include "core/device/registry.h"
+#include "core/memory/connection.h"
 
 #include <string.h>
 

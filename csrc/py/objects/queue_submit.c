@@ -10,8 +10,8 @@
 #include "py/keep.h"
 #include "trace.h"
 
-#include "core/device/connection.h"
-#include "core/program/kernel_command.h"
+#include "core/builtin/kernel_command.h"
+#include "core/memory/connection.h"
 
 #include <string.h>
 
@@ -116,6 +116,7 @@ PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *
     usm_event *event;
     usm_error error;
     depends depends;
+    PyObject *name = NULL;
     if (parse_depends(state, events, &depends) < 0) {
         usmpy_keep_drop(keeps);
         return NULL;
@@ -123,9 +124,10 @@ PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *
     submission.waits = depends.waits;
     submission.n_waits = depends.n;
     if (USM_UNLIKELY(usm_trace_is_on()) && command->kind == USM_COMMAND_HOST) {
-        submission.name = usmpy_host_task_name(command);
+        submission.name = usmpy_host_task_name(command, &name);
     }
     usm_status status = usm_command_submit(queue, &submission, &event, &error);
+    Py_XDECREF(name);
     free_depends(&depends);
     usmpy_deferred_poll();
     if (status != USM_OK) {

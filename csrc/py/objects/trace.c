@@ -4,8 +4,6 @@
 
 #include "py/errors.h"
 
-#include "core/base/names.h"
-
 typedef struct usmpy_trace {
     PyObject_HEAD
     usm_trace *trace;
@@ -115,9 +113,8 @@ static PyObject *accesses_of(const uint32_t *words, size_t n)
 
 static PyObject *row_of(usmpy_state *state, const usm_trace_list *records, size_t index)
 {
-    usm_trace_entry entry = usm_trace_entry_at(records, index);
-    const usm_record *record = entry.record;
-    const uint32_t *words = usm_record_words(record);
+    const usm_record *record = &records->records[index];
+    const uint32_t *words = records->words + record->first_word;
     PyObject *device = usmpy_device_wrap(state, record->device, NULL);
     PyObject *waits = device == NULL ? NULL : waits_of(records, words, record->n_waits);
     PyObject *accesses = waits == NULL ? NULL : accesses_of(words + record->n_waits, record->n_accesses);
@@ -126,11 +123,11 @@ static PyObject *row_of(usmpy_state *state, const usm_trace_list *records, size_
         Py_XDECREF(waits);
         return NULL;
     }
-    return Py_BuildValue("(sszNIILLLKOONN)", word_of(record->what), state_of(entry.state),
-                         usm_name_text(record->name), device, entry.segment->queue, record->thread,
-                         (long long)entry.submit_ns, (long long)entry.start_ns, (long long)entry.end_ns,
-                         (unsigned long long)record->amount, entry.segment->profiled ? Py_True : Py_False,
-                         entry.segment->in_order ? Py_True : Py_False, waits, accesses);
+    return Py_BuildValue("(sszNIILLLKOONN)", word_of(record->what), state_of(record->state), record->name,
+                         device, record->queue, record->thread, (long long)record->submit_ns,
+                         (long long)record->start_ns, (long long)record->end_ns,
+                         (unsigned long long)record->amount, record->profiled ? Py_True : Py_False,
+                         record->in_order ? Py_True : Py_False, waits, accesses);
 }
 
 static PyObject *trace_read(PyObject *self, PyObject *unused)

@@ -8,7 +8,7 @@
 #include "py/objects/placement.h"
 #include "py/objects/queue_submit.h"
 
-#include "core/device/connection.h"
+#include "core/memory/connection.h"
 
 #include <string.h>
 

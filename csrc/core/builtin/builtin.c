@@ -3,7 +3,7 @@
 #include "builtin_source.h"
 #include "core/base/detach.h"
 #include "core/base/heap.h"
-#include "core/device/backend.h"
+#include "core/device/registry.h"
 #include "kernels.h"
 
 #include <stdio.h>
@@ -149,7 +149,8 @@ static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel *
     return USM_OK;
 }
 
-void usm_builtins_free(usm_place *place)
+/* Nobody submits to the place any more, or it will build them anew. */
+static void free_builtins(usm_place *place)
 {
     for (int i = 0; i < USM_BUILTIN_BUCKETS; i++) {
         usm_builtin_kernel *kernel = atomic_exchange(&place->builtins[i], NULL);
@@ -251,3 +252,5 @@ usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, cons
     const usm_submission asked = {.accesses = accesses, .n_accesses = n_accesses, .fresh = builtin->fresh};
     return usm_builtin_submit_for(queue, builtin, &asked, out, error);
 }
+
+const usm_place_part usm_builtin_part = {.trim = free_builtins, .destroy = free_builtins};

@@ -5,8 +5,8 @@
 #ifndef USM_CORE_BUILTIN_H
 #define USM_CORE_BUILTIN_H
 
+#include "core/program/launch.h"
 #include "core/tasks/queue.h"
-#include "launch.h"
 
 #define USM_BUILTIN_ARGUMENTS 12
 
@@ -76,7 +76,7 @@ usm_status usm_builtin_submit_for(usm_queue *queue, const usm_builtin *builtin, 
  */
 bool usm_builtin_is_serial(const usm_place *place);
 
-/* For core/device/context.c: nobody submits to the place any more. */
-void usm_builtins_free(usm_place *place);
+/* The built-in programs and kernels of a place. */
+extern const usm_place_part usm_builtin_part;
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef USM_CORE_DEFERRED_H
 #define USM_CORE_DEFERRED_H
 
+#include "status.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +36,23 @@ static inline bool usm_deferred_waiting(void)
  * the list waits for the next drain.
  */
 void usm_deferred_set_notifier(void (*notify)(void));
+
+/*
+ * Something that must live until a task has ended, and is let go of by csrc/py: embedded in the holder's own
+ * struct. `deferred.run` frees it, on a thread that holds the GIL.
+ */
+typedef struct usm_keep {
+    usm_deferred deferred;
+    struct usm_keep *next;
+} usm_keep;
+
+/* Hands each to a thread that holds the GIL. Any thread, any lock. */
+static inline void usm_keep_drop(USM_TAKES usm_keep *keep)
+{
+    for (usm_keep *next; keep != NULL; keep = next) {
+        next = keep->next;
+        usm_deferred_push(&keep->deferred);
+    }
+}
 
 #endif

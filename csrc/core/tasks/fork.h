@@ -2,11 +2,11 @@
 #ifndef USM_CORE_FORK_H
 #define USM_CORE_FORK_H
 
-#include "error.h"
-#include "sync.h"
+#include "core/base/error.h"
+#include "core/base/sync.h"
 
-/* Prepares the locks and installs the fork handlers, once a process. Everything else needs it. */
-void usm_core_start(void);
+/* Installs the fork handlers. Once a process. */
+void usm_fork_start(void);
 
 /*
  * Of a backend whose driver does not survive fork(): its calls in a child of a process that used the driver

@@ -3,6 +3,7 @@
 #include "core/base/heap.h"
 #include "core/base/live.h"
 #include "core/device/backend.h"
+#include "core/tasks/alloc_stream.h"
 #include "core/trace/trace.h"
 
 #include <stdio.h>
@@ -43,7 +44,7 @@ static void let_go(usm_alloc *alloc, void *stream, uint64_t fingerprint, void *b
         usm_device *device = alloc->place->device;
         bool alive = stream == USM_STREAM_LEGACY || stream == USM_STREAM_PER_THREAD ||
                      device->backend->native->stream_fingerprint(device, stream, false) == fingerprint;
-        (void)usm_alloc_outlast(alloc, USM_READ_WRITE, device, alive ? stream : USM_STREAM_ALL, NULL);
+        (void)usm_alloc_stream_retain(alloc, USM_READ_WRITE, device, alive ? stream : USM_STREAM_ALL, NULL);
     }
     free(block);
     usm_live_add(USM_LIVE_EXPORT, -1);

@@ -2,7 +2,7 @@
 
 #include "builtin.h"
 #include "core/device/backend.h"
-#include "core/device/connection.h"
+#include "core/memory/connection.h"
 #include "kernels.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "backend.h"
+#include "registry.h"
 
 #include "core/base/heap.h"
 #include "core/base/sync.h"

@@ -5,8 +5,8 @@
 #ifndef USM_CORE_CONNECTION_H
 #define USM_CORE_CONNECTION_H
 
-#include "backend.h"
-#include "core/tasks/alloc.h"
+#include "allocation.h"
+#include "core/device/backend.h"
 
 /*
  * What memory of this kind, allocated in the place `memory`, is to commands of the place `user`. The backend

@@ -1,9 +1,9 @@
 #include "fork.h"
 
-#include "core/device/backend.h"
-#include "core/tasks/completion.h"
-#include "core/tasks/queue.h"
-#include "sync.h"
+#include "completion.h"
+#include "core/base/sync.h"
+#include "core/device/registry.h"
+#include "queue.h"
 
 static void prepare(void)
 {
@@ -34,9 +34,8 @@ static void in_child(void)
     usm_queues_after_fork();
 }
 
-static void start(void)
+void usm_fork_start(void)
 {
-    usm_sync_start();
     pthread_atfork(prepare, in_parent, in_child);
 }
 
@@ -46,10 +45,4 @@ usm_status usm_fork_guard_refuse(const usm_fork_guard *guard, usm_error *error)
                          "%s was used before this process was forked, and drivers do not survive that; "
                          "start processes with multiprocessing's method 'spawn'",
                          guard->driver);
-}
-
-void usm_core_start(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, start);
 }

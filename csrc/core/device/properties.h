@@ -1,0 +1,51 @@
+/*
+ * Properties that pass between the core and a backend by value: the languages of programs, how a queue is
+ * made, and what a driver says about a stream.
+ */
+#ifndef USM_CORE_PROPERTIES_H
+#define USM_CORE_PROPERTIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum usm_language {
+    USM_LANGUAGE_PORTABLE, /* a part of OpenCL C (docs/design.md, section 7); for CUDA translated by
+                              _cuda.py */
+    USM_LANGUAGE_OPENCL,
+    USM_LANGUAGE_SPIRV,
+    USM_LANGUAGE_CUDA,
+    USM_LANGUAGE_PTX,
+    USM_LANGUAGE_NATIVE,  /* the driver's binary, as program_binary returns it */
+    USM_LANGUAGE_LIBRARY, /* host: the path of a shared object that exports usmpy_kernels (cpu/kernel.h) */
+    USM_LANGUAGE_POINTER, /* host: data is a usm_pointer_source */
+    USM_LANGUAGE_BUILTIN, /* host: the built-in kernels, which are in the extension; no data */
+} usm_language;
+
+#define USM_LANGUAGE_BIT(language) (UINT32_C(1) << (language))
+
+typedef enum usm_priority { USM_PRIORITY_LOW, USM_PRIORITY_NORMAL, USM_PRIORITY_HIGH } usm_priority;
+
+typedef struct usm_queue_options {
+    bool in_order, profiling;
+    usm_priority priority;
+    void *foreign; /* as in usm_queue; the other members describe it */
+} usm_queue_options;
+
+/* Streams by DLPack's numbers (array API standard 2024.12, __dlpack__). */
+#define USM_STREAM_LEGACY ((void *)1)
+#define USM_STREAM_PER_THREAD ((void *)2)
+/*
+ * All streams of the device together, for what outlives the streams it was lent to: a destroyed stream cannot
+ * be asked for anything. No word of DLPack's; a driver may not have it (USM_VALUE of stream_inspect).
+ */
+#define USM_STREAM_ALL ((void *)3)
+
+/* What a driver says of a stream at this moment. */
+typedef struct usm_stream_facts {
+    uint64_t id;    /* no other stream of the process has, had or will have it, whatever handles it shares */
+    bool capturing; /* what is enqueued becomes part of a graph, and does not run */
+    bool idle;      /* all that was enqueued has ended */
+    usm_queue_options options;
+} usm_stream_facts;
+
+#endif

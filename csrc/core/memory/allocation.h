@@ -1,0 +1,100 @@
+/*
+ * Allocation records: one block of unified shared memory, owned or imported. The record is memory's; the
+ * tasks that it names, and every step of its life, belong to core/tasks/alloc.h.
+ */
+#ifndef USM_CORE_ALLOCATION_H
+#define USM_CORE_ALLOCATION_H
+
+#include "core/base/deferred.h"
+#include "core/base/refcount.h"
+#include "core/device/context.h"
+
+struct usm_event;
+
+/*
+ * Work on the block that has not ended (hazard stripe of the allocation). A task that reads waits for
+ * `writer`; one that writes waits for `writer` and all `readers`, and replaces them.
+ */
+typedef struct usm_hazards {
+    /* No counts: an event takes itself out of here before it goes. */
+    struct usm_event *writer;
+    struct usm_event **readers;
+    uint32_t n_readers, readers_capacity;
+    _Atomic uint32_t pending; /* writer and readers together; 0 may be read without the lock */
+    /* The last write that ended failed and nobody was told: reading it is refused. One count. */
+    usm_failure *_Atomic failure;
+} usm_hazards;
+
+#define USM_ALLOC_ZEROED 1u  /* as it came from the backend; only before its first use */
+#define USM_ALLOC_ENDED 2u   /* a borrow that is over: the memory may be gone */
+#define USM_ALLOC_FOREIGN 4u /* imported: the deleter, if any, releases it */
+/* Work of others on it may be pending in `stream`, and nothing here waits for that yet. */
+#define USM_ALLOC_UNORDERED 8u
+
+typedef struct usm_alloc {
+    usm_refcount refs;
+    uint8_t kind;       /* usm_kind */
+    uint8_t size_class; /* of the pool; USM_NOT_POOLED */
+    _Atomic uint8_t flags;
+    uint8_t stripe;          /* of its hazards (sync.h) */
+    struct usm_place *place; /* alive through its context */
+    usm_context *context;    /* one count */
+    void *pointer;           /* NULL where size is 0 */
+    size_t size;             /* bytes of the block; imported: spanned by the first array */
+    _Atomic size_t nbytes;   /* asked for; 0: imported, or in the pool */
+    usm_hazards hazards;
+    /* Imported memory: called with owner when the last count is gone; NULL for memory of our own. */
+    void (*deleter)(void *owner);
+    void *owner;
+    uint32_t number;             /* in traces; 0: in none so far (lock of traces) */
+    struct usm_tracked *tracked; /* NULL where nobody asked where it was made (track.h) */
+    /* Where USM_ALLOC_UNORDERED was set: the stream, in DLPack's words, and the device that it is of. */
+    _Atomic(void *) stream;
+    struct usm_device *stream_device;
+    struct {
+        struct usm_alloc *lower, *higher;
+    } tree; /* of blocks.c */
+    union {
+        struct usm_alloc *next_free; /* in the pool */
+        usm_deferred deferred;       /* on its way to a thread that may run the deleter */
+    } link;
+} usm_alloc;
+
+/* The mask of the stripe of its hazards. */
+static inline uint64_t usm_alloc_stripe(const usm_alloc *alloc)
+{
+    return UINT64_C(1) << alloc->stripe;
+}
+
+static inline usm_alloc *usm_alloc_retain(USM_KEEPS usm_alloc *alloc)
+{
+    usm_refcount_up(&alloc->refs);
+    return alloc;
+}
+
+static inline bool usm_alloc_is_busy(const usm_alloc *alloc)
+{
+    return atomic_load_explicit(&((usm_alloc *)alloc)->hazards.pending, memory_order_acquire) != 0;
+}
+
+/* The host may read and write it through its pointer, once work on it has ended. */
+static inline bool usm_alloc_host_reads(const usm_alloc *alloc)
+{
+    return usm_place_host_reads(alloc->place, (usm_kind)alloc->kind);
+}
+
+/* Neither busy nor holding the failure of the last write. */
+static inline bool usm_alloc_is_clean(const usm_alloc *alloc)
+{
+    return !usm_alloc_is_busy(alloc) &&
+           atomic_load_explicit(&((usm_alloc *)alloc)->hazards.failure, memory_order_relaxed) == NULL;
+}
+
+/* And work on it may begin at once: no borrow that is over, no work of others. */
+static inline bool usm_alloc_is_untouched(const usm_alloc *alloc)
+{
+    uint8_t flags = atomic_load_explicit(&((usm_alloc *)alloc)->flags, memory_order_acquire);
+    return usm_alloc_is_clean(alloc) && (flags & (USM_ALLOC_ENDED | USM_ALLOC_UNORDERED)) == 0;
+}
+
+#endif
