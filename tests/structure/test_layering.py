@@ -78,9 +78,8 @@ SEEN_BY_BACKENDS = {
     },
     "minimal": {
         "backend.h": "the seam",
-        "completion.h": "threads that call a driver without asynchronous commands",
+        "completion.h": "threads that run commands of a driver without asynchronous ones",
         "launch.h": "launches of built-in kernels",
-        "queue.h": "queues and commands",
     },
     "fault": {
         "backend.h": "the seam",

@@ -1,4 +1,4 @@
-/* Commands of the minimal backend: each is done when the function returns. */
+/* Commands of the minimal backend: threads of the core run them. */
 #include "core/program/launch.h"
 #include "cpu/cpu.h"
 #include "minimal.h"
@@ -16,8 +16,11 @@ static void launch_builtin(const usm_launch *launch)
     (void)usm_cpu_run(&run, 1); /* a built-in kernel needs no memory */
 }
 
-usm_status usm_minimal_queue_execute(usm_queue *queue, const usm_command *command, usm_error *error)
+/* On a thread of the queue, when everything that the command depends on has completed. */
+static usm_status execute(usm_event *event, const usm_command *command, usm_error *error)
 {
+    (void)event;
+    (void)error; /* a driver's call may fail: usm_error_driver */
     switch (command->kind) {
         case USM_COMMAND_COPY:
         case USM_COMMAND_FILL:
@@ -29,8 +32,14 @@ usm_status usm_minimal_queue_execute(usm_queue *queue, const usm_command *comman
         case USM_COMMAND_LAUNCH:
             launch_builtin(command->as.launch);
             return USM_OK;
-        default:
-            return usm_error_driver(error, USM_DRIVER, queue->backend->name, command->kind, "",
-                                    "the minimal device has no command %d", command->kind);
+        default: /* barriers and markers, which do nothing, and prefetches, which are hints */
+            return USM_OK;
     }
+}
+
+usm_status usm_minimal_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
+                                    usm_error *error)
+{
+    (void)queue;
+    return usm_later_run_on_host(event, command, command->kind == USM_COMMAND_HOST ? NULL : execute, error);
 }

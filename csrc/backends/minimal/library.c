@@ -2,16 +2,15 @@
  * The table of the minimal backend: the fewest entries that make a backend. It is a device in the memory of
  * this process, with malloc for a driver. Builds for tests have it, under the name "minimal".
  */
-#include "core/tasks/completion.h"
 #include "minimal.h"
 
 extern const usm_backend usm_minimal_backend;
 const usm_backend usm_minimal_backend = {
     .name = "minimal",
-    .event_size = sizeof(usm_executed),
-    .event_zeroed = offsetof(usm_executed, later),
+    .event_size = sizeof(usm_minimal_event),
+    .event_zeroed = offsetof(usm_minimal_event, later),
     .start = usm_minimal_start,
     .memory_allocate = usm_minimal_memory_allocate,
     .memory_free = usm_minimal_memory_free,
-    .queue_execute = usm_minimal_queue_execute,
+    .queue_submit = usm_minimal_queue_submit,
 };

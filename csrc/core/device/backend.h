@@ -232,18 +232,9 @@ typedef struct usm_backend {
      *     it waits for (event->lateness is USM_EARLY; USM_LATER is allowed again), or once all links have
      *     ended (USM_FOLLOWED; it is not).
      *   Else: nothing was enqueued, and the error is filled.
-     * NULL: queue_execute.
      */
     usm_status (*queue_submit)(usm_queue *queue, usm_event *event, const usm_command *command,
                                usm_error *error);
-
-    /*
-     * For drivers without asynchronous commands, in place of queue_submit: does a copy, fill, strided copy,
-     * sequence or launch, and returns when it is done. All work that it depends on has ended. The core calls
-     * it on threads of the queue (late.c), several at once if the queue is out of order, with no lock
-     * held; it may block. NULL exactly where queue_submit is not.
-     */
-    usm_status (*queue_execute)(usm_queue *queue, const usm_command *command, usm_error *error);
 
     /*
      * Ends the tasks that the driver has ended, by usm_completion_end; true where it has more. Asks the

@@ -72,12 +72,6 @@ typedef struct usm_later {
     usm_work work;
 } usm_later;
 
-/* The event of a backend with queue_execute, for its event_size and event_zeroed. */
-typedef struct usm_executed {
-    usm_event event;
-    usm_later later;
-} usm_executed;
-
 /*
  * Copies the command, with the plan or launch that it points to, so that it outlives the submission. Does
  * nothing for a command that was kept before. Queue lock held.
@@ -95,7 +89,8 @@ static inline bool usm_later_inherits(const usm_event *event, const usm_link *li
 
 /*
  * For queue_submit: the command runs on a thread of the queue once all links have ended. `run` does it, with
- * no lock held, on memory of the host; NULL: it is a host task. Queue lock held.
+ * no lock held, and may block; NULL: it is a host task. A queue out of order has several such threads. Queue
+ * lock held.
  */
 usm_status usm_later_run_on_host(usm_event *event, const usm_command *command,
                                  usm_status (*run)(usm_event *event, const usm_command *command,

@@ -167,25 +167,8 @@ static usm_status postpone(usm_queue *queue, usm_event *event, const usm_command
     return status;
 }
 
-/* For a backend without asynchronous commands: on a thread of the queue. */
-static usm_status execute(usm_event *event, const usm_command *command, usm_error *error)
-{
-    switch (command->kind) {
-        case USM_COMMAND_BARRIER:
-        case USM_COMMAND_MARKER:
-        case USM_COMMAND_PREFETCH: /* a hint */
-            return USM_OK;
-        default:
-            return event->queue->backend->queue_execute(event->queue, command, error);
-    }
-}
-
 usm_status usm_later_submit(usm_queue *queue, usm_event *event, const usm_command *command, usm_error *error)
 {
-    if (queue->backend->queue_submit == NULL) {
-        return usm_later_run_on_host(event, command, command->kind == USM_COMMAND_HOST ? NULL : execute,
-                                     error);
-    }
     usm_status status = queue->backend->queue_submit(queue, event, command, error);
     return USM_LIKELY(status != USM_LATER) ? status : postpone(queue, event, command, error);
 }
