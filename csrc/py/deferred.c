@@ -113,18 +113,35 @@ static void forget_frames(void)
 #define PATIENCE_NS INT64_C(5000000000)
 #define PATIENCE_AFTER_INTERRUPT_NS INT64_C(500000000)
 
-static void say_what_is_pending(void)
+/*
+ * -1 where the user answered with Ctrl-C: signal handlers run while Python's file writes, and
+ * PySys_WriteStderr would drop their exception.
+ */
+static int say_what_is_pending(void)
 {
     usm_device *device;
     char name[USM_DEVICE_TEXT];
     size_t n = usm_queues_pending(&device);
-    if (n > 0) {
-        PySys_WriteStderr(
-            "usmpy: waiting for %zu task%s to complete before the process ends (%s on %s); press "
-            "Ctrl-C to end it without waiting\n",
-            n, n == 1 ? "" : "s", n == 1 ? "submitted" : "the oldest",
-            usm_device_text(device, name, sizeof name));
+    PyObject *file = PySys_GetObject("stderr"); /* borrowed */
+    if (n == 0 || file == NULL || file == Py_None) {
+        return 0;
     }
+    Py_INCREF(file);
+    PyObject *text = PyUnicode_FromFormat(
+        "usmpy: waiting for %zu task%s to complete before the process ends (%s on %s); press "
+        "Ctrl-C to end it without waiting\n",
+        n, n == 1 ? "" : "s", n == 1 ? "submitted" : "the oldest",
+        usm_device_text(device, name, sizeof name));
+    if (text != NULL) {
+        (void)PyFile_WriteObject(text, file, Py_PRINT_RAW);
+    }
+    Py_XDECREF(text);
+    Py_DECREF(file);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+        return -1;
+    }
+    PyErr_Clear();
+    return 0;
 }
 
 /*
@@ -142,9 +159,9 @@ static PyObject *at_exit(PyObject *module, PyObject *unused)
     usm_status status = usm_queues_drain(usm_clock_ns() + patience_ns, usmpy_wait_poll, &wait, &error);
     if (status == USM_TIMEOUT) {
         usmpy_wait_end(&wait);
-        say_what_is_pending();
+        bool interrupted = say_what_is_pending() < 0;
         usmpy_wait_begin(&wait);
-        status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &wait, &error);
+        status = interrupted ? USM_INTERRUPTED : usm_queues_drain(INT64_MAX, usmpy_wait_poll, &wait, &error);
     }
     atomic_store(&ended, true);
     if (status == USM_OK) { /* what daemon threads submitted meanwhile, to queues that had been waited for */

@@ -319,7 +319,7 @@ def test_the_build_without_opencl_headers_leaves_opencl_out(tmp_path, header):
 )
 def test_the_sources_refuse_an_old_header_too(tmp_path, version, good):
     folder = folder_with_header(tmp_path, *version)
-    source = ROOT / "csrc" / "core" / "layout" / "dltensor.c"
+    source = ROOT / "csrc" / "core" / "exchange" / "dltensor.c"
     command = [
         "cc",
         "-std=c11",

@@ -32,7 +32,10 @@ usm_status usm_mask_place(usm_queue *queue, const usm_true_elements *mask, const
                           int64_t sum, usm_error *error);
 void usm_mask_end(usm_true_elements *mask);
 
-/* How many bytes of each row are not 0: `rows` compact rows of `length` > 0 bytes, into compact int64. */
+/*
+ * Counts the bytes of each row that are not 0. `rows` rows of `length` > 0 bytes, and as many int64;
+ * both are compact.
+ */
 usm_status usm_count_rows_submit(usm_queue *queue, const usm_view *dst, const usm_view *bytes, int64_t rows,
                                  int64_t length, usm_error *error);
 
