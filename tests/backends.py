@@ -158,8 +158,9 @@ LEVEL_ZERO = {
 PROGRAMS = "the backend takes no programs of users"
 MINIMAL = PARTLESS | {
     "test_device.py::test_a_root_device_has_no_parent": "get_devices() lists what users have",
+    "test_late_commands.py": PROGRAMS,
     "test_launch": PROGRAMS,
-    "test_trace.py::test_a_kernel_behind_a_fill": PROGRAMS,
+    "test_trace.py::test_a_kernel_after_a_fill": PROGRAMS,
 }
 
 # Files where it matters which device of a driver it is. The others test code that is the same for all
