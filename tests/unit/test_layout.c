@@ -217,7 +217,7 @@ static void spans_in_the_address_space_and_in_blocks(void)
 }
 
 /* A shape of the same size, with axes of length 1 strewn in. */
-static int random_shape(uint64_t *seed, int64_t size, int64_t *shape)
+static int shape_of_size(uint64_t *seed, int64_t size, int64_t *shape)
 {
     int ndim = 0;
     for (int i = 0; i < 5; i++) {
@@ -257,7 +257,7 @@ static void reshapes(void)
     for (int round = 0; round < 40000; round++) {
         random_layout old = make(&seed, 1);
         int64_t shape[6], wanted[6], got[6];
-        int ndim = random_shape(&seed, old.size, shape);
+        int ndim = shape_of_size(&seed, old.size, shape);
         bool can = slow_reshape(&old, ndim, shape, wanted);
         CHECK_EQ(usm_layout_reshape(old.ndim, old.shape, old.strides, ndim, shape, got), can);
         for (int i = 0; i < ndim && can; i++) {
