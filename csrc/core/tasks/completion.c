@@ -67,6 +67,10 @@ static void end_all(usm_event *event)
     while (event != NULL) {
         usm_event *next = event->next_ended;
         event->next_ended = NULL;
+        /* Most waits are for the last task: by then the others have given back their parts of the driver. */
+        if (next == NULL) {
+            usm_events_forget(&ended);
+        }
         /* Tasks of other queues that it waited for have ended too, but may not have been seen to. */
         if (event->lateness == USM_EARLY) {
             usm_event_end_early(event);
