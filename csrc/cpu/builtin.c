@@ -5,6 +5,7 @@
  */
 #include "builtin.h"
 
+#include "operate.h"
 #include "stream.h"
 
 #include <stdbool.h>
@@ -165,6 +166,21 @@ TRIANGLE(usm_triangle_2)
 TRIANGLE(usm_triangle_4)
 TRIANGLE(usm_triangle_8)
 
+#define OPERATE(name, n)                                                                                \
+    static int run_##name(const void *const *arguments, const size_t *global_size, const size_t *local, \
+                          const size_t *lo, const size_t *hi)                                           \
+    {                                                                                                   \
+        char *operands[n];                                                                              \
+        (void)global_size;                                                                              \
+        (void)local;                                                                                    \
+        for (int i = 0; i < n; i++) {                                                                   \
+            operands[i] = POINTER(i);                                                                   \
+        }                                                                                               \
+        usm_cpu_operate(operands, n, &VALUE(n, usm_elements), lo, hi);                                  \
+        return 0;                                                                                       \
+    }
+OPERATE(usm_operate_1, 2)
+OPERATE(usm_operate_2, 3)
 THREE(usm_compare_int8, usm_elements)
 THREE(usm_compare_int32, usm_elements)
 THREE(usm_compare_uint8, usm_elements)
@@ -239,6 +255,8 @@ static const struct usmpy_kernel_entry entries[] = {
     ENTRY(usm_triangle_2),
     ENTRY(usm_triangle_4),
     ENTRY(usm_triangle_8),
+    ENTRY(usm_operate_1),
+    ENTRY(usm_operate_2),
     ENTRY(usm_compare_int8),
     ENTRY(usm_compare_int32),
     ENTRY(usm_compare_uint8),

@@ -35,6 +35,10 @@ static const struct usmpy_kernel_entry *find(const struct usmpy_kernels *kernels
 
 const struct usmpy_kernel_entry *usm_cpu_kernel_named(const char *name)
 {
+    static const char *const operate[] = {"usm_operate_1", "usm_operate_2"}; /* one for all types and operations */
+    for (int i = 0; i < 2; i++) {
+        name = strncmp(name, operate[i], strlen(operate[i])) == 0 ? operate[i] : name;
+    }
     const struct usmpy_kernel_entry *wide = usm_cpu_has_avx2() ? find(&usm_cpu_builtins_wide, name) : NULL;
     return wide != NULL ? wide : find(&usm_cpu_builtins, name);
 }

@@ -18,7 +18,7 @@ typedef struct usm_cast {
 
 /* Texts live as long as the process: a place knows a kernel by the addresses of its names. */
 typedef struct usm_builtin {
-    const char *module, *function; /* csrc/kernels/<module>.cl, and a kernel in it */
+    const char *module, *function; /* csrc/kernels/<module>.cl, or "module.variant", and a kernel in it */
     const char *options;           /* for compilers of OpenCL C; NULL: those of every built-in kernel alone */
     /* What there is to do along each dimension, 1 where unused, none 0: any global size does all of it. */
     int64_t n[3];

@@ -32,7 +32,9 @@ static const usm_kernel_source *find_opencl(const usm_place *place, const usm_bu
         snprintf(source->options + used, room - (size_t)used, "-D USM_DST=%s -D USM_SRC=%s%s",
                  name_of(cast->dst), name_of(cast->src), cast->unaligned ? " -D USM_UNALIGNED" : "");
     }
-    return usm_kernel_source_named(builtin->module);
+    char name[40];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(builtin->module, "."), builtin->module);
+    return usm_kernel_source_named(name);
 }
 
 /* The kinds of numbers of make_spirv.py: integers that an int holds, that a long holds, other ones, reals. */

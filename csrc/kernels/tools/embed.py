@@ -4,12 +4,15 @@ python csrc/kernels/tools/embed.py FILE     writes usm_kernel_sources (csrc/core
 """
 
 import re
+import runpy
 import sys
 from pathlib import Path
 
 KERNELS = Path(__file__).resolve().parents[1]
 SOURCES, GENERATED = KERNELS / "src", KERNELS / "generated"
 INCLUDE = re.compile(r'^#include "(.*)"$')
+OPERATIONS = runpy.run_path(str(KERNELS / "operations.py"))
+WRITTEN = {"operations.h": OPERATIONS["header"], "costly.h": OPERATIONS["costly"]}  # headers that no file holds
 
 
 def expand(path, seen):
@@ -18,6 +21,9 @@ def expand(path, seen):
         match = INCLUDE.match(line)
         if match is None:
             yield line
+            continue
+        if match[1] in WRITTEN:
+            yield from WRITTEN[match[1]]().splitlines()
             continue
         near = path.parent / match[1]
         header = near if near.is_file() else KERNELS.parent / match[1]
@@ -66,8 +72,8 @@ def spirv_table():
         data = path.read_bytes()
         words = [f"{int.from_bytes(data[i : i + 4], 'little'):#x}" for i in range(0, len(data), 4)]
         lines = "".join(f"    {', '.join(words[i : i + 12])},\n" for i in range(0, len(words), 12))
-        parts.append(f"static const unsigned spirv_{path.stem}[] = {{\n{lines}}};\n")
-        rows.append(f'    {{"{path.stem}", (const char *)spirv_{path.stem}, {len(data)}}},\n')
+        parts.append(f"static const unsigned spirv_{len(rows)}[] = {{\n{lines}}};\n")
+        rows.append(f'    {{"{path.stem}", (const char *)spirv_{len(rows)}, {len(data)}}},\n')
     parts.append(
         f"const usm_kernel_source usm_kernel_spirv[] = {{\n{''.join(rows)}    {{NULL, NULL, 0}},\n}};\n"
     )
@@ -82,6 +88,7 @@ def c_source():
 
 def write(path):
     """Writes the C file, unless it is as it ought to be: it is compiled again only after a change."""
+    OPERATIONS["write"](Path(path).with_name("operations.h"))
     path, text = Path(path), c_source()
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -169,6 +169,8 @@ def element(nvrtc, dst, src):
 def make(nvrtc):
     """{name of the file: text}"""
     files = {name: compile(nvrtc, without_spaces(name)) for name in MODULES}
+    for variant, options in embed.OPERATIONS["modules"]().items():
+        files[f"operate.{variant}"] = compile(nvrtc, without_spaces("operate"), *options)
     axes = "\n".join(embed.expand(embed.SOURCES / "axes.h", set())) + "\n"
     head, walk = split_head(compile(nvrtc, re.sub(r"\bglobal\b ?", "", axes) + WALK, "-rdc=true"))
     files["head"] = head

@@ -46,6 +46,8 @@ MODULES = {
     "take": ("take", []),
     "triangle": ("triangle", []),
 }
+for variant, options in embed.OPERATIONS["modules"]().items():
+    MODULES[f"operate.{variant}"] = ("operate", [*options, "-DUSM_HAS_FP64"] if "float64" in variant else options)
 
 # In the order of usm_dtype (csrc/core/layout/dtype.h): the kind of number that each is read as.
 NUMBERS = {

@@ -151,7 +151,7 @@ static PyObject *take_number(usmpy_state *state, const char *function, const cha
     return number;
 }
 
-/* Arrays and numbers as arrays of the common type. */
+/* Numbers as arrays of the common type, and arrays, but for the first n_free. */
 static int convert(usmpy_state *state, PyObject *const *numbers, int n_free, usmpy_operands *out)
 {
     out->dtype = out->wide ? out->dtype : usm_dtype_without_fp64(out->dtype);
@@ -190,8 +190,8 @@ static int broadcast(const char *function, usmpy_operands *out)
     return 0;
 }
 
-int usmpy_operands_take(usmpy_state *state, const char *function, const char *const *names,
-                        PyObject *const *arguments, int n, int n_free, usmpy_operands *out)
+static int take(usmpy_state *state, const char *function, const char *const *names,
+                PyObject *const *arguments, int n, int n_free, bool cast, usmpy_operands *out)
 {
     PyObject *numbers[USMPY_OPERANDS] = {NULL};
     *out = (usmpy_operands){.function = function, .n = n, .kind = USM_DEVICE, .dtype = USM_NO_DTYPE};
@@ -202,7 +202,7 @@ int usmpy_operands_take(usmpy_state *state, const char *function, const char *co
             status = numbers[i] == NULL ? -1 : 0;
         }
     }
-    if (status == 0 && (convert(state, numbers, n_free, out) < 0 || broadcast(function, out) < 0)) {
+    if (status == 0 && (convert(state, numbers, cast ? n_free : n, out) < 0 || broadcast(function, out) < 0)) {
         status = -1;
     }
     for (int i = 0; i < n; i++) {
@@ -212,6 +212,18 @@ int usmpy_operands_take(usmpy_state *state, const char *function, const char *co
         usmpy_operands_drop(out);
     }
     return status;
+}
+
+int usmpy_operands_take(usmpy_state *state, const char *function, const char *const *names,
+                        PyObject *const *arguments, int n, int n_free, usmpy_operands *out)
+{
+    return take(state, function, names, arguments, n, n_free, true, out);
+}
+
+int usmpy_operands_take_uncast(usmpy_state *state, const char *function, const char *const *names,
+                               PyObject *const *arguments, int n, usmpy_operands *out)
+{
+    return take(state, function, names, arguments, n, 0, false, out);
 }
 
 int usmpy_destination_parse(usmpy_state *state, PyObject *const *options, const char *function,

@@ -28,6 +28,9 @@ typedef struct usmpy_operands {
  */
 int usmpy_operands_take(usmpy_state *state, const char *function, const char *const *names,
                         PyObject *const *arguments, int n, int n_free, usmpy_operands *out);
+/* The same, but arrays keep their types: the computation converts them. `dtype` is the common one. */
+int usmpy_operands_take_uncast(usmpy_state *state, const char *function, const char *const *names,
+                               PyObject *const *arguments, int n, usmpy_operands *out);
 void usmpy_operands_drop(usmpy_operands *operands);
 
 /* Where a result goes: out= and order= of a function. */

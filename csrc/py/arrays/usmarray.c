@@ -6,6 +6,7 @@
 #include "py/deferred.h"
 #include "py/errors.h"
 #include "py/functions/compare.h"
+#include "py/functions/operation.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -284,19 +285,19 @@ static PyType_Slot array_slots[] = {
     {Py_tp_iter, usmpy_array_iter},
     {Py_sq_length, usmpy_array_length},
     {Py_sq_item, usmpy_array_item},
-    {Py_nb_add, usmpy_hint_add},
-    {Py_nb_subtract, usmpy_hint_subtract},
-    {Py_nb_multiply, usmpy_hint_multiply},
-    {Py_nb_true_divide, usmpy_hint_true_divide},
-    {Py_nb_floor_divide, usmpy_hint_floor_divide},
-    {Py_nb_remainder, usmpy_hint_remainder},
+    {Py_nb_add, usmpy_array_add},
+    {Py_nb_subtract, usmpy_array_subtract},
+    {Py_nb_multiply, usmpy_array_multiply},
+    {Py_nb_true_divide, usmpy_array_divide},
+    {Py_nb_floor_divide, usmpy_array_floor_divide},
+    {Py_nb_remainder, usmpy_array_remainder},
     {Py_nb_power, usmpy_hint_power},
     {Py_nb_matrix_multiply, usmpy_hint_matrix_multiply},
     {Py_nb_lshift, usmpy_hint_lshift},
     {Py_nb_rshift, usmpy_hint_rshift},
-    {Py_nb_negative, usmpy_hint_negative},
-    {Py_nb_positive, usmpy_hint_positive},
-    {Py_nb_absolute, usmpy_hint_absolute},
+    {Py_nb_negative, usmpy_array_negative},
+    {Py_nb_positive, usmpy_array_positive},
+    {Py_nb_absolute, usmpy_array_abs},
     {Py_nb_and, usmpy_array_and},
     {Py_nb_or, usmpy_array_or},
     {Py_nb_xor, usmpy_array_xor},

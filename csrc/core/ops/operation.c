@@ -1,0 +1,192 @@
+#include "operation.h"
+
+#include "elementwise.h"
+#include "logic.h"
+
+#include "kernels/abi/operate.h"
+
+#include <string.h>
+
+typedef struct row {
+    const char *name;
+    uint8_t inputs, kinds, copies; /* kinds: 1 << usm_row_kind, added up */
+    bool modular, truth, promotes;
+    uint8_t result;
+    bool costly;
+} row;
+
+#define ROW(name, inputs, kinds, copies, modular, truth, promotes, result, costly) \
+    [USM_OP_##name] = {#name, inputs, kinds, copies, modular, truth, promotes, result, costly},
+static const row rows[USM_OPERATIONS] = {USM_OPERATION_TABLE(ROW)};
+
+/* The kinds of COMPUTED in operations.py, in its order. */
+enum { UNSIGNED = 1, SIGNED = 2, REAL = 4, COMPLEX = 8 };
+
+static unsigned kind_of(usm_dtype dtype)
+{
+    switch (usm_dtype_table[dtype].kind) {
+        case USM_KIND_BOOL:
+            return 0;
+        case USM_KIND_UINT:
+            return UNSIGNED;
+        case USM_KIND_INT:
+            return SIGNED;
+        case USM_KIND_FLOAT:
+            return REAL;
+        default:
+            return COMPLEX;
+    }
+}
+
+int usm_operation_named(const char *name)
+{
+    for (int i = 0; i < USM_OPERATIONS; i++) {
+        if (strcmp(rows[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+const char *usm_operation_name(int operation)
+{
+    return rows[operation].name;
+}
+
+int usm_operation_inputs(int operation)
+{
+    return rows[operation].inputs;
+}
+
+/* As NumPy: the smallest floating-point type that holds all values of 8, 16 or, nearly, more bits. */
+static usm_dtype real_for_integer(usm_dtype dtype, bool has_fp64)
+{
+    int bits = usm_dtype_table[dtype].bits;
+    return bits <= 8 ? USM_FLOAT16 : bits == 16 ? USM_FLOAT32 : has_fp64 ? USM_FLOAT64 : USM_FLOAT32;
+}
+
+static usm_dtype real_of(usm_dtype dtype)
+{
+    return dtype == USM_COMPLEX64 ? USM_FLOAT32 : dtype == USM_COMPLEX128 ? USM_FLOAT64 : dtype;
+}
+
+/* The type whose loops compute it. */
+static usm_dtype computed_of(const row *row, usm_dtype dtype)
+{
+    static const uint8_t wraps[] = {[USM_INT8] = USM_UINT8,
+                                    [USM_INT16] = USM_UINT16,
+                                    [USM_INT32] = USM_UINT32,
+                                    [USM_INT64] = USM_UINT64};
+    if (dtype == USM_FLOAT16 || dtype == USM_BFLOAT16) {
+        return USM_FLOAT32;
+    }
+    return row->modular && kind_of(dtype) == SIGNED ? (usm_dtype)wraps[dtype] : dtype;
+}
+
+usm_operation_types usm_operation_types_of(int operation, usm_dtype common, bool has_fp64)
+{
+    const row *row = &rows[operation];
+    usm_operation_types types = {.computed = USM_NO_DTYPE, .argument = common};
+    if (common == USM_BOOL && row->truth) {
+        types.computed = types.result = USM_BOOL;
+        return types;
+    }
+    if (row->promotes && usm_dtype_table[common].kind <= USM_KIND_UINT) {
+        types.argument = real_for_integer(common, has_fp64);
+    }
+    if (types.argument < USM_COMPUTED_DTYPES && (kind_of(types.argument) & row->kinds) != 0) {
+        types.computed = computed_of(row, types.argument);
+        types.result = row->result == USM_RESULT_BOOL   ? USM_BOOL
+                       : row->result == USM_RESULT_REAL ? real_of(types.argument)
+                                                        : types.argument;
+    }
+    return types;
+}
+
+/* By what a place knows a kernel: texts that last. Modules are csrc/kernels/src/operate.cl, by type. */
+typedef struct names {
+    const char *module, *function[2], *options; /* functions by the number of arguments, less 1 */
+} names;
+
+#define CHEAP(type, number) \
+    {"operate." type, {"usm_operate_1_" type, "usm_operate_2_" type}, "-D USM_COMPUTE=" number " -D USM_ONE=-1"}
+static const names cheap[USM_COMPUTED_DTYPES] = {
+    [USM_INT8] = CHEAP("int8", "1"),         [USM_INT16] = CHEAP("int16", "2"),
+    [USM_INT32] = CHEAP("int32", "3"),       [USM_INT64] = CHEAP("int64", "4"),
+    [USM_UINT8] = CHEAP("uint8", "5"),       [USM_UINT16] = CHEAP("uint16", "6"),
+    [USM_UINT32] = CHEAP("uint32", "7"),     [USM_UINT64] = CHEAP("uint64", "8"),
+    [USM_FLOAT32] = CHEAP("float32", "10"),  [USM_FLOAT64] = CHEAP("float64", "11"),
+};
+
+/* Each costly operation is a module of its own: float32, float64, complex64, complex128. */
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+#define ALONE(name, type, number)                                                       \
+    {"operate." #name "_" type,                                                         \
+     {"usm_operate_1_" #name "_" type, "usm_operate_2_" #name "_" type},                \
+     "-D USM_COMPUTE=" number " -D USM_ONE=" TEXT(USM_OP_##name)}
+#define COSTLY_0(name)
+#define COSTLY_1(name) \
+    [USM_OP_##name] = {ALONE(name, "float32", "10"), ALONE(name, "float64", "11")},
+#define COSTLY(name, inputs, kinds, copies, modular, truth, promotes, result, costly) COSTLY_##costly(name)
+static const names costly[USM_OPERATIONS][2] = {USM_OPERATION_TABLE(COSTLY)};
+
+static usm_elementwise kernel_of(int operation, usm_dtype computed)
+{
+    bool alone = rows[operation].costly && (kind_of(computed) & (REAL | COMPLEX)) != 0;
+    const names *names = alone ? &costly[operation][computed - USM_FLOAT32] : &cheap[computed];
+    return (usm_elementwise){
+        .module = names->module,
+        .function = names->function[rows[operation].inputs - 1],
+        .options = names->options,
+        .op = operation,
+    };
+}
+
+/* Two signed integers whose operation wraps: the kernels of unsigned ones read the same bits. */
+static usm_dtype as_computed(usm_dtype dtype, usm_dtype computed)
+{
+    return kind_of(dtype) == SIGNED && kind_of(computed) == UNSIGNED &&
+                   usm_dtype_table[dtype].bits == usm_dtype_table[computed].bits
+               ? computed
+               : dtype;
+}
+
+static usm_status submit_truth(usm_queue *queue, int operation, const usm_view *operands, bool fresh,
+                               usm_error *error)
+{
+    unsigned table = operation == USM_OP_bitwise_and  ? USM_AND
+                     : operation == USM_OP_bitwise_or ? USM_OR
+                     : operation == USM_OP_bitwise_xor ? USM_XOR
+                                                       : USM_NOR;
+    const usm_view *second = &operands[rows[operation].inputs];
+    return usm_logic_submit(queue, table, &operands[0], &operands[1], second, fresh, error);
+}
+
+static usm_status submit_copy(usm_queue *queue, const usm_view *operands, usm_error *error)
+{
+    int64_t strides[USM_MAX_NDIM];
+    const usm_view *to = &operands[0], *from = &operands[1];
+    usm_layout_broadcast(from->ndim, from->shape, from->strides, to->ndim, to->shape, strides);
+    const usm_view whole = {from->alloc, from->data, from->dtype, to->ndim, to->shape, strides};
+    return usm_copy_submit(queue, to, &whole, NULL, error);
+}
+
+usm_status usm_operation_submit(usm_queue *queue, int operation, const usm_operation_types *types,
+                                const usm_view *operands, bool fresh, usm_error *error)
+{
+    const row *row = &rows[operation];
+    if (types->computed == USM_BOOL) {
+        return submit_truth(queue, operation, operands, fresh, error);
+    }
+    if ((row->copies & kind_of(types->argument)) != 0) {
+        return submit_copy(queue, operands, error);
+    }
+    usm_elementwise kernel = kernel_of(operation, types->computed);
+    int codes[3] = {0};
+    for (int i = 0; i <= row->inputs; i++) {
+        codes[i] = (int)as_computed(operands[i].dtype, types->computed);
+    }
+    kernel.extra = USM_OPERATE_TYPES(codes[0], codes[1], codes[2], types->computed);
+    return usm_elementwise_submit(queue, &kernel, operands, 1 + row->inputs, fresh, error);
+}

@@ -1,0 +1,105 @@
+/*
+ * Rows of elementwise operations: what is of another type than the computation, or not side by side, passes
+ * through buffers in the first cache.
+ */
+#include "operate.h"
+
+#include "kernels/abi/operate.h"
+#include "processor.h"
+#include "row.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+#define BUFFER_BYTES 8192
+
+/* An argument or the result, as the loops see it. */
+typedef struct operand {
+    char *data; /* of the row */
+    int64_t stride;
+    bool direct;        /* the loop works on memory itself */
+    usm_cpu_row convert; /* from or to the buffer */
+    const char *filled; /* the one element that the buffer repeats; NULL: none */
+    alignas(64) char buffer[BUFFER_BYTES];
+} operand;
+
+static usm_cpu_loop loop_for(int type, int64_t operation)
+{
+    const usm_cpu_loops *found = USM_CPU_HAS("avx512bw") && USM_CPU_HAS("avx512dq") && USM_CPU_HAS("avx512vl")
+                                     ? &usm_cpu_loops_avx512
+                                 : usm_cpu_has_avx2() ? &usm_cpu_loops_avx2
+                                                      : &usm_cpu_loops_baseline;
+    const usm_cpu_loop *loops = (*found)[type];
+    return (loops != NULL ? loops : usm_cpu_loops_baseline[type])[operation];
+}
+
+/* Elements [at, at + n) of an argument, side by side and in the type of the computation. */
+static const char *load(operand *argument, int64_t at, int64_t n, int64_t size)
+{
+    const char *from = argument->data + at * argument->stride;
+    if (argument->direct) {
+        return from;
+    }
+    if (argument->stride != 0) {
+        argument->convert(argument->buffer, from, n, size, argument->stride);
+    } else if (argument->filled != from) {
+        argument->convert(argument->buffer, from, BUFFER_BYTES / size, size, 0);
+        argument->filled = from;
+    }
+    return argument->buffer;
+}
+
+static void operate_row(usm_cpu_loop loop, operand *operands, int n, int64_t from, int64_t to, int64_t size)
+{
+    operand *result = &operands[0];
+    bool direct = true;
+    for (int i = 0; i < n; i++) {
+        direct = direct && operands[i].direct;
+    }
+    int64_t piece = direct ? to - from : BUFFER_BYTES / size;
+    for (int64_t at = from; at < to; at += piece) {
+        int64_t count = to - at < piece ? to - at : piece;
+        const char *a = load(&operands[1], at, count, size);
+        const char *b = n > 2 ? load(&operands[2], at, count, size) : NULL;
+        char *out = result->data + at * result->stride;
+        loop(result->direct ? out : result->buffer, a, b, count);
+        if (!result->direct) {
+            result->convert(out, result->buffer, count, result->stride, size);
+        }
+    }
+}
+
+/* Bytes from an operand's first element to that of the row with these numbers; as usm_offset of elements.h. */
+static int64_t row_offset(const usm_elements *e, int operand, int64_t i1, int64_t i2)
+{
+    int64_t at = i1 * e->strides[operand][1];
+    for (int i = 2; i2 != 0; i++) {
+        at += i2 % e->shape[i] * e->strides[operand][i];
+        i2 /= e->shape[i];
+    }
+    return at;
+}
+
+void usm_cpu_operate(char *const *data, int n, const usm_elements *e, const size_t *lo, const size_t *hi)
+{
+    int computed = USM_OPERATE_TYPE(e->extra, USM_OPERATE_COMPUTED);
+    int64_t size = usm_dtype_table[computed].itemsize;
+    usm_cpu_loop loop = loop_for(computed, e->op);
+    operand operands[3];
+    for (int i = 0; i < n; i++) {
+        int type = USM_OPERATE_TYPE(e->extra, i);
+        operands[i].stride = e->strides[i][0];
+        operands[i].direct = type == computed && operands[i].stride == size;
+        operands[i].convert = i == 0 ? usm_cpu_cast_row((usm_dtype)type, (usm_dtype)computed)
+                                     : usm_cpu_cast_row((usm_dtype)computed, (usm_dtype)type);
+        operands[i].filled = NULL;
+    }
+    for (size_t i2 = lo[2]; i2 < hi[2]; i2++) {
+        for (size_t i1 = lo[1]; i1 < hi[1]; i1++) {
+            for (int i = 0; i < n; i++) {
+                operands[i].data = data[i] + row_offset(e, i, (int64_t)i1, (int64_t)i2);
+            }
+            operate_row(loop, operands, n, (int64_t)lo[0], (int64_t)hi[0], size);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+/*
+ * The loops of the elementwise operations, one for each operation and type that it is computed in. The file is
+ * compiled again for wider vectors: operate_avx2.c, operate_avx512.c.
+ */
+#include "operate.h"
+
+#include <stdint.h>
+#include <tgmath.h>
+
+#ifndef USM_CPU_LOOPS
+#define USM_CPU_LOOPS usm_cpu_loops_baseline
+#endif
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define USM_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define USM_INDEPENDENT
+#endif
+
+#define PASTE_TEXT(a, b) a##b
+#define PASTE(a, b) PASTE_TEXT(a, b)
+
+#define T uint8_t
+#define U uint32_t
+#define USM_TYPE uint8
+#define USM_KIND USM_UNSIGNED_KIND
+#define USM_ROWS(inputs) USM_OPERATIONS_unsigned_##inputs
+#include "operate_type.h"
+#define T uint16_t
+#define U uint32_t
+#define USM_TYPE uint16
+#define USM_KIND USM_UNSIGNED_KIND
+#define USM_ROWS(inputs) USM_OPERATIONS_unsigned_##inputs
+#include "operate_type.h"
+#define T uint32_t
+#define U uint32_t
+#define USM_TYPE uint32
+#define USM_KIND USM_UNSIGNED_KIND
+#define USM_ROWS(inputs) USM_OPERATIONS_unsigned_##inputs
+#include "operate_type.h"
+#define T uint64_t
+#define U uint64_t
+#define USM_TYPE uint64
+#define USM_KIND USM_UNSIGNED_KIND
+#define USM_ROWS(inputs) USM_OPERATIONS_unsigned_##inputs
+#include "operate_type.h"
+#define T int8_t
+#define U uint32_t
+#define USM_TYPE int8
+#define USM_KIND USM_SIGNED_KIND
+#define USM_ROWS(inputs) USM_OPERATIONS_signed_##inputs
+#include "operate_type.h"
+#define T int16_t
+#define U uint32_t
+#define USM_TYPE int16
+#define USM_KIND USM_SIGNED_KIND
+#define USM_ROWS(inputs) USM_OPERATIONS_signed_##inputs
+#include "operate_type.h"
+#define T int32_t
+#define U uint32_t
+#define USM_TYPE int32
+#define USM_KIND USM_SIGNED_KIND
+#define USM_ROWS(inputs) USM_OPERATIONS_signed_##inputs
+#include "operate_type.h"
+#define T int64_t
+#define U uint64_t
+#define USM_TYPE int64
+#define USM_KIND USM_SIGNED_KIND
+#define USM_ROWS(inputs) USM_OPERATIONS_signed_##inputs
+#include "operate_type.h"
+#define T float
+#define USM_TYPE float32
+#define USM_KIND USM_REAL_KIND
+#define USM_CONSTANT(x) PASTE(x, f)
+#define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
+#include "operate_type.h"
+#define T double
+#define USM_TYPE float64
+#define USM_KIND USM_REAL_KIND
+#define USM_CONSTANT(x) x
+#define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
+#include "operate_type.h"
+
+const usm_cpu_loops USM_CPU_LOOPS = {
+    [USM_UINT8] = usm_loops_uint8,     [USM_UINT16] = usm_loops_uint16,   [USM_UINT32] = usm_loops_uint32,
+    [USM_UINT64] = usm_loops_uint64,   [USM_INT8] = usm_loops_int8,       [USM_INT16] = usm_loops_int16,
+    [USM_INT32] = usm_loops_int32,     [USM_INT64] = usm_loops_int64,     [USM_FLOAT32] = usm_loops_float32,
+    [USM_FLOAT64] = usm_loops_float64,
+};

@@ -1,0 +1,230 @@
+"""The one table of elementwise operations: C, kernels, stubs, reference pages and tests are made of its rows.
+
+A row says how an operation is computed for each kind of number, as an expression of x (and y) that C, OpenCL C
+and CUDA C++ understand alike:
+
+  T, U      the type that is computed in, and the unsigned integer of at least 32 bits that holds it
+  S(name)   a function of csrc/kernels/src/functions.h for this type
+  anything else: the mathematical functions that the three languages have under one name for each type
+
+`write` puts the rows into a header of macros, which csrc/kernels/src/operate.cl and csrc/cpu/operate_type.h
+walk over, and of a table for csrc/core/ops/operation.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# Types that are computed in, by kind. Others (bool, float16, bfloat16) are converted when they are read and written.
+COMPUTED = {
+    "unsigned": ("uint8", "uint16", "uint32", "uint64"),
+    "signed": ("int8", "int16", "int32", "int64"),
+    "real": ("float32", "float64"),
+    "complex": ("complex64", "complex128"),
+}
+KINDS = tuple(COMPUTED)
+TYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128 bfloat16"
+NUMBERS = {name: number for number, name in enumerate(TYPES.split())}  # usm_dtype
+KIND_NUMBERS = {"signed": 1, "unsigned": 2, "real": 3, "complex": 4}  # USM_KIND of functions.h
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One row. `unsigned`, `signed`, `real`, `complex`: the expression for each kind, or None."""
+
+    name: str
+    inputs: int
+    summary: str
+    integer: str | None = None  # for both kinds of integers
+    unsigned: str | None = None
+    signed: str | None = None
+    real: str | None = None
+    complex: str | None = None
+    truth: bool = False  # takes bool arrays, as the integers 0 and 1
+    result: str = "same"  # "same", "bool", or "real": the real type of a complex argument
+    costly: bool = False  # built alone, where a driver compiles it
+    ulps: float = 0  # largest error that the tests allow, in units in the last place; 0: correctly rounded
+    operator: str | None = None  # of Python, without underscores
+
+    def expression(self, kind: str) -> str | None:
+        own: str | None = getattr(self, kind)
+        return self.integer if own is None and kind in ("unsigned", "signed") else own
+
+    def copies(self, kind: str) -> bool:
+        """Is the result the argument itself?"""
+        return self.expression(kind) == "x"
+
+    def computes(self, kind: str) -> bool:
+        """Is there a loop for it? Those that wrap serve both kinds of integers as unsigned ones."""
+        wraps = kind == "signed" and self.modular
+        return self.expression(kind) is not None and not self.copies(kind) and not wraps
+
+    def is_alone(self, kind: str) -> bool:
+        """Is it a kernel of its own on devices?"""
+        return self.costly and kind in ("real", "complex") and self.computes(kind)
+
+    @property
+    def modular(self) -> bool:
+        """Do signed integers give the same bits as unsigned ones?"""
+        return self.integer is not None and self.integer.startswith("(T)(")
+
+    @property
+    def promotes(self) -> bool:
+        """Are integers computed as floating-point numbers?"""
+        return self.expression("signed") is None and self.real is not None
+
+
+def unary(name: str, summary: str, **columns: object) -> Operation:
+    return Operation(name, 1, summary, **columns)  # type: ignore[arg-type]
+
+
+def binary(name: str, summary: str, **columns: object) -> Operation:
+    return Operation(name, 2, summary, **columns)  # type: ignore[arg-type]
+
+
+def function(name: str, summary: str, ulps: float, **columns: object) -> Operation:
+    """A function of the libraries: each has its own errors."""
+    columns = {"real": f"{name}(x)", "complex": f"S({name})(x)", **columns}
+    return unary(name, summary, costly=True, ulps=ulps, **columns)
+
+
+def wrapping(expression: str) -> str:
+    """Integer arithmetic modulo 2**bits: signed overflow is undefined in C."""
+    return f"(T)({expression})"
+
+
+# fmt: off
+OPERATIONS = (
+    binary("add", "x1 + x2", integer=wrapping("(U)x + (U)y"), real="x + y", complex="S(add)(x, y)", operator="add"),
+    binary("subtract", "x1 - x2", integer=wrapping("(U)x - (U)y"), real="x - y", complex="S(subtract)(x, y)",
+           operator="sub"),
+    binary("multiply", "x1 * x2", integer=wrapping("(U)x * (U)y"), real="x * y", complex="S(multiply)(x, y)",
+           operator="mul"),
+    binary("divide", "x1 / x2, of floating-point numbers", real="x / y", complex="S(divide)(x, y)", operator="truediv"),
+    binary("floor_divide", "The largest integer that is not above x1 / x2", unsigned="y == 0 ? (T)0 : (T)(x / y)",
+           signed="S(floor_divide)(x, y)", real="S(floor_divide)(x, y)", operator="floordiv"),
+    binary("remainder", "x1 - x2 * floor_divide(x1, x2), with the sign of x2", unsigned="y == 0 ? (T)0 : (T)(x % y)",
+           signed="S(remainder)(x, y)", real="S(remainder)(x, y)", operator="mod"),
+    binary("pow", "x1 to the power of x2", integer="S(power)(x, y)", real="pow(x, y)", complex="S(pow)(x, y)",
+           costly=True, ulps=16, operator="pow"),
+    binary("maximum", "The larger of two numbers; NaN where either is", integer="x > y ? x : y",
+           real="x >= y || x != x ? x : y"),
+    binary("minimum", "The smaller of two numbers; NaN where either is", integer="x < y ? x : y",
+           real="x <= y || x != x ? x : y"),
+    binary("atan2", "The angle of the point (x2, x1)", real="atan2(x, y)", costly=True, ulps=6),
+    binary("hypot", "sqrt(x1**2 + x2**2), without overflow on the way", real="hypot(x, y)", costly=True, ulps=4),
+    binary("logaddexp", "log(exp(x1) + exp(x2))", real="S(logaddexp)(x, y)", costly=True, ulps=8),
+    binary("copysign", "x1 with the sign of x2", real="copysign(x, y)"),
+    binary("nextafter", "The next number after x1 towards x2", real="nextafter(x, y)", costly=True),
+    binary("bitwise_and", "x1 & x2", integer="(T)(x & y)", truth=True, operator="and"),
+    binary("bitwise_or", "x1 | x2", integer="(T)(x | y)", truth=True, operator="or"),
+    binary("bitwise_xor", "x1 ^ x2", integer="(T)(x ^ y)", truth=True, operator="xor"),
+    binary("bitwise_left_shift", "x1 << x2; 0 where x2 is not below the number of bits",
+           integer="S(left_shift)(x, y)", operator="lshift"),
+    binary("bitwise_right_shift", "x1 >> x2, which keeps the sign", integer="S(right_shift)(x, y)", operator="rshift"),
+    unary("abs", "The absolute value", unsigned="x", signed=wrapping("x < 0 ? 0 - (U)x : (U)x"), real="fabs(x)",
+          complex="S(abs)(x)", result="real", ulps=0, operator="abs"),
+    unary("negative", "-x", integer=wrapping("0 - (U)x"), real="-x", complex="S(negative)(x)", operator="neg"),
+    unary("positive", "+x", integer="x", real="x", complex="x", operator="pos"),
+    unary("bitwise_invert", "~x", integer=wrapping("~(U)x"), truth=True, operator="invert"),
+    unary("sign", "-1, 0 or 1; x / abs(x) of complex numbers", unsigned="(T)(x != 0)", signed="(T)((x > 0) - (x < 0))",
+          real="x != x ? x : (T)((x > 0) - (x < 0))", complex="S(sign)(x)"),
+    unary("signbit", "True where the sign bit is set", real="S(signbit)(x)", result="bool"),
+    unary("square", "x * x", integer=wrapping("(U)x * (U)x"), real="x * x", complex="S(multiply)(x, x)"),
+    unary("reciprocal", "1 / x", real="(T)1 / x", complex="S(reciprocal)(x)"),
+    unary("floor", "The largest integer that is not above x", integer="x", real="floor(x)"),
+    unary("ceil", "The smallest integer that is not below x", integer="x", real="ceil(x)"),
+    unary("trunc", "x without its fraction", integer="x", real="trunc(x)"),
+    unary("round", "The nearest integer; the even one half way", integer="x", real="rint(x)",
+          complex="S(round)(x)"),
+    unary("conj", "The complex conjugate", integer="x", real="x", complex="S(conj)(x)"),
+    unary("real", "The real part", integer="x", real="x", complex="S(real)(x)", result="real"),
+    unary("imag", "The imaginary part", complex="S(imag)(x)", result="real"),
+    unary("sqrt", "The square root", real="sqrt(x)", complex="S(sqrt)(x)"),
+    function("exp", "e to the power of x", 4),
+    function("expm1", "exp(x) - 1, exact near 0", 4),
+    function("log", "The natural logarithm", 4),
+    function("log1p", "log(1 + x), exact near 0", 4),
+    function("log2", "The logarithm to base 2", 4),
+    function("log10", "The logarithm to base 10", 4),
+    function("sin", "The sine of an angle in radians", 4),
+    function("cos", "The cosine of an angle in radians", 4),
+    function("tan", "The tangent of an angle in radians", 5),
+    function("asin", "The angle whose sine is x", 4),
+    function("acos", "The angle whose cosine is x", 4),
+    function("atan", "The angle whose tangent is x", 5),
+    function("sinh", "The hyperbolic sine", 4),
+    function("cosh", "The hyperbolic cosine", 4),
+    function("tanh", "The hyperbolic tangent", 5),
+    function("asinh", "The inverse of sinh", 4),
+    function("acosh", "The inverse of cosh", 4),
+    function("atanh", "The inverse of tanh", 5),
+)
+# fmt: on
+
+
+def lists() -> Iterator[str]:
+    """USM_OPERATIONS_<kind>_<inputs>(EACH): EACH(name, costly, expression) for each row of the kind."""
+    for kind in KINDS:
+        for inputs in (1, 2):
+            rows = [row for row in OPERATIONS if row.inputs == inputs and row.computes(kind)]
+            each = "".join(
+                f" \\\n    EACH({row.name}, {int(row.is_alone(kind))}, {row.expression(kind)})" for row in rows
+            )
+            yield f"#define USM_OPERATIONS_{kind}_{inputs}(EACH){each}\n"
+
+
+def mask(row: Operation, has: Callable[[Operation, str], object]) -> int:
+    return sum(1 << bit for bit, kind in enumerate(KINDS) if has(row, kind))
+
+
+def header() -> str:
+    parts = ["/* Written by csrc/kernels/operations.py. */\n#ifndef USM_OPERATIONS_H\n#define USM_OPERATIONS_H\n"]
+    parts += ["".join(f"#define USM_OP_{row.name} {number}\n" for number, row in enumerate(OPERATIONS))]
+    parts += [f"#define USM_OPERATIONS {len(OPERATIONS)}\n"]
+    parts += lists()
+    parts += ["/* EACH(name, inputs, kinds, copies, modular, truth, promotes, result, costly); kinds: 1, 2, 4, 8, added up. */\n"]
+    rows = [
+        f" \\\n    EACH({row.name}, {row.inputs}, "
+        f"{mask(row, Operation.expression)}, {mask(row, Operation.copies)}, {int(row.modular)}, {int(row.truth)}, "
+        f"{int(row.promotes)}, USM_RESULT_{row.result.upper()}, {int(row.costly)})"
+        for row in OPERATIONS
+    ]
+    parts += [f"#define USM_OPERATION_TABLE(EACH){''.join(rows)}\n#endif\n"]
+    return "\n".join(parts)
+
+
+def costly() -> str:
+    """The kernels of the costly operations, for operate.cl: all of a kind, or the one that USM_ONE names."""
+    parts = []
+    for kind, kind_number in KIND_NUMBERS.items():
+        parts.append(f"#if USM_KIND == {kind_number}\n")
+        for number, row in enumerate(OPERATIONS):
+            if row.is_alone(kind):
+                parts.append(f"#if USM_ONE == USM_OP_{row.name}\n")
+                parts.append(f"USM_COSTLY_{row.inputs}({row.name}, {row.expression(kind)})\n#endif\n")
+        parts.append("#endif\n")
+    return "".join(parts)
+
+
+def modules() -> dict[str, list[str]]:
+    """{variant: options} of operate.cl: the cheap operations of each type, and each costly one."""
+    variants = {}
+    for kind in ("unsigned", "signed", "real"):
+        for dtype in COMPUTED[kind]:
+            compute = f"-DUSM_COMPUTE={NUMBERS[dtype]}"
+            variants[dtype] = [compute, "-DUSM_ONE=-1"]
+            for number, row in enumerate(OPERATIONS):
+                if row.is_alone(kind):
+                    variants[f"{row.name}_{dtype}"] = [compute, f"-DUSM_ONE={number}"]
+    return variants
+
+
+def write(path: Path | str) -> None:
+    """Writes the header, unless it is as it ought to be: what includes it is compiled again only after a change."""
+    path, text = Path(path), header()
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")

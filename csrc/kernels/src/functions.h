@@ -1,0 +1,117 @@
+/*
+ * What the table of operations (csrc/kernels/operations.py) names as S(function): for one type T a build, whose
+ * suffix S adds. USM_KIND is the kind of T; R is the real type of a complex T, or T. The host includes the file once
+ * for each type.
+ */
+#define USM_SIGNED_KIND 1
+#define USM_UNSIGNED_KIND 2
+#define USM_REAL_KIND 3
+#define USM_COMPLEX_KIND 4
+
+#if USM_KIND == USM_SIGNED_KIND || USM_KIND == USM_UNSIGNED_KIND
+#define USM_BITS ((int)sizeof(T) * 8)
+#define USM_SHIFT(y) ((U)(y) & (U)(sizeof(U) * 8 - 1)) /* defined for every y */
+
+/* By repeated squaring, modulo 2**bits. A negative exponent gives 0, but for the bases 1 and -1. */
+static inline T S(power)(T x, T y)
+{
+    U base = (U)x, result = 1;
+#if USM_KIND == USM_SIGNED_KIND
+    if (y < 0) {
+        return x == 1 ? (T)1 : x == -1 ? (y & 1 ? (T)-1 : (T)1) : (T)0;
+    }
+#endif
+    for (; y != 0; y = (T)(y >> 1)) {
+        result = y & 1 ? result * base : result;
+        base *= base;
+    }
+    return (T)result;
+}
+
+/*
+ * Shifts by the number of bits and more are undefined in C, and taken modulo that number by OpenCL C. A negative
+ * number is a large one in U.
+ */
+static inline T S(left_shift)(T x, T y)
+{
+    return (U)y >= (U)USM_BITS ? (T)0 : (T)((U)x << USM_SHIFT(y));
+}
+
+static inline T S(right_shift)(T x, T y)
+{
+#if USM_KIND == USM_SIGNED_KIND
+    return (U)y >= (U)USM_BITS ? (T)(x < 0 ? -1 : 0) : (T)(x >> USM_SHIFT(y));
+#else
+    return (U)y >= (U)USM_BITS ? (T)0 : (T)(x >> USM_SHIFT(y));
+#endif
+}
+#endif
+
+#if USM_KIND == USM_SIGNED_KIND
+/* Division by 0 gives 0. Division by -1 is a negation, since the smallest number has no positive counterpart. */
+static inline T S(floor_divide)(T x, T y)
+{
+    if (y == 0) {
+        return 0;
+    }
+    if (y == -1) {
+        return (T)(0 - (U)x);
+    }
+    T quotient = (T)(x / y); /* one division: llvm-spirv knows no code that joins it with that of a remainder */
+    return (T)(quotient - (quotient * y != x && (x < 0) != (y < 0)));
+}
+
+static inline T S(remainder)(T x, T y)
+{
+    if (y == 0 || y == -1) {
+        return 0;
+    }
+    T rest = (T)(x % y);
+    return (T)(rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
+}
+#endif
+
+#if USM_KIND == USM_REAL_KIND
+/* fmod is exact. The remainder has the sign of y, and the quotient is the integer that belongs to it. */
+static inline T S(remainder)(T x, T y)
+{
+    T rest = fmod(x, y);
+    if (y == 0) {
+        return rest; /* NaN */
+    }
+    if (rest == 0) {
+        return copysign((T)0, y);
+    }
+    return (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+static inline T S(floor_divide)(T x, T y)
+{
+    if (y == 0) {
+        return x / y;
+    }
+    T rest = fmod(x, y), quotient = (x - rest) / y;
+    if (rest != 0 && (rest < 0) != (y < 0)) {
+        quotient -= 1;
+    }
+    if (quotient == 0) {
+        return copysign((T)0, x / y);
+    }
+    T whole = floor(quotient);
+    return quotient - whole > (T)0.5f ? whole + 1 : whole;
+}
+
+static inline T S(logaddexp)(T x, T y)
+{
+    T larger = x > y ? x : y, difference = x > y ? y - x : x - y;
+    if (x == y) { /* infinities of one sign, too */
+        return x + USM_CONSTANT(0.693147180559945309417232);
+    }
+    return difference != difference ? x + y : larger + log1p(exp(difference));
+}
+
+static inline T S(signbit)(T x)
+{
+    return copysign((T)1, x) < 0 ? (T)1 : (T)0;
+}
+#endif
