@@ -179,6 +179,18 @@ TRIANGLE(usm_triangle_8)
         usm_cpu_operate(operands, n, &VALUE(n, usm_elements), lo, hi);                                  \
         return 0;                                                                                       \
     }
+#define ACCUMULATE(type, number) \
+    RUN(usm_accumulate_##type, usm_cpu_accumulate(POINTER(0), POINTER(1), number, &VALUE(2, usm_accumulation), lo, hi))
+ACCUMULATE(int8, USM_INT8)
+ACCUMULATE(int16, USM_INT16)
+ACCUMULATE(int32, USM_INT32)
+ACCUMULATE(int64, USM_INT64)
+ACCUMULATE(uint8, USM_UINT8)
+ACCUMULATE(uint16, USM_UINT16)
+ACCUMULATE(uint32, USM_UINT32)
+ACCUMULATE(uint64, USM_UINT64)
+ACCUMULATE(float32, USM_FLOAT32)
+ACCUMULATE(float64, USM_FLOAT64)
 OPERATE(usm_operate_1, 2)
 OPERATE(usm_operate_2, 3)
 THREE(usm_compare_int8, usm_elements)
@@ -255,6 +267,16 @@ static const struct usmpy_kernel_entry entries[] = {
     ENTRY(usm_triangle_2),
     ENTRY(usm_triangle_4),
     ENTRY(usm_triangle_8),
+    ENTRY(usm_accumulate_int8),
+    ENTRY(usm_accumulate_int16),
+    ENTRY(usm_accumulate_int32),
+    ENTRY(usm_accumulate_int64),
+    ENTRY(usm_accumulate_uint8),
+    ENTRY(usm_accumulate_uint16),
+    ENTRY(usm_accumulate_uint32),
+    ENTRY(usm_accumulate_uint64),
+    ENTRY(usm_accumulate_float32),
+    ENTRY(usm_accumulate_float64),
     ENTRY(usm_operate_1),
     ENTRY(usm_operate_2),
     ENTRY(usm_compare_int8),

@@ -23,14 +23,23 @@ typedef struct operand {
     alignas(64) char buffer[BUFFER_BYTES];
 } operand;
 
-static usm_cpu_loop loop_for(int type, int64_t operation)
+static const usm_cpu_type_loops *loops_of(int computed)
 {
     const usm_cpu_loops *found = USM_CPU_HAS("avx512bw") && USM_CPU_HAS("avx512dq") && USM_CPU_HAS("avx512vl")
                                      ? &usm_cpu_loops_avx512
                                  : usm_cpu_has_avx2() ? &usm_cpu_loops_avx2
                                                       : &usm_cpu_loops_baseline;
-    const usm_cpu_loop *loops = (*found)[type];
-    return (loops != NULL ? loops : usm_cpu_loops_baseline[type])[operation];
+    return (*found)[computed].operations != NULL ? &(*found)[computed] : &usm_cpu_loops_baseline[computed];
+}
+
+usm_cpu_loop usm_cpu_loop_of(int computed, int64_t operation)
+{
+    return loops_of(computed)->operations[operation];
+}
+
+usm_cpu_fold usm_cpu_fold_of(int computed, int kind)
+{
+    return loops_of(computed)->folds[kind];
 }
 
 /* Elements [at, at + n) of an argument, side by side and in the type of the computation. */
@@ -84,7 +93,7 @@ void usm_cpu_operate(char *const *data, int n, const usm_elements *e, const size
 {
     int computed = USM_OPERATE_TYPE(e->extra, USM_OPERATE_COMPUTED);
     int64_t size = usm_dtype_table[computed].itemsize;
-    usm_cpu_loop loop = loop_for(computed, e->op);
+    usm_cpu_loop loop = usm_cpu_loop_of(computed, e->op);
     operand operands[3];
     for (int i = 0; i < n; i++) {
         int type = USM_OPERATE_TYPE(e->extra, i);

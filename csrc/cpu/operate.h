@@ -6,14 +6,23 @@
 #define USM_CPU_OPERATE_H
 
 #include "core/layout/dtype.h"
+#include "kernels/abi/accumulate.h"
 #include "kernels/abi/elements.h"
 #include "operations.h"
 
 /* n elements side by side; `to` may be an argument itself. Operations of one argument leave b alone. */
 typedef void (*usm_cpu_loop)(void *to, const void *a, const void *b, int64_t n);
 
-/* loops[type that is computed in][operation]; NULL: there is none. */
-typedef const usm_cpu_loop *usm_cpu_loops[USM_COMPUTED_DTYPES];
+/* A block of n elements, 1 to USM_BLOCK of them, as one: USM_SUM and the like (kernels/abi/accumulate.h). */
+typedef void (*usm_cpu_fold)(void *to, const void *x, int64_t n);
+
+typedef struct usm_cpu_type_loops {
+    const usm_cpu_loop *operations; /* by USM_OP_*; NULL: there is none */
+    const usm_cpu_fold *folds;      /* by USM_SUM and the like */
+} usm_cpu_type_loops;
+
+/* By the type that is computed in; zeros where there is none. */
+typedef usm_cpu_type_loops usm_cpu_loops[USM_COMPUTED_DTYPES];
 extern const usm_cpu_loops usm_cpu_loops_baseline; /* operate_loops.c */
 extern const usm_cpu_loops usm_cpu_loops_avx2;     /* operate_avx2.c; all NULL on other processors */
 extern const usm_cpu_loops usm_cpu_loops_avx512;   /* operate_avx512.c */
@@ -23,5 +32,14 @@ extern const usm_cpu_loops usm_cpu_loops_avx512;   /* operate_avx512.c */
  * result and its arguments, whose types e->extra names (kernels/abi/operate.h). Any thread.
  */
 void usm_cpu_operate(char *const *operands, int n, const usm_elements *e, const size_t *lo, const size_t *hi);
+
+
+/* A block of a reduction, or several (kernels/src/accumulate.cl): dst in the type that is computed in. Any thread. */
+void usm_cpu_accumulate(char *dst, const char *src, int computed, const usm_accumulation *r, const size_t *lo,
+                        const size_t *hi);
+
+/* operate.c: what this processor runs fastest. */
+usm_cpu_loop usm_cpu_loop_of(int computed, int64_t operation);
+usm_cpu_fold usm_cpu_fold_of(int computed, int kind);
 
 #endif

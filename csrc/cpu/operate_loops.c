@@ -81,9 +81,10 @@
 #define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
 #include "operate_type.h"
 
+#define LOOPS_OF(type) {usm_loops_##type, usm_folds_##type}
 const usm_cpu_loops USM_CPU_LOOPS = {
-    [USM_UINT8] = usm_loops_uint8,     [USM_UINT16] = usm_loops_uint16,   [USM_UINT32] = usm_loops_uint32,
-    [USM_UINT64] = usm_loops_uint64,   [USM_INT8] = usm_loops_int8,       [USM_INT16] = usm_loops_int16,
-    [USM_INT32] = usm_loops_int32,     [USM_INT64] = usm_loops_int64,     [USM_FLOAT32] = usm_loops_float32,
-    [USM_FLOAT64] = usm_loops_float64,
+    [USM_UINT8] = LOOPS_OF(uint8),     [USM_UINT16] = LOOPS_OF(uint16), [USM_UINT32] = LOOPS_OF(uint32),
+    [USM_UINT64] = LOOPS_OF(uint64),   [USM_INT8] = LOOPS_OF(int8),     [USM_INT16] = LOOPS_OF(int16),
+    [USM_INT32] = LOOPS_OF(int32),     [USM_INT64] = LOOPS_OF(int64),   [USM_FLOAT32] = LOOPS_OF(float32),
+    [USM_FLOAT64] = LOOPS_OF(float64),
 };

@@ -26,6 +26,47 @@ USM_ROWS(2)(LOOP_2)
 
 static const usm_cpu_loop S(loops)[USM_OPERATIONS] = {USM_ROWS(1)(ROW) USM_ROWS(2)(ROW)};
 
+/* Lanes of a vector's width each; those beyond n are the identity, and the same as left out. */
+#define FOLD(name, combine, identity)                                   \
+    static void S(name##_fold)(void *to, const void *from, int64_t n)   \
+    {                                                                   \
+        const T *x = from;                                              \
+        T lanes[USM_LANES];                                             \
+        int64_t k = USM_LANES;                                          \
+        for (int l = 0; l < USM_LANES; l++) {                           \
+            lanes[l] = l < n ? x[l] : identity;                         \
+        }                                                               \
+        for (; k + USM_LANES <= n; k += USM_LANES) {                    \
+            for (int l = 0; l < USM_LANES; l++) {                       \
+                lanes[l] = combine(lanes[l], x[k + l]);                 \
+            }                                                           \
+        }                                                               \
+        for (int l = 0; l < n - k; l++) {                               \
+            lanes[l] = combine(lanes[l], x[k + l]);                     \
+        }                                                               \
+        for (int half = n > 8 ? USM_LANES / 2 : 4; half > 0; half /= 2) { \
+            for (int l = 0; l < half; l++) {                            \
+                lanes[l] = combine(lanes[l], lanes[l + half]);          \
+            }                                                           \
+        }                                                               \
+        *(T *)to = lanes[0];                                            \
+    }
+FOLD(sum, USM_SUM_OF, USM_ZERO)
+FOLD(prod, USM_PRODUCT_OF, (T)1)
+FOLD(max, USM_LARGER_OF, USM_LEAST)
+FOLD(min, USM_SMALLER_OF, USM_GREATEST)
+#undef FOLD
+
+static const usm_cpu_fold S(folds)[] = {
+    [USM_SUM] = S(sum_fold), [USM_PROD] = S(prod_fold), [USM_MAX] = S(max_fold), [USM_MIN] = S(min_fold)};
+
+#undef USM_SUM_OF
+#undef USM_PRODUCT_OF
+#undef USM_LARGER_OF
+#undef USM_SMALLER_OF
+#undef USM_ZERO
+#undef USM_LEAST
+#undef USM_GREATEST
 #undef EACH_LOOP
 #undef LOOP_1
 #undef LOOP_2

@@ -210,15 +210,16 @@ def costly() -> str:
 
 
 def modules() -> dict[str, list[str]]:
-    """{variant: options} of operate.cl: the cheap operations of each type, and each costly one."""
+    """{"source.variant": options}: of operate.cl the cheap operations of each type, and each costly one."""
     variants = {}
     for kind in ("unsigned", "signed", "real"):
         for dtype in COMPUTED[kind]:
             compute = f"-DUSM_COMPUTE={NUMBERS[dtype]}"
-            variants[dtype] = [compute, "-DUSM_ONE=-1"]
+            variants[f"accumulate.{dtype}"] = [compute]
+            variants[f"operate.{dtype}"] = [compute, "-DUSM_ONE=-1"]
             for number, row in enumerate(OPERATIONS):
                 if row.is_alone(kind):
-                    variants[f"{row.name}_{dtype}"] = [compute, f"-DUSM_ONE={number}"]
+                    variants[f"operate.{row.name}_{dtype}"] = [compute, f"-DUSM_ONE={number}"]
     return variants
 
 

@@ -90,7 +90,7 @@ static int add_functions(PyObject *module)
         usmpy_dlpack_functions,   usmpy_copy_functions,       usmpy_rearrange_functions,
         usmpy_repeat_functions,   usmpy_take_functions,       usmpy_broadcast_functions,
         usmpy_triangle_functions, usmpy_inspection_functions, usmpy_memory_functions,
-        usmpy_compare_functions, usmpy_operation_functions,  usmpy_mask_functions,       usmpy_where_functions,
+        usmpy_compare_functions, usmpy_operation_functions, usmpy_accumulate_functions,  usmpy_mask_functions,       usmpy_where_functions,
         usmpy_asarray_functions,  usmpy_truth_functions,
 #ifdef USM_TESTING
         usmpy_testing_functions,

@@ -8,6 +8,29 @@
 #define USM_REAL_KIND 3
 #define USM_COMPLEX_KIND 4
 
+/* What reductions do with two numbers, and what they begin with. */
+#if USM_KIND == USM_REAL_KIND
+#define USM_SUM_OF(x, y) ((x) + (y))
+#define USM_PRODUCT_OF(x, y) ((x) * (y))
+#define USM_LARGER_OF(x, y) ((x) >= (y) || (x) != (x) ? (x) : (y))
+#define USM_SMALLER_OF(x, y) ((x) <= (y) || (x) != (x) ? (x) : (y))
+#define USM_ZERO ((T)-0.0f)
+#define USM_LEAST ((T)-INFINITY)
+#define USM_GREATEST ((T)INFINITY)
+#elif USM_KIND != USM_COMPLEX_KIND
+#define USM_SUM_OF(x, y) ((T)((U)(x) + (U)(y)))
+#define USM_PRODUCT_OF(x, y) ((T)((U)(x) * (U)(y)))
+#define USM_LARGER_OF(x, y) ((x) > (y) ? (x) : (y))
+#define USM_SMALLER_OF(x, y) ((x) < (y) ? (x) : (y))
+#define USM_ZERO ((T)0)
+#if USM_KIND == USM_SIGNED_KIND
+#define USM_LEAST ((T)((U)1 << (8 * sizeof(T) - 1)))
+#else
+#define USM_LEAST ((T)0)
+#endif
+#define USM_GREATEST ((T)((U)USM_LEAST - 1))
+#endif
+
 #if USM_KIND == USM_SIGNED_KIND || USM_KIND == USM_UNSIGNED_KIND
 #define USM_BITS ((int)sizeof(T) * 8)
 #define USM_SHIFT(y) ((U)(y) & (U)(sizeof(U) * 8 - 1)) /* defined for every y */

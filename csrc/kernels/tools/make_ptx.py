@@ -50,6 +50,7 @@ static inline ulong get_global_size(int d)
 }
 static inline float as_float(uint x) { return __uint_as_float(x); }
 static inline uint as_uint(float x) { return __float_as_uint(x); }
+#define INFINITY __int_as_float(0x7f800000)
 static inline ulong clz(ulong x) { return __clzll(x); }
 """
 
@@ -170,7 +171,7 @@ def make(nvrtc):
     """{name of the file: text}"""
     files = {name: compile(nvrtc, without_spaces(name)) for name in MODULES}
     for variant, options in embed.OPERATIONS["modules"]().items():
-        files[f"operate.{variant}"] = compile(nvrtc, without_spaces("operate"), *options)
+        files[variant] = compile(nvrtc, without_spaces(variant.partition(".")[0]), *options)
     axes = "\n".join(embed.expand(embed.SOURCES / "axes.h", set())) + "\n"
     head, walk = split_head(compile(nvrtc, re.sub(r"\bglobal\b ?", "", axes) + WALK, "-rdc=true"))
     files["head"] = head

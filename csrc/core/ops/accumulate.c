@@ -1,0 +1,151 @@
+#include "accumulate.h"
+
+#include "axes.h"
+
+#include "core/builtin/builtin.h"
+
+/* By what a place knows the kernels of a type: texts that last. */
+typedef struct names {
+    const char *module, *accumulate, *lanes, *options;
+} names;
+
+#define NAMES(type, number) \
+    {"accumulate." type, "usm_accumulate_" type, "usm_lanes_" type, "-D USM_COMPUTE=" number}
+static const names kernels[USM_COMPUTED_DTYPES] = {
+    [USM_INT8] = NAMES("int8", "1"),        [USM_INT16] = NAMES("int16", "2"),
+    [USM_INT32] = NAMES("int32", "3"),      [USM_INT64] = NAMES("int64", "4"),
+    [USM_UINT8] = NAMES("uint8", "5"),      [USM_UINT16] = NAMES("uint16", "6"),
+    [USM_UINT32] = NAMES("uint32", "7"),    [USM_UINT64] = NAMES("uint64", "8"),
+    [USM_FLOAT32] = NAMES("float32", "10"), [USM_FLOAT64] = NAMES("float64", "11"),
+};
+
+static usm_status launch(usm_queue *queue, usm_dtype computed, bool lanes, const usm_view *dst,
+                         const usm_view *src, const usm_accumulation *r, usm_error *error)
+{
+    const names *names = &kernels[computed];
+    usm_builtin builtin;
+    const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
+    usm_builtin_init(&builtin, names->module, lanes ? names->lanes : names->accumulate, names->options);
+    usm_builtin_pointer(&builtin, dst->data);
+    usm_builtin_pointer(&builtin, src->data);
+    usm_builtin_value(&builtin, r, sizeof *r);
+    builtin.n[0] = lanes ? r->inner * USM_LANES : r->inner;
+    builtin.n[1] = r->blocks;
+    builtin.n[2] = r->outer;
+    builtin.cost = (size_t)(r->outer * r->reduced * r->inner * usm_dtype_table[r->type].itemsize);
+    return usm_builtin_submit(queue, &builtin, accesses, 2, NULL, error);
+}
+
+/* One element for each block into dst, which has the computed type; on GPUs by way of the lanes of each block. */
+static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_view *dst, const usm_view *src,
+                                usm_accumulation *r, usm_error *error)
+{
+    if (r->reduced <= USM_LANES || queue->place->device->type == USM_CPU) {
+        return launch(queue, computed, false, dst, src, r, error);
+    }
+    usm_scratch lanes;
+    const int64_t n = r->outer * r->blocks * USM_LANES * r->inner;
+    usm_status status = usm_scratch_create(queue, computed, 1, &n, 'C', &lanes, error);
+    if (status == USM_OK) {
+        status = launch(queue, computed, true, &lanes.view, src, r, error);
+    }
+    if (status == USM_OK) {
+        const usm_accumulation rest = {r->outer,  r->blocks * USM_LANES, r->inner, USM_LANES,
+                                       r->blocks, r->op,                 computed};
+        status = launch(queue, computed, false, dst, &lanes.view, &rest, error);
+    }
+    usm_scratch_release(&lanes);
+    return status;
+}
+
+/* Blocks, and blocks of their results, until one is left. */
+static usm_status reduce(usm_queue *queue, usm_accumulate_kind kind, usm_dtype computed, const usm_view *dst,
+                         const usm_view *src, const usm_axes_plan *plan, usm_error *error)
+{
+    usm_scratch parts[2]; /* of this round and of the one before */
+    usm_view from = *src;
+    usm_status status = USM_OK;
+    usm_accumulation r = {.outer = plan->outer, .reduced = plan->reduced, .inner = plan->inner, .block = USM_BLOCK};
+    r.op = kind;
+    parts[0].view.alloc = parts[1].view.alloc = NULL;
+    for (int round = 0; status == USM_OK; round++) {
+        r.blocks = (r.reduced + USM_BLOCK - 1) / USM_BLOCK;
+        r.type = from.dtype;
+        if (r.blocks == 1) {
+            status = reduce_blocks(queue, computed, dst, &from, &r, error);
+            break;
+        }
+        usm_scratch *part = &parts[round % 2];
+        const int64_t n = r.outer * r.blocks * r.inner;
+        usm_scratch_release(part);
+        status = usm_scratch_create(queue, computed, 1, &n, 'C', part, error);
+        if (status == USM_OK) {
+            status = reduce_blocks(queue, computed, &part->view, &from, &r, error);
+            from = part->view;
+            r.reduced = r.blocks;
+        }
+    }
+    usm_scratch_release(&parts[0]);
+    usm_scratch_release(&parts[1]);
+    return status;
+}
+
+static usm_status fill_identity(usm_queue *queue, usm_accumulate_kind kind, const usm_view *dst,
+                                usm_error *error)
+{
+    static const int64_t still[USM_MAX_NDIM];
+    usm_scratch number;
+    usm_status status =
+        usm_scratch_number(queue, USM_BOOL, &(unsigned char){kind == USM_KIND_PROD}, &number, error);
+    if (status == USM_OK) {
+        const usm_view all = {number.view.alloc, number.view.data, USM_BOOL, dst->ndim, dst->shape, still};
+        status = usm_copy_submit(queue, dst, &all, NULL, error);
+    }
+    usm_scratch_release(&number);
+    return status;
+}
+
+/* float16 and bfloat16 are added in float32. */
+static usm_dtype computed_of(usm_dtype dtype)
+{
+    return dtype == USM_FLOAT16 || dtype == USM_BFLOAT16 ? USM_FLOAT32 : dtype;
+}
+
+usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, const usm_view *dst,
+                                 const usm_view *src, uint64_t gone, usm_error *error)
+{
+    usm_axes_plan plan;
+    usm_scratch copy, wide;
+    usm_view from = *src, to = *dst, along;
+    int64_t room[USM_MAX_NDIM];
+    usm_dtype computed = computed_of(dst->dtype);
+    usm_status status = USM_OK;
+    usm_axes_plan_make(src, gone, false, &plan);
+    if (plan.outer * plan.inner == 0) {
+        return USM_OK;
+    }
+    if (plan.reduced == 0) {
+        return fill_identity(queue, kind, dst, error);
+    }
+    copy.view.alloc = wide.view.alloc = NULL;
+    if (!usm_axes_are_usable(src, &plan) || !usm_view_is_aligned(src)) {
+        status = usm_axes_scratch(queue, src, gone, &plan, src->dtype, &copy, &along, room, error);
+        if (status == USM_OK) {
+            status = usm_copy_submit(queue, &along, src, NULL, error);
+            from = copy.view;
+        }
+    }
+    if (status == USM_OK && computed != dst->dtype) {
+        status = usm_scratch_create(queue, computed, dst->ndim, dst->shape, 'C', &wide, error);
+        to = wide.view;
+    }
+    if (status == USM_OK) {
+        status = reduce(queue, kind, computed, &to, &from, &plan, error);
+    }
+    if (status == USM_OK && computed != dst->dtype) {
+        status = usm_copy_submit(queue, dst, &to, NULL, error);
+    }
+    usm_scratch_release(&wide);
+    usm_scratch_release(&copy);
+    return status;
+}

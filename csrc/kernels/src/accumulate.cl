@@ -1,0 +1,77 @@
+/*
+ * Reductions along the middle axis of (outer, reduced, inner): sum, prod, max and min, in one type a build (compute.h).
+ * dst[o][b][i] is the result of block b; kernels/abi/accumulate.h says in which order. On GPUs usm_lanes does the
+ * first part, a work-item a lane, and usm_accumulate joins the lanes as blocks of USM_LANES elements.
+ */
+#include "compute.h"
+#include "kernels/abi/accumulate.h"
+#include "range.h"
+
+static T S(combine)(long op, T x, T y)
+{
+    switch (op) {
+        case USM_SUM:
+            return USM_SUM_OF(x, y);
+        case USM_PROD:
+            return USM_PRODUCT_OF(x, y);
+        case USM_MAX:
+            return USM_LARGER_OF(x, y);
+        default:
+            return USM_SMALLER_OF(x, y);
+    }
+}
+
+/* x op identity == x for every x, -0.0 among them. */
+static T S(identity)(long op)
+{
+    return op == USM_SUM ? USM_ZERO : op == USM_PROD ? (T)1 : op == USM_MAX ? USM_LEAST : USM_GREATEST;
+}
+
+/* Dimension 0 of the range shares out the inner axis, dimension 1 the blocks, dimension 2 the outer axis. */
+kernel void S(accumulate)(global T *dst, global const char *src, usm_accumulation r)
+{
+    long size = USM_SIZE_OF(r.type), op = r.op;
+    for (long o = USM_FROM(r.outer, 2), o_end = USM_TO(r.outer, 2); o < o_end; o += USM_STEP(2)) {
+        for (long b = USM_FROM(r.blocks, 1), b_end = USM_TO(r.blocks, 1); b < b_end; b += USM_STEP(1)) {
+            long first = b * r.block, rows = USM_LESSER(r.block, r.reduced - first);
+            global const char *from = src + (o * r.reduced + first) * r.inner * size;
+            for (long i = USM_FROM(r.inner, 0), i_end = USM_TO(r.inner, 0); i < i_end; i += USM_STEP(0)) {
+                T lanes[USM_LANES];
+                for (int l = 0; l < USM_LANES; l++) {
+                    lanes[l] = l < rows ? usm_load(from + (l * r.inner + i) * size, (int)r.type) : S(identity)(op);
+                }
+                for (long k = USM_LANES; k < rows; k += USM_LANES) {
+                    for (int l = 0; l < USM_LANES && k + l < rows; l++) {
+                        T next = usm_load(from + ((k + l) * r.inner + i) * size, (int)r.type);
+                        lanes[l] = S(combine)(op, lanes[l], next);
+                    }
+                }
+                for (int step = USM_LANES / 2; step > 0; step /= 2) {
+                    for (int l = 0; l < step; l++) {
+                        lanes[l] = S(combine)(op, lanes[l], lanes[l + step]);
+                    }
+                }
+                dst[(o * r.blocks + b) * r.inner + i] = lanes[0];
+            }
+        }
+    }
+}
+
+/* dst[o][b][l][i]: the lanes of each block. Dimension 0 shares out lanes and inner axis together. */
+kernel void S(lanes)(global T *dst, global const char *src, usm_accumulation r)
+{
+    long size = USM_SIZE_OF(r.type), op = r.op, width = USM_LANES * r.inner;
+    for (long o = USM_FROM(r.outer, 2), o_end = USM_TO(r.outer, 2); o < o_end; o += USM_STEP(2)) {
+        for (long b = USM_FROM(r.blocks, 1), b_end = USM_TO(r.blocks, 1); b < b_end; b += USM_STEP(1)) {
+            long first = b * r.block * r.inner, n = USM_LESSER(r.block, r.reduced - b * r.block) * r.inner;
+            global const char *from = src + (o * r.reduced * r.inner + first) * size;
+            for (long j = USM_FROM(width, 0), j_end = USM_TO(width, 0); j < j_end; j += USM_STEP(0)) {
+                T lane = j < n ? usm_load(from + j * size, (int)r.type) : S(identity)(op);
+                for (long k = j + width; k < n; k += width) {
+                    lane = S(combine)(op, lane, usm_load(from + k * size, (int)r.type));
+                }
+                dst[(o * r.blocks + b) * width + j] = lane;
+            }
+        }
+    }
+}
