@@ -191,6 +191,17 @@ ACCUMULATE(uint32, USM_UINT32)
 ACCUMULATE(uint64, USM_UINT64)
 ACCUMULATE(float32, USM_FLOAT32)
 ACCUMULATE(float64, USM_FLOAT64)
+#define SCAN(type, number)                                                                                 \
+    RUN(usm_totals_##type,                                                                                 \
+        usm_cpu_loops_of(number)->totals(POINTER(0), POINTER(1), &VALUE(2, usm_scan), lo, hi))             \
+    RUN(usm_scan_##type,                                                                                   \
+        usm_cpu_loops_of(number)->scan(POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_scan), lo, hi))
+SCAN(uint8, USM_UINT8)
+SCAN(uint16, USM_UINT16)
+SCAN(uint32, USM_UINT32)
+SCAN(uint64, USM_UINT64)
+SCAN(float32, USM_FLOAT32)
+SCAN(float64, USM_FLOAT64)
 OPERATE(usm_operate_1, 2)
 OPERATE(usm_operate_2, 3)
 THREE(usm_compare_int8, usm_elements)
@@ -277,6 +288,18 @@ static const struct usmpy_kernel_entry entries[] = {
     ENTRY(usm_accumulate_uint64),
     ENTRY(usm_accumulate_float32),
     ENTRY(usm_accumulate_float64),
+    ENTRY(usm_totals_uint8),
+    ENTRY(usm_scan_uint8),
+    ENTRY(usm_totals_uint16),
+    ENTRY(usm_scan_uint16),
+    ENTRY(usm_totals_uint32),
+    ENTRY(usm_scan_uint32),
+    ENTRY(usm_totals_uint64),
+    ENTRY(usm_scan_uint64),
+    ENTRY(usm_totals_float32),
+    ENTRY(usm_scan_float32),
+    ENTRY(usm_totals_float64),
+    ENTRY(usm_scan_float64),
     ENTRY(usm_operate_1),
     ENTRY(usm_operate_2),
     ENTRY(usm_compare_int8),

@@ -23,7 +23,7 @@ typedef struct operand {
     alignas(64) char buffer[BUFFER_BYTES];
 } operand;
 
-static const usm_cpu_type_loops *loops_of(int computed)
+const usm_cpu_type_loops *usm_cpu_loops_of(int computed)
 {
     const usm_cpu_loops *found = USM_CPU_HAS("avx512bw") && USM_CPU_HAS("avx512dq") && USM_CPU_HAS("avx512vl")
                                      ? &usm_cpu_loops_avx512
@@ -34,12 +34,12 @@ static const usm_cpu_type_loops *loops_of(int computed)
 
 usm_cpu_loop usm_cpu_loop_of(int computed, int64_t operation)
 {
-    return loops_of(computed)->operations[operation];
+    return usm_cpu_loops_of(computed)->operations[operation];
 }
 
 usm_cpu_fold usm_cpu_fold_of(int computed, int kind)
 {
-    return loops_of(computed)->folds[kind];
+    return usm_cpu_loops_of(computed)->folds[kind];
 }
 
 /* Elements [at, at + n) of an argument, side by side and in the type of the computation. */

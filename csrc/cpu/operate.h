@@ -8,6 +8,7 @@
 #include "core/layout/dtype.h"
 #include "kernels/abi/accumulate.h"
 #include "kernels/abi/elements.h"
+#include "kernels/abi/scan.h"
 #include "operations.h"
 
 /* n elements side by side; `to` may be an argument itself. Operations of one argument leave b alone. */
@@ -16,9 +17,16 @@ typedef void (*usm_cpu_loop)(void *to, const void *a, const void *b, int64_t n);
 /* A block of n elements, 1 to USM_BLOCK of them, as one: USM_SUM and the like (kernels/abi/accumulate.h). */
 typedef void (*usm_cpu_fold)(void *to, const void *x, int64_t n);
 
+/* usm_totals_* and usm_scan_* of kernels/src/scan.cl, for a part of the range. */
+typedef void (*usm_cpu_totals)(void *to, const void *from, const usm_scan *r, const size_t *lo, const size_t *hi);
+typedef void (*usm_cpu_scan)(void *to, const void *from, const void *before, const usm_scan *r, const size_t *lo,
+                             const size_t *hi);
+
 typedef struct usm_cpu_type_loops {
     const usm_cpu_loop *operations; /* by USM_OP_*; NULL: there is none */
     const usm_cpu_fold *folds;      /* by USM_SUM and the like */
+    usm_cpu_totals totals;          /* NULL for signed integers */
+    usm_cpu_scan scan;
 } usm_cpu_type_loops;
 
 /* By the type that is computed in; zeros where there is none. */
@@ -41,5 +49,6 @@ void usm_cpu_accumulate(char *dst, const char *src, int computed, const usm_accu
 /* operate.c: what this processor runs fastest. */
 usm_cpu_loop usm_cpu_loop_of(int computed, int64_t operation);
 usm_cpu_fold usm_cpu_fold_of(int computed, int kind);
+const usm_cpu_type_loops *usm_cpu_loops_of(int computed);
 
 #endif

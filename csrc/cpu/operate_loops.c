@@ -17,6 +17,7 @@
 #define USM_INDEPENDENT
 #endif
 
+#define global
 #define PASTE_TEXT(a, b) a##b
 #define PASTE(a, b) PASTE_TEXT(a, b)
 
@@ -81,10 +82,11 @@
 #define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
 #include "operate_type.h"
 
-#define LOOPS_OF(type) {usm_loops_##type, usm_folds_##type}
+#define LOOPS_OF(type) {usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type}
+#define SIGNED_LOOPS_OF(type) {usm_loops_##type, usm_folds_##type, NULL, NULL}
 const usm_cpu_loops USM_CPU_LOOPS = {
     [USM_UINT8] = LOOPS_OF(uint8),     [USM_UINT16] = LOOPS_OF(uint16), [USM_UINT32] = LOOPS_OF(uint32),
-    [USM_UINT64] = LOOPS_OF(uint64),   [USM_INT8] = LOOPS_OF(int8),     [USM_INT16] = LOOPS_OF(int16),
-    [USM_INT32] = LOOPS_OF(int32),     [USM_INT64] = LOOPS_OF(int64),   [USM_FLOAT32] = LOOPS_OF(float32),
+    [USM_UINT64] = LOOPS_OF(uint64),   [USM_INT8] = SIGNED_LOOPS_OF(int8),     [USM_INT16] = SIGNED_LOOPS_OF(int16),
+    [USM_INT32] = SIGNED_LOOPS_OF(int32),     [USM_INT64] = SIGNED_LOOPS_OF(int64),   [USM_FLOAT32] = LOOPS_OF(float32),
     [USM_FLOAT64] = LOOPS_OF(float64),
 };

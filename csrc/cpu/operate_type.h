@@ -60,6 +60,41 @@ FOLD(min, USM_SMALLER_OF, USM_GREATEST)
 static const usm_cpu_fold S(folds)[] = {
     [USM_SUM] = S(sum_fold), [USM_PROD] = S(prod_fold), [USM_MAX] = S(max_fold), [USM_MIN] = S(min_fold)};
 
+#if USM_KIND != USM_SIGNED_KIND /* they wrap as unsigned ones do */
+#include "kernels/src/groups.h"
+
+#define WALK(r, lo, hi, call)                                                      \
+    for (long o = (long)lo[2]; o < (long)hi[2]; o++) {                             \
+        for (long g = (long)lo[1]; g < (long)hi[1]; g++) {                         \
+            long n = r->n - g * USM_GROUP < USM_GROUP ? r->n - g * USM_GROUP : USM_GROUP; \
+            for (long i = (long)lo[0]; i < (long)hi[0]; i++) {                     \
+                call;                                                              \
+            }                                                                      \
+        }                                                                          \
+    }
+
+static void S(totals)(void *to, const void *from, const usm_scan *r, const size_t *lo, const size_t *hi)
+{
+    T *dst = to;
+    const T *src = from;
+    WALK(r, lo, hi, dst[(o * r->groups + g) * r->inner + i] =
+                        S(total)(src + (o * r->n + g * USM_GROUP) * r->inner + i, n, r->inner, r->op))
+}
+
+static void S(scan_groups)(void *to, const void *from, const void *totals, const usm_scan *r, const size_t *lo,
+                           const size_t *hi)
+{
+    T *dst = to, none = r->op == USM_SUM ? USM_ZERO : (T)1;
+    const T *src = from, *before = totals;
+    WALK(r, lo, hi,
+         S(scan_group)(dst + (o * (r->first + r->n) + r->first + g * USM_GROUP) * r->inner + i,
+                       src + (o * r->n + g * USM_GROUP) * r->inner + i,
+                       r->groups > 1 ? before[(o * r->groups + g) * r->inner + i] : none, n, r->inner, r->op,
+                       r->exclusive))
+}
+#undef WALK
+#endif
+
 #undef USM_SUM_OF
 #undef USM_PRODUCT_OF
 #undef USM_LARGER_OF

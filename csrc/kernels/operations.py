@@ -216,6 +216,7 @@ def modules() -> dict[str, list[str]]:
         for dtype in COMPUTED[kind]:
             compute = f"-DUSM_COMPUTE={NUMBERS[dtype]}"
             variants[f"accumulate.{dtype}"] = [compute]
+            variants |= {f"scan.{dtype}": [compute]} if kind != "signed" else {}
             variants[f"operate.{dtype}"] = [compute, "-DUSM_ONE=-1"]
             for number, row in enumerate(OPERATIONS):
                 if row.is_alone(kind):

@@ -6,6 +6,9 @@
 #include "py/objects/dtype.h"
 
 #include "core/ops/accumulate.h"
+#include "core/ops/scan.h"
+
+#include <string.h>
 
 static const char *const functions[] = {
     [USM_KIND_SUM] = "sum", [USM_KIND_PROD] = "prod", [USM_KIND_MAX] = "max", [USM_KIND_MIN] = "min"};
@@ -114,7 +117,68 @@ FUNCTION(prod, USM_KIND_PROD)
 FUNCTION(max, USM_KIND_MAX)
 FUNCTION(min, USM_KIND_MIN)
 
+static PyObject *scan(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, int op)
+{
+    const char *function = op == USM_SUM ? "cumulative_sum" : "cumulative_prod";
+    const usmpy_signature signature = {
+        function, 4, 1, 1, 1, {USMPY_x, USMPY_axis, USMPY_dtype, USMPY_include_initial}};
+    usmpy_state *state = usmpy_state_of_module(module);
+    PyObject *out[4];
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        return NULL;
+    }
+    if (!usmpy_is_array(state, out[0])) {
+        return PyErr_Format(PyExc_TypeError, "%s(): x is %s %s; a USMArray is allowed (asarray makes one)",
+                            function, USMPY_A(out[0]));
+    }
+    usmpy_array *array = (usmpy_array *)out[0];
+    int axis = 0, initial = usmpy_bool(out[3], 0, function, "include_initial");
+    if (initial < 0 || usmpy_check_computed(array, function) < 0) {
+        return NULL;
+    }
+    if (usmpy_given(out[1])) {
+        if (usmpy_parse_axes(out[1], array->ndim, &axis, "axis") < 0) {
+            return NULL;
+        }
+    } else if (array->ndim != 1) {
+        return PyErr_Format(PyExc_ValueError, "%s(): x has %d dimensions; axis must be given unless it has 1",
+                            function, (int)array->ndim);
+    }
+    usm_dtype dtype = result_type(state, op == USM_SUM ? USM_KIND_SUM : USM_KIND_PROD, array, out[2]);
+    if (dtype == USM_NO_DTYPE) {
+        return NULL;
+    }
+    int64_t shape[USM_MAX_NDIM];
+    memcpy(shape, usmpy_shape(array), (size_t)array->ndim * sizeof *shape);
+    shape[axis] += initial;
+    usmpy_deferred_poll();
+    usmpy_array *result = usmpy_array_empty(state, array->queue, (usm_kind)array->alloc->kind, dtype, array->ndim,
+                                            shape, 'C', false);
+    if (result != NULL) {
+        const usm_view dst = usmpy_view(result), src = usmpy_view(array);
+        usm_error error;
+        if (usmpy_check(state,
+                        usm_scan_submit(usmpy_queue_of(array->queue), op, &dst, &src, axis, initial, &error),
+                        &error) < 0) {
+            Py_CLEAR(result);
+        }
+    }
+    return (PyObject *)result;
+}
+
+static PyObject *cumulative_sum(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return scan(module, args, nargs, kwnames, USM_SUM);
+}
+
+static PyObject *cumulative_prod(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return scan(module, args, nargs, kwnames, USM_PROD);
+}
+
 PyMethodDef usmpy_accumulate_functions[] = {
+    USMPY_METHOD("cumulative_sum", cumulative_sum, NULL),
+    USMPY_METHOD("cumulative_prod", cumulative_prod, NULL),
     USMPY_METHOD("sum", sum, NULL),
     USMPY_METHOD("prod", prod, NULL),
     USMPY_METHOD("max", max, NULL),
