@@ -13,6 +13,7 @@ walk over, and of a table for csrc/core/ops/operation.c.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,8 @@ class Operation:
     costly: bool = False  # built alone, where a driver compiles it
     ulps: float = 0  # largest error that the tests allow, in units in the last place; 0: correctly rounded
     operator: str | None = None  # of Python, without underscores
+    shown: tuple[str, ...] = ("[0.0]",)  # arguments of the example in its documentation
+    gives: str = "[0.0]"
 
     def expression(self, kind: str) -> str | None:
         own: str | None = getattr(self, kind)
@@ -95,71 +98,116 @@ def wrapping(expression: str) -> str:
     return f"(T)({expression})"
 
 
+NOT_STANDARD: tuple[str, ...] = ()  # rows that are NumPy's alone
+
 # fmt: off
 OPERATIONS = (
-    binary("add", "x1 + x2", integer=wrapping("(U)x + (U)y"), real="x + y", complex="S(add)(x, y)", operator="add"),
+    binary("add", "x1 + x2", integer=wrapping("(U)x + (U)y"), real="x + y", complex="S(add)(x, y)", operator="add",
+           shown=("[1, 2, 3]", "[10, 20, 30]"), gives="[11, 22, 33]"),
     binary("subtract", "x1 - x2", integer=wrapping("(U)x - (U)y"), real="x - y", complex="S(subtract)(x, y)",
-           operator="sub"),
+           operator="sub",
+           shown=("[10, 20, 30]", "[1, 2, 3]"), gives="[9, 18, 27]"),
     binary("multiply", "x1 * x2", integer=wrapping("(U)x * (U)y"), real="x * y", complex="S(multiply)(x, y)",
-           operator="mul"),
-    binary("divide", "x1 / x2, of floating-point numbers", real="x / y", complex="S(divide)(x, y)", operator="truediv"),
+           operator="mul",
+           shown=("[1, 2, 3]", "[10, 20, 30]"), gives="[10, 40, 90]"),
+    binary("divide", "x1 / x2, of floating-point numbers", real="x / y", complex="S(divide)(x, y)", operator="truediv",
+           shown=("[1.0, 2.0, 3.0]", "2"), gives="[0.5, 1.0, 1.5]"),
     binary("floor_divide", "The largest integer that is not above x1 / x2", unsigned="y == 0 ? (T)0 : (T)(x / y)",
-           signed="S(floor_divide)(x, y)", real="S(floor_divide)(x, y)", operator="floordiv"),
+           signed="S(floor_divide)(x, y)", real="S(floor_divide)(x, y)", operator="floordiv",
+           shown=("[-3, 3, 7]", "2"), gives="[-2, 1, 3]"),
     binary("remainder", "x1 - x2 * floor_divide(x1, x2), with the sign of x2", unsigned="y == 0 ? (T)0 : (T)(x % y)",
-           signed="S(remainder)(x, y)", real="S(remainder)(x, y)", operator="mod"),
+           signed="S(remainder)(x, y)", real="S(remainder)(x, y)", operator="mod",
+           shown=("[-3, 3, 7]", "2"), gives="[1, 1, 1]"),
     binary("pow", "x1 to the power of x2", integer="S(power)(x, y)", real="pow(x, y)", complex="S(pow)(x, y)",
-           costly=True, ulps=16, operator="pow"),
+           costly=True, ulps=16, operator="pow",
+           shown=("[1.0, 2.0, 3.0]", "2"), gives="[1.0, 4.0, 9.0]"),
     binary("maximum", "The larger of two numbers; NaN where either is", integer="x > y ? x : y",
-           real="x >= y || x != x ? x : y"),
+           real="x >= y || x != x ? x : y",
+           shown=("[1, 5, 3]", "[4, 2, 3]"), gives="[4, 5, 3]"),
     binary("minimum", "The smaller of two numbers; NaN where either is", integer="x < y ? x : y",
-           real="x <= y || x != x ? x : y"),
-    binary("atan2", "The angle of the point (x2, x1)", real="atan2(x, y)", costly=True, ulps=6),
-    binary("hypot", "sqrt(x1**2 + x2**2), without overflow on the way", real="hypot(x, y)", costly=True, ulps=4),
-    binary("logaddexp", "log(exp(x1) + exp(x2))", real="S(logaddexp)(x, y)", costly=True, ulps=8),
-    binary("copysign", "x1 with the sign of x2", real="copysign(x, y)"),
-    binary("nextafter", "The next number after x1 towards x2", real="nextafter(x, y)", costly=True),
-    binary("bitwise_and", "x1 & x2", integer="(T)(x & y)", truth=True, operator="and"),
-    binary("bitwise_or", "x1 | x2", integer="(T)(x | y)", truth=True, operator="or"),
-    binary("bitwise_xor", "x1 ^ x2", integer="(T)(x ^ y)", truth=True, operator="xor"),
+           real="x <= y || x != x ? x : y",
+           shown=("[1, 5, 3]", "[4, 2, 3]"), gives="[1, 2, 3]"),
+    binary("atan2", "The angle of the point (x2, x1)", real="atan2(x, y)", costly=True, ulps=6,
+           shown=("[0.0, 1.0]", "[1.0, 0.0]"), gives="[0.0, 1.5707963267948966]"),
+    binary("hypot", "sqrt(x1**2 + x2**2), without overflow on the way", real="hypot(x, y)", costly=True, ulps=4,
+           shown=("[3.0, 5.0]", "[4.0, 12.0]"), gives="[5.0, 13.0]"),
+    binary("logaddexp", "log(exp(x1) + exp(x2))", real="S(logaddexp)(x, y)", costly=True, ulps=8,
+           shown=("[0.0, 1.0]", "[0.0, 1.0]"), gives="[0.6931471805599453, 1.6931471805599454]"),
+    binary("copysign", "x1 with the sign of x2", real="copysign(x, y)",
+           shown=("[1.0, 2.0]", "[-1.0, 3.0]"), gives="[-1.0, 2.0]"),
+    binary("nextafter", "The next number after x1 towards x2", real="nextafter(x, y)", costly=True,
+           shown=("[1.0]", "[2.0]"), gives="[1.0000000000000002]"),
+    binary("bitwise_and", "x1 & x2", integer="(T)(x & y)", truth=True, operator="and",
+           shown=("[1, 2, 3]", "[3, 3, 5]"), gives="[1, 2, 1]"),
+    binary("bitwise_or", "x1 | x2", integer="(T)(x | y)", truth=True, operator="or",
+           shown=("[1, 2, 3]", "[3, 3, 5]"), gives="[3, 3, 7]"),
+    binary("bitwise_xor", "x1 ^ x2", integer="(T)(x ^ y)", truth=True, operator="xor",
+           shown=("[1, 2, 3]", "[3, 3, 5]"), gives="[2, 1, 6]"),
     binary("bitwise_left_shift", "x1 << x2; 0 where x2 is not below the number of bits",
-           integer="S(left_shift)(x, y)", operator="lshift"),
-    binary("bitwise_right_shift", "x1 >> x2, which keeps the sign", integer="S(right_shift)(x, y)", operator="rshift"),
+           integer="S(left_shift)(x, y)", operator="lshift",
+           shown=("[1, 2, 3]", "2"), gives="[4, 8, 12]"),
+    binary("bitwise_right_shift", "x1 >> x2, which keeps the sign", integer="S(right_shift)(x, y)", operator="rshift",
+           shown=("[4, 8, -8]", "2"), gives="[1, 2, -2]"),
     unary("abs", "The absolute value", unsigned="x", signed=wrapping("x < 0 ? 0 - (U)x : (U)x"), real="fabs(x)",
-          complex="S(abs)(x)", result="real", ulps=0, operator="abs"),
-    unary("negative", "-x", integer=wrapping("0 - (U)x"), real="-x", complex="S(negative)(x)", operator="neg"),
-    unary("positive", "+x", integer="x", real="x", complex="x", operator="pos"),
-    unary("bitwise_invert", "~x", integer=wrapping("~(U)x"), truth=True, operator="invert"),
+          complex="S(abs)(x)", result="real", ulps=0, operator="abs",
+           shown=("[-1, 2, -3]",), gives="[1, 2, 3]"),
+    unary("negative", "-x", integer=wrapping("0 - (U)x"), real="-x", complex="S(negative)(x)", operator="neg",
+           shown=("[1, -2, 3]",), gives="[-1, 2, -3]"),
+    unary("positive", "+x", integer="x", real="x", complex="x", operator="pos",
+           shown=("[1, -2, 3]",), gives="[1, -2, 3]"),
+    unary("bitwise_invert", "~x", integer=wrapping("~(U)x"), truth=True, operator="invert",
+           shown=("[0, 1, 2]",), gives="[-1, -2, -3]"),
     unary("sign", "-1, 0 or 1; x / abs(x) of complex numbers", unsigned="(T)(x != 0)", signed="(T)((x > 0) - (x < 0))",
-          real="x != x ? x : (T)((x > 0) - (x < 0))", complex="S(sign)(x)"),
-    unary("signbit", "True where the sign bit is set", real="S(signbit)(x)", result="bool"),
-    unary("square", "x * x", integer=wrapping("(U)x * (U)x"), real="x * x", complex="S(multiply)(x, x)"),
-    unary("reciprocal", "1 / x", real="(T)1 / x", complex="S(reciprocal)(x)"),
-    unary("floor", "The largest integer that is not above x", integer="x", real="floor(x)"),
-    unary("ceil", "The smallest integer that is not below x", integer="x", real="ceil(x)"),
-    unary("trunc", "x without its fraction", integer="x", real="trunc(x)"),
+          real="x != x ? x : (T)((x > 0) - (x < 0))", complex="S(sign)(x)",
+           shown=("[-2.5, 0.0, 3.0]",), gives="[-1.0, 0.0, 1.0]"),
+    unary("signbit", "True where the sign bit is set", real="S(signbit)(x)", result="bool",
+           shown=("[-1.0, -0.0, 2.0]",), gives="[True, True, False]"),
+    unary("square", "x * x", integer=wrapping("(U)x * (U)x"), real="x * x", complex="S(multiply)(x, x)",
+           shown=("[1, 2, 3]",), gives="[1, 4, 9]"),
+    unary("reciprocal", "1 / x", real="(T)1 / x", complex="S(reciprocal)(x)",
+           shown=("[1.0, 2.0, 4.0]",), gives="[1.0, 0.5, 0.25]"),
+    unary("floor", "The largest integer that is not above x", integer="x", real="floor(x)",
+           shown=("[-1.5, 0.5, 2.5]",), gives="[-2.0, 0.0, 2.0]"),
+    unary("ceil", "The smallest integer that is not below x", integer="x", real="ceil(x)",
+           shown=("[-1.5, 0.5, 2.5]",), gives="[-1.0, 1.0, 3.0]"),
+    unary("trunc", "x without its fraction", integer="x", real="trunc(x)",
+           shown=("[-1.5, 0.5, 2.5]",), gives="[-1.0, 0.0, 2.0]"),
     unary("round", "The nearest integer; the even one half way", integer="x", real="rint(x)",
-          complex="S(round)(x)"),
-    unary("conj", "The complex conjugate", integer="x", real="x", complex="S(conj)(x)"),
-    unary("real", "The real part", integer="x", real="x", complex="S(real)(x)", result="real"),
-    unary("imag", "The imaginary part", complex="S(imag)(x)", result="real"),
-    unary("sqrt", "The square root", real="sqrt(x)", complex="S(sqrt)(x)"),
-    function("exp", "e to the power of x", 4),
+          complex="S(round)(x)",
+           shown=("[-1.5, 0.5, 2.5]",), gives="[-2.0, 0.0, 2.0]"),
+    unary("conj", "The complex conjugate", integer="x", real="x", complex="S(conj)(x)",
+           shown=("[1 + 2j]",), gives="[(1-2j)]"),
+    unary("real", "The real part", integer="x", real="x", complex="S(real)(x)", result="real",
+           shown=("[1 + 2j]",), gives="[1.0]"),
+    unary("imag", "The imaginary part", complex="S(imag)(x)", result="real",
+           shown=("[1 + 2j]",), gives="[2.0]"),
+    unary("sqrt", "The square root", real="sqrt(x)", complex="S(sqrt)(x)",
+           shown=("[1.0, 4.0, 9.0]",), gives="[1.0, 2.0, 3.0]"),
+    function("exp", "e to the power of x", 4,
+           gives="[1.0]"),
     function("expm1", "exp(x) - 1, exact near 0", 4),
-    function("log", "The natural logarithm", 4),
+    function("log", "The natural logarithm", 4,
+           shown=("[1.0]",), gives="[0.0]"),
     function("log1p", "log(1 + x), exact near 0", 4),
-    function("log2", "The logarithm to base 2", 4),
-    function("log10", "The logarithm to base 10", 4),
+    function("log2", "The logarithm to base 2", 4,
+           shown=("[1.0, 8.0]",), gives="[0.0, 3.0]"),
+    function("log10", "The logarithm to base 10", 4,
+           shown=("[1.0, 100.0]",), gives="[0.0, 2.0]"),
     function("sin", "The sine of an angle in radians", 4),
-    function("cos", "The cosine of an angle in radians", 4),
+    function("cos", "The cosine of an angle in radians", 4,
+           gives="[1.0]"),
     function("tan", "The tangent of an angle in radians", 5),
     function("asin", "The angle whose sine is x", 4),
-    function("acos", "The angle whose cosine is x", 4),
+    function("acos", "The angle whose cosine is x", 4,
+           gives="[1.5707963267948966]"),
     function("atan", "The angle whose tangent is x", 5),
     function("sinh", "The hyperbolic sine", 4),
-    function("cosh", "The hyperbolic cosine", 4),
+    function("cosh", "The hyperbolic cosine", 4,
+           gives="[1.0]"),
     function("tanh", "The hyperbolic tangent", 5),
     function("asinh", "The inverse of sinh", 4),
-    function("acosh", "The inverse of cosh", 4),
+    function("acosh", "The inverse of cosh", 4,
+           shown=("[1.0]",), gives="[0.0]"),
     function("atanh", "The inverse of tanh", 5),
 )
 # fmt: on
@@ -222,6 +270,79 @@ def modules() -> dict[str, list[str]]:
                 if row.is_alone(kind):
                     variants[f"operate.{row.name}_{dtype}"] = [compute, f"-DUSM_ONE={number}"]
     return variants
+
+
+def wrapped(text: str, indent: str) -> str:
+    return textwrap.fill(text, 110, initial_indent=indent, subsequent_indent=indent)
+
+
+def accuracy(row: Operation) -> str:
+    if not any(row.is_alone(kind) for kind in KINDS):
+        return "The result is the same on every device, bit for bit."
+    return f"The largest error is {row.ulps:g} units in the last place of the result, or less (docs/numerics.md)."
+
+
+def stub(row: Operation) -> str:
+    """Its declaration and docstring, for usmpy/_core.pyi."""
+    names = ["x"] if row.inputs == 1 else ["x1", "x2"]
+    allowed = "USMArray" if row.inputs == 1 else "USMArray | complex"
+    of = {"same": "the type of the result", "bool": "bool", "real": "the type of the result"}[row.result]
+    call = ", ".join(
+        f"usmpy.asarray({value})" if value.startswith("[") else value for value in row.shown
+    )
+    arguments = (
+        "x : USMArray"
+        if row.inputs == 1
+        else "x1, x2 : USMArray or number\n        At least one array. Shapes broadcast, and types are promoted as in result_type."
+    )
+    promoted = (
+        " Integers are computed as floating-point numbers." if row.promotes else ""
+    )
+    source = "NumPy's function." if row.name in NOT_STANDARD else f"The array API standard 2025.12, {row.name}."
+    return f'''def {row.name}(
+    {f": {allowed}, ".join(names)}: {allowed},
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """{row.summary}, element by element.
+
+    Parameters
+    ----------
+    {arguments}
+    out : USMArray, optional
+        An array of {of} in its shape, on the same queue, that it is written into.
+    order : {{"C", "F", "A", "K"}}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+{wrapped(f"{source}{promoted} {accuracy(row)}", "    ")}
+
+    Examples
+    --------
+    >>> usmpy.{row.name}({call}).tolist()
+    {row.gives}
+    """
+'''
 
 
 def write(path: Path | str) -> None:
