@@ -1,4 +1,5 @@
-/* Blocks of reductions (kernels/abi/accumulate.h) by the loops of the elementwise operations, in one order for all. */
+/* Blocks of reductions (kernels/abi/accumulate.h) by the loops of the elementwise operations, in one order
+ * for all. */
 #include "operate.h"
 
 #include "row.h"
@@ -106,7 +107,8 @@ void usm_cpu_accumulate(char *dst, const char *src, int computed, const usm_accu
     };
     for (int64_t o = (int64_t)lo[2]; o < (int64_t)hi[2]; o++) {
         for (int64_t b = (int64_t)lo[1]; b < (int64_t)hi[1]; b++) {
-            int64_t first = b * r->block, rows = r->reduced - first < r->block ? r->reduced - first : r->block;
+            int64_t first = b * r->block,
+                    rows = r->reduced - first < r->block ? r->reduced - first : r->block;
             block(&work, dst + (o * r->blocks + b) * r->inner * work.size,
                   src + (o * r->reduced + first) * r->inner * work.from_size, rows, (int64_t)lo[0],
                   (int64_t)hi[0]);

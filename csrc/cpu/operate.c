@@ -17,9 +17,9 @@
 typedef struct operand {
     char *data; /* of the row */
     int64_t stride;
-    bool direct;        /* the loop works on memory itself */
+    bool direct;         /* the loop works on memory itself */
     usm_cpu_row convert; /* from or to the buffer */
-    const char *filled; /* the one element that the buffer repeats; NULL: none */
+    const char *filled;  /* the one element that the buffer repeats; NULL: none */
     alignas(64) char buffer[BUFFER_BYTES];
 } operand;
 
@@ -78,7 +78,8 @@ static void operate_row(usm_cpu_loop loop, operand *operands, int n, int64_t fro
     }
 }
 
-/* Bytes from an operand's first element to that of the row with these numbers; as usm_offset of elements.h. */
+/* Bytes from an operand's first element to that of the row with these numbers; as usm_offset of elements.h.
+ */
 static int64_t row_offset(const usm_elements *e, int operand, int64_t i1, int64_t i2)
 {
     int64_t at = i1 * e->strides[operand][1];

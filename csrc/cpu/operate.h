@@ -1,6 +1,6 @@
 /*
- * The elementwise operations of csrc/kernels/operations.py on the host: loops over rows of one type, compiled for
- * several sets of instructions, and the kernels over usm_elements that call them.
+ * The elementwise operations of csrc/kernels/operations.py on the host: loops over rows of one type, compiled
+ * for several sets of instructions, and the kernels over usm_elements that call them.
  */
 #ifndef USM_CPU_OPERATE_H
 #define USM_CPU_OPERATE_H
@@ -18,9 +18,10 @@ typedef void (*usm_cpu_loop)(void *to, const void *a, const void *b, int64_t n);
 typedef void (*usm_cpu_fold)(void *to, const void *x, int64_t n);
 
 /* usm_totals_* and usm_scan_* of kernels/src/scan.cl, for a part of the range. */
-typedef void (*usm_cpu_totals)(void *to, const void *from, const usm_scan *r, const size_t *lo, const size_t *hi);
-typedef void (*usm_cpu_scan)(void *to, const void *from, const void *before, const usm_scan *r, const size_t *lo,
-                             const size_t *hi);
+typedef void (*usm_cpu_totals)(void *to, const void *from, const usm_scan *r, const size_t *lo,
+                               const size_t *hi);
+typedef void (*usm_cpu_scan)(void *to, const void *from, const void *before, const usm_scan *r,
+                             const size_t *lo, const size_t *hi);
 
 typedef struct usm_cpu_type_loops {
     const usm_cpu_loop *operations; /* by USM_OP_*; NULL: there is none */
@@ -41,8 +42,8 @@ extern const usm_cpu_loops usm_cpu_loops_avx512;   /* operate_avx512.c */
  */
 void usm_cpu_operate(char *const *operands, int n, const usm_elements *e, const size_t *lo, const size_t *hi);
 
-
-/* A block of a reduction, or several (kernels/src/accumulate.cl): dst in the type that is computed in. Any thread. */
+/* A block of a reduction, or several (kernels/src/accumulate.cl): dst in the type that is computed in. Any
+ * thread. */
 void usm_cpu_accumulate(char *dst, const char *src, int computed, const usm_accumulation *r, const size_t *lo,
                         const size_t *hi);
 

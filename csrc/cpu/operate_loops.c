@@ -1,6 +1,6 @@
 /*
- * The loops of the elementwise operations, one for each operation and type that it is computed in. The file is
- * compiled again for wider vectors: operate_avx2.c, operate_avx512.c.
+ * The loops of the elementwise operations, one for each operation and type that it is computed in. The file
+ * is compiled again for wider vectors: operate_avx2.c, operate_avx512.c.
  */
 #include "operate.h"
 
@@ -82,11 +82,18 @@
 #define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
 #include "operate_type.h"
 
-#define LOOPS_OF(type) {usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type}
-#define SIGNED_LOOPS_OF(type) {usm_loops_##type, usm_folds_##type, NULL, NULL}
+#define LOOPS_OF(type)                                                                \
+    {                                                                                 \
+        usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type \
+    }
+#define SIGNED_LOOPS_OF(type)                          \
+    {                                                  \
+        usm_loops_##type, usm_folds_##type, NULL, NULL \
+    }
 const usm_cpu_loops USM_CPU_LOOPS = {
-    [USM_UINT8] = LOOPS_OF(uint8),     [USM_UINT16] = LOOPS_OF(uint16), [USM_UINT32] = LOOPS_OF(uint32),
-    [USM_UINT64] = LOOPS_OF(uint64),   [USM_INT8] = SIGNED_LOOPS_OF(int8),     [USM_INT16] = SIGNED_LOOPS_OF(int16),
-    [USM_INT32] = SIGNED_LOOPS_OF(int32),     [USM_INT64] = SIGNED_LOOPS_OF(int64),   [USM_FLOAT32] = LOOPS_OF(float32),
-    [USM_FLOAT64] = LOOPS_OF(float64),
+    [USM_UINT8] = LOOPS_OF(uint8),        [USM_UINT16] = LOOPS_OF(uint16),
+    [USM_UINT32] = LOOPS_OF(uint32),      [USM_UINT64] = LOOPS_OF(uint64),
+    [USM_INT8] = SIGNED_LOOPS_OF(int8),   [USM_INT16] = SIGNED_LOOPS_OF(int16),
+    [USM_INT32] = SIGNED_LOOPS_OF(int32), [USM_INT64] = SIGNED_LOOPS_OF(int64),
+    [USM_FLOAT32] = LOOPS_OF(float32),    [USM_FLOAT64] = LOOPS_OF(float64),
 };

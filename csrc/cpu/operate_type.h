@@ -21,35 +21,35 @@
 #define LOOP_2(name, costly, expression) EACH_LOOP(name, 2, T y = q[i];, expression)
 #define ROW(name, costly, expression) [USM_OP_##name] = S(name##_loop),
 
-USM_ROWS(1)(LOOP_1)
-USM_ROWS(2)(LOOP_2)
+USM_ROWS(1)
+(LOOP_1) USM_ROWS(2)(LOOP_2)
 
-static const usm_cpu_loop S(loops)[USM_OPERATIONS] = {USM_ROWS(1)(ROW) USM_ROWS(2)(ROW)};
+    static const usm_cpu_loop S(loops)[USM_OPERATIONS] = {USM_ROWS(1)(ROW) USM_ROWS(2)(ROW)};
 
 /* Lanes of a vector's width each; those beyond n are the identity, and the same as left out. */
-#define FOLD(name, combine, identity)                                   \
-    static void S(name##_fold)(void *to, const void *from, int64_t n)   \
-    {                                                                   \
-        const T *x = from;                                              \
-        T lanes[USM_LANES];                                             \
-        int64_t k = USM_LANES;                                          \
-        for (int l = 0; l < USM_LANES; l++) {                           \
-            lanes[l] = l < n ? x[l] : identity;                         \
-        }                                                               \
-        for (; k + USM_LANES <= n; k += USM_LANES) {                    \
-            for (int l = 0; l < USM_LANES; l++) {                       \
-                lanes[l] = combine(lanes[l], x[k + l]);                 \
-            }                                                           \
-        }                                                               \
-        for (int l = 0; l < n - k; l++) {                               \
-            lanes[l] = combine(lanes[l], x[k + l]);                     \
-        }                                                               \
+#define FOLD(name, combine, identity)                                     \
+    static void S(name##_fold)(void *to, const void *from, int64_t n)     \
+    {                                                                     \
+        const T *x = from;                                                \
+        T lanes[USM_LANES];                                               \
+        int64_t k = USM_LANES;                                            \
+        for (int l = 0; l < USM_LANES; l++) {                             \
+            lanes[l] = l < n ? x[l] : identity;                           \
+        }                                                                 \
+        for (; k + USM_LANES <= n; k += USM_LANES) {                      \
+            for (int l = 0; l < USM_LANES; l++) {                         \
+                lanes[l] = combine(lanes[l], x[k + l]);                   \
+            }                                                             \
+        }                                                                 \
+        for (int l = 0; l < n - k; l++) {                                 \
+            lanes[l] = combine(lanes[l], x[k + l]);                       \
+        }                                                                 \
         for (int half = n > 8 ? USM_LANES / 2 : 4; half > 0; half /= 2) { \
-            for (int l = 0; l < half; l++) {                            \
-                lanes[l] = combine(lanes[l], lanes[l + half]);          \
-            }                                                           \
-        }                                                               \
-        *(T *)to = lanes[0];                                            \
+            for (int l = 0; l < half; l++) {                              \
+                lanes[l] = combine(lanes[l], lanes[l + half]);            \
+            }                                                             \
+        }                                                                 \
+        *(T *)to = lanes[0];                                              \
     }
 FOLD(sum, USM_SUM_OF, USM_ZERO)
 FOLD(prod, USM_PRODUCT_OF, (T)1)
@@ -63,26 +63,27 @@ static const usm_cpu_fold S(folds)[] = {
 #if USM_KIND != USM_SIGNED_KIND /* they wrap as unsigned ones do */
 #include "kernels/src/groups.h"
 
-#define WALK(r, lo, hi, call)                                                      \
-    for (long o = (long)lo[2]; o < (long)hi[2]; o++) {                             \
-        for (long g = (long)lo[1]; g < (long)hi[1]; g++) {                         \
+#define WALK(r, lo, hi, call)                                                             \
+    for (long o = (long)lo[2]; o < (long)hi[2]; o++) {                                    \
+        for (long g = (long)lo[1]; g < (long)hi[1]; g++) {                                \
             long n = r->n - g * USM_GROUP < USM_GROUP ? r->n - g * USM_GROUP : USM_GROUP; \
-            for (long i = (long)lo[0]; i < (long)hi[0]; i++) {                     \
-                call;                                                              \
-            }                                                                      \
-        }                                                                          \
+            for (long i = (long)lo[0]; i < (long)hi[0]; i++) {                            \
+                call;                                                                     \
+            }                                                                             \
+        }                                                                                 \
     }
 
 static void S(totals)(void *to, const void *from, const usm_scan *r, const size_t *lo, const size_t *hi)
 {
     T *dst = to;
     const T *src = from;
-    WALK(r, lo, hi, dst[(o * r->groups + g) * r->inner + i] =
-                        S(total)(src + (o * r->n + g * USM_GROUP) * r->inner + i, n, r->inner, r->op))
+    WALK(r, lo, hi,
+         dst[(o * r->groups + g) * r->inner + i] =
+             S(total)(src + (o * r->n + g * USM_GROUP) * r->inner + i, n, r->inner, r->op))
 }
 
-static void S(scan_groups)(void *to, const void *from, const void *totals, const usm_scan *r, const size_t *lo,
-                           const size_t *hi)
+static void S(scan_groups)(void *to, const void *from, const void *totals, const usm_scan *r,
+                           const size_t *lo, const size_t *hi)
 {
     T *dst = to, none = r->op == USM_SUM ? USM_ZERO : (T)1;
     const T *src = from, *before = totals;

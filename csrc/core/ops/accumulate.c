@@ -9,8 +9,10 @@ typedef struct names {
     const char *module, *accumulate, *lanes, *options;
 } names;
 
-#define NAMES(type, number) \
-    {"accumulate." type, "usm_accumulate_" type, "usm_lanes_" type, "-D USM_COMPUTE=" number}
+#define NAMES(type, number)                                                                     \
+    {                                                                                           \
+        "accumulate." type, "usm_accumulate_" type, "usm_lanes_" type, "-D USM_COMPUTE=" number \
+    }
 static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_INT8] = NAMES("int8", "1"),        [USM_INT16] = NAMES("int16", "2"),
     [USM_INT32] = NAMES("int32", "3"),      [USM_INT64] = NAMES("int64", "4"),
@@ -33,12 +35,13 @@ static usm_status launch(usm_queue *queue, usm_dtype computed, bool lanes, const
     builtin.n[1] = r->blocks;
     builtin.n[2] = r->outer;
     builtin.cost = (size_t)(r->outer * r->reduced * r->inner * usm_dtype_table[r->type].itemsize);
-    return usm_builtin_submit(queue, &builtin, accesses, 2, NULL, error);
+    return usm_builtin_submit(queue, &builtin, accesses, 2, error);
 }
 
-/* One element for each block into dst, which has the computed type; on GPUs by way of the lanes of each block. */
-static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_view *dst, const usm_view *src,
-                                usm_accumulation *r, usm_error *error)
+/* One element for each block into dst, which has the computed type; on GPUs by way of the lanes of each
+ * block. */
+static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_view *dst,
+                                const usm_view *src, usm_accumulation *r, usm_error *error)
 {
     if (r->reduced <= USM_LANES || queue->place->device->type == USM_CPU) {
         return launch(queue, computed, false, dst, src, r, error);
@@ -50,8 +53,8 @@ static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_
         status = launch(queue, computed, true, &lanes.view, src, r, error);
     }
     if (status == USM_OK) {
-        const usm_accumulation rest = {r->outer,  r->blocks * USM_LANES, r->inner, USM_LANES,
-                                       r->blocks, r->op,                 computed};
+        const usm_accumulation rest = {r->outer, r->blocks * USM_LANES, r->inner, USM_LANES, r->blocks, r->op,
+                                       computed};
         status = launch(queue, computed, false, dst, &lanes.view, &rest, error);
     }
     usm_scratch_release(&lanes);
@@ -65,7 +68,8 @@ static usm_status reduce(usm_queue *queue, usm_accumulate_kind kind, usm_dtype c
     usm_scratch parts[2]; /* of this round and of the one before */
     usm_view from = *src;
     usm_status status = USM_OK;
-    usm_accumulation r = {.outer = plan->outer, .reduced = plan->reduced, .inner = plan->inner, .block = USM_BLOCK};
+    usm_accumulation r = {
+        .outer = plan->outer, .reduced = plan->reduced, .inner = plan->inner, .block = USM_BLOCK};
     r.op = kind;
     parts[0].view.alloc = parts[1].view.alloc = NULL;
     for (int round = 0; status == USM_OK; round++) {

@@ -13,10 +13,11 @@ typedef enum usm_accumulate_kind {
 } usm_accumulate_kind;
 
 /*
- * dst[...] = the elements of src along the axes in `gone` (bit i: axis i) as one. dst is compact, row-major, with one
- * element for each index of the other axes in their order; the elements are converted to its type before they are
- * joined, or to float32, where it is float16 or bfloat16. The order depends on the lengths alone
- * (kernels/abi/accumulate.h). No elements give 0 or 1; there is no largest of none, which the caller refuses.
+ * dst[...] = the elements of src along the axes in `gone` (bit i: axis i) as one. dst is compact, row-major,
+ * with one element for each index of the other axes in their order; the elements are converted to its type
+ * before they are joined, or to float32, where it is float16 or bfloat16. The order depends on the lengths
+ * alone (kernels/abi/accumulate.h). No elements give 0 or 1; there is no largest of none, which the caller
+ * refuses.
  */
 usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, const usm_view *dst,
                                  const usm_view *src, uint64_t gone, usm_error *error);

@@ -29,7 +29,8 @@ bool usm_axes_are_usable(const usm_view *src, const usm_axes_plan *plan)
 }
 
 usm_status usm_axes_scratch(usm_queue *queue, const usm_view *src, uint64_t gone, const usm_axes_plan *plan,
-                            usm_dtype dtype, usm_scratch *out, usm_view *view, int64_t *room, usm_error *error)
+                            usm_dtype dtype, usm_scratch *out, usm_view *view, int64_t *room,
+                            usm_error *error)
 {
     int64_t shape[USM_MAX_NDIM];
     int order[USM_MAX_NDIM], n = 0;

@@ -18,10 +18,12 @@ void usm_axes_plan_make(const usm_view *src, uint64_t gone, bool rows, usm_axes_
 bool usm_axes_are_usable(const usm_view *src, const usm_axes_plan *plan);
 
 /*
- * New memory in which elements of `dtype` lie as the plan asks for: *view is that memory along src's axes, for the
- * caller to write; `room` holds its strides. The scratch may be released whether this succeeds or not.
+ * New memory in which elements of `dtype` lie as the plan asks for: *view is that memory along src's axes,
+ * for the caller to write; `room` holds its strides. The scratch may be released whether this succeeds or
+ * not.
  */
 usm_status usm_axes_scratch(usm_queue *queue, const usm_view *src, uint64_t gone, const usm_axes_plan *plan,
-                            usm_dtype dtype, usm_scratch *out, usm_view *view, int64_t *room, usm_error *error);
+                            usm_dtype dtype, usm_scratch *out, usm_view *view, int64_t *room,
+                            usm_error *error);
 
 #endif

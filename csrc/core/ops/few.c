@@ -2,9 +2,12 @@
 
 #include <string.h>
 
-#define FEW_BYTES 16384 /* of the rows together */
+#define FEW_BYTES 16384 /* of all rows */
 
-/* No task writes the memory; concurrent writes of the user's own threads give some of the two results. */
+/*
+ * Whether the host may read the memory and no task writes it. If the user's own threads write it
+ * meanwhile, some elements have the old values.
+ */
 static bool is_readable(const usm_view *view)
 {
     return usm_alloc_host_reads(view->alloc) && usm_alloc_is_untouched(view->alloc);
@@ -26,6 +29,7 @@ bool usm_few_logic(usm_queue *queue, unsigned table, int64_t n, const usm_view *
     return true;
 }
 
+/* The rows where the mask is true. */
 static bool locate_mask(const usm_view *array, const usm_view *mask, int64_t n, usm_few_rows *rows)
 {
     int64_t size;
@@ -43,6 +47,7 @@ static bool locate_mask(const usm_view *array, const usm_view *mask, int64_t n, 
     return true;
 }
 
+/* The rows that integers name; false if one is out of range. */
 static bool locate_integers(const usm_view *array, const usm_view *index, int64_t n, usm_few_rows *rows)
 {
     int64_t length = array->ndim == 0 ? 0 : array->shape[0], itemsize = usm_view_itemsize(array), size;
@@ -84,7 +89,10 @@ bool usm_few_locate(const usm_view *array, const usm_view *key, usm_few_rows *ro
     return found && rows->n * rows->size <= FEW_BYTES;
 }
 
-/* Rows of this size, the other side's `step` bytes apart. */
+/*
+ * Rows of this size, which is a constant after inlining: each is one move. The other side's rows are
+ * `step` bytes apart.
+ */
 static inline __attribute__((always_inline)) void move_of(const usm_few_rows *rows, char *array, char *other,
                                                           int64_t step, bool put, size_t size)
 {
@@ -151,14 +159,13 @@ bool usm_few_put(usm_queue *queue, const usm_view *array, char *at, const void *
     return true;
 }
 
-/* The bits of an element, in words of 8 bytes at most, without its signs: all 0 for both zeros. */
+/* The bits of an element that make it other than 0, in words of 8 bytes at most: all but its signs. */
 static uint64_t magnitude_bits(usm_dtype dtype)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
-    bool is_complex = info->kind == USM_KIND_COMPLEX;
-    int part = is_complex ? info->itemsize / 2 : info->itemsize;
+    unsigned part = usm_dtype_alignment(dtype);
     uint64_t sign = info->kind < USM_KIND_FLOAT ? 0 : UINT64_C(1) << (8 * part - 1);
-    return ~(sign | (is_complex && part == 4 ? sign << 32 : 0));
+    return ~(sign | (info->kind == USM_KIND_COMPLEX && part == 4 ? sign << 32 : 0));
 }
 
 static bool is_true(const char *data, int size, uint64_t bits)

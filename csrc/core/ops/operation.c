@@ -73,10 +73,8 @@ static usm_dtype real_of(usm_dtype dtype)
 /* The type whose loops compute it. */
 static usm_dtype computed_of(const row *row, usm_dtype dtype)
 {
-    static const uint8_t wraps[] = {[USM_INT8] = USM_UINT8,
-                                    [USM_INT16] = USM_UINT16,
-                                    [USM_INT32] = USM_UINT32,
-                                    [USM_INT64] = USM_UINT64};
+    static const uint8_t wraps[] = {
+        [USM_INT8] = USM_UINT8, [USM_INT16] = USM_UINT16, [USM_INT32] = USM_UINT32, [USM_INT64] = USM_UINT64};
     if (dtype == USM_FLOAT16 || dtype == USM_BFLOAT16) {
         return USM_FLOAT32;
     }
@@ -108,26 +106,29 @@ typedef struct names {
     const char *module, *function[2], *options; /* functions by the number of arguments, less 1 */
 } names;
 
-#define CHEAP(type, number) \
-    {"operate." type, {"usm_operate_1_" type, "usm_operate_2_" type}, "-D USM_COMPUTE=" number " -D USM_ONE=-1"}
+#define CHEAP(type, number)                                              \
+    {                                                                    \
+        "operate." type, {"usm_operate_1_" type, "usm_operate_2_" type}, \
+            "-D USM_COMPUTE=" number " -D USM_ONE=-1"                    \
+    }
 static const names cheap[USM_COMPUTED_DTYPES] = {
-    [USM_INT8] = CHEAP("int8", "1"),         [USM_INT16] = CHEAP("int16", "2"),
-    [USM_INT32] = CHEAP("int32", "3"),       [USM_INT64] = CHEAP("int64", "4"),
-    [USM_UINT8] = CHEAP("uint8", "5"),       [USM_UINT16] = CHEAP("uint16", "6"),
-    [USM_UINT32] = CHEAP("uint32", "7"),     [USM_UINT64] = CHEAP("uint64", "8"),
-    [USM_FLOAT32] = CHEAP("float32", "10"),  [USM_FLOAT64] = CHEAP("float64", "11"),
+    [USM_INT8] = CHEAP("int8", "1"),        [USM_INT16] = CHEAP("int16", "2"),
+    [USM_INT32] = CHEAP("int32", "3"),      [USM_INT64] = CHEAP("int64", "4"),
+    [USM_UINT8] = CHEAP("uint8", "5"),      [USM_UINT16] = CHEAP("uint16", "6"),
+    [USM_UINT32] = CHEAP("uint32", "7"),    [USM_UINT64] = CHEAP("uint64", "8"),
+    [USM_FLOAT32] = CHEAP("float32", "10"), [USM_FLOAT64] = CHEAP("float64", "11"),
 };
 
 /* Each costly operation is a module of its own: float32, float64, complex64, complex128. */
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
-#define ALONE(name, type, number)                                                       \
-    {"operate." #name "_" type,                                                         \
-     {"usm_operate_1_" #name "_" type, "usm_operate_2_" #name "_" type},                \
-     "-D USM_COMPUTE=" number " -D USM_ONE=" TEXT(USM_OP_##name)}
+#define ALONE(name, type, number)                                                                      \
+    {                                                                                                  \
+        "operate." #name "_" type, {"usm_operate_1_" #name "_" type, "usm_operate_2_" #name "_" type}, \
+            "-D USM_COMPUTE=" number " -D USM_ONE=" TEXT(USM_OP_##name)                                \
+    }
 #define COSTLY_0(name)
-#define COSTLY_1(name) \
-    [USM_OP_##name] = {ALONE(name, "float32", "10"), ALONE(name, "float64", "11")},
+#define COSTLY_1(name) [USM_OP_##name] = {ALONE(name, "float32", "10"), ALONE(name, "float64", "11")},
 #define COSTLY(name, inputs, kinds, copies, modular, truth, promotes, result, costly) COSTLY_##costly(name)
 static const names costly[USM_OPERATIONS][2] = {USM_OPERATION_TABLE(COSTLY)};
 
@@ -155,8 +156,8 @@ static usm_dtype as_computed(usm_dtype dtype, usm_dtype computed)
 static usm_status submit_truth(usm_queue *queue, int operation, const usm_view *operands, bool fresh,
                                usm_error *error)
 {
-    unsigned table = operation == USM_OP_bitwise_and  ? USM_AND
-                     : operation == USM_OP_bitwise_or ? USM_OR
+    unsigned table = operation == USM_OP_bitwise_and   ? USM_AND
+                     : operation == USM_OP_bitwise_or  ? USM_OR
                      : operation == USM_OP_bitwise_xor ? USM_XOR
                                                        : USM_NOR;
     const usm_view *second = &operands[rows[operation].inputs];

@@ -9,7 +9,10 @@ typedef struct names {
 } names;
 
 /* Signed integers wrap as unsigned ones do. */
-#define NAMES(type, number) {"scan." type, "usm_totals_" type, "usm_scan_" type, "-D USM_COMPUTE=" number}
+#define NAMES(type, number)                                                          \
+    {                                                                                \
+        "scan." type, "usm_totals_" type, "usm_scan_" type, "-D USM_COMPUTE=" number \
+    }
 static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_INT8] = NAMES("uint8", "5"),       [USM_INT16] = NAMES("uint16", "6"),
     [USM_INT32] = NAMES("uint32", "7"),     [USM_INT64] = NAMES("uint64", "8"),
@@ -37,11 +40,12 @@ static usm_status launch(usm_queue *queue, const usm_view *dst, const usm_view *
     builtin.n[1] = r->groups;
     builtin.n[2] = r->outer;
     builtin.cost = (size_t)(r->outer * r->n * r->inner * usm_view_itemsize(src));
-    return usm_builtin_submit(queue, &builtin, accesses, before != NULL ? 3 : 2, NULL, error);
+    return usm_builtin_submit(queue, &builtin, accesses, before != NULL ? 3 : 2, error);
 }
 
 /* Both of the computed type and compact. */
-static usm_status scan(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_scan r, usm_error *error)
+static usm_status scan(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_scan r,
+                       usm_error *error)
 {
     usm_scratch totals, before;
     usm_status status = USM_OK;
@@ -78,8 +82,7 @@ static usm_status write_initial(usm_queue *queue, int op, const usm_view *dst, i
     for (int i = 0; i < dst->ndim; i++) {
         shape[i] = i == axis ? 1 : dst->shape[i];
     }
-    usm_status status =
-        usm_scratch_number(queue, USM_BOOL, &(unsigned char){op == USM_PROD}, &number, error);
+    usm_status status = usm_scratch_number(queue, USM_BOOL, &(unsigned char){op == USM_PROD}, &number, error);
     if (status == USM_OK) {
         const usm_view rows = {dst->alloc, dst->data, dst->dtype, dst->ndim, shape, dst->strides};
         const usm_view all = {number.view.alloc, number.view.data, USM_BOOL, dst->ndim, shape, still};

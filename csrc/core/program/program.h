@@ -13,6 +13,7 @@ bool usm_backend_takes(const struct usm_backend *backend, usm_language language)
 /* The language that its driver takes sources in. */
 usm_language usm_backend_language(const struct usm_backend *backend);
 
+/* What a program is built from. Everything is borrowed for the call. */
 typedef struct usm_program_source {
     usm_language language;
     const void *data; /* text is followed by a 0 that size does not count */
@@ -22,8 +23,10 @@ typedef struct usm_program_source {
      * The parameters of the kernels, one line each (signature.h), for drivers that do not tell them; or NULL.
      */
     const char *signatures;
+    bool own; /* of built-in kernels: the program is the place's own, and does not count as live */
 } usm_program_source;
 
+/* A program of a place. It holds the context, except where `own` is set. */
 typedef struct usm_program {
     usm_refcount refs;
     const struct usm_backend *backend;
@@ -40,9 +43,10 @@ typedef struct usm_program {
     /* With a key, under the registry lock: the place's list, and whether the program has no reference. */
     struct usm_program *next_kept;
     bool idle;
-    bool own; /* built-in: it holds no reference to the context, which destroys it */
+    bool own; /* as in its source: it holds no reference to the context, which destroys it */
 } usm_program;
 
+/* A parameter of a kernel, as far as the program or its signature describes it. */
 typedef struct usm_parameter {
     const char *name; /* NULL if the program does not tell; in the kernel's block, as type */
     const char *type; /* for messages: "float *"; NULL if the program does not tell */
@@ -68,6 +72,7 @@ typedef enum usm_fit {
     USM_FIT_RANGE,  /* any groups: the backend passes the range to the kernel, which checks it */
 } usm_fit;
 
+/* A kernel of a program. Immutable once it was created. */
 typedef struct usm_kernel {
     usm_refcount refs;
     usm_program *program; /* one count */
@@ -89,9 +94,6 @@ typedef struct usm_kernel {
  */
 usm_status usm_program_create(usm_place *place, const usm_program_source *source, USM_GIVES usm_program **out,
                               USM_GIVES char **log, usm_error *error);
-/* The same for built-in kernels, which their context destroys. They do not count as live. */
-usm_status usm_program_create_own(usm_place *place, const usm_program_source *source,
-                                  USM_GIVES usm_program **out, USM_GIVES char **log, usm_error *error);
 /*
  * Makes usm_program_find find the program under the key, a hash of all that it depends on: while it is
  * referenced, and later while it is one of the few that the place keeps. Called once, by the caller of

@@ -1,13 +1,13 @@
 /*
  * Strided copy with a cast, for one pair of types a build: -D USM_DST=NAME -D USM_SRC=NAME, by their names in
- * usmpy. The results are the host backend's (csrc/backends/host/cast.c), bit for bit but for the payload of a
+ * usmpy. The results are those of the host (csrc/cpu/cast.c), bit for bit but for the payload of a
  * NaN.
  *
  * float16 and bfloat16 are converted by integer arithmetic. Nothing needs fp64 but float64 and complex128
  * themselves: without USM_HAS_FP64, they are names that the compiler does not know.
  */
 #include "axes.h"
-#include "half.h"
+#include "kernels/abi/half.h"
 
 #define USM_JOIN_TEXT(a, b) a##b
 #define USM_JOIN(a, b) USM_JOIN_TEXT(a, b)
@@ -73,21 +73,6 @@ static float usm_odd_integer(long x)
     return x < 0 ? -usm_odd_natural(0 - (ulong)x) : usm_odd_natural((ulong)x);
 }
 
-#ifdef USM_HAS_FP64
-static float usm_odd_double(double x)
-{
-    float near = (float)x;
-    uint bits = as_uint(near);
-    if ((double)near == x || x != x || (bits & 0x7fffffff) == 0x7f800000) {
-        return near;
-    }
-    if (((double)near > x) == (x > 0)) {
-        bits -= 1; /* rounded away from zero: one step back */
-    }
-    return as_float(bits | 1);
-}
-#endif
-
 typedef USM_JOIN(usm_mem_, USM_SRC) usm_source;
 typedef USM_JOIN(usm_mem_, USM_DST) usm_target;
 
@@ -137,13 +122,13 @@ typedef USM_JOIN(usm_mem_, USM_DST) usm_target;
     usm_float_to_half((float)((v) > 0x20000 ? 0x20000 : (v) < -0x20000 ? -0x20000 : (int)(v)))
 #define USM_HALF_natural(v) usm_float_to_half((float)((v) > 0x20000 ? 0x20000 : (int)(v)))
 #define USM_HALF_single(v) usm_float_to_half(v)
-#define USM_HALF_twofold(v) usm_float_to_half(usm_odd_double(v))
+#define USM_HALF_twofold(v) usm_float_to_half(usm_double_to_odd_float(v))
 
 #define USM_BFLOAT_narrow(v) usm_float_to_bfloat((float)(v))
 #define USM_BFLOAT_integer(v) usm_float_to_bfloat(usm_odd_integer(v))
 #define USM_BFLOAT_natural(v) usm_float_to_bfloat(usm_odd_natural(v))
 #define USM_BFLOAT_single(v) usm_float_to_bfloat(v)
-#define USM_BFLOAT_twofold(v) usm_float_to_bfloat(usm_odd_double(v))
+#define USM_BFLOAT_twofold(v) usm_float_to_bfloat(usm_double_to_odd_float(v))
 
 #define USM_INTEGER_narrow(v) ((usm_target)(v))
 #define USM_INTEGER_integer(v) ((usm_target)(v))

@@ -5,7 +5,7 @@
 #ifndef USM_KERNELS_COMPUTE_H
 #define USM_KERNELS_COMPUTE_H
 
-#include "half.h"
+#include "kernels/abi/half.h"
 #include "kernels/abi/operate.h"
 #include "operations.h"
 

@@ -58,7 +58,8 @@ static PyObject *accumulate(PyObject *module, PyObject *const *args, Py_ssize_t 
 {
     bool adds = kind == USM_KIND_SUM || kind == USM_KIND_PROD;
     const char *function = functions[kind];
-    const usmpy_signature with_type = {function, 4, 2, 1, 1, {USMPY_x, USMPY_axis, USMPY_keepdims, USMPY_dtype}};
+    const usmpy_signature with_type = {function, 4, 2,
+                                       1,        1, {USMPY_x, USMPY_axis, USMPY_keepdims, USMPY_dtype}};
     const usmpy_signature plain = {function, 3, 2, 1, 1, {USMPY_x, USMPY_axis, USMPY_keepdims}};
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[4] = {NULL};
@@ -93,8 +94,8 @@ static PyObject *accumulate(PyObject *module, PyObject *const *args, Py_ssize_t 
         return PyErr_Format(PyExc_ValueError, "%s(): the axes to reduce have no elements", function);
     }
     usmpy_deferred_poll();
-    usmpy_array *result = usmpy_array_empty(state, array->queue, (usm_kind)array->alloc->kind, dtype, ndim, shape,
-                                            'C', false);
+    usmpy_array *result =
+        usmpy_array_empty(state, array->queue, (usm_kind)array->alloc->kind, dtype, ndim, shape, 'C', false);
     if (result != NULL) {
         const usm_view dst = usmpy_view(result), src = usmpy_view(array);
         usm_error error;
@@ -152,8 +153,8 @@ static PyObject *scan(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
     memcpy(shape, usmpy_shape(array), (size_t)array->ndim * sizeof *shape);
     shape[axis] += initial;
     usmpy_deferred_poll();
-    usmpy_array *result = usmpy_array_empty(state, array->queue, (usm_kind)array->alloc->kind, dtype, array->ndim,
-                                            shape, 'C', false);
+    usmpy_array *result = usmpy_array_empty(state, array->queue, (usm_kind)array->alloc->kind, dtype,
+                                            array->ndim, shape, 'C', false);
     if (result != NULL) {
         const usm_view dst = usmpy_view(result), src = usmpy_view(array);
         usm_error error;

@@ -56,8 +56,8 @@ static PyObject *operate(usmpy_state *state, int operation, PyObject *const *arg
 static PyObject *operation_function(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                                     PyObject *kwnames, int operation)
 {
-    const usmpy_signature unary = {
-        usm_operation_name(operation), 3, 1, 1, 1, {USMPY_x, USMPY_out, USMPY_order}};
+    const usmpy_signature unary = {usm_operation_name(operation),    3, 1, 1, 1,
+                                   {USMPY_x, USMPY_out, USMPY_order}};
     const usmpy_signature binary = {
         usm_operation_name(operation), 4, 2, 2, 2, {USMPY_x1, USMPY_x2, USMPY_out, USMPY_order}};
     usmpy_state *state = usmpy_state_of_module(module);
@@ -70,11 +70,11 @@ static PyObject *operation_function(PyObject *module, PyObject *const *args, Py_
                : operate(state, operation, out, &to);
 }
 
-#define FUNCTION(name, inputs, kinds, copies, modular, truth, promotes, result, costly)                  \
-    static PyObject *name##_function(PyObject *module, PyObject *const *args, Py_ssize_t nargs,          \
-                                     PyObject *kwnames)                                                  \
-    {                                                                                                    \
-        return operation_function(module, args, nargs, kwnames, USM_OP_##name);                          \
+#define FUNCTION(name, inputs, kinds, copies, modular, truth, promotes, result, costly)         \
+    static PyObject *name##_function(PyObject *module, PyObject *const *args, Py_ssize_t nargs, \
+                                     PyObject *kwnames)                                         \
+    {                                                                                           \
+        return operation_function(module, args, nargs, kwnames, USM_OP_##name);                 \
     }
 USM_OPERATION_TABLE(FUNCTION)
 
@@ -104,15 +104,15 @@ static PyObject *unary_operator(int operation, PyObject *self)
     return operate(((usmpy_array *)self)->state, operation, &self, &anywhere);
 }
 
-#define OPERATOR_2(name)                                       \
-    PyObject *usmpy_array_##name(PyObject *a, PyObject *b)     \
-    {                                                          \
-        return binary_operator(USM_OP_##name, a, b);           \
+#define OPERATOR_2(name)                                   \
+    PyObject *usmpy_array_##name(PyObject *a, PyObject *b) \
+    {                                                      \
+        return binary_operator(USM_OP_##name, a, b);       \
     }
-#define OPERATOR_1(name)                             \
-    PyObject *usmpy_array_##name(PyObject *self)     \
-    {                                                \
-        return unary_operator(USM_OP_##name, self);  \
+#define OPERATOR_1(name)                            \
+    PyObject *usmpy_array_##name(PyObject *self)    \
+    {                                               \
+        return unary_operator(USM_OP_##name, self); \
     }
 OPERATOR_2(add)
 OPERATOR_2(subtract)

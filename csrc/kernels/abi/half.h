@@ -1,8 +1,11 @@
-/* float16 and bfloat16 as bits, to and from float, by integer arithmetic: no device needs half precision. */
-#ifndef USM_KERNELS_HALF_H
-#define USM_KERNELS_HALF_H
+/*
+ * float16 and bfloat16 as bits, to and from float, rounding to nearest even, by integer arithmetic: for casts
+ * in kernels (cast.cl) and on the host (core/layout/half.h, which defines as_float and as_uint for C).
+ */
+#ifndef USM_ABI_HALF_H
+#define USM_ABI_HALF_H
 
-static float usm_half_to_float(ushort half_bits)
+static inline float usm_half_to_float(ushort half_bits)
 {
     uint sign = (uint)(half_bits & 0x8000) << 16, magnitude = half_bits & 0x7fff;
     if (magnitude >= 0x7c00) {
@@ -14,7 +17,7 @@ static float usm_half_to_float(ushort half_bits)
     return as_float(sign | ((magnitude << 13) + 0x38000000));
 }
 
-static ushort usm_float_to_half(float x)
+static inline ushort usm_float_to_half(float x)
 {
     uint bits = as_uint(x);
     uint sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
@@ -30,12 +33,12 @@ static ushort usm_float_to_half(float x)
     return (ushort)(sign | ((magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13));
 }
 
-static float usm_bfloat_to_float(ushort bits)
+static inline float usm_bfloat_to_float(ushort bits)
 {
     return as_float((uint)bits << 16);
 }
 
-static ushort usm_float_to_bfloat(float x)
+static inline ushort usm_float_to_bfloat(float x)
 {
     uint bits = as_uint(x);
     if ((bits & 0x7fffffff) > 0x7f800000) {
@@ -43,5 +46,25 @@ static ushort usm_float_to_bfloat(float x)
     }
     return (ushort)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+
+/*
+ * A float that rounds on to a narrower type as the double itself would: truncated, with the last bit set
+ * where anything was cut off (rounding to odd; Boldo and Melquiond, "Emulation of FMA and correctly rounded
+ * sums", 2008).
+ */
+#ifdef USM_HAS_FP64
+static inline float usm_double_to_odd_float(double x)
+{
+    float near = (float)x;
+    uint bits = as_uint(near);
+    if ((double)near == x || x != x || (bits & 0x7fffffff) == 0x7f800000) {
+        return near;
+    }
+    if (((double)near > x) == (x > 0)) {
+        bits -= 1; /* rounded away from zero: one step back */
+    }
+    return as_float(bits | 1);
+}
+#endif
 
 #endif
