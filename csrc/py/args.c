@@ -128,6 +128,47 @@ PyObject *usmpy_tuple_of(PyObject *iterable)
     return items;
 }
 
+void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allowed)
+{
+    return PyErr_Format(PyExc_TypeError, "%s is %s %s; %s", parameter, USMPY_A(object), allowed);
+}
+
+PyObject *usmpy_items_of(PyObject *iterable, const char *parameter, const char *allowed)
+{
+    PyObject *items = usmpy_tuple_of(iterable);
+    return items != NULL || PyErr_Occurred() ? items : usmpy_wrong_type(parameter, iterable, allowed);
+}
+
+int usmpy_check_items(PyObject *items, PyTypeObject *type, const char *parameter, const char *allowed)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
+        PyObject *item = PyTuple_GET_ITEM(items, i);
+        if (!Py_IS_TYPE(item, type)) {
+            PyErr_Format(PyExc_TypeError, "%s[%zd] is %s %s; %s", parameter, i, USMPY_A(item), allowed);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+void usmpy_append(PyObject **list, PyObject *item)
+{
+    if (*list != NULL && (item == NULL || PyList_Append(*list, item) < 0)) {
+        Py_CLEAR(*list);
+    }
+    Py_XDECREF(item);
+}
+
+void usmpy_set_item(PyObject **tuple, Py_ssize_t i, PyObject *item)
+{
+    if (*tuple == NULL || item == NULL) {
+        Py_CLEAR(*tuple);
+        Py_XDECREF(item);
+    } else {
+        PyTuple_SET_ITEM(*tuple, i, item);
+    }
+}
+
 PyObject *usmpy_sequence_of(PyObject *object)
 {
     if (!PyTuple_Check(object) && !PyList_Check(object) && !PyRange_Check(object) && !PyIter_Check(object) &&

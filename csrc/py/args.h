@@ -60,6 +60,10 @@ static inline const char *usmpy_article(const char *noun)
     return noun[0] == 'a' || noun[0] == 'e' || noun[0] == 'i' || noun[0] == 'o' ? "an" : "a";
 }
 
+/* TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for `return usmpy_wrong_type(...)`.
+ */
+void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allowed);
+
 static inline const char *usmpy_plural(int64_t n)
 {
     return n == 1 ? "" : "s";
@@ -90,6 +94,19 @@ static inline bool usmpy_small_int(PyObject *object, int64_t *value)
  */
 PyObject *usmpy_tuple_of(PyObject *iterable);
 
+/* The same, with the TypeError of usmpy_wrong_type where the object cannot be iterated over. */
+PyObject *usmpy_items_of(PyObject *iterable, const char *parameter, const char *allowed);
+/* Whether all items of a tuple are of this type; else TypeError "<parameter>[i] is a ...; <allowed>". 0 or
+ * -1. */
+int usmpy_check_items(PyObject *items, PyTypeObject *type, const char *parameter, const char *allowed);
+
+/*
+ * Appends an item (NULL: an exception is set) to a new list, or sets an item of a new tuple. On failure *list
+ * or *tuple becomes NULL, which ends the loop that fills it; nothing is done where it is NULL already.
+ */
+void usmpy_append(PyObject **list, USM_TAKES PyObject *item);
+void usmpy_set_item(PyObject **tuple, Py_ssize_t i, USM_TAKES PyObject *item);
+
 /*
  * The items of a sequence or an iterator, as a new tuple. NULL without an exception for what has no order
  * (sets), what is looked up by keys (dicts), strings and bytes, and what is no sequence at all.
@@ -114,10 +131,14 @@ static inline PyObject *usmpy_item(PyObject *items, Py_ssize_t i)
     return i < PySequence_Fast_GET_SIZE(items) ? Py_NewRef(PySequence_Fast_GET_ITEM(items, i)) : NULL;
 }
 
-/* A table entry for a function that parses by a signature. */
+/* Table entries for functions, and for methods of the class, that parse by a signature. */
 #define USMPY_METHOD(name, function, doc)                                                 \
     {                                                                                     \
         name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS, doc \
+    }
+#define USMPY_CLASS_METHOD(name, function, doc)                                                        \
+    {                                                                                                  \
+        name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS | METH_CLASS, doc \
     }
 
 #endif

@@ -29,6 +29,19 @@ PyObject *usmpy_import(const char *module, const char *name)
     return attribute;
 }
 
+PyObject *usmpy_call(const char *module, const char *name, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    PyObject *args = Py_VaBuildValue(format, values);
+    va_end(values);
+    PyObject *function = args == NULL ? NULL : usmpy_import(module, name);
+    PyObject *result = function == NULL ? NULL : PyObject_CallObject(function, args);
+    Py_XDECREF(function);
+    Py_XDECREF(args);
+    return result;
+}
+
 static int intern_names(usmpy_state *state)
 {
     static const char *const texts[USMPY_NAMES] = {

@@ -166,5 +166,7 @@ int usmpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **slot);
 
 /* A function of one of the package's own Python modules, which is imported now: new reference. */
 PyObject *usmpy_import(const char *module, const char *name);
+/* Calls it. `format`: its arguments as a tuple, as Py_BuildValue takes them. New reference. */
+PyObject *usmpy_call(const char *module, const char *name, const char *format, ...);
 
 #endif

@@ -99,6 +99,14 @@ int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns)
     WAIT(state, usm_event_wait(event, deadline_ns, usmpy_wait_poll, &wait, &error));
 }
 
+int usmpy_wait_event_end(usmpy_state *state, usm_event *event, int64_t deadline_ns)
+{
+    if (usm_event_ended(event)) {
+        return 0;
+    }
+    WAIT(state, usm_event_wait_end(event, deadline_ns, usmpy_wait_poll, &wait, &error));
+}
+
 int usmpy_wait_queue(usmpy_state *state, usm_queue *queue, int64_t deadline_ns)
 {
     WAIT(state, usm_queue_wait(queue, deadline_ns, usmpy_wait_poll, &wait, &error));

@@ -25,6 +25,8 @@ int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns);
 
 /* Each returns 0, or -1 with the exception set. They look first and wait only if they must. */
 int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns);
+/* The same without raising the event's own failure. */
+int usmpy_wait_event_end(usmpy_state *state, usm_event *event, int64_t deadline_ns);
 int usmpy_wait_queue(usmpy_state *state, usm_queue *queue, int64_t deadline_ns);
 int usmpy_wait_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns);
 /* For properties and display: a failure that this raises still counts as one that nobody asked for. */
