@@ -1,3 +1,4 @@
+/* Context: devices that share allocations. */
 #include "docstrings.h"
 #include "objects.h"
 #include "py/args.h"
@@ -19,30 +20,26 @@ static void context_dealloc(PyObject *self)
     usm_context *context = ((usmpy_context *)self)->context;
     if (context != NULL) {
         usm_context_release(context);
-        usmpy_deferred_poll_quietly(); /* its owner goes with it */
+        usmpy_deferred_poll_quietly(); /* the owner of a native context is released with it */
     }
     usmpy_free_object(self);
 }
 
 static PyObject *context_from_devices(usmpy_state *state, PyObject *items)
 {
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+    Py_ssize_t n = PyTuple_GET_SIZE(items);
     if (n == 0) {
-        PyErr_SetString(PyExc_ValueError, "devices is empty; a context has at least one device");
+        return PyErr_Format(PyExc_ValueError, "devices is empty; a context has at least one device");
+    }
+    if (usmpy_check_items(items, state->device_type, "devices", "Devices are allowed") < 0) {
         return NULL;
     }
     usm_device **devices = PyMem_New(usm_device *, n);
     if (devices == NULL) {
         return PyErr_NoMemory();
     }
-    PyObject *self = NULL;
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
-        if (!Py_IS_TYPE(item, state->device_type)) {
-            PyErr_Format(PyExc_TypeError, "devices[%zd] is %s %s; Devices are allowed", i, USMPY_A(item));
-            goto done;
-        }
-        devices[i] = ((usmpy_device *)item)->device;
+        devices[i] = ((usmpy_device *)PyTuple_GET_ITEM(items, i))->device;
     }
     usm_context *context;
     usm_error error;
@@ -50,14 +47,12 @@ static PyObject *context_from_devices(usmpy_state *state, PyObject *items)
     Py_BEGIN_ALLOW_THREADS
         status = usm_context_create(devices, (size_t)n, &context, &error);
     Py_END_ALLOW_THREADS
-    if (status != USM_OK) {
-        usmpy_raise(state, status, &error);
-        goto done;
-    }
-    self = usmpy_context_wrap(state, context);
-    usm_context_release(context);
-done:
     PyMem_Free(devices);
+    if (status != USM_OK) {
+        return usmpy_raise(state, status, &error);
+    }
+    PyObject *self = usmpy_context_wrap(state, context);
+    usm_context_release(context);
     return self;
 }
 
@@ -70,16 +65,11 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     }
     PyObject *items =
-        Py_IS_TYPE(devices, state->device_type) ? PyTuple_Pack(1, devices) : usmpy_tuple_of(devices);
-    if (items == NULL) {
-        return PyErr_Occurred()
-                   ? NULL
-                   : PyErr_Format(PyExc_TypeError,
-                                  "devices is %s %s; a Device or a sequence of Devices is allowed",
-                                  USMPY_A(devices));
-    }
-    PyObject *self = context_from_devices(state, items);
-    Py_DECREF(items);
+        Py_IS_TYPE(devices, state->device_type)
+            ? PyTuple_Pack(1, devices)
+            : usmpy_items_of(devices, "devices", "a Device or a sequence of Devices is allowed");
+    PyObject *self = items == NULL ? NULL : context_from_devices(state, items);
+    Py_XDECREF(items);
     return self;
 }
 
@@ -97,31 +87,23 @@ static Py_hash_t context_hash(PyObject *self)
     return (Py_hash_t)((uintptr_t)((usmpy_context *)self)->context >> 4);
 }
 
-static PyObject *context_get_devices(PyObject *self, void *unused)
+static PyObject *context_get_devices(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     const usm_context *context = ((usmpy_context *)self)->context;
-    PyObject *list = PyList_New((Py_ssize_t)context->n_devices);
+    PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < context->n_devices; i++) {
-        PyObject *device = usmpy_device_wrap(usmpy_state_of(self), context->devices[i], NULL);
-        if (device == NULL) {
-            Py_CLEAR(list);
-        } else {
-            PyList_SET_ITEM(list, (Py_ssize_t)i, device);
-        }
+        usmpy_append(&list, usmpy_device_wrap(usmpy_state_of(self), context->devices[i], NULL));
     }
     return list;
 }
 
-static PyObject *context_get_backend(PyObject *self, void *unused)
+static PyObject *context_get_backend(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyUnicode_FromString(usm_backend_name(((usmpy_context *)self)->context->backend));
 }
 
-static PyObject *context_get_is_default(PyObject *self, void *unused)
+static PyObject *context_get_is_default(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyBool_FromLong(((usmpy_context *)self)->context->is_default);
 }
 
@@ -129,7 +111,7 @@ static PyObject *context_repr(PyObject *self)
 {
     const usm_context *context = ((usmpy_context *)self)->context;
     return PyUnicode_FromFormat("<Context %p of %zu %s device%s%s>", (void *)context, context->n_devices,
-                                usm_backend_name(context->backend), context->n_devices == 1 ? "" : "s",
+                                usm_backend_name(context->backend), usmpy_plural((int64_t)context->n_devices),
                                 context->is_default ? ", default" : "");
 }
 
@@ -142,8 +124,7 @@ static PyGetSetDef context_getset[] = {
 };
 
 static PyMethodDef context_methods[] = {
-    {"from_native", (PyCFunction)(void (*)(void))usmpy_context_from_native,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Context_from_native},
+    USMPY_CLASS_METHOD("from_native", usmpy_context_from_native, USMPY_DOC_Context_from_native),
     {0},
 };
 

@@ -1,3 +1,4 @@
+/* Device: a piece of hardware, and the queue that arrays made on it get. Its plain facts: device_facts.c. */
 #include "device_facts.h"
 #include "docstrings.h"
 #include "objects.h"
@@ -60,46 +61,6 @@ static PyObject *device_repr(PyObject *self)
     return PyUnicode_FromFormat("<Device %s [%s]>", text, device->device->info.name);
 }
 
-/* usmpy.selectors.<function>(argument): filter strings and the default choice are written in Python. */
-static PyObject *ask_selectors(const char *function, PyObject *argument)
-{
-    PyObject *call = usmpy_import("usmpy.selectors", function);
-    PyObject *device = NULL;
-    if (call != NULL) {
-        device = argument == NULL ? PyObject_CallNoArgs(call) : PyObject_CallOneArg(call, argument);
-    }
-    Py_XDECREF(call);
-    return device;
-}
-
-/* The placement that `object` stands for, as a Device: new reference. */
-static PyObject *create_device(usmpy_state *state, PyObject *object, const char *parameter)
-{
-    if (object == NULL || object == Py_None) {
-        return ask_selectors("select_default_device", NULL);
-    }
-    if (Py_IS_TYPE(object, state->device_type)) {
-        return Py_NewRef(object);
-    }
-    if (PyUnicode_Check(object)) {
-        return ask_selectors("select_device", object);
-    }
-    usm_queue *queue = NULL;
-    if (Py_IS_TYPE(object, state->queue_type)) {
-        queue = usmpy_queue_of(object);
-    } else if (Py_IS_TYPE(object, state->array_type)) {
-        queue = usmpy_queue_of(((usmpy_array *)object)->queue);
-    } else {
-        PyErr_Format(
-            PyExc_TypeError,
-            "%s is %s %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
-            "USMArray is allowed",
-            parameter, USMPY_A(object));
-        return NULL;
-    }
-    return usmpy_device_wrap(state, queue->device, queue);
-}
-
 static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const usmpy_signature signature = {"Device", 1, 1, 0, 0, {USMPY_selector}};
@@ -109,13 +70,12 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         return NULL;
     }
     if (usmpy_given(selector) && !PyUnicode_Check(selector) && !Py_IS_TYPE(selector, type)) {
-        PyErr_Format(PyExc_TypeError,
-                     "selector is %s %s; None or a filter string such as 'gpu' or 'host:cpu:0' is allowed "
-                     "(Device.create_device takes queues and arrays too)",
-                     USMPY_A(selector));
-        return NULL;
+        return usmpy_wrong_type(
+            "selector", selector,
+            "None or a filter string such as 'gpu' or 'host:cpu:0' is allowed (Device.create_device takes queues "
+            "and arrays too)");
     }
-    return create_device(state, selector, "selector");
+    return usmpy_device_from(state, selector != NULL ? selector : Py_None, "selector");
 }
 
 static PyObject *device_create_device(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
@@ -127,7 +87,7 @@ static PyObject *device_create_device(PyObject *type, PyObject *const *args, Py_
     if (usmpy_parse(state, &signature, args, nargs, kwnames, &object) < 0) {
         return NULL;
     }
-    return create_device(state, object, "obj");
+    return usmpy_device_from(state, object != NULL ? object : Py_None, "obj");
 }
 
 static PyObject *device_create_sub_devices(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
@@ -161,31 +121,21 @@ static PyObject *device_create_sub_devices(PyObject *self, PyObject *const *args
     if (status != USM_OK) {
         return usmpy_raise(state, status, &error);
     }
-    PyObject *list = PyList_New((Py_ssize_t)count);
+    PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < count; i++) {
-        PyObject *part = usmpy_device_wrap(state, parts[i], NULL);
-        if (part == NULL) {
-            Py_CLEAR(list);
-        } else {
-            PyList_SET_ITEM(list, (Py_ssize_t)i, part);
-        }
+        usmpy_append(&list, usmpy_device_wrap(state, parts[i], NULL));
     }
     free(parts);
     return list;
 }
 
-static PyObject *device_get_queue(PyObject *self, void *unused)
+static PyObject *device_get_queue(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
-    usmpy_device *device = (usmpy_device *)self;
-    usmpy_state *state = usmpy_state_of(self);
-    return device->queue != NULL ? usmpy_queue_wrap(state, usm_queue_retain(device->queue))
-                                 : usmpy_cached_queue(state, device->device);
+    return usmpy_device_queue(usmpy_state_of(self), self);
 }
 
-static PyObject *device_get_context(PyObject *self, void *unused)
+static PyObject *device_get_context(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     usmpy_device *device = (usmpy_device *)self;
     usmpy_state *state = usmpy_state_of(self);
     usm_context *context;
@@ -197,9 +147,8 @@ static PyObject *device_get_context(PyObject *self, void *unused)
     return status == USM_OK ? usmpy_context_wrap(state, context) : usmpy_raise(state, status, &error);
 }
 
-static PyObject *device_get_parent(PyObject *self, void *unused)
+static PyObject *device_get_parent(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     usm_device *parent = ((usmpy_device *)self)->device->parent;
     if (parent == NULL) {
         Py_RETURN_NONE;
@@ -207,18 +156,12 @@ static PyObject *device_get_parent(PyObject *self, void *unused)
     return usmpy_device_wrap(usmpy_state_of(self), parent, NULL);
 }
 
-static PyObject *device_get_platform(PyObject *self, void *unused)
+static PyObject *device_get_platform(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     const usm_device_info *info = &((usmpy_device *)self)->device->info;
-    PyObject *class = usmpy_import("usmpy._platform", "Platform");
-    PyObject *platform = class == NULL
-                             ? NULL
-                             : PyObject_CallFunction(class, "NNN", usmpy_device_string(info->platform),
-                                                     usmpy_device_string(info->platform_vendor),
-                                                     usmpy_device_string(info->platform_version));
-    Py_XDECREF(class);
-    return platform;
+    return usmpy_call("usmpy._platform", "Platform", "(NNN)", usmpy_device_string(info->platform),
+                      usmpy_device_string(info->platform_vendor),
+                      usmpy_device_string(info->platform_version));
 }
 
 static PyObject *device_same_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
@@ -230,7 +173,7 @@ static PyObject *device_same_device(PyObject *self, PyObject *const *args, Py_ss
     if (usmpy_parse(state, &signature, args, nargs, kwnames, &other) < 0) {
         return NULL;
     }
-    PyObject *device = create_device(state, other, "other");
+    PyObject *device = usmpy_device_from(state, other, "other");
     if (device == NULL) {
         return NULL;
     }
@@ -239,10 +182,9 @@ static PyObject *device_same_device(PyObject *self, PyObject *const *args, Py_ss
     return PyBool_FromLong(same);
 }
 
-/* A placement on a queue of its own cannot be remade elsewhere: what travels is the hardware. */
-static PyObject *device_reduce(PyObject *self, PyObject *unused)
+/* The pickle has the hardware alone: another process cannot make the queue again. */
+static PyObject *device_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return Py_BuildValue("(O(N))", Py_TYPE(self),
                          usmpy_device_get_fact(self, (void *)(intptr_t)USMPY_FACT_filter_string));
 }
@@ -262,10 +204,8 @@ static PyGetSetDef device_getset[] = {
 };
 
 static PyMethodDef device_methods[] = {
-    {"from_native", (PyCFunction)(void (*)(void))usmpy_device_from_native,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Device_from_native},
-    {"create_device", (PyCFunction)(void (*)(void))device_create_device,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Device_create_device},
+    USMPY_CLASS_METHOD("from_native", usmpy_device_from_native, USMPY_DOC_Device_from_native),
+    USMPY_CLASS_METHOD("create_device", device_create_device, USMPY_DOC_Device_create_device),
     USMPY_METHOD("create_sub_devices", device_create_sub_devices, USMPY_DOC_Device_create_sub_devices),
     USMPY_METHOD("same_device", device_same_device, USMPY_DOC_Device_same_device),
     {"has_aspect", usmpy_device_has_aspect, METH_O, USMPY_DOC_Device_has_aspect},
@@ -292,7 +232,7 @@ int usmpy_device_add_type(PyObject *module, usmpy_state *state)
     return usmpy_add_type(module, &device_spec, &state->device_type);
 }
 
-/* One dict a backend, for diagnose() and the selectors. Starts them all. */
+/* Starts the backend. One dict, for diagnose() and the selectors. */
 static PyObject *backend_report(usmpy_state *state, int index)
 {
     const usm_backend_report *report;
@@ -300,32 +240,20 @@ static PyObject *backend_report(usmpy_state *state, int index)
         report = usm_backend_start(index);
     Py_END_ALLOW_THREADS
     PyObject *devices = PyList_New(0), *environment = PyList_New(0);
-    bool good = devices != NULL && environment != NULL;
-    for (size_t i = 0; good && i < report->n_devices; i++) {
-        PyObject *device = usmpy_device_wrap(state, report->devices[i], NULL);
-        good = device != NULL && PyList_Append(devices, device) == 0;
-        Py_XDECREF(device);
+    for (size_t i = 0; devices != NULL && i < report->n_devices; i++) {
+        usmpy_append(&devices, usmpy_device_wrap(state, report->devices[i], NULL));
     }
     const char *const *names = report->environment;
-    for (; good && names != NULL && *names != NULL; names++) {
-        PyObject *name = PyUnicode_FromString(*names);
-        good = name != NULL && PyList_Append(environment, name) == 0;
-        Py_XDECREF(name);
+    for (; environment != NULL && names != NULL && *names != NULL; names++) {
+        usmpy_append(&environment, PyUnicode_FromString(*names));
     }
-    PyObject *dict = NULL;
-    if (good) {
-        dict =
-            Py_BuildValue("{s:s,s:O,s:z,s:O,s:O,s:O,s:s}", "name", report->name, "built",
-                          report->backend == NULL ? Py_False : Py_True, "absent", report->absent, "broken",
-                          report->broken ? Py_True : Py_False, "devices", devices, "environment", environment,
-                          "libraries", report->libraries == NULL ? "" : report->libraries->text);
-    }
-    Py_XDECREF(devices);
-    Py_XDECREF(environment);
-    return dict;
+    return Py_BuildValue("{s:s,s:O,s:z,s:O,s:N,s:N,s:s}", "name", report->name, "built",
+                         report->backend == NULL ? Py_False : Py_True, "absent", report->absent, "broken",
+                         report->broken ? Py_True : Py_False, "devices", devices, "environment", environment,
+                         "libraries", report->libraries == NULL ? "" : report->libraries->text);
 }
 
-/* With a name, that backend alone is started: nobody who asks for the host wants to wait for drivers. */
+/* With a name, that backend alone is started: selecting the host must not wait for drivers. */
 static PyObject *backends(PyObject *module, PyObject *args)
 {
     const char *name = NULL;
@@ -336,11 +264,7 @@ static PyObject *backends(PyObject *module, PyObject *args)
     int from = name != NULL ? usm_backend_index(name, strlen(name)) : 0;
     int end = name != NULL ? from + 1 : USM_N_BACKENDS;
     for (int i = from; list != NULL && i >= 0 && i < end; i++) {
-        PyObject *report = backend_report(usmpy_state_of_module(module), i);
-        if (report == NULL || PyList_Append(list, report) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(report);
+        usmpy_append(&list, backend_report(usmpy_state_of_module(module), i));
     }
     return list;
 }

@@ -1,3 +1,4 @@
+/* Getters of Device that read a member of the core's device: one table for properties and info(). */
 #include "device_facts.h"
 
 #include "objects.h"
@@ -41,15 +42,7 @@ PyObject *usmpy_device_string(const char *text)
 
 static PyObject *make_uuid(const uint8_t bytes[16])
 {
-    PyObject *class = usmpy_import("uuid", "UUID");
-    PyObject *args = PyTuple_New(0);
-    PyObject *kwargs = Py_BuildValue("{s:y#}", "bytes", (const char *)bytes, (Py_ssize_t)16);
-    PyObject *uuid =
-        class == NULL || args == NULL || kwargs == NULL ? NULL : PyObject_Call(class, args, kwargs);
-    Py_XDECREF(class);
-    Py_XDECREF(args);
-    Py_XDECREF(kwargs);
-    return uuid;
+    return usmpy_call("uuid", "UUID", "(Oy#)", Py_None, (const char *)bytes, (Py_ssize_t)16);
 }
 
 /* The sizes up to the first 0. */
@@ -61,12 +54,7 @@ static PyObject *sub_group_sizes(const uint32_t *sizes)
     }
     PyObject *tuple = PyTuple_New(n);
     for (Py_ssize_t i = 0; tuple != NULL && i < n; i++) {
-        PyObject *size = PyLong_FromUnsignedLong(sizes[i]);
-        if (size == NULL) {
-            Py_CLEAR(tuple);
-        } else {
-            PyTuple_SET_ITEM(tuple, i, size);
-        }
+        usmpy_set_item(&tuple, i, PyLong_FromUnsignedLong(sizes[i]));
     }
     return tuple;
 }
@@ -74,16 +62,13 @@ static PyObject *sub_group_sizes(const uint32_t *sizes)
 static PyObject *aspects(const usm_device *device)
 {
     uint32_t bits = usm_device_aspects(device);
-    PyObject *names = PyList_New(0), *set = NULL;
-    bool good = names != NULL;
-    for (int i = 0; good && i < USM_ASPECTS; i++) {
+    PyObject *names = PyList_New(0);
+    for (int i = 0; names != NULL && i < USM_ASPECTS; i++) {
         if ((bits & usm_aspect_bit((usm_aspect)i, true)) != 0) {
-            PyObject *name = PyUnicode_InternFromString(usm_aspect_name((usm_aspect)i));
-            good = name != NULL && PyList_Append(names, name) == 0;
-            Py_XDECREF(name);
+            usmpy_append(&names, PyUnicode_InternFromString(usm_aspect_name((usm_aspect)i)));
         }
     }
-    set = good ? PyFrozenSet_New(names) : NULL;
+    PyObject *set = names == NULL ? NULL : PyFrozenSet_New(names);
     Py_XDECREF(names);
     return set;
 }
@@ -134,9 +119,8 @@ PyObject *usmpy_device_get_fact(PyObject *self, void *which)
     return fact(((usmpy_device *)self)->device, (usmpy_fact)(intptr_t)which);
 }
 
-PyObject *usmpy_device_info(PyObject *self, PyObject *unused)
+PyObject *usmpy_device_info(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     PyObject *dict = PyDict_New();
     for (int i = 0; dict != NULL && i < USMPY_FACTS; i++) {
         PyObject *value = fact(((usmpy_device *)self)->device, (usmpy_fact)i);
@@ -161,8 +145,7 @@ static PyObject *all_aspects(void)
 PyObject *usmpy_device_has_aspect(PyObject *self, PyObject *name)
 {
     if (!PyUnicode_Check(name)) {
-        return PyErr_Format(PyExc_TypeError, "aspect is %s %s; a str such as 'fp64' is allowed",
-                            USMPY_A(name));
+        return usmpy_wrong_type("aspect", name, "a str such as 'fp64' is allowed");
     }
     for (int i = 0; i < USM_ASPECTS; i++) {
         if (PyUnicode_CompareWithASCIIString(name, usm_aspect_name((usm_aspect)i)) == 0) {

@@ -1,4 +1,4 @@
-/* The properties of Device that are plain facts, and what is asked of all of them at once. */
+/* The properties of Device that are plain facts, and the methods that read all of them. */
 #ifndef USMPY_DEVICE_FACTS_H
 #define USMPY_DEVICE_FACTS_H
 
@@ -13,10 +13,11 @@ typedef enum usmpy_fact {
 
 /* A getter: `which` is a usmpy_fact. */
 PyObject *usmpy_device_get_fact(PyObject *self, void *which);
+/* Device.info and Device.has_aspect */
 PyObject *usmpy_device_info(PyObject *self, PyObject *unused);
 PyObject *usmpy_device_has_aspect(PyObject *self, PyObject *name);
 
-/* What a driver calls something, as a str. */
+/* A text of the driver, in any encoding, as a new str. */
 PyObject *usmpy_device_string(const char *text);
 
 #endif

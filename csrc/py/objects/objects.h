@@ -1,4 +1,4 @@
-/* The Python objects over core objects, and how each is made. */
+/* Layouts of the Python objects over core objects, and the functions that make them. */
 #ifndef USMPY_OBJECTS_H
 #define USMPY_OBJECTS_H
 
@@ -22,12 +22,12 @@ typedef struct usmpy_queue {
     PyObject *weakrefs;
 } usmpy_queue;
 
-/* An object of the garbage collector, tracked only where it has a result, which may lead back to it. */
+/* The garbage collector tracks it only if it has a result, which may refer back to it. */
 typedef struct usmpy_event {
     PyObject_HEAD
     usm_event *event;    /* one count */
-    usm_event *callback; /* of the last callback that was added; one count; NULL: none so far */
-    PyObject *result;    /* of a host task: the cell that gets the value; else NULL */
+    usm_event *callback; /* the task of the last callback that was added; one count, or NULL */
+    PyObject *result;    /* of a host task: the cell that receives its value; else NULL */
     PyObject *weakrefs;
 } usmpy_event;
 
@@ -36,26 +36,30 @@ static inline usm_queue *usmpy_queue_of(PyObject *queue_object)
     return ((usmpy_queue *)queue_object)->queue;
 }
 
-/* New references, or NULL with an exception. */
+/* New references, or NULL with an exception. A USM_TAKES count is released on failure, too. */
 PyObject *usmpy_device_wrap(usmpy_state *state, usm_device *device, USM_KEEPS usm_queue *queue);
 PyObject *usmpy_context_wrap(usmpy_state *state, USM_KEEPS usm_context *context);
 PyObject *usmpy_queue_wrap(usmpy_state *state, USM_TAKES usm_queue *queue);
 PyObject *usmpy_event_wrap(usmpy_state *state, USM_TAKES usm_event *event);
-/* For an event that nobody else has yet. */
+/* Gives a new Event, which no other thread has seen, the cell of its result. */
 void usmpy_event_set_result(PyObject *event, USM_TAKES PyObject *cell);
 
-/* The queue of a placement (None, filter string, Device, Queue, USMArray): new reference. */
+/* The Device of a placement (None, filter string, Device, Queue, USMArray): new reference. */
+PyObject *usmpy_device_from(usmpy_state *state, PyObject *placement, const char *parameter);
+/* The queue of a Device: its own, or the cached one. New reference. */
+PyObject *usmpy_device_queue(usmpy_state *state, PyObject *device);
+/* The queue of a placement: new reference. */
 PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *parameter);
 /* The cached queue of a root device or sub-device in its default context: new reference. */
 PyObject *usmpy_cached_queue(usmpy_state *state, usm_device *device);
-/* The same for the host device and for the default device, borrowed: both are asked for at every turn. */
+/* The same for the host device and for the default device, from the module's state: borrowed. */
 PyObject *usmpy_host_queue(usmpy_state *state);
 PyObject *usmpy_default_queue(usmpy_state *state);
 
 /*
- * The cached queue of the device that memory of that DLPack name is on: borrowed, where *held is NULL; else
- * *held is what the caller must drop. `pointer` tells which device, where several have memory of that name
- * (NULL: the first). NULL with BufferError where no backend has it.
+ * The cached queue of the device with this DLPack type and id, borrowed if *held is NULL; else *held is a new
+ * reference to it. If several devices share the name, the driver finds the one that owns `pointer` (NULL: the
+ * first). NULL with BufferError if no backend has such a device.
  */
 PyObject *usmpy_home_queue(usmpy_state *state, int32_t type, int32_t id, const void *pointer,
                            PyObject **held);
@@ -63,7 +67,7 @@ PyObject *usmpy_home_queue(usmpy_state *state, int32_t type, int32_t id, const v
 /* The device= and queue= of creation functions (either may be NULL or None): new reference to the queue. */
 PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue);
 
-/* The kind that stands for `kind` on a device that may lack it: its own memory. */
+/* `kind` if the device has it, else USM_DEVICE. */
 static inline usm_kind usmpy_kind_on(const usm_device *device, usm_kind kind)
 {
     const usm_device_info *info = &device->info;
@@ -71,7 +75,7 @@ static inline usm_kind usmpy_kind_on(const usm_device *device, usm_kind kind)
     return has ? kind : USM_DEVICE;
 }
 
-/* usm_type= : its kind; `otherwise` where it is NULL or None. -1 with TypeError or ValueError. */
+/* The kind of a usm_type= argument; `otherwise` if it is NULL or None. -1 with TypeError or ValueError. */
 int usmpy_kind(PyObject *usm_type, int otherwise);
 
 #endif

@@ -1,3 +1,4 @@
+/* Placements: the queue that an argument stands for, and the one that several arrays share. */
 #include "placement.h"
 #include "docstrings.h"
 
@@ -45,23 +46,18 @@ PyObject *usmpy_cached_queue(usmpy_state *state, usm_device *device)
     return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
 }
 
-/* Set once, then read without a lock: the object lives as long as the module. */
+/*
+ * Stores the queue in a slot that is set once and then read without a lock: the object lives as long as the
+ * module. Takes the reference. Borrowed: the queue of the thread that came first; NULL if `queue` is.
+ */
 static PyObject *publish(PyObject **slot, PyObject *queue)
 {
-#ifdef Py_GIL_DISABLED
-    PyObject *none = NULL;
+    PyObject *first = NULL;
     if (queue != NULL &&
-        !__atomic_compare_exchange_n(slot, &none, queue, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        !__atomic_compare_exchange_n(slot, &first, queue, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         Py_DECREF(queue);
-        return none;
+        return first;
     }
-#else
-    if (*slot != NULL) { /* another thread ran while this one waited */
-        Py_XDECREF(queue);
-        return *slot;
-    }
-    *slot = queue;
-#endif
     return queue;
 }
 
@@ -85,8 +81,7 @@ PyObject *usmpy_default_queue(usmpy_state *state)
     if (USM_LIKELY(queue != NULL)) {
         return queue;
     }
-    queue = usmpy_queue_from(state, Py_None, "device");
-    return queue == NULL ? NULL : publish(&state->default_queue, queue);
+    return publish(&state->default_queue, usmpy_queue_from(state, Py_None, "device"));
 }
 
 /*
@@ -106,7 +101,7 @@ PyObject *usmpy_home_queue(usmpy_state *state, int32_t type, int32_t id, const v
 {
     *held = NULL;
     if (USM_LIKELY(type == kDLCPU)) {
-        return usmpy_host_queue(state); /* whatever the id says: a CPU has one */
+        return usmpy_host_queue(state); /* for every id: there is one host device */
     }
     bool keeps = type == kDLCUDA && id >= 0 && id < USMPY_CUDA_QUEUES;
     if (keeps) {
@@ -133,30 +128,46 @@ PyObject *usmpy_home_queue(usmpy_state *state, int32_t type, int32_t id, const v
     return *held;
 }
 
-PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *parameter)
+/* The Queue object of a Queue or a USMArray, borrowed; NULL without an exception for anything else. */
+static PyObject *own_queue(usmpy_state *state, PyObject *object)
 {
-    if (Py_IS_TYPE(placement, state->queue_type)) {
+    return Py_IS_TYPE(object, state->queue_type) ? object
+           : usmpy_is_array(state, object)       ? ((usmpy_array *)object)->queue
+                                                 : NULL;
+}
+
+PyObject *usmpy_device_from(usmpy_state *state, PyObject *placement, const char *parameter)
+{
+    if (Py_IS_TYPE(placement, state->device_type)) {
         return Py_NewRef(placement);
     }
-    if (usmpy_is_array(state, placement)) {
-        return Py_NewRef(((usmpy_array *)placement)->queue);
+    if (placement == Py_None) { /* filter strings and the default choice are written in Python */
+        return usmpy_call("usmpy.selectors", "select_default_device", "()");
     }
-    if (Py_IS_TYPE(placement, state->device_type)) {
-        usmpy_device *device = (usmpy_device *)placement;
-        return device->queue != NULL ? usmpy_queue_wrap(state, usm_queue_retain(device->queue))
-                                     : usmpy_cached_queue(state, device->device);
+    if (PyUnicode_Check(placement)) {
+        return usmpy_call("usmpy.selectors", "select_device", "(O)", placement);
     }
-    PyObject *device = NULL;
-    if (placement == Py_None || PyUnicode_Check(placement)) {
-        device = PyObject_CallOneArg((PyObject *)state->device_type, placement);
-    } else {
-        PyErr_Format(
-            PyExc_TypeError,
-            "%s is %s %s; None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
-            "USMArray is allowed",
-            parameter, USMPY_A(placement));
+    PyObject *queue = own_queue(state, placement);
+    if (queue == NULL) {
+        return usmpy_wrong_type(parameter, placement,
+                                "None, a filter string such as 'gpu' or 'host:cpu:0', a Device, a Queue or a "
+                                "USMArray is allowed");
     }
-    PyObject *queue = device == NULL ? NULL : usmpy_queue_from(state, device, parameter);
+    return usmpy_device_wrap(state, usmpy_queue_of(queue)->device, usmpy_queue_of(queue));
+}
+
+PyObject *usmpy_device_queue(usmpy_state *state, PyObject *device_object)
+{
+    usmpy_device *device = (usmpy_device *)device_object;
+    return device->queue != NULL ? usmpy_queue_wrap(state, usm_queue_retain(device->queue))
+                                 : usmpy_cached_queue(state, device->device);
+}
+
+PyObject *usmpy_queue_from(usmpy_state *state, PyObject *placement, const char *parameter)
+{
+    PyObject *queue = own_queue(state, placement);
+    PyObject *device = queue != NULL ? NULL : usmpy_device_from(state, placement, parameter);
+    queue = queue != NULL ? Py_NewRef(queue) : device != NULL ? usmpy_device_queue(state, device) : NULL;
     Py_XDECREF(device);
     return queue;
 }
@@ -168,9 +179,7 @@ PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue)
                                    : Py_XNewRef(usmpy_default_queue(state));
     }
     if (!Py_IS_TYPE(queue, state->queue_type)) {
-        PyErr_Format(PyExc_TypeError, "queue is %s %s; a Queue is allowed (device= takes other placements)",
-                     USMPY_A(queue));
-        return NULL;
+        return usmpy_wrong_type("queue", queue, "a Queue is allowed (device= takes other placements)");
     }
     if (usmpy_given(device)) {
         PyObject *other = usmpy_queue_from(state, device, "device");
@@ -193,79 +202,62 @@ PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue)
     return Py_NewRef(queue);
 }
 
-/* "  arrays[1]: shape (3,), device host:cpu:0, queue 0x..., context 0x..." as a new string. */
-static PyObject *describe(usmpy_state *state, PyObject *argument, PyObject *name)
+/* names[i], or "list[i]" in `text` without one. */
+static const char *argument_name(const char *list, const char *const *names, Py_ssize_t i, char text[48])
 {
-    if (argument == Py_None) {
-        return PyUnicode_FromFormat("\n  %U: None", name);
+    if (names != NULL && names[i] != NULL) {
+        return names[i];
     }
-    char shape[200] = "", device[USM_DEVICE_TEXT];
-    usm_queue *queue;
-    if (usmpy_is_array(state, argument)) {
-        usmpy_array *array = (usmpy_array *)argument;
-        memcpy(shape, "shape ", 6);
-        usm_layout_text(array->ndim, usmpy_shape(array), shape + 6, sizeof shape - 8);
-        strcat(shape, ", ");
-        queue = usmpy_queue_of(array->queue);
-    } else {
-        queue = usmpy_queue_of(argument);
-    }
-    return PyUnicode_FromFormat("\n  %U: %sdevice %s, queue %p, context %p", name, shape,
-                                usm_device_text(queue->device, device, sizeof device), (void *)queue,
-                                (void *)queue->context);
+    PyOS_snprintf(text, 48, "%s[%zd]", list, i);
+    return text;
 }
 
-static PyObject *argument_name(const char *const *names, Py_ssize_t i)
+PyObject *usmpy_placement_text(usmpy_state *state, const char *function, const char *list,
+                               PyObject *const *arguments, const char *const *names, Py_ssize_t n)
 {
-    return names != NULL ? PyUnicode_FromString(names[i]) : PyUnicode_FromFormat("argument %zd", i);
-}
-
-/* The last line: the first argument stays, the first that differs from it moves. */
-static PyObject *fix(PyObject *const *queues, const char *const *names, Py_ssize_t n)
-{
-    for (Py_ssize_t i = 1; i < n; i++) {
-        if (queues[i] != NULL && queues[0] != NULL &&
-            usmpy_queue_of(queues[i]) != usmpy_queue_of(queues[0])) {
-            PyObject *first = argument_name(names, 0), *other = argument_name(names, i);
-            PyObject *line = NULL;
-            if (first != NULL && other != NULL) {
-                line = PyUnicode_FromFormat("\nto bring them together: %U = %U.to_device(%U.queue)", other,
-                                            other, first);
-            }
-            Py_XDECREF(first);
-            Py_XDECREF(other);
-            return line;
+    PyObject *text = PyUnicode_FromFormat("%s: the arguments do not share one queue", function);
+    Py_ssize_t first = -1, other = -1; /* the array that stays, and the first on another queue */
+    const usm_queue *common = NULL;
+    char name[48], own[48], shape[200], device[USM_DEVICE_TEXT];
+    for (Py_ssize_t i = 0; text != NULL && i < n; i++) {
+        if (!usmpy_is_array(state, arguments[i])) {
+            continue;
         }
+        usmpy_array *array = (usmpy_array *)arguments[i];
+        const usm_queue *queue = usmpy_queue_of(array->queue);
+        if (common == NULL) {
+            common = queue;
+            first = i;
+        }
+        other = other < 0 && queue != common ? i : other;
+        usm_layout_text(array->ndim, usmpy_shape(array), shape, sizeof shape);
+        usm_device_text(queue->device, device, sizeof device);
+        PyUnicode_AppendAndDel(
+            &text, PyUnicode_FromFormat("\n  %s: shape %s, device %s, queue %p, context %p",
+                                        argument_name(list, names, i, name), shape, device, (void *)queue,
+                                        (void *)queue->context));
     }
-    return PyUnicode_FromString("\ngive at least one array");
+    if (text != NULL) {
+        const char *moved = argument_name(list, names, other, name);
+        PyUnicode_AppendAndDel(
+            &text, PyUnicode_FromFormat("\nto bring them together: %s = %s.to_device(%s.queue)", moved, moved,
+                                        argument_name(list, names, first, own)));
+    }
+    return text;
+}
+
+static void raise_placement(usmpy_state *state, PyObject *text)
+{
+    if (text != NULL) {
+        PyErr_SetObject(state->placement_error, text);
+        Py_DECREF(text);
+    }
 }
 
 void usmpy_raise_placement(usmpy_state *state, const char *function, PyObject *const *arguments,
                            const char *const *names, Py_ssize_t n)
 {
-    PyObject **queues = PyMem_Calloc((size_t)n, sizeof *queues);
-    PyObject *text = PyUnicode_FromFormat("%s: the arguments do not share one queue", function);
-    if (queues == NULL) {
-        Py_CLEAR(text);
-        PyErr_NoMemory();
-    }
-    for (Py_ssize_t i = 0; text != NULL && i < n; i++) {
-        PyObject *name = argument_name(names, i);
-        PyObject *line = name == NULL ? NULL : describe(state, arguments[i], name);
-        queues[i] = arguments[i] == Py_None               ? NULL
-                    : usmpy_is_array(state, arguments[i]) ? ((usmpy_array *)arguments[i])->queue
-                                                          : arguments[i];
-        PyUnicode_AppendAndDel(&text, line);
-        Py_XDECREF(name);
-    }
-    if (text != NULL) {
-        PyUnicode_AppendAndDel(&text, fix(queues, names, n));
-    }
-    if (text != NULL) {
-        PyErr_SetObject(state->placement_error, text);
-        Py_DECREF(text);
-    }
-    PyMem_Free(queues);
+    raise_placement(state, usmpy_placement_text(state, function, NULL, arguments, names, n));
 }
 
 PyObject *usmpy_common_queue(usmpy_state *state, const char *function, const char *list,
@@ -278,26 +270,14 @@ PyObject *usmpy_common_queue(usmpy_state *state, const char *function, const cha
         same = same && usmpy_queue_of(arrays[i]->queue) == usmpy_queue_of(queue);
         *kind = arrays[i]->alloc->kind > *kind ? (usm_kind)arrays[i]->alloc->kind : *kind;
     }
-    if (same) {
-        return queue;
+    if (!same) {
+        raise_placement(state,
+                        usmpy_placement_text(state, function, list, (PyObject *const *)arrays, NULL, n));
     }
-    char(*texts)[48] = PyMem_Malloc((size_t)n * sizeof *texts);
-    const char **names = PyMem_New(const char *, n);
-    if (texts == NULL || names == NULL) {
-        PyErr_NoMemory();
-    } else {
-        for (Py_ssize_t i = 0; i < n; i++) {
-            PyOS_snprintf(texts[i], sizeof texts[i], "%s[%zd]", list, i);
-            names[i] = texts[i];
-        }
-        usmpy_raise_placement(state, function, (PyObject *const *)arrays, names, n);
-    }
-    PyMem_Free(texts);
-    PyMem_Free(names);
-    return NULL;
+    return same ? queue : NULL;
 }
 
-/* ctypes' numbers and their like: no class tells of their dimensions, but their memory has none. */
+/* Numbers of ctypes and similar objects, which have no ndim but a buffer of 0 dimensions. */
 static bool is_number_in_memory(PyObject *value)
 {
     Py_buffer view;
@@ -313,7 +293,7 @@ static bool is_number_in_memory(PyObject *value)
     return is_number;
 }
 
-/* What usmpy_host_scalar says of a value that may be imported as an array of 0 dimensions. */
+/* usmpy_host_scalar() for a value that may be importable as an array of 0 dimensions. */
 static int item_of(usmpy_state *state, PyObject *value, PyObject **scalar)
 {
     PyObject *array = usmpy_import_any(state, value);
@@ -362,19 +342,6 @@ PyObject *usmpy_operand(usmpy_state *state, PyObject *value, PyObject *queue)
     return usmpy_array_from_python(state, value, USM_NO_DTYPE, queue, USM_DEVICE);
 }
 
-/* A queue or an array stands for its queue; anything else is a TypeError (NULL). Borrowed core queue. */
-static usm_queue *execution_queue_of(usmpy_state *state, PyObject *item, Py_ssize_t i)
-{
-    if (Py_IS_TYPE(item, state->queue_type)) {
-        return usmpy_queue_of(item);
-    }
-    if (usmpy_is_array(state, item)) {
-        return usmpy_queue_of(((usmpy_array *)item)->queue);
-    }
-    PyErr_Format(PyExc_TypeError, "queues[%zd] is %s %s; Queues and USMArrays are allowed", i, USMPY_A(item));
-    return NULL;
-}
-
 static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                                      PyObject *kwnames)
 {
@@ -388,27 +355,22 @@ static PyObject *get_execution_queue(PyObject *module, PyObject *const *args, Py
     if (items == NULL) {
         return PyErr_Occurred()
                    ? NULL
-                   : PyErr_Format(PyExc_TypeError,
-                                  "queues is %s %s; a tuple or list of Queues and USMArrays is allowed",
-                                  USMPY_A(queues));
+                   : usmpy_wrong_type("queues", queues, "a tuple or list of Queues and USMArrays is allowed");
     }
-    PyObject *result = Py_None;
-    usm_queue *common = NULL;
+    PyObject *common = NULL;
     bool same = true;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); i++) {
-        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
-        usm_queue *queue = execution_queue_of(state, item, i);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
+        PyObject *item = PyTuple_GET_ITEM(items, i), *queue = own_queue(state, item);
         if (queue == NULL) {
+            PyErr_Format(PyExc_TypeError, "queues[%zd] is %s %s; Queues and USMArrays are allowed", i,
+                         USMPY_A(item));
             Py_DECREF(items);
             return NULL;
         }
-        if (i == 0) {
-            common = queue;
-            result = usmpy_is_array(state, item) ? ((usmpy_array *)item)->queue : item;
-        }
-        same = same && queue == common;
+        common = common == NULL ? queue : common;
+        same = same && usmpy_queue_of(queue) == usmpy_queue_of(common);
     }
-    Py_INCREF(same ? result : (result = Py_None));
+    PyObject *result = Py_NewRef(same && common != NULL ? common : Py_None);
     Py_DECREF(items);
     return result;
 }

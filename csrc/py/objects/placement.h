@@ -1,15 +1,19 @@
-/* Compute follows data: which queue a function of several arrays runs in, and what to say when
- * there is none. */
+/* Compute follows data: the queue that a function of several arrays runs in, and the error if there is none.
+ */
 #ifndef USMPY_PLACEMENT_H
 #define USMPY_PLACEMENT_H
 
 #include "py/arrays/array.h"
 
 /*
- * Sets ExecutionPlacementError for arguments (arrays, queues or None) that share no queue: a line for each,
- * and last the to_device call that would fix it. `names` are the expressions by which the caller knows them;
- * NULL: numbered.
+ * The message of an ExecutionPlacementError for arrays that do not share one queue: a line for each array,
+ * and last the to_device call that would fix it. Arguments that are no arrays are left out. `names` are
+ * the expressions by which the caller knows the arguments; those without one (NULL) are items of `list`. New
+ * str, or NULL with MemoryError.
  */
+PyObject *usmpy_placement_text(usmpy_state *state, const char *function, const char *list,
+                               PyObject *const *arguments, const char *const *names, Py_ssize_t n);
+/* Raises it. All arguments have names. */
 void usmpy_raise_placement(usmpy_state *state, const char *function, PyObject *const *arguments,
                            const char *const *names, Py_ssize_t n);
 
