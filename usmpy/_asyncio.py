@@ -1,4 +1,4 @@
-"""``await event``: one pipe wakes each event loop when events complete; no event needs a thread."""
+"""``await event``: one eventfd wakes each event loop when events complete; no event needs a thread."""
 
 from __future__ import annotations
 

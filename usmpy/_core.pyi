@@ -6189,14 +6189,14 @@ class _BackendReport(TypedDict):
 
 @final
 class _Notifier:
-    """A pipe that tells an event loop of ended events; for usmpy._asyncio."""
+    """Wakes an event loop when events end; for usmpy._asyncio."""
     def __new__(cls) -> Self: ...
     def fileno(self) -> int:
-        """Readable when collect() has something."""
+        """The descriptor, which is readable while collect() has objects."""
     def watch(self, event: Event, object: object, /) -> builtins.bool:
-        """collect() will return `object` once the event has ended. False when it has already."""
+        """Have collect() return `object` once the event has ended. Returns False if it has ended already."""
     def collect(self) -> list[Any]:
-        """Objects whose events have ended since the last call, in the order of their ends."""
+        """The objects whose events ended since the last call, in the order of their ends."""
 
 _TraceRecord: TypeAlias = tuple[
     str,  # what

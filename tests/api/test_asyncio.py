@@ -172,7 +172,7 @@ def test_many_loops_one_after_another_leave_no_files_open(queue):
     before = open_files()
     for _ in range(30):
         run(main())
-    # The thread that completed the last event releases the pipe shortly after.
+    # The thread that completed the last event releases the descriptor shortly after.
     deadline = time.monotonic() + PATIENCE
     while open_files() > before and time.monotonic() < deadline:
         gc.collect()

@@ -128,7 +128,7 @@ FOREIGN = {
 }
 C_AND_POSIX = re.compile(
     r"(dlfcn|errno|fcntl|glob|limits|link|locale|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
-    r"|sys/mman|sys/resource|sys/uio|sys/utsname|time|unistd)\.h"
+    r"|sys/eventfd|sys/mman|sys/resource|sys/uio|sys/utsname|time|unistd)\.h"
 )
 
 

@@ -1,3 +1,4 @@
+/* DType, and data types from names, codes, classes and other libraries' objects. */
 #include "dtype.h"
 #include "docstrings.h"
 
@@ -91,7 +92,7 @@ static usm_dtype from_class(PyTypeObject *class)
     const char *name = class->tp_name;
     const char *dot = strrchr(name, '.');
     if (dot == NULL || (strncmp(name, "numpy.", 6) != 0 && strncmp(name, "ml_dtypes.", 10) != 0)) {
-        /* ml_dtypes' classes have no dotted name; their module says where they are from. */
+        /* Classes of ml_dtypes have no dotted name, but a module. */
         PyObject *module = PyObject_GetAttrString((PyObject *)class, "__module__");
         bool ours = module != NULL && PyUnicode_Check(module) &&
                     (PyUnicode_CompareWithASCIIString(module, "numpy") == 0 ||
@@ -158,44 +159,35 @@ static PyObject *dtype_richcompare(PyObject *self, PyObject *other, int operatio
     return PyBool_FromLong((dtype == ((usmpy_dtype *)self)->id) == (operation == Py_EQ));
 }
 
-static PyObject *dtype_get_name(PyObject *self, void *unused)
+static PyObject *dtype_get_name(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return dtype_str(self);
 }
 
-static PyObject *dtype_get_itemsize(PyObject *self, void *unused)
+static PyObject *dtype_get_itemsize(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyLong_FromLong(usm_dtype_table[((usmpy_dtype *)self)->id].itemsize);
 }
 
-static PyObject *dtype_get_bits(PyObject *self, void *unused)
+static PyObject *dtype_get_bits(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyLong_FromLong(usm_dtype_table[((usmpy_dtype *)self)->id].bits);
 }
 
-static PyObject *dtype_get_dlpack(PyObject *self, void *unused)
+static PyObject *dtype_get_dlpack(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     const usm_dtype_info *info = &usm_dtype_table[((usmpy_dtype *)self)->id];
     return Py_BuildValue("(iii)", info->code, info->bits, 1);
 }
 
-/* numpy.dtype(usmpy.float32): NumPy asks for this attribute, so importing it here costs nobody anything. */
-static PyObject *dtype_get_numpy(PyObject *self, void *unused)
+/* numpy.dtype(usmpy.float32) reads this attribute: NumPy is imported already. */
+static PyObject *dtype_get_numpy(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
-    PyObject *convert = usmpy_import("usmpy._numpy", "dtype_of");
-    PyObject *result = convert == NULL ? NULL : PyObject_CallOneArg(convert, self);
-    Py_XDECREF(convert);
-    return result;
+    return usmpy_call("usmpy._numpy", "dtype_of", "(O)", self);
 }
 
-static PyObject *dtype_get_kind(PyObject *self, void *unused)
+static PyObject *dtype_get_kind(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyUnicode_FromFormat("%c", "biufc"[usm_dtype_table[((usmpy_dtype *)self)->id].kind]);
 }
 
@@ -204,9 +196,8 @@ static PyObject *refuse_code(PyObject *self)
     return PyErr_Format(PyExc_AttributeError, "NumPy has no code for %R; use its name", self);
 }
 
-static PyObject *dtype_get_char(PyObject *self, void *unused)
+static PyObject *dtype_get_char(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     usm_dtype dtype = ((usmpy_dtype *)self)->id;
     const char *format = usm_dtype_table[dtype].format;
     if (format == NULL) {
@@ -220,9 +211,8 @@ static PyObject *dtype_get_char(PyObject *self, void *unused)
     return PyUnicode_FromFormat("%c", letter);
 }
 
-static PyObject *dtype_get_str(PyObject *self, void *unused)
+static PyObject *dtype_get_str(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     const usm_dtype_info *info = &usm_dtype_table[((usmpy_dtype *)self)->id];
     return info->format == NULL ? refuse_code(self)
                                 : PyUnicode_FromFormat("%c%c%d", info->itemsize == 1 ? '|' : '<',
@@ -265,9 +255,8 @@ static PyGetSetDef dtype_getset[] = {
     {0},
 };
 
-static PyObject *dtype_reduce_name(PyObject *self, PyObject *unused)
+static PyObject *dtype_reduce_name(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return Py_BuildValue("(O(N))", Py_TYPE(self), dtype_str(self));
 }
 
@@ -276,15 +265,10 @@ static PyMethodDef dtype_methods[] = {
     {0},
 };
 
-static void dtype_dealloc(PyObject *self)
-{
-    usmpy_free_object(self);
-}
-
 static PyType_Slot dtype_slots[] = {
     {Py_tp_doc, USMPY_DOC_DType},
     {Py_tp_new, dtype_new},
-    {Py_tp_dealloc, dtype_dealloc},
+    {Py_tp_dealloc, usmpy_free_object},
     {Py_tp_repr, dtype_repr},
     {Py_tp_str, dtype_str},
     {Py_tp_hash, dtype_hash},

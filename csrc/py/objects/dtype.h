@@ -1,4 +1,4 @@
-/* DType objects: one for each data type, shared by everything. */
+/* DType objects, one for each data type, and conversions between Python numbers and elements. */
 #ifndef USMPY_DTYPE_H
 #define USMPY_DTYPE_H
 

@@ -1,3 +1,4 @@
+/* Event: a task as Python sees it: waiting, its result, callbacks. */
 #include "docstrings.h"
 #include "host_task.h"
 #include "objects.h"
@@ -38,7 +39,7 @@ void usmpy_event_set_result(PyObject *event, PyObject *cell)
     PyObject_GC_Track(event);
 }
 
-/* Without tp_clear: every cycle goes through the cell, which has one. */
+/* No tp_clear is needed: every cycle contains the cell, whose type has one. */
 static int event_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
@@ -46,7 +47,7 @@ static int event_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* The object without a result and a callback, untracked. */
+/* Frees an untracked object without a result and a callback, or keeps it for reuse. */
 static inline void free_event(PyObject *self)
 {
     usmpy_event *event = (usmpy_event *)self;
@@ -87,34 +88,32 @@ static usm_event *core(PyObject *self)
     return ((usmpy_event *)self)->event;
 }
 
+static const char *const state_names[] = {"submitted", "running", "complete", "error"};
+
 static PyObject *event_repr(PyObject *self)
 {
-    static const char *const names[] = {"submitted", "running", "complete", "error"};
-    return PyUnicode_FromFormat("<Event %s at %p>", names[usm_event_get_state(core(self))],
+    return PyUnicode_FromFormat("<Event %s at %p>", state_names[usm_event_get_state(core(self))],
                                 (void *)core(self));
 }
 
-static PyObject *get_status(PyObject *self, void *unused)
+static PyObject *get_status(PyObject *self, void *Py_UNUSED(unused))
 {
-    static const char *const names[] = {"submitted", "running", "complete", "error"};
-    (void)unused;
-    return PyUnicode_FromString(names[usm_event_ask_state(core(self))]);
+    return PyUnicode_FromString(state_names[usm_event_ask_state(core(self))]);
 }
 
-static PyObject *get_done(PyObject *self, void *unused)
+static PyObject *get_done(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     usmpy_deferred_poll();
     return PyBool_FromLong(usm_event_has_ended(core(self)));
 }
 
-/* Times exist once the work has come so far; asking for the end waits for it. */
+/* The time of submission exists at once; the others are waited for. */
 static PyObject *get_time(PyObject *self, void *which)
 {
     usm_event *event = core(self);
     usmpy_state *state = usmpy_state_of(self);
-    usm_error error;
     if (!event->profiled) {
+        usm_error error;
         usm_error_set(&error, USM_DRIVER,
                       "this event has no times: its queue was made without profiling=True");
         return usmpy_raise(state, USM_DRIVER, &error);
@@ -122,48 +121,46 @@ static PyObject *get_time(PyObject *self, void *which)
     if (which == (void *)0) {
         return PyLong_FromLongLong(event->submit_ns);
     }
-    usmpy_wait wait;
-    usmpy_wait_begin(&wait);
-    usm_status status = usm_event_wait_end(event, INT64_MAX, usmpy_wait_poll, &wait, &error);
-    usmpy_wait_end(&wait);
-    if (status != USM_OK) {
-        return usmpy_raise(state, status, &error);
+    if (usmpy_wait_event_end(state, event, INT64_MAX) < 0) {
+        return NULL;
     }
     return PyLong_FromLongLong(which == (void *)1 ? event->start_ns : event->end_ns);
+}
+
+/* Parses timeout=, then waits; a failure of the task is raised. 0 or -1. */
+static int wait_with(const usmpy_signature *signature, PyObject *self, PyObject *const *args,
+                     Py_ssize_t nargs, PyObject *kwnames)
+{
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *timeout;
+    int64_t deadline_ns;
+    return usmpy_parse(state, signature, args, nargs, kwnames, &timeout) < 0 ||
+                   usmpy_deadline(timeout, &deadline_ns) < 0
+               ? -1
+               : usmpy_wait_event(state, core(self), deadline_ns);
 }
 
 static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"wait", 1, 1, 0, 0, {USMPY_timeout}};
-    PyObject *timeout;
-    int64_t deadline_ns;
     if (nargs == 0 && kwnames == NULL && usm_event_get_state(core(self)) == USM_EVENT_COMPLETE) {
         usmpy_deferred_poll();
         Py_RETURN_NONE; /* most calls: a driver answers them in 15 ns */
     }
-    if (usmpy_parse(usmpy_state_of(self), &signature, args, nargs, kwnames, &timeout) < 0 ||
-        usmpy_deadline(timeout, &deadline_ns) < 0 ||
-        usmpy_wait_event(usmpy_state_of(self), core(self), deadline_ns) < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    return wait_with(&signature, self, args, nargs, kwnames) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *event_result(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"result", 1, 1, 0, 0, {USMPY_timeout}};
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *timeout;
-    int64_t deadline_ns;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &timeout) < 0 ||
-        usmpy_deadline(timeout, &deadline_ns) < 0 || usmpy_wait_event(state, core(self), deadline_ns) < 0) {
+    if (wait_with(&signature, self, args, nargs, kwnames) < 0) {
         return NULL;
     }
     PyObject *cell = ((usmpy_event *)self)->result, *value = cell == NULL ? NULL : PyCell_Get(cell);
     return value == NULL ? Py_NewRef(Py_None) : value;
 }
 
-/* The event has ended, and so have the callbacks that were added before. */
+/* For a callback of an event that has ended, as have the callbacks that were added before. */
 static PyObject *call_now(PyObject *self, PyObject *fn)
 {
     PyObject *result = PyObject_CallOneArg(fn, self);
@@ -181,7 +178,7 @@ static PyObject *event_add_done_callback(PyObject *self, PyObject *fn)
 {
     usmpy_event *event = (usmpy_event *)self;
     if (!PyCallable_Check(fn)) {
-        return PyErr_Format(PyExc_TypeError, "fn is %s %s; a callable is allowed", USMPY_A(fn));
+        return usmpy_wrong_type("fn", fn, "a callable is allowed");
     }
     usmpy_deferred_poll();
     usm_event *earlier = NULL, *added = NULL;
@@ -208,9 +205,8 @@ static PyObject *event_add_done_callback(PyObject *self, PyObject *fn)
     Py_RETURN_NONE;
 }
 
-static PyObject *event_exception(PyObject *self, PyObject *unused)
+static PyObject *event_exception(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     usm_event *event = core(self);
     if (usm_event_get_state(event) != USM_EVENT_ERROR) {
         Py_RETURN_NONE;
@@ -219,36 +215,21 @@ static PyObject *event_exception(PyObject *self, PyObject *unused)
     return usmpy_failure_exception(usmpy_state_of(self), event->failure);
 }
 
-/* Waits for every event, whatever happens to the others; then raises the first error in the order
- * of the list. */
+/* Waits for every event, also after failures; then raises the first error in the order of the tuple. */
 static int wait_all(usmpy_state *state, PyObject *items, int64_t deadline_ns)
 {
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+    usm_event *first = NULL;
+    Py_ssize_t n = PyTuple_GET_SIZE(items);
+    if (usmpy_check_items(items, state->event_type, "events", "Events are allowed") < 0) {
+        return -1;
+    }
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
-        if (!Py_IS_TYPE(item, state->event_type)) {
-            PyErr_Format(PyExc_TypeError, "events[%zd] is %s %s; Events are allowed", i, USMPY_A(item));
+        if (usmpy_wait_event_end(state, core(PyTuple_GET_ITEM(items, i)), deadline_ns) < 0) {
             return -1;
         }
     }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        usm_error error;
-        usmpy_wait wait;
-        usm_event *event = core(PySequence_Fast_GET_ITEM(items, i));
-        if (usm_event_ended(event)) {
-            continue;
-        }
-        usmpy_wait_begin(&wait);
-        usm_status status = usm_event_wait_end(event, deadline_ns, usmpy_wait_poll, &wait, &error);
-        usmpy_wait_end(&wait);
-        if (status != USM_OK) {
-            usmpy_raise(state, status, &error);
-            return -1;
-        }
-    }
-    usm_event *first = NULL; /* the caller asked for all of them, and one can be raised */
-    for (Py_ssize_t i = 0; i < n; i++) {
-        usm_event *event = core(PySequence_Fast_GET_ITEM(items, i));
+    for (Py_ssize_t i = 0; i < n; i++) { /* the call retrieves all of their failures, and raises one */
+        usm_event *event = core(PyTuple_GET_ITEM(items, i));
         if (usm_event_get_state(event) == USM_EVENT_ERROR) {
             usm_failure_cover(event->failure);
             first = first == NULL ? event : first;
@@ -267,29 +248,15 @@ static PyObject *event_wait_all(PyObject *type, PyObject *const *args, Py_ssize_
         usmpy_deadline(out[1], &deadline_ns) < 0) {
         return NULL;
     }
-    /* A tuple of our own: the waits let other threads run, and they might change a list. */
-    PyObject *items = usmpy_tuple_of(out[0]);
-    if (items == NULL) {
-        if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "events is %s %s; a sequence of Events is allowed",
-                         USMPY_A(out[0]));
-        }
-        return NULL;
-    }
-    int status = wait_all(state, items, deadline_ns);
-    Py_DECREF(items);
-    if (status < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    PyObject *items = usmpy_items_of(out[0], "events", "a sequence of Events is allowed");
+    int status = items == NULL ? -1 : wait_all(state, items, deadline_ns);
+    Py_XDECREF(items);
+    return status < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *event_await(PyObject *self)
 {
-    PyObject *function = usmpy_import("usmpy._asyncio", "wait_for_event");
-    PyObject *iterator = function == NULL ? NULL : PyObject_CallOneArg(function, self);
-    Py_XDECREF(function);
-    return iterator;
+    return usmpy_call("usmpy._asyncio", "wait_for_event", "(O)", self);
 }
 
 static PyGetSetDef event_getset[] = {
@@ -306,8 +273,7 @@ static PyMethodDef event_methods[] = {
     USMPY_METHOD("result", event_result, USMPY_DOC_Event_result),
     {"add_done_callback", event_add_done_callback, METH_O, USMPY_DOC_Event_add_done_callback},
     {"exception", event_exception, METH_NOARGS, USMPY_DOC_Event_exception},
-    {"wait_all", (PyCFunction)(void (*)(void))event_wait_all, METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     USMPY_DOC_Event_wait_all},
+    USMPY_CLASS_METHOD("wait_all", event_wait_all, USMPY_DOC_Event_wait_all),
     {0},
 };
 

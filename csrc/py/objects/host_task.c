@@ -1,3 +1,4 @@
+/* Python functions as tasks of a queue, and as callbacks of events. */
 #include "host_task.h"
 
 #include "objects.h"
@@ -12,9 +13,9 @@
 
 typedef struct host_task {
     usm_keep keep;
-    PyObject *result; /* the cell for what the function returns; NULL: a callback, of which nobody waits */
+    PyObject *result; /* the cell for the function's result; NULL: a callback, whose result is dropped */
     Py_ssize_t n;
-    PyObject *items[]; /* the function, then its arguments; NULL once they were let go of */
+    PyObject *items[]; /* the function, then its arguments; NULL once they are released */
 } host_task;
 
 static void drop_items(host_task *task)
@@ -28,13 +29,13 @@ static void drop_items(host_task *task)
 static void drop(usm_deferred *node)
 {
     host_task *task = (host_task *)node;
-    drop_items(task); /* not empty where the task was never run */
+    drop_items(task); /* not empty if the task did not run */
     free(task);
 }
 
 /*
- * On the queue's thread. The arguments go before the GIL does: what the task held last is freed here, and not
- * by a later visit of some other thread.
+ * On the queue's thread. The arguments are released while the GIL is held, so that objects that only the task
+ * held are freed here, and not later by another thread.
  */
 static usm_status run(void *argument, usm_error *error)
 {
@@ -50,7 +51,7 @@ static usm_status run(void *argument, usm_error *error)
     } else if (result == NULL) {
         status = usmpy_capture_exception(error);
     } else if (task->result != NULL) {
-        (void)PyCell_Set(task->result, result); /* the value goes with the cell where the Event is gone */
+        (void)PyCell_Set(task->result, result); /* freed with the cell if the Event was freed */
     }
     Py_XDECREF(result);
     drop_items(task);
@@ -114,11 +115,11 @@ int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command
     return 0;
 }
 
-static _Atomic(usm_queue *) callbacks; /* once made, for the life of the process */
+static _Atomic(usm_queue *) callbacks; /* created on first use, never released */
 
 /*
- * Where callbacks run: a queue of the host device, out of order, whose threads start when they are needed. It
- * is drained at the exit as all queues are. NULL with an exception.
+ * The queue on which callbacks run, borrowed: on the host device, out of order. Its threads start when they
+ * are needed. It is drained at the exit as all queues are. NULL with an exception.
  */
 static usm_queue *callback_queue(usmpy_state *state)
 {

@@ -9,19 +9,19 @@
 /*
  * A command that calls args[0](*args[1:nargs]), and the keep that owns function and arguments (added to
  * *keeps). *result becomes a cell, which gets what the function returns. 0, or -1 with MemoryError, or
- * RuntimeError when the interpreter is about to go.
+ * RuntimeError when the interpreter shuts down.
  */
 int usmpy_host_task_command(PyObject *const *args, Py_ssize_t nargs, usm_command *command, usm_keep **keeps,
                             USM_GIVES PyObject **result);
 /*
- * The function's name in traces. It lives as long as *owner, a reference that the caller drops (NULL: the
- * type's name, which stays).
+ * The function's name in traces, which lives as long as *owner, a new reference. *owner is NULL for the name
+ * of the function's type, which is static.
  */
 const char *usmpy_host_task_name(const usm_command *command, USM_GIVES PyObject **owner);
 
 /*
- * Calls fn(event_object) on a thread of ours once the event, and the callback that was added before
- * (`earlier`, may be NULL), have ended, however they ended. *out ends after the call. 0 or -1 with an
+ * Submits fn(event_object) as a host task that is ordered after the event and after the callback that was
+ * added before (`earlier`, may be NULL), also if they fail. *out is the task's event. 0, or -1 with an
  * exception.
  */
 int usmpy_callback_submit(usmpy_state *state, PyObject *fn, PyObject *event_object, usm_event *event,

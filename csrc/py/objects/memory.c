@@ -1,4 +1,4 @@
-/* memory_stats, trim, set_memory_limit, and which allocations are alive. */
+/* memory_stats, trim, set_memory_limit, and the list of live allocations. */
 #include "docstrings.h"
 #include "objects.h"
 #include "py/args.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* New reference to the queue whose place is meant, or NULL. */
+/* A queue of the place that `device` stands for; NULL: of the default one. New reference. */
 static PyObject *queue_of(usmpy_state *state, PyObject *device)
 {
     return usmpy_queue_from(state, device == NULL ? Py_None : device, "device");
@@ -123,11 +123,10 @@ static PyObject *set_memory_limit(PyObject *module, PyObject *const *args, Py_ss
     Py_RETURN_NONE;
 }
 
-static PyObject *track_allocations(PyObject *module, PyObject *on)
+static PyObject *track_allocations(PyObject *Py_UNUSED(module), PyObject *on)
 {
-    (void)module;
     if (!PyBool_Check(on)) {
-        return PyErr_Format(PyExc_TypeError, "on is %s %s; a bool is allowed", USMPY_A(on));
+        return usmpy_wrong_type("on", on, "a bool is allowed");
     }
     bool before = usm_track_is_on();
     usm_track_set(on == Py_True);
@@ -183,9 +182,8 @@ static char *place_in_program(void)
     return text;
 }
 
-static PyObject *live_allocations(PyObject *module, PyObject *unused)
+static PyObject *live_allocations(PyObject *module, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     usmpy_state *state = usmpy_state_of_module(module);
     usm_tracked_info *list;
     size_t n;
@@ -195,21 +193,14 @@ static PyObject *live_allocations(PyObject *module, PyObject *unused)
     if (status != USM_OK) {
         return usmpy_raise(state, status, &error);
     }
-    PyObject *out = PyList_New((Py_ssize_t)n);
+    PyObject *out = PyList_New(0);
     for (size_t i = 0; out != NULL && i < n; i++) {
         const usm_tracked_info *at = &list[i];
-        PyObject *device = usmpy_device_wrap(state, at->device, NULL);
-        PyObject *row =
-            device == NULL
-                ? NULL
-                : Py_BuildValue("(nsNNOLz)", (Py_ssize_t)at->size, usm_kind_name(at->kind), device,
-                                PyLong_FromVoidPtr((void *)at->pointer), at->foreign ? Py_True : Py_False,
-                                (long long)at->born_ns, at->where);
-        if (row == NULL) {
-            Py_CLEAR(out);
-        } else {
-            PyList_SET_ITEM(out, (Py_ssize_t)i, row);
-        }
+        usmpy_append(
+            &out,
+            Py_BuildValue("(nsNNOLz)", (Py_ssize_t)at->size, usm_kind_name(at->kind),
+                          usmpy_device_wrap(state, at->device, NULL), PyLong_FromVoidPtr((void *)at->pointer),
+                          at->foreign ? Py_True : Py_False, (long long)at->born_ns, at->where));
     }
     usm_track_list_free(list, n);
     return out;

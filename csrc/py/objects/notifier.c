@@ -1,7 +1,7 @@
 /*
- * How an asyncio loop hears that events have ended: one pipe a loop. A thread that ends an event puts the
- * waiter on a list and writes a byte; the loop reads it in its own thread and collects the list. No thread an
- * event, and no Python on the thread that ended it.
+ * _Notifier: wakes an asyncio loop when events have ended, by one eventfd a loop. A thread that ends an event
+ * puts the waiter on a list and signals the descriptor; the loop sees it in its own thread and collects the
+ * list. No event needs a thread, and the thread that ended it runs no Python.
  */
 #include "docstrings.h"
 #include "objects.h"
@@ -11,22 +11,21 @@
 #include "core/base/heap.h"
 #include "core/base/refcount.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 /* Shared by the Python object and the waiters, which may outlive it. */
 typedef struct channel {
     usm_refcount refs;
-    int read_fd, write_fd;
+    int fd; /* an eventfd, which does not block */
     _Atomic bool closed;
     _Atomic(usm_deferred *) ended; /* waiters whose event has ended, newest first */
 } channel;
 
 typedef struct watch {
     usm_waiter waiter;
-    usm_deferred deferred; /* link of the channel's list; run: drop without telling */
+    usm_deferred deferred; /* link of the channel's list; run: release without notification */
     channel *channel;      /* one count */
     PyObject *object;      /* what collect() returns */
 } watch;
@@ -39,8 +38,7 @@ typedef struct usmpy_notifier {
 static void channel_release(channel *channel)
 {
     if (usm_refcount_down(&channel->refs)) {
-        close(channel->read_fd);
-        close(channel->write_fd);
+        close(channel->fd);
         free(channel);
     }
 }
@@ -59,7 +57,7 @@ static void drop_watch(usm_deferred *node)
     free(watch);
 }
 
-/* The loop is gone: what is on the list is let go of by whoever holds the GIL next. */
+/* The loop is gone: the next thread with the GIL releases the watches on the list. */
 static void abandon(channel *channel)
 {
     usm_deferred *node = atomic_exchange(&channel->ended, NULL);
@@ -70,11 +68,9 @@ static void abandon(channel *channel)
     }
 }
 
-/* On any thread, without the GIL. The byte may be lost when the pipe is full: then the loop
- * is awake anyway. */
-static void on_end(usm_waiter *waiter, usm_event *event)
+/* On any thread, without the GIL. */
+static void on_end(usm_waiter *waiter, usm_event *Py_UNUSED(event))
 {
-    (void)event;
     watch *watch = (struct watch *)waiter;
     channel *channel = watch->channel;
     usm_refcount_up(&channel->refs); /* the watch may be collected before this returns */
@@ -85,25 +81,9 @@ static void on_end(usm_waiter *waiter, usm_event *event)
     if (atomic_load(&channel->closed)) {
         abandon(channel);
     } else {
-        while (write(channel->write_fd, "", 1) < 0 && errno == EINTR) {
-        }
+        (void)eventfd_write(channel->fd, 1); /* fails if the counter is full, and the loop awake anyway */
     }
     channel_release(channel);
-}
-
-static int open_pipe(channel *channel)
-{
-    int fds[2];
-    if (pipe(fds) != 0) {
-        return -1;
-    }
-    for (int i = 0; i < 2; i++) {
-        fcntl(fds[i], F_SETFD, FD_CLOEXEC);
-        fcntl(fds[i], F_SETFL, fcntl(fds[i], F_GETFL) | O_NONBLOCK);
-    }
-    channel->read_fd = fds[0];
-    channel->write_fd = fds[1];
-    return 0;
 }
 
 static PyObject *notifier_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -115,7 +95,8 @@ static PyObject *notifier_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     if (channel == NULL) {
         return PyErr_NoMemory();
     }
-    if (open_pipe(channel) < 0) {
+    channel->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (channel->fd < 0) {
         free(channel);
         return PyErr_SetFromErrno(PyExc_OSError);
     }
@@ -140,10 +121,9 @@ static void notifier_dealloc(PyObject *self)
     usmpy_free_object(self);
 }
 
-static PyObject *notifier_fileno(PyObject *self, PyObject *unused)
+static PyObject *notifier_fileno(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
-    return PyLong_FromLong(((usmpy_notifier *)self)->channel->read_fd);
+    return PyLong_FromLong(((usmpy_notifier *)self)->channel->fd);
 }
 
 static PyObject *notifier_watch(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -169,20 +149,16 @@ static PyObject *notifier_watch(PyObject *self, PyObject *const *args, Py_ssize_
     Py_RETURN_FALSE;
 }
 
-static PyObject *notifier_collect(PyObject *self, PyObject *unused)
+static PyObject *notifier_collect(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     channel *channel = ((usmpy_notifier *)self)->channel;
-    char bytes[64];
-    while (read(channel->read_fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes) {
-    }
+    eventfd_t n;
+    (void)eventfd_read(channel->fd, &n); /* before the list is taken: later ends signal again */
     PyObject *list = PyList_New(0);
     usm_deferred *node = list == NULL ? NULL : atomic_exchange(&channel->ended, NULL);
     while (node != NULL) {
         usm_deferred *next = node->next;
-        if (list != NULL && PyList_Append(list, watch_of(node)->object) < 0) {
-            Py_CLEAR(list);
-        }
+        usmpy_append(&list, Py_NewRef(watch_of(node)->object));
         drop_watch(node);
         node = next;
     }

@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <structmember.h>
 
-/* Cached queues of default contexts never go, and neither does their object: q is q, not only q == q. */
+/* Cached queues of default contexts live as long as the process, and so do their objects: they stay
+ * identical. */
 static PyObject *cached_object(usmpy_state *state, usm_queue *queue, PyObject *fresh)
 {
     PyObject *key = PyLong_FromVoidPtr(queue), *object = NULL;
@@ -59,7 +60,7 @@ static void queue_dealloc(PyObject *self)
     }
     if (queue->queue != NULL) {
         usm_queue_release(queue->queue);
-        usmpy_deferred_poll_quietly(); /* its owner goes with it */
+        usmpy_deferred_poll_quietly(); /* the owner of a native queue is released with it */
     }
     usmpy_free_object(self);
 }
@@ -97,7 +98,7 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->context_type)) {
-        return PyErr_Format(PyExc_TypeError, "context is %s %s; a Context is allowed", USMPY_A(out[1]));
+        return usmpy_wrong_type("context", out[1], "a Context is allowed");
     }
     PyObject *beside = usmpy_queue_from(state, out[0] == NULL ? Py_None : out[0], "device");
     if (beside == NULL) {
@@ -143,40 +144,34 @@ static PyObject *queue_repr(PyObject *self)
                                 queue->profiling ? ", profiling" : "");
 }
 
-static PyObject *get_device(PyObject *self, void *unused)
+static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     usm_queue *queue = usmpy_queue_of(self);
     return usmpy_device_wrap(usmpy_state_of(self), queue->device, queue);
 }
 
-static PyObject *get_context(PyObject *self, void *unused)
+static PyObject *get_context(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return usmpy_context_wrap(usmpy_state_of(self), usmpy_queue_of(self)->context);
 }
 
-static PyObject *get_backend(PyObject *self, void *unused)
+static PyObject *get_backend(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyUnicode_FromString(usm_backend_name(usmpy_queue_of(self)->backend));
 }
 
-static PyObject *get_in_order(PyObject *self, void *unused)
+static PyObject *get_in_order(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyBool_FromLong(usmpy_queue_of(self)->in_order);
 }
 
-static PyObject *get_profiling(PyObject *self, void *unused)
+static PyObject *get_profiling(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyBool_FromLong(usmpy_queue_of(self)->profiling);
 }
 
-static PyObject *get_priority(PyObject *self, void *unused)
+static PyObject *get_priority(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyUnicode_FromString(priorities[usmpy_queue_of(self)->priority]);
 }
 
@@ -195,18 +190,11 @@ static PyObject *queue_wait(PyObject *self, PyObject *const *args, Py_ssize_t na
 }
 
 /* A custom context has no name that another process could use. */
-static PyObject *queue_reduce(PyObject *self, PyObject *unused)
+static PyObject *queue_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
-    PyObject *function = usmpy_import("usmpy._pickle", "reduce_queue");
-    PyObject *result = NULL;
-    if (function != NULL) {
-        const usm_queue *queue = usmpy_queue_of(self);
-        result = PyObject_CallFunction(function, "OOO", self, queue->cached ? Py_True : Py_False,
-                                       queue->context->is_default ? Py_True : Py_False);
-    }
-    Py_XDECREF(function);
-    return result;
+    const usm_queue *queue = usmpy_queue_of(self);
+    return usmpy_call("usmpy._pickle", "reduce_queue", "(OOO)", self, queue->cached ? Py_True : Py_False,
+                      queue->context->is_default ? Py_True : Py_False);
 }
 
 static PyGetSetDef queue_getset[] = {
@@ -221,18 +209,15 @@ static PyGetSetDef queue_getset[] = {
 };
 
 static PyMethodDef queue_methods[] = {
-    {"from_native", (PyCFunction)(void (*)(void))usmpy_queue_from_native,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Queue_from_native},
-    {"from_stream", (PyCFunction)(void (*)(void))usmpy_queue_from_stream,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Queue_from_stream},
+    USMPY_CLASS_METHOD("from_native", usmpy_queue_from_native, USMPY_DOC_Queue_from_native),
+    USMPY_CLASS_METHOD("from_stream", usmpy_queue_from_stream, USMPY_DOC_Queue_from_stream),
     {"__cuda_stream__", usmpy_queue_cuda_stream, METH_NOARGS, USMPY_DOC_Queue___cuda_stream__},
     USMPY_METHOD("memcpy", usmpy_queue_memcpy, USMPY_DOC_Queue_memcpy),
     USMPY_METHOD("fill", usmpy_queue_fill, USMPY_DOC_Queue_fill),
     USMPY_METHOD("submit", usmpy_queue_submit, USMPY_DOC_Queue_submit),
     USMPY_METHOD("prefetch", usmpy_queue_prefetch, USMPY_DOC_Queue_prefetch),
     USMPY_METHOD("barrier", usmpy_queue_barrier, USMPY_DOC_Queue_barrier),
-    {"host_task", (PyCFunction)(void (*)(void))usmpy_queue_host_task, METH_FASTCALL | METH_KEYWORDS,
-     USMPY_DOC_Queue_host_task},
+    USMPY_METHOD("host_task", usmpy_queue_host_task, USMPY_DOC_Queue_host_task),
     USMPY_METHOD("keep_alive", usmpy_queue_keep_alive, USMPY_DOC_Queue_keep_alive),
     USMPY_METHOD("wait", queue_wait, USMPY_DOC_Queue_wait),
     USMPY_METHOD("wait_for", usmpy_queue_wait_for, USMPY_DOC_Queue_wait_for),

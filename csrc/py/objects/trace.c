@@ -2,6 +2,7 @@
 #include "trace.h"
 #include "docstrings.h"
 
+#include "py/args.h"
 #include "py/errors.h"
 
 typedef struct usmpy_trace {
@@ -47,16 +48,14 @@ static void trace_dealloc(PyObject *self)
     usmpy_free_object(self);
 }
 
-static PyObject *trace_stop(PyObject *self, PyObject *unused)
+static PyObject *trace_stop(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     usm_trace_stop(core(self));
     Py_RETURN_NONE;
 }
 
-static PyObject *trace_counts(PyObject *self, PyObject *unused)
+static PyObject *trace_counts(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     usm_trace_counts counts = usm_trace_count(core(self));
     return Py_BuildValue("(nKnLL)", (Py_ssize_t)counts.n, (unsigned long long)counts.dropped,
                          (Py_ssize_t)counts.pending, (long long)counts.start_ns, (long long)counts.stop_ns);
@@ -86,12 +85,10 @@ static PyObject *waits_of(const usm_trace_list *records, const uint32_t *words, 
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < n; i++) {
         size_t at = usm_trace_find(records, words[i]);
-        PyObject *named = (words[i] & USM_WAIT_EXPLICIT) != 0 ? Py_True : Py_False;
-        PyObject *pair = at == records->n ? Py_NewRef(Py_None) : Py_BuildValue("(nO)", (Py_ssize_t)at, named);
-        if (pair == NULL || (pair != Py_None && PyList_Append(list, pair) < 0)) {
-            Py_CLEAR(list);
+        if (at != records->n) {
+            usmpy_append(&list, Py_BuildValue("(nO)", (Py_ssize_t)at,
+                                              (words[i] & USM_WAIT_EXPLICIT) != 0 ? Py_True : Py_False));
         }
-        Py_XDECREF(pair);
     }
     return list;
 }
@@ -99,14 +96,9 @@ static PyObject *waits_of(const usm_trace_list *records, const uint32_t *words, 
 /* (allocation, access) for each access. */
 static PyObject *accesses_of(const uint32_t *words, size_t n)
 {
-    PyObject *list = PyList_New((Py_ssize_t)n);
+    PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < n; i++) {
-        PyObject *pair = Py_BuildValue("(II)", words[i] >> 2, words[i] & 3u);
-        if (pair == NULL) {
-            Py_CLEAR(list);
-        } else {
-            PyList_SET_ITEM(list, (Py_ssize_t)i, pair);
-        }
+        usmpy_append(&list, Py_BuildValue("(II)", words[i] >> 2, words[i] & 3u));
     }
     return list;
 }
@@ -115,24 +107,16 @@ static PyObject *row_of(usmpy_state *state, const usm_trace_list *records, size_
 {
     const usm_record *record = &records->records[index];
     const uint32_t *words = records->words + record->first_word;
-    PyObject *device = usmpy_device_wrap(state, record->device, NULL);
-    PyObject *waits = device == NULL ? NULL : waits_of(records, words, record->n_waits);
-    PyObject *accesses = waits == NULL ? NULL : accesses_of(words + record->n_waits, record->n_accesses);
-    if (accesses == NULL) {
-        Py_XDECREF(device);
-        Py_XDECREF(waits);
-        return NULL;
-    }
     return Py_BuildValue("(sszNIILLLKOONN)", word_of(record->what), state_of(record->state), record->name,
-                         device, record->queue, record->thread, (long long)record->submit_ns,
-                         (long long)record->start_ns, (long long)record->end_ns,
+                         usmpy_device_wrap(state, record->device, NULL), record->queue, record->thread,
+                         (long long)record->submit_ns, (long long)record->start_ns, (long long)record->end_ns,
                          (unsigned long long)record->amount, record->profiled ? Py_True : Py_False,
-                         record->in_order ? Py_True : Py_False, waits, accesses);
+                         record->in_order ? Py_True : Py_False, waits_of(records, words, record->n_waits),
+                         accesses_of(words + record->n_waits, record->n_accesses));
 }
 
-static PyObject *trace_read(PyObject *self, PyObject *unused)
+static PyObject *trace_read(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     usmpy_state *state = usmpy_state_of(self);
     usm_trace_list records;
     usm_error error;
@@ -140,14 +124,9 @@ static PyObject *trace_read(PyObject *self, PyObject *unused)
     if (status != USM_OK) {
         return usmpy_raise(state, status, &error);
     }
-    PyObject *rows = PyList_New((Py_ssize_t)records.n);
+    PyObject *rows = PyList_New(0);
     for (size_t i = 0; rows != NULL && i < records.n; i++) {
-        PyObject *row = row_of(state, &records, i);
-        if (row == NULL) {
-            Py_CLEAR(rows);
-        } else {
-            PyList_SET_ITEM(rows, (Py_ssize_t)i, row);
-        }
+        usmpy_append(&rows, row_of(state, &records, i));
     }
     usm_trace_list_free(&records);
     return rows;

@@ -1,4 +1,4 @@
-/* What csrc/py tells traces of (core/trace/trace.h). */
+/* Records of traces (core/trace/trace.h) that csrc/py makes: arrays that are exported and imported. */
 #ifndef USMPY_TRACE_H
 #define USMPY_TRACE_H
 
@@ -14,13 +14,13 @@ static inline void usmpy_trace_passing(int what, usmpy_array *array, const char 
     }
 }
 
-/* The array is shown to others; `name` says how. */
+/* The array is exported by the protocol `name`. */
 static inline void usmpy_trace_export(usmpy_array *array, const char *name)
 {
     usmpy_trace_passing(USM_TRACE_EXPORT, array, name);
 }
 
-/* The array is new, over the memory of others; `name` says how it came. */
+/* The array is new, and was imported by the protocol `name`. */
 static inline void usmpy_trace_import(usmpy_array *array, const char *name)
 {
     usmpy_trace_passing(USM_TRACE_IMPORT, array, name);
