@@ -1,3 +1,4 @@
+/* Methods of Queue that submit work, and the submission that they share. */
 #include "queue_submit.h"
 #include "placement.h"
 
@@ -19,93 +20,52 @@
 
 /* depends= as explicit waits. */
 typedef struct depends {
-    usm_wait *waits; /* of PyMem_Malloc where they are not `few` */
+    usm_wait *waits; /* from PyMem_Malloc if they are not `few` */
     size_t n;
-    PyObject *held; /* the tuple whose events these are; NULL: each has a count of its own */
+    PyObject *held; /* a reference to the Event, or to a tuple of all Events; NULL: there is none */
     usm_wait few[INLINE_DEPENDS];
 } depends;
 
 static void free_depends(depends *self)
 {
-    for (size_t i = 0; self->held == NULL && i < self->n; i++) {
-        usm_event_release(self->waits[i].event);
-    }
     if (self->waits != self->few) {
         PyMem_Free(self->waits);
     }
     Py_XDECREF(self->held);
 }
 
-/* Of most calls: a few events in a list, or one. False: nothing was taken. */
-static bool parse_few(usmpy_state *state, PyObject *object, depends *out)
-{
-    PyObject *const *items = &object;
-    Py_ssize_t n = 1;
-#ifndef Py_GIL_DISABLED /* elsewhere another thread may change the list meanwhile */
-    if (PyList_CheckExact(object)) {
-        items = ((PyListObject *)object)->ob_item;
-        n = PyList_GET_SIZE(object);
-    }
-#endif
-    if (n > INLINE_DEPENDS) {
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if (!Py_IS_TYPE(items[i], state->event_type)) {
-            return false;
-        }
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        out->few[i] = (usm_wait){usm_event_retain(((usmpy_event *)items[i])->event), true};
-    }
-    out->n = (size_t)n;
-    return true;
-}
-
-/* The caller frees *out on success. 0 or -1. */
+/* The caller frees *out, also on failure. 0 or -1. */
 static int parse_depends(usmpy_state *state, PyObject *object, depends *out)
 {
     out->waits = out->few;
     out->n = 0;
     out->held = NULL;
-    if (!usmpy_given(object) || (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 0) ||
-        parse_few(state, object, out)) {
+    if (!usmpy_given(object)) {
         return 0;
     }
-    /* A tuple of our own: an iterator may make its events as it goes, and nobody else has them. */
-    PyObject *items = usmpy_tuple_of(object);
-    if (items == NULL) {
-        if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "depends is %s %s; an Event or a sequence of Events is allowed",
-                         USMPY_A(object));
-        }
+    if (Py_IS_TYPE(object, state->event_type)) {
+        out->held = Py_NewRef(object);
+        out->few[out->n++] = (usm_wait){((usmpy_event *)object)->event, true};
+        return 0;
+    }
+    /* A new tuple: an iterator may own the only references, and another thread may change a list. */
+    PyObject *items = usmpy_items_of(object, "depends", "an Event or a sequence of Events is allowed");
+    out->held = items;
+    if (items == NULL || usmpy_check_items(items, state->event_type, "depends", "Events are allowed") < 0) {
         return -1;
     }
-    Py_ssize_t count = PyTuple_GET_SIZE(items);
-    if (count > INLINE_DEPENDS) {
-        out->waits = PyMem_New(usm_wait, count);
+    out->n = (size_t)PyTuple_GET_SIZE(items);
+    if (out->n > INLINE_DEPENDS) {
+        out->waits = PyMem_New(usm_wait, out->n);
     }
     if (out->waits == NULL) {
         PyErr_NoMemory();
-        goto failed;
+        return -1;
     }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *item = PyTuple_GET_ITEM(items, i);
-        if (!Py_IS_TYPE(item, state->event_type)) {
-            PyErr_Format(PyExc_TypeError, "depends[%zd] is %s %s; Events are allowed", i, USMPY_A(item));
-            goto failed;
-        }
-        out->waits[i] = (usm_wait){((usmpy_event *)item)->event, true};
+    for (size_t i = 0; i < out->n; i++) {
+        out->waits[i] = (usm_wait){((usmpy_event *)PyTuple_GET_ITEM(items, i))->event, true};
     }
-    out->n = (size_t)count;
-    out->held = items;
     return 0;
-failed:
-    if (out->waits != out->few) {
-        PyMem_Free(out->waits);
-    }
-    Py_DECREF(items);
-    return -1;
 }
 
 PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
@@ -118,6 +78,7 @@ PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *
     depends depends;
     PyObject *name = NULL;
     if (parse_depends(state, events, &depends) < 0) {
+        free_depends(&depends);
         usmpy_keep_drop(keeps);
         return NULL;
     }
@@ -146,36 +107,20 @@ typedef struct end {
     const char *format; /* of such a buffer, as long as its view is kept */
 } end;
 
-/* The exporter refused and its exception is set: read-only and strided buffers get a message of ours. -1. */
-static int refuse_buffer(PyObject *object, bool writes, const char *parameter)
-{
-    PyObject *type, *value, *traceback;
-    Py_buffer view;
-    PyErr_Fetch(&type, &value, &traceback);
-    if (PyErr_GivenExceptionMatches(type, PyExc_MemoryError) ||
-        PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) < 0) {
-        PyErr_Restore(type, value, traceback); /* replaces the second refusal */
-        return -1;
-    }
-    bool read_only = writes && view.readonly;
-    PyBuffer_Release(&view);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
-    if (read_only) {
-        PyErr_Format(PyExc_ValueError, "%s is a read-only buffer", parameter);
-    } else {
-        PyErr_Format(PyExc_BufferError, "%s is not a contiguous buffer; use copyto", parameter);
-    }
-    return -1;
-}
-
+/* The view is requested with all features, so that the refusals are ours. 0 or -1. */
 static int open_buffer(PyObject *object, bool writes, const char *parameter, end *end, usm_keep **keeps)
 {
     Py_buffer view;
-    int demands = PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT | (writes ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(object, &view, demands) < 0) {
-        return refuse_buffer(object, writes, parameter);
+    if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) < 0) {
+        return -1;
+    }
+    bool read_only = writes && view.readonly;
+    if (read_only || !PyBuffer_IsContiguous(&view, 'A')) {
+        PyErr_Format(read_only ? PyExc_ValueError : PyExc_BufferError,
+                     read_only ? "%s is a read-only buffer" : "%s is not a contiguous buffer; use copyto",
+                     parameter);
+        PyBuffer_Release(&view);
+        return -1;
     }
     bool chars = view.format != NULL && strcmp(view.format, "c") == 0;
     end->data = view.buf;
@@ -208,9 +153,8 @@ static int open_end(usmpy_state *state, PyObject *object, bool writes, const cha
         return 0;
     }
     if (!PyObject_CheckBuffer(object)) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s is %s %s; a contiguous USMArray or an object with the buffer protocol is allowed",
-                     parameter, USMPY_A(object));
+        usmpy_wrong_type(parameter, object,
+                         "a contiguous USMArray or an object with the buffer protocol is allowed");
         return -1;
     }
     return open_buffer(object, writes, parameter, end, keeps);
@@ -223,7 +167,7 @@ static PyObject *element_text(const end *end)
                                       : PyUnicode_FromFormat("format '%.200s'", end->format);
 }
 
-/* memcpy moves bytes: elements of two types would be reinterpreted without a word. 0 or -1. */
+/* memcpy moves bytes: between elements of two types it would reinterpret them silently. 0 or -1. */
 static int check_same_elements(const end *dst, const end *src)
 {
     bool same =
@@ -232,21 +176,15 @@ static int check_same_elements(const end *dst, const end *src)
         return 0;
     }
     PyObject *to = element_text(dst), *from = element_text(src);
-    const char *buffer = src->alloc == NULL ? "src" : dst->alloc == NULL ? "dst" : NULL;
-    if (to != NULL && from != NULL && buffer != NULL) {
+    if (to != NULL && from != NULL) {
         PyErr_Format(
             PyExc_TypeError,
             "memcpy copies bytes, and dst has elements of %U but src of %U; to convert the elements, "
-            "use usmpy.copyto(dst, src, casting='unsafe'); to keep the bytes, pass "
-            "memoryview(%s).cast('B') as %s",
-            to, from, buffer, buffer);
-    } else if (to != NULL && from != NULL) {
-        PyErr_Format(
-            PyExc_TypeError,
-            "memcpy copies bytes, and dst has elements of %U but src of %U; to convert the elements, "
-            "use usmpy.copyto(dst, src, casting='unsafe'); to keep the bytes, copy by way of an "
-            "array of dtype uint8",
-            to, from);
+            "use usmpy.copyto(dst, src, casting='unsafe'); to keep the bytes, %s",
+            to, from,
+            src->alloc == NULL   ? "pass memoryview(src).cast('B') as src"
+            : dst->alloc == NULL ? "pass memoryview(dst).cast('B') as dst"
+                                 : "copy by way of an array of dtype uint8");
     }
     Py_XDECREF(to);
     Py_XDECREF(from);
@@ -282,7 +220,7 @@ static Py_ssize_t copied_bytes(PyObject *nbytes, const end *dst, const end *src)
     return n;
 }
 
-/* The queue's own copies and fills take this memory: it is in reach, or a driver copies it as the host's. */
+/* The queue's own copies and fills take this memory: the device or the host can access it. */
 static bool takes(const usm_queue *queue, const usm_alloc *alloc)
 {
     return alloc == NULL || usm_place_reaches(queue->place, alloc) || usm_alloc_host_reads(alloc);
@@ -306,7 +244,7 @@ static PyObject *copy_afar(usmpy_state *state, PyObject *self, const end *dst, c
     usm_queue *queue = usmpy_queue_of(self);
     const usm_view to = {dst->alloc, dst->data, USM_UINT8, 1, &nbytes, &(int64_t){1}};
     const usm_view from = {src->alloc, src->data, USM_UINT8, 1, &nbytes, &(int64_t){1}};
-    if (usmpy_given(depends)) { /* the steps of the copy come behind it */
+    if (usmpy_given(depends)) { /* the steps of the copy are ordered after the barrier */
         const usm_command barrier = {.kind = USM_COMMAND_BARRIER};
         PyObject *before = usmpy_submit(state, queue, &barrier, NULL, 0, depends, NULL);
         if (before == NULL) {
@@ -437,7 +375,7 @@ PyObject *usmpy_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t
         return NULL;
     }
     if (!usmpy_is_array(state, x)) {
-        return PyErr_Format(PyExc_TypeError, "x is %s %s; a USMArray is allowed", USMPY_A(x));
+        return usmpy_wrong_type("x", x, "a USMArray is allowed");
     }
     usmpy_array *array = (usmpy_array *)x;
     const usm_access access = {array->alloc, USM_READ};
@@ -481,39 +419,37 @@ PyObject *usmpy_queue_wait_for(PyObject *self, PyObject *const *args, Py_ssize_t
     if (usmpy_parse(state, &signature, args, nargs, kwnames, &other) < 0) {
         return NULL;
     }
-    usm_status status = USM_OK;
-    usm_error error;
-    usm_wait *waits = NULL, one;
-    size_t n = 0;
-    if (Py_IS_TYPE(other, state->queue_type)) {
-        status = usm_queue_snapshot(usmpy_queue_of(other), &waits, &n, &error);
-    } else if (Py_IS_TYPE(other, state->event_type)) {
-        one =
-            (usm_wait){((usmpy_event *)other)->event, false}; /* order, not data: its failure stays its own */
-        n = 1;
+    usm_queue *queue = usmpy_queue_of(self), *earlier = NULL;
+    usm_wait *waits = NULL, one = {NULL, false}; /* order, not data: a failure is not propagated */
+    size_t n = 1;
+    if (Py_IS_TYPE(other, state->event_type)) {
+        one.event = ((usmpy_event *)other)->event;
+    } else if (Py_IS_TYPE(other, state->queue_type)) {
+        earlier = usm_queue_retain(usmpy_queue_of(other));
     } else {
         usmpy_stream stream;
         int found = usmpy_stream_parse(state, other, &stream);
         if (found == 0) {
-            PyErr_Format(
-                PyExc_TypeError,
-                "other is %s %s; a Queue, an Event, a CUDA stream of any library or the address of one is "
-                "allowed",
-                USMPY_A(other));
+            usmpy_wrong_type(
+                "other", other,
+                "a Queue, an Event, a CUDA stream of any library or the address of one is allowed");
         }
-        usm_queue *queue =
-            found > 0 ? usmpy_stream_queue(state, &stream, usmpy_queue_of(self)->device, "other") : NULL;
-        if (queue == NULL) {
-            return NULL;
-        }
-        status = usm_queue_snapshot(queue, &waits, &n, &error);
-        usm_queue_release(queue);
+        earlier = found > 0 ? usmpy_stream_queue(state, &stream, queue->device, "other") : NULL;
+    }
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    usm_error error;
+    usm_status status = USM_OK;
+    if (earlier != NULL) {
+        status = usm_queue_snapshot(earlier, &waits, &n, &error);
+        usm_queue_release(earlier);
     }
     if (status == USM_OK && n > 0) {
         const usm_command command = {.kind = USM_COMMAND_BARRIER};
         const usm_submission submission = {
-            .command = &command, .waits = waits != NULL ? waits : &one, .n_waits = n};
-        status = usm_queue_submit(usmpy_queue_of(self), &submission, NULL, &error);
+            .command = &command, .waits = earlier != NULL ? waits : &one, .n_waits = n};
+        status = usm_queue_submit(queue, &submission, NULL, &error);
     }
     for (size_t i = 0; waits != NULL && i < n; i++) {
         usm_event_release(waits[i].event);
@@ -540,7 +476,7 @@ PyObject *usmpy_queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_
         return PyErr_Format(PyExc_TypeError, "host_task() missing required argument 'fn'");
     }
     if (!PyCallable_Check(args[0])) {
-        return PyErr_Format(PyExc_TypeError, "fn is %s %s; a callable is allowed", USMPY_A(args[0]));
+        return usmpy_wrong_type("fn", args[0], "a callable is allowed");
     }
     usm_access *accesses = PyMem_New(usm_access, nargs);
     if (accesses == NULL) {
@@ -561,10 +497,9 @@ PyObject *usmpy_queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_
         event = usmpy_submit(state, usmpy_queue_of(self), &command, accesses, n, depends, keeps);
     }
     if (event != NULL) {
-        usmpy_event_set_result(event, result);
-    } else {
-        Py_XDECREF(result);
+        usmpy_event_set_result(event, Py_NewRef(result));
     }
+    Py_XDECREF(result);
     PyMem_Free(accesses);
     return event;
 }
