@@ -1,4 +1,4 @@
-/* From a Python object to an argument of a kernel: checks of type and value, and conversions of numbers. */
+/* Conversion of a Python object to an argument of a kernel, with checks of its type and value. */
 #include "argument.h"
 
 #include "py/args.h"
@@ -13,6 +13,20 @@
 static const char *type_of(const usm_parameter *parameter)
 {
     return parameter->type != NULL ? parameter->type : "a type that the program does not tell";
+}
+
+/*
+ * TypeError: the object, as "an int", was given for the parameter; `advice` follows. NULL: what the parameter
+ * takes. -1
+ */
+static int refuse(const usm_parameter *parameter, PyObject *object, const char *advice)
+{
+    advice = advice != NULL                             ? advice
+             : parameter->kind == USM_PARAMETER_POINTER ? "; a USMArray is allowed"
+             : parameter->kind == USM_PARAMETER_LOCAL   ? ", which is local memory; pass LocalMemory(nbytes)"
+                                                        : "; bytes or a ctypes value are allowed";
+    PyErr_Format(PyExc_TypeError, "%s %s was given for %s%s", USMPY_A(object), type_of(parameter), advice);
+    return -1;
 }
 
 /* OpenCL C has no type for pointers to bool, complex or narrow floating-point elements. */
@@ -118,7 +132,7 @@ static int take_array(const usm_parameter *parameter, usmpy_array *array, usm_ar
     out->size = sizeof(void *);
     out->as.pointer = array->data;
     taken->accesses[taken->n_arrays] = (usm_access){array->alloc, writes ? USM_READ_WRITE : USM_READ};
-    taken->arrays[taken->n_arrays++] = array;
+    taken->arrays[taken->n_arrays++] = (size_t)(out - taken->arguments);
     return 0;
 }
 
@@ -221,12 +235,7 @@ static int take_number(usmpy_state *state, const usm_parameter *parameter, PyObj
         return -1;
     }
     if (parameter->kind != USM_PARAMETER_VALUE || parameter->dtype == USM_NO_DTYPE) {
-        PyErr_Format(PyExc_TypeError, "%s %s was given for %s%s", USMPY_A(number), type_of(parameter),
-                     parameter->kind == USM_PARAMETER_POINTER ? "; a USMArray is allowed"
-                     : parameter->kind == USM_PARAMETER_LOCAL
-                         ? ", which is local memory; pass LocalMemory(nbytes)"
-                         : "; bytes or a ctypes value are allowed");
-        return -1;
+        return refuse(parameter, number, NULL);
     }
     usm_dtype dtype = (usm_dtype)parameter->dtype;
     out->kind = USM_PARAMETER_VALUE;
@@ -272,18 +281,13 @@ static int take_view(usmpy_state *state, const usm_parameter *parameter, PyObjec
                           ? USM_NO_DTYPE
                           : usmpy_dtype_of_format(view->format, view->itemsize);
     if (parameter->kind == USM_PARAMETER_POINTER || parameter->kind == USM_PARAMETER_LOCAL) {
-        PyErr_Format(PyExc_TypeError, "%s %s was given for %s%s", USMPY_A(object), type_of(parameter),
-                     parameter->kind == USM_PARAMETER_LOCAL
-                         ? ", which is local memory; pass LocalMemory(nbytes)"
-                         : "; a USMArray is allowed");
-        return -1;
+        return refuse(parameter, object, NULL);
     }
     if (parameter->kind == USM_PARAMETER_VALUE && parameter->dtype == USM_NO_DTYPE) {
         return take_bytes(parameter, view, out); /* a struct, or a vector such as float4 */
     }
     if (PyUnicode_Check(object)) { /* np.str_ has a buffer */
-        PyErr_Format(PyExc_TypeError, "%s %s was given for %s", USMPY_A(object), type_of(parameter));
-        return -1;
+        return refuse(parameter, object, "");
     }
     if (dtype != USM_NO_DTYPE && (view->ndim > 0 || view->len != usm_dtype_table[dtype].itemsize)) {
         PyErr_Format(PyExc_TypeError,
@@ -310,11 +314,9 @@ static int take_foreign(usmpy_state *state, const usm_parameter *parameter, PyOb
         return -1;
     }
     if (found == 0) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s %s was given for %s; a USMArray, a number, a NumPy or ctypes scalar, bytes, "
-                     "LocalMemory, or None for a null pointer is allowed",
-                     USMPY_A(object), type_of(parameter));
-        return -1;
+        return refuse(parameter, object,
+                      "; a USMArray, a number, a NumPy or ctypes scalar, bytes, LocalMemory, or None for a "
+                      "null pointer is allowed");
     }
     int status = take_number(state, parameter, number, out);
     Py_DECREF(number);

@@ -1,4 +1,4 @@
-/* Arguments of a launch, while they are taken from Python objects. */
+/* Arguments of a launch, as they are converted from Python objects. */
 #ifndef USMPY_ARGUMENT_H
 #define USMPY_ARGUMENT_H
 
@@ -9,17 +9,23 @@
 typedef struct usmpy_arguments {
     PyObject *const *objects;
     usm_argument *arguments;
-    usm_access *accesses; /* of the arrays, in their order */
-    usmpy_array **arrays; /* borrowed */
+    size_t *arrays;       /* indices of the objects that are USMArrays */
+    usm_access *accesses; /* of these arrays */
     Py_ssize_t n_arrays;
     Py_buffer *views; /* views that large values are borrowed from until the submission */
     Py_ssize_t n_views;
     bool has_local;
 } usmpy_arguments;
 
+static inline usmpy_array *usmpy_array_argument(const usmpy_arguments *taken, Py_ssize_t i)
+{
+    return (usmpy_array *)taken->objects[taken->arrays[i]];
+}
+
 /*
- * Fills *out, and appends to the lists of `taken`. 0, or -1 with an exception: TypeError, ValueError,
- * OverflowError or BufferError that speaks of the argument alone, or what a method of the object raised.
+ * Fills *out, an item of taken->arguments, and appends to the lists of `taken`. 0, or -1 with an exception:
+ * TypeError, ValueError, OverflowError or BufferError that speaks of the argument alone, or what a method of
+ * the object raised.
  */
 int usmpy_take_argument(usmpy_state *state, const usm_parameter *parameter, PyObject *object,
                         usm_argument *out, usmpy_arguments *taken);

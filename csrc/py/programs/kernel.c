@@ -61,68 +61,41 @@ static void kernel_dealloc(PyObject *self)
     usmpy_free_object(self);
 }
 
-static PyObject *parameter_text(const usm_parameter *parameter)
+static PyObject *get_parameters(PyObject *self, void *Py_UNUSED(unused))
 {
     char text[48];
-    usm_parameter_write(parameter, text, sizeof text);
-    return PyUnicode_FromString(text);
-}
-
-static PyObject *get_parameters(PyObject *self, void *unused)
-{
-    (void)unused;
     const usm_kernel *kernel = core(self);
     PyObject *tuple = PyTuple_New((Py_ssize_t)kernel->n_parameters);
     for (size_t i = 0; tuple != NULL && i < kernel->n_parameters; i++) {
-        PyObject *text = parameter_text(&kernel->parameters[i]);
-        if (text == NULL) {
-            Py_CLEAR(tuple);
-        } else {
-            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, text);
-        }
+        usm_parameter_write(&kernel->parameters[i], text, sizeof text);
+        usmpy_set_item(&tuple, (Py_ssize_t)i, PyUnicode_FromString(text));
     }
     return tuple;
 }
 
-static PyObject *get_parameter_names(PyObject *self, void *unused)
+static PyObject *get_parameter_names(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     const usm_kernel *kernel = core(self);
     PyObject *tuple = PyTuple_New((Py_ssize_t)kernel->n_parameters);
     for (size_t i = 0; tuple != NULL && i < kernel->n_parameters; i++) {
         const char *name = kernel->parameters[i].name;
-        PyObject *text = name == NULL ? Py_NewRef(Py_None) : PyUnicode_FromString(name);
-        if (text == NULL) {
-            Py_CLEAR(tuple);
-        } else {
-            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, text);
-        }
+        usmpy_set_item(&tuple, (Py_ssize_t)i, name == NULL ? Py_NewRef(Py_None) : PyUnicode_FromString(name));
     }
     return tuple;
 }
 
-static PyObject *get_name(PyObject *self, void *unused)
+static PyObject *get_name(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyUnicode_FromString(core(self)->name);
 }
 
-static PyObject *get_program(PyObject *self, void *unused)
+static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
-    PyObject *program = ((usmpy_kernel *)self)->program;
-    return Py_NewRef(program != NULL ? program : Py_None);
-}
-
-static PyObject *get_device(PyObject *self, void *unused)
-{
-    (void)unused;
     return usmpy_device_wrap(usmpy_state_of(self), core(self)->program->place->device, NULL);
 }
 
-static PyObject *get_max_work_group_size(PyObject *self, void *unused)
+static PyObject *get_max_work_group_size(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     const usm_kernel *kernel = core(self);
     return PyLong_FromSize_t(kernel->max_local != 0
                                  ? kernel->max_local
@@ -132,16 +105,14 @@ static PyObject *get_max_work_group_size(PyObject *self, void *unused)
 /* The parameters in words, such as "int32* x, int32 n". */
 static PyObject *signature_text(const usm_kernel *kernel)
 {
+    char type[48];
     PyObject *text = PyUnicode_FromString("");
     for (size_t i = 0; text != NULL && i < kernel->n_parameters; i++) {
         const char *name = kernel->parameters[i].name;
-        PyUnicode_AppendAndDel(&text, i > 0 ? PyUnicode_FromString(", ") : PyUnicode_FromString(""));
-        if (text != NULL) {
-            PyUnicode_AppendAndDel(&text, parameter_text(&kernel->parameters[i]));
-        }
-        if (text != NULL && name != NULL) {
-            PyUnicode_AppendAndDel(&text, PyUnicode_FromFormat(" %s", name));
-        }
+        usm_parameter_write(&kernel->parameters[i], type, sizeof type);
+        PyUnicode_AppendAndDel(
+            &text, PyUnicode_FromFormat("%s%s%s%s", i > 0 ? ", " : "", type, name != NULL ? " " : "",
+                                        name != NULL ? name : ""));
     }
     return text;
 }
@@ -212,12 +183,8 @@ static bound *new_bound(usmpy_state *state)
 /* Raises the TypeError of usmpy/_brackets.py. -1 */
 static int refuse_key(PyObject *self, PyObject *key)
 {
-    PyObject *refuse = usmpy_import("usmpy._brackets", "refuse");
-    PyObject *name = refuse == NULL ? NULL : get_name(self, NULL);
-    PyObject *none = name == NULL ? NULL : PyObject_CallFunctionObjArgs(refuse, name, key, NULL);
-    Py_XDECREF(none); /* it raises */
-    Py_XDECREF(name);
-    Py_XDECREF(refuse);
+    PyObject *none = usmpy_call("usmpy._brackets", "refuse", "(sO)", core(self)->name, key);
+    Py_XDECREF(none); /* always NULL: it raises */
     return -1;
 }
 
@@ -301,89 +268,81 @@ static void bound_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* Parameters from a sequence of str, and the memory that they point into. */
+/* Parameters from a sequence of str, followed in their block by the texts that they point into. */
 typedef struct words {
-    usm_parameter *parameters;
-    char *text;
+    usm_parameter *parameters; /* from PyMem_Malloc */
     Py_ssize_t n;
 } words;
 
-static void free_words(words *words)
+/* A C function takes no structs, no local memory and no numbers that C has no type for. */
+static bool is_of_function(const usm_parameter *parameter)
 {
-    PyMem_Free(words->parameters);
-    PyMem_Free(words->text);
+    if (parameter->kind != USM_PARAMETER_VALUE) {
+        return parameter->kind == USM_PARAMETER_POINTER;
+    }
+    if (parameter->dtype == USM_NO_DTYPE || parameter->dtype >= (int)USM_COMPUTED_DTYPES) {
+        return false;
+    }
+    const usm_dtype_info *info = &usm_dtype_table[parameter->dtype];
+    return info->kind != USM_KIND_COMPLEX && (info->kind != USM_KIND_FLOAT || info->bits != 16);
 }
 
-/* of_function: for a C function, which takes no structs and no local memory. 0 or -1. */
-static int parse_words(usmpy_state *state, PyObject *object, bool of_function, words *out)
+/* Parses one item into *out; its text is copied to *at, which moves behind it. 0 or -1. */
+static int parse_word(usmpy_state *state, PyObject *item, Py_ssize_t i, bool of_function, char **at,
+                      usm_parameter *out)
 {
-    *out = (words){0};
-    PyObject *items = PyUnicode_Check(object) ? NULL : usmpy_tuple_of(object);
-    PyObject *newline = items == NULL ? NULL : PyUnicode_FromString("\n"), *joined = NULL;
-    int status = -1;
-    if (items == NULL) {
-        if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "parameters is %s %s; a sequence of str is allowed",
-                         USMPY_A(object));
-        }
+    const char *text = PyUnicode_AsUTF8(item); /* kept by the item: no failure */
+    usm_error error;
+    if (strchr(text, ',') != NULL) {
+        PyErr_Format(PyExc_ValueError, "parameters[%zd] has a comma", i);
         return -1;
     }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
-        if (!PyUnicode_Check(PyTuple_GET_ITEM(items, i))) {
-            PyErr_Format(PyExc_TypeError, "parameters[%zd] is %s %s; a str is allowed", i,
-                         USMPY_A(PyTuple_GET_ITEM(items, i)));
-            goto done;
+    char *copy = strcpy(*at, text);
+    *at += strlen(text) + 1;
+    if (usmpy_check(state, usm_parameter_parse(copy, out, &error), &error) < 0) {
+        return -1;
+    }
+    if (of_function && !is_of_function(out)) {
+        PyErr_Format(PyExc_ValueError,
+                     "parameters[%zd] is %R; pointers, bool, integers, float32 and float64 are allowed", i,
+                     item);
+        return -1;
+    }
+    return 0;
+}
+
+/* of_function: the parameters are those of a C function. 0, or -1 with an exception. */
+static int parse_words(usmpy_state *state, PyObject *object, bool of_function, words *out)
+{
+    static const char allowed[] = "a sequence of str is allowed";
+    PyObject *items = PyUnicode_Check(object) ? usmpy_wrong_type("parameters", object, allowed)
+                                              : usmpy_items_of(object, "parameters", allowed);
+    if (items == NULL) {
+        return -1;
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(items), length, total = 0;
+    int status = 0;
+    for (Py_ssize_t i = 0; status == 0 && i < n; i++) {
+        PyObject *item = PyTuple_GET_ITEM(items, i);
+        if (!PyUnicode_Check(item)) {
+            PyErr_Format(PyExc_TypeError, "parameters[%zd] is %s %s; a str is allowed", i, USMPY_A(item));
         }
+        status = !PyUnicode_Check(item) || PyUnicode_AsUTF8AndSize(item, &length) == NULL ? -1 : 0;
+        total += length + 1;
     }
-    joined = newline == NULL ? NULL : PyUnicode_Join(newline, items);
-    Py_ssize_t length;
-    const char *text = joined == NULL ? NULL : PyUnicode_AsUTF8AndSize(joined, &length);
-    if (text == NULL) {
-        goto done;
-    }
-    out->n = PyTuple_GET_SIZE(items);
-    out->parameters = PyMem_New(usm_parameter, out->n + 1);
-    out->text = PyMem_Malloc((size_t)length + 1);
-    if (out->parameters == NULL || out->text == NULL) {
+    out->n = n;
+    out->parameters = status < 0 ? NULL : PyMem_Malloc((size_t)n * sizeof(usm_parameter) + (size_t)total + 1);
+    if (status == 0 && out->parameters == NULL) {
         PyErr_NoMemory();
-        goto done;
+        status = -1;
     }
-    memcpy(out->text, text, (size_t)length + 1);
-    char *at = out->text;
-    for (Py_ssize_t i = 0; i < out->n; i++) {
-        usm_parameter *parameter = &out->parameters[i];
-        usm_error error;
-        char *next = at + strcspn(at, "\n");
-        *next = 0;
-        usm_status parsed = strchr(at, ',') != NULL
-                                ? usm_error_set(&error, USM_VALUE, "parameters[%zd] has a comma", i)
-                                : usm_parameter_parse(at, parameter, &error);
-        bool refused = of_function && parsed == USM_OK &&
-                       (parameter->kind == USM_PARAMETER_UNKNOWN || parameter->kind == USM_PARAMETER_LOCAL ||
-                        (parameter->kind == USM_PARAMETER_VALUE &&
-                         (parameter->dtype == USM_NO_DTYPE || parameter->dtype >= (int)USM_COMPUTED_DTYPES ||
-                          usm_dtype_table[parameter->dtype].kind == USM_KIND_COMPLEX ||
-                          usm_dtype_table[parameter->dtype].bits == 16)));
-        bool is_short = refused && (parameter->dtype == USM_INT16 || parameter->dtype == USM_UINT16);
-        if (parsed != USM_OK) {
-            usmpy_raise(state, parsed, &error);
-            goto done;
-        }
-        if (refused && !is_short) {
-            PyErr_Format(PyExc_ValueError,
-                         "parameters[%zd] is %R; pointers, bool, integers, float32 and float64 are allowed",
-                         i, PyTuple_GET_ITEM(items, i));
-            goto done;
-        }
-        at = next + 1;
+    char *at = (char *)(out->parameters + n);
+    for (Py_ssize_t i = 0; status == 0 && i < n; i++) {
+        status = parse_word(state, PyTuple_GET_ITEM(items, i), i, of_function, &at, &out->parameters[i]);
     }
-    status = 0;
-done:
     if (status < 0) {
-        free_words(out);
+        PyMem_Free(out->parameters);
     }
-    Py_XDECREF(joined);
-    Py_XDECREF(newline);
     Py_DECREF(items);
     return status;
 }
@@ -412,8 +371,8 @@ static PyObject *from_pointer(usmpy_state *state, uintptr_t address, const words
                             : usmpy_raise(state, status, &error);
 }
 
-PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
-                                    PyObject *kwnames)
+static PyObject *kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
 {
     static const usmpy_signature signature = {
         "from_pointer", 4, 2, 0, 2, {USMPY_address, USMPY_parameters, USMPY_name, USMPY_owner}};
@@ -423,7 +382,7 @@ PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ss
         return NULL;
     }
     if (!PyLong_Check(out[0])) {
-        return PyErr_Format(PyExc_TypeError, "address is %s %s; an int is allowed", USMPY_A(out[0]));
+        return usmpy_wrong_type("address", out[0], "an int is allowed");
     }
     uintptr_t address = (uintptr_t)PyLong_AsVoidPtr(out[0]);
     if (PyErr_Occurred()) {
@@ -433,18 +392,18 @@ PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ss
         return PyErr_Format(PyExc_ValueError, "address is 0; the address of a function is allowed");
     }
     if (usmpy_given(out[2]) && !PyUnicode_Check(out[2])) {
-        return PyErr_Format(PyExc_TypeError, "name is %s %s; a str or None is allowed", USMPY_A(out[2]));
+        return usmpy_wrong_type("name", out[2], "a str or None is allowed");
     }
     words words;
     if (parse_words(state, out[1], true, &words) < 0) {
         return NULL;
     }
     PyObject *kernel = from_pointer(state, address, &words, out[2], usmpy_given(out[3]) ? out[3] : NULL);
-    free_words(&words);
+    PyMem_Free(words.parameters);
     return kernel;
 }
 
-/* Words may complete the program's types, but not contradict them: its code relies on them. 0 or -1 */
+/* The words may complete the program's types, but not contradict them: its code relies on them. 0 or -1. */
 static int check_agreement(const usm_kernel *kernel, const words *words)
 {
     for (size_t i = 0; i < kernel->n_parameters; i++) {
@@ -475,45 +434,38 @@ static PyObject *with_parameters(PyObject *self, PyObject *argument)
     usm_kernel *old = core(self), *kernel;
     usm_error error;
     words words;
+    PyObject *result = NULL;
     if (parse_words(state, argument, false, &words) < 0) {
         return NULL;
     }
     if ((size_t)words.n != old->n_parameters) {
         PyErr_Format(PyExc_ValueError, "parameters has %zd entries, but %s takes %zu", words.n, old->name,
                      old->n_parameters);
-        free_words(&words);
-        return NULL;
-    }
-    if (check_agreement(old, &words) < 0) {
-        free_words(&words);
-        return NULL;
-    }
-    usm_status status = usm_kernel_create(old->program, old->name, &kernel, &error);
-    if (status == USM_OK) {
+    } else if (check_agreement(old, &words) == 0 &&
+               usmpy_check(state, usm_kernel_create(old->program, old->name, &kernel, &error), &error) == 0) {
         usm_parameter *told = kernel->parameters;
-        status = usm_kernel_set_parameters(kernel, kernel->name, words.parameters, (size_t)words.n, &error);
-        if (status == USM_OK) {
+        usm_status status =
+            usm_kernel_set_parameters(kernel, kernel->name, words.parameters, (size_t)words.n, &error);
+        if (usmpy_check(state, status, &error) == 0) {
             free(told);
+            result = usmpy_kernel_wrap(state, kernel, ((usmpy_kernel *)self)->program,
+                                       ((usmpy_kernel *)self)->owner);
         } else {
             usm_kernel_release(kernel);
         }
     }
-    free_words(&words);
-    return status == USM_OK ? usmpy_kernel_wrap(state, kernel, ((usmpy_kernel *)self)->program,
-                                                ((usmpy_kernel *)self)->owner)
-                            : usmpy_raise(state, status, &error);
+    PyMem_Free(words.parameters);
+    return result;
 }
 
 static PyMethodDef kernel_methods[] = {
-    {"from_pointer", (PyCFunction)(void (*)(void))usmpy_kernel_from_pointer,
-     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_Kernel_from_pointer},
+    USMPY_CLASS_METHOD("from_pointer", kernel_from_pointer, USMPY_DOC_Kernel_from_pointer),
     {"with_parameters", with_parameters, METH_O, USMPY_DOC_Kernel_with_parameters},
     {0},
 };
 
 static PyGetSetDef kernel_getset[] = {
     {"name", get_name, NULL, USMPY_DOC_Kernel_name, NULL},
-    {"program", get_program, NULL, USMPY_DOC_Kernel_program, NULL},
     {"device", get_device, NULL, USMPY_DOC_Kernel_device, NULL},
     {"parameters", get_parameters, NULL, USMPY_DOC_Kernel_parameters, NULL},
     {"parameter_names", get_parameter_names, NULL, USMPY_DOC_Kernel_parameter_names, NULL},
@@ -522,6 +474,7 @@ static PyGetSetDef kernel_getset[] = {
 };
 
 static PyMemberDef kernel_members[] = {
+    {"program", T_OBJECT, offsetof(usmpy_kernel, program), READONLY, USMPY_DOC_Kernel_program},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(usmpy_kernel, weakrefs), READONLY, NULL},
     {0},
 };

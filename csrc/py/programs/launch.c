@@ -13,12 +13,10 @@
 #include <string.h>
 
 #define INLINE_ARGUMENTS 12
-/* Views of values (NumPy and ctypes scalars, bytes) that the launch borrows from. */
-#define INLINE_VIEWS 4
 
 /*
- * Puts "argument 2 (alpha) of scale" in front of the message of the pending exception, which keeps its class.
- * Exceptions of other classes come from methods of the argument, and are left as they are.
+ * Prefixes the message of the pending exception with "argument 2 (alpha) of scale". Exceptions of other
+ * classes come from methods of the argument, and stay unchanged.
  */
 static void add_name(usmpy_state *state, const usm_kernel *kernel, size_t i)
 {
@@ -37,7 +35,8 @@ static void add_name(usmpy_state *state, const usm_kernel *kernel, size_t i)
     Py_XDECREF(traceback);
 }
 
-PyObject *usmpy_parameter_names(const usm_kernel *kernel)
+/* "x, y, a": the names of the parameters as a new str. */
+static PyObject *parameter_names(const usm_kernel *kernel)
 {
     PyObject *names = PyUnicode_FromString("");
     for (size_t i = 0; names != NULL && i < kernel->n_parameters; i++) {
@@ -51,10 +50,10 @@ PyObject *usmpy_parameter_names(const usm_kernel *kernel)
 /* format: of the kernel's name, the count of its parameters, their names, and `word`. -1 */
 static int refuse_call(const usm_kernel *kernel, const char *format, PyObject *word)
 {
-    PyObject *names = usmpy_parameter_names(kernel);
+    PyObject *names = parameter_names(kernel);
     if (names != NULL) {
         PyErr_Format(PyExc_TypeError, format, kernel->name, kernel->n_parameters,
-                     kernel->n_parameters == 1 ? "" : "s", names, word);
+                     usmpy_plural((int64_t)kernel->n_parameters), names, word);
         Py_DECREF(names);
     }
     return -1;
@@ -156,16 +155,6 @@ PyObject *usmpy_launch_by_name(usmpy_state *state, PyObject *kernel_object, cons
     return event;
 }
 
-/* The index of the i-th array's parameter. */
-static size_t parameter_of(usmpy_state *state, const usmpy_arguments *taken, Py_ssize_t i)
-{
-    size_t at = 0;
-    while (!usmpy_is_array(state, taken->objects[at]) || i-- > 0) {
-        at++;
-    }
-    return at;
-}
-
 /*
  * The queue must be on the program's device, and its device must reach the arrays. 0, or -1
  * with ExecutionPlacementError.
@@ -187,9 +176,10 @@ static int check_placement(usmpy_state *state, const usm_kernel *kernel, PyObjec
         return -1;
     }
     for (Py_ssize_t i = 0; i < taken->n_arrays; i++) {
-        const usm_alloc *alloc = taken->arrays[i]->alloc;
-        if (taken->arrays[i]->queue != queue_object && !usm_place_reaches(queue->place, alloc)) {
-            size_t at = parameter_of(state, taken, i);
+        const usmpy_array *array = usmpy_array_argument(taken, i);
+        const usm_alloc *alloc = array->alloc;
+        if (array->queue != queue_object && !usm_place_reaches(queue->place, alloc)) {
+            size_t at = taken->arrays[i];
             usmpy_refuse_array(
                 state->placement_error, &kernel->parameters[at], taken->accesses[i].mode != USM_READ,
                 PyUnicode_FromFormat("the memory is on %s %s in context %p, and the queue runs on %s %s in "
@@ -206,55 +196,57 @@ static int check_placement(usmpy_state *state, const usm_kernel *kernel, PyObjec
     return 0;
 }
 
+/* Raises ExecutionPlacementError: the array `other` is not on the queue of the first one. */
 static void refuse_queues(usmpy_state *state, const usm_kernel *kernel, const usmpy_arguments *taken,
                           Py_ssize_t other)
 {
-    char(*texts)[24] = PyMem_Malloc((size_t)taken->n_arrays * sizeof *texts);
-    const char **names = PyMem_New(const char *, taken->n_arrays);
-    if (texts == NULL || names == NULL) {
+    char text[24];
+    size_t at = taken->arrays[other];
+    const char **names = PyMem_New(const char *, kernel->n_parameters);
+    if (names == NULL) {
         PyErr_NoMemory();
-        goto done;
+        return;
     }
-    for (Py_ssize_t i = 0; i < taken->n_arrays; i++) {
-        size_t at = parameter_of(state, taken, i);
-        PyOS_snprintf(texts[i], sizeof texts[i], "args[%zu]", at);
-        names[i] = kernel->parameters[at].name != NULL ? kernel->parameters[at].name : texts[i];
+    for (size_t i = 0; i < kernel->n_parameters; i++) {
+        names[i] = kernel->parameters[i].name;
     }
-    usmpy_raise_placement(state, kernel->name, (PyObject *const *)taken->arrays, names, taken->n_arrays);
-    if (taken->accesses[other].mode != USM_READ && PyErr_ExceptionMatches(state->placement_error)) {
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
-        PyErr_Format(type,
-                     "%S\nto_device makes a copy unless both queues use the same memory, and the kernel may "
-                     "write to %s: keep the original, and bring the results back with usmpy.copyto(original, "
-                     "%s)",
-                     value, names[other], names[other]);
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
+    PyObject *message = usmpy_placement_text(state, kernel->name, "args", taken->objects, names,
+                                             (Py_ssize_t)kernel->n_parameters);
+    if (message != NULL && taken->accesses[other].mode != USM_READ) {
+        PyOS_snprintf(text, sizeof text, "args[%zu]", at);
+        const char *name = names[at] != NULL ? names[at] : text;
+        PyUnicode_AppendAndDel(
+            &message, PyUnicode_FromFormat("\nto_device makes a copy unless both queues use the same memory, "
+                                           "and the kernel may write to %s: keep the original, and bring the "
+                                           "results back with usmpy.copyto(original, %s)",
+                                           name, name));
     }
-done:
-    PyMem_Free(texts);
+    if (message != NULL) {
+        PyErr_SetObject(state->placement_error, message);
+        Py_DECREF(message);
+    }
     PyMem_Free(names);
 }
 
 /* The queue that all arrays are on, borrowed; NULL with ExecutionPlacementError. */
 static PyObject *common_queue(usmpy_state *state, const usm_kernel *kernel, const usmpy_arguments *taken)
 {
-    if (taken->n_arrays == 0) {
-        PyErr_Format(state->placement_error,
-                     "no argument of %s is a USMArray, whose queue it would run in; use queue.submit(kernel, "
-                     "args, range)",
-                     kernel->name);
-        return NULL;
-    }
-    for (Py_ssize_t i = 1; i < taken->n_arrays; i++) {
-        if (usmpy_queue_of(taken->arrays[i]->queue) != usmpy_queue_of(taken->arrays[0]->queue)) {
+    PyObject *queue = NULL;
+    for (Py_ssize_t i = 0; i < taken->n_arrays; i++) {
+        PyObject *next = usmpy_array_argument(taken, i)->queue;
+        queue = queue == NULL ? next : queue;
+        if (usmpy_queue_of(next) != usmpy_queue_of(queue)) {
             refuse_queues(state, kernel, taken, i);
             return NULL;
         }
     }
-    return taken->arrays[0]->queue;
+    if (queue == NULL) {
+        PyErr_Format(state->placement_error,
+                     "no argument of %s is a USMArray, whose queue it would run in; use queue.submit(kernel, "
+                     "args, range)",
+                     kernel->name);
+    }
+    return queue;
 }
 
 /* Sets the size of work-groups that the kernel requires, if the launch has none. 0, or -1 with ValueError. */
@@ -305,8 +297,8 @@ static int check_range(const usm_kernel *kernel, const usm_device *device, usm_r
 }
 
 /*
- * The memory of one work-group, over all arguments. If the driver chose the size of the groups, they could be
- * larger than the memory was meant for. 0, or -1 with ValueError.
+ * The LocalMemory of all arguments is that of one work-group. The launch must set the size of the groups,
+ * since a driver could choose larger groups than the memory suffices for. 0, or -1 with ValueError.
  */
 static int check_local_memory(const usm_kernel *kernel, const usm_device *device, const usm_range *range,
                               const usmpy_arguments *taken)
@@ -369,29 +361,26 @@ PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel_object, const usm_ra
     struct {
         usm_argument arguments[INLINE_ARGUMENTS];
         usm_access accesses[INLINE_ARGUMENTS];
-        usmpy_array *arrays[INLINE_ARGUMENTS];
+        size_t arrays[INLINE_ARGUMENTS];
+        Py_buffer views[INLINE_ARGUMENTS];
     } few;
-    Py_buffer few_views[INLINE_VIEWS];
-    usmpy_arguments taken = {objects, few.arguments, few.accesses, few.arrays, 0, few_views, 0, false};
-    char *block = NULL;
+    usmpy_arguments taken = {objects, few.arguments, few.arrays, few.accesses, 0, few.views, 0, false};
+    Py_buffer *block = NULL;
     PyObject *event = NULL;
     usmpy_deferred_poll();
     if (check_count(kernel, n) < 0) {
         return NULL;
     }
-    if (n > INLINE_VIEWS) {
-        size_t size = sizeof(usm_argument) + sizeof(usm_access) + sizeof(usmpy_array *);
-        size = (size_t)n * (sizeof(Py_buffer) + (n > INLINE_ARGUMENTS ? size : 0));
-        block = PyMem_Malloc(size);
+    if (n > INLINE_ARGUMENTS) {
+        block = PyMem_Malloc(
+            (size_t)n * (sizeof(Py_buffer) + sizeof(usm_argument) + sizeof(usm_access) + sizeof(size_t)));
         if (block == NULL) {
             return PyErr_NoMemory();
         }
-        taken.views = (Py_buffer *)block;
-        if (n > INLINE_ARGUMENTS) {
-            taken.arguments = (usm_argument *)(taken.views + n);
-            taken.accesses = (usm_access *)(taken.arguments + n);
-            taken.arrays = (usmpy_array **)(taken.accesses + n);
-        }
+        taken.views = block;
+        taken.arguments = (usm_argument *)(taken.views + n);
+        taken.accesses = (usm_access *)(taken.arguments + n);
+        taken.arrays = (size_t *)(taken.accesses + n);
     }
     Py_ssize_t i = 0;
     while (i < n &&
@@ -421,17 +410,17 @@ PyObject *usmpy_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t n
         return NULL;
     }
     if (!Py_IS_TYPE(out[0], state->kernel_type)) {
-        return PyErr_Format(PyExc_TypeError, "kernel is %s %s; a Kernel is allowed", USMPY_A(out[0]));
+        return usmpy_wrong_type("kernel", out[0], "a Kernel is allowed");
     }
     if (usmpy_parse_range(state, out[2], &range, "range") < 0) {
         return NULL;
     }
-    PyObject *items = PyUnicode_Check(out[1]) || PyBytes_Check(out[1]) ? NULL : usmpy_tuple_of(out[1]);
+    static const char allowed[] = "a sequence of arguments is allowed";
+    PyObject *items = PyUnicode_Check(out[1]) || PyBytes_Check(out[1])
+                          ? usmpy_wrong_type("args", out[1], allowed)
+                          : usmpy_items_of(out[1], "args", allowed);
     if (items == NULL) {
-        return PyErr_Occurred()
-                   ? NULL
-                   : PyErr_Format(PyExc_TypeError, "args is %s %s; a sequence of arguments is allowed",
-                                  USMPY_A(out[1]));
+        return NULL;
     }
     PyObject *event = usmpy_launch(state, out[0], &range, self, ((PyTupleObject *)items)->ob_item,
                                    PyTuple_GET_SIZE(items), out[3]);

@@ -14,14 +14,15 @@ typedef struct usmpy_range {
 
 typedef struct usmpy_local {
     PyObject_HEAD
-    size_t nbytes;
+    Py_ssize_t nbytes; /* 1 to UINT32_MAX */
 } usmpy_local;
 
 typedef struct usmpy_kernel {
     PyObject_HEAD
     usm_kernel *kernel; /* one count */
     PyObject *program;  /* the Program; NULL for one from a pointer */
-    PyObject *owner;    /* of the function behind the pointer, or NULL: each launch keeps it, too */
+    PyObject
+        *owner; /* of the memory of a function from a pointer, or NULL; each launch keeps it alive, too */
     PyObject *weakrefs;
 } usmpy_kernel;
 
@@ -36,9 +37,6 @@ PyObject *usmpy_range_text(const usm_range *range);
 /* New reference; a count of the kernel is taken over. program and owner may be NULL. */
 PyObject *usmpy_kernel_wrap(usmpy_state *state, USM_TAKES usm_kernel *kernel, PyObject *program,
                             PyObject *owner);
-/* Kernel.from_pointer */
-PyObject *usmpy_kernel_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
-                                    PyObject *kwnames);
 
 /*
  * Checks everything, then submits. queue: a Queue, or NULL for the one that the arrays share. depends: as in
@@ -49,8 +47,6 @@ PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel, const usm_range *ra
 /* The same in the queue that the arrays share. The objects of `names`, a tuple, follow the n objects. */
 PyObject *usmpy_launch_by_name(usmpy_state *state, PyObject *kernel, const usm_range *range,
                                PyObject *const *objects, Py_ssize_t n, PyObject *names, PyObject *depends);
-/* "x, y, a", the names of the parameters, as a new str. */
-PyObject *usmpy_parameter_names(const usm_kernel *kernel);
 
 /* Queue.submit */
 PyObject *usmpy_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);

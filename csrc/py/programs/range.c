@@ -1,11 +1,13 @@
-/* Range, NdRange and LocalMemory: SYCL's types of index spaces and of work-group memory. */
+/* Range, NdRange and LocalMemory: SYCL's index spaces and the memory of a work-group. */
 #include "docstrings.h"
 #include "launch.h"
 
 #include "py/args.h"
 #include "py/arrays/array.h"
 
+#include <stddef.h>
 #include <string.h>
+#include <structmember.h>
 
 /* 1 <= *out; 0, or -1 with an exception that names the parameter. */
 static int parse_extent(PyObject *item, const char *parameter, Py_ssize_t i, size_t *out)
@@ -63,15 +65,12 @@ static int extents_of(usmpy_state *state, PyObject *object, const char *paramete
     if (PyIndex_Check(object)) {
         return parse_extents(&object, 1, parameter, out);
     }
+    static const char allowed[] = "a Range, an int or a sequence of ints is allowed";
     /* Not a dict or a set: the order of their items means nothing. */
     PyObject *items = !PySequence_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object)
-                          ? NULL
-                          : usmpy_tuple_of(object);
+                          ? usmpy_wrong_type(parameter, object, allowed)
+                          : usmpy_items_of(object, parameter, allowed);
     if (items == NULL) {
-        if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "%s is %s %s; a Range, an int or a sequence of ints is allowed",
-                         parameter, USMPY_A(object));
-        }
         return -1;
     }
     int ndim = parse_extents(((PyTupleObject *)items)->ob_item, PyTuple_GET_SIZE(items), parameter, out);
@@ -95,6 +94,15 @@ int usmpy_parse_range(usmpy_state *state, PyObject *object, usm_range *range, co
     return 0;
 }
 
+static PyObject *new_range(PyTypeObject *type, const usm_range *range)
+{
+    usmpy_range *self = (usmpy_range *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->range = *range;
+    }
+    return (PyObject *)self;
+}
+
 static PyObject *range_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     usm_range range = {.local = {1, 1, 1}};
@@ -105,12 +113,8 @@ static PyObject *range_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     int ndim = n == 1
                    ? extents_of(usmpy_state_of_type(type), PyTuple_GET_ITEM(args, 0), "Range", range.global)
                    : parse_extents(((PyTupleObject *)args)->ob_item, n, "Range", range.global);
-    usmpy_range *self = ndim < 0 ? NULL : (usmpy_range *)type->tp_alloc(type, 0);
-    if (self != NULL) {
-        self->range = range;
-        self->range.ndim = (unsigned)ndim;
-    }
-    return (PyObject *)self;
+    range.ndim = (unsigned)ndim;
+    return ndim < 0 ? NULL : new_range(type, &range);
 }
 
 static PyObject *nd_range_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -139,24 +143,15 @@ static PyObject *nd_range_new(PyTypeObject *type, PyObject *args, PyObject *kwar
                                 range.local[i], i, range.global[i]);
         }
     }
-    usmpy_range *self = (usmpy_range *)type->tp_alloc(type, 0);
-    if (self != NULL) {
-        self->range = range;
-        self->range.ndim = (unsigned)ndim;
-    }
-    return (PyObject *)self;
+    range.ndim = (unsigned)ndim;
+    return new_range(type, &range);
 }
 
 static PyObject *extents_tuple(const usm_range *range, const size_t *extents)
 {
     PyObject *tuple = PyTuple_New((Py_ssize_t)range->ndim);
     for (unsigned i = 0; tuple != NULL && i < range->ndim; i++) {
-        PyObject *extent = PyLong_FromSize_t(extents[i]);
-        if (extent == NULL) {
-            Py_CLEAR(tuple);
-        } else {
-            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, extent);
-        }
+        usmpy_set_item(&tuple, (Py_ssize_t)i, PyLong_FromSize_t(extents[i]));
     }
     return tuple;
 }
@@ -211,31 +206,23 @@ static PyObject *range_item(PyObject *self, Py_ssize_t i)
     const usm_range *range = &((usmpy_range *)self)->range;
     if (i < 0 || i >= (Py_ssize_t)range->ndim) {
         PyErr_Format(PyExc_IndexError, "index %zd is out of range for a Range with %u dimension%s", i,
-                     range->ndim, range->ndim == 1 ? "" : "s");
+                     range->ndim, usmpy_plural(range->ndim));
         return NULL;
     }
     return PyLong_FromSize_t(range->global[i]);
 }
 
-static PyObject *get_size(PyObject *self, void *unused)
+static PyObject *get_size(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     const usm_range *range = &((usmpy_range *)self)->range;
     return PyLong_FromSize_t(usm_range_items(range));
 }
 
-static PyObject *get_global(PyObject *self, void *unused)
+/* `offset`: of global or local in usm_range. */
+static PyObject *get_extents(PyObject *self, void *offset)
 {
-    (void)unused;
     const usm_range *range = &((usmpy_range *)self)->range;
-    return extents_tuple(range, range->global);
-}
-
-static PyObject *get_local(PyObject *self, void *unused)
-{
-    (void)unused;
-    const usm_range *range = &((usmpy_range *)self)->range;
-    return extents_tuple(range, range->local);
+    return extents_tuple(range, (const size_t *)((const char *)range + (size_t)offset));
 }
 
 static PyGetSetDef range_getset[] = {
@@ -245,8 +232,8 @@ static PyGetSetDef range_getset[] = {
 
 static PyGetSetDef nd_range_getset[] = {
     {"size", get_size, NULL, USMPY_DOC_NdRange_size, NULL},
-    {"global_range", get_global, NULL, USMPY_DOC_NdRange_global_range, NULL},
-    {"local_range", get_local, NULL, USMPY_DOC_NdRange_local_range, NULL},
+    {"global_range", get_extents, NULL, USMPY_DOC_NdRange_global_range, (void *)offsetof(usm_range, global)},
+    {"local_range", get_extents, NULL, USMPY_DOC_NdRange_local_range, (void *)offsetof(usm_range, local)},
     {0},
 };
 
@@ -269,18 +256,17 @@ static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const usmpy_signature signature = {"LocalMemory", 1, 1, 0, 1, {USMPY_nbytes}};
     PyObject *nbytes;
-    size_t n;
     if (usmpy_parse_tuple(usmpy_state_of_type(type), &signature, args, kwargs, &nbytes) < 0) {
         return NULL;
     }
     if (!PyIndex_Check(nbytes)) {
-        return PyErr_Format(PyExc_TypeError, "nbytes is %s %s; an int is allowed", USMPY_A(nbytes));
+        return usmpy_wrong_type("nbytes", nbytes, "an int is allowed");
     }
-    n = PyNumber_AsSsize_t(nbytes, NULL) > 0 ? (size_t)PyNumber_AsSsize_t(nbytes, NULL) : 0;
+    Py_ssize_t n = PyNumber_AsSsize_t(nbytes, NULL); /* the nearest, if it is out of range */
     if (PyErr_Occurred()) {
         return NULL;
     }
-    if (n == 0 || n > UINT32_MAX) {
+    if (n < 1 || n > UINT32_MAX) {
         return PyErr_Format(PyExc_ValueError, "nbytes is %R; 1 to %u are allowed", nbytes, UINT32_MAX);
     }
     usmpy_local *self = (usmpy_local *)type->tp_alloc(type, 0);
@@ -292,23 +278,17 @@ static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static PyObject *local_repr(PyObject *self)
 {
-    return PyUnicode_FromFormat("LocalMemory(%zu)", ((usmpy_local *)self)->nbytes);
+    return PyUnicode_FromFormat("LocalMemory(%zd)", ((usmpy_local *)self)->nbytes);
 }
 
-static PyObject *local_get_nbytes(PyObject *self, void *unused)
-{
-    (void)unused;
-    return PyLong_FromSize_t(((usmpy_local *)self)->nbytes);
-}
-
-static PyGetSetDef local_getset[] = {
-    {"nbytes", local_get_nbytes, NULL, USMPY_DOC_LocalMemory_nbytes, NULL},
+static PyMemberDef local_members[] = {
+    {"nbytes", T_PYSSIZET, offsetof(usmpy_local, nbytes), READONLY, USMPY_DOC_LocalMemory_nbytes},
     {0},
 };
 
 static PyType_Slot local_slots[] = {
-    {Py_tp_doc, USMPY_DOC_LocalMemory}, {Py_tp_new, local_new},       {Py_tp_dealloc, usmpy_free_object},
-    {Py_tp_repr, local_repr},           {Py_tp_getset, local_getset}, {0, NULL},
+    {Py_tp_doc, USMPY_DOC_LocalMemory}, {Py_tp_new, local_new},         {Py_tp_dealloc, usmpy_free_object},
+    {Py_tp_repr, local_repr},           {Py_tp_members, local_members}, {0, NULL},
 };
 
 static PyType_Spec range_spec = {
