@@ -322,8 +322,6 @@ def _cuda_source(source: str, options: _Options) -> tuple[str, list[str]]:
 
 def prepare(source: str, language: str, options: str) -> tuple[str, str]:
     """(text for the compiler, its options, one a line). Raises BuildError if the source is wrong."""
-    if language == "ptx":
-        return source, ""
     source = source.removeprefix("\ufeff")
     read = _Options(options)
     text, flags = (_portable_source if language == "portable" else _cuda_source)(source, read)

@@ -1,4 +1,4 @@
-/* Program: kernels that are built for one device. */
+/* Program: its life, its kernels by name, its properties. How it is built: build.c. */
 #include "program.h"
 #include "docstrings.h"
 
@@ -20,7 +20,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     }
     if (usmpy_given(out[3]) && !PyUnicode_Check(out[3])) {
-        return PyErr_Format(PyExc_TypeError, "options is %s %s; a str is allowed", USMPY_A(out[3]));
+        return usmpy_wrong_type("options", out[3], "a str is allowed");
     }
     usmpy_program *self = (usmpy_program *)type->tp_alloc(type, 0);
     if (self == NULL) {
@@ -151,43 +151,34 @@ static PyObject *program_getattro(PyObject *self, PyObject *name)
     return find_kernel((usmpy_program *)self, name, PyExc_AttributeError);
 }
 
-static PyObject *get_kernel_names(PyObject *self, void *unused)
+static PyObject *get_kernel_names(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     char **names = ((usmpy_program *)self)->program->kernels;
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && names != NULL && names[i] != NULL; i++) {
-        PyObject *name = PyUnicode_FromString(names[i]);
-        if (name == NULL || PyList_Append(list, name) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(name);
+        usmpy_append(&list, PyUnicode_FromString(names[i]));
     }
     return list;
 }
 
-static PyObject *get_device(PyObject *self, void *unused)
+static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return usmpy_device_wrap(usmpy_state_of(self), ((usmpy_program *)self)->program->place->device, NULL);
 }
 
-static PyObject *get_context(PyObject *self, void *unused)
+static PyObject *get_context(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return usmpy_context_wrap(usmpy_state_of(self), ((usmpy_program *)self)->program->context);
 }
 
-static PyObject *get_binary(PyObject *self, void *unused)
+static PyObject *get_binary(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return usmpy_program_bytes(usmpy_state_of(self), (usmpy_program *)self);
 }
 
 /* Attributes and kernels. */
-static PyObject *program_dir(PyObject *self, PyObject *unused)
+static PyObject *program_dir(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     PyObject *own = PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__dir__", "O", self);
     PyObject *names = own == NULL ? NULL : get_kernel_names(self, NULL);
     PyObject *all = names == NULL ? NULL : PySequence_InPlaceConcat(own, names);
@@ -197,9 +188,8 @@ static PyObject *program_dir(PyObject *self, PyObject *unused)
 }
 
 /* IPython completes program["... with these. */
-static PyObject *key_completions(PyObject *self, PyObject *unused)
+static PyObject *key_completions(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return get_kernel_names(self, NULL);
 }
 

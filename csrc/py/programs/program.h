@@ -15,13 +15,13 @@ typedef struct usmpy_program {
 } usmpy_program;
 
 /*
- * The language by its name; None and NULL: the portable one. An index for the functions below; -1 with
- * TypeError or ValueError, which says what devices of the backend take.
+ * The index of a language by its name, for the functions below; None and NULL: the portable one. -1 with
+ * TypeError, or with a ValueError that lists the languages of the backend's devices.
  */
 int usmpy_parse_language(PyObject *language, const usm_backend *backend);
 const char *usmpy_language_name(int language);
 
-/* Builds self->program, or loads it. self has its queue and options. 0, or -1 with an exception. */
+/* Builds self->program, or loads it. self has its queue, language and options. 0, or -1 with an exception. */
 int usmpy_build_program(usmpy_state *state, usmpy_program *self, int language, PyObject *source);
 
 /* The built program for language 'native', under a mark with its hash. New reference, or NULL. */

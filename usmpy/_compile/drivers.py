@@ -1,0 +1,93 @@
+"""What Program does around a driver's compiler. csrc/py/programs/build.c calls these functions.
+
+`driver` is the language that the driver takes sources in, by the name that Program has for it. Modules are
+imported when a build needs them: loading a kept build takes less time than importing a translator.
+"""
+
+from __future__ import annotations
+
+from ..errors import BuildError
+from . import cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._core import Device
+
+# Words in a compiler's log about a type that the device may lack, with the aspect that it lacks then.
+_ASPECT_WORDS = {"fp64": ("double", "fp64", "Float64"), "fp16": ("half", "fp16", "Float16")}
+
+
+def key(driver: str, device: Device, source: str, language: str, options: str) -> str:
+    """The key of a kept build: all that the result depends on."""
+    more = b""
+    if driver == "cuda" and language != "ptx":
+        from . import cuda_key
+
+        more = cuda_key.identify(source, options)
+    elif driver == "spirv":
+        from . import spirv
+
+        more = spirv.identify(source, options)
+    elif driver == "opencl":
+        from . import included
+
+        more = included.identify(source, options)
+    place = (device.backend, device.name, device.vendor, device.driver_version)
+    return cache.key(*place, options, language, source, more)
+
+
+def prepare(
+    driver: str, device: Device, source: str, language: str, options: str
+) -> tuple[str, str | bytes, str]:
+    """The language, the program and the options that the driver gets; for the host, the path of a library.
+
+    Raises BuildError if the source is wrong, BackendUnavailable if a translator is missing.
+    """
+    try:
+        return _translate(driver, device, source, language, options)
+    except BuildError as error:
+        from .kernel_hints import explain
+
+        explain(error, source, language)
+        raise
+
+
+def _translate(
+    driver: str, device: Device, source: str, language: str, options: str
+) -> tuple[str, str | bytes, str]:
+    if driver == "c":
+        from . import compiler
+
+        return driver, compiler.program(source, language, options), ""
+    if driver == "cuda" and language != "ptx":
+        from . import cuda
+
+        return language, *cuda.prepare(source, language, options)
+    if language == "portable":
+        # OpenCL C has more features. Those that other backends refuse are refused here, too.
+        from .portable_check import check
+
+        check(source, options, device.backend)
+    if driver == "spirv":
+        from . import spirv
+
+        return driver, spirv.prepare(source, language, options, device.has_fp16, device.has_fp64), ""
+    return language, source, options
+
+
+def failure(
+    text: str, log: bytes | None, code: int, name: str, device: Device, source: str | None, language: str
+) -> BuildError:
+    """The error of a driver's compiler. The message has the log, and hints. source: None for a binary."""
+    said = (log or b"").decode("utf-8", "replace")
+    for aspect, words in _ASPECT_WORDS.items():
+        if aspect not in device.aspects and any(word in said for word in words):
+            text += f"; the device has no aspect {aspect} (Device.has_{aspect})"
+            break
+    message = f"{text}\n{said}" if said else text
+    error = BuildError(message, backend=device.backend, code=code, name=name or None, log=said)
+    if source is not None:
+        from .kernel_hints import explain
+
+        explain(error, source, language)
+    return error
