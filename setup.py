@@ -129,6 +129,29 @@ def find_level_zero():
     return None
 
 
+# By backend: what finds its header, the header, what it must be of, and where it comes from.
+VENDORS = {
+    "opencl": (
+        find_opencl,
+        "CL/cl.h",
+        "OpenCL 3.0",
+        "the package nvidia-cuda-opencl and Debian's opencl-headers have it, and OPENCL_INCLUDE",
+    ),
+    "cuda": (
+        find_cuda,
+        "cuda.h",
+        "CUDA 12.4 or later",
+        "the package nvidia-cuda-runtime has it, and CUDA_INCLUDE",
+    ),
+    "level_zero": (
+        find_level_zero,
+        "level_zero/ze_api.h",
+        "Level Zero 1.5 or later",
+        "Debian's libze-dev has it, and LEVEL_ZERO_INCLUDE",
+    ),
+}
+
+
 def find_headers():
     """Include folders of the vendors' headers by backend; those that are left out have none.
 
@@ -137,33 +160,16 @@ def find_headers():
     """
     headers = {"host": str(find_dlpack())}
     print("usmpy: backend host: built, needs no header")
-    opencl = find_opencl()
-    if opencl is not None:
-        headers["opencl"] = str(opencl)
-        print(f"usmpy: backend opencl: built, CL/cl.h from {opencl}")
-    else:
-        print(
-            "usmpy: backend opencl: left out, since CL/cl.h of OpenCL 3.0 was not found; the package "
-            "nvidia-cuda-opencl and Debian's opencl-headers have it, and OPENCL_INCLUDE names its folder"
-        )
-    cuda = find_cuda() if (ROOT / "csrc/backends/cuda/library.c").is_file() else None
-    if cuda is not None:
-        headers["cuda"] = str(cuda)
-        print(f"usmpy: backend cuda: built, cuda.h from {cuda}")
-    else:
-        print(
-            "usmpy: backend cuda: left out, since cuda.h of CUDA 12.4 or later was not found; the package "
-            "nvidia-cuda-runtime has it, and CUDA_INCLUDE names its folder"
-        )
-    level_zero = find_level_zero()
-    if level_zero is not None:
-        headers["level_zero"] = str(level_zero)
-        print(f"usmpy: backend level_zero: built, level_zero/ze_api.h from {level_zero}")
-    else:
-        print(
-            "usmpy: backend level_zero: left out, since level_zero/ze_api.h was not found; Debian's "
-            "libze-dev has it, and LEVEL_ZERO_INCLUDE names its folder"
-        )
+    for backend, (find, header, version, origin) in VENDORS.items():
+        folder = find()
+        if folder is None:
+            print(
+                f"usmpy: backend {backend}: left out, since {header} of {version} was not found; "
+                f"{origin} names its folder"
+            )
+        else:
+            headers[backend] = str(folder)
+            print(f"usmpy: backend {backend}: built, {header} from {folder}")
     return headers
 
 
@@ -187,7 +193,7 @@ def dependencies():
 
 
 class Build(build_ext):
-    """The extension. The device kernels (a source) and the docstrings (a header) are written first."""
+    """Builds the extension, after writing the device kernels (a source) and the docstrings (a header)."""
 
     def build_extensions(self):
         link_options = next((options for options in LTO if self.compiles(["-flto"], options)), None)
@@ -205,11 +211,12 @@ class Build(build_ext):
         super().build_extensions()
 
     def compile_smaller(self):
-        """
-        What is called in nanoseconds stays as fast as it can be: csrc/core and csrc/py. The many loops of the
-        host's casts and built-in kernels are vectorised without more copies of each; a driver's calls take
-        longer than what -O3 could save beside them; what is asked for once (RARE) is as small as it can be.
-        It is the difference of a quarter of a wheel.
+        """Compiles some files for size, which makes a wheel a quarter smaller.
+
+        Most of csrc/core and csrc/py runs in nanoseconds and keeps -O3. The loops of the host's casts and
+        built-in kernels (LOOP_FILES) are vectorised without a second copy of each. Backends of drivers gain
+        nothing from -O3 beside the driver's own calls. Files that run rarely (RARE_FILES) are as small as
+        possible.
         """
         compile_one = self.compiler._compile
 
@@ -225,7 +232,7 @@ class Build(build_ext):
         self.compiler._compile = compile_by_file
 
     def compiles(self, options, link_options=()):
-        """Does the compiler, with the programs that it needs for them, have these options?"""
+        """Whether the compiler and linker accept these options."""
         source = Path(self.build_temp) / "probe.c"
         source.write_text("int probe(void);\nint probe(void)\n{\n    return 0;\n}\n")
         try:
