@@ -20,6 +20,11 @@ def _checked(x: object, function: str, parameter: str = "x") -> USMArray:
     return x
 
 
+def _array_of(value: Any, x: USMArray) -> USMArray:
+    """The value as an array, on the queue of `x` if it is none yet."""
+    return value if isinstance(value, _core.USMArray) else _core.asarray(value, queue=x.queue)
+
+
 def _axis_of(x: USMArray, axis: SupportsIndex) -> int:
     try:
         return range(x.ndim)[axis]
@@ -113,7 +118,7 @@ def put_along_axis(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsInd
     """
     _checked(x, "put_along_axis")
     at = _axis_of(x, axis)
-    index = indices if isinstance(indices, _core.USMArray) else _core.asarray(indices, queue=x.queue)
+    index = _array_of(indices, x)
     if index.ndim != x.ndim:
         raise ValueError(
             f"put_along_axis(): x has {x.ndim} dimensions and indices {index.ndim}; the same number is needed"
@@ -159,7 +164,7 @@ def extract(condition: Any, x: USMArray, /) -> USMArray:
     [4, 5]
     """
     _checked(x, "extract")
-    mask = condition if isinstance(condition, _core.USMArray) else _core.asarray(condition, queue=x.queue)
+    mask = _array_of(condition, x)
     if mask.size != x.size:
         raise ValueError(
             f"extract(): condition has {mask.size} elements and x {x.size}; the same number is needed"
@@ -199,11 +204,11 @@ def place(x: USMArray, mask: Any, vals: Any, /) -> None:
     [0, 1, 10, 20, 10]
     """
     _checked(x, "place")
-    where = mask if isinstance(mask, _core.USMArray) else _core.asarray(mask, queue=x.queue)
+    where = _array_of(mask, x)
     if where.shape != x.shape:
         raise ValueError(f"place(): mask has shape {where.shape} and x {x.shape}; they must be equal")
     where = _truths(where)
-    values = vals if isinstance(vals, _core.USMArray) else _core.asarray(vals, queue=x.queue)
+    values = _array_of(vals, x)
     values = _core.reshape(values, (-1,))
     count = int(_core.count_nonzero(where))
     if count == 0:

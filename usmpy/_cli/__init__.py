@@ -17,16 +17,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="usmpy",
         description="Devices that usmpy finds, and why others are missing.",
-        epilog="usmpy COMMAND --help tells more of a command. python -m usmpy is the same.",
+        epilog="usmpy COMMAND --help describes a command. python -m usmpy does the same.",
     )
     parser.add_argument("--version", action="version", version=f"usmpy {__version__}")
-    parser.add_argument("--json", action="store_true", help="everything as JSON")
-    parser.add_argument("--verbose", "-v", action="store_true", help="all that is known of each device")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--verbose", "-v", action="store_true", help="print all properties of each device")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     check = commands.add_parser(
         "check",
         help="test exchange, copies and kernels on a device",
-        description="Tests exchange, copies and kernels. Ends with 1 where something failed.",
+        description="Tests exchange, copies and kernels. The exit status is 1 if a test failed.",
     )
     bench = commands.add_parser(
         "bench",

@@ -67,7 +67,7 @@ def _device_table() -> None:
         rows.append([device.filter_string + mark, device.name, units, memory, kinds, driver])
     table(["device", "name", "units", "memory", "USM", "platform and driver"], rows, right=(2, 3))
     print(
-        "* where arrays are made when no device is named"
+        "* the default device"
         if default is not None
         else f"no default device: {why}"
     )
