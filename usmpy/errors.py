@@ -122,10 +122,10 @@ class BuildError(UsmError):
 
 def _build_error(message: str, log: str | None, backend: str, where: str = "") -> BuildError:
     """The error with the message first, and with all of the log."""
-    said = (
+    text = (
         message if log is None or log in message else log if log.startswith(message) else f"{message}\n{log}"
     )
-    return BuildError(f"the program does not build{where}: {said}", backend=backend, log=log)
+    return BuildError(f"the program does not build{where}: {text}", backend=backend, log=log)
 
 
 class ExecutionPlacementError(Exception):

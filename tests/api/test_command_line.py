@@ -185,7 +185,7 @@ def test_on_a_terminal_without_rich(tmp_path):
     assert status == 0
     assert not BOX.search(text)
     assert "\x1b" not in text
-    table = text.partition("\n* where")[0]
+    table = text.partition("\n* the default")[0]
     assert max(map(len, table.splitlines())) <= 70
     assert "host:cpu:0" in table
 

@@ -66,11 +66,7 @@ def _device_table() -> None:
         driver = f"{device.platform.name}, {device.driver_version}"
         rows.append([device.filter_string + mark, device.name, units, memory, kinds, driver])
     table(["device", "name", "units", "memory", "USM", "platform and driver"], rows, right=(2, 3))
-    print(
-        "* the default device"
-        if default is not None
-        else f"no default device: {why}"
-    )
+    print("* the default device" if default is not None else f"no default device: {why}")
 
 
 def run(as_json: bool, verbose: bool) -> int:

@@ -79,13 +79,13 @@ def failure(
     text: str, log: bytes | None, code: int, name: str, device: Device, source: str | None, language: str
 ) -> BuildError:
     """The error of a driver's compiler. The message has the log, and hints. source: None for a binary."""
-    said = (log or b"").decode("utf-8", "replace")
+    output = (log or b"").decode("utf-8", "replace")
     for aspect, words in _ASPECT_WORDS.items():
-        if aspect not in device.aspects and any(word in said for word in words):
+        if aspect not in device.aspects and any(word in output for word in words):
             text += f"; the device has no aspect {aspect} (Device.has_{aspect})"
             break
-    message = f"{text}\n{said}" if said else text
-    error = BuildError(message, backend=device.backend, code=code, name=name or None, log=said)
+    message = f"{text}\n{output}" if output else text
+    error = BuildError(message, backend=device.backend, code=code, name=name or None, log=output)
     if source is not None:
         from .kernel_hints import explain
 

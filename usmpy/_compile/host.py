@@ -67,7 +67,7 @@ def _run(command: list[str], source: str) -> subprocess.CompletedProcess[bytes]:
         raise CompilerMissing(f"the C compiler {command[0]} does not run: {error}") from error
 
 
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+def _output_of(done: subprocess.CompletedProcess[bytes]) -> str:
     return _text(done.stderr) or f"{done.args[0]} ended with status {done.returncode}\n"
 
 
@@ -128,7 +128,7 @@ def _preprocess(compiler: Compiler, options: _Options, prelude: str, source: str
     command = [*compiler.command, "-E", "-std=gnu11", "-fdiagnostics-color=never", *options.preprocessor]
     done = _run([*command, "-x", "c", "-"], prelude + _marker(name) + source + "\n")
     if done.returncode:
-        raise _error(_said(done), source, name)
+        raise _error(_output_of(done), source, name)
     return _text(done.stdout)
 
 
@@ -146,21 +146,21 @@ def _compile(compiler: Compiler, flags: list[str], options: _Options, text: str)
         if apart:
             part = os.path.join(folder, "kernels.o")
             done = _run([*compiler.command, *flags, "-c", "-x", "c", "-", "-o", part], text)
-            said = _text(done.stderr)
+            output = _text(done.stderr)
             if not done.returncode:
                 done = _run([*compiler.command, "-fPIC", part, "-o", out, *link], "")
-                said += _text(done.stderr)
+                output += _text(done.stderr)
         else:
             done = _run([*compiler.command, *flags, "-x", "c", "-", "-x", "none", "-o", out, *link], text)
-            said = _text(done.stderr)
+            output = _text(done.stderr)
         if done.returncode:
-            return None, said or _said(done)
+            return None, output or _output_of(done)
         with open(out, "rb") as file:
             data = file.read()
     if cache.temporary_folder() != private:  # what was read may be another user's
         message = f"the temporary folder {private} was replaced while the program was built; build it again"
         raise CompileError(message, message + "\n")
-    return data, said
+    return data, output
 
 
 def _build_portable(compiler: Compiler, options: _Options, source: str, name: str) -> tuple[bytes, str]:
@@ -193,9 +193,9 @@ def _portable_error(
     check = portable.for_messages(text) + constants + _marker(name) + source + "\n"
     flags = ["-fsyntax-only", "-std=gnu11", *_PORTABLE, "-fdiagnostics-color=never", *options.compiler]
     done = _run([*compiler.command, *[f for f in flags if f != "-w"], "-x", "c", "-"], check)
-    said = _text(done.stderr)
-    clean = _clean(said, source, name)
-    return _error(said if done.returncode and "error:" in clean else log, source, name)
+    output = _text(done.stderr)
+    clean = _clean(output, source, name)
+    return _error(output if done.returncode and "error:" in clean else log, source, name)
 
 
 def _build_c(compiler: Compiler, options: _Options, source: str, name: str) -> tuple[bytes, str]:

@@ -135,10 +135,10 @@ def _run(command: list[str], folder: str) -> str:
         done = subprocess.run(command, capture_output=True, cwd=folder, env={**os.environ, "LC_ALL": "C"})
     except OSError as error:
         raise BackendUnavailable(f"{command[0]} does not run: {error}", backend="level_zero") from error
-    said = (done.stderr + done.stdout).decode("utf-8", "replace")
+    output = (done.stderr + done.stdout).decode("utf-8", "replace")
     if done.returncode != 0:
-        raise _failure(said or f"{command[0]} ended with status {done.returncode}\n")
-    return said
+        raise _failure(output or f"{command[0]} ended with status {done.returncode}\n")
+    return output
 
 
 def _with_clang(tools: _Clang, source: str, options: list[str], lacking: list[str]) -> bytes:
@@ -205,7 +205,7 @@ def _with_ocloc(library: ctypes.CDLL, source: str, options: list[str], lacking: 
             return modules[0]
         if NAME in log:
             break  # the source is wrong for any device
-    raise _failure(log or "ocloc says nothing\n")
+    raise _failure(log or "ocloc wrote no message\n")
 
 
 def identify(source: str, options: str) -> bytes:

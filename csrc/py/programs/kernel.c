@@ -1,4 +1,4 @@
-/* Kernel, and BoundKernel, the callable that kernel[range, events] returns. */
+/* Kernel: its properties, its parameters in words, and kernels from the addresses of C functions. */
 #include "docstrings.h"
 #include "launch.h"
 
@@ -102,8 +102,7 @@ static PyObject *get_max_work_group_size(PyObject *self, void *Py_UNUSED(unused)
                                  : kernel->program->place->device->info.max_work_group_size);
 }
 
-/* The parameters in words, such as "int32* x, int32 n". */
-static PyObject *signature_text(const usm_kernel *kernel)
+PyObject *usmpy_signature_text(const usm_kernel *kernel)
 {
     char type[48];
     PyObject *text = PyUnicode_FromString("");
@@ -120,152 +119,13 @@ static PyObject *signature_text(const usm_kernel *kernel)
 static PyObject *kernel_repr(PyObject *self)
 {
     char device[USM_DEVICE_TEXT];
-    PyObject *signature = signature_text(core(self)), *text = NULL;
+    PyObject *signature = usmpy_signature_text(core(self)), *text = NULL;
     if (signature != NULL) {
         usm_device_text(core(self)->program->place->device, device, sizeof device);
         text = PyUnicode_FromFormat("<Kernel %s(%U) on %s>", core(self)->name, signature, device);
     }
     Py_XDECREF(signature);
     return text;
-}
-
-/* kernel[range, events]. It may be called any number of times. */
-typedef struct bound {
-    PyObject_HEAD
-    vectorcallfunc call;
-    PyObject *kernel, *depends; /* depends may be NULL */
-    usm_range range;
-} bound;
-
-static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
-{
-    bound *launcher = (bound *)self;
-    usmpy_state *state = usmpy_state_of(self);
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    if (USM_UNLIKELY(kwnames != NULL && PyTuple_GET_SIZE(kwnames) > 0)) {
-        return usmpy_launch_by_name(state, launcher->kernel, &launcher->range, args, n, kwnames,
-                                    launcher->depends);
-    }
-    return usmpy_launch(state, launcher->kernel, &launcher->range, NULL, args, n, launcher->depends);
-}
-
-static PyObject *bound_repr(PyObject *self)
-{
-    const bound *launcher = (bound *)self;
-    const usm_kernel *kernel = core(launcher->kernel);
-    PyObject *range = usmpy_range_text(&launcher->range), *text = NULL;
-    PyObject *signature = range == NULL ? NULL : signature_text(kernel);
-    if (signature != NULL) {
-        text = PyUnicode_FromFormat("<BoundKernel %s[%U%s]; call it with (%U)>", kernel->name, range,
-                                    launcher->depends != NULL ? ", ..." : "", signature);
-    }
-    Py_XDECREF(range);
-    Py_XDECREF(signature);
-    return text;
-}
-
-/* Most launches make and drop one, so a few are kept. The garbage collector does not track it yet. */
-static bound *new_bound(usmpy_state *state)
-{
-    bound *launcher;
-    if (state->n_spare_bound > 0) {
-        launcher = (bound *)state->spare_bound[--state->n_spare_bound];
-        usmpy_revive_object((PyObject *)launcher, state->bound_type);
-    } else {
-        launcher = PyObject_GC_New(bound, state->bound_type);
-    }
-    if (launcher != NULL) {
-        launcher->call = bound_call;
-    }
-    return launcher;
-}
-
-/* Raises the TypeError of usmpy/_brackets.py. -1 */
-static int refuse_key(PyObject *self, PyObject *key)
-{
-    PyObject *none = usmpy_call("usmpy._brackets", "refuse", "(sO)", core(self)->name, key);
-    Py_XDECREF(none); /* always NULL: it raises */
-    return -1;
-}
-
-static bool is_int_or_ints(PyObject *object)
-{
-    return PyIndex_Check(object) || (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) > 0 &&
-                                     PyIndex_Check(PyTuple_GET_ITEM(object, 0)));
-}
-
-/*
- * [range] or [range, depends], with a borrowed reference to depends. A range here is a Range, an NdRange or
- * an int: several ints are SYCL's extents to some, and CUDA's blocks and threads to others. 0 or -1.
- */
-static int parse_key(usmpy_state *state, PyObject *self, PyObject *key, usm_range *range, PyObject **depends)
-{
-    PyObject *space = key;
-    *depends = NULL;
-    if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == 2) {
-        space = PyTuple_GET_ITEM(key, 0);
-        *depends = PyTuple_GET_ITEM(key, 1);
-        if (is_int_or_ints(*depends)) {
-            return refuse_key(self, key);
-        }
-    }
-    bool taken = Py_IS_TYPE(space, state->range_type) || Py_IS_TYPE(space, state->nd_range_type) ||
-                 PyIndex_Check(space);
-    return taken ? usmpy_parse_range(state, space, range, "range") : refuse_key(self, key);
-}
-
-static PyObject *kernel_subscript(PyObject *self, PyObject *key)
-{
-    usmpy_state *state = usmpy_state_of(self);
-    PyObject *depends;
-    usm_range range;
-    if (parse_key(state, self, key, &range, &depends) < 0) {
-        return NULL;
-    }
-    if (depends != NULL && PyIter_Check(depends)) { /* an iterator is read once, for all calls */
-        depends = PySequence_Tuple(depends);
-        if (depends == NULL) {
-            return NULL;
-        }
-    } else {
-        Py_XINCREF(depends);
-    }
-    bound *launcher = new_bound(state);
-    if (launcher == NULL) {
-        Py_XDECREF(depends);
-        return NULL;
-    }
-    launcher->kernel = Py_NewRef(self);
-    launcher->depends = depends;
-    launcher->range = range;
-    /* Otherwise it cannot be part of a cycle. */
-    if (depends != NULL || ((usmpy_kernel *)self)->owner != NULL) {
-        PyObject_GC_Track((PyObject *)launcher);
-    }
-    return (PyObject *)launcher;
-}
-
-static int bound_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((bound *)self)->kernel);
-    Py_VISIT(((bound *)self)->depends);
-    return 0;
-}
-
-static void bound_dealloc(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    Py_CLEAR(((bound *)self)->kernel);
-    Py_CLEAR(((bound *)self)->depends);
-    PyTypeObject *type = Py_TYPE(self);
-    usmpy_state *state = usmpy_state_of_type(type);
-    if (state->n_spare_bound < USMPY_SPARE_BOUND) {
-        state->spare_bound[state->n_spare_bound++] = self;
-    } else {
-        type->tp_free(self);
-    }
-    Py_DECREF(type);
 }
 
 /* Parameters from a sequence of str, followed in their block by the texts that they point into. */
@@ -482,7 +342,7 @@ static PyMemberDef kernel_members[] = {
 static PyType_Slot kernel_slots[] = {
     {Py_tp_doc, USMPY_DOC_Kernel},     {Py_tp_dealloc, kernel_dealloc},
     {Py_tp_traverse, kernel_traverse}, {Py_tp_clear, kernel_clear},
-    {Py_tp_repr, kernel_repr},         {Py_mp_subscript, kernel_subscript},
+    {Py_tp_repr, kernel_repr},         {Py_mp_subscript, usmpy_kernel_bind},
     {Py_tp_methods, kernel_methods},   {Py_tp_getset, kernel_getset},
     {Py_tp_members, kernel_members},   {0, NULL},
 };
@@ -495,33 +355,10 @@ static PyType_Spec kernel_spec = {
     .slots = kernel_slots,
 };
 
-static PyMemberDef bound_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(bound, call), READONLY, NULL},
-    {0},
-};
-
-static PyType_Slot bound_slots[] = {
-    {Py_tp_doc, USMPY_DOC_BoundKernel},
-    {Py_tp_dealloc, bound_dealloc},
-    {Py_tp_traverse, bound_traverse},
-    {Py_tp_repr, bound_repr},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_members, bound_members},
-    {0, NULL},
-};
-
-static PyType_Spec bound_spec = {
-    .name = "usmpy._core.BoundKernel",
-    .basicsize = sizeof(bound),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_HAVE_VECTORCALL |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = bound_slots,
-};
-
 int usmpy_kernel_add_types(PyObject *module, usmpy_state *state)
 {
     return usmpy_add_type(module, &kernel_spec, &state->kernel_type) < 0 ||
-                   usmpy_add_type(module, &bound_spec, &state->bound_type) < 0
+                   usmpy_add_type(module, &usmpy_bound_spec, &state->bound_type) < 0
                ? -1
                : 0;
 }

@@ -38,6 +38,13 @@ PyObject *usmpy_range_text(const usm_range *range);
 PyObject *usmpy_kernel_wrap(usmpy_state *state, USM_TAKES usm_kernel *kernel, PyObject *program,
                             PyObject *owner);
 
+/* The parameters in words, such as "int32* x, int32 n"; new str. */
+PyObject *usmpy_signature_text(const usm_kernel *kernel);
+
+/* kernel[key]: a new BoundKernel, or NULL with TypeError or ValueError. */
+PyObject *usmpy_kernel_bind(PyObject *kernel, PyObject *key);
+extern PyType_Spec usmpy_bound_spec;
+
 /*
  * Checks everything, then submits. queue: a Queue, or NULL for the one that the arrays share. depends: as in
  * every submission, or NULL. The new Event, or NULL with an exception and nothing enqueued.
