@@ -297,7 +297,7 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
 static void let_go(usm_event *event, usm_failure *failure)
 {
     if (failure != NULL) { /* first: a thread that waits for the memory may ask the queue next */
-        usm_queue_remember(event->queue, failure);
+        usm_queue_remember(event, failure);
     }
     if (usm_hazard_is_forgotten(event, failure)) {
         event->n_accesses = 0;

@@ -71,6 +71,7 @@ typedef struct usm_event {
     _Atomic bool held;    /* somebody has an Event of it, and may ask when it ended */
     bool profiled;        /* the times below are filled as they come */
     bool refused;         /* the backend did not take it: it fails nobody but the caller, who was told */
+    bool internal;        /* as in usm_submission */
     bool claimed;         /* queue lock: the driver has ended it, and a thread is ending it here */
     uint8_t lateness;     /* queue lock: usm_lateness */
     _Atomic uint8_t ends; /* of an early one: its links and the driver, which both must have ended it */

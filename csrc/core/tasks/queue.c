@@ -166,10 +166,13 @@ void usm_queue_release(usm_queue *queue)
     usm_context_release(context);
 }
 
-void usm_queue_remember(usm_queue *queue, usm_failure *failure)
+void usm_queue_remember(const usm_event *event, usm_failure *failure)
 {
+    usm_queue *queue = event->queue;
+    bool inherited = event->internal && failure->cause != NULL;
     usm_lock_take(&queue->lock);
-    if (queue->failure == NULL && !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
+    if (queue->failure == NULL && !inherited &&
+        !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
         queue->failure = usm_failure_retain(failure);
     }
     usm_unretrieved_add(&queue->unretrieved, failure);

@@ -92,6 +92,11 @@ typedef struct usm_submission {
     /* The task itself is what brings imported memory into order (usm_alloc_stream_join). */
     bool orders;
     bool fresh; /* accesses[0] writes to memory that nobody else has: it is locked only where others will */
+    /*
+     * A step, in this queue, of an operation that the caller submitted to another one. If the step is skipped
+     * because a dependency failed, a wait for this queue does not raise that failure.
+     */
+    bool internal;
     const usm_command *asked; /* what the command, a launch, is there for, which traces tell of; or NULL */
     const char *name;         /* for traces, where the command has none; borrowed for the call; NULL: none */
 } usm_submission;
@@ -160,9 +165,12 @@ void usm_queue_unwatch(usm_queue *queue);
 /* The cached queue of a place. */
 extern const usm_place_part usm_queue_part;
 
-/* For core/tasks/event.c only: the first failure is remembered before the event ends, the event
- * forgotten after. */
-void usm_queue_remember(usm_queue *queue, usm_failure *failure);
+/*
+ * For core/tasks/event.c only: the event is about to fail. Its queue keeps the failure for the next
+ * usm_queue_wait, unless the event is internal and only inherits it, and for the report at the queue's end.
+ * Called before the state is ERROR; usm_queue_forget follows.
+ */
+void usm_queue_remember(const usm_event *event, usm_failure *failure);
 /* With all that follow it by next_ended. */
 void usm_queue_forget(usm_queue *queue, usm_event *event);
 

@@ -331,6 +331,7 @@ static usm_status begin(attempt *attempt, usm_error *error)
     if (attempt->event == NULL) {
         return usm_error_memory(error, attempt->queue->backend->event_size, "an event");
     }
+    attempt->event->internal = attempt->submission->internal;
     if (attempt->cause != NULL && attempt->waits.n == 0) {
         inherit(attempt);
     } else if (!attempt->wanted || !run_now(attempt)) {
