@@ -6,17 +6,7 @@
 
 #include <string.h>
 
-static int64_t count(const usm_view *view)
-{
-    uint64_t n = 1; /* beside a length of 0, others may have any product */
-    for (int i = 0; i < view->ndim; i++) {
-        n *= (uint64_t)view->shape[i];
-    }
-    return (int64_t)n;
-}
-
-/* One command in `queue`, which reaches both sides. `named` is the queue that the caller asked for the copy.
- */
+/* One command in `queue`, which reaches both sides. `named` is the queue that the caller asked. */
 static usm_status submit_plan(usm_queue *named, usm_queue *queue, const usm_plan *plan,
                               const usm_access *accesses, usm_event **out, usm_error *error)
 {
@@ -35,6 +25,7 @@ static usm_status submit_plan(usm_queue *named, usm_queue *queue, const usm_plan
     return usm_command_submit(queue, &submission, out, error);
 }
 
+/* A copy without elements: a marker, for callers that want an event. */
 static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *error)
 {
     const usm_command command = {.kind = USM_COMMAND_MARKER};
@@ -72,6 +63,7 @@ static usm_status submit_pieces(usm_queue *named, const usm_route *route, usm_al
     return status;
 }
 
+/* A route with several hops: allocates its buffers, two of each if they are used in turn. */
 static usm_status submit_through(usm_queue *named, const usm_route *route, usm_event **out, usm_error *error)
 {
     enum { MOST = 2 * (USM_ROUTE_HOPS - 1) };
@@ -120,7 +112,7 @@ usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *va
                            usm_error *error)
 {
     size_t size = usm_dtype_table[dst->dtype].itemsize;
-    if (count(dst) == 0) {
+    if (usm_view_size(dst) == 0) {
         return submit_nothing(queue, out, error);
     }
     usm_plan plan;
