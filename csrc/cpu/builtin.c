@@ -1,7 +1,7 @@
 /*
- * The built-in kernels that are launched as kernels (csrc/core/builtin/builtin.h), as the host runs them:
- * compiled from the one source of csrc/kernels, a thread's part of the range in variables of the thread. The
- * file is compiled once more, in part, for wider vectors (builtin_wide.c).
+ * The built-in kernels that are launched as kernels (csrc/core/builtin/builtin.h), for the host: compiled
+ * from the one source in csrc/kernels. A thread has its part of the range in a variable of the thread. The
+ * file is compiled again, in part, for wider vectors (builtin_wide.c).
  */
 #include "builtin.h"
 
@@ -45,6 +45,7 @@ static void set_part(const size_t *lo, const size_t *hi)
 #define POINTER(i) (*(void *const *)arguments[i])
 #define VALUE(i, type) (*(const type *)arguments[i])
 
+/* A function of usmpy_kernel_entry's form over the kernel. */
 #define RUN(name, call)                                                                                 \
     static int run_##name(const void *const *arguments, const size_t *global_size, const size_t *local, \
                           const size_t *lo, const size_t *hi)                                           \
@@ -56,35 +57,29 @@ static void set_part(const size_t *lo, const size_t *hi)
         return 0;                                                                                       \
     }
 
-/* Kernels of so many pointers and one struct. */
-#define ONE(name, type) RUN(name, name(POINTER(0), VALUE(1, type)))
-#define TWO(name, type) RUN(name, name(POINTER(0), POINTER(1), VALUE(2, type)))
-#define THREE(name, type) RUN(name, name(POINTER(0), POINTER(1), POINTER(2), VALUE(3, type)))
-#define FOUR(name, type) RUN(name, name(POINTER(0), POINTER(1), POINTER(2), POINTER(3), VALUE(4, type)))
-/* What is bound by the width of vectors: of the numbers that are compared most. */
-THREE(usm_compare_int64, usm_elements)
-THREE(usm_compare_float32, usm_elements)
-THREE(usm_compare_float64, usm_elements)
-THREE(usm_logic, usm_elements)
-TWO(usm_classify_4, usm_elements)
-TWO(usm_classify_8, usm_elements)
-TWO(usm_unravel, usm_indices)
-TWO(usm_mask_count, usm_mask)
-THREE(usm_mask_place, usm_mask)
-TWO(usm_reduce, usm_reduction)
+/* K(name, call) for a kernel whose arguments are pointers, as many as the name says, and a struct. */
+#define ONE(K, name, type) K(name, name(POINTER(0), VALUE(1, type)))
+#define TWO(K, name, type) K(name, name(POINTER(0), POINTER(1), VALUE(2, type)))
+#define THREE(K, name, type) K(name, name(POINTER(0), POINTER(1), POINTER(2), VALUE(3, type)))
+#define FOUR(K, name, type) K(name, name(POINTER(0), POINTER(1), POINTER(2), POINTER(3), VALUE(4, type)))
 
-#ifndef USM_CPU_WIDE
-#define TAKE(name, size, type)                                                                     \
-    static void flat_##name(char *dst, const char *src, const char *index, const usm_take *g)      \
-    {                                                                                              \
-        take_flat(dst, src, index, g, size, sizeof(type));                                         \
-    }                                                                                              \
-    RUN(usm_take_##name, if (is_flat(&VALUE(3, usm_take), size, sizeof(type)))                     \
-                             flat_##name(POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_take)); \
-        else usm_take_##name(POINTER(0), POINTER(1), POINTER(2), VALUE(3, usm_take)))
-#define TRIANGLE(name) RUN(name, name(POINTER(0), VALUE(1, usm_triangle)))
+/* Kernels whose speed depends on the width of vectors, for the types that are compared most. */
+#define WIDE_KERNELS(K)                         \
+    THREE(K, usm_compare_int64, usm_elements)   \
+    THREE(K, usm_compare_float32, usm_elements) \
+    THREE(K, usm_compare_float64, usm_elements) \
+    THREE(K, usm_logic, usm_elements)           \
+    TWO(K, usm_classify_4, usm_elements)        \
+    TWO(K, usm_classify_8, usm_elements)        \
+    TWO(K, usm_unravel, usm_indices)            \
+    TWO(K, usm_mask_count, usm_mask)            \
+    THREE(K, usm_mask_place, usm_mask)          \
+    TWO(K, usm_reduce, usm_reduction)
 
-/* Single elements by a vector of indices. */
+#ifdef USM_CPU_WIDE
+#define OTHER_KERNELS(K)
+#else
+/* Single elements by a vector of indices: no other axis. */
 static bool is_flat(const usm_take *g, int64_t size, int64_t index_size)
 {
     bool flat = g->dst[0] == size && g->index[0] == index_size && g->src[0] == 0;
@@ -108,17 +103,16 @@ static inline __attribute__((always_inline)) const char *taken(const char *src, 
     return src + usm_nearest(wide, g->length) * g->step;
 }
 
-/* What the second cache holds is there in time without being asked for. */
+/* A source that fits in the second-level cache needs no prefetch. */
 #define NEAR_BYTES ((int64_t)256 << 10)
-/* Elements that are asked for ahead: nothing but the index tells where they are. */
+/* How many elements ahead are prefetched: their addresses are in the index alone. */
 #define TAKEN_AHEAD 64
 #define TAKEN_BYTES 4096
 
 static inline __attribute__((always_inline)) void take_flat(char *dst, const char *src, const char *index,
-                                                            const usm_take *given, int size, int index_size)
+                                                            const usm_take *g, int size, int index_size)
 {
     _Alignas(USM_CPU_LINE) char made[TAKEN_BYTES];
-    const usm_take *g = given;
     int64_t end = part.hi[0], last = end - 1;
     bool streams = (size_t)(g->shape[0] * size) >= USM_CPU_LARGE;
     bool is_near = g->length * (g->step < 0 ? -g->step : g->step) <= NEAR_BYTES;
@@ -149,135 +143,76 @@ static inline __attribute__((always_inline)) void take_flat(char *dst, const cha
     }
 }
 
-TAKE(1, 1, int64_t)
-TAKE(2, 2, int64_t)
-TAKE(4, 4, int64_t)
-TAKE(8, 8, int64_t)
-TAKE(16, 16, int64_t)
-TAKE(1_int32, 1, int32_t)
-TAKE(2_int32, 2, int32_t)
-TAKE(4_int32, 4, int32_t)
-TAKE(8_int32, 8, int32_t)
-TAKE(16_int32, 16, int32_t)
-RUN(usm_expand, usm_expand(POINTER(0), POINTER(1), VALUE(2, ulong)))
-TRIANGLE(usm_triangle_1)
-TRIANGLE(usm_triangle_2)
-TRIANGLE(usm_triangle_4)
-TRIANGLE(usm_triangle_8)
+#define TAKE(K, name, size, type)                                                                        \
+    K(usm_take_##name, if (is_flat(&VALUE(3, usm_take), size, sizeof(type))) take_flat(                  \
+                           POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_take), size, sizeof(type)); \
+      else usm_take_##name(POINTER(0), POINTER(1), POINTER(2), VALUE(3, usm_take)))
+#define SEQUENCE(K, name) K(name, name(POINTER(0), VALUE(1, ulong), VALUE(2, ulong), VALUE(3, ulong)))
+#define REAL_SEQUENCE(K, name) \
+    K(name, name(POINTER(0), VALUE(1, double), VALUE(2, double), VALUE(3, double), VALUE(4, ulong)))
 
-THREE(usm_compare_int8, usm_elements)
-THREE(usm_compare_int32, usm_elements)
-THREE(usm_compare_uint8, usm_elements)
-THREE(usm_compare_int16, usm_elements)
-THREE(usm_compare_uint16, usm_elements)
-THREE(usm_compare_uint32, usm_elements)
-THREE(usm_compare_uint64, usm_elements)
-THREE(usm_compare_float16, usm_elements)
-THREE(usm_compare_bfloat16, usm_elements)
-THREE(usm_compare_complex64, usm_elements)
-THREE(usm_compare_complex128, usm_elements)
-TWO(usm_classify_2, usm_elements)
-TWO(usm_classify_4_4, usm_elements)
-TWO(usm_classify_8_8, usm_elements)
-FOUR(usm_where_1, usm_elements)
-FOUR(usm_where_2, usm_elements)
-FOUR(usm_where_4, usm_elements)
-FOUR(usm_where_8, usm_elements)
-FOUR(usm_where_16, usm_elements)
-THREE(usm_gather_1, usm_elements)
-THREE(usm_gather_2, usm_elements)
-THREE(usm_gather_4, usm_elements)
-THREE(usm_gather_8, usm_elements)
-THREE(usm_gather_16, usm_elements)
-THREE(usm_scatter_1, usm_elements)
-THREE(usm_scatter_2, usm_elements)
-THREE(usm_scatter_4, usm_elements)
-THREE(usm_scatter_8, usm_elements)
-THREE(usm_scatter_16, usm_elements)
-THREE(usm_locate, usm_indices)
-ONE(usm_mask_scan, usm_mask)
-
-#define SEQUENCE(name) RUN(name, name(POINTER(0), VALUE(1, ulong), VALUE(2, ulong), VALUE(3, ulong)))
-#define REAL_SEQUENCE(name) \
-    RUN(name, name(POINTER(0), VALUE(1, double), VALUE(2, double), VALUE(3, double), VALUE(4, ulong)))
-SEQUENCE(usm_sequence_uint8)
-SEQUENCE(usm_sequence_uint16)
-SEQUENCE(usm_sequence_uint32)
-SEQUENCE(usm_sequence_uint64)
-REAL_SEQUENCE(usm_sequence_float32)
-REAL_SEQUENCE(usm_sequence_float64)
+#define OTHER_KERNELS(K)                                               \
+    TAKE(K, 1, 1, int64_t)                                             \
+    TAKE(K, 2, 2, int64_t)                                             \
+    TAKE(K, 4, 4, int64_t)                                             \
+    TAKE(K, 8, 8, int64_t)                                             \
+    TAKE(K, 16, 16, int64_t)                                           \
+    TAKE(K, 1_int32, 1, int32_t)                                       \
+    TAKE(K, 2_int32, 2, int32_t)                                       \
+    TAKE(K, 4_int32, 4, int32_t)                                       \
+    TAKE(K, 8_int32, 8, int32_t)                                       \
+    TAKE(K, 16_int32, 16, int32_t)                                     \
+    K(usm_expand, usm_expand(POINTER(0), POINTER(1), VALUE(2, ulong))) \
+    ONE(K, usm_triangle_1, usm_triangle)                               \
+    ONE(K, usm_triangle_2, usm_triangle)                               \
+    ONE(K, usm_triangle_4, usm_triangle)                               \
+    ONE(K, usm_triangle_8, usm_triangle)                               \
+    THREE(K, usm_compare_int8, usm_elements)                           \
+    THREE(K, usm_compare_int32, usm_elements)                          \
+    THREE(K, usm_compare_uint8, usm_elements)                          \
+    THREE(K, usm_compare_int16, usm_elements)                          \
+    THREE(K, usm_compare_uint16, usm_elements)                         \
+    THREE(K, usm_compare_uint32, usm_elements)                         \
+    THREE(K, usm_compare_uint64, usm_elements)                         \
+    THREE(K, usm_compare_float16, usm_elements)                        \
+    THREE(K, usm_compare_bfloat16, usm_elements)                       \
+    THREE(K, usm_compare_complex64, usm_elements)                      \
+    THREE(K, usm_compare_complex128, usm_elements)                     \
+    TWO(K, usm_classify_2, usm_elements)                               \
+    TWO(K, usm_classify_4_4, usm_elements)                             \
+    TWO(K, usm_classify_8_8, usm_elements)                             \
+    FOUR(K, usm_where_1, usm_elements)                                 \
+    FOUR(K, usm_where_2, usm_elements)                                 \
+    FOUR(K, usm_where_4, usm_elements)                                 \
+    FOUR(K, usm_where_8, usm_elements)                                 \
+    FOUR(K, usm_where_16, usm_elements)                                \
+    THREE(K, usm_gather_1, usm_elements)                               \
+    THREE(K, usm_gather_2, usm_elements)                               \
+    THREE(K, usm_gather_4, usm_elements)                               \
+    THREE(K, usm_gather_8, usm_elements)                               \
+    THREE(K, usm_gather_16, usm_elements)                              \
+    THREE(K, usm_scatter_1, usm_elements)                              \
+    THREE(K, usm_scatter_2, usm_elements)                              \
+    THREE(K, usm_scatter_4, usm_elements)                              \
+    THREE(K, usm_scatter_8, usm_elements)                              \
+    THREE(K, usm_scatter_16, usm_elements)                             \
+    THREE(K, usm_locate, usm_indices)                                  \
+    ONE(K, usm_mask_scan, usm_mask)                                    \
+    SEQUENCE(K, usm_sequence_uint8)                                    \
+    SEQUENCE(K, usm_sequence_uint16)                                   \
+    SEQUENCE(K, usm_sequence_uint32)                                   \
+    SEQUENCE(K, usm_sequence_uint64)                                   \
+    REAL_SEQUENCE(K, usm_sequence_float32)                             \
+    REAL_SEQUENCE(K, usm_sequence_float64)
 #endif
+
+WIDE_KERNELS(RUN)
+OTHER_KERNELS(RUN)
 
 /* clang-format off */
-#define ENTRY(function) {.name = #function, .run = run_##function}
+#define ENTRY(function, call) {.name = #function, .run = run_##function},
+static const struct usmpy_kernel_entry entries[] = {WIDE_KERNELS(ENTRY) OTHER_KERNELS(ENTRY)};
 /* clang-format on */
-
-static const struct usmpy_kernel_entry entries[] = {
-    ENTRY(usm_compare_int64),
-    ENTRY(usm_compare_float32),
-    ENTRY(usm_compare_float64),
-    ENTRY(usm_logic),
-    ENTRY(usm_classify_4),
-    ENTRY(usm_classify_8),
-    ENTRY(usm_unravel),
-    ENTRY(usm_mask_count),
-    ENTRY(usm_mask_place),
-    ENTRY(usm_reduce),
-#ifndef USM_CPU_WIDE
-    ENTRY(usm_take_1),
-    ENTRY(usm_take_2),
-    ENTRY(usm_take_4),
-    ENTRY(usm_take_8),
-    ENTRY(usm_take_16),
-    ENTRY(usm_take_1_int32),
-    ENTRY(usm_take_2_int32),
-    ENTRY(usm_take_4_int32),
-    ENTRY(usm_take_8_int32),
-    ENTRY(usm_take_16_int32),
-    ENTRY(usm_expand),
-    ENTRY(usm_triangle_1),
-    ENTRY(usm_triangle_2),
-    ENTRY(usm_triangle_4),
-    ENTRY(usm_triangle_8),
-    ENTRY(usm_compare_int8),
-    ENTRY(usm_compare_int32),
-    ENTRY(usm_compare_uint8),
-    ENTRY(usm_compare_int16),
-    ENTRY(usm_compare_uint16),
-    ENTRY(usm_compare_uint32),
-    ENTRY(usm_compare_uint64),
-    ENTRY(usm_compare_float16),
-    ENTRY(usm_compare_bfloat16),
-    ENTRY(usm_compare_complex64),
-    ENTRY(usm_compare_complex128),
-    ENTRY(usm_classify_2),
-    ENTRY(usm_classify_4_4),
-    ENTRY(usm_classify_8_8),
-    ENTRY(usm_where_1),
-    ENTRY(usm_where_2),
-    ENTRY(usm_where_4),
-    ENTRY(usm_where_8),
-    ENTRY(usm_where_16),
-    ENTRY(usm_gather_1),
-    ENTRY(usm_gather_2),
-    ENTRY(usm_gather_4),
-    ENTRY(usm_gather_8),
-    ENTRY(usm_gather_16),
-    ENTRY(usm_scatter_1),
-    ENTRY(usm_scatter_2),
-    ENTRY(usm_scatter_4),
-    ENTRY(usm_scatter_8),
-    ENTRY(usm_scatter_16),
-    ENTRY(usm_locate),
-    ENTRY(usm_mask_scan),
-    ENTRY(usm_sequence_uint8),
-    ENTRY(usm_sequence_uint16),
-    ENTRY(usm_sequence_uint32),
-    ENTRY(usm_sequence_uint64),
-    ENTRY(usm_sequence_float32),
-    ENTRY(usm_sequence_float64),
-#endif
-};
 
 #ifdef USM_CPU_WIDE
 const struct usmpy_kernels usm_cpu_builtins_wide = {

@@ -65,18 +65,8 @@ MOVE_ROW(16, u128)
 
 usm_cpu_row usm_cpu_move_row(int itemsize)
 {
-    switch (itemsize) {
-        case 1:
-            return move_1;
-        case 2:
-            return move_2;
-        case 4:
-            return move_4;
-        case 8:
-            return move_8;
-        default:
-            return move_16;
-    }
+    static const usm_cpu_row rows[] = {move_1, move_2, move_4, move_8, move_16};
+    return rows[__builtin_ctz((unsigned)itemsize)];
 }
 
 /* How each type lies in memory, and as what it is computed with. */

@@ -1,16 +1,16 @@
 /*
  * The loops of the host's processors: copies, fills, casts, sequences and the built-in kernels, as plain C
- * that knows no queue, no device and no driver. The host backend does all of its work here; so do drivers
- * whose device is the host's processors, and whoever needs a fill of the host's memory.
+ * without a queue, a device or a driver. The host backend does all of its work here. So do drivers whose
+ * device is the host's processors, and callers that fill the host's memory.
  *
  * What holds for every function of csrc/cpu:
- *   - Any thread may call it, with the GIL and any lock of the core, or without. It returns when the work is
- *     done, and blocks for nothing else than its helpers.
- *   - `width`: up to so many threads take part, the caller among them (parallel.h). With 1 the caller does
- * all of it, takes no lock and starts no thread.
- *   - Memory is the host's, at any address unless the text says otherwise. No other task writes what is read,
- *     or touches what is written. Regions do not overlap unless the text says that they may.
- *   - Nothing fails, unless the function returns something. No error object is filled here.
+ * - Any thread may call it, with or without the GIL and locks of the core. It returns when the work is done,
+ * and waits for nothing but its helpers.
+ * - `width` is the most threads that take part, the caller included (parallel.h). With 1 the caller does all
+ * of the work, takes no lock and starts no thread.
+ * - Memory is the host's, at any address unless the text says otherwise. No other task writes what is read,
+ * or accesses what is written. Regions do not overlap unless the text allows it.
+ * - A function without a result cannot fail. None fills an error object.
  */
 #ifndef USM_CPU_CPU_H
 #define USM_CPU_CPU_H
@@ -22,9 +22,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* block.c: contiguous bytes, which may overlap; 0 bytes at NULL are none. */
+/* block.c: copies contiguous bytes, which may overlap; 0 bytes at NULL are allowed. */
 void usm_cpu_copy(char *dst, const char *src, size_t nbytes, unsigned width);
-/* The pattern of 1, 2, 4, 8 or 16 bytes, again and again; nbytes is a multiple of its size. */
+/* Repeats a pattern of 1, 2, 4, 8 or 16 bytes over nbytes, a multiple of its size. */
 void usm_cpu_fill(char *dst, const void *pattern, size_t size, size_t nbytes, unsigned width);
 /* A copy or a fill, as the command says it. */
 static inline void usm_cpu_block(const usm_command *command, unsigned width)
@@ -41,8 +41,8 @@ static inline void usm_cpu_block(const usm_command *command, unsigned width)
 void usm_cpu_strided(const usm_strided *plan, unsigned width);
 
 /*
- * launch.c: a kernel in form of a table's entry, built-in or from a shared object, or a function in memory.
- * The struct borrows everything until the call returns.
+ * launch.c: a launch of a kernel from a table of entries, built-in or of a shared object, or of a function
+ * in memory. Borrows everything until the call returns.
  */
 typedef struct usm_cpu_launch {
     const struct usmpy_kernel_entry *kernel; /* NULL: `call` with `function` */
@@ -51,13 +51,13 @@ typedef struct usm_cpu_launch {
     const usm_range *range; /* local sizes are set, and divide the global ones */
     const usm_argument *arguments;
     size_t n_arguments;
-    size_t cost; /* of a built-in kernel, bytes that it moves; 0: foreign code, which may take for ever */
+    size_t cost; /* of a built-in kernel, bytes that it moves; 0: foreign code, which may run without end */
 } usm_cpu_launch;
 
-/* False: memory ran out, of the launch's own or, in a kernel with local memory, of a work-group. */
+/* Runs the whole range. False: memory ran out, for the launch or for a work-group with local memory. */
 bool usm_cpu_run(const usm_cpu_launch *launch, unsigned width);
 
-/* A kernel of csrc/kernels, for vectors that this processor has; NULL: there is none of this name. */
+/* A kernel of csrc/kernels by name, compiled for the vectors of this processor; NULL: there is none. */
 const struct usmpy_kernel_entry *usm_cpu_kernel_named(const char *name);
 
 #endif

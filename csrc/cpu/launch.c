@@ -39,7 +39,7 @@ const struct usmpy_kernel_entry *usm_cpu_kernel_named(const char *name)
     return wide != NULL ? wide : find(&usm_cpu_builtins, name);
 }
 
-/* Parts i of n of an extent, as even as they come. */
+/* The first index of part i, where an extent is divided into n parts that differ by one at most. */
 static size_t bound(size_t extent, size_t i, size_t n)
 {
     size_t each = extent / n, rest = extent % n;
@@ -52,7 +52,7 @@ static void run_piece(void *context, unsigned number)
     const usm_cpu_launch *launch = run->launch;
     size_t lo[3], hi[3], i = number;
     for (int d = 0; d < 3; d++) {
-        if (run->pieces[d] == 1) { /* the commonest, without a division */
+        if (run->pieces[d] == 1) { /* the most frequent case, without a division */
             lo[d] = 0;
             hi[d] = run->grid[d];
             continue;
@@ -71,12 +71,12 @@ static void run_piece(void *context, unsigned number)
 
 /* Below this many bytes a second thread costs more than it saves. */
 #define PARALLEL_BYTES ((size_t)1 << 19)
-/* And from so many on, or from so many work-items, it is worth it whatever the kernel does with them. */
+/* From this many bytes, or this many work-items, on, helpers join at once, whatever the kernel computes. */
 #define LONG_BYTES ((size_t)8 << 20)
 #define LONG_ITEMS ((size_t)1 << 20)
-/* Several pieces a thread, so that a busy processor does not hold up the others; the first is done alone. */
+/* Pieces for each thread, so that a processor that is busy elsewhere does not delay the others. */
 #define PIECES_A_THREAD 64
-/* Work-items along the first dimension that are worth a loop of their own. */
+/* The least work-items along the first dimension for a piece: shorter rows do not pay for their loop. */
 #define LEAST_ROW 128
 
 /* Cuts the slowest dimensions first: pieces keep whole rows. */
@@ -95,7 +95,10 @@ static unsigned cut(run *run, unsigned width)
     return (unsigned)(run->pieces[0] * run->pieces[1] * run->pieces[2]);
 }
 
-/* sizes: of local memory, which a kernel is told by address. */
+/*
+ * Writes the address of each argument. A kernel gets local memory as the address of its size, which is kept
+ * in `sizes`.
+ */
 static void set_values(const usm_cpu_launch *launch, const void **values, size_t *sizes)
 {
     for (size_t i = 0; i < launch->n_arguments; i++) {

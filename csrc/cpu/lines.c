@@ -8,7 +8,7 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
-/* What is asked for ahead goes into the second cache here, which is slow on AMD's (usm_cpu_asks_near). */
+/* Prefetches go to the second-level cache here, which is slow on AMD (usm_cpu_asks_near). */
 bool usm_cpu_has_lines(void)
 {
     return USM_CPU_HAS("avx512f") && !usm_cpu_asks_near();

@@ -8,22 +8,25 @@
 
 #include <pthread.h>
 
+/* A helper without work ends after this time. */
 #define IDLE_NS INT64_C(5000000000)
 #define MAX_HELPERS 255
-/* To wake a thread, and to be told that it is through, takes some microseconds on either side. */
+/* Waking a helper, and waiting for it to finish, each take some microseconds. */
 #define HELP_NS 20000
-/* Of many parts, so few are not looked at one by one. */
+/* Where there are many parts, the clock is read once for this many of them. */
 #define FEW 8
-/* A part of so many bytes is over before somebody could miss the thread that waits for the whole. */
+/* A part of at most this many bytes is short: a thread that waits for another task may take it. */
 #define SHORT_BYTES ((size_t)4 << 20)
+/* How long a thread that waits for another task takes part in a job. */
 #define JOIN_NS 2000000
 
+/* One call of usm_cpu_parallel, on the stack of the thread that made it. */
 typedef struct job {
     void (*part)(void *context, unsigned i);
     void *context;
     unsigned parts, next; /* lock */
     unsigned helpers;     /* lock: threads that are in it, besides the one that brought it */
-    unsigned most;        /* of them at a time: more than there are processors would only take turns */
+    unsigned most;        /* of them at a time: more than there are processors would only alternate */
 } job;
 
 static struct {
@@ -32,7 +35,7 @@ static struct {
     pthread_cond_t wanted, left;
     job *job;
     unsigned threads, idle;
-    /* The job has short parts left, about: threads that wait look at it without the lock. */
+    /* Short parts of the job are left. A hint, which waiting threads read without the lock. */
     _Atomic bool open;
 } pool = {.once = PTHREAD_ONCE_INIT};
 
@@ -75,10 +78,12 @@ static void take_part(job *job, int64_t until)
         pthread_cond_signal(&pool.left);
     }
     if (wants_help(job)) {
-        pthread_cond_signal(&pool.wanted); /* a thread that waited has to look at its own affairs again */
+        pthread_cond_signal(
+            &pool.wanted); /* a thread that only joined leaves after a while, and another has to continue */
     }
 }
 
+/* A helper thread. */
 static void *help(void *unused)
 {
     (void)unused;
@@ -114,7 +119,7 @@ static void add_helpers(unsigned wanted)
     }
 }
 
-/* The parts from `from` on. */
+/* Runs the parts from `from` on, with helpers unless they work on another job. */
 static void share(unsigned width, unsigned from, unsigned parts, bool is_short,
                   void (*part)(void *context, unsigned i), void *context)
 {
@@ -150,6 +155,7 @@ static void share(unsigned width, unsigned from, unsigned parts, bool is_short,
     pthread_mutex_unlock(&pool.lock);
 }
 
+/* 0 bytes are foreign code, whose caller does not ask. */
 static bool are_short(size_t nbytes, unsigned parts)
 {
     return nbytes / (parts > 0 ? parts : 1) <= SHORT_BYTES;
@@ -190,7 +196,7 @@ void usm_cpu_parallel_if_long(unsigned width, unsigned parts, size_t nbytes,
         if (done > 1 && done % step != 0) {
             continue;
         }
-        /* As long as they took so far, the others will take. */
+        /* The rest is expected to take as long for each part as the parts so far. */
         if ((usm_clock_ns() - begun) * (parts - done) > HELP_NS * done) {
             share(width, done, parts, is_short, part, context);
             return;

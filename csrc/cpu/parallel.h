@@ -8,20 +8,21 @@
 #include <stddef.h>
 
 /*
- * Runs part(context, i) once for 0 <= i < parts, on up to `width` threads, the caller among them; all of it
- * moves `nbytes`, and calls nobody else's code. Returns when every part has ended; the caller then sees what
- * they wrote. Where the helpers are at other work, the caller does all of it.
+ * Runs part(context, i) once for 0 <= i < parts, on up to `width` threads, the caller among them. All parts
+ * together move `nbytes` and call no foreign code. Returns when every part has ended; the caller then sees
+ * what they wrote. If the helpers work on another job, the caller runs all parts.
  */
 void usm_cpu_parallel(unsigned width, unsigned parts, size_t nbytes, void (*part)(void *context, unsigned i),
                       void *context);
 /*
- * The same for work of which nobody knows whether it takes long: the caller does it alone, part by part,
- * until what is left is worth the help of others. 0 bytes: it calls foreign code, and may take for ever.
+ * The same for work whose duration is unknown: the caller runs part by part alone, until the rest is
+ * expected to take longer than helpers need to start. 0 bytes: the work calls foreign code, which may run
+ * without end.
  */
 void usm_cpu_parallel_if_long(unsigned width, unsigned parts, size_t nbytes,
                               void (*part)(void *context, unsigned i), void *context);
 /*
- * For a thread that waits: takes part in such work, where some is left that is ours and short, for a few
+ * For a thread that waits for a task: takes part in a job whose parts are short and ours, for a few
  * milliseconds at most. False: there was none. No lock held.
  */
 bool usm_cpu_parallel_join(void);

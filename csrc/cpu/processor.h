@@ -1,4 +1,4 @@
-/* What the processor that runs this can do beyond the baseline that the extension is compiled for. */
+/* What the running processor can do beyond the baseline that the extension is compiled for. */
 #ifndef USM_CPU_PROCESSOR_H
 #define USM_CPU_PROCESSOR_H
 
@@ -25,9 +25,9 @@ static inline bool usm_cpu_has_avx2(void)
 }
 
 /*
- * On AMD's processors the second cache is slow where short runs a power of two apart agree in the bits of
- * their addresses, and where there are no gaps. On Intel's, what is asked for like this takes up to three
- * times as long.
+ * Whether prefetches go to the first-level cache. On AMD's processors the second-level cache is slow where
+ * short runs a power of two apart agree in the bits of their addresses, and where there are no gaps. On
+ * Intel's, such prefetches take up to three times as long.
  */
 static inline bool usm_cpu_asks_near(void)
 {

@@ -1,4 +1,4 @@
-/* Stores that go past the caches: what is written there is not read from memory first. */
+/* Stores past the caches: the processor does not first read from memory what it overwrites. */
 #ifndef USM_CPU_STREAM_H
 #define USM_CPU_STREAM_H
 
@@ -10,9 +10,9 @@
 #include <emmintrin.h>
 #endif
 
-/* From this many bytes on a result leaves the caches anyway. */
+/* Results of this many bytes do not fit in the caches. */
 #define USM_CPU_LARGE ((size_t)4 << 20)
-/* A store of this kind takes whole lines. */
+/* Bytes of a line of the caches: stores past them write whole lines. */
 #define USM_CPU_LINE 64
 
 /* Bytes up to the next line, in front of dst. */
@@ -40,8 +40,8 @@ static inline void usm_cpu_stream_lines(char *dst, const char *src, size_t nbyte
 }
 
 /*
- * The line at `next` will be read soon, if it is there. It comes into the second cache, which waits for more
- * lines at once than the first; `is_near`: into the first (usm_cpu_asks_near).
+ * Prefetches the line at `next`, which need not exist: into the second-level cache, which has more requests
+ * in flight than the first, or with `is_near` into the first (usm_cpu_asks_near).
  */
 static inline void usm_cpu_ask(uintptr_t next, bool is_near)
 {
@@ -57,7 +57,10 @@ static inline void usm_cpu_ask(uintptr_t next, bool is_near)
 #endif
 }
 
-/* Whole lines, while what lies `ahead` in the source is asked for: processors guess no jump between runs. */
+/*
+ * Whole lines, while the source is prefetched `ahead` bytes in front: processors predict no jump between
+ * runs.
+ */
 static inline void usm_cpu_stream_ahead(char *dst, const char *src, size_t nbytes, int64_t ahead,
                                         bool is_near)
 {
@@ -68,14 +71,17 @@ static inline void usm_cpu_stream_ahead(char *dst, const char *src, size_t nbyte
 }
 
 /*
- * lines.c: n runs of whole lines that are `to` and `from` apart; dst begins a line. `ahead`: where what comes
- * next lies in the source. Only where usm_cpu_has_lines says so.
+ * lines.c: moves n runs of whole lines that are `to` and `from` apart; dst begins a line. `ahead` is where
+ * the source continues. Only where usm_cpu_has_lines() is true.
  */
 bool usm_cpu_has_lines(void);
 void usm_cpu_move_lines(char *dst, const char *src, size_t run, int64_t n, int64_t to, int64_t from,
                         int64_t ahead);
 
-/* dst and src do not overlap; usm_cpu_stream_end() comes before anybody else looks. ahead: 0 for nothing. */
+/*
+ * Moves bytes past the caches. dst and src do not overlap. `ahead`: the prefetch distance, 0 for none.
+ * usm_cpu_stream_end() must follow before another thread reads dst.
+ */
 static inline void usm_cpu_stream_asking(char *dst, const char *src, size_t nbytes, int64_t ahead)
 {
     size_t head = usm_cpu_before_line(dst);
@@ -99,7 +105,10 @@ static inline void usm_cpu_stream(char *dst, const char *src, size_t nbytes)
     usm_cpu_stream_asking(dst, src, nbytes, 0);
 }
 
-/* Sixteen bytes, repeated over whole lines; dst is a multiple of sixteen. False: it was not done. */
+/*
+ * Repeats 16 bytes over whole lines; dst is a multiple of 16. False: the processor cannot, nothing was
+ * written.
+ */
 static inline bool usm_cpu_stream_pattern(char *dst, const unsigned char *pattern, size_t nbytes)
 {
 #if defined(__SSE2__)
@@ -122,6 +131,7 @@ static inline bool usm_cpu_stream_pattern(char *dst, const unsigned char *patter
 #endif
 }
 
+/* Makes the stores past the caches visible to other threads, in order with later stores. */
 static inline void usm_cpu_stream_end(void)
 {
 #if defined(__SSE2__)

@@ -16,34 +16,44 @@
 
 /* Below this many bytes a second thread costs more than it saves. */
 #define PARALLEL_BYTES ((int64_t)1 << 20)
-/* Side of the square of elements that a transposing copy works through, and of one of single bytes. */
+/* Side of the square of elements in which a transposing copy proceeds; the second for single bytes. */
 #define SIDE 32
 #define SIDE_OF_BYTES 64
 /* Bytes on either side of a square of runs that are shorter than a line. */
 #define SQUARE_OF_RUNS 4096
-/* Others: long rows of src are what processors read best, and some of them in turn fill more than a line. */
+/*
+ * Longer runs: processors read long rows of src best, and several rows in turn fill more than a line of dst.
+ */
 #define RUNS_OF_ROW 256
 #define ROWS_AT_ONCE 8
-/* Runs that are no whole lines go past the caches from this length on. */
+/* Runs that are not whole lines are stored past the caches from this length on. */
 #define LONG_RUN 1024
-/* How far ahead of what is moved the source is asked for, the second where rows are read in turn. */
+/* How many bytes ahead the source is prefetched; the second where rows are read in turn. */
 #define AHEAD 6144
 #define AHEAD_IN_ROWS 2048
-/* Of shorter runs with gaps, so far with the gaps; the second where lines go in one piece. */
+/*
+ * Runs below this length with gaps between them are prefetched at a distance that counts the gaps;
+ * AHEAD_OF_LINES is that distance where lines are stored in one instruction.
+ */
 #define SHORT_RUN 256
 #define AHEAD_OF_LINES 16384
-/* What is converted at a time before it goes past the caches, and how far ahead its source is asked for. */
+/*
+ * Bytes that are converted before they are stored past the caches, and the prefetch distance of their
+ * source.
+ */
 #define ROW_BYTES 512
 #define AHEAD_OF_ROW 4096
-/* Copies of elements that are made at a time. */
+/* Bytes of repeated elements that are made before they are moved to dst. */
 #define COPIES_BYTES 8192
-/* Longer rows of one element are filled each by itself. */
+/* Rows of one element that have more bytes are filled one by one. */
 #define MOST_REPEATED 1024
 
+/* Elements along an axis, and the bytes from one to the next on both sides. */
 typedef struct axis {
     int64_t length, dst, src;
 } axis;
 
+/* How one strided copy is done: the plan of usm_cpu_strided, which all its threads read. */
 typedef struct work {
     char *dst;
     const char *src;
@@ -70,7 +80,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Runs that have this many bytes, at least one. */
+/* How many runs have this many bytes, at least one. */
 static int64_t runs_of(const work *work, int64_t bytes)
 {
     return (bytes + (int64_t)work->run - 1) / (int64_t)work->run;
@@ -142,7 +152,7 @@ static inline __attribute__((always_inline)) void repeat(char *dst, const char *
     }
 }
 
-/* Elements that are there several times in dst, made in the first cache. */
+/* Elements that appear several times in dst, made in the first-level cache. */
 static void repeat_row(const work *work, char *dst, const char *src, int64_t n)
 {
     _Alignas(USM_CPU_LINE) char made[COPIES_BYTES + 16];
@@ -176,6 +186,7 @@ static void repeat_row(const work *work, char *dst, const char *src, int64_t n)
     }
 }
 
+/* n elements or runs along the axis of a unit that is not tiled. */
 static void move_along(const work *work, char *dst, const char *src, int64_t n)
 {
     if (work->repeats > 0) {
@@ -194,8 +205,8 @@ static void move_along(const work *work, char *dst, const char *src, int64_t n)
 }
 
 /*
- * A square of elements: rows of src into the first cache, each read once, and the columns of what is there
- * become rows of dst. Without this, rows that are a power of two apart drive each other out of the cache.
+ * A square of elements: rows of src are copied into the first-level cache, each once, and its columns become
+ * rows of dst. Without this copy, rows that are a power of two apart evict each other from the cache.
  */
 static void transpose(const work *work, char *dst, const char *src, int64_t rows, int64_t n)
 {
@@ -287,6 +298,7 @@ static void run_outer(const work *work, int64_t from, int64_t to)
     }
 }
 
+/* Part i of the split axis, or of the outer axes: what usm_cpu_parallel calls. */
 static void run_part(void *context, unsigned i)
 {
     const work *work = context;
@@ -337,6 +349,7 @@ static bool are_lines(const work *work)
     return all % USM_CPU_LINE == 0;
 }
 
+/* Decides what a unit is: a run or a row of elements, repeated elements, or squares of either. */
 static void choose_unit(work *work, const usm_strided *plan)
 {
     work->outer_ndim = plan->ndim - 1;
@@ -372,6 +385,7 @@ static void choose_unit(work *work, const usm_strided *plan)
                     work->side * work->side * work->src_size <= SIDE * SIDE * 16;
 }
 
+/* Whether results of `bytes` in total are stored past the caches, which they would leave anyway. */
 static bool chooses_stream(const work *work, int64_t bytes)
 {
     if (bytes < (int64_t)USM_CPU_LARGE) {
@@ -397,11 +411,8 @@ void usm_cpu_strided(const usm_strided *plan, unsigned width)
     work.row = plan->dst_dtype == plan->src_dtype ? usm_cpu_move_row(work.dst_size)
                                                   : usm_cpu_cast_row(plan->dst_dtype, plan->src_dtype);
     choose_unit(&work, plan);
-    int64_t bytes = work.dst_size;
+    int64_t bytes = usm_strided_size(plan) * work.dst_size;
     work.outer_count = 1;
-    for (int i = 0; i < plan->ndim; i++) {
-        bytes *= plan->shape[i];
-    }
     for (int i = 0; i < work.outer_ndim; i++) {
         work.outer_count *= work.outer[i].length;
     }

@@ -92,7 +92,7 @@ static void rounding(void)
     uint64_t seed = 11;
     for (long i = 0; i < scaled(300000); i++) {
         uint64_t bits = random_next(&seed);
-        float f = usm_bits_float((uint32_t)bits);
+        float f = as_float((uint32_t)bits);
         double d;
         check_float(f);
         memcpy(&d, &bits, sizeof d);

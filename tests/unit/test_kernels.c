@@ -157,8 +157,8 @@ static void rows_of_bytes_go_by_eight(void)
     usm_kernel_plan_strided(&plan, &copy.strided);
     CHECK_EQ(plan.size, 8);
     CHECK_EQ(plan.ndim, 2);
-    CHECK_EQ(plan.shape[0], 8);
-    CHECK_EQ(plan.shape[1], 3);
+    CHECK_EQ(plan.axes[0].length, 8);
+    CHECK_EQ(plan.axes[1].length, 3);
 }
 
 static void range_of(int64_t n, const usm_kernel_device *device, usm_kernel_range *range)

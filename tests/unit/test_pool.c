@@ -91,15 +91,15 @@ static void last_in_first_out(void)
     usm_alloc *a = spare(100), *b = spare(100), *c = spare(5000);
     CHECK(usm_pool_pop(pool, a->size_class) == NULL);
     CHECK(push(pool, a) && push(pool, b) && push(pool, c));
-    CHECK_EQ(usm_pool_spare(pool), a->size + b->size + c->size);
+    CHECK_EQ(usm_pool_look(pool).spare, a->size + b->size + c->size);
     CHECK_EQ((intptr_t)usm_pool_pop(pool, a->size_class), (intptr_t)b);
     CHECK_EQ((intptr_t)usm_pool_pop(pool, a->size_class), (intptr_t)a);
     CHECK(usm_pool_pop(pool, a->size_class) == NULL);
-    CHECK_EQ(usm_pool_spare(pool), c->size);
+    CHECK_EQ(usm_pool_look(pool).spare, c->size);
     CHECK(push(pool, a));
     size_t both = a->size + c->size;
     CHECK_EQ(usm_reclaim_pool(pool), both);
-    CHECK_EQ(usm_pool_spare(pool), 0);
+    CHECK_EQ(usm_pool_look(pool).spare, 0);
     CHECK(push(pool, b));
     destroy(pool);
     destroy(NULL);
@@ -116,7 +116,7 @@ static void the_limit(void)
             break;
         }
         pushed += USM_POOL_LARGEST;
-        CHECK_EQ(usm_pool_spare(pool), pushed);
+        CHECK_EQ(usm_pool_look(pool).spare, pushed);
     }
     CHECK_EQ(pushed, USM_POOL_LIMIT);
     for (size_t kept = 0; kept < USM_POOL_SMALL_LIMIT - USM_POOL_LIMIT; kept += USM_POOL_SMALL) {
@@ -159,7 +159,7 @@ static void what_is_left_over_gives_way(void)
         CHECK(push(pool, spare(large)));
     }
     CHECK(misses(pool, now, 0, 100) < 12);
-    CHECK_EQ(usm_pool_spare(pool), USM_POOL_LIMIT - large + now);
+    CHECK_EQ(usm_pool_look(pool).spare, USM_POOL_LIMIT - large + now);
     CHECK_EQ(misses(pool, now, 0, 100), 0);
     CHECK_EQ(misses(pool, now, large, 100), 0);
     CHECK_EQ(misses(pool, now, 64, 100), 1); /* the first small one */
@@ -170,7 +170,7 @@ static void what_is_left_over_gives_way(void)
         CHECK(push(pool, spare(USM_POOL_LARGEST)));
     }
     CHECK_EQ(misses(pool, USM_POOL_LARGEST, large, 100), 100);
-    CHECK_EQ(usm_pool_spare(pool), USM_POOL_LIMIT);
+    CHECK_EQ(usm_pool_look(pool).spare, USM_POOL_LIMIT);
     destroy(pool);
 }
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Embedded in the object that is to be let go; its memory belongs to `run` once pushed. */
+/* Embedded in the object that is to be released; its memory belongs to `run` once pushed. */
 typedef struct usm_deferred {
     struct usm_deferred *next;
     void (*run)(struct usm_deferred *self);
@@ -38,7 +38,7 @@ static inline bool usm_deferred_waiting(void)
 void usm_deferred_set_notifier(void (*notify)(void));
 
 /*
- * Something that must live until a task has ended, and is let go of by csrc/py: embedded in the holder's own
+ * An object that must live until a task has ended, and that csrc/py releases: embedded in the holder's own
  * struct. `deferred.run` frees it, on a thread that holds the GIL.
  */
 typedef struct usm_keep {

@@ -1,6 +1,6 @@
 /*
- * Calls that turn out to take long in the middle of what is short as a rule, such as a driver's first build
- * of a kernel: the language's lock, which the calling thread may hold, is let go for them.
+ * Releases the lock of the language (the GIL), which the calling thread may hold, around the rare long call
+ * in a function that is usually short, such as a driver's first build of a kernel.
  */
 #ifndef USM_CORE_DETACH_H
 #define USM_CORE_DETACH_H

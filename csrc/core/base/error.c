@@ -122,7 +122,10 @@ usm_failure *usm_failure_from_error(const usm_error *error)
         copy_text(failure->name, sizeof failure->name, error->name);
         copy_text(failure->text, sizeof failure->text, error->text);
         if (has_failure) {
-            /* A task was told of it by a wait and passed it on; nobody was told of the task's own end. */
+            /*
+             * A wait in a task delivered this failure, and the task passed it on; the end of that task
+             * itself was not delivered.
+             */
             set_cause(failure, error->failure);
         }
     }
@@ -184,7 +187,8 @@ void usm_failure_release(usm_failure *failure)
 void usm_failure_deliver(usm_failure *failure)
 {
     for (; failure != NULL; failure = failure->cause) {
-        if (failure != &no_memory) { /* which stands for many: the next one is still news */
+        if (failure !=
+            &no_memory) { /* which stands for many failures: the next one is still to be delivered */
             atomic_store_explicit(&failure->delivered, true, memory_order_release);
         }
     }

@@ -44,8 +44,8 @@ typedef struct usm_failure {
     char text[720];
     struct usm_failure *cause; /* one count; NULL for a first failure */
     /*
-     * A host task's exception: an opaque payload and the function that lets go of it. The function must be
-     * callable from any thread without the GIL (csrc/py defers the release).
+     * The exception of a host task: an opaque payload and the function that releases it. The function must
+     * be callable from any thread without the GIL (csrc/py defers the release).
      */
     void *payload;
     void (*payload_release)(void *payload);

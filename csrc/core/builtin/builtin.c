@@ -41,6 +41,7 @@ struct usm_builtin_program {
     char key[]; /* "module options cast" */
 };
 
+/* Builds the module for the place. May block for tenths of a second. */
 static usm_status build_program(usm_place *place, const usm_builtin *builtin, usm_program **out,
                                 usm_error *error)
 {
@@ -50,7 +51,7 @@ static usm_status build_program(usm_place *place, const usm_builtin *builtin, us
     if (status != USM_OK) {
         return status;
     }
-    status = usm_program_create_own(place, &source.program, out, &log, error);
+    status = usm_program_create(place, &source.program, out, &log, error);
     if (status != USM_OK && log != NULL) {
         usm_error_clear(error);
         status = usm_error_driver(error, USM_DRIVER, place->context->backend->name, 0, "",
@@ -118,7 +119,10 @@ static usm_builtin_kernel *find(usm_builtin_kernel *kernel, const usm_builtin *b
     return kernel;
 }
 
-/* Borrowed: it lives as long as the place. Where two threads both build it, one of the two is never used. */
+/*
+ * The kernel, built on first use. Borrowed: it lives as long as the place. If two threads build it at once,
+ * one of the two is never used.
+ */
 static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel **out, usm_error *error)
 {
     _Atomic(usm_builtin_kernel *) *head = bucket_of(place, builtin);
@@ -149,7 +153,7 @@ static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel *
     return USM_OK;
 }
 
-/* Nobody submits to the place any more, or it will build them anew. */
+/* Frees the kernels and programs of a place. No thread submits to it any more, or they are built again. */
 static void free_builtins(usm_place *place)
 {
     for (int i = 0; i < USM_BUILTIN_BUCKETS; i++) {
@@ -175,6 +179,7 @@ bool usm_builtin_is_serial(const usm_place *place)
     return place->context->backend->builtin_language == USM_LANGUAGE_OPENCL && place->device->type == USM_CPU;
 }
 
+/* The range of the launch: the work itself for the host, else what suits the device. */
 static void set_range(const usm_place *place, const usm_builtin *builtin, usm_range *range)
 {
     range->ndim = 3;
@@ -203,7 +208,10 @@ static void set_range(const usm_place *place, const usm_builtin *builtin, usm_ra
     }
 }
 
-/* The host's own place, for ever; NULL where memory ran out. May block the first time: usm_detach. */
+/*
+ * The host's own place, which is never destroyed; NULL if memory ran out. May block the first time
+ * (usm_detach).
+ */
 static usm_place *host_place(void)
 {
     static _Atomic(usm_place *) known;
@@ -211,13 +219,8 @@ static usm_place *host_place(void)
     if (USM_LIKELY(place != NULL)) {
         return place;
     }
-    usm_context *context;
     void *held = usm_detach();
-    const usm_backend_report *host = usm_backend_start_for(USM_INTERFACE_PROCESS);
-    if (host->n_devices == 0 || usm_context_default(host->devices[0], &context, NULL) != USM_OK ||
-        usm_context_place(context, host->devices[0], &place, NULL) != USM_OK) {
-        place = NULL;
-    }
+    place = usm_host_place(&place, NULL) == USM_OK ? place : NULL;
     usm_attach(held);
     atomic_store_explicit(&known, place, memory_order_release);
     return place;
@@ -247,10 +250,22 @@ usm_status usm_builtin_submit_for(usm_queue *queue, const usm_builtin *builtin, 
 }
 
 usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, const usm_access *accesses,
-                              size_t n_accesses, usm_event **out, usm_error *error)
+                              size_t n_accesses, usm_error *error)
 {
     const usm_submission asked = {.accesses = accesses, .n_accesses = n_accesses, .fresh = builtin->fresh};
-    return usm_builtin_submit_for(queue, builtin, &asked, out, error);
+    return usm_builtin_submit_for(queue, builtin, &asked, NULL, error);
+}
+
+usm_status usm_builtin_submit_views(usm_queue *queue, usm_builtin *builtin, const usm_view *views, int n,
+                                    usm_access_mode first, const void *value, size_t size, usm_error *error)
+{
+    usm_access accesses[USM_BUILTIN_VIEWS];
+    for (int i = 0; i < n; i++) {
+        usm_builtin_pointer(builtin, views[i].data);
+        accesses[i] = (usm_access){views[i].alloc, i == 0 ? first : USM_READ};
+    }
+    usm_builtin_value(builtin, value, size);
+    return usm_builtin_submit(queue, builtin, accesses, (size_t)n, error);
 }
 
 const usm_place_part usm_builtin_part = {.trim = free_builtins, .destroy = free_builtins};

@@ -25,7 +25,7 @@ typedef struct usm_builtin {
     bool transposes; /* usm_kernel_range_over */
     usm_cast cast;
     bool fresh;  /* usm_submission: accesses[0] is of new memory */
-    size_t cost; /* bytes that it moves, about: whether it is worth other threads; above 0 */
+    size_t cost; /* bytes that it moves, approximately, which decides whether other threads help; above 0 */
     size_t n_arguments;
     usm_argument arguments[USM_BUILTIN_ARGUMENTS];
 } usm_builtin;
@@ -59,20 +59,28 @@ static inline void usm_builtin_pointer(usm_builtin *builtin, const void *pointer
 void usm_builtin_value(usm_builtin *builtin, const void *value, size_t size);
 
 /*
- * Enqueues it. The accesses are the caller's to name; every pointer is in reach of the queue's place. *out
- * may be NULL. Builds the kernel where this place never used it: may block for long then (usm_detach). Fails
- * without a trace. No lock held.
+ * Enqueues the kernel. The caller names the accesses, and every pointer is usable in the queue's place.
+ * Builds the kernel on its first use in this place, which may block for long (usm_detach). A call that fails
+ * enqueues nothing. No lock held.
  */
 usm_status usm_builtin_submit(usm_queue *queue, const usm_builtin *builtin, const usm_access *accesses,
-                              size_t n_accesses, USM_GIVES usm_event **out, usm_error *error);
+                              size_t n_accesses, usm_error *error);
 
-/* The same for a command that the kernel carries out: `asked` has all of its submission. */
+/*
+ * The same for a kernel whose arguments are the memory of n views, USM_BUILTIN_VIEWS at most, and a struct of
+ * `size` bytes. It accesses the first view as `first` says, and reads the others.
+ */
+#define USM_BUILTIN_VIEWS 4
+usm_status usm_builtin_submit_views(usm_queue *queue, usm_builtin *builtin, const usm_view *views, int n,
+                                    usm_access_mode first, const void *value, size_t size, usm_error *error);
+
+/* The same for a command that the kernel executes: `asked` is its submission. *out may be NULL. */
 usm_status usm_builtin_submit_for(usm_queue *queue, const usm_builtin *builtin, const usm_submission *asked,
                                   USM_GIVES usm_event **out, usm_error *error);
 
 /*
- * Do work-items of this place take runs of neighbours, as a processor wants it? Of OpenCL's alone: the other
- * forms are made once, for GPUs.
+ * Whether work-items of this place take runs of neighbours, as processors need it. True for OpenCL only:
+ * SPIR-V and PTX are compiled once, for GPUs.
  */
 bool usm_builtin_is_serial(const usm_place *place);
 

@@ -104,8 +104,8 @@ usm_status usm_builtin_source_find(const usm_place *place, const usm_builtin *bu
     const usm_kernel_source *found;
     source->options[0] = 0;
     source->composed = NULL;
-    source->program = (usm_program_source){.language = place->context->backend->builtin_language,
-                                           .options = source->options};
+    source->program = (usm_program_source){
+        .language = place->context->backend->builtin_language, .options = source->options, .own = true};
     switch (source->program.language) {
         case USM_LANGUAGE_OPENCL:
             found = find_opencl(place, builtin, source);

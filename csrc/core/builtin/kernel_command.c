@@ -33,6 +33,7 @@ static const char *strided_function(int size)
     return functions[__builtin_ctz((unsigned)size)];
 }
 
+/* The kernel of a plan: a move by the size of its units, or the cast of two types. */
 static void name_strided(const usm_strided *strided, const usm_kernel_plan *plan, usm_builtin *builtin)
 {
     if (plan->size > 0) {
@@ -135,6 +136,10 @@ static bool is_aligned(const void *pointer, size_t size)
     return (uintptr_t)pointer % size == 0;
 }
 
+/*
+ * Whether the backend takes this fill: the pattern is short and aligned enough, or the device does not reach
+ * the memory, which only the backend can carry there.
+ */
 static bool driver_fills(const usm_queue *queue, const usm_submission *submission, size_t size)
 {
     if (usm_command_is_looped(queue) ||

@@ -1,10 +1,11 @@
 #include "kernels.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-/* Fewer elements than this are not worth a work-item of a processor. */
+/* The least elements for a work-item of a processor. */
 #define SERIAL_ELEMENTS 4096
-/* Lines of a processor's caches; results from this many bytes on leave the caches anyway. */
+/* Bytes of a line of a processor's caches; and bytes from which results leave the caches anyway. */
 #define LINE 64
 #define LINES_FROM ((int64_t)4 << 20)
 /* More groups than this along one dimension are walked by the kernels themselves: CUDA's limit. */
@@ -38,86 +39,28 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The bits of every address and stride: what divides all of them divides this (powers of two). */
-static uint64_t together(const usm_kernel_plan *plan, int from)
-{
-    uint64_t all = (uint64_t)(uintptr_t)plan->dst | (uint64_t)(uintptr_t)plan->src;
-    for (int i = from; i < plan->ndim; i++) {
-        all |= (uint64_t)plan->dst_strides[i] | (uint64_t)plan->src_strides[i];
-    }
-    return all;
-}
-
-static bool has_rows(const usm_kernel_plan *plan, int size)
-{
-    return plan->dst_strides[0] == size && plan->src_strides[0] == size;
-}
-
-static void set_rows(usm_kernel_plan *plan, int size, int64_t length)
-{
-    plan->size = size;
-    plan->shape[0] = length;
-    plan->dst_strides[0] = plan->src_strides[0] = size;
-}
-
-/* Elements of parts, where memory is aligned to the parts alone. */
-static void narrow(usm_kernel_plan *plan, int size, int part)
-{
-    int64_t length = size / part;
-    if (has_rows(plan, size)) {
-        length *= plan->shape[0];
-    } else { /* the element becomes an axis */
-        size_t kept = (size_t)plan->ndim * sizeof(int64_t);
-        memmove(plan->shape + 1, plan->shape, kept);
-        memmove(plan->dst_strides + 1, plan->dst_strides, kept);
-        memmove(plan->src_strides + 1, plan->src_strides, kept);
-        plan->ndim += 1;
-    }
-    set_rows(plan, part, length);
-}
-
-static void choose_size(usm_kernel_plan *plan, int size)
-{
-    uint64_t all = together(plan, 0);
-    int part = size < 8 ? size : 8; /* no element asks for more than 8 */
-    if (all % (uint64_t)part != 0) {
-        while (all % (uint64_t)part != 0) {
-            part /= 2;
-        }
-        narrow(plan, size, part);
-        return;
-    }
-    plan->size = size;
-    if (has_rows(plan, size)) {
-        uint64_t others = together(plan, 1);
-        while (plan->size < 8 && plan->shape[0] % 2 == 0 && others % (2 * (uint64_t)plan->size) == 0) {
-            set_rows(plan, 2 * plan->size, plan->shape[0] / 2);
-        }
-    }
-}
-
-/* Of the numbers that an element is made of. */
-static uint64_t alignment(usm_dtype dtype)
-{
-    const usm_dtype_info *info = &usm_dtype_table[dtype];
-    return info->kind == USM_KIND_COMPLEX ? info->itemsize / 2u : info->itemsize;
-}
-
-static bool is_aligned(const void *address, const int64_t *strides, int ndim, uint64_t to)
+/* Whether the address and the strides of an operand are multiples of the size of the type's numbers. */
+static bool is_aligned(const usm_kernel_plan *plan, int operand, const void *address, usm_dtype dtype)
 {
     uint64_t all = (uint64_t)(uintptr_t)address;
-    for (int i = 0; i < ndim; i++) {
-        all |= (uint64_t)strides[i];
+    for (int i = 0; i < plan->ndim; i++) {
+        all |= (uint64_t)plan->axes[i].strides[operand];
     }
-    return all % to == 0;
+    return all % usm_dtype_alignment(dtype) == 0;
 }
 
+/* One launch for each point of the axes that a kernel has no room for. */
 static void count_launches(usm_kernel_plan *plan)
 {
     plan->launches = 1;
     for (int i = USM_KERNEL_AXES; i < plan->ndim; i++) {
-        plan->launches *= plan->shape[i];
+        plan->launches *= plan->axes[i].length;
     }
+}
+
+static uint64_t addresses(const usm_kernel_plan *plan)
+{
+    return (uint64_t)(uintptr_t)plan->dst | (uint64_t)(uintptr_t)plan->src;
 }
 
 void usm_kernel_plan_strided(usm_kernel_plan *plan, const usm_strided *strided)
@@ -129,36 +72,37 @@ void usm_kernel_plan_strided(usm_kernel_plan *plan, const usm_strided *strided)
     plan->unaligned = false;
     plan->ndim = ndim;
     for (int i = 0; i < ndim; i++) {
-        plan->shape[i] = strided->shape[ndim - 1 - i];
-        plan->dst_strides[i] = strided->dst_strides[ndim - 1 - i];
-        plan->src_strides[i] = strided->src_strides[ndim - 1 - i];
+        int k = ndim - 1 - i;
+        plan->axes[i] = (usm_axis){strided->shape[k], {strided->dst_strides[k], strided->src_strides[k]}};
     }
     if (strided->dst_dtype == strided->src_dtype) {
-        choose_size(plan, usm_dtype_table[strided->dst_dtype].itemsize);
+        plan->size = usm_axes_choose_unit(plan->axes, &plan->ndim, 2, addresses(plan),
+                                          usm_dtype_table[strided->dst_dtype].itemsize);
     } else {
-        plan->unaligned = !is_aligned(plan->dst, plan->dst_strides, ndim, alignment(strided->dst_dtype)) ||
-                          !is_aligned(plan->src, plan->src_strides, ndim, alignment(strided->src_dtype));
+        plan->unaligned = !is_aligned(plan, 0, plan->dst, strided->dst_dtype) ||
+                          !is_aligned(plan, 1, plan->src, strided->src_dtype);
     }
     count_launches(plan);
 }
 
 void usm_kernel_plan_lines(usm_kernel_plan *plan)
 {
-    int64_t row = plan->shape[0] * plan->size, bytes = plan->size;
-    for (int i = 0; i < plan->ndim; i++) {
-        bytes *= plan->shape[i];
+    usm_axis *first = &plan->axes[0];
+    int64_t row = first->length * plan->size, bytes = row;
+    uint64_t others = addresses(plan);
+    for (int i = 1; i < plan->ndim; i++) {
+        bytes *= plan->axes[i].length;
+        others |= (uint64_t)plan->axes[i].strides[0] | (uint64_t)plan->axes[i].strides[1];
     }
-    if (plan->size == 0 || bytes < LINES_FROM || !has_rows(plan, plan->size) || row % LINE != 0 ||
-        together(plan, 1) % LINE != 0) {
+    if (plan->size == 0 || bytes < LINES_FROM || first->strides[0] != plan->size ||
+        first->strides[1] != plan->size || row % LINE != 0 || others % LINE != 0) {
         return;
     }
-    set_rows(plan, LINE, row / LINE);
+    plan->size = LINE;
+    *first = (usm_axis){row / LINE, {LINE, LINE}};
     if (row == LINE && plan->ndim > 1) { /* the row is the element now */
         plan->ndim -= 1;
-        size_t kept = (size_t)plan->ndim * sizeof(int64_t);
-        memmove(plan->shape, plan->shape + 1, kept);
-        memmove(plan->dst_strides, plan->dst_strides + 1, kept);
-        memmove(plan->src_strides, plan->src_strides + 1, kept);
+        memmove(plan->axes, plan->axes + 1, (size_t)plan->ndim * sizeof *plan->axes);
         count_launches(plan);
     }
 }
@@ -213,29 +157,25 @@ void usm_kernel_range_over(const int64_t n[3], bool transposes, const usm_kernel
     }
 }
 
-static int64_t magnitude(int64_t x)
-{
-    return x < 0 ? -x : x;
-}
-
 void usm_kernel_plan_launch(const usm_kernel_plan *plan, int64_t index, usm_kernel_launch *launch)
 {
     usm_kernel_axes *axes = &launch->axes;
     launch->dst = plan->dst;
     launch->src = plan->src;
     for (int i = USM_KERNEL_AXES; i < plan->ndim; i++) {
-        int64_t at = index % plan->shape[i];
-        launch->dst += at * plan->dst_strides[i];
-        launch->src += at * plan->src_strides[i];
-        index /= plan->shape[i];
+        const usm_axis *axis = &plan->axes[i];
+        int64_t at = index % axis->length;
+        launch->dst += at * axis->strides[0];
+        launch->src += at * axis->strides[1];
+        index /= axis->length;
     }
     launch->n[0] = launch->n[1] = launch->n[2] = 1;
     for (int i = 0; i < USM_KERNEL_AXES; i++) {
-        bool used = i < plan->ndim;
-        axes->shape[i] = used ? plan->shape[i] : 1;
-        axes->dst[i] = used ? plan->dst_strides[i] : 0;
-        axes->src[i] = used ? plan->src_strides[i] : 0;
+        const usm_axis axis = i < plan->ndim ? plan->axes[i] : (usm_axis){.length = 1};
+        axes->shape[i] = axis.length;
+        axes->dst[i] = axis.strides[0];
+        axes->src[i] = axis.strides[1];
         launch->n[i < 2 ? i : 2] *= axes->shape[i];
     }
-    launch->transposes = axes->src[1] != 0 && magnitude(axes->src[0]) > magnitude(axes->src[1]);
+    launch->transposes = axes->src[1] != 0 && llabs(axes->src[0]) > llabs(axes->src[1]);
 }

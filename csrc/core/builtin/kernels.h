@@ -39,8 +39,8 @@ typedef struct usm_kernel_plan {
     int size;       /* usm_strided_<size> moves the elements; 0: usm_cast converts them */
     bool unaligned; /* the cast has to be built with USM_UNALIGNED */
     int ndim;
-    int64_t shape[USM_MAX_NDIM + 1], dst_strides[USM_MAX_NDIM + 1], src_strides[USM_MAX_NDIM + 1];
-    int64_t launches; /* more than one where there are more than USM_KERNEL_AXES axes */
+    usm_axis axes[USM_MAX_NDIM + 1]; /* operand 0 is dst, 1 is src */
+    int64_t launches;                /* more than one where there are more than USM_KERNEL_AXES axes */
 } usm_kernel_plan;
 
 /* Moves go by wider elements where rows allow it, and by narrower ones where memory is not aligned. */

@@ -6,18 +6,9 @@
 
 #include <string.h>
 
-static int64_t count(const usm_view *view)
-{
-    uint64_t n = 1; /* beside a length of 0, others may have any product */
-    for (int i = 0; i < view->ndim; i++) {
-        n *= (uint64_t)view->shape[i];
-    }
-    return (int64_t)n;
-}
-
-/* One command in the queue, which reaches both sides. */
-static usm_status submit_plan(usm_queue *queue, const usm_plan *plan, const usm_access *accesses,
-                              usm_event **out, usm_error *error)
+/* One command in `queue`, which reaches both sides. `named` is the queue that the caller asked. */
+static usm_status submit_plan(usm_queue *named, usm_queue *queue, const usm_plan *plan,
+                              const usm_access *accesses, usm_event **out, usm_error *error)
 {
     usm_command command;
     if (usm_strided_is_block(&plan->strided)) {
@@ -29,10 +20,12 @@ static usm_status submit_plan(usm_queue *queue, const usm_plan *plan, const usm_
         command.kind = USM_COMMAND_STRIDED;
         command.as.strided = &plan->strided;
     }
-    const usm_submission submission = {.command = &command, .accesses = accesses, .n_accesses = 2};
+    const usm_submission submission = {
+        .command = &command, .accesses = accesses, .n_accesses = 2, .internal = queue != named};
     return usm_command_submit(queue, &submission, out, error);
 }
 
+/* A copy without elements: a marker, for callers that want an event. */
 static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *error)
 {
     const usm_command command = {.kind = USM_COMMAND_MARKER};
@@ -45,8 +38,8 @@ static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *e
  * the hazards' business. From the second piece on dst is read as well, so that a piece that failed is not
  * forgotten when the next one has ended.
  */
-static usm_status submit_pieces(const usm_route *route, usm_alloc *const *allocs, int turns, usm_event **out,
-                                usm_error *error)
+static usm_status submit_pieces(usm_queue *named, const usm_route *route, usm_alloc *const *allocs, int turns,
+                                usm_event **out, usm_error *error)
 {
     usm_status status = USM_OK;
     int last = route->n_hops - 1;
@@ -64,13 +57,14 @@ static usm_status submit_pieces(const usm_route *route, usm_alloc *const *allocs
             bool ends = hop == last && piece == route->pieces - 1;
             usm_plan plan;
             usm_route_hop(route, hop, piece, pointers, &plan);
-            status = submit_plan(route->queues[hop], &plan, accesses, ends ? out : NULL, error);
+            status = submit_plan(named, route->queues[hop], &plan, accesses, ends ? out : NULL, error);
         }
     }
     return status;
 }
 
-static usm_status submit_through(const usm_route *route, usm_event **out, usm_error *error)
+/* A route with several hops: allocates its buffers, two of each if they are used in turn. */
+static usm_status submit_through(usm_queue *named, const usm_route *route, usm_event **out, usm_error *error)
 {
     enum { MOST = 2 * (USM_ROUTE_HOPS - 1) };
     usm_alloc *allocs[MOST] = {NULL};
@@ -84,7 +78,7 @@ static usm_status submit_through(const usm_route *route, usm_event **out, usm_er
         }
     }
     if (status == USM_OK) {
-        status = submit_pieces(route, allocs, turns, out, error);
+        status = submit_pieces(named, route, allocs, turns, out, error);
     }
     for (int i = 0; i < MOST; i++) {
         if (allocs[i] != NULL) {
@@ -106,9 +100,9 @@ usm_status usm_copy_submit(usm_queue *queue, const usm_view *dst, const usm_view
         status = submit_nothing(queue, out, error);
     } else if (USM_LIKELY(route.n_hops == 1)) {
         const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
-        status = submit_plan(route.queues[0], &route.axes, accesses, out, error);
+        status = submit_plan(queue, route.queues[0], &route.axes, accesses, out, error);
     } else {
-        status = submit_through(&route, out, error);
+        status = submit_through(queue, &route, out, error);
     }
     usm_route_clear(&route);
     return status;
@@ -118,7 +112,7 @@ usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *va
                            usm_error *error)
 {
     size_t size = usm_dtype_table[dst->dtype].itemsize;
-    if (count(dst) == 0) {
+    if (usm_view_size(dst) == 0) {
         return submit_nothing(queue, out, error);
     }
     usm_plan plan;
@@ -151,7 +145,7 @@ usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *va
     if (status == USM_OK) {
         const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {element, USM_READ}};
         usm_copy_plan(&plan, dst, &src);
-        status = submit_plan(queue, &plan, accesses, out, error);
+        status = submit_plan(queue, queue, &plan, accesses, out, error);
     }
     usm_alloc_release(element);
     return status;

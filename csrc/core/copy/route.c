@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * A piece that is staged: large beside what a submission costs, small enough for the pool, so that pinned
- * memory is not pinned anew each time; copies of many pieces have larger ones.
+ * Bytes of a staged piece: many beside the cost of a submission, few enough for the pool, so that pinned
+ * memory is not pinned again each time. Copies of many pieces have larger ones.
  */
 #define PIECE ((int64_t)1 << 20)
 #define LARGEST_PIECE ((int64_t)16 << 20)
@@ -24,12 +24,13 @@ static bool driver_writes(const usm_place *place, const usm_alloc *alloc)
            (alloc->context == place->context || alloc->context->backend != place->context->backend);
 }
 
+/* Whether the driver of the place copies this memory of another device directly. */
 static bool migrates(const usm_place *place, const usm_alloc *alloc)
 {
     return usm_connection(alloc->place, (usm_kind)alloc->kind, place) == USM_CONNECTION_MIGRATABLE;
 }
 
-/* What the place's queue does in one command. block: it is bytes side by side, which a driver copies. */
+/* Whether one command of the place's queue does it. block: contiguous bytes, which a driver copies. */
 static bool one_command(const usm_place *place, const usm_alloc *to, const usm_alloc *from, bool block)
 {
     bool reads = usm_place_reaches(place, from), writes = usm_place_reaches(place, to);
@@ -41,7 +42,7 @@ static bool one_command(const usm_place *place, const usm_alloc *to, const usm_a
     return block && copies_from && copies_to;
 }
 
-/* What the buffer will be, as far as questions of reach go. */
+/* An allocation that stands for the buffer in questions of reach. */
 static usm_alloc imagined(const usm_route_buffer *buffer)
 {
     return (usm_alloc){
@@ -58,12 +59,13 @@ static void add_buffer(usm_route *route, usm_place *place, usm_kind kind, usm_dt
     route->buffers[route->n_hops - 1] = (usm_route_buffer){place, kind, dtype};
 }
 
+/* src has one element for all of this axis. */
 static bool repeats(const usm_strided *axes, int i)
 {
     return axes->src_strides[i] == 0;
 }
 
-/* dst is one block, each element of src goes there once. */
+/* Whether dst is one block, to which each element of src goes once. */
 static bool target_is_block(const usm_route *route)
 {
     const usm_strided *axes = &route->axes.strided;
@@ -77,7 +79,7 @@ static bool target_is_block(const usm_route *route)
     return true;
 }
 
-/* The elements of src, without their repeats, are one block; in dst's order of axes, or in any. */
+/* Whether the elements of src, without repeats, are one block: in dst's order of axes, or in any. */
 static bool source_is_block(const usm_route *route, bool any_order)
 {
     const usm_strided *axes = &route->axes.strided;
@@ -110,14 +112,10 @@ static bool is_wide_float(usm_dtype dtype)
     return dtype == USM_FLOAT64 || dtype == USM_COMPLEX128;
 }
 
+/* Whether the device computes in both types: only float64 and complex128 need an aspect. */
 static bool casts(const usm_device *device, usm_dtype dst, usm_dtype src)
 {
     return dst == src || device->info.has_fp64 || !(is_wide_float(dst) || is_wide_float(src));
-}
-
-static bool can_cast(const usm_queue *queue, usm_dtype dst, usm_dtype src)
-{
-    return casts(queue->device, dst, src);
 }
 
 /*
@@ -130,19 +128,14 @@ static usm_status staging_place(const usm_queue *first, const usm_queue *last, u
 {
     const usm_backend_report *host = usm_backend_start_for(USM_INTERFACE_PROCESS);
     const usm_queue *driver = first->backend == host->backend ? last : first;
-    usm_context *context;
     *out = driver->place;
-    if (driver->device->info.has_usm_host) {
-        return USM_OK;
-    }
-    if (host->absent != NULL) {
-        return usm_error_set(error, USM_UNAVAILABLE, "%s", host->absent);
-    }
-    usm_status status = usm_context_default(host->devices[0], &context, error);
-    return status == USM_OK ? usm_context_place(context, host->devices[0], out, error) : status;
+    return driver->device->info.has_usm_host ? USM_OK : usm_host_place(out, error);
 }
 
-/* From the last node so far to the next, on one queue: at once, or through memory of its device. */
+/*
+ * Adds the hops from the last node so far to the next, on one queue: one command, or two through memory of
+ * its device.
+ */
 static void add_side(usm_route *route, usm_queue *queue, const usm_alloc *to, const usm_alloc *from,
                      bool block, usm_dtype between)
 {
@@ -153,6 +146,7 @@ static void add_side(usm_route *route, usm_queue *queue, const usm_alloc *to, co
     }
 }
 
+/* Elements of src along the axes from `from` on, without repeats. */
 static int64_t piece_elements(const usm_strided *axes, int from)
 {
     int64_t n = 1;
@@ -162,6 +156,7 @@ static int64_t piece_elements(const usm_strided *axes, int from)
     return n;
 }
 
+/* Cuts a large staged copy, so that its hops overlap in time. */
 static void cut_in_pieces(usm_route *route, usm_dtype staged)
 {
     const usm_strided *axes = &route->axes.strided;
@@ -183,13 +178,16 @@ static void cut_in_pieces(usm_route *route, usm_dtype staged)
     }
 }
 
-/* Neither side's driver takes the other side's memory: packed by one, staged on the host, unpacked. */
+/*
+ * Neither driver takes the other side's memory: the copy is packed by one, staged on the host, and unpacked
+ * by the other.
+ */
 static usm_status plan_staged(usm_route *route, usm_queue *first, usm_queue *last, usm_error *error)
 {
     const usm_strided *axes = &route->axes.strided;
     usm_dtype dst = axes->dst_dtype, src = axes->src_dtype;
     bool narrows = usm_dtype_table[dst].itemsize < usm_dtype_table[src].itemsize;
-    bool early = dst != src && can_cast(first, dst, src) && (narrows || !can_cast(last, dst, src));
+    bool early = dst != src && casts(first->device, dst, src) && (narrows || !casts(last->device, dst, src));
     usm_dtype staged = early ? dst : src;
     usm_route_buffer host = {.kind = USM_HOST, .dtype = staged};
     usm_status status = staging_place(first, last, &host.place, error);
@@ -233,6 +231,7 @@ static usm_status side_queue(usm_route *route, int side, usm_queue *queue, usm_a
     return status;
 }
 
+/* The route between memory that one command does not reach, the fewest hops that the drivers allow. */
 static usm_status plan_afar(usm_route *route, usm_queue *queue, usm_error *error)
 {
     const usm_strided *axes = &route->axes.strided;
@@ -246,18 +245,18 @@ static usm_status plan_afar(usm_route *route, usm_queue *queue, usm_error *error
         return status;
     }
     if (usm_connection(first->place, USM_DEVICE, last->place) == USM_CONNECTION_MIGRATABLE &&
-        can_cast(last, dst, src)) {
+        casts(last->device, dst, src)) {
         plan_peers(route, first, last);
         return USM_OK;
     }
     bool ordered = source_is_block(route, false);
     if (usm_alloc_host_reads(route->src) && (ordered || source_is_block(route, true)) &&
-        can_cast(last, dst, src)) {
+        casts(last->device, dst, src)) {
         route->source_order = !ordered;
         add_side(route, last, route->dst, route->src, route->block, src);
         return USM_OK;
     }
-    if (driver_writes(first->place, route->dst) && target_is_block(route) && can_cast(first, dst, src)) {
+    if (driver_writes(first->place, route->dst) && target_is_block(route) && casts(first->device, dst, src)) {
         add_side(route, first, route->dst, route->src, route->block, dst);
         return USM_OK;
     }
@@ -285,7 +284,7 @@ static usm_status check_casts(const usm_route *route, usm_error *error)
     usm_dtype src = route->axes.strided.src_dtype;
     for (int i = 0; i < route->n_hops; i++) {
         usm_dtype dst = i == route->n_hops - 1 ? route->axes.strided.dst_dtype : route->buffers[i].dtype;
-        if (!can_cast(route->queues[i], dst, src)) {
+        if (!casts(route->queues[i]->device, dst, src)) {
             const char *to = usm_dtype_table[dst].name;
             return usm_error_set(
                 error, USM_VALUE,
@@ -308,10 +307,8 @@ usm_status usm_route_plan(usm_route *route, usm_queue *queue, const usm_view *ds
     route->pieces = 1;
     route->overlaps = route->source_order = false;
     route->own[0] = route->own[1] = NULL;
-    for (int i = 0; i < dst->ndim; i++) {
-        if (dst->shape[i] == 0) {
-            return USM_OK;
-        }
+    if (usm_view_size(dst) == 0) {
+        return USM_OK;
     }
     usm_copy_plan(&route->axes, dst, src);
     route->rows = route->axes.strided.shape[0];
@@ -319,7 +316,7 @@ usm_status usm_route_plan(usm_route *route, usm_queue *queue, const usm_view *ds
     route->connection = usm_connection(src->alloc->place, (usm_kind)src->alloc->kind, queue->place);
     /* A block is moved as memmove does it. */
     route->overlaps = !route->block && usm_views_overlap(dst, src);
-    if (USM_UNLIKELY(!can_cast(queue, dst->dtype, src->dtype))) {
+    if (USM_UNLIKELY(!casts(queue->device, dst->dtype, src->dtype))) {
         usm_status status = casting_queue(route, &queue, dst, src, error);
         if (status != USM_OK) {
             return status;
@@ -352,7 +349,7 @@ void usm_route_clear(usm_route *route)
     }
 }
 
-/* The lengths of a piece, and where it begins on either side. */
+/* The lengths of a piece, and the bytes to its start on either side. */
 static void piece_of(const usm_route *route, int64_t piece, int64_t *shape, int64_t *dst_at, int64_t *src_at)
 {
     const usm_strided *axes = &route->axes.strided;

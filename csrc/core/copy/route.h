@@ -1,6 +1,6 @@
 /*
- * How a copy goes: which queues, through which buffers, in how many pieces. copy.c carries a route out, and
- * route_text.c prints it.
+ * The route of a copy: its queues, its buffers and its pieces. copy.c executes a route, and route_text.c
+ * prints it.
  */
 #ifndef USM_CORE_ROUTE_H
 #define USM_CORE_ROUTE_H
@@ -11,6 +11,7 @@
 /* Pack, to the host, from the host, unpack. */
 #define USM_ROUTE_HOPS 4
 
+/* Memory between two hops, which copy.c allocates. */
 typedef struct usm_route_buffer {
     usm_place *place; /* alive through the route's queues, or immortal */
     usm_kind kind;
@@ -25,7 +26,7 @@ typedef struct usm_route_buffer {
 typedef struct usm_route {
     usm_alloc *dst, *src; /* the caller's counts */
     usm_plan axes;        /* the whole copy */
-    bool block;           /* elements side by side on both sides, of one type */
+    bool block;           /* elements are contiguous on both sides, and of one type */
     bool overlaps;        /* the buffer is there because both sides share memory */
     bool source_order;    /* buffers have src's strides, of one block; else they are compact in dst's order */
     usm_memory_connection connection; /* src's memory, to the queue that was asked */
@@ -39,8 +40,9 @@ typedef struct usm_route {
 } usm_route;
 
 /*
- * The way of dst[...] = src[...] asked for on `queue`, which it reaches or not; shapes and types are checked.
- * May make the cached queue of a place; enqueues nothing. Ends with usm_route_clear where it succeeds.
+ * Plans dst[...] = src[...], asked for on `queue`, which may or may not reach them; shapes and types are
+ * checked. May create the cached queue of a place; enqueues nothing. A route that was planned ends with
+ * usm_route_clear.
  */
 usm_status usm_route_plan(usm_route *route, usm_queue *queue, const usm_view *dst, const usm_view *src,
                           usm_error *error);

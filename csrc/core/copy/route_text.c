@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The text so far; what does not fit is cut off. */
 typedef struct page {
     char text[4096];
     size_t used;
@@ -54,15 +55,6 @@ static void write_memory(page *page, usm_kind kind, const usm_place *place)
                usm_device_text(place->device, device, sizeof device));
 }
 
-static int64_t elements_of(const usm_strided *axes)
-{
-    int64_t n = 1;
-    for (int i = 0; i < axes->ndim; i++) {
-        n *= axes->shape[i];
-    }
-    return n;
-}
-
 static void write_side(page *page, const char *name, const usm_alloc *alloc, usm_dtype dtype, int ndim,
                        const int64_t *strides)
 {
@@ -78,7 +70,7 @@ static void write_runs(page *page, const usm_strided *axes)
     int last = axes->ndim - 1;
     int dst = usm_dtype_table[axes->dst_dtype].itemsize, src = usm_dtype_table[axes->src_dtype].itemsize;
     bool side_by_side = axes->dst_strides[last] == dst && axes->src_strides[last] == src;
-    int64_t length = side_by_side ? axes->shape[last] : 1, n = elements_of(axes) / length;
+    int64_t length = side_by_side ? axes->shape[last] : 1, n = usm_strided_size(axes) / length;
     write_text(page, "runs: %lld of %lld element%s, ", (long long)n, (long long)length,
                length == 1 ? "" : "s");
     write_size(page, usm_dtype_nbytes(axes->dst_dtype, length));
@@ -152,16 +144,9 @@ static void write_order(page *page, const usm_route *route)
 {
     const usm_access accesses[] = {{route->dst, USM_WRITE}, {route->src, USM_READ}};
     size_t n[2];
-    uint64_t mask = usm_hazard_mask(accesses, 2);
     for (int i = 0; i < 2; i++) {
         usm_wait_list waits;
-        usm_failure *cause = NULL;
-        usm_error error;
-        error.failure = NULL;
-        usm_wait_list_init(&waits);
-        usm_hazard_lock(mask);
-        (void)usm_hazard_collect(accesses[i].alloc, accesses[i].mode, &waits, &cause, &error);
-        usm_hazard_unlock(mask);
+        (void)usm_hazard_look(accesses[i].alloc, accesses[i].mode, &waits, NULL);
         n[i] = waits.n;
         usm_wait_list_clear(&waits);
     }
@@ -194,8 +179,8 @@ char *usm_route_text(const usm_route *route)
     }
     const usm_strided *axes = &route->axes.strided;
     char shape[200];
-    write_text(&page, "copy of %lld elements, ", (long long)elements_of(axes));
-    write_size(&page, usm_dtype_nbytes(axes->dst_dtype, elements_of(axes)));
+    write_text(&page, "copy of %lld elements, ", (long long)usm_strided_size(axes));
+    write_size(&page, usm_dtype_nbytes(axes->dst_dtype, usm_strided_size(axes)));
     write_text(&page, " in dst; axes merged to %s\n",
                usm_layout_text(axes->ndim, axes->shape, shape, sizeof shape));
     write_side(&page, "dst", route->dst, axes->dst_dtype, axes->ndim, axes->dst_strides);

@@ -11,8 +11,8 @@
 static usm_context *all_contexts;
 
 /*
- * Registry lock held: who stands for the driver's object, with a count for the caller; or NULL. Of several
- * (CUDA has one for each device) the default one.
+ * Registry lock held. The context that stands for the driver's object, with a count for the caller, or NULL.
+ * If there are several (CUDA has one for each device), the default one.
  */
 static usm_context *find(const usm_backend *backend, void *handle)
 {
@@ -218,7 +218,9 @@ usm_status usm_context_default(usm_device *device, usm_context **out, usm_error 
     return USM_OK;
 }
 
-/* Those that were closed: their structs stay, since threads of others may just have let go of memory. */
+/*
+ * Contexts that were closed. Their structs stay, since other threads may just have released memory of them.
+ */
 static usm_context *closed_contexts;
 
 /* Registry lock held. */

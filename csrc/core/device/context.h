@@ -23,8 +23,8 @@ typedef struct usm_context {
 } usm_context;
 
 /*
- * Before the memory goes. Who remembers a pointer compares the number: another one may stand there since. A
- * count that two threads write at once may come out one too small, but changes.
+ * Called before memory is given back. A cache of facts about a pointer compares the number, since another
+ * allocation may have the address later. Concurrent updates may count one too few, but change the number.
  */
 static inline void usm_context_memory_departs(usm_context *context)
 {

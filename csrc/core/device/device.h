@@ -148,8 +148,8 @@ usm_device *usm_device_root(usm_device *device);
 char *usm_device_text(const usm_device *device, char *text, size_t size);
 
 /*
- * For devices whose driver has no identity of its own: the same for every process on this machine, other for
- * other machines and other texts. A hash of the machine's id and the text (FNV-1a).
+ * For devices whose driver reports no identity: the same in every process on this machine, different on
+ * other machines and for other texts. A hash of the machine's id and the text (FNV-1a).
  */
 void usm_device_make_uuid(const char *text, uint8_t uuid[16]);
 

@@ -135,6 +135,17 @@ const usm_backend_report *usm_backend_start(int index)
     return &slot->report;
 }
 
+usm_status usm_host_place(usm_place **out, usm_error *error)
+{
+    const usm_backend_report *host = usm_backend_start_for(USM_INTERFACE_PROCESS);
+    usm_context *context;
+    if (host->absent != NULL) {
+        return usm_error_set(error, USM_UNAVAILABLE, "%s", host->absent);
+    }
+    usm_status status = usm_context_default(host->devices[0], &context, error);
+    return status == USM_OK ? usm_context_place(context, host->devices[0], out, error) : status;
+}
+
 int usm_backend_index(const char *name, size_t length)
 {
     for (int i = 0; i < N_SLOTS; i++) {

@@ -38,6 +38,11 @@ typedef struct usm_backend_report {
 const usm_backend_report *usm_backend_start(int index);
 /* The same of the backend that the interface belongs to. */
 const usm_backend_report *usm_backend_start_for(usm_interface interface);
+/*
+ * The place of the host's own device in its default context, which lives as long as the process.
+ * USM_UNAVAILABLE where the host backend did not start. May block on the first call: no lock, no GIL.
+ */
+usm_status usm_host_place(usm_place **out, usm_error *error);
 /* -1 for an unknown name. */
 int usm_backend_index(const char *name, size_t length);
 /* Calls fork hooks of the backends that were started. */

@@ -304,7 +304,7 @@ const usm_float_limits *usm_dtype_float_limits(usm_dtype dtype)
     return &float_limits[dtype];
 }
 
-/* Bits of the significand, the hidden one counted: an integer of at most so many bits survives. */
+/* Bits of the significand, including the hidden one: every integer of at most this many bits is exact. */
 static int significand(usm_dtype dtype)
 {
     switch (dtype) {

@@ -75,6 +75,13 @@ static inline bool usm_dtype_is_packed(usm_dtype dtype)
     return usm_dtype_table[dtype].bits < 8;
 }
 
+/* Bytes of the numbers that an element consists of, half of a complex one: what it is aligned to. */
+static inline unsigned usm_dtype_alignment(usm_dtype dtype)
+{
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    return info->kind == USM_KIND_COMPLEX ? info->itemsize / 2u : info->itemsize;
+}
+
 /* Bytes of n elements side by side; packed types share bytes. n >= 0, and n * itemsize must not overflow. */
 static inline int64_t usm_dtype_nbytes(usm_dtype dtype, int64_t n)
 {

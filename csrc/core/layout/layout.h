@@ -11,13 +11,6 @@
 
 #define USM_MAX_NDIM 64
 
-/* For functions off the hot path; arrays keep shape and strides inside their own object. */
-typedef struct usm_layout {
-    int ndim;
-    int64_t shape[USM_MAX_NDIM];
-    int64_t strides[USM_MAX_NDIM];
-} usm_layout;
-
 #define USM_C_CONTIGUOUS 1u
 #define USM_F_CONTIGUOUS 2u
 

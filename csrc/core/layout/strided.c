@@ -3,17 +3,13 @@
 #include "core/base/heap.h"
 #include "core/base/sync.h"
 
+#include <stdlib.h>
 #include <string.h>
-
-static int64_t magnitude(int64_t x)
-{
-    return x < 0 ? -x : x;
-}
 
 static inline bool is_slower(const usm_axis *a, const usm_axis *b, int n_operands)
 {
     for (int i = 0; i < n_operands; i++) {
-        int64_t x = magnitude(a->strides[i]), y = magnitude(b->strides[i]);
+        int64_t x = llabs(a->strides[i]), y = llabs(b->strides[i]);
         if (x != y) {
             return x > y;
         }
@@ -58,6 +54,52 @@ static inline __attribute__((always_inline)) int merge_axes(usm_axis *axes, int 
 int usm_axes_merge(usm_axis *axes, int n, int n_operands)
 {
     return merge_axes(axes, n, n_operands);
+}
+
+/* The bits of the strides of the first two operands: a power of two that divides all of them divides this. */
+static uint64_t stride_bits(const usm_axis *axes, int n)
+{
+    uint64_t bits = 0;
+    for (int i = 0; i < n; i++) {
+        bits |= (uint64_t)axes[i].strides[0] | (uint64_t)axes[i].strides[1];
+    }
+    return bits;
+}
+
+/* Elements lie side by side in the first two operands, and the others stay where they are. */
+static bool is_row(const usm_axis *axis, int n_operands, int size)
+{
+    bool row = axis->strides[0] == size && axis->strides[1] == size;
+    for (int i = 2; i < n_operands; i++) {
+        row = row && axis->strides[i] == 0;
+    }
+    return row;
+}
+
+int usm_axes_choose_unit(usm_axis *axes, int *n, int n_operands, uint64_t addresses, int size)
+{
+    bool row = is_row(&axes[0], n_operands, size);
+    int unit = size < 8 ? size : 8; /* no element asks for more than 8 */
+    int64_t length = row ? axes[0].length : 1;
+    uint64_t others = addresses | stride_bits(axes + 1, *n - 1), all = others | stride_bits(axes, 1);
+    if (all % (uint64_t)unit != 0) {
+        while (all % (uint64_t)unit != 0) {
+            unit /= 2;
+        }
+        if (!row) { /* the element becomes an axis */
+            memmove(axes + 1, axes, (size_t)*n * sizeof *axes);
+            *n += 1;
+        }
+        axes[0] = (usm_axis){length * (size / unit), {unit, unit}};
+        return unit;
+    }
+    if (row) {
+        for (; size < 8 && length % 2 == 0 && others % (2 * (uint64_t)size) == 0; size *= 2) {
+            length /= 2;
+        }
+        axes[0] = (usm_axis){length, {size, size}};
+    }
+    return size;
 }
 
 /* Axes in any order become a plan. dst and src are moved along where an axis is walked from its other end. */

@@ -22,6 +22,15 @@ typedef struct usm_axis {
 int usm_axes_merge(usm_axis *axes, int n, int n_operands);
 
 /*
+ * The size of the units in which a kernel moves elements of `size` bytes, 1 to 16, bit for bit between the
+ * first two operands. Units are wider than elements where rows of elements lie side by side, and narrower
+ * where memory is not aligned to 8 bytes or the size. Changes the axes to count units. The axes go from the
+ * fastest to the slowest, with room for one more. `addresses`: the bits of the addresses, and of every step
+ * that is not a stride. Other operands must not move along a row of units.
+ */
+int usm_axes_choose_unit(usm_axis *axes, int *n, int n_operands, uint64_t addresses, int size);
+
+/*
  * Axes from the slowest to the fastest in dst, merged and with dst strides above 0 (usm_strided_plan brings
  * any pair of layouts into this form). Byte strides. src strides may be 0 or negative.
  */
@@ -32,6 +41,15 @@ typedef struct usm_strided {
     int ndim;
     int64_t *shape, *dst_strides, *src_strides; /* one block of 3 * ndim, behind this struct */
 } usm_strided;
+
+static inline int64_t usm_strided_size(const usm_strided *strided)
+{
+    int64_t n = 1;
+    for (int i = 0; i < strided->ndim; i++) {
+        n *= strided->shape[i];
+    }
+    return n;
+}
 
 /* Room for the largest plan, on the stack. */
 typedef struct usm_plan {

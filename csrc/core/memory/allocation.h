@@ -21,7 +21,10 @@ typedef struct usm_hazards {
     struct usm_event **readers;
     uint32_t n_readers, readers_capacity;
     _Atomic uint32_t pending; /* writer and readers together; 0 may be read without the lock */
-    /* The last write that ended failed and nobody was told: reading it is refused. One count. */
+    /*
+     * The last write that ended failed and the failure was not delivered: reading the memory is refused. One
+     * count.
+     */
     usm_failure *_Atomic failure;
 } usm_hazards;
 

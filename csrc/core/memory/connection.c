@@ -31,7 +31,10 @@ bool usm_place_is_home(const usm_place *place, const usm_alloc *alloc)
     }
     /* Memory of kind "shared" moves to the device that uses it, and "host" is as far from all of them. */
     bool of_all = alloc->kind != USM_DEVICE && memory->context->backend == place->context->backend;
-    /* Parts of a GPU have memory of their own. That of the whole may be on any part: it is not told. */
+    /*
+     * Parts of a GPU have memory of their own. Memory of the whole device may be on any part: drivers do not
+     * report it.
+     */
     return of_all || place->device->type == USM_CPU || is_within(memory->device, place->device) ||
            is_within(place->device, memory->device);
 }

@@ -10,8 +10,8 @@
 #define SMALLEST_SHIFT 6
 #define CLASSES (4 * 19 + 1)
 /*
- * While so many blocks were turned away for lack of room, a class that nobody asked for is left over from
- * other work. With fewer, two sizes in turn that have no room together would take it from each other.
+ * A class that was not used while this many blocks were refused for lack of room is left over from earlier
+ * work. A smaller number would let two sizes in turn, which have no room together, evict each other.
  */
 #define PATIENCE 8
 
@@ -25,7 +25,7 @@ typedef struct class
 struct usm_pool {
     class classes[CLASSES];
     uint64_t turned_away;
-    size_t spare; /* written under the lock; a glance at it needs none */
+    size_t spare; /* written under the lock; read without it for decisions that may be wrong */
     size_t used, peak, n_used;
 };
 
@@ -82,7 +82,7 @@ usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class)
 {
     class *class = &pool->classes[size_class];
     if (atomic_load_explicit(&class->free, memory_order_relaxed) == NULL) {
-        return NULL; /* a glance without the lock: at worst a spare block is missed */
+        return NULL; /* read without the lock: at worst a spare block is missed */
     }
     usm_spinlock *lock = usm_spinlock_take_stripe(pool);
     usm_alloc *alloc = take(pool, class);
@@ -94,13 +94,16 @@ usm_alloc *usm_pool_pop(usm_pool *pool, uint8_t size_class)
     return alloc;
 }
 
-/* Of this many spare bytes, one block more. */
+/* Whether one block more has room beside this many spare bytes. */
 static bool has_room(size_t spare, size_t nbytes)
 {
     return spare + nbytes <= (nbytes <= USM_POOL_SMALL ? USM_POOL_SMALL_LIMIT : USM_POOL_LIMIT);
 }
 
-/* Lock held. Has it a block that can go at once, without a wait for the stream that it was lent to? */
+/*
+ * Lock held. Whether the class has a block that can be freed at once, without a wait for a stream that it
+ * was lent to.
+ */
 static bool has_idle(const class *class)
 {
     usm_alloc *alloc = atomic_load_explicit(&class->free, memory_order_relaxed);
@@ -108,7 +111,7 @@ static bool has_idle(const class *class)
            (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_UNORDERED) == 0;
 }
 
-/* Lock held. The class that was not used for longest, and long enough; NULL: all of them are in use. */
+/* Lock held. The class that was unused for longest, and long enough; NULL: all of them are in use. */
 static class *left_over(usm_pool *pool)
 {
     class *oldest = NULL;
@@ -122,7 +125,7 @@ static class *left_over(usm_pool *pool)
     return oldest;
 }
 
-/* Lock held. A list of what has to go, for so many bytes to have room. */
+/* Lock held. Takes out blocks until `nbytes` have room: their list, for the caller to free. */
 static usm_alloc *make_room(usm_pool *pool, size_t nbytes)
 {
     usm_alloc *all = NULL;
@@ -184,14 +187,6 @@ usm_pool_state usm_pool_look(usm_pool *pool)
 bool usm_pool_has_room(const usm_pool *pool, size_t nbytes)
 {
     return has_room(__atomic_load_n(&pool->spare, __ATOMIC_RELAXED), nbytes);
-}
-
-size_t usm_pool_spare(usm_pool *pool)
-{
-    usm_spinlock *lock = usm_spinlock_take_stripe(pool);
-    size_t spare = pool->spare;
-    usm_spinlock_give(lock);
-    return spare;
 }
 
 usm_alloc *usm_pool_take_all(usm_pool *pool)

@@ -46,8 +46,6 @@ usm_pool_state usm_pool_look(usm_pool *pool);
 
 /* About: for a decision that may be wrong. */
 bool usm_pool_has_room(const usm_pool *pool, size_t nbytes);
-/* Bytes of spare blocks. */
-size_t usm_pool_spare(usm_pool *pool);
 /* All spare blocks, as a list (link.next_free) for the caller to free; or NULL. Any thread. */
 USM_GIVES usm_alloc *usm_pool_take_all(usm_pool *pool);
 

@@ -7,21 +7,18 @@ static usm_status submit(usm_queue *queue, const usm_elementwise *kernel, usm_el
                          const usm_view *operands, int n, bool fresh, usm_error *error)
 {
     usm_builtin builtin;
-    usm_access accesses[USM_ELEMENTS_OPERANDS];
     size_t bytes = 0;
     usm_builtin_init(&builtin, kernel->module, kernel->function, kernel->options);
     for (int i = 0; i < n; i++) {
-        usm_builtin_pointer(&builtin, operands[i].data);
-        accesses[i] = (usm_access){operands[i].alloc, i == 0 ? USM_WRITE : USM_READ};
         bytes += (size_t)usm_view_itemsize(&operands[i]);
     }
     elements->op = kernel->op;
     elements->extra = kernel->extra;
     builtin.fresh = fresh;
-    usm_builtin_value(&builtin, elements, sizeof *elements);
     usm_elements_range(elements, builtin.n);
     builtin.cost = bytes * (size_t)(builtin.n[0] * builtin.n[1] * builtin.n[2]);
-    return usm_builtin_submit(queue, &builtin, accesses, (size_t)n, NULL, error);
+    return usm_builtin_submit_views(queue, &builtin, operands, n, USM_WRITE, elements, sizeof *elements,
+                                    error);
 }
 
 /*

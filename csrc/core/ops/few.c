@@ -4,6 +4,27 @@
 
 #define FEW_BYTES 16384 /* of the rows together */
 
+/* The sizes of most elements are one move each; others are a call of memcpy. */
+static inline void copy_one(char *to, const char *from, size_t size)
+{
+    switch (size) {
+        case 1:
+            memcpy(to, from, 1);
+            break;
+        case 2:
+            memcpy(to, from, 2);
+            break;
+        case 4:
+            memcpy(to, from, 4);
+            break;
+        case 8:
+            memcpy(to, from, 8);
+            break;
+        default:
+            memcpy(to, from, size);
+    }
+}
+
 /* No task writes the memory; concurrent writes of the user's own threads give some of the two results. */
 static bool is_readable(const usm_view *view)
 {
@@ -84,34 +105,12 @@ bool usm_few_locate(const usm_view *array, const usm_view *key, usm_few_rows *ro
     return found && rows->n * rows->size <= FEW_BYTES;
 }
 
-/* Rows of this size, the other side's `step` bytes apart. */
-static inline __attribute__((always_inline)) void move_of(const usm_few_rows *rows, char *array, char *other,
-                                                          int64_t step, bool put, size_t size)
+/* Rows between the array and the other side, where they are `step` bytes apart; `put`: into the array. */
+static void move(const usm_few_rows *rows, char *array, char *other, int64_t step, bool put)
 {
     for (int64_t i = 0; i < rows->n; i++) {
-        char *here = array + rows->offsets[i];
-        memcpy(put ? here : other + i * step, put ? other + i * step : here, size);
-    }
-}
-
-static inline __attribute__((always_inline)) void move(const usm_few_rows *rows, char *array, char *other,
-                                                       int64_t step, bool put)
-{
-    switch (rows->size) {
-        case 1:
-            move_of(rows, array, other, step, put, 1);
-            break;
-        case 2:
-            move_of(rows, array, other, step, put, 2);
-            break;
-        case 4:
-            move_of(rows, array, other, step, put, 4);
-            break;
-        case 8:
-            move_of(rows, array, other, step, put, 8);
-            break;
-        default:
-            move_of(rows, array, other, step, put, (size_t)rows->size);
+        char *here = array + rows->offsets[i], *there = other + i * step;
+        copy_one(put ? here : there, put ? there : here, (size_t)rows->size);
     }
 }
 
@@ -155,31 +154,15 @@ bool usm_few_put(usm_queue *queue, const usm_view *array, char *at, const void *
 static uint64_t magnitude_bits(usm_dtype dtype)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
-    bool is_complex = info->kind == USM_KIND_COMPLEX;
-    int part = is_complex ? info->itemsize / 2 : info->itemsize;
+    unsigned part = usm_dtype_alignment(dtype);
     uint64_t sign = info->kind < USM_KIND_FLOAT ? 0 : UINT64_C(1) << (8 * part - 1);
-    return ~(sign | (is_complex && part == 4 ? sign << 32 : 0));
+    return ~(sign | (info->kind == USM_KIND_COMPLEX && part == 4 ? sign << 32 : 0));
 }
 
-static bool is_true(const char *data, int size, uint64_t bits)
+static bool is_true(const char *data, size_t size, uint64_t bits)
 {
     uint64_t words[2] = {0, 0};
-    switch (size) {
-        case 1:
-            memcpy(words, data, 1);
-            break;
-        case 2:
-            memcpy(words, data, 2);
-            break;
-        case 4:
-            memcpy(words, data, 4);
-            break;
-        case 8:
-            memcpy(words, data, 8);
-            break;
-        default:
-            memcpy(words, data, 16);
-    }
+    copy_one((char *)words, data, size);
     return ((words[0] | words[1]) & bits) != 0;
 }
 
@@ -196,7 +179,7 @@ bool usm_few_nonzero(usm_queue *queue, const usm_view *array, usm_few_found *fou
     found->n = 0;
     for (int64_t i = 0; i < n; i++) {
         found->numbers[found->n] = (int32_t)i;
-        found->n += is_true(array->data + i * size, size, bits);
+        found->n += is_true(array->data + i * size, (size_t)size, bits);
     }
     usm_queue_end_now(held);
     return true;

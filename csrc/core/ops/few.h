@@ -10,7 +10,10 @@
 
 #define USM_FEW 256 /* elements */
 
-/* A glance, before memory for a result is allocated: so many elements of the queue may be handled here. */
+/*
+ * Whether n elements of the queue may be handled here: a check without a lock, before memory for a result is
+ * allocated.
+ */
 static inline bool usm_few_may_begin(usm_queue *queue, int64_t n)
 {
     return n > 0 && n <= USM_FEW && usm_queue_may_begin_now(queue);
@@ -28,8 +31,8 @@ typedef struct usm_few_rows {
 } usm_few_rows;
 
 /*
- * For array[key], both with elements, where the key is a mask, or integers for the first axis that are all in
- * range. usm_few_may_begin has said yes to the key's elements.
+ * Finds the rows of array[key], both with elements. The key is a mask, or integers for the first axis that
+ * are all in range; usm_few_may_begin was true for the key's elements.
  */
 bool usm_few_locate(const usm_view *array, const usm_view *key, usm_few_rows *rows);
 /* The rows, one after the other, into dst, whose memory is new. */
@@ -49,6 +52,7 @@ typedef struct usm_few_found {
     int32_t numbers[USM_FEW];
 } usm_few_found;
 
+/* Finds the elements that are not 0, if the array has USM_FEW elements at most. */
 bool usm_few_nonzero(usm_queue *queue, const usm_view *array, usm_few_found *found);
 /* Their indices along an axis of the array, into a vector of n int64 of new memory. */
 bool usm_few_unravel(const usm_few_found *found, const usm_view *array, int axis, const usm_view *out);

@@ -6,7 +6,10 @@
 
 #define CHUNK 4096
 #define MOST_CHUNKS 16384
-/* Bytes that a processor counts in the time in which it moves one; how many are enough for one thread. */
+/*
+ * How many bytes a processor counts in the time in which it moves one; and how many are enough for one
+ * thread.
+ */
 #define COUNTED_AT_ONCE 16
 #define CHUNK_OF_PROCESSOR ((int64_t)2 << 20)
 #define FEW_ROWS 32 /* of a long axis each: a work-item for each row would leave most of a device idle */
@@ -43,17 +46,11 @@ static usm_status submit(usm_queue *queue, const char *function, const usm_view 
                          const usm_mask *layout, size_t cost, usm_error *error)
 {
     usm_builtin builtin;
-    usm_access accesses[3];
     usm_builtin_init(&builtin, "mask", function, NULL);
     builtin.n[0] = items;
     builtin.n[1] = builtin.n[2] = 1;
     builtin.cost = cost;
-    for (int i = 0; i < n; i++) {
-        usm_builtin_pointer(&builtin, views[i].data);
-        accesses[i] = (usm_access){views[i].alloc, i == 0 ? USM_READ_WRITE : USM_READ};
-    }
-    usm_builtin_value(&builtin, layout, sizeof *layout);
-    return usm_builtin_submit(queue, &builtin, accesses, (size_t)n, NULL, error);
+    return usm_builtin_submit_views(queue, &builtin, views, n, USM_READ_WRITE, layout, sizeof *layout, error);
 }
 
 static size_t count_cost(const usm_mask *layout)
@@ -90,7 +87,10 @@ static usm_view total_of(const usm_scratch *counts, const usm_mask *layout)
                       NULL};
 }
 
-/* A few truth values of a processor, which the host reads: no kernel is worth its launch, three even less. */
+/*
+ * Few truth values of a processor, readable by the host: launches of three kernels would take longer than
+ * the host's loop.
+ */
 static bool are_few(const usm_view *bytes, int64_t n)
 {
     return n <= CHUNK && bytes->alloc->place->device->type == USM_CPU && usm_alloc_host_reads(bytes->alloc);

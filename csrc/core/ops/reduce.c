@@ -30,17 +30,15 @@ static usm_status submit(usm_queue *queue, const usm_view *dst, const usm_view *
                          const usm_reduction *reduction, usm_error *error)
 {
     usm_builtin builtin;
-    const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
+    const usm_view views[] = {*dst, *src};
     usm_builtin_init(&builtin, "reduce", "usm_reduce", NULL);
-    usm_builtin_pointer(&builtin, dst->data);
-    usm_builtin_pointer(&builtin, src->data);
-    usm_builtin_value(&builtin, reduction, sizeof *reduction);
     builtin.n[0] = parts_of(reduction, on_processor(src));
     builtin.n[1] = reduction->chunks;
     builtin.n[2] = reduction->outer;
     builtin.cost = (size_t)(reduction->outer * reduction->reduced * reduction->inner / SEEN_AT_ONCE);
     builtin.cost += builtin.cost == 0;
-    return usm_builtin_submit(queue, &builtin, accesses, 2, NULL, error);
+    return usm_builtin_submit_views(queue, &builtin, views, 2, USM_WRITE, reduction, sizeof *reduction,
+                                    error);
 }
 
 /*

@@ -19,8 +19,7 @@ usm_status usm_rows_move(usm_queue *queue, const usm_view *array, const usm_rows
     int64_t n = usm_view_size(&rows->offsets);
     const usm_view *dst = put ? array : other, *src = put ? other : array;
     usm_builtin builtin = {.module = "gather", .function = functions[put][which], .options = options[which]};
-    const usm_access accesses[] = {
-        {dst->alloc, USM_WRITE}, {src->alloc, USM_READ}, {rows->offsets.alloc, USM_READ}};
+    const usm_view views[] = {*dst, *src, rows->offsets};
     const int64_t *const strides[] = {put ? rows->strides : other_strides,
                                       put ? other_strides : rows->strides};
     const int sizes[] = {size, size};
@@ -32,10 +31,6 @@ usm_status usm_rows_move(usm_queue *queue, const usm_view *array, const usm_rows
             "the array has more than %d axes beside the index that cannot be merged; copy it first",
             USM_ELEMENTS_AXES - 1);
     }
-    usm_builtin_pointer(&builtin, dst->data);
-    usm_builtin_pointer(&builtin, src->data);
-    usm_builtin_pointer(&builtin, rows->offsets.data);
-    usm_builtin_value(&builtin, &elements, sizeof elements);
     builtin.n[0] = 1;
     for (int i = 1; i < USM_ELEMENTS_AXES; i++) {
         builtin.n[0] *= elements.shape[i];
@@ -43,7 +38,7 @@ usm_status usm_rows_move(usm_queue *queue, const usm_view *array, const usm_rows
     builtin.n[1] = n;
     builtin.n[2] = 1;
     builtin.cost = (size_t)(builtin.n[0] * n) * (size_t)(size + 8);
-    return usm_builtin_submit(queue, &builtin, accesses, 3, NULL, error);
+    return usm_builtin_submit_views(queue, &builtin, views, 3, USM_WRITE, &elements, sizeof elements, error);
 }
 
 static usm_status submit(usm_queue *queue, const char *function, const usm_view *const *views, int n,
@@ -57,7 +52,7 @@ static usm_status submit(usm_queue *queue, const char *function, const usm_view 
         accesses[i] = (usm_access){views[i]->alloc, i == 1 ? USM_READ : mode};
     }
     usm_builtin_value(&builtin, indices, sizeof *indices);
-    return usm_builtin_submit(queue, &builtin, accesses, (size_t)n, NULL, error);
+    return usm_builtin_submit(queue, &builtin, accesses, (size_t)n, error);
 }
 
 /* The kernel can read the index as it is: 64-bit, row-major, in this shape. */

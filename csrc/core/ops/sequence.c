@@ -9,7 +9,7 @@ usm_dtype usm_sequence_dtype(usm_dtype dtype, const usm_device *device)
     if (info->kind == USM_KIND_INT || info->kind == USM_KIND_UINT) {
         return dtype;
     }
-    bool single = (info->kind == USM_KIND_COMPLEX ? info->itemsize / 2 : info->itemsize) <= 4;
+    bool single = usm_dtype_alignment(dtype) <= 4;
     return dtype == USM_FLOAT32 || (single && !device->info.has_fp64) ? USM_FLOAT32 : USM_FLOAT64;
 }
 
@@ -34,20 +34,6 @@ static usm_status submit(usm_queue *queue, const usm_view *dst, const usm_sequen
     const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
     command.as.sequence.dst = dst->data;
     return usm_command_submit(queue, &submission, NULL, error);
-}
-
-/* The cached queue of the host. One count. */
-static usm_status host_queue(usm_queue **out, usm_error *error)
-{
-    const usm_backend_report *host = usm_backend_start_for(USM_INTERFACE_PROCESS);
-    usm_context *context;
-    usm_place *place;
-    if (host->absent != NULL) {
-        return usm_error_set(error, USM_UNAVAILABLE, "%s", host->absent);
-    }
-    usm_status status = usm_context_default(host->devices[0], &context, error);
-    status = status == USM_OK ? usm_context_place(context, host->devices[0], &place, error) : status;
-    return status == USM_OK ? usm_place_queue(place, out, error) : status;
 }
 
 /* Through memory of the queue that computes it. */
@@ -75,7 +61,9 @@ usm_status usm_sequence_submit(usm_queue *queue, const usm_view *dst, const usm_
         return USM_OK;
     }
     if (sequence->dtype == USM_FLOAT64 && !queue->device->info.has_fp64) {
-        usm_status status = host_queue(&host, error);
+        usm_place *place;
+        usm_status status = usm_host_place(&place, error);
+        status = status == USM_OK ? usm_place_queue(place, &host, error) : status;
         if (status == USM_OK) {
             status = submit_copy(queue, host, dst, sequence, error);
             usm_queue_release(host);

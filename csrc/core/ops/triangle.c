@@ -27,8 +27,5 @@ usm_status usm_triangle_submit(usm_queue *queue, const usm_view *array, int64_t 
         .n = {columns * triangle.unit, rows, triangle.n[2]},
         .cost = (size_t)whole * (size_t)itemsize,
     };
-    const usm_access access = {array->alloc, USM_WRITE};
-    usm_builtin_pointer(&builtin, array->data);
-    usm_builtin_value(&builtin, &triangle, sizeof triangle);
-    return usm_builtin_submit(queue, &builtin, &access, 1, NULL, error);
+    return usm_builtin_submit_views(queue, &builtin, array, 1, USM_WRITE, &triangle, sizeof triangle, error);
 }

@@ -138,8 +138,8 @@ static usm_status keep_facts(usm_program *program, const usm_program_source *sou
     return USM_OK;
 }
 
-static usm_status create(usm_place *place, const usm_program_source *source, bool own, usm_program **out,
-                         char **log, usm_error *error)
+usm_status usm_program_create(usm_place *place, const usm_program_source *source, usm_program **out,
+                              char **log, usm_error *error)
 {
     const usm_backend *backend = place->context->backend;
     *log = NULL;
@@ -161,7 +161,7 @@ static usm_status create(usm_place *place, const usm_program_source *source, boo
     program->backend = backend;
     program->context = usm_context_retain(place->context);
     program->place = place;
-    program->own = own;
+    program->own = source->own;
     usm_live_add(USM_LIVE_PROGRAM, 1);
     usm_status status = keep_facts(program, source, error);
     if (status == USM_OK) {
@@ -173,24 +173,12 @@ static usm_status create(usm_place *place, const usm_program_source *source, boo
         usm_context_release(place->context);
         return status;
     }
-    if (own) {
+    if (program->own) {
         usm_live_add(USM_LIVE_PROGRAM, -1);
         usm_context_release(place->context);
     }
     *out = program;
     return USM_OK;
-}
-
-usm_status usm_program_create(usm_place *place, const usm_program_source *source, usm_program **out,
-                              char **log, usm_error *error)
-{
-    return create(place, source, false, out, log, error);
-}
-
-usm_status usm_program_create_own(usm_place *place, const usm_program_source *source, usm_program **out,
-                                  char **log, usm_error *error)
-{
-    return create(place, source, true, out, log, error);
 }
 
 usm_program *usm_program_retain(usm_program *program)

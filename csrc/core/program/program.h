@@ -22,6 +22,7 @@ typedef struct usm_program_source {
      * The parameters of the kernels, one line each (signature.h), for drivers that do not tell them; or NULL.
      */
     const char *signatures;
+    bool own; /* of built-in kernels: the program is the place's own, and does not count as live */
 } usm_program_source;
 
 typedef struct usm_program {
@@ -40,7 +41,7 @@ typedef struct usm_program {
     /* With a key, under the registry lock: the place's list, and whether the program has no reference. */
     struct usm_program *next_kept;
     bool idle;
-    bool own; /* built-in: it holds no reference to the context, which destroys it */
+    bool own; /* as in its source: it holds no reference to the context, which destroys it */
 } usm_program;
 
 typedef struct usm_parameter {
@@ -89,9 +90,6 @@ typedef struct usm_kernel {
  */
 usm_status usm_program_create(usm_place *place, const usm_program_source *source, USM_GIVES usm_program **out,
                               USM_GIVES char **log, usm_error *error);
-/* The same for built-in kernels, which their context destroys. They do not count as live. */
-usm_status usm_program_create_own(usm_place *place, const usm_program_source *source,
-                                  USM_GIVES usm_program **out, USM_GIVES char **log, usm_error *error);
 /*
  * Makes usm_program_find find the program under the key, a hash of all that it depends on: while it is
  * referenced, and later while it is one of the few that the place keeps. Called once, by the caller of

@@ -55,6 +55,7 @@ static inline __attribute__((always_inline)) void begin(usm_alloc *alloc, usm_pl
     }
 }
 
+/* One block from the driver, within the limit of the place. No lock; may block. */
 static usm_status ask_driver(usm_place *place, usm_kind kind, size_t block, void **out, bool *zeroed,
                              usm_error *error)
 {
@@ -75,6 +76,7 @@ static usm_status ask_driver(usm_place *place, usm_kind kind, size_t block, void
     return status;
 }
 
+/* The same; where memory runs out, once more after what the process can give back. */
 static usm_status allocate(usm_place *place, usm_kind kind, size_t block, void **out, bool *zeroed,
                            usm_error *error)
 {
@@ -98,7 +100,7 @@ usm_status usm_alloc_create(usm_place *place, usm_kind kind, size_t nbytes, bool
     if (size_class != USM_NOT_POOLED) {
         alloc = usm_pool_pop(place->pools[kind], size_class);
         if (alloc != NULL) {
-            /* What was lent to a stream and not used since is so still. */
+            /* A block that was lent to a stream and not used since is still lent. */
             if ((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & ~USM_ALLOC_UNORDERED) != 0) {
                 atomic_fetch_and_explicit(&alloc->flags, USM_ALLOC_UNORDERED, memory_order_relaxed);
             }
@@ -161,8 +163,8 @@ usm_status usm_alloc_import(usm_place *place, usm_kind kind, void *pointer, size
 }
 
 /*
- * In the pool, a block may stay lent to the default stream, which is always there: its next use comes behind.
- * Only memory that the host does not touch before a task does.
+ * Whether a block may enter the pool while it is lent to the default stream, which always exists and orders
+ * the next use. Only memory that the host does not touch before a task does.
  */
 static bool stays_lent(const usm_alloc *alloc)
 {
@@ -173,8 +175,8 @@ static bool stays_lent(const usm_alloc *alloc)
 }
 
 /*
- * Memory of our own that somebody was lent, who may still work on it: it lives on until that has ended. False
- * where it can go now.
+ * A stream that our memory was lent to may still use it: the allocation then lives until that work has
+ * ended. False: it can end now.
  */
 static bool lives_on(usm_alloc *alloc)
 {
@@ -192,7 +194,7 @@ static bool lives_on(usm_alloc *alloc)
 }
 
 /* Hazards are empty: every task on the block held a count of it. */
-static void end(usm_alloc *alloc)
+void usm_alloc_destroy(usm_alloc *alloc)
 {
     usm_context *context = alloc->context;
     if (USM_UNLIKELY(usm_alloc_is_busy(alloc)) &&
@@ -231,14 +233,9 @@ static void end(usm_alloc *alloc)
     usm_context_release(context);
 }
 
-void usm_alloc_destroy(usm_alloc *alloc)
-{
-    end(alloc);
-}
-
 static void end_deferred(usm_deferred *node)
 {
-    end((usm_alloc *)((char *)node - offsetof(usm_alloc, link.deferred)));
+    usm_alloc_destroy((usm_alloc *)((char *)node - offsetof(usm_alloc, link.deferred)));
 }
 
 void usm_alloc_release_deferred(usm_alloc *alloc)
@@ -247,7 +244,7 @@ void usm_alloc_release_deferred(usm_alloc *alloc)
         return;
     }
     if (alloc->deleter == NULL) {
-        end(alloc);
+        usm_alloc_destroy(alloc);
         return;
     }
     alloc->link.deferred.run = end_deferred;
@@ -255,8 +252,8 @@ void usm_alloc_release_deferred(usm_alloc *alloc)
 }
 
 /*
- * Is this a task of the borrow whose end is recorded, but comes after the task? It was submitted in time, and
- * may still use the memory.
+ * Whether this is a task of a borrow whose end is recorded but ordered after the task: it was submitted in
+ * time, and may still use the memory.
  */
 static bool is_before_the_end(usm_alloc *alloc)
 {
@@ -275,23 +272,21 @@ static bool is_before_the_end(usm_alloc *alloc)
     return before;
 }
 
+/* usm_alloc_wait, or without `delivers` usm_alloc_peek. */
 static usm_status wait_for_access(usm_alloc *alloc, usm_access_mode mode, bool delivers, int64_t deadline_ns,
                                   usm_wait_poll poll, void *argument, usm_error *error)
 {
     uint64_t stripe = usm_alloc_stripe(alloc);
     usm_wait_list waits;
-    usm_failure *cause = NULL;
     if (USM_UNLIKELY((atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0) &&
         is_before_the_end(alloc)) {
         return USM_OK;
     }
-    usm_wait_list_init(&waits);
     usm_status status = usm_alloc_order(alloc, NULL, error);
-    if (status == USM_OK) {
-        usm_hazard_lock(stripe);
-        status = usm_hazard_collect(alloc, mode, &waits, &cause, error);
-        usm_hazard_unlock(stripe);
+    if (status != USM_OK) {
+        return status;
     }
+    status = usm_hazard_look(alloc, mode, &waits, error);
     for (size_t i = 0; i < waits.n && status == USM_OK; i++) {
         usm_event *event = waits.items[i].event;
         if (!usm_event_needs_current(event)) {
@@ -303,7 +298,7 @@ static usm_status wait_for_access(usm_alloc *alloc, usm_access_mode mode, bool d
         return status;
     }
     usm_hazard_lock(stripe);
-    cause = usm_hazard_failure(alloc);
+    usm_failure *cause = usm_hazard_failure(alloc);
     if (cause != NULL) {
         status = usm_error_failed(error, cause);
         if (delivers) {
@@ -311,7 +306,7 @@ static usm_status wait_for_access(usm_alloc *alloc, usm_access_mode mode, bool d
         }
     }
     if (alloc->hazards.writer == NULL && (cause == NULL || delivers)) {
-        usm_hazard_spoil(alloc, NULL); /* it was delivered, now or before */
+        usm_hazard_spoil(alloc, NULL); /* the failure was delivered, now or before */
     }
     usm_hazard_unlock(stripe);
     return status;

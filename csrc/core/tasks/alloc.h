@@ -1,8 +1,9 @@
 /*
- * Allocations: one block of unified shared memory, owned or imported, and who works on it.
+ * Allocations: one block of unified shared memory, owned or imported, and the tasks that use it.
  *
  * Arrays, exports and tasks hold counts of it; the last one returns the block to its pool or calls the
- * foreign deleter. There is no Python in here, so that a DLPack deleter over it runs on any thread.
+ * foreign deleter. Nothing here needs Python, so that a DLPack deleter over an allocation runs on any
+ * thread.
  */
 #ifndef USM_CORE_ALLOC_H
 #define USM_CORE_ALLOC_H
@@ -40,7 +41,10 @@ static inline usm_status usm_alloc_order(usm_alloc *alloc, struct usm_queue *que
                : usm_alloc_stream_join(alloc, queue, error);
 }
 
-/* For destruction on the thread that is here: a foreign deleter runs in the call. No lock held. */
+/*
+ * Ends an allocation without a count, on the calling thread: a foreign deleter runs in the call. No lock
+ * held.
+ */
 void usm_alloc_destroy(USM_TAKES usm_alloc *alloc);
 
 static inline void usm_alloc_release(USM_TAKES usm_alloc *alloc)

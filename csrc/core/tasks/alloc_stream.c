@@ -11,7 +11,7 @@ void usm_alloc_stream_attach(usm_alloc *alloc, usm_device *device, void *stream)
 {
     alloc->stream_device = device;
     atomic_store_explicit(&alloc->stream, stream, memory_order_relaxed);
-    /* Not 0: those who look without a lock must not take it for idle. */
+    /* Not 0: a check without a lock must not find the memory idle. */
     atomic_store_explicit(&alloc->hazards.pending, 1, memory_order_relaxed);
     atomic_store_explicit(&alloc->flags, USM_ALLOC_FOREIGN | USM_ALLOC_UNORDERED, memory_order_release);
 }
@@ -33,7 +33,7 @@ void usm_alloc_finish_lent(usm_alloc *alloc)
     }
 }
 
-/* The stream is idle, or its work is a task of ours: what was counted for it goes. */
+/* The stream is idle, or its work is a task here: removes what was counted for it. */
 static void is_in_order(usm_alloc *alloc)
 {
     uint64_t stripe = usm_alloc_stripe(alloc);
@@ -43,7 +43,7 @@ static void is_in_order(usm_alloc *alloc)
     usm_hazard_unlock(stripe);
 }
 
-/* All that is in the stream so far, as a task that accesses the memory. */
+/* Makes a task that accesses the memory of what is in the stream so far. */
 static usm_status mark(usm_alloc *alloc, usm_access_mode mode, usm_device *device, void *handle,
                        usm_error *error)
 {
@@ -89,18 +89,6 @@ usm_status usm_alloc_stream_join(usm_alloc *alloc, usm_queue *queue, usm_error *
     return status;
 }
 
-/* Takes counts of what the access must wait for. */
-static usm_status collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits, usm_error *error)
-{
-    uint64_t stripe = usm_alloc_stripe(alloc);
-    usm_failure *cause = NULL;
-    usm_wait_list_init(waits);
-    usm_hazard_lock(stripe);
-    usm_status status = usm_hazard_collect(alloc, mode, waits, &cause, error);
-    usm_hazard_unlock(stripe);
-    return status;
-}
-
 void usm_alloc_settle(usm_alloc *alloc)
 {
     usm_wait_list waits;
@@ -108,7 +96,7 @@ void usm_alloc_settle(usm_alloc *alloc)
     if (!usm_alloc_is_busy(alloc)) {
         return;
     }
-    if (collect(alloc, USM_READ_WRITE, &waits, NULL) == USM_OK) {
+    if (usm_hazard_look(alloc, USM_READ_WRITE, &waits, NULL) == USM_OK) {
         for (size_t i = 0; i < waits.n; i++) {
             (void)usm_event_has_ended(waits.items[i].event);
         }
@@ -142,7 +130,7 @@ usm_status usm_alloc_stream_signal(usm_alloc *alloc, usm_access_mode mode, usm_d
     if (status != USM_OK) {
         return status;
     }
-    status = collect(alloc, mode, &waits, error);
+    status = usm_hazard_look(alloc, mode, &waits, error);
     if (status == USM_OK && waits.n > 0) {
         status = usm_stream_follow(device, stream, waits.items, waits.n, poll, argument, error);
     }

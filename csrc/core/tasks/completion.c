@@ -5,39 +5,49 @@
 
 #include <pthread.h>
 
-/* From one look at the queues to the next. */
+/* Nanoseconds from one poll of the queues to the next. */
 #define TICK_NS 1000000
-/* The same at first while somebody sleeps until a task ends, and above what the thread is woken early. */
+/*
+ * The same, at first, while a thread sleeps until a task ends; and the pause above which the watching thread
+ * is woken early.
+ */
 #define CLOSE_NS 20000
 #define LATE_NS 100000
-/* A queue without work for so many looks is taken off the list: putting it there costs a lock. */
+/*
+ * After this many polls without work a queue leaves the list. It is not earlier, since putting it back costs
+ * a lock.
+ */
 #define IDLE_TICKS 20
 /*
- * A queue that work is submitted to, and that nobody waits for, is left alone for so many looks: what
- * another processor ends has to travel back to the submitting one, which costs that one more than the rest.
+ * How many polls skip a queue that is being submitted to and that no thread waits for: lines of the cache
+ * that another processor wrote have to travel back to the submitting thread, which costs more than the rest
+ * of a poll.
  */
 #define BUSY_TICKS 8
-/* Queues in one look. */
+/* Queues in one poll. */
 #define BATCH 32
-/* In a queue out of order tasks end in about the order of submission: a look goes past so many others. */
+/*
+ * Tasks of a queue out of order end in about the order of submission: a poll passes at most this many that
+ * have not ended.
+ */
 #define MOST_UNENDED 64
-/* How long the end of a process waits for the thread. */
+/* Nanoseconds that the end of the process waits for the thread. */
 #define STOP_NS 1000000000
 
-static _Atomic int64_t pause_ns = TICK_NS; /* between two looks */
+static _Atomic int64_t pause_ns = TICK_NS; /* between two polls */
 
 static struct {
     pthread_mutex_t lock; /* a leaf */
     pthread_cond_t changed;
     bool ready; /* `changed` was made in this process */
     bool runs, stop;
-    bool called;      /* look now */
-    bool asleep;      /* until it is signalled: there is nothing to look after */
+    bool called;      /* poll now */
+    bool asleep;      /* until it is signalled: no queue has work */
     usm_queue *first; /* queues with work in a driver, without counts; linked by watch.next */
     usm_work *work, *last_work;
 } thread = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Where the driver and all links have ended: the end of the task. `ended` may be NULL. No lock. */
+/* Ends a task that the driver and all links have ended. `ended` may be NULL. No lock. */
 static void finish(usm_event *event, usm_ended *ended)
 {
     usm_error error;
@@ -60,7 +70,7 @@ void usm_event_end_early(usm_event *event)
     }
 }
 
-/* Claimed ones, linked by next_ended. */
+/* Ends events that were claimed, linked by next_ended. No lock. */
 static void end_all(usm_event *event)
 {
     usm_ended ended = {NULL, NULL};
@@ -130,6 +140,7 @@ void usm_completion_run(usm_work *work)
 
 static bool start_locked(void);
 
+/* From now on the watching thread polls the queue. Queue lock held. */
 static void put_on_list(usm_queue *queue)
 {
     queue->watch.listed = true;
@@ -144,6 +155,7 @@ static void put_on_list(usm_queue *queue)
     pthread_mutex_unlock(&thread.lock);
 }
 
+/* A thread waits for a task of the queue: polls it often, and soon. Any lock but a leaf. */
 static void hurry(usm_queue *queue)
 {
     bool known = atomic_exchange(&queue->watch.hurried, true);
@@ -162,7 +174,7 @@ void usm_completion_watch(usm_event *event)
     if (!queue->watch.listed) {
         put_on_list(queue);
     }
-    if (event->lateness != USM_PROMPT) { /* somebody may have begun to wait before the driver had it */
+    if (event->lateness != USM_PROMPT) { /* a thread may have begun to wait before the driver had the task */
         atomic_thread_fence(memory_order_seq_cst);
         if (atomic_load(&event->watched)) {
             hurry(queue);
@@ -174,7 +186,8 @@ void usm_completion_hurry(usm_event *event)
 {
     const usm_backend *backend = event->queue->backend;
     if (backend->queue_poll == NULL || !backend->event_in_driver(event)) {
-        return; /* the thread that runs it ends it; usm_completion_watch comes here for one that is late */
+        return; /* the thread that runs the task ends it; usm_completion_watch wakes the watching thread for a
+                   late one */
     }
     if (backend->event_watch != NULL) {
         backend->event_watch(event);
@@ -213,6 +226,7 @@ void usm_queue_unwatch(usm_queue *queue)
     }
 }
 
+/* Whether this poll skips the queue, since tasks were submitted after the last one (BUSY_TICKS). */
 static bool is_being_filled(usm_queue *queue, uint64_t submitted)
 {
     bool filled = submitted != queue->watch.seen && ++queue->watch.busy_ticks < BUSY_TICKS;
@@ -223,7 +237,7 @@ static bool is_being_filled(usm_queue *queue, uint64_t submitted)
     return filled;
 }
 
-/* True where somebody sleeps until a task of the queue ends. */
+/* Polls one queue. True if a thread sleeps until a task of the queue ends. No lock. */
 static bool look_after(usm_queue *queue)
 {
     uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
@@ -239,7 +253,7 @@ static bool look_after(usm_queue *queue)
         }
         return hurried;
     }
-    /* The submitting thread need not poll for what has ended. */
+    /* The submitting thread need not poll for these tasks. */
     atomic_store_explicit(&queue->watch.polled, submitted, memory_order_relaxed);
     if (++queue->watch.idle_ticks > IDLE_TICKS) {
         usm_lock_take(&queue->lock);
@@ -254,8 +268,8 @@ static bool look_after(usm_queue *queue)
 }
 
 /*
- * The thread's lock held. Up to BATCH queues, each with a count, so that none goes while it is looked after;
- * they go to the end of the list where it is longer.
+ * The thread's lock held. Takes up to BATCH queues, each with a count, so that none is destroyed while it is
+ * polled. If the list is longer, they move to its end.
  */
 static int take_queues(usm_queue **out)
 {
@@ -278,7 +292,7 @@ static int take_queues(usm_queue **out)
     return n;
 }
 
-/* The thread's lock held: until it is time for the next look. Whether the thread was called for it. */
+/* The thread's lock held. Sleeps until the next poll is due. Whether the thread was called for it. */
 static bool sleep_until_needed(int64_t pause)
 {
     while (thread.first == NULL && !thread.called && !thread.stop) {
@@ -294,7 +308,7 @@ static bool sleep_until_needed(int64_t pause)
     return called;
 }
 
-/* The next pause: while somebody waits, late by about a sixtieth of what was waited for. */
+/* The next pause. While a thread waits, a task is noticed late by about a sixtieth of its duration. */
 static int64_t next_pause(int64_t pause, bool closely, bool called)
 {
     if (!closely) {
@@ -303,6 +317,7 @@ static int64_t next_pause(int64_t pause, bool closely, bool called)
     return called ? CLOSE_NS : pause + pause / 64 < TICK_NS ? pause + pause / 64 : TICK_NS;
 }
 
+/* The watching thread. */
 static void *watch(void *unused)
 {
     usm_queue *queues[BATCH];

@@ -1,10 +1,11 @@
 /*
- * Completion of tasks of drivers that do not call back: ends them here once the driver has ended them.
+ * Completion of tasks of drivers that do not call back: the core ends a task once the driver has completed
+ * it.
  *
- * Tasks end in whichever thread asks the driver first: one that waits (usm_event_wait_end), one that submits
- * many tasks (usm_completion_reap), or the watching thread, of which a process has one. That thread looks
- * after every queue with work in a driver about once a millisecond. While somebody sleeps until a task ends,
- * it looks as often as threads can be woken, and less often the longer that takes.
+ * Tasks end in whichever thread asks the driver first: a thread that waits (usm_event_wait_end), one that
+ * submits many tasks (usm_completion_reap), or the watching thread, of which a process has one. The watching
+ * thread polls every queue with work in a driver about once a millisecond. While a thread sleeps until a
+ * task ends, it polls as often as threads can be woken, and less often the longer that takes.
  *
  * late.c has what a driver does not do itself: tasks of the host, and commands whose dependencies the driver
  * cannot wait for.
@@ -19,19 +20,19 @@
 /* Tasks that a queue takes before the submitting thread polls it, so that ended ones do not pile up. */
 #define USM_COMPLETION_BATCH 512
 
-/* Starts the watching thread unless it runs. False: the system has no thread for us. Any lock but a leaf. */
+/* Starts the watching thread unless it runs. False: the system refused a thread. Any lock but a leaf. */
 bool usm_completion_start(void);
 /* Ends the thread, at the end of the process. False where it does not end within a second. No lock. */
 bool usm_completion_stop(void);
 
 /*
- * The driver has the task: the thread looks after its queue from now on. The backend calls it in
+ * The driver has the task: the watching thread polls its queue from now on. The backend calls this in
  * queue_submit, once event_in_driver is true of the event. Queue lock held.
  */
 void usm_completion_watch(usm_event *event);
-/* Somebody sleeps until the task ends: its queue is looked at more often. Any lock but a leaf. */
+/* A thread sleeps until the task ends: its queue is polled more often. Any lock but a leaf. */
 void usm_completion_hurry(usm_event *event);
-/* What a look at a queue found. */
+/* What a poll of a queue found. */
 typedef struct usm_polled {
     unsigned ended; /* tasks that were ended */
     bool more;      /* the driver has others */
@@ -61,8 +62,8 @@ void usm_completion_run(usm_work *work);
 void usm_completion_fork(usm_fork_phase phase);
 
 /*
- * What a command needs that the driver does not get in its submission. It lies in each event of such a
- * backend, at usm_backend.event_zeroed, and is not zeroed.
+ * What the core keeps of a command that the driver does not get in its submission. It lies in each event of
+ * such a backend, at usm_backend.event_zeroed, and is not zeroed.
  */
 typedef struct usm_later {
     usm_event *event;

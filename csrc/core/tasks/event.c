@@ -13,9 +13,12 @@
 
 #include <string.h>
 
-/* How often a blocked thread looks for signals: a key press may take this long to be noticed. */
+/* How often a blocked thread checks for signals: the longest time until Ctrl-C has an effect. */
 #define POLL_NS 50000000
-/* What usm_backend.event_wait gets: while the GIL is held, what a small launch takes; else less than that. */
+/*
+ * Budgets of usm_backend.event_wait: while the GIL is held, the time of a small launch; without it, less
+ * than POLL_NS.
+ */
 #define PEEK_NS 8000
 #define WAIT_NS 40000000
 
@@ -52,8 +55,9 @@ static int room_for_spare(usm_queue *queue)
 }
 
 /*
- * Each line that is not touched is worth a few nanoseconds. Tests see what would be read unwritten. The
- * compiler does not know the sizes: what it makes of one that it knows takes longer than all.
+ * Skips the inline arrays, since each line of the cache costs a few nanoseconds. Builds for tests fill them
+ * with a pattern, so that reads of unwritten members fail. The size is hidden from the compiler: its code
+ * for a known size takes longer than the whole function.
  */
 static void zero(const usm_backend *backend, usm_event *event)
 {
@@ -92,7 +96,7 @@ usm_event *usm_event_new(usm_queue *queue)
     return event;
 }
 
-/* Without a count; its memory and its count of the queue are the caller's. */
+/* The event has no count. Its memory and its count of the queue remain the caller's. */
 static void clear(usm_event *event)
 {
     if (event->queue->backend->event_destroy != NULL) {
@@ -152,7 +156,7 @@ usm_event_state usm_event_ask_state(usm_event *event)
                : state;
 }
 
-/* One link has ended, or usm_event_arm is through: true for the last. */
+/* One link has ended, or usm_event_arm has placed all hooks: true for the last. */
 static bool unblock(usm_event *event)
 {
     return atomic_fetch_sub_explicit(&event->blockers, 1, memory_order_acq_rel) == 1;
@@ -209,7 +213,10 @@ static void link_done(usm_waiter *waiter, usm_event *ended)
     }
 }
 
-/* Then nothing has to be placed: so it is for most tasks that a driver put in order. */
+/*
+ * Whether all links have ended, so that no hook is needed: true for most tasks that a driver has put in
+ * order.
+ */
 static bool links_have_ended(usm_event *event)
 {
     for (size_t i = 0; i < event->n_links; i++) {
@@ -262,7 +269,7 @@ void usm_event_drop_links(usm_event *event)
     pthread_mutex_unlock(&leaf->mutex);
 }
 
-/* Leaf stripe held. False: it has ended, and takes no notice. */
+/* Leaf stripe held. False: the event has ended, and will not notify anyone. */
 static bool watch(usm_event *event)
 {
     atomic_store(&event->watched, true);
@@ -289,15 +296,15 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter)
 }
 
 /*
- * What the task held is released before anybody learns that it ended, so that a waiting thread finds the
- * memory free. Counts of allocations that later tasks took are theirs (hazard.h). Each of the others is taken
- * off the list once the allocation has forgotten the task, and before it is given back: a fork in between
- * leaks in the child, at worst.
+ * Releases what the task held before any thread sees its end, so that a waiting thread finds the memory
+ * free. Counts of allocations that later tasks took over belong to them (hazard.h). Each other access is
+ * removed from the list after the allocation has dropped the task and before its count is released: a fork
+ * in between leaks memory in the child at worst.
  */
 static void let_go(usm_event *event, usm_failure *failure)
 {
     if (failure != NULL) { /* first: a thread that waits for the memory may ask the queue next */
-        usm_queue_remember(event->queue, failure);
+        usm_queue_remember(event, failure);
     }
     if (usm_hazard_is_forgotten(event, failure)) {
         event->n_accesses = 0;
@@ -349,7 +356,7 @@ void usm_events_forget(usm_ended *ended)
         usm_shared_freelist_return(&queue->spare, &kept, last);
     }
     for (; gone > 0; gone--) {
-        usm_queue_release(queue); /* of queues that are not for ever, the last may be its end */
+        usm_queue_release(queue); /* the last count may end the queue, unless it is immortal */
     }
 }
 
@@ -362,7 +369,7 @@ void usm_event_finish(usm_event *event, usm_failure *failure)
 static usm_waiter *take_waiters(usm_event *event)
 {
     usm_leaf *leaf = usm_leaf_of(event);
-    usm_waiter *waiters = NULL; /* reversed: who asked first hears first */
+    usm_waiter *waiters = NULL; /* reversed: waiters are notified in the order of their registration */
     pthread_mutex_lock(&leaf->mutex);
     while (event->waiters != NULL) {
         usm_waiter *next = event->waiters->next;
@@ -386,7 +393,7 @@ void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *e
         usm_event_release(event);
         return;
     }
-    /* All links have ended: nobody writes it any more. */
+    /* All links have ended: no thread writes it any more. */
     usm_failure *cause = atomic_load_explicit(&event->cause, memory_order_acquire);
     if (USM_UNLIKELY(cause != NULL)) {
         atomic_store_explicit(&event->cause, NULL, memory_order_relaxed);
@@ -426,8 +433,10 @@ void usm_event_finish_among(usm_event *event, usm_failure *failure, usm_ended *e
     ended->last = event;
 }
 
-/* Puts what the event waits for on the stack, once a walk, unless it was submitted before
- * the current task. */
+/*
+ * Puts what the event waits for on the stack, once for each walk, unless it was submitted before the current
+ * task.
+ */
 static void visit(usm_event *event, uint64_t walk, usm_wait_list *stack)
 {
     usm_leaf *leaf = usm_leaf_of(event);
@@ -500,8 +509,7 @@ usm_status usm_event_wait_end(usm_event *event, int64_t deadline_ns, usm_wait_po
     pthread_mutex_unlock(&leaf->mutex);
     usm_completion_hurry(event);
     pthread_mutex_lock(&leaf->mutex);
-    /* Not counted anew with each wake-up: other events wake this thread too, and must not keep
-     * it from polling. */
+    /* Not restarted by a wake-up: other events wake this thread too, and must not keep it from polling. */
     int64_t next_poll = poll != NULL ? usm_clock_ns() + POLL_NS : INT64_MAX;
     while (!usm_event_ended(event)) {
         int64_t now = poll != NULL || deadline_ns != INT64_MAX ? usm_clock_ns() : 0;

@@ -1,6 +1,6 @@
 /*
- * Events: pieces of asynchronous work. One event is one task in one queue; it holds what the task needs (its
- * queue, allocations, Python objects) until the task has ended, and who waits for it.
+ * Events. One event is one task in one queue: it holds what the task needs (its queue, allocations, Python
+ * objects) until the task has ended, and the waiters that its end notifies.
  */
 #ifndef USM_CORE_EVENT_H
 #define USM_CORE_EVENT_H
@@ -38,8 +38,7 @@ typedef struct usm_access {
     usm_access_mode mode;
 } usm_access;
 
-/* An event that another waits for. `data`: its failure is the waiter's failure too; else it
- * is order alone. */
+/* An event that another waits for. `data`: its failure is inherited; else it is order alone. */
 typedef struct usm_wait {
     struct usm_event *event;
     bool data;
@@ -68,14 +67,16 @@ typedef struct usm_link {
 typedef struct usm_event {
     usm_refcount refs;
     _Atomic uint8_t state;
-    _Atomic bool held;    /* somebody has an Event of it, and may ask when it ended */
+    _Atomic bool held;    /* a Python object stands for it, whose user may ask when it ended */
     bool profiled;        /* the times below are filled as they come */
-    bool refused;         /* the backend did not take it: it fails nobody but the caller, who was told */
+    bool refused;         /* the backend refused it: it fails no other task, since the caller got the error */
+    bool internal;        /* as in usm_submission */
     bool claimed;         /* queue lock: the driver has ended it, and a thread is ending it here */
     uint8_t lateness;     /* queue lock: usm_lateness */
     _Atomic uint8_t ends; /* of an early one: its links and the driver, which both must have ended it */
     /*
-     * Of submission, in the process; above that of all it depends on. 0: it was done at once, unseen.
+     * The order of submission in the process, above that of every dependency. 0: the task was done at once
+     * and not traced.
      */
     uint64_t order;
     struct usm_queue *queue; /* one count */
@@ -109,7 +110,7 @@ typedef struct usm_event {
     /* Those of them that still name it as their writer or a reader (hazard.h), not counting its own end. */
     _Atomic uint32_t places;
     usm_keep *keeps;
-    bool traced; /* the observer is told of its end (observer.h), and start_ns is wanted */
+    bool traced; /* the observer is called at its end (observer.h), and start_ns is needed */
 
     struct usm_event *next_ended; /* in usm_ended, and of claimed ones (completion.c) */
 
@@ -185,25 +186,27 @@ typedef struct usm_ended {
 } usm_ended;
 
 /*
- * The end of the task: success where failure is NULL and no link failed. Wakes waiters, lets later work go,
- * releases what the task held (what needs Python is deferred) and the backend's count. All links have ended.
- * Any thread, no lock held. A task that has ended already (in a fork's child) is only released.
+ * Ends the task: with success if failure is NULL and no link failed. Wakes waiters, starts tasks that depend
+ * on it, releases what the task held (what needs Python is deferred) and the backend's count. All links have
+ * ended. Any thread, no lock held. A task that has ended already (in the child of a fork) is only released.
  */
 void usm_event_finish(USM_TAKES usm_event *event, USM_TAKES struct usm_failure *failure);
 /*
- * The same for one of many of a queue, whose lock is taken once for all of them, in usm_events_forget: until
- * then the backend's count is the list's. Where ended is NULL, for this one alone.
+ * The same for one of several events of a queue, whose lock usm_events_forget takes once for all of them;
+ * until then the list has the backend's count. If ended is NULL, for this event alone.
  */
 void usm_event_finish_among(USM_TAKES usm_event *event, USM_TAKES struct usm_failure *failure,
                             usm_ended *ended);
-/* No lock held. The list is empty then. */
+/* Removes the events from their queue and releases them. The list is empty afterwards. No lock held. */
 void usm_events_forget(usm_ended *ended);
 
-/* For the child of a fork: the tasks that wait for this one end before it, and must not hear of
- * it any more. */
+/* For the child of a fork: removes the hooks of tasks that wait for this one, since they end before it. */
 void usm_event_drop_links(usm_event *event);
 
-/* False when the event has ended and the waiter was not taken. Any thread; any lock but a leaf stripe. */
+/*
+ * Registers a waiter. False: the event has ended, and the waiter was not taken. Any thread; any lock but a
+ * leaf stripe.
+ */
 bool usm_event_notify(usm_event *event, usm_waiter *waiter);
 
 /*
@@ -213,11 +216,14 @@ bool usm_event_notify(usm_event *event, usm_waiter *waiter);
 typedef bool (*usm_wait_poll)(void *argument);
 
 /*
- * For a thread that is about to release the GIL for a wait: looks for a few microseconds whether the task
- * ends. Any thread, no lock.
+ * For a thread that is about to release the GIL for a wait: asks the driver for a few microseconds whether
+ * the task ends. Any thread, no lock.
  */
 void usm_event_peek(usm_event *event);
-/* For late.c and completion.c: links or driver have ended an early task; the second call ends it. No lock. */
+/*
+ * For late.c and completion.c: one of the two that an early task needs, its links or the driver, has ended;
+ * the second call ends the task. No lock.
+ */
 void usm_event_end_early(usm_event *event);
 
 /*

@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-/* Beyond this many entries repeats are kept: they cost a hook each, while looking for them costs n * n. */
+/*
+ * Lists longer than this keep repeated events: a repeat costs a hook, and searching for it n * n
+ * comparisons.
+ */
 #define DEDUPLICATED 64
 
 bool usm_wait_list_add(usm_wait_list *list, usm_event *event, bool data)
@@ -92,6 +95,17 @@ usm_status usm_hazard_collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_l
                   : usm_error_memory(error, waits->n * 2 * sizeof(usm_wait), "a list of dependencies");
 }
 
+usm_status usm_hazard_look(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits, usm_error *error)
+{
+    uint64_t stripe = usm_alloc_stripe(alloc);
+    usm_failure *cause = NULL;
+    usm_wait_list_init(waits);
+    usm_hazard_lock(stripe);
+    usm_status status = usm_hazard_collect(alloc, mode, waits, &cause, error);
+    usm_hazard_unlock(stripe);
+    return status;
+}
+
 bool usm_hazard_reserve(usm_alloc *alloc, usm_access_mode mode)
 {
     usm_hazards *hazards = &alloc->hazards;
@@ -108,8 +122,7 @@ bool usm_hazard_reserve(usm_alloc *alloc, usm_access_mode mode)
     return true;
 }
 
-/* Tasks, and the work of others that no task stands for yet. */
-static void count_pending(usm_alloc *alloc)
+void usm_hazard_recount(usm_alloc *alloc)
 {
     usm_hazards *hazards = &alloc->hazards;
     bool unordered = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_UNORDERED) != 0;
@@ -118,8 +131,8 @@ static void count_pending(usm_alloc *alloc)
 }
 
 /*
- * A reader that ends before `event` in any case, since both are of one queue in order: who waits for the
- * later one has waited for it. So the list is as long as queues are many, and not as tasks are. NULL: there
+ * A reader that certainly ends before `event`, since both are of one queue in order: to wait for the later
+ * one is enough. The list of readers is therefore as long as the queues are many, not the tasks. NULL: there
  * is none.
  */
 static usm_event **earlier_reader(const usm_hazards *hazards, const usm_event *event)
@@ -133,8 +146,8 @@ static usm_event **earlier_reader(const usm_hazards *hazards, const usm_event *e
 }
 
 /*
- * Places of an earlier event that were given to a new one: mostly all of one event, whose count is then
- * changed once.
+ * Places of an earlier event that a new one takes over. They are counted, since most are of one event, whose
+ * atomic count is then changed once.
  */
 typedef struct replaced {
     usm_event *event; /* NULL: none */
@@ -149,7 +162,9 @@ static void settle(replaced *replaced)
     }
 }
 
-/* The event is alive under the stripe of the allocation whose place it was: its end takes that, too. */
+/*
+ * The event is alive under the stripe of the allocation whose place it had: its end takes that stripe too.
+ */
 static void replace(replaced *replaced, usm_event *event)
 {
     if (replaced->event != event) {
@@ -161,8 +176,8 @@ static void replace(replaced *replaced, usm_event *event)
 }
 
 /*
- * The counts of the allocation that the replaced events had, one each: one is the new event's, which ends
- * behind all of them. Without any it takes its own.
+ * The counts of the allocation that the replaced events had, one each. One becomes the new event's, which
+ * ends after all of them. Without any, the event takes a count of its own.
  */
 static void take_over(usm_alloc *alloc, uint32_t counts)
 {
@@ -199,7 +214,7 @@ static void record(usm_alloc *alloc, usm_access_mode mode, usm_event *event, rep
         }
     }
     take_over(alloc, counts);
-    count_pending(alloc);
+    usm_hazard_recount(alloc);
 }
 
 void usm_hazard_record(usm_event *event)
@@ -218,7 +233,10 @@ bool usm_hazard_is_forgotten(const usm_event *event, const usm_failure *failure)
         return false;
     }
     for (size_t i = 0; i < event->n_accesses; i++) {
-        /* Left by an earlier write, which has ended; a later one, which may leave one too, has not. */
+        /*
+         * A failure that an earlier write left; that write has ended, and a later one, which may leave one
+         * too, has not.
+         */
         if ((event->accesses[i].mode & USM_WRITE) != 0 &&
             atomic_load_explicit(&event->accesses[i].alloc->hazards.failure, memory_order_relaxed) != NULL) {
             return false;
@@ -241,19 +259,14 @@ bool usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event,
             break;
         }
     }
-    /* Writes end in the order of submission, so the last word is that of the last; until then nobody asks. */
+    /* Writes end in the order of submission, so the last one decides; until then the failure is not read. */
     if ((mode & USM_WRITE) != 0 && failure == NULL) {
         usm_hazard_spoil(alloc, NULL);
     } else if ((mode & USM_WRITE) != 0 && !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
         usm_hazard_spoil(alloc, failure);
     }
-    count_pending(alloc);
+    usm_hazard_recount(alloc);
     return counted;
-}
-
-void usm_hazard_recount(usm_alloc *alloc)
-{
-    count_pending(alloc);
 }
 
 void usm_hazard_spoil(usm_alloc *alloc, usm_failure *failure)

@@ -1,6 +1,6 @@
 /*
  * Hazards: which earlier tasks a new one must wait for because they touch the same memory.
- * All functions but usm_hazard_mask need the hazard stripe of the allocation.
+ * The caller holds the hazard stripe of the allocation, unless a function says otherwise.
  */
 #ifndef USM_CORE_HAZARD_H
 #define USM_CORE_HAZARD_H
@@ -27,6 +27,7 @@ bool usm_wait_list_add(usm_wait_list *list, USM_KEEPS usm_event *event, bool dat
 /* Gives the counts back; no lock held (an event's last count may go here). */
 void usm_wait_list_clear(usm_wait_list *list);
 
+/* The mask of the stripes of all these allocations, for usm_hazard_lock. No lock. */
 uint64_t usm_hazard_mask(const usm_access *accesses, size_t n);
 
 /*
@@ -35,38 +36,40 @@ uint64_t usm_hazard_mask(const usm_access *accesses, size_t n);
  */
 usm_status usm_hazard_collect(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits,
                               usm_failure **cause, usm_error *error);
+/* The same into a new list, without a submission: takes the stripe itself. No lock held. */
+usm_status usm_hazard_look(usm_alloc *alloc, usm_access_mode mode, usm_wait_list *waits, usm_error *error);
 /*
- * What the last write left: NULL where it succeeded, where somebody was told, and while a write is pending,
- * whose own end will say. Without a count.
+ * The failure of the last write: NULL if it succeeded, if the failure was delivered, and while a write is
+ * pending, whose own end decides. Without a count.
  */
 usm_failure *usm_hazard_failure(usm_alloc *alloc);
 /* Makes room for one more reader, so that recording cannot fail. False: no memory. */
 bool usm_hazard_reserve(usm_alloc *alloc, usm_access_mode mode);
 /*
- * From now on later accesses wait for the event, on all its allocations, each of which it names once; a write
- * replaces what was recorded before. The event gets a count of each: that of an event which it replaces, and
- * behind which it ends, else a new one. All their stripes held.
+ * Makes later accesses wait for the event, on all its allocations, each of which it names once; a write
+ * replaces what was recorded before. The event gets a count of each allocation: that of an event which it
+ * replaces, and after which it ends, else a new one. All stripes held.
  */
 void usm_hazard_record(usm_event *event);
 /*
- * Would usm_hazard_forget do nothing, for each of the event's accesses? True for most tasks of a queue that
- * is kept busy: later ones have taken their places, and their counts. No lock.
+ * Whether usm_hazard_forget would do nothing for each of the event's accesses. True for most tasks of a busy
+ * queue: later ones have taken over their places and counts. No lock.
  */
 bool usm_hazard_is_forgotten(const usm_event *event, const usm_failure *failure);
 /*
- * The event has ended. A write that succeeded clears what an earlier one left; one that failed spoils the
- * memory, but for a failure that was delivered before (a refused submission), which leaves it as it was. True
- * where the count of the allocation is still the event's, and now the caller's.
+ * Removes an event that has ended. A write that succeeded clears the failure of an earlier one. A write that
+ * failed spoils the memory, unless its failure was delivered before (a refused submission). True if the
+ * event still had a count of the allocation, which is now the caller's.
  */
 bool usm_hazard_forget(usm_alloc *alloc, usm_access_mode mode, usm_event *event, usm_failure *failure);
 /*
- * In the child of a fork, where the event goes on and later ones end: the counts that they took are taken
- * once more, for good. One thread, no lock.
+ * In the child of a fork, where the event continues and later ones end: takes again, permanently, the counts
+ * that later events took over. One thread, no lock.
  */
 void usm_hazard_hold(const usm_event *event);
-/* Counts anew what is pending, after USM_ALLOC_UNORDERED changed. */
+/* Sets `pending` anew: tasks, and work of other libraries that no task stands for. */
 void usm_hazard_recount(usm_alloc *alloc);
-/* The failure of the last write; NULL clears it (the memory was written anew). */
+/* Sets the failure of the last write; NULL clears it, since the memory was written again. */
 void usm_hazard_spoil(usm_alloc *alloc, USM_KEEPS usm_failure *failure);
 
 #endif

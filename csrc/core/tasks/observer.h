@@ -1,6 +1,6 @@
 /*
- * The hook by which traces see tasks. core/trace sets the observer when the first trace starts; core/tasks
- * calls it, and knows nothing else about traces. Without a trace a submission reads one flag.
+ * The hook for traces. core/trace sets the observer when the first trace starts; core/tasks calls it and
+ * depends on nothing else of traces. Without a trace a submission reads one flag.
  */
 #ifndef USM_CORE_OBSERVER_H
 #define USM_CORE_OBSERVER_H
@@ -10,7 +10,7 @@
 struct usm_queue;
 struct usm_submission;
 
-/* How far a submitted task is when the observer is told. */
+/* The progress of a submitted task when the observer is called. */
 typedef struct usm_submitted {
     int64_t submit_ns;        /* when usm_queue_submit was called */
     int64_t start_ns, end_ns; /* of a task that is done, where the backend measured them; or 0 */

@@ -9,7 +9,7 @@
 /* All queues of the process, newest first (registry lock). */
 static usm_queue *all_queues;
 
-/* What the backend and the worker have of it; no work is pending. */
+/* Destroys what the backend and the worker have of a queue without pending work. */
 static void destroy_parts(usm_queue *queue)
 {
     usm_queue_unwatch(queue);
@@ -103,13 +103,23 @@ usm_queue *usm_queue_retain(usm_queue *queue)
     return queue;
 }
 
-/* Nobody will find it in the list of all queues. Registry lock held. */
+/* Takes the queue off the list of all queues. Registry lock held. */
 static void bury(usm_queue *queue)
 {
     *(queue->previous != NULL ? &queue->previous->next : &all_queues) = queue->next;
     if (queue->next != NULL) {
         queue->next->previous = queue->previous;
     }
+}
+
+/* How many events of the queue have not ended, counted up to `most`. Queue lock held. */
+static size_t count_pending(const usm_queue *queue, size_t most)
+{
+    size_t n = 0;
+    for (const usm_event *event = queue->first; event != NULL && n < most; event = event->following) {
+        n++;
+    }
+    return n;
 }
 
 size_t usm_queues_pending(usm_device **oldest)
@@ -124,9 +134,7 @@ size_t usm_queues_pending(usm_device **oldest)
             order = queue->first->order;
             *oldest = queue->device;
         }
-        for (usm_event *event = queue->first; event != NULL; event = event->following) {
-            n++;
-        }
+        n += count_pending(queue, SIZE_MAX);
         usm_lock_give(&queue->lock);
     }
     usm_registry_unlock();
@@ -166,10 +174,13 @@ void usm_queue_release(usm_queue *queue)
     usm_context_release(context);
 }
 
-void usm_queue_remember(usm_queue *queue, usm_failure *failure)
+void usm_queue_remember(const usm_event *event, usm_failure *failure)
 {
+    usm_queue *queue = event->queue;
+    bool inherited = event->internal && failure->cause != NULL;
     usm_lock_take(&queue->lock);
-    if (queue->failure == NULL && !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
+    if (queue->failure == NULL && !inherited &&
+        !atomic_load_explicit(&failure->delivered, memory_order_acquire)) {
         queue->failure = usm_failure_retain(failure);
     }
     usm_unretrieved_add(&queue->unretrieved, failure);
@@ -184,7 +195,8 @@ void usm_queue_forget(usm_queue *queue, usm_event *event)
             *(event->previous != NULL ? &event->previous->following : &queue->first) = event->following;
             if (event->following != NULL) {
                 event->following->previous = event->previous;
-            } else { /* what the task wrote is seen by who finds the queue idle without the lock */
+            } else { /* release: a thread that finds the queue idle without the lock sees what the task wrote
+                      */
                 atomic_store_explicit(&queue->last, event->previous, memory_order_release);
             }
             event->previous = event->following = NULL;
@@ -196,7 +208,7 @@ void usm_queue_forget(usm_queue *queue, usm_event *event)
     usm_lock_give(&queue->lock);
 }
 
-/* An event of ours for what others enqueued. */
+/* Submits a marker, whose event stands for what other libraries have enqueued in a shared queue. */
 static usm_status mark(usm_queue *queue, usm_error *error)
 {
     if (!usm_queue_is_shared(queue)) {
@@ -211,18 +223,14 @@ static usm_status snapshot(usm_queue *queue, usm_wait **out, size_t *count, usm_
 {
     usm_wait *waits = NULL;
     usm_status status = USM_OK;
-    size_t n = 0, i = 0;
+    size_t i = 0;
     usm_lock_take(&queue->lock);
-    for (usm_event *event = queue->first; event != NULL; event = event->following) {
-        n++;
-    }
     usm_event *from = queue->first;
-    if (queue->in_order && n > 0 && usm_event_current() == NULL) {
-        from = atomic_load_explicit(
-            &queue->last,
-            memory_order_relaxed); /* the last one ends last, but may wait for the task that asks */
-        n = 1;
+    if (queue->in_order && from != NULL && usm_event_current() == NULL) {
+        /* The last one ends last. Inside a task it may wait for that task, and the others are needed too. */
+        from = atomic_load_explicit(&queue->last, memory_order_relaxed);
     }
+    size_t n = from == queue->first ? count_pending(queue, SIZE_MAX) : 1;
     if (n > 0) {
         waits = usm_malloc(n * sizeof *waits);
         if (waits == NULL) {
@@ -249,17 +257,14 @@ usm_status usm_queue_snapshot(usm_queue *queue, usm_wait **out, size_t *count, u
 /* For a wait for many tasks of a driver: retire most of them while the last 16 still run. */
 enum { LAST_FEW = 16, MANY = 2 * LAST_FEW, TOO_MANY = 1024 };
 
-/* The task in front of the last few, one count. NULL: there are few, or too many to count. */
+/* The task before the last few, one count. NULL: the tasks are few, or too many to count. */
 static usm_event *before_the_last(usm_queue *queue)
 {
-    size_t n = 0;
     if (queue->backend->queue_poll == NULL || usm_event_current() != NULL) {
         return NULL;
     }
     usm_lock_take(&queue->lock);
-    for (usm_event *event = queue->first; event != NULL && n < TOO_MANY; event = event->following) {
-        n++;
-    }
+    size_t n = count_pending(queue, TOO_MANY);
     usm_event *found = n > MANY && n < TOO_MANY ? queue->first : NULL;
     for (size_t i = LAST_FEW + 1; found != NULL && i < n; i++) {
         found = found->following;
@@ -271,7 +276,7 @@ static usm_event *before_the_last(usm_queue *queue)
     return found;
 }
 
-/* For what was submitted here, however it ends. */
+/* Waits for what was submitted through usmpy, however it ends. */
 static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_poll poll, void *argument,
                                usm_error *error)
 {
@@ -286,7 +291,7 @@ static usm_status wait_for_own(usm_queue *queue, int64_t deadline_ns, usm_wait_p
         }
     }
     usm_status status = snapshot(queue, &waits, &count, error);
-    for (size_t i = count; i-- > 0;) { /* the last first: behind it most of the others have ended */
+    for (size_t i = count; i-- > 0;) { /* the last first: when it has ended, most of the others have */
         if (status == USM_OK && !usm_event_needs_current(waits[i].event)) {
             status = usm_event_wait_end(waits[i].event, deadline_ns, poll, argument, error);
         }
@@ -321,30 +326,31 @@ usm_status usm_queue_wait(usm_queue *queue, int64_t deadline_ns, usm_wait_poll p
     return status;
 }
 
-/* A queue of the list with a count of its own, so that it can be used without the registry lock. */
-static usm_queue *next_alive(usm_queue *queue)
+/*
+ * The queues of the process one by one: the one behind `queue` (NULL: the first), with a count of its own, so
+ * that it can be used without the registry lock. Gives back the caller's count of `queue`. No lock.
+ */
+static USM_GIVES usm_queue *next_queue(USM_TAKES usm_queue *queue)
 {
-    while (queue != NULL && !usm_refcount_up_unless_zero(&queue->refs)) {
-        queue = queue->next;
+    usm_registry_lock();
+    usm_queue *next = queue == NULL ? all_queues : queue->next;
+    while (next != NULL && !usm_refcount_up_unless_zero(&next->refs)) {
+        next = next->next;
     }
-    return queue;
+    usm_registry_unlock();
+    if (queue != NULL) {
+        usm_queue_release(queue);
+    }
+    return next;
 }
 
 usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argument, usm_error *error)
 {
     usm_status status = USM_OK;
-    usm_registry_lock();
-    usm_queue *queue = next_alive(all_queues);
-    usm_registry_unlock();
-    while (queue != NULL) {
+    for (usm_queue *queue = next_queue(NULL); queue != NULL; queue = next_queue(queue)) {
         if (status == USM_OK) {
             status = wait_for_own(queue, deadline_ns, poll, argument, error);
         }
-        usm_registry_lock();
-        usm_queue *next = next_alive(queue->next);
-        usm_registry_unlock();
-        usm_queue_release(queue);
-        queue = next;
     }
     return status;
 }
@@ -357,10 +363,7 @@ void usm_queues_finish_in_driver(usm_context *context)
     if (in_driver == NULL) {
         return;
     }
-    usm_registry_lock();
-    usm_queue *queue = next_alive(all_queues);
-    usm_registry_unlock();
-    while (queue != NULL) {
+    for (usm_queue *queue = next_queue(NULL); queue != NULL; queue = next_queue(queue)) {
         usm_wait *waits = NULL;
         size_t count = 0;
         if (queue->context == context && snapshot(queue, &waits, &count, NULL) != USM_OK) {
@@ -373,11 +376,6 @@ void usm_queues_finish_in_driver(usm_context *context)
             usm_event_release(waits[i].event);
         }
         free(waits);
-        usm_registry_lock();
-        usm_queue *next = next_alive(queue->next);
-        usm_registry_unlock();
-        usm_queue_release(queue);
-        queue = next;
     }
 }
 
@@ -386,7 +384,10 @@ static void never_run(usm_event *event)
     (void)event;
 }
 
-/* Of all queues, but for the task that forks: it goes on in both processes. Each list is in this order. */
+/*
+ * The pending task of any queue that was submitted first, except the task that forks: it continues in both
+ * processes. The list of each queue is in this order.
+ */
 static usm_event *oldest_pending(void)
 {
     usm_event *oldest = NULL;
@@ -440,6 +441,7 @@ void usm_queues_fork(usm_fork_phase phase)
     }
 }
 
+/* The place's queue with a count for the caller; NULL where there is none. */
 static usm_queue *cached_queue(usm_place *place)
 {
     usm_registry_lock();
@@ -465,10 +467,7 @@ usm_status usm_place_queue(usm_place *place, usm_queue **out, usm_error *error)
         return status;
     }
     usm_registry_lock();
-    usm_queue *winner = place->queue;
-    if (winner != NULL && !usm_refcount_up_unless_zero(&winner->refs)) {
-        winner = NULL;
-    }
+    usm_queue *winner = cached_queue(place); /* the lock is recursive */
     if (winner == NULL) {
         queue->cached = true;
         place->queue = queue;

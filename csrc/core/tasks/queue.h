@@ -1,4 +1,4 @@
-/* Queues: where work is submitted, and the order between pieces of work. */
+/* Queues: tasks are submitted to them, and they order tasks. */
 #ifndef USM_CORE_QUEUE_H
 #define USM_CORE_QUEUE_H
 
@@ -26,7 +26,7 @@ typedef struct usm_queue {
     void *foreign; /* the driver's queue that another library made; NULL: it was made here */
     _Atomic bool
         shared;      /* others may enqueue in the driver's queue too: no look at this struct shows it idle */
-    usm_keep *keeps; /* what lives as long as this */
+    usm_keep *keeps; /* objects that live as long as the queue */
 
     usm_lock lock;
     /* Under lock: events that have not ended, in the order of submission. Without it, `last` says if any. */
@@ -37,13 +37,16 @@ typedef struct usm_queue {
     usm_unretrieved unretrieved; /* failures to report when the queue ends */
     uint32_t number;             /* in traces; 0: in none so far (lock of traces) */
 
-    /* What the watching thread needs of a queue with work in a driver (completion.c). */
+    /* State of the watching thread, for a queue with work in a driver (completion.c). */
     struct {
         bool listed;                /* queue lock: the thread looks after the queue */
-        _Atomic bool hurried;       /* somebody sleeps until a task ends */
+        _Atomic bool hurried;       /* a thread sleeps until a task ends */
         _Atomic uint64_t submitted; /* tasks that the driver got; written with the queue's lock */
         _Atomic uint64_t polled;    /* `submitted` at the last poll by a thread that submits */
-        /* The thread's own: looks without work, looks while work was submitted, `submitted` at the last. */
+        /*
+         * The watching thread's own: polls without work, polls skipped during submission, `submitted` at the
+         * last.
+         */
         unsigned idle_ticks, busy_ticks;
         uint64_t seen;
         struct usm_queue *next; /* the thread's lock */
@@ -81,6 +84,7 @@ static inline bool usm_queue_is_shared(const usm_queue *queue)
 USM_GIVES usm_queue *usm_queue_retain(usm_queue *queue);
 void usm_queue_release(USM_TAKES usm_queue *queue);
 
+/* A task to submit. Everything is borrowed for the call unless a member says otherwise. */
 typedef struct usm_submission {
     const usm_command *command;
     const usm_access *accesses; /* at most one entry an allocation is needed; repeats are allowed */
@@ -92,6 +96,11 @@ typedef struct usm_submission {
     /* The task itself is what brings imported memory into order (usm_alloc_stream_join). */
     bool orders;
     bool fresh; /* accesses[0] writes to memory that nobody else has: it is locked only where others will */
+    /*
+     * A step, in this queue, of an operation that the caller submitted to another one. If the step is skipped
+     * because a dependency failed, a wait for this queue does not raise that failure.
+     */
+    bool internal;
     const usm_command *asked; /* what the command, a launch, is there for, which traces tell of; or NULL */
     const char *name;         /* for traces, where the command has none; borrowed for the call; NULL: none */
 } usm_submission;
@@ -105,17 +114,19 @@ usm_status usm_queue_submit(usm_queue *queue, const usm_submission *submission, 
                             usm_error *error);
 
 /*
- * Short work of the host on memory that it reads, which is no command: true where nothing is pending and the
- * thread that is here would run it anyway; then no other task touches the memory until usm_queue_end_now,
- * which must come soon. False: the work is to be submitted. At most one entry an allocation is needed. No
- * lock held, and none may be taken in between.
+ * For short work on the host that is not a command. True if no work is pending on the queue and the memory,
+ * and the calling thread would run the work itself: no other task touches the memory until
+ * usm_queue_end_now, which must follow soon. False: submit the work. One entry for each allocation is
+ * enough. No lock held, and none may be taken in between.
  */
 bool usm_queue_begin_now(usm_queue *queue, const usm_access *accesses, size_t n, uint64_t *held);
 static inline void usm_queue_end_now(uint64_t held)
 {
     usm_hazard_unlock(held);
 }
-/* A glance: it would begin, if the memory allows it. */
+/*
+ * Whether usm_queue_begin_now would succeed if the memory allows it: a check without a lock, to be repeated.
+ */
 bool usm_queue_may_begin_now(usm_queue *queue);
 
 /*
@@ -139,10 +150,10 @@ usm_status usm_queue_snapshot(usm_queue *queue, USM_GIVES usm_wait **out, size_t
 usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argument, usm_error *error);
 /*
  * How many tasks of all queues have not ended. *oldest is the device of the one that was submitted first,
- * NULL where there is none. Any thread, no lock.
+ * NULL if there is none. Any thread, no lock.
  */
 size_t usm_queues_pending(usm_device **oldest);
-/* Reports the failures that nobody retrieved, of every queue of the process. Any thread, no lock. */
+/* Reports the failures of every queue that no caller has retrieved. Any thread, no lock. */
 void usm_queues_report(void);
 
 /*
@@ -154,15 +165,18 @@ void usm_queues_finish_in_driver(usm_context *context);
 void usm_queues_fork(usm_fork_phase phase);
 void usm_queues_after_fork(void);
 
-/* For core/tasks/queue.c only: the queue ends; the watching thread forgets it. */
+/* For core/tasks/queue.c only: the queue ends, and the watching thread drops it. */
 void usm_queue_unwatch(usm_queue *queue);
 
 /* The cached queue of a place. */
 extern const usm_place_part usm_queue_part;
 
-/* For core/tasks/event.c only: the first failure is remembered before the event ends, the event
- * forgotten after. */
-void usm_queue_remember(usm_queue *queue, usm_failure *failure);
+/*
+ * For core/tasks/event.c only: the event is about to fail. Its queue keeps the failure for the next
+ * usm_queue_wait, unless the event is internal and only inherits it, and for the report at the queue's end.
+ * Called before the state is ERROR; usm_queue_forget follows.
+ */
+void usm_queue_remember(const usm_event *event, usm_failure *failure);
 /* With all that follow it by next_ended. */
 void usm_queue_forget(usm_queue *queue, usm_event *event);
 

@@ -1,7 +1,7 @@
 /*
- * How long launches of a kernel took in a queue: whether the next one, of as many work-items, is expected to
- * be short. All zeros: nothing is known. Any thread; updates of several threads at once may be lost, and a
- * wrong answer costs one slow wait.
+ * Which kernels were short in a queue: whether the next launch, of as many work-items, is expected to be
+ * short. All zeros: nothing is known. Any thread. Concurrent updates may be lost; a wrong answer costs one
+ * slow wait.
  */
 #ifndef USM_CORE_RUNTIME_HISTORY_H
 #define USM_CORE_RUNTIME_HISTORY_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* So many short runs of as many work-items, and the kernel is expected to be short. */
+/* After this many short runs with as many work-items a kernel is expected to be short. */
 #define USM_SHORT_RUNS 2
 /* Kernels of one queue that are remembered, by a hash of their address. */
 #define USM_KERNELS_REMEMBERED 8
@@ -24,6 +24,7 @@ typedef struct usm_runtime_history {
     } of[USM_KERNELS_REMEMBERED];
 } usm_runtime_history;
 
+/* Kernels share a slot where their addresses agree in these bits: the last one to be short has it. */
 static inline unsigned usm_runtime_slot(const void *kernel)
 {
     uintptr_t bits = (uintptr_t)kernel >> 4;
@@ -38,6 +39,7 @@ static inline bool usm_runtime_is_short(const usm_runtime_history *history, cons
            atomic_load_explicit(&history->of[i].short_runs, memory_order_relaxed) >= USM_SHORT_RUNS;
 }
 
+/* Records a run. A kernel that was not short leaves a slot of another kernel alone. */
 static inline void usm_runtime_learn(usm_runtime_history *history, const void *kernel, size_t items,
                                      bool was_short)
 {

@@ -4,7 +4,7 @@
 #include "core/base/live.h"
 #include "core/device/backend.h"
 
-/* One more drops the oldest that nobody uses. */
+/* The most streams of a place; one more drops the oldest. */
 #define MOST_STREAMS 64
 
 typedef struct usm_stream {
@@ -14,11 +14,15 @@ typedef struct usm_stream {
     usm_queue *queue; /* one count, which is no live object of anybody's */
 } usm_stream;
 
-static usm_status no_streams(const usm_device *device, usm_error *error)
+/* What the driver says of the stream; USM_BUFFER where the backend has no streams. */
+static usm_status inspect(usm_device *device, void *handle, usm_stream_facts *facts, usm_error *error)
 {
-    return usm_error_set(error, USM_BUFFER,
-                         "memory of backend %s has no streams that other libraries could use",
-                         device->backend->name);
+    const usm_backend *backend = device->backend;
+    return usm_backend_has_streams(backend)
+               ? backend->native->stream_inspect(device, handle, facts, error)
+               : usm_error_set(error, USM_BUFFER,
+                               "memory of backend %s has no streams that other libraries could use",
+                               backend->name);
 }
 
 void *usm_queue_stream(const usm_queue *queue)
@@ -57,7 +61,10 @@ static void forget(usm_stream *stream)
     free(stream);
 }
 
-/* Puts it in front. The last one goes where there are too many: its count is given back with no lock held. */
+/*
+ * Puts the stream in front of the list. Returns the last one if there are too many, for the caller to drop
+ * with no lock held.
+ */
 static usm_stream *keep(usm_place *place, usm_stream *stream)
 {
     int n = 1;
@@ -81,11 +88,7 @@ usm_status usm_stream_queue(usm_device *device, void *handle, usm_queue **out, u
 {
     usm_stream_facts facts;
     usm_place *place;
-    const usm_backend *backend = device->backend;
-    if (!usm_backend_has_streams(backend)) {
-        return no_streams(device, error);
-    }
-    usm_status status = backend->native->stream_inspect(device, handle, &facts, error);
+    usm_status status = inspect(device, handle, &facts, error);
     if (status == USM_OK) {
         status = place_of(device, &place, error);
     }
@@ -117,7 +120,7 @@ usm_status usm_stream_queue(usm_device *device, void *handle, usm_queue **out, u
     return USM_OK;
 }
 
-/* The task is in the stream itself: what comes later there comes behind it anyway. */
+/* The task is in the stream itself, so that later work there is ordered after it. */
 static bool is_in_stream(usm_event *event, const usm_device *device, const void *handle)
 {
     const usm_queue *queue = event->queue;
@@ -125,8 +128,8 @@ static bool is_in_stream(usm_event *event, const usm_device *device, const void 
 }
 
 /*
- * What has not ended, is not in the stream, and the driver's streams can wait for: the rest that is not in
- * the stream has ended when this returns.
+ * Leaves in `waits` what has not ended, is not in the stream, and the driver's streams can wait for. All
+ * other tasks that are not in the stream have ended when this returns.
  */
 static usm_status wait_for_host(const usm_device *device, const void *handle, usm_wait *waits, size_t *n,
                                 usm_wait_poll poll, void *argument, usm_error *error)
@@ -158,11 +161,7 @@ usm_status usm_stream_follow(usm_device *device, void *handle, const usm_wait *w
 {
     usm_stream_facts facts;
     usm_queue *stream = NULL;
-    const usm_backend *backend = device->backend;
-    if (!usm_backend_has_streams(backend)) {
-        return no_streams(device, error);
-    }
-    usm_status status = backend->native->stream_inspect(device, handle, &facts, error);
+    usm_status status = inspect(device, handle, &facts, error);
     if (status != USM_OK || n_waits == 0) {
         return status;
     }
@@ -199,10 +198,7 @@ usm_status usm_stream_adopt(usm_device *device, void *handle, usm_keep *keeps, u
 {
     usm_stream_facts facts;
     usm_place *place;
-    if (!usm_backend_has_streams(device->backend)) {
-        return no_streams(device, error);
-    }
-    usm_status status = device->backend->native->stream_inspect(device, handle, &facts, error);
+    usm_status status = inspect(device, handle, &facts, error);
     if (status == USM_OK) {
         status = place_of(device, &place, error);
     }

@@ -1,4 +1,4 @@
-/* usm_queue_submit: what a task waits for, and where later ones find it. */
+/* usm_queue_submit: collects what a task waits for, and records the task where later ones find it. */
 #include "completion.h"
 
 #include "core/base/heap.h"
@@ -20,8 +20,9 @@ static bool add_unended(usm_wait_list *waits, usm_event *event)
     return event == NULL || usm_event_ended(event) || usm_wait_list_add(waits, event, false);
 }
 
-/* Order within the queue. Events in the list are alive: finishing takes them out before it lets
- * go of them. */
+/*
+ * Order within the queue. Events in the list are alive: an event is taken out before its count is released.
+ */
 static bool wait_for_earlier(usm_queue *queue, usm_command_kind kind, size_t n_explicit, usm_wait_list *waits)
 {
     if (queue->in_order) {
@@ -116,13 +117,16 @@ static void list_accesses(usm_event *event, const usm_submission *submission)
     }
 }
 
-/* The driver refused a task that others may already wait for: it ends in its turn, without having run. */
+/* Others may already wait for the refused task: it ends in its turn, without having run. */
 static void finish_refused(usm_event *event)
 {
     usm_event_finish(event, atomic_exchange_explicit(&event->cause, NULL, memory_order_acq_rel));
 }
 
-/* No lock held. Takes the backend's count. The caller is told, so neither queue nor memory will remember. */
+/*
+ * Ends a task that the backend refused. No lock held. Takes the backend's count. The caller gets the error,
+ * so neither queue nor memory keeps it.
+ */
 static void refuse(usm_event *event, const usm_error *error)
 {
     usm_failure *failure = usm_failure_from_error(error); /* the caller still needs the error */
@@ -135,7 +139,10 @@ static void refuse(usm_event *event, const usm_error *error)
     }
 }
 
-/* The host's own queues, whose short work the submitting thread does; nobody wants to know of it. */
+/*
+ * The host's own queues: the submitting thread runs their short work, and no trace or profile needs its
+ * times.
+ */
 bool usm_queue_may_begin_now(usm_queue *queue)
 {
     return queue->context->works_here && !queue->profiling && USM_LIKELY(!usm_trace_is_on()) &&
@@ -162,7 +169,7 @@ bool usm_queue_begin_now(usm_queue *queue, const usm_access *accesses, size_t n,
     return true;
 }
 
-/* The commonest submission: short work on the host, with nothing pending, whose event nobody wants. */
+/* The most frequent submission: short work on the host, nothing pending, no event wanted. */
 static bool done_now(usm_queue *queue, const usm_submission *submission)
 {
     uint64_t held;
@@ -331,6 +338,7 @@ static usm_status begin(attempt *attempt, usm_error *error)
     if (attempt->event == NULL) {
         return usm_error_memory(error, attempt->queue->backend->event_size, "an event");
     }
+    attempt->event->internal = attempt->submission->internal;
     if (attempt->cause != NULL && attempt->waits.n == 0) {
         inherit(attempt);
     } else if (!attempt->wanted || !run_now(attempt)) {

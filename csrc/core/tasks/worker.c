@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A thread without work for so long ends; the next task starts another. */
+/* A thread without work for this time ends; the next task starts another. */
 #define IDLE_NS INT64_C(5000000000)
-/* So long it looks for the next task before it sleeps: about what it would take to wake it up. */
+/* How long a thread polls for the next task before it sleeps: about the cost of a wake-up. */
 #define LINGER_NS 20000
-#define LOOKS 32 /* from one look at the clock to the next */
+#define LOOKS 32 /* polls from one reading of the clock to the next */
 
 static _Thread_local struct {
-    usm_worker *worker; /* whose thread this is; NULL: nobody's */
-    unsigned waits;     /* that it is in: a signal handler may wait inside of one, or fork */
+    usm_worker *worker; /* whose thread this is; NULL: of no worker */
+    unsigned waits;     /* nested waits: a signal handler may wait inside of one, or fork */
 } here;
 
 /* Lock held at entry and exit. */
@@ -27,8 +27,8 @@ static void rest(usm_worker *worker)
 }
 
 /*
- * Who submits one short task after the other neither waits for this thread to wake up nor has to wake it. One
- * thread of a worker at a time. Lock held at entry and exit.
+ * Polls for the next task, so that a thread which submits one short task after the other need not wake this
+ * one. One thread of a worker at a time. Lock held at entry and exit.
  */
 static void linger(usm_worker *worker)
 {
@@ -42,7 +42,7 @@ static void linger(usm_worker *worker)
         if (atomic_load_explicit(&worker->n_ready, memory_order_relaxed) != 0) {
             break;
         }
-        sched_yield(); /* who would submit may be waiting for this processor */
+        sched_yield(); /* the submitting thread may need this processor */
     } while (usm_clock_ns() < until);
     pthread_mutex_lock(&worker->lock);
     worker->lingers = false;
@@ -96,7 +96,7 @@ static usm_work *next_work(usm_worker *worker)
     return pop(worker);
 }
 
-/* A thread stood in for another, which goes on. Lock held. */
+/* Whether a thread replaced a blocked one that runs again. Lock held. */
 static bool is_extra(const usm_worker *worker)
 {
     return worker->threads > worker->max_threads + worker->blocked;

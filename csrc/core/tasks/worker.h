@@ -12,8 +12,10 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Embedded in the task. `run` is called once, on a thread of the worker, with no lock held; it may free the
- * task, and let go of the worker's owner. */
+/*
+ * Embedded in the task. `run` is called once, on a thread of the worker, with no lock held. It may free the
+ * task, and release the owner of the worker.
+ */
 typedef struct usm_work {
     struct usm_work *next;
     void (*run)(struct usm_work *self);
@@ -48,8 +50,8 @@ void usm_worker_init(usm_worker *worker, unsigned max_threads, void (*begin)(usm
 USM_GIVES usm_worker *usm_worker_new(unsigned max_threads);
 
 /*
- * There will be a task, which must be put later: its thread is started here, where that can still fail. The
- * error names `backend`. Any lock but a leaf.
+ * Announces a task that will be put later: starts its thread while that can still fail. The error names
+ * `backend`. Any lock but a leaf.
  */
 usm_status usm_worker_announce(usm_worker *worker, const char *backend, usm_error *error);
 
@@ -67,8 +69,8 @@ usm_work *usm_worker_take(usm_worker *worker, bool awake_too,
 void usm_worker_done(usm_worker *worker);
 
 /*
- * The owner goes: nothing more is announced. What was announced still runs; then the threads end, and the
- * last frees the block with free(). Any thread, the worker's own too; does not block.
+ * The owner ends: nothing more is announced. Announced tasks still run; then the threads end, and the last
+ * one frees the block with free(). Any thread, including the worker's own; does not block.
  */
 void usm_worker_drop(USM_TAKES usm_worker *worker);
 

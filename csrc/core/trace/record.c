@@ -65,14 +65,9 @@ static uint64_t amount_of(const usm_command *command)
         case USM_COMMAND_SEQUENCE:
             return (uint64_t)command->as.sequence.count *
                    usm_dtype_table[command->as.sequence.dtype].itemsize;
-        case USM_COMMAND_STRIDED: {
-            const usm_strided *strided = command->as.strided;
-            uint64_t n = usm_dtype_table[strided->dst_dtype].itemsize;
-            for (int i = 0; i < strided->ndim; i++) {
-                n *= (uint64_t)strided->shape[i];
-            }
-            return n;
-        }
+        case USM_COMMAND_STRIDED:
+            return (uint64_t)usm_strided_size(command->as.strided) *
+                   usm_dtype_table[command->as.strided->dst_dtype].itemsize;
         default:
             return 0;
     }
@@ -126,15 +121,11 @@ void usm_record_task(usm_record *record, uint32_t *words, uint64_t first, usm_qu
 
 void usm_record_passing(usm_record *record, uint32_t *word, int what, const usm_view *view, const char *name)
 {
-    uint64_t bits = usm_dtype_table[view->dtype].bits;
-    for (int i = 0; i < view->ndim; i++) {
-        bits *= (uint64_t)view->shape[i];
-    }
     int64_t now = usm_clock_ns();
     *record = (usm_record){
         .name = usm_record_name(name),
         .device = view->alloc->place->device,
-        .amount = (bits + 7) / 8,
+        .amount = (uint64_t)usm_dtype_nbytes(view->dtype, usm_view_size(view)),
         .submit_ns = now,
         .start_ns = now,
         .end_ns = now,

@@ -44,6 +44,7 @@ static struct {
     size_t n, capacity;
 } ends;
 
+/* Room for `needed` items in a malloc'd array. False: memory ran out, and nothing changed. */
 static bool grow(void **items, size_t *capacity, size_t needed, size_t size)
 {
     if (USM_LIKELY(needed <= *capacity)) {
@@ -82,7 +83,7 @@ static void commit(usm_record *record, uint64_t order)
     log->n++;
 }
 
-/* The observer's functions. Orders are taken under the lock, so that records lie in their order. */
+/* The observer's functions. Orders are taken under the lock, so that records are in that order. */
 static uint64_t submitted(usm_queue *queue, const usm_submission *submission, usm_event *event,
                           const usm_submitted *how)
 {
@@ -111,7 +112,7 @@ static void ended(usm_event *event, bool failed)
     usm_spinlock_give(lock);
 }
 
-/* Those that no trace has any more: all of them, or those from `first` to `last`. */
+/* Drops ends that belong to no trace any more: all of them, or those from `first` to `last`. */
 static void drop_ends(bool all, uint64_t first, uint64_t last)
 {
     size_t kept = 0;
@@ -167,7 +168,7 @@ usm_status usm_trace_start(size_t limit, usm_trace **out, usm_error *error)
     n_recording++;
     n_traces++;
     if (usm_task_observer == NULL) {
-        usm_task_observer = &observer; /* for good: tasks outlive traces */
+        usm_task_observer = &observer; /* permanent: tasks outlive traces */
     }
     atomic_store_explicit(&usm_trace_on, true, memory_order_release);
     usm_spinlock_give(lock);
@@ -269,11 +270,13 @@ static int compare(const void *order, const void *record)
     return (x > y) - (x < y);
 }
 
+/* The record of this order; NULL: it is not in the list. */
 static usm_record *find(const usm_trace_list *list, uint64_t order)
 {
     return bsearch(&order, list->records, list->n, sizeof *list->records, compare);
 }
 
+/* Completes the copies of records by the ends that were recorded meanwhile. */
 static void add_ends(usm_trace_list *list)
 {
     usm_spinlock *lock = usm_spinlock_take_stripe(&ends);

@@ -1,12 +1,13 @@
 /*
  * Strided copy with a cast, for one pair of types a build: -D USM_DST=NAME -D USM_SRC=NAME, by their names in
- * usmpy. The results are the host backend's (csrc/backends/host/cast.c), bit for bit but for the payload of a
+ * usmpy. The results are those of the host (csrc/cpu/cast.c), bit for bit but for the payload of a
  * NaN.
  *
  * float16 and bfloat16 are converted by integer arithmetic. Nothing needs fp64 but float64 and complex128
  * themselves: without USM_HAS_FP64, they are names that the compiler does not know.
  */
 #include "axes.h"
+#include "kernels/abi/half.h"
 
 #define USM_JOIN_TEXT(a, b) a##b
 #define USM_JOIN(a, b) USM_JOIN_TEXT(a, b)
@@ -54,48 +55,6 @@ typedef struct usm_mem_complex128 {
 #define USM_NUMBER_complex64 single
 #define USM_NUMBER_complex128 twofold
 
-static float usm_half_to_float(ushort half_bits)
-{
-    uint sign = (uint)(half_bits & 0x8000) << 16, magnitude = half_bits & 0x7fff;
-    if (magnitude >= 0x7c00) {
-        return as_float(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
-    }
-    if (magnitude < 0x400) { /* zero or subnormal: units of 2**-24 */
-        return as_float(sign | as_uint((float)magnitude * 0x1p-24f));
-    }
-    return as_float(sign | ((magnitude << 13) + 0x38000000));
-}
-
-static ushort usm_float_to_half(float x)
-{
-    uint bits = as_uint(x);
-    uint sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
-    if (magnitude > 0x7f800000) {
-        return (ushort)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff)); /* NaN stays NaN */
-    }
-    if (magnitude >= 0x477ff000) { /* 65520: half way to the next power of two */
-        return (ushort)(sign | 0x7c00);
-    }
-    if (magnitude < 0x38800000) { /* below 2**-14: adding 0.5 lines the last bits up with a subnormal's */
-        return (ushort)(sign | (as_uint(as_float(magnitude) + 0.5f) - 0x3f000000));
-    }
-    return (ushort)(sign | ((magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13));
-}
-
-static float usm_bfloat_to_float(ushort bits)
-{
-    return as_float((uint)bits << 16);
-}
-
-static ushort usm_float_to_bfloat(float x)
-{
-    uint bits = as_uint(x);
-    if ((bits & 0x7fffffff) > 0x7f800000) {
-        return (ushort)(bits >> 16 | 0x40);
-    }
-    return (ushort)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 /*
  * A float that rounds on to a narrower type as the number itself would: cut to 24 bits, the last one set
  * where anything was cut off.
@@ -113,21 +72,6 @@ static float usm_odd_integer(long x)
 {
     return x < 0 ? -usm_odd_natural(0 - (ulong)x) : usm_odd_natural((ulong)x);
 }
-
-#ifdef USM_HAS_FP64
-static float usm_odd_double(double x)
-{
-    float near = (float)x;
-    uint bits = as_uint(near);
-    if ((double)near == x || x != x || (bits & 0x7fffffff) == 0x7f800000) {
-        return near;
-    }
-    if (((double)near > x) == (x > 0)) {
-        bits -= 1; /* rounded away from zero: one step back */
-    }
-    return as_float(bits | 1);
-}
-#endif
 
 typedef USM_JOIN(usm_mem_, USM_SRC) usm_source;
 typedef USM_JOIN(usm_mem_, USM_DST) usm_target;
@@ -178,13 +122,13 @@ typedef USM_JOIN(usm_mem_, USM_DST) usm_target;
     usm_float_to_half((float)((v) > 0x20000 ? 0x20000 : (v) < -0x20000 ? -0x20000 : (int)(v)))
 #define USM_HALF_natural(v) usm_float_to_half((float)((v) > 0x20000 ? 0x20000 : (int)(v)))
 #define USM_HALF_single(v) usm_float_to_half(v)
-#define USM_HALF_twofold(v) usm_float_to_half(usm_odd_double(v))
+#define USM_HALF_twofold(v) usm_float_to_half(usm_double_to_odd_float(v))
 
 #define USM_BFLOAT_narrow(v) usm_float_to_bfloat((float)(v))
 #define USM_BFLOAT_integer(v) usm_float_to_bfloat(usm_odd_integer(v))
 #define USM_BFLOAT_natural(v) usm_float_to_bfloat(usm_odd_natural(v))
 #define USM_BFLOAT_single(v) usm_float_to_bfloat(v)
-#define USM_BFLOAT_twofold(v) usm_float_to_bfloat(usm_odd_double(v))
+#define USM_BFLOAT_twofold(v) usm_float_to_bfloat(usm_double_to_odd_float(v))
 
 #define USM_INTEGER_narrow(v) ((usm_target)(v))
 #define USM_INTEGER_integer(v) ((usm_target)(v))

@@ -1,12 +1,9 @@
 /*
- * dst[0..n) = value. A pattern of 16 bytes is a struct of two, aligned to 8. usm_fill_any is for memory that is not
+ * dst[0..n) = value. usm_fill_any is for memory that is not
  * aligned to its pattern: bytes, n of them.
  */
+#include "pair.h"
 #include "range.h"
-
-typedef struct usm_pair {
-    ulong first, second;
-} usm_pair;
 
 #define USM_FILL_KERNEL(size, type)                                    \
     kernel void usm_fill_##size(global type *dst, type value, ulong n) \

@@ -30,59 +30,36 @@ static long usm_inner(const usm_elements *e, int operand, long i)
 #define USM_FOR_EACH_INNER(i, n) \
     for (long i = USM_FROM(n, 0), i##_end = USM_TO(n, 0); i < i##_end; i += USM_STEP(0))
 
-#define USM_GATHER(size, type)                                                                           \
-    kernel void usm_gather_##size(global char *dst, global const char *src, global const long *offsets,  \
-                                  usm_elements e)                                                        \
-    {                                                                                                    \
-        USM_INNER_SIZE(inner)                                                                            \
-        if (e.shape[1] == inner) {                                                                       \
-            long ds = e.strides[0][1], ss = e.strides[1][1];                                             \
-            USM_FOR_EACH_ROW(r)                                                                          \
-            {                                                                                            \
-                global char *to = dst + r * e.strides[0][0];                                             \
-                global const char *from = src + offsets[r];                                              \
-                USM_FOR_EACH_INNER(i, inner)                                                             \
-                {                                                                                        \
-                    *(global type *)(to + i * ds) = *(global const type *)(from + i * ss);               \
-                }                                                                                        \
-            }                                                                                            \
-            return;                                                                                      \
-        }                                                                                                \
-        USM_FOR_EACH_ROW(r)                                                                              \
-        {                                                                                                \
-            USM_FOR_EACH_INNER(i, inner)                                                                 \
-            {                                                                                            \
-                *(global type *)(dst + r * e.strides[0][0] + usm_inner(&e, 0, i)) =                      \
-                    *(global const type *)(src + offsets[r] + usm_inner(&e, 1, i));                      \
-            }                                                                                            \
-        }                                                                                                \
-    }                                                                                                    \
-    kernel void usm_scatter_##size(global char *dst, global const char *src, global const long *offsets, \
-                                   usm_elements e)                                                       \
-    {                                                                                                    \
-        USM_INNER_SIZE(inner)                                                                            \
-        if (e.shape[1] == inner) {                                                                       \
-            long ds = e.strides[0][1], ss = e.strides[1][1];                                             \
-            USM_FOR_EACH_ROW(r)                                                                          \
-            {                                                                                            \
-                global char *to = dst + offsets[r];                                                      \
-                global const char *from = src + r * e.strides[1][0];                                     \
-                USM_FOR_EACH_INNER(i, inner)                                                             \
-                {                                                                                        \
-                    *(global type *)(to + i * ds) = *(global const type *)(from + i * ss);               \
-                }                                                                                        \
-            }                                                                                            \
-            return;                                                                                      \
-        }                                                                                                \
-        USM_FOR_EACH_ROW(r)                                                                              \
-        {                                                                                                \
-            USM_FOR_EACH_INNER(i, inner)                                                                 \
-            {                                                                                            \
-                *(global type *)(dst + offsets[r] + usm_inner(&e, 0, i)) =                               \
-                    *(global const type *)(src + r * e.strides[1][0] + usm_inner(&e, 1, i));             \
-            }                                                                                            \
-        }                                                                                                \
+/* Row r, from src + FROM to dst + TO, both in terms of r. Rows of one axis have a loop without divisions. */
+#define USM_MOVE_ROWS(name, type, TO, FROM)                                                                \
+    kernel void name(global char *dst, global const char *src, global const long *offsets, usm_elements e) \
+    {                                                                                                      \
+        USM_INNER_SIZE(inner)                                                                              \
+        if (e.shape[1] == inner) {                                                                         \
+            long ds = e.strides[0][1], ss = e.strides[1][1];                                               \
+            USM_FOR_EACH_ROW(r)                                                                            \
+            {                                                                                              \
+                global char *to = dst + TO;                                                                \
+                global const char *from = src + FROM;                                                      \
+                USM_FOR_EACH_INNER(i, inner)                                                               \
+                {                                                                                          \
+                    *(global type *)(to + i * ds) = *(global const type *)(from + i * ss);                 \
+                }                                                                                          \
+            }                                                                                              \
+            return;                                                                                        \
+        }                                                                                                  \
+        USM_FOR_EACH_ROW(r)                                                                                \
+        {                                                                                                  \
+            USM_FOR_EACH_INNER(i, inner)                                                                   \
+            {                                                                                              \
+                *(global type *)(dst + TO + usm_inner(&e, 0, i)) =                                         \
+                    *(global const type *)(src + FROM + usm_inner(&e, 1, i));                              \
+            }                                                                                              \
+        }                                                                                                  \
     }
+#define USM_GATHER(size, type)                                              \
+    USM_MOVE_ROWS(usm_gather_##size, type, r *e.strides[0][0], offsets[r]) \
+    USM_MOVE_ROWS(usm_scatter_##size, type, offsets[r], r *e.strides[1][0])
 
 #ifndef USM_ONLY
 #define USM_ONLY 0

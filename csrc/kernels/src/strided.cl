@@ -1,10 +1,6 @@
 /* Strided copy without a cast: elements by their size, bit for bit. Memory is aligned to them. */
 #include "axes.h"
-
-/* 16 bytes that are aligned to 8, as complex128 is. */
-typedef struct usm_pair {
-    ulong first, second;
-} usm_pair;
+#include "pair.h"
 
 #define USM_STRIDED_MOVE(size, type)                            \
     static type usm_load_##size(global const char *from)        \
