@@ -139,6 +139,10 @@ PARTLESS = {
     "test_device.py::test_parts": PARTS,
     "test_device.py::test_units_of": PARTS,
 }
+# NVIDIA's OpenCL driver.
+NVIDIA = {
+    "test_launch.py::test_a_kernel_without_parameters": "its compiler makes a broken program of such a kernel"
+}
 NUMBERS = "CUDA takes numbers as streams"
 CUDA_NAME = "cuda" if cuda_drivers.has_real() else "cuda-software"
 CUDA = PARTLESS | {test: reason for test, reason in COARSE.items() if reason == READS}
@@ -236,6 +240,5 @@ elif os.environ.get("USMPY_TEST_COARSE_SVM"):
     BACKENDS = [Backend("opencl-coarse", opencl("PoCL", *POCL), frozenset(), COARSE)]
 # USMPY_TEST_OPENCL=NVIDIA: the device of that vendor alone.
 elif vendor := os.environ.get("USMPY_TEST_OPENCL"):
-    EMPTY = "NVIDIA's compiler makes a broken program of a kernel without parameters"
-    OWN = {"test_launch.py::test_a_kernel_without_parameters": EMPTY} if vendor == "NVIDIA" else {}
-    BACKENDS = [Backend("opencl-other", opencl(vendor), frozenset(), COARSE | PARTLESS | OWN)]
+    own = NVIDIA if vendor == "NVIDIA" else {}
+    BACKENDS = [Backend("opencl-other", opencl(vendor), frozenset(), COARSE | PARTLESS | own)]

@@ -20,6 +20,9 @@ DTYPES = [
     "complex128",
 ]
 
+# Those that have values: with bfloat16 beside float16.
+NUMBERS = [*DTYPES[:10], "bfloat16", *DTYPES[10:]]
+
 FORMATS = {
     "bool": "?",
     "int8": "b",

@@ -73,8 +73,10 @@ class Kernel:
         ]
 
     def __call__(self, size, *given, local=None, boxes=1, box=None):
-        """Runs it for the range, cut along the last dimension of more than one unit into so many boxes, or
-        for the one-dimensional box that is given."""
+        """Run the kernel over the range, or over the given one-dimensional box.
+
+        ``boxes``: into how many parts the range is divided, along its last dimension of more than one unit.
+        """
         assert len(given) == len(self.parameters)
         kept, pointers = [], (ctypes.c_void_p * max(len(given), 1))()
         for i, (value, p) in enumerate(zip(given, self.parameters, strict=True)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from layouts import Layout, drawn
@@ -18,8 +19,39 @@ INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 REALS = ["float32", "float64"]
 COMPLEX = ["complex64", "complex128"]
 DTYPES = ["bool", *INTEGERS, *REALS, *COMPLEX]
+# Every type has kernels of its own, and drivers take their time to build them.
+FEW = ["bool", "int8", "int64", "float32", "complex64"]
 ODD = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.5, -2.0, 3.4e38]
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
+
+
+def random_calls(backend, device, few):
+    """Decorator that runs a check of one random call, 200 times on the host and ``few`` times elsewhere.
+
+    The check gets ``draw(strategy)``. ``draw.dtypes`` are the types to choose from; ``draw.checked`` tells
+    whether the device checks indices, which others clip.
+    """
+    host = device.backend == "host" and device.parent is None
+
+    def run(check):
+        @settings(
+            max_examples=200 if host else few,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(st.data())
+        def checks(data):
+            def draw(strategy):
+                return data.draw(strategy)
+
+            draw.checked = "host-accessible" in backend.tags
+            draw.dtypes = DTYPES if host else FEW
+            check(draw)
+
+        checks()
+
+    return run
 
 
 @dataclasses.dataclass

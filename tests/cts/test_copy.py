@@ -7,26 +7,10 @@ import warnings
 import ml_dtypes
 import numpy as np
 import pytest
+from dtypes import NUMBERS
 
 import usmpy
 
-NUMBERS = [
-    "bool",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-]
 REAL = NUMBERS[:-2]
 SIZES = [1, 2, 3, 15, 64, 1023, 4096, 65_537, (1 << 20) + 7, (4 << 20) - 1, (4 << 20) + 1, (9 << 20) + 13]
 

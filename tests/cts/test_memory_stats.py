@@ -52,7 +52,7 @@ def test_held_memory_is_used_plus_pooled_memory(place):
 
 
 def test_small_blocks_are_kept_where_large_ones_fill_the_pool(place):
-    """Else a program that let go of large arrays would ask the driver for every small one from then on."""
+    """Otherwise a program that has freed large arrays would request every small one from the driver."""
     large = [usmpy.empty(30 * MIB, dtype="uint8", device=place) for _ in range(4)]
     del large
     full = usmpy.memory_stats(place)["device"]["pooled"]

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #define GRAIN 512u
-#define GUARD 512u /* between two allocations: nobody's */
+#define GUARD 512u /* unused bytes between two allocations */
 #define PAGE 4096u
 
 static uintptr_t reserve(size_t size, int protection)

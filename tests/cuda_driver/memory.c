@@ -3,7 +3,7 @@
 
 #include "arena.h"
 
-#define FRESH 0xCB /* what new memory holds, so that nobody takes it for zeros */
+#define FRESH 0xCB /* the bytes of new memory, so that a test that relies on zeros fails */
 #define FRESH_UP_TO (256u << 10)
 
 static sim_arena device_arena[SIM_DEVICES], managed_arena, pinned_arena;

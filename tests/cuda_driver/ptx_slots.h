@@ -95,7 +95,7 @@ static u32 top_bit(u64 value)
     return value == 0 ? UINT32_MAX : 63 - (u32)__builtin_clzll(value);
 }
 
-/* bfe: bits from `at` on, as many as `n`; a signed one is filled with its top bit, of what the word has. */
+/* bfe: `n` bits from `at` on; a signed value is extended with its top bit. */
 static u64 field(u64 value, u32 at, u32 n, u32 width, bool is_signed)
 {
     at &= 255;

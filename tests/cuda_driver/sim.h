@@ -224,7 +224,7 @@ extern __thread bool sim_in_callback;
 
 /* control.c. Counts the call; what it returns, if not CUDA_SUCCESS, the function returns. */
 CUresult sim_enter(sim_function function);
-/* A handle or pointer was used after its end: counted, told, and fatal with CUDASIM_ABORT=1. Lock held. */
+/* A handle or pointer was used after its end: counted, reported, fatal with CUDASIM_ABORT=1. Lock held. */
 void sim_misused(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int64_t sim_now(void);
 unsigned long long sim_next_id(void);
@@ -251,7 +251,7 @@ CUresult sim_stream_of(CUstream handle, sim_context *current, sim_stream **out);
 /* Appends an operation, or a node to the graph that the stream captures. Takes a copy; `at` may be NULL. */
 CUresult sim_submit(sim_stream *stream, const sim_op *op, sim_point *at);
 bool sim_reached(const sim_point *point);
-/* Waits, with the lock let go. The code that the point's context has by then. */
+/* Waits with the lock released. Returns the code that the point's context has afterwards. */
 CUresult sim_wait(const sim_point *point);
 void sim_wait_context(sim_context *context);
 void sim_execute(sim_stream *stream, sim_op *op);

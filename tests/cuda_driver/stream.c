@@ -135,7 +135,7 @@ static void set(const sim_set *set)
     }
 }
 
-/* Runs one operation, with the lock let go. The code of a failed kernel. */
+/* Runs one operation, with the lock released. The code of a failed kernel. */
 static CUresult run_unlocked(sim_context *context, const sim_op *op)
 {
     CUresult code = CUDA_SUCCESS;

@@ -1,6 +1,6 @@
 """Failures of Level Zero: the error names the call, nothing leaks, and no wait hangs.
 
-The driver in software counts its objects, and its calls fail when it is told so.
+The software driver counts its objects, and makes calls fail on request.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def peer(request):
 
 
 def eventually(condition):
-    """Threads of drivers let go of what they used a moment after its end was seen."""
+    """Threads of drivers release what a task used shortly after its completion is visible."""
     deadline = time.monotonic() + 20
     while not condition() and time.monotonic() < deadline:
         gc.collect()

@@ -5,6 +5,7 @@ import platform
 import ml_dtypes
 import numpy as np
 import pytest
+from dtypes import NUMBERS
 from libraries import REQUIRED, need
 
 import usmpy
@@ -23,8 +24,6 @@ pytestmark = [
 
 DEVICES = find_devices()
 
-NAMES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-NAMES += ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 FP64 = {"float64", "complex128"}
 
 EDGES = [0.0, -0.0, 0.5, -0.5, 0.99, -0.99, 1.0, -1.0, 1.5, 2.5, 1 / 3, 127.9, 128, -128.0, -128.9, -129.0]
@@ -129,7 +128,7 @@ def test_the_extension_holds_every_source_with_its_headers():
 
 
 def diagonal(dst, src, step):
-    return (NAMES.index(dst) + NAMES.index(src)) % step == 0
+    return (NUMBERS.index(dst) + NUMBERS.index(src)) % step == 0
 
 
 def is_intel(device):
@@ -140,11 +139,11 @@ def pair_options(device, dst, src):
     return ("-cl-opt-disable",) if is_intel(device) and not diagonal(dst, src, 5) else ()
 
 
-@pytest.mark.parametrize("src", NAMES)
+@pytest.mark.parametrize("src", NUMBERS)
 def test_casts_agree_with_the_host_backend(device, src):
     if src in FP64 and not device.fp64:
         pytest.skip("the device has no fp64")
-    targets = [name for name in NAMES if name != src and (device.fp64 or name not in FP64)]
+    targets = [name for name in NUMBERS if name != src and (device.fp64 or name not in FP64)]
     targets = [name for name in targets if is_intel(device) or diagonal(name, src, 3)]
     device.build_all(
         ("cast", "-DUSM_SERIAL", f"-DUSM_DST={dst}", f"-DUSM_SRC={src}", *pair_options(device, dst, src))

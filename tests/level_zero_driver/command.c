@@ -1,4 +1,4 @@
-/* Commands: made, copied, run by a worker, and let go. */
+/* Commands: created, copied, run by a worker, and freed. */
 #include "driver.h"
 
 #include <stdlib.h>

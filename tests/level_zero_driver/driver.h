@@ -305,7 +305,7 @@ ze_result_t sim_wait(bool (*done)(void *of), void *of, uint64_t timeout_ns, ze_d
  * away what they name waits until the last is gone, for five seconds at most.
  */
 void sim_settle(void);
-/* Wakes whoever waits for something that is over now. sim_lock is held. */
+/* Wakes the threads that wait for something that has completed. sim_lock is held. */
 void sim_tell_hosts(void);
 
 /* --- queue.c, list.c --------------------------------------------------------------------------------- */
@@ -327,7 +327,7 @@ struct _ze_command_list_handle_t {
 
 ze_result_t sim_check_queue(ze_context_handle_t context, ze_device_handle_t device,
                             const ze_command_queue_desc_t *desc);
-/* Copies of what closed lists recorded, in one list; on failure the caller lets go of what there is. */
+/* Copies of what closed lists recorded, in one list; on failure the caller frees what there is. */
 ze_result_t sim_gather(uint32_t n, ze_command_list_handle_t *lists, sim_command **first, sim_command **last);
 void sim_scatter(sim_command *first);
 /* ZE_RESULT_SUCCESS where the group and index exist. */

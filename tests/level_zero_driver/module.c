@@ -207,7 +207,7 @@ static ze_result_t from_spirv(ze_module_handle_t module, const ze_module_desc_t 
     return ZE_RESULT_SUCCESS;
 }
 
-/* No log on failure: the validation layer of 1.8 knows of none with that code, and would not let go of it. */
+/* No log on failure: the validation layer of 1.8 knows of none with that code, and would not release it. */
 static ze_result_t from_native(ze_module_handle_t module, const ze_module_desc_t *desc)
 {
     native_header header;

@@ -58,7 +58,7 @@ void sim_cache_store(const sim_opencl *cl, cl_program program, uint64_t key);
 
 void sim_module_release(ze_module_handle_t module);
 void sim_kernel_release(ze_kernel_handle_t kernel);
-/* OpenCL's kernel, whose arguments nobody else sets until it is put back; NULL: no memory. */
+/* An OpenCL kernel for the caller alone until it is put back; NULL: no memory. */
 cl_kernel sim_kernel_take(ze_kernel_handle_t kernel);
 void sim_kernel_put(ze_kernel_handle_t kernel, cl_kernel id);
 void sim_arguments_free(sim_argument *arguments, uint32_t n);

@@ -41,7 +41,7 @@ typedef struct sim_opencl {
 
 /* Opened on first use; NULL: there is none, and *why says what was tried. */
 const sim_opencl *sim_opencl_get(const char **why);
-/* A queue that nobody else uses until it is put back; NULL: no memory. Local: where the driver has such. */
+/* A queue for the caller alone until it is put back; NULL: no memory. Local: if the driver has such. */
 cl_command_queue sim_opencl_take_queue(const sim_opencl *cl, bool local);
 void sim_opencl_put_queue(cl_command_queue queue, bool local);
 

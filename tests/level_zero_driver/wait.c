@@ -1,4 +1,4 @@
-/* Threads of the program that wait: they look for a moment, then sleep until what they wait for is over. */
+/* Waiting threads of the program: they poll briefly, then sleep until the command completes. */
 #include "driver.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #define LOOKS 200
 #define FEW_LOOKS 8 /* of a wait that is to be short */
 
-/* A thread of the program's that sleeps until something is over, or the device is lost. */
+/* A thread of the program that sleeps until a command completes or the device is lost. */
 typedef struct host {
     bool (*done)(void *of);
     void *of;

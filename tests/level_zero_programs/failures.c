@@ -92,10 +92,10 @@ static void the_device_is_lost_in_the_middle_of_its_work(void)
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     OK(zeEventDestroy(second));
     OK(zeEventDestroy(third));
-    end(); /* all of it can be let go of */
+    end(); /* all of it can be released */
 }
 
-/* A host that waits for what will never be, since the command waits for an event that nobody signals. */
+/* The host waits for a command that never runs, since that waits for an event that is never signaled. */
 static void a_loss_wakes_who_waits(void)
 {
     begin();

@@ -112,7 +112,7 @@ static void wrong_frees_are_told(void)
     close_context();
 }
 
-/* Freed while a command uses it: the call may wait until it is over. */
+/* Freed while a command uses it: the call may wait until the command completes. */
 static void a_free_that_waits(void)
 {
     open_context();

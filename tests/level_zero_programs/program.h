@@ -1,6 +1,6 @@
 /*
  * Small programs that use the software driver through the real loader. A program is a table of tests;
- * `program NAME` runs one: it ends with 0 when all checks held, nothing is left alive and nobody broke a
+ * `program NAME` runs one: it ends with 0 when all checks held, no object is left and no call broke a
  * rule.
  */
 #ifndef ZE_PROGRAM_H

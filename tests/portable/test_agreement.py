@@ -177,7 +177,7 @@ EXACT_EXPRESSIONS = [
     "fract_both(x)",
     "remquo_rest(x, y)",
 ]
-# Within so many units in the last place of the right value: what OpenCL allows for float, with some room.
+# The error in units in the last place may be what OpenCL allows for float, and a few more.
 NEAR_EXPRESSIONS = [
     "sin(x)",
     "cos(x)",

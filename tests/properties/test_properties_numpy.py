@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from layouts import Views
-from standard_calls import DTYPES, INTEGERS, Source, assigned, axis_of, source, values
+from standard_calls import INTEGERS, Source, assigned, axis_of, random_calls, source, values
 
 import usmpy
 
-# Every type has kernels of its own, and drivers take their time to build them.
-FEW = ["bool", "int8", "int64", "float32", "complex64"]
 ERRORS = (IndexError, ValueError, TypeError, OverflowError)
 SOLID = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4)
 ORDERS = ["C", "F", "A", "K"]
@@ -452,26 +449,11 @@ CASES += [put_, put_along_axis, place, by_lists, set_by_lists, sequences]
 
 @pytest.mark.parametrize("case", CASES, ids=[case.__name__.strip("_") for case in CASES])
 def test_as_numpy_has_it(backend, device, case):
-    host = device.backend == "host" and device.parent is None
-
-    @settings(
-        max_examples=200 if host else 15,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(st.data())
-    def check(data):
-        def draw(strategy):
-            return data.draw(strategy)
-
-        draw.checked = "host-accessible" in backend.tags  # indices are clipped elsewhere
-        draw.dtypes = DTYPES if host else FEW
+    @random_calls(backend, device, few=15)
+    def check(draw):
         call = case(draw)
         theirs, refused = result_of(call, Theirs())
         ours, error = result_of(call, Ours(device))
         assert (error is None) == (refused is None), repr(error or refused)
         if error is None:
             same(ours, theirs)
-
-    check()

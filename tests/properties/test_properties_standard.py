@@ -7,17 +7,13 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from libraries import need
-from standard_calls import CALLS, COMPLEX, DTYPES, INTEGERS, REALS, Source
+from standard_calls import CALLS, COMPLEX, DTYPES, INTEGERS, REALS, Source, random_calls
 
 import usmpy
 
 strict = need("array_api_strict")
 
-# Every type has kernels of its own, and drivers take their time to build them.
-FEW = ["bool", "int8", "int64", "float32", "complex64"]
 ERRORS = (IndexError, ValueError, TypeError, OverflowError)
 
 
@@ -70,21 +66,8 @@ def check_same(ours, theirs, device):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(backend, device, name):
-    host = device.backend == "host" and device.parent is None
-
-    @settings(
-        max_examples=200 if host else 10,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(st.data())
-    def check(data):
-        def draw(strategy):
-            return data.draw(strategy)
-
-        draw.checked = "host-accessible" in backend.tags  # the indices of take, which are clipped elsewhere
-        draw.dtypes = DTYPES if host else FEW
+    @random_calls(backend, device, few=10)
+    def check(draw):
         call = CALLS[name](draw)
         theirs, refused = result_of(call, Put(strict, strict.Device("CPU_DEVICE")))
         put = Put(usmpy, device)
@@ -106,8 +89,6 @@ def test_calls(backend, device, name):
                     _, refused = result_of(call, Put(np, "cpu"))
                 assert refused is not None, repr(error)
             check_class(name, error, refused)
-
-    check()
 
 
 def check_class(name, ours, theirs):

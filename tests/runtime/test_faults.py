@@ -274,7 +274,7 @@ def live():
 
 
 def settled(expected):
-    """Workers let go of the last task a moment after its end was seen."""
+    """Workers release the last task shortly after its completion is visible."""
     deadline = time.monotonic() + 10
     while (now := live()) != expected and time.monotonic() < deadline:
         gc.collect()
@@ -288,7 +288,7 @@ def attempt(scenario, entry, n):
     _core._fault(entry, n)
     try:
         scenario()
-    except BaseException as raised:  # told apart by the caller
+    except BaseException as raised:  # the caller distinguishes them
         error = raised
     try:
         reached = _core._fault_calls(entry) >= n
@@ -352,7 +352,7 @@ def test_memory_of_python_runs_out(name):
     run_all(name, "python", (MemoryError, OTHERS.get(name, MemoryError)))
 
 
-# A generator that dies of it tells nobody but the log, which is Python's way; from 3.12 on, Python crashes in
+# An error that ends a generator only reaches the log, as Python defines it; from 3.12 on, Python crashes in
 # any generator expression that does.
 @pytest.mark.made_if(
     sys.version_info < (3, 12), reason="Python itself crashes when a generator gets no memory"

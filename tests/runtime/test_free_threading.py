@@ -56,7 +56,7 @@ def together(*bodies):
 
 
 def soon(condition):
-    """Threads let go of results a moment later; without Python's lock, perhaps when they next run."""
+    """Threads release results shortly after completion; without the GIL, perhaps only when they run again."""
     end = time.monotonic() + HANG / 2
     while not condition() and time.monotonic() < end:
         gc.collect()

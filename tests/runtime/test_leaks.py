@@ -218,7 +218,7 @@ def settle(things):
         with contextlib.suppress(Trouble, usmpy.UsmError):
             queue.wait()
     before = -1
-    for _ in range(100):  # workers let go of the last task a moment after its end was seen
+    for _ in range(100):  # workers release the last task shortly after its completion is visible
         gc.collect()
         now = _core._live_counts()["events"]
         if now == before:

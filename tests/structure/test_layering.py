@@ -100,7 +100,7 @@ SEEN_BY_CPU = {
     "sync.h": "clocks and condition variables",
     "thread.h": "how threads are started",
 }
-# Who includes csrc/cpu: nobody else.
+# The only folders that may include csrc/cpu.
 SEES_CPU = {
     "host": "all of its commands run there",
     "opencl": "devices that are the host's processors run copies and built-in kernels there",
@@ -419,14 +419,14 @@ def test_external_symbols_have_the_prefix_of_their_layer(objects):
 # Everything that can change while the program runs, by file, each with its reason.
 STATE = {
     "backends/cuda/capture.c": {
-        "ended": "stands for the past, as the lane of captured tasks",
+        "ended": "the lane of captured tasks, which counts as completed",
     },
     "backends/cuda/device.c": {
         "all": "devices by the driver's ordinals, found once",
         "retaining": "one primary context is made at a time",
     },
     "backends/cuda/library.c": {
-        "libraries": "what was opened, said once",
+        "libraries": "the opened libraries, for the report",
         "usm_cuda": "functions of the driver, found once",
         "usm_cuda_guard": "the driver is in use, or was in the parent",
     },
@@ -445,21 +445,21 @@ STATE = {
     "backends/host/device.c": {
         "processors": "those that the process may use, found once",
     },
-    "backends/host/queue.c": {"ended": "of each thread: tasks that have ended and that nobody was told of"},
+    "backends/host/queue.c": {"ended": "of each thread: completed tasks, their waiters not yet woken"},
     "backends/opencl/spare.c": {"lock": "of the lists of queues that are used again"},
     "backends/opencl/library.c": {
         "loader": "functions of the loader, found once",
         "intel": "functions of a driver that the loader does not list, found once",
         "usm_opencl_guard": "the driver is in use, or was in the parent",
-        "libraries": "what was opened, said once",
+        "libraries": "the opened libraries, for the report",
     },
     "backends/level_zero/list.c": {"wish": "what the environment asks for, read at the start"},
     "backends/level_zero/library.c": {
-        "libraries": "what was opened, said once",
+        "libraries": "the opened libraries, for the report",
         "usm_level_zero": "functions of the loader, found once",
         "usm_level_zero_guard": "the driver is in use, or was in the parent",
     },
-    "core/base/detach.c": {"detach_hook": "lets go of Python's lock", "attach_hook": "takes it again"},
+    "core/base/detach.c": {"detach_hook": "releases the GIL", "attach_hook": "takes it again"},
     "core/base/library.c": {"folders": "where drivers of the Python environment are, set at import"},
     "core/memory/blocks.c": {"root": "the index of all blocks that drivers gave"},
     "core/builtin/builtin.c": {"known.0": "the host's place, which is for ever"},
@@ -475,17 +475,17 @@ STATE = {
     "core/device/place.c": {"all_parts": "what the folders above keep in places, set at the start"},
     "core/base/deferred.c": {
         "usm_deferred_head": "the list that workers leave releases on",
-        "notifier": "who hears that the list is not empty",
+        "notifier": "called when the list is not empty",
     },
     "core/base/error.c": {
-        "no_memory": "the failure that needs no memory to be told; counted as all are",
+        "no_memory": "the failure that is reported when memory is exhausted; counted as all are",
         "usm_live_counts": "live objects, in builds for tests",
     },
     "core/tasks/event.c": {
         "current": "the task that this thread runs",
         "usm_event_next": "order of submission, over all queues",
         "usm_trace_on": "whether anything is recorded",
-        "usm_task_observer": "what traces hear of tasks, set by the first one",
+        "usm_task_observer": "the hook by which traces see tasks, set by the first trace",
         "walks.0": "number of a walk along links, so that each event is visited once",
     },
     "core/start.c": {"once.0": "the start happens once"},
@@ -511,7 +511,7 @@ STATE = {
         "ends": "how their tasks ended",
     },
     "core/memory/track.c": {
-        "usm_track_on": "whether allocations remember who made them",
+        "usm_track_on": "whether allocations record the line that made them",
         "ring": "those that do and are alive",
         "n_tracked": "how many",
         "place_hook": "asks csrc/py for the line",

@@ -23,7 +23,7 @@ typedef struct job {
     usm_worker *worker; /* that runs it */
     gate *gate;         /* stops there */
     bool waits;         /* says that it waits at the gate */
-    bool drops;         /* lets go of the worker */
+    bool drops;         /* releases the worker */
     _Atomic int order;  /* began as the n-th, from 1; 0: did not begin */
 } job;
 
@@ -41,7 +41,7 @@ static inline void count_rest(usm_worker *worker)
 static inline usm_worker *new_worker(unsigned max_threads, void (*begin)(usm_worker *))
 {
     owner *owner = malloc(sizeof *owner);
-    memset(owner, 0xff, sizeof *owner); /* nobody has to zero it */
+    memset(owner, 0xff, sizeof *owner); /* the caller need not zero it */
     usm_worker_init(&owner->worker, max_threads, begin, count_rest);
     owner->begun = owner->rested = owner->rest_ms = 0;
     return &owner->worker;

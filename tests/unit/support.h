@@ -37,7 +37,7 @@ usm_queue *new_queue(bool in_order);
 usm_queue *new_profiling_queue(bool in_order);
 usm_alloc *new_alloc(size_t nbytes);
 
-/* The live counts. settle() waits until all are back, which workers that let go of the last
+/* The live counts. settle() waits until all are back, which workers that release the last
  * task may delay. */
 typedef struct live {
     int64_t counts[USM_LIVE_KINDS];
@@ -53,7 +53,7 @@ void settle(const live *before);
         settle(&before);          \
     } while (0)
 
-/* Holds tasks up until it is opened; counts who came. */
+/* Blocks tasks until it is opened, and counts those that have reached it. */
 typedef struct gate {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -67,7 +67,7 @@ typedef struct gate {
 void gate_open(gate *gate);
 /* What a task does at the gate. */
 void gate_pass(gate *gate);
-/* Waits until so many came. */
+/* Waits until this number of tasks has reached the gate. */
 void gate_await(gate *gate, int arrived);
 int gate_arrived(gate *gate);
 

@@ -1,4 +1,4 @@
-/* Allocations: what they are made of, who lets go of them and when, and waiting for the work on them. */
+/* Allocations: creation, release and its thread, and waits for the work on them. */
 #include "check.h"
 #include "support.h"
 

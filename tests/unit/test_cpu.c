@@ -173,7 +173,7 @@ static void no_more_work_than_asked_for(void)
     }
 }
 
-/* Who waits must come back soon, and runs nobody else's code. */
+/* A waiting thread must return soon, and must not run a user's code of another queue. */
 static void *join_once(void *joined)
 {
     *(bool *)joined = usm_cpu_parallel_join();
@@ -187,7 +187,7 @@ static void try_to_join(void *context, unsigned i)
     CHECK_EQ(pthread_join(other, NULL), 0);
 }
 
-static void nobody_joins_long_parts_and_those_of_users(void)
+static void no_thread_joins_long_parts_or_those_of_users(void)
 {
     bool joined[4] = {true, true, true, true};
     CHECK(!usm_cpu_parallel_join());
@@ -328,7 +328,7 @@ int main(void)
     RUN(no_bytes);
     RUN(every_part_runs_once);
     RUN(no_more_work_than_asked_for);
-    RUN(nobody_joins_long_parts_and_those_of_users);
+    RUN(no_thread_joins_long_parts_or_those_of_users);
     RUN(help_comes_where_it_takes_long);
     RUN(every_item_of_a_function_runs_once);
     RUN(groups_run_whole_and_tell_of_failures);

@@ -1,4 +1,4 @@
-/* Deferred work: everything pushed is run once, oldest first, and somebody is told when there is some. */
+/* Deferred work: everything pushed runs once, oldest first, and the notifier is called when there is some. */
 #include "check.h"
 #include "support.h"
 

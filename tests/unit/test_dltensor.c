@@ -69,7 +69,7 @@ static void padded_elements(void)
     usm_dtype dtype;
     CHECK_EQ(usm_dltensor_check(&packed, padded, &dtype, &error), USM_BUFFER);
     CHECK(strstr(error.text, "float4_e2m1fn") != NULL);
-    /* It means nothing for others, as do bits that nobody has defined. */
+    /* Other versions ignore it, as they do undefined bits. */
     CHECK_OK(usm_dltensor_check(&whole, padded, &dtype, &error));
     CHECK_OK(usm_dltensor_check(&packed, ~padded, &dtype, &error));
 }

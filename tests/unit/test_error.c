@@ -1,4 +1,4 @@
-/* Errors and failures: what they carry, who owns it, and that being told lasts only for what was told. */
+/* Errors and failures: contents, ownership, and that only a failure that was raised counts as retrieved. */
 #include "check.h"
 #include "support.h"
 
@@ -134,7 +134,7 @@ static void a_delivered_failure_in_an_error_becomes_a_cause(void)
     usm_failure_release(failure);
 }
 
-/* It stands for many failures: that one of them was told says nothing of the others. */
+/* It stands for many failures: retrieving one of them does not retrieve the others. */
 static void the_failure_of_last_resort_is_never_told(void)
 {
     usm_failure *failure = usm_failure_no_memory();

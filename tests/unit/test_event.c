@@ -1,4 +1,4 @@
-/* Events: who hears of the end, waits that end in other ways, and waits that would never end. */
+/* Events: notification of completion, waits that end in other ways, and waits that would never end. */
 #include "check.h"
 #include "support.h"
 

@@ -165,7 +165,7 @@ out:
 
 /*
  * A task that fails, one that reads what it should have written and is there already, one that comes later.
- * Somebody is told even where memory runs out just then.
+ * The failure is reported even if memory is exhausted at that moment.
  */
 static void failures(pass *pass, usm_place *place, usm_queue *queue)
 {

@@ -94,7 +94,7 @@ static void pending_work_fails_in_the_child(void)
         CHECK_EQ(ran, 0);
         CHECK_EQ(wait_queue(ordered), USM_FAILED);
         CHECK_EQ(wait_queue(unordered), USM_FAILED);
-        CHECK_EQ(wait_alloc(alloc, USM_READ_WRITE), USM_OK); /* the waits have told */
+        CHECK_EQ(wait_alloc(alloc, USM_READ_WRITE), USM_OK); /* the waits have retrieved the failure */
         use_everything(ordered);
         use_everything(unordered);
         usm_alloc_release(alloc);
@@ -242,16 +242,16 @@ static void memory_of_a_task_that_forks_stays(void)
     usm_queue_release(queue);
 }
 
-/* The last to hear of the end of the task. In the child it sees that the queue goes on, and ends it all. */
-typedef struct last_word {
+/* The last callback of the task. In the child it sees that the queue works, and ends the process. */
+typedef struct exit_waiter {
     usm_waiter waiter;
     forker *forker;
-} last_word;
+} exit_waiter;
 
-static void speak(usm_waiter *self, usm_event *event)
+static void exit_in_child(usm_waiter *self, usm_event *event)
 {
     (void)event;
-    if (((last_word *)self)->forker->in_child) {
+    if (((exit_waiter *)self)->forker->in_child) {
         _exit(0);
     }
 }
@@ -268,11 +268,11 @@ static void a_task_forks_and_goes_on(void)
         usm_alloc *alloc = new_alloc(64);
         forker forker = {.meet = GATE_CLOSED, .goes_on = true};
         usm_event *task = submit_access(queue, task_fork, &forker, alloc, USM_WRITE);
-        for (int i = 0; i < 20; i++) { /* nobody but the queues holds these */
+        for (int i = 0; i < 20; i++) { /* only the queues hold these */
             usm_event_release(submit_after(queue, task_count, &ran, task, true));
             usm_event_release(submit_access(other, task_count, &ran, alloc, USM_READ_WRITE));
         }
-        last_word last = {.waiter.done = speak, .forker = &forker};
+        exit_waiter last = {.waiter.done = exit_in_child, .forker = &forker};
         CHECK(usm_event_notify(task, &last.waiter));
         gate_open(&forker.meet);
         expect_end(task, USM_EVENT_COMPLETE);

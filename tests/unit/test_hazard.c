@@ -263,7 +263,7 @@ static void explicit_dependencies_on_failures(void)
     }
 }
 
-/* Once somebody was told, reading is allowed again; each way of being told counts. */
+/* Once the failure was retrieved, reading is allowed again; each way of retrieving it counts. */
 static void reading_after_delivery(void)
 {
     _Atomic int ran = 0;
@@ -279,7 +279,7 @@ static void reading_after_delivery(void)
             CHECK_EQ(wait_queue(ordered), USM_FAILED);
         } else if (way == 2) {
             CHECK_EQ(wait_alloc(alloc, USM_READ), USM_FAILED);
-        } else { /* told of what followed from it */
+        } else { /* retrieves the failure of a task that depends on it */
             usm_event *follower = submit_after(other, task_count, &ran, event, true);
             CHECK_EQ(wait_event(follower), USM_FAILED);
             usm_event_release(follower);
@@ -294,8 +294,8 @@ static void reading_after_delivery(void)
     CHECK_EQ(ran, 4);
 }
 
-/* Waiting in order to write is no reading: nobody is told. */
-static void waiting_to_write_tells_nobody(void)
+/* A wait for access to write does not read, and retrieves nothing. */
+static void waiting_to_write_retrieves_nothing(void)
 {
     make_queues();
     usm_alloc *alloc = new_alloc(64);
@@ -376,7 +376,7 @@ static void a_refused_write_leaves_no_trace(void)
     drop_queues();
 }
 
-/* Nor does it fail those who read the memory behind it: for them it is as if it had not been there. */
+/* Nor do later tasks that read the memory fail: for them it is as if the task had never been submitted. */
 static void reading_behind_a_refused_write(void)
 {
     make_queues();
@@ -390,7 +390,7 @@ static void reading_behind_a_refused_write(void)
         usm_event *reader = submit_access(unordered, task_count, &ran, alloc, USM_READ);
         usm_event *next = submit_access(other, task_count, &ran, alloc, USM_READ_WRITE);
         gate_open(&held);
-        /* Both have ended before anybody is told: what comes after may read the memory again. */
+        /* Both have ended before a failure is retrieved: later tasks may read the memory again. */
         usm_error error;
         CHECK_OK(usm_event_wait_end(reader, INT64_MAX, NULL, NULL, &error));
         CHECK_OK(usm_event_wait_end(next, INT64_MAX, NULL, NULL, &error));
@@ -591,7 +591,7 @@ static void run_program(uint64_t seed, bool with_failures)
         expect_end(program.events[at], program.failed[at] ? USM_EVENT_ERROR : USM_EVENT_COMPLETE);
     }
     for (int i = 0; i < ALLOCS; i++) {
-        /* All before the first is told: they may share a failure. */
+        /* All of them before the first failure is retrieved: they may share one. */
         CHECK_EQ(usm_alloc_is_clean(program.allocs[i]), !program.spoiled[i]);
     }
     for (int i = 0; i < ALLOCS; i++) {
@@ -629,7 +629,7 @@ int main(void)
     RUN_SETTLED(overwriting_what_failed);
     RUN_SETTLED(explicit_dependencies_on_failures);
     RUN_SETTLED(reading_after_delivery);
-    RUN_SETTLED(waiting_to_write_tells_nobody);
+    RUN_SETTLED(waiting_to_write_retrieves_nothing);
     RUN_SETTLED(inheriting_behind_pending_work);
     RUN_SETTLED(a_refused_write_leaves_no_trace);
     RUN_SETTLED(reading_behind_a_refused_write);

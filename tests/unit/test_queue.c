@@ -227,7 +227,7 @@ static void a_failure_comes_out_of_the_queue_once(void)
     usm_queue_release(queue);
 }
 
-/* A queue that goes with a failure that nobody asked for. */
+/* A queue that is released with an unretrieved failure. */
 static void a_dropped_queue_finishes_its_work(void)
 {
     gate held = GATE_CLOSED;
@@ -427,7 +427,7 @@ static void draining_all_queues(void)
     usm_queue_release(c);
 }
 
-/* What a task holds for its caller is let go of after its end; a submission that fails takes nothing. */
+/* A task releases what it keeps for its caller after completion; a submission that fails keeps nothing. */
 typedef struct keep {
     usm_keep keep;
     int *dropped;
@@ -501,7 +501,7 @@ static void what_a_task_keeps(void)
     usm_queue_release(queue);
 }
 
-/* The driver refuses a task that others came to wait for meanwhile: it ends in its turn, and nobody hangs. */
+/* The driver refuses a task that other tasks wait for by then: it ends in its turn, and no wait hangs. */
 static void a_refused_submission(void)
 {
     gate held = GATE_CLOSED;
@@ -521,7 +521,7 @@ static void a_refused_submission(void)
     gate_open(&held);
     expect_end(after, USM_EVENT_COMPLETE);
     CHECK_EQ(ran, 1);
-    CHECK_EQ(wait_queue(queue), USM_OK); /* the caller was told by the call */
+    CHECK_EQ(wait_queue(queue), USM_OK); /* the call itself has returned the failure */
     usm_event_release(first);
     usm_queue_release(queue);
 }

@@ -19,7 +19,7 @@ static void words(void)
     CHECK(!usm_is_readable((const void *)(uintptr_t)-8)); /* the kernel's half */
 }
 
-/* Mapped is not readable: sanitizers reserve terabytes that nobody may touch. */
+/* Mapped is not readable: sanitizers reserve terabytes that must not be accessed. */
 static void pages(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

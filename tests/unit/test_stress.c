@@ -46,7 +46,7 @@ static void check_uniform(const int32_t *words, int n)
     }
 }
 
-/* What one task needs; it lets go of it. */
+/* What one task needs, and releases. */
 typedef struct work {
     int n;
     int32_t *words[COUNTED];

@@ -55,7 +55,7 @@ static void tried(void)
     usm_lock_give(&lock);
 }
 
-/* Every sleeper is woken, one by one, though nobody comes behind them who would look. */
+/* Every sleeping thread is woken, one by one, although no later call would wake it. */
 static void *pass(void *unused)
 {
     (void)unused;

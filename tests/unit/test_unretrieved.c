@@ -1,4 +1,4 @@
-/* Failures that nobody asked for: which are reported, when, and how often. */
+/* Unretrieved failures: which are reported, when, and how often. */
 #include "check.h"
 #include "support.h"
 
@@ -25,7 +25,7 @@ static void note_report(usm_deferred *node)
     usm_failure_release(failure);
 }
 
-/* Waits until so many reports were run since the last call, and for a moment that there are no more. */
+/* Waits for this number of reports since the last call, and checks for 5 ms that no more follow. */
 static void expect_reports(int reports)
 {
     for (int i = 0; i < 5000 && seen.reports < reports; i++) {
