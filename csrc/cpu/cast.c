@@ -1,4 +1,5 @@
 /* Rows of elements: moved bit for bit, or converted. One function for each pair of types, made by macros. */
+#include "processor.h"
 #include "row.h"
 
 #include "core/layout/half.h"
@@ -288,6 +289,38 @@ static void float32_to_int32(char *dst, const char *src, int64_t n, int64_t ds, 
 }
 #endif
 
+#if defined(__x86_64__) && defined(__GNUC__)
+/*
+ * Integers of 64 bits to floating point. AVX-512 has vector instructions for it; the baseline converts
+ * one element at a time, which takes 1.3 to 1.6 times as long where memory is not the limit.
+ */
+#define HAS_WIDE_ROWS (USM_CPU_HAS("avx512dq") && USM_CPU_HAS("avx512vl"))
+#define WIDE_ROW(to, from)                                                          \
+    __attribute__((target("avx512dq,avx512vl"))) static void wide_##from##_to_##to( \
+        char *dst, const char *src, int64_t n, int64_t ds, int64_t ss)              \
+    {                                                                               \
+        if (ds != sizeof(mem_##to) || ss != sizeof(mem_##from)) {                   \
+            from_##from##_to_##to(dst, src, n, ds, ss);                             \
+            return;                                                                 \
+        }                                                                           \
+        for (int64_t i = 0; i < n; i++) {                                           \
+            mem_##from m;                                                           \
+            memcpy(&m, src + i * (int64_t)sizeof m, sizeof m);                      \
+            mem_##to r = (mem_##to)m;                                               \
+            memcpy(dst + i * (int64_t)sizeof r, &r, sizeof r);                      \
+        }                                                                           \
+    }
+WIDE_ROW(float32, int64)
+WIDE_ROW(float64, int64)
+WIDE_ROW(float32, uint64)
+WIDE_ROW(float64, uint64)
+
+static const usm_cpu_row wide_rows[2][2] = {
+    {wide_int64_to_float32, wide_int64_to_float64},
+    {wide_uint64_to_float32, wide_uint64_to_float64},
+};
+#endif
+
 usm_cpu_row usm_cpu_cast_row(usm_dtype dst, usm_dtype src)
 {
     static const usm_cpu_row rows[USM_COMPUTED_DTYPES][USM_COMPUTED_DTYPES] = {
@@ -303,6 +336,13 @@ usm_cpu_row usm_cpu_cast_row(usm_dtype dst, usm_dtype src)
 #if defined(__SSE2__)
     if (src == USM_FLOAT32 && dst == USM_INT32) {
         return float32_to_int32;
+    }
+#endif
+#if defined(__x86_64__) && defined(__GNUC__)
+    bool from_wide = src == USM_INT64 || src == USM_UINT64,
+         to_real = dst == USM_FLOAT32 || dst == USM_FLOAT64;
+    if (from_wide && to_real && HAS_WIDE_ROWS) {
+        return wide_rows[src == USM_UINT64][dst == USM_FLOAT64];
     }
 #endif
     return rows[src][dst];

@@ -77,9 +77,8 @@ static void take_part(job *job, int64_t until)
     if (--job->helpers == 0) {
         pthread_cond_signal(&pool.left);
     }
-    if (wants_help(job)) {
-        pthread_cond_signal(
-            &pool.wanted); /* a thread that only joined leaves after a while, and another has to continue */
+    if (wants_help(job)) { /* a thread that only joined has left, and another continues */
+        pthread_cond_signal(&pool.wanted);
     }
 }
 

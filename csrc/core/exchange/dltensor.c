@@ -13,24 +13,25 @@
 #define VERSION_MAJOR 1
 #define VERSION_MINOR 3
 
-/* A tensor that was exported, in either form; shape and strides are behind. */
-typedef struct export
-{
-    union {
-        DLManagedTensorVersioned versioned;
-        DLManagedTensor legacy;
-    } managed;            /* first: its address is the struct's */
-    usm_alloc *alloc;     /* one count */
-    void *stream;         /* the consumer's; NULL: none, or none that was named */
-    uint64_t fingerprint; /* of the stream, while it existed */
+/* The twins differ in their first member; shape and strides lie behind. */
+typedef struct versioned_export {
+    DLManagedTensorVersioned managed;
+    usm_alloc *alloc;
+    void *stream;         /* the consumer's; NULL: none, or none that was told */
+    uint64_t fingerprint; /* of it, while it was there */
     int64_t dims[];
-}
-export;
+} versioned_export;
 
-static void delete (export *export)
+typedef struct legacy_export {
+    DLManagedTensor managed;
+    usm_alloc *alloc;
+    void *stream;
+    uint64_t fingerprint;
+    int64_t dims[];
+} legacy_export;
+
+static void let_go(usm_alloc *alloc, void *stream, uint64_t fingerprint, void *block)
 {
-    usm_alloc *alloc = export->alloc;
-    void *stream = export->stream;
     if (stream == USM_STREAM_LEGACY &&
         (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
         /* That stream is always there: it is asked when the memory is used again, if it ever is. */
@@ -41,24 +42,25 @@ static void delete (export *export)
          * this moment, where the driver can tell that.
          */
         usm_device *device = alloc->place->device;
-        bool alive =
-            stream == USM_STREAM_LEGACY || stream == USM_STREAM_PER_THREAD ||
-            device->backend->native->stream_fingerprint(device, stream, false) == export->fingerprint;
+        bool alive = stream == USM_STREAM_LEGACY || stream == USM_STREAM_PER_THREAD ||
+                     device->backend->native->stream_fingerprint(device, stream, false) == fingerprint;
         (void)usm_alloc_stream_retain(alloc, USM_READ_WRITE, device, alive ? stream : USM_STREAM_ALL, NULL);
     }
-    free(export);
+    free(block);
     usm_live_add(USM_LIVE_EXPORT, -1);
     usm_alloc_release(alloc);
 }
 
 static void delete_versioned(DLManagedTensorVersioned *self)
 {
-    delete ((export *)self);
+    versioned_export *export = (versioned_export *)self;
+    let_go(export->alloc, export->stream, export->fingerprint, export);
 }
 
 static void delete_legacy(DLManagedTensor *self)
 {
-    delete ((export *)self);
+    legacy_export *export = (legacy_export *)self;
+    let_go(export->alloc, export->stream, export->fingerprint, export);
 }
 
 /* In a stream that is being captured nothing runs: the end of the export has nothing to wait for there. */
@@ -75,19 +77,6 @@ static uint64_t fingerprint_of(const usm_alloc *alloc, void **stream)
     return fingerprint;
 }
 
-/* All but what differs between the two forms. NULL when memory ran out. */
-static export *new_export(const usm_view *view, void *stream)
-{
-    export *export = usm_malloc(sizeof *export + 2 * (size_t)view->ndim * sizeof(int64_t));
-    if (export != NULL) {
-        export->alloc = usm_alloc_retain(view->alloc);
-        export->fingerprint = fingerprint_of(view->alloc, &stream);
-        export->stream = stream;
-        usm_live_add(USM_LIVE_EXPORT, 1);
-    }
-    return export;
-}
-
 static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice device)
 {
     size_t n = (size_t)view->ndim;
@@ -99,6 +88,8 @@ static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice
         dims[n + i] = view->strides[i];
     }
     usm_dltensor_fill(tensor, &own, device);
+    usm_alloc_retain(view->alloc);
+    usm_live_add(USM_LIVE_EXPORT, 1);
     if (USM_UNLIKELY(usm_trace_is_on())) {
         usm_trace_passing(USM_TRACE_EXPORT, view, "DLPack");
     }
@@ -107,31 +98,35 @@ static void fill(DLTensor *tensor, int64_t *dims, const usm_view *view, DLDevice
 DLManagedTensorVersioned *usm_export_versioned(const usm_view *view, DLDevice device, uint64_t flags,
                                                void *stream)
 {
-    export *export = new_export(view, stream);
+    versioned_export *export = usm_malloc(sizeof *export + 2 * (size_t)view->ndim * sizeof(int64_t));
     if (export == NULL) {
         return NULL;
     }
-    DLManagedTensorVersioned *managed = &export->managed.versioned;
-    managed->version.major = VERSION_MAJOR;
-    managed->version.minor = VERSION_MINOR;
-    managed->manager_ctx = export;
-    managed->deleter = delete_versioned;
-    managed->flags = flags;
-    fill(&managed->dl_tensor, export->dims, view, device);
-    return managed;
+    export->managed.version.major = VERSION_MAJOR;
+    export->managed.version.minor = VERSION_MINOR;
+    export->managed.manager_ctx = export;
+    export->managed.deleter = delete_versioned;
+    export->managed.flags = flags;
+    export->alloc = view->alloc;
+    export->fingerprint = fingerprint_of(view->alloc, &stream);
+    export->stream = stream;
+    fill(&export->managed.dl_tensor, export->dims, view, device);
+    return &export->managed;
 }
 
 DLManagedTensor *usm_export_legacy(const usm_view *view, DLDevice device, void *stream)
 {
-    export *export = new_export(view, stream);
+    legacy_export *export = usm_malloc(sizeof *export + 2 * (size_t)view->ndim * sizeof(int64_t));
     if (export == NULL) {
         return NULL;
     }
-    DLManagedTensor *managed = &export->managed.legacy;
-    managed->manager_ctx = export;
-    managed->deleter = delete_legacy;
-    fill(&managed->dl_tensor, export->dims, view, device);
-    return managed;
+    export->managed.manager_ctx = export;
+    export->managed.deleter = delete_legacy;
+    export->alloc = view->alloc;
+    export->fingerprint = fingerprint_of(view->alloc, &stream);
+    export->stream = stream;
+    fill(&export->managed.dl_tensor, export->dims, view, device);
+    return &export->managed;
 }
 
 static usm_status refuse_dtype(const DLDataType *type, usm_error *error)
