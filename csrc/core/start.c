@@ -12,6 +12,7 @@ static const usm_place_part *const parts[] = {
     &usm_memory_part, &usm_stream_part, &usm_queue_part, &usm_builtin_part, &usm_program_part, NULL,
 };
 
+/* Runs once a process. */
 static void start(void)
 {
     usm_sync_start();

@@ -34,9 +34,9 @@ static usm_status submit_nothing(usm_queue *queue, usm_event **out, usm_error *e
 }
 
 /*
- * Every hop of every piece, with no wait in between: that a buffer is filled again once it was emptied is
- * the hazards' business. From the second piece on dst is read as well, so that a piece that failed is not
- * forgotten when the next one has ended.
+ * Submits every hop of every piece without a wait in between: the hazards of a buffer order its next
+ * filling after its emptying. From the second piece on dst is read as well, so that the failure of a
+ * piece is still known when the next one has ended.
  */
 static usm_status submit_pieces(usm_queue *named, const usm_route *route, usm_alloc *const *allocs, int turns,
                                 usm_event **out, usm_error *error)
@@ -127,7 +127,9 @@ usm_status usm_fill_submit(usm_queue *queue, const usm_view *dst, const void *va
         memcpy(command.as.fill.pattern, value, size);
         return usm_command_submit(queue, &submission, out, error);
     }
-    /* One element, read again and again; on a device without host memory it is filled in first. */
+    /*
+     * One element, read for every element of dst; on a device without host memory it is filled in first.
+     */
     usm_kind kind = queue->device->info.has_usm_host ? USM_HOST : USM_DEVICE;
     usm_alloc *element;
     usm_status status = usm_alloc_create(queue->place, kind, size, false, &element, error);

@@ -1,4 +1,4 @@
-/* Copies between any two layouts: planned here, over the few commands that every backend has. */
+/* Copies between any two layouts and places, planned over the few commands that every backend has. */
 #ifndef USM_CORE_COPY_H
 #define USM_CORE_COPY_H
 

@@ -8,7 +8,7 @@
 
 typedef struct usm_context {
     usm_refcount refs;
-    bool works_here; /* short work is done by the thread that submits it, with the hazards locked (host) */
+    bool works_here; /* the submitting thread runs short work, with the hazards locked (host) */
     const struct usm_backend *backend;
     void *native;
     void *foreign; /* the driver's context that another library made; NULL: it was made here */
@@ -56,9 +56,11 @@ bool usm_context_keep(usm_context *context, usm_keep *keep, bool (*same)(const u
 /* The platform's default context of the device's root, which the root's partitions join. Immortal. */
 usm_status usm_context_default(usm_device *device, usm_context **out, usm_error *error);
 
-/* The process's contexts one by one: the one behind this, which the caller holds (NULL: the first). */
+/*
+ * The contexts of the process one by one: the one after this, which the caller holds (NULL: the first).
+ */
 USM_GIVES usm_context *usm_context_after(const usm_context *context);
-/* After the interpreter: default contexts that nobody uses any more go back to the drivers that want that. */
+/* After the interpreter: gives unused default contexts back to the drivers that ask for that. */
 void usm_contexts_close(void);
 
 USM_GIVES usm_context *usm_context_retain(usm_context *context);

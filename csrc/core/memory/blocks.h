@@ -1,8 +1,8 @@
 /*
- * The blocks that drivers gave to this process through us, by address: whose memory is a pointer, and how
- * much of it was asked for? Some drivers cannot be asked (the host's, OpenCL's of SVM), and those that can
- * know a block by its rounded size. Blocks enter when a driver gives them and leave when it gets them back,
- * so that the pool, whose blocks come and go in nanoseconds, does not touch the index.
+ * An index by address of the blocks that drivers gave to this process through usmpy: whose memory is a
+ * pointer, and how much of it was asked for? Some drivers cannot answer (the host's, OpenCL's for SVM),
+ * and the others know a block by its rounded size. Blocks enter when a driver gives them and leave when
+ * it gets them back, so that the pool, which takes nanoseconds, does not touch the index.
  */
 #ifndef USM_CORE_BLOCKS_H
 #define USM_CORE_BLOCKS_H

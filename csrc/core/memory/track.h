@@ -1,4 +1,4 @@
-/* Which allocations are alive, and what made them: for leaks, and only where somebody asked for it. */
+/* The live allocations and the lines that made them, for finding leaks; only while tracking is on. */
 #ifndef USM_CORE_TRACK_H
 #define USM_CORE_TRACK_H
 

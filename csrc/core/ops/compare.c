@@ -22,6 +22,7 @@ bool usm_relation_holds(usm_relation relation, bool less)
     return (relations[relation].orders & (less ? USM_LESS : USM_GREATER)) != 0;
 }
 
+/* The relation of b to a where a has `relation` to b. */
 static usm_relation mirrored(usm_relation relation)
 {
     static const usm_relation mirror[] = {USM_RELATION_GREATER, USM_RELATION_GREATER_EQUAL,

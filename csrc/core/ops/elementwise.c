@@ -56,6 +56,7 @@ static inline __attribute__((always_inline)) bool plan_contiguous(usm_elements *
     return true;
 }
 
+/* Any layout whose axes merge into as many as a kernel has. False: they do not. */
 static bool plan_strided(usm_elements *elements, const usm_view *operands, int n)
 {
     int64_t room[USM_ELEMENTS_OPERANDS][USM_MAX_NDIM];
@@ -72,6 +73,7 @@ static bool plan_strided(usm_elements *elements, const usm_view *operands, int n
     return usm_elements_plan(elements, 0, operands[0].ndim, operands[0].shape, n, strides, sizes);
 }
 
+/* Through row-major copies of all operands, and a copy of the result. */
 static usm_status submit_copies(usm_queue *queue, const usm_elementwise *kernel, const usm_view *operands,
                                 int n, usm_error *error)
 {

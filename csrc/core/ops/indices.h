@@ -1,4 +1,4 @@
-/* Integers that the host reads now, because nothing is pending on them: checks before an operation. */
+/* Integers that the host reads while nothing is pending on them: checks before an operation. */
 #ifndef USM_CORE_INDICES_H
 #define USM_CORE_INDICES_H
 

@@ -23,6 +23,7 @@ typedef struct usm_true_elements {
  */
 usm_status usm_mask_begin(usm_queue *queue, const usm_view *mask, const int64_t *steps,
                           usm_true_elements *out, usm_error *error);
+/* The number of true elements, counted by the calling thread. */
 int64_t usm_mask_sum(const usm_true_elements *mask);
 /*
  * The offsets of the true elements in row-major order, into `sum` > 0 compact int64. Where the calling
@@ -30,6 +31,7 @@ int64_t usm_mask_sum(const usm_true_elements *mask);
  */
 usm_status usm_mask_place(usm_queue *queue, const usm_true_elements *mask, const usm_view *offsets,
                           int64_t sum, usm_error *error);
+/* Releases what usm_mask_begin made. The tasks that use it hold counts of their own. */
 void usm_mask_end(usm_true_elements *mask);
 
 /*

@@ -26,6 +26,7 @@ static int64_t parts_of(const usm_reduction *reduction, bool processor)
                      : reduction->inner;
 }
 
+/* One launch. */
 static usm_status submit(usm_queue *queue, const usm_view *dst, const usm_view *src,
                          const usm_reduction *reduction, usm_error *error)
 {

@@ -1,4 +1,4 @@
-/* Conclusions from the truth values of elements, along some axes. */
+/* Reductions of the truth values of elements along some axes: any, all, count. */
 #ifndef USM_CORE_REDUCE_H
 #define USM_CORE_REDUCE_H
 

@@ -41,6 +41,7 @@ usm_status usm_rows_move(usm_queue *queue, const usm_view *array, const usm_rows
     return usm_builtin_submit_views(queue, &builtin, views, 3, USM_WRITE, &elements, sizeof elements, error);
 }
 
+/* A kernel of index.cl over compact vectors; view 1 is read, the others are accessed as `mode` says. */
 static usm_status submit(usm_queue *queue, const char *function, const usm_view *const *views, int n,
                          usm_access_mode mode, const usm_indices *indices, usm_error *error)
 {

@@ -4,7 +4,7 @@
 
 #include "core/copy/copy.h"
 
-/* The element that a view which broadcasts to this shape has at that number, in row-major order. */
+/* The element at this number, in row-major order, of a view that broadcasts to the shape. */
 usm_view usm_view_element(const usm_view *view, int ndim, const int64_t *shape, int64_t number);
 
 /*

@@ -70,7 +70,7 @@ static usm_status submit(usm_queue *queue, const plan *plan, const usm_view *dst
     return usm_builtin_submit_views(queue, &builtin, views, 3, USM_WRITE, &take, sizeof take, error);
 }
 
-/* A compact copy of a view of fewer elements than its shape says: repeated axes stay repeated. */
+/* A compact copy of a view with fewer elements than its shape: repeated axes stay repeated. */
 static usm_status compact(usm_queue *queue, const usm_view *view, usm_scratch *copy, usm_error *error)
 {
     int64_t shape[USM_MAX_NDIM];

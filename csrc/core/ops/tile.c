@@ -23,6 +23,7 @@ static void add(axes *axes, int64_t length, int64_t dst, int64_t src)
     }
 }
 
+/* One strided copy over these axes. */
 static usm_status copy(usm_queue *queue, const usm_view *dst, const usm_view *src, const axes *axes,
                        usm_error *error)
 {

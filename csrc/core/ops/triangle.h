@@ -5,8 +5,8 @@
 #include "scratch.h"
 
 /*
- * Clears what is above diagonal k of each matrix (`upper`: what is below it). The array is row-major, or one
- * column-major matrix, has two axes at least, and elements.
+ * Sets elements above diagonal k of each matrix to 0 (`upper`: below it). The array has elements and at
+ * least two axes, and is row-major, or one column-major matrix.
  */
 usm_status usm_triangle_submit(usm_queue *queue, const usm_view *array, int64_t k, bool upper,
                                usm_error *error);

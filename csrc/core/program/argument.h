@@ -13,7 +13,7 @@ typedef enum usm_parameter_kind {
     USM_PARAMETER_LOCAL, /* memory of a work-group */
 } usm_parameter_kind;
 
-/* global counts work-items, and local divides it; unused dimensions are 1. get_global_id(i) < global[i]. */
+/* An index space. `global` counts work-items, and `local` divides it; unused dimensions are 1. */
 typedef struct usm_range {
     unsigned ndim; /* 1 to 3 */
     bool has_local;
@@ -25,8 +25,10 @@ static inline size_t usm_range_items(const usm_range *range)
     return range->global[0] * range->global[1] * range->global[2];
 }
 
+/* Bytes of a value that an argument holds itself. */
 #define USM_INLINE_VALUE 16
 
+/* One argument of a launch. */
 typedef struct usm_argument {
     uint8_t kind;  /* usm_parameter_kind, but UNKNOWN */
     uint32_t size; /* of a value or of local memory */
@@ -37,6 +39,7 @@ typedef struct usm_argument {
     } as;
 } usm_argument;
 
+/* The bytes of an argument of kind VALUE, in the argument or behind its pointer. */
 static inline const void *usm_argument_value(const usm_argument *argument)
 {
     return argument->size <= USM_INLINE_VALUE ? argument->as.value : argument->as.data;

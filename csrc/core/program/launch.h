@@ -5,12 +5,14 @@
 #include "argument.h"
 #include "program.h"
 
+/* Borrows the kernel and the arguments; usm_launch_clone makes a launch that holds them. */
 typedef struct usm_launch {
     usm_kernel *kernel;
     usm_range range;
     size_t n_arguments;
     const usm_argument *arguments;
-    size_t cost; /* of a built-in kernel, bytes that it moves; 0: a user's, of which nothing is known */
+    size_t
+        cost; /* of a built-in kernel, bytes that it moves; 0: a kernel of the user, whose cost is unknown */
 } usm_launch;
 
 /* One block with all values, and a count of the kernel; NULL when memory ran out. */

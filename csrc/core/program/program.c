@@ -34,6 +34,7 @@ static void free_program(usm_program *program)
     free(program);
 }
 
+/* Destroys a program without a reference, with its native part. */
 static void destroy(usm_program *program)
 {
     program->backend->program_destroy(program);
@@ -50,6 +51,7 @@ static void take_off_list(usm_program *program)
     *at = program->next_kept;
 }
 
+/* The newest comes first. The caller holds the registry lock. */
 static void put_on_list(usm_program *program)
 {
     program->next_kept = program->place->programs;

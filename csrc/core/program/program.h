@@ -13,6 +13,7 @@ bool usm_backend_takes(const struct usm_backend *backend, usm_language language)
 /* The language that its driver takes sources in. */
 usm_language usm_backend_language(const struct usm_backend *backend);
 
+/* What a program is built from. Everything is borrowed for the call. */
 typedef struct usm_program_source {
     usm_language language;
     const void *data; /* text is followed by a 0 that size does not count */
@@ -25,6 +26,7 @@ typedef struct usm_program_source {
     bool own; /* of built-in kernels: the program is the place's own, and does not count as live */
 } usm_program_source;
 
+/* A program of a place. It holds the context, except where `own` is set. */
 typedef struct usm_program {
     usm_refcount refs;
     const struct usm_backend *backend;
@@ -44,6 +46,7 @@ typedef struct usm_program {
     bool own; /* as in its source: it holds no reference to the context, which destroys it */
 } usm_program;
 
+/* A parameter of a kernel, as far as the program or its signature describes it. */
 typedef struct usm_parameter {
     const char *name; /* NULL if the program does not tell; in the kernel's block, as type */
     const char *type; /* for messages: "float *"; NULL if the program does not tell */
@@ -69,6 +72,7 @@ typedef enum usm_fit {
     USM_FIT_RANGE,  /* any groups: the backend passes the range to the kernel, which checks it */
 } usm_fit;
 
+/* A kernel of a program. Immutable once it was created. */
 typedef struct usm_kernel {
     usm_refcount refs;
     usm_program *program; /* one count */

@@ -8,6 +8,7 @@
 
 #define BLANKS " \t"
 
+/* Skips the word and the blanks behind it; false if another word is there. */
 static bool take_word(char **at, const char *word)
 {
     size_t n = strlen(word);
@@ -18,6 +19,7 @@ static bool take_word(char **at, const char *word)
     return true;
 }
 
+/* The error for a parameter that is none of the forms. */
 static usm_status refuse(const char *text, usm_error *error)
 {
     return usm_error_set(

@@ -18,7 +18,7 @@ usm_status usm_parameter_parse(char *text, usm_parameter *out, usm_error *error)
 /* Writes the words of one parameter, without its name. Returns as snprintf does. */
 int usm_parameter_write(const usm_parameter *parameter, char *out, size_t size);
 
-/* "name(parameters)", with fit and required size, in memory from malloc; NULL if there is none. */
+/* "name(parameters)", with fit and required size, in memory from malloc; NULL: memory ran out. */
 USM_GIVES char *usm_signature_write(const usm_kernel *kernel);
 
 /*

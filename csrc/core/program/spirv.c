@@ -16,6 +16,7 @@ typedef struct module {
     size_t n; /* words */
 } module;
 
+/* Word i; the caller has checked that the module has it. */
 static uint32_t word(const module *module, size_t i)
 {
     uint32_t value;
@@ -23,6 +24,7 @@ static uint32_t word(const module *module, size_t i)
     return value;
 }
 
+/* The instruction at word i: its opcode, and below how many words it has. */
 static unsigned opcode(const module *module, size_t i)
 {
     return word(module, i) & 0xffff;
@@ -33,6 +35,7 @@ static size_t length(const module *module, size_t i)
     return word(module, i) >> 16;
 }
 
+/* Magic number, size and version (SPIR-V specification, 2.3). */
 static usm_status check_header(const void *bytes, size_t size, usm_error *error)
 {
     const module module = {bytes, size / 4};
@@ -70,6 +73,7 @@ static bool has_function(const module *module, uint32_t id)
     return false;
 }
 
+/* Every entry point names a function of the module, and there is one at least. */
 static usm_status check_entry_points(const module *module, usm_error *error)
 {
     bool any = false;

@@ -21,7 +21,10 @@ usm_status usm_spirv_check(const void *module, size_t size, usm_error *error);
 usm_status usm_spirv_read_parameters(usm_kernel *kernel, const char *name, size_t n, const void *module,
                                      size_t size, usm_error *error);
 
-/* Bytes of the specialization constant with this SpecId; 0: the module has none. */
+/*
+ * Bytes of the specialization constant with this SpecId; 0: the module has none. *is_float: it is a
+ * floating-point number. The module was checked.
+ */
 size_t usm_spirv_constant_size(const void *module, size_t size, uint32_t number, bool *is_float);
 
 #endif

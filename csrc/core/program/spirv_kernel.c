@@ -43,10 +43,12 @@ enum {
     MOST_IDS = 1 << 22,
 };
 
+/* Bytes of a type in memory; size 0: unknown. */
 typedef struct layout {
     size_t size, alignment;
 } layout;
 
+/* What the module says of one id. */
 typedef struct fact {
     uint32_t at;   /* word of the instruction that makes the id; 0: none */
     uint32_t name; /* word of its name; 0: none */
@@ -61,6 +63,7 @@ typedef struct module {
     fact *facts; /* by id */
 } module;
 
+/* Word i; 0 behind the end, where a damaged module may point. */
 static uint32_t word(const module *module, size_t i)
 {
     uint32_t value = 0;
@@ -80,6 +83,7 @@ static size_t length(const module *module, size_t i)
     return word(module, i) >> 16;
 }
 
+/* The facts of an id; those of id 0, which no module uses, for one out of bounds. */
 static fact *fact_of(const module *module, uint32_t id)
 {
     return &module->facts[id < module->bound ? id : 0];
@@ -93,7 +97,7 @@ static const char *text_at(const module *module, size_t i, size_t skip)
     return room > 0 && memchr(text, 0, room) != NULL ? text : "";
 }
 
-/* Which word of the instruction is its result id; 0 for instructions that are not needed here. */
+/* Which word of the instruction is its result id; 0 for instructions that this file does not need. */
 static unsigned result_word(unsigned op)
 {
     bool is_type = op >= OP_TYPE_BOOL && op <= OP_TYPE_POINTER;
@@ -102,6 +106,7 @@ static unsigned result_word(unsigned op)
     return is_type ? 1 : is_value ? 2 : 0;
 }
 
+/* Attributes of parameters: passed by value, not written. */
 static void decorate(module *module, size_t i)
 {
     fact *fact = fact_of(module, word(module, i + 1));
@@ -127,6 +132,7 @@ static layout layout_of(const module *module, uint32_t id)
     return fact_of(module, id)->layout;
 }
 
+/* The members of a struct one behind the other, each at its alignment. */
 static layout struct_layout(const module *module, size_t i)
 {
     layout whole = {0, 1};
@@ -172,6 +178,7 @@ static layout find_layout(const module *module, size_t i)
     }
 }
 
+/* Collects the facts of all ids in one pass. False: memory ran out. */
 static bool read_module(module *module, const void *bytes, size_t size)
 {
     *module = (struct module){.bytes = bytes, .n = size / 4};
@@ -219,6 +226,7 @@ static int16_t dtype_of(const module *module, uint32_t id)
     }
 }
 
+/* Describes a parameter by its type, an id, and by its own decorations. */
 static void read_parameter(const module *module, uint32_t type, const fact *own, usm_parameter *out)
 {
     size_t i = fact_of(module, type)->at;
@@ -288,6 +296,7 @@ static void apply_words(const char *type, size_t n, bool is_const, char *text, s
 
 enum { TEXT = 96 };
 
+/* Completes the parameters by the names of types that a compiler left in the module. */
 static void apply_source(const module *module, const char *kernel, usm_parameter *parameters, size_t n,
                          char (*texts)[TEXT])
 {
@@ -314,6 +323,7 @@ static size_t find_function(const module *module, const char *kernel)
     return 0;
 }
 
+/* How many parameters the function at this word has. */
 static size_t count_parameters(const module *module, size_t function)
 {
     size_t n = 0;

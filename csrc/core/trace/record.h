@@ -1,4 +1,4 @@
-/* Records of traces: what is kept about a task that was submitted, or an array that was passed on. */
+/* Records of traces: what is kept of a task that was submitted, or of an array that was exchanged. */
 #ifndef USM_CORE_RECORD_H
 #define USM_CORE_RECORD_H
 
@@ -38,7 +38,7 @@ static inline size_t usm_record_most_words(const usm_submission *submission, con
  */
 void usm_record_task(usm_record *record, uint32_t *words, uint64_t first, usm_queue *queue,
                      const usm_submission *submission, const usm_submitted *how);
-/* Describes an array that is shown to another library, or taken from one. The lock of traces held. */
+/* Describes an array that is exported or imported. The lock of traces held. */
 void usm_record_passing(usm_record *record, uint32_t *word, int what, const usm_view *view, const char *name);
 
 #endif

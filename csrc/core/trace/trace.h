@@ -7,15 +7,18 @@
 
 #include "record.h"
 
-/* Beside the kinds of commands: arrays that were shown to others, and those of others that were taken. */
+/*
+ * Records beside the kinds of commands: arrays that were exported, and arrays of others that were
+ * imported.
+ */
 #define USM_TRACE_EXPORT 32
 #define USM_TRACE_IMPORT 33
 
 typedef struct usm_trace usm_trace;
 
-/* Records the first `limit` things from now on, of all queues and threads. */
+/* Starts a trace of the next `limit` tasks and exchanges, of all queues and threads. No lock. */
 usm_status usm_trace_start(size_t limit, USM_GIVES usm_trace **out, usm_error *error);
-/* Nothing new from now on; how tasks of the trace end is still recorded. May be called again. */
+/* Ends the recording of new tasks; the ends of recorded ones are still noted. May be called again. */
 void usm_trace_stop(usm_trace *trace);
 void usm_trace_free(USM_TAKES usm_trace *trace);
 
@@ -26,6 +29,7 @@ typedef struct usm_trace_counts {
     int64_t start_ns, stop_ns;
 } usm_trace_counts;
 
+/* The counts so far. Any thread, no lock. */
 usm_trace_counts usm_trace_count(usm_trace *trace);
 
 /* A copy of the records so far, in the order of submission. */
@@ -36,14 +40,15 @@ typedef struct usm_trace_list {
     uint32_t *words;
 } usm_trace_list;
 
+/* Copies the records of a trace that may still record. usm_trace_list_free releases them. No lock. */
 usm_status usm_trace_read(usm_trace *trace, USM_GIVES usm_trace_list *out, usm_error *error);
 void usm_trace_list_free(USM_TAKES usm_trace_list *list);
 /* The index of the record that a wait names; list->n where it is not in the trace. */
 size_t usm_trace_find(const usm_trace_list *list, uint32_t wait);
 
 /*
- * An array is shown to others, or theirs is taken (`what`): `name` says how. Called where usm_trace_is_on.
- * Any lock but a leaf.
+ * Records that an array is exported or imported (`what`), and by which interface (`name`). Called where
+ * usm_trace_is_on. Any lock but a leaf.
  */
 void usm_trace_passing(int what, const usm_view *view, const char *name);
 
