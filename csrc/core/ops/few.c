@@ -2,30 +2,12 @@
 
 #include <string.h>
 
-#define FEW_BYTES 16384 /* of the rows together */
+#define FEW_BYTES 16384 /* of all rows */
 
-/* The sizes of most elements are one move each; others are a call of memcpy. */
-static inline void copy_one(char *to, const char *from, size_t size)
-{
-    switch (size) {
-        case 1:
-            memcpy(to, from, 1);
-            break;
-        case 2:
-            memcpy(to, from, 2);
-            break;
-        case 4:
-            memcpy(to, from, 4);
-            break;
-        case 8:
-            memcpy(to, from, 8);
-            break;
-        default:
-            memcpy(to, from, size);
-    }
-}
-
-/* No task writes the memory; concurrent writes of the user's own threads give some of the two results. */
+/*
+ * Whether the host may read the memory and no task writes it. If the user's own threads write it
+ * meanwhile, some elements have the old values.
+ */
 static bool is_readable(const usm_view *view)
 {
     return usm_alloc_host_reads(view->alloc) && usm_alloc_is_untouched(view->alloc);
@@ -47,6 +29,7 @@ bool usm_few_logic(usm_queue *queue, unsigned table, int64_t n, const usm_view *
     return true;
 }
 
+/* The rows where the mask is true. */
 static bool locate_mask(const usm_view *array, const usm_view *mask, int64_t n, usm_few_rows *rows)
 {
     int64_t size;
@@ -64,6 +47,7 @@ static bool locate_mask(const usm_view *array, const usm_view *mask, int64_t n, 
     return true;
 }
 
+/* The rows that integers name; false if one is out of range. */
 static bool locate_integers(const usm_view *array, const usm_view *index, int64_t n, usm_few_rows *rows)
 {
     int64_t length = array->ndim == 0 ? 0 : array->shape[0], itemsize = usm_view_itemsize(array), size;
@@ -105,12 +89,37 @@ bool usm_few_locate(const usm_view *array, const usm_view *key, usm_few_rows *ro
     return found && rows->n * rows->size <= FEW_BYTES;
 }
 
-/* Rows between the array and the other side, where they are `step` bytes apart; `put`: into the array. */
-static void move(const usm_few_rows *rows, char *array, char *other, int64_t step, bool put)
+/*
+ * Rows of this size, which is a constant after inlining: each is one move. The other side's rows are
+ * `step` bytes apart.
+ */
+static inline __attribute__((always_inline)) void move_of(const usm_few_rows *rows, char *array, char *other,
+                                                          int64_t step, bool put, size_t size)
 {
     for (int64_t i = 0; i < rows->n; i++) {
-        char *here = array + rows->offsets[i], *there = other + i * step;
-        copy_one(put ? here : there, put ? there : here, (size_t)rows->size);
+        char *here = array + rows->offsets[i];
+        memcpy(put ? here : other + i * step, put ? other + i * step : here, size);
+    }
+}
+
+static inline __attribute__((always_inline)) void move(const usm_few_rows *rows, char *array, char *other,
+                                                       int64_t step, bool put)
+{
+    switch (rows->size) {
+        case 1:
+            move_of(rows, array, other, step, put, 1);
+            break;
+        case 2:
+            move_of(rows, array, other, step, put, 2);
+            break;
+        case 4:
+            move_of(rows, array, other, step, put, 4);
+            break;
+        case 8:
+            move_of(rows, array, other, step, put, 8);
+            break;
+        default:
+            move_of(rows, array, other, step, put, (size_t)rows->size);
     }
 }
 
@@ -150,7 +159,7 @@ bool usm_few_put(usm_queue *queue, const usm_view *array, char *at, const void *
     return true;
 }
 
-/* The bits of an element, in words of 8 bytes at most, without its signs: all 0 for both zeros. */
+/* The bits of an element that make it other than 0, in words of 8 bytes at most: all but its signs. */
 static uint64_t magnitude_bits(usm_dtype dtype)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
@@ -159,10 +168,25 @@ static uint64_t magnitude_bits(usm_dtype dtype)
     return ~(sign | (info->kind == USM_KIND_COMPLEX && part == 4 ? sign << 32 : 0));
 }
 
-static bool is_true(const char *data, size_t size, uint64_t bits)
+static bool is_true(const char *data, int size, uint64_t bits)
 {
     uint64_t words[2] = {0, 0};
-    copy_one((char *)words, data, size);
+    switch (size) {
+        case 1:
+            memcpy(words, data, 1);
+            break;
+        case 2:
+            memcpy(words, data, 2);
+            break;
+        case 4:
+            memcpy(words, data, 4);
+            break;
+        case 8:
+            memcpy(words, data, 8);
+            break;
+        default:
+            memcpy(words, data, 16);
+    }
     return ((words[0] | words[1]) & bits) != 0;
 }
 
@@ -179,7 +203,7 @@ bool usm_few_nonzero(usm_queue *queue, const usm_view *array, usm_few_found *fou
     found->n = 0;
     for (int64_t i = 0; i < n; i++) {
         found->numbers[found->n] = (int32_t)i;
-        found->n += is_true(array->data + i * size, (size_t)size, bits);
+        found->n += is_true(array->data + i * size, size, bits);
     }
     usm_queue_end_now(held);
     return true;
