@@ -55,6 +55,7 @@ static void write_memory(page *page, usm_kind kind, const usm_place *place)
                usm_device_text(place->device, device, sizeof device));
 }
 
+/* One line on an operand: its type, its memory and its strides. */
 static void write_side(page *page, const char *name, const usm_alloc *alloc, usm_dtype dtype, int ndim,
                        const int64_t *strides)
 {
@@ -105,6 +106,7 @@ static void write_command(page *page, const usm_queue *queue, const usm_strided 
     }
 }
 
+/* The name of the memory behind hop `buffer`: src, dst or a buffer. */
 static void write_node(page *page, const usm_route *route, int buffer)
 {
     if (buffer < 0 || buffer == route->n_hops - 1) {
@@ -155,6 +157,7 @@ static void write_order(page *page, const usm_route *route)
     write_text(page, "no wait on the host\n");
 }
 
+/* The kind of route, in a few words. */
 static const char *path_of(const usm_route *route)
 {
     bool through_host = false;

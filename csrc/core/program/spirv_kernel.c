@@ -116,6 +116,7 @@ static void decorate(module *module, size_t i)
     }
 }
 
+/* The next multiple of `to`, which is an alignment. */
 static size_t rounded(size_t size, size_t to)
 {
     return (size + to - 1) / to * to;
@@ -294,6 +295,7 @@ static void apply_words(const char *type, size_t n, bool is_const, char *text, s
     }
 }
 
+/* Bytes of the name of a type, for messages; longer names are cut off. */
 enum { TEXT = 96 };
 
 /* Completes the parameters by the names of types that a compiler left in the module. */
