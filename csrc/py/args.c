@@ -116,6 +116,9 @@ PyObject *usmpy_tuple_of(PyObject *iterable)
     if (PyTuple_CheckExact(iterable)) {
         return Py_NewRef(iterable);
     }
+    if (PyList_CheckExact(iterable)) {
+        return PyList_AsTuple(iterable);
+    }
     PyObject *iterator = PyObject_GetIter(iterable);
     if (iterator == NULL) {
         if (PyErr_ExceptionMatches(PyExc_TypeError)) {

@@ -60,8 +60,7 @@ static inline const char *usmpy_article(const char *noun)
     return noun[0] == 'a' || noun[0] == 'e' || noun[0] == 'i' || noun[0] == 'o' ? "an" : "a";
 }
 
-/* TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for `return usmpy_wrong_type(...)`.
- */
+/* Sets TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for its caller to return. */
 void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allowed);
 
 static inline const char *usmpy_plural(int64_t n)
@@ -96,8 +95,7 @@ PyObject *usmpy_tuple_of(PyObject *iterable);
 
 /* The same, with the TypeError of usmpy_wrong_type where the object cannot be iterated over. */
 PyObject *usmpy_items_of(PyObject *iterable, const char *parameter, const char *allowed);
-/* Whether all items of a tuple are of this type; else TypeError "<parameter>[i] is a ...; <allowed>". 0 or
- * -1. */
+/* 0 if all items of a tuple are of this type; else -1 with TypeError "<parameter>[i] is a ...; <allowed>". */
 int usmpy_check_items(PyObject *items, PyTypeObject *type, const char *parameter, const char *allowed);
 
 /*
