@@ -1,3 +1,4 @@
+/* Parses vectorcall arguments, and sequences and flags among them. */
 #include "args.h"
 
 static PyObject *name_of(usmpy_state *state, const usmpy_signature *signature, int i)
@@ -8,12 +9,7 @@ static PyObject *name_of(usmpy_state *state, const usmpy_signature *signature, i
 /* The parameter that a keyword names: its index, -1 for none, -2 with an exception. */
 static int find(usmpy_state *state, const usmpy_signature *signature, PyObject *keyword)
 {
-    for (int i = signature->n_only; i < signature->n; i++) {
-        if (keyword == name_of(state, signature, i)) {
-            return i;
-        }
-    }
-    for (int i = signature->n_only; i < signature->n; i++) { /* not interned: a call through **kwargs */
+    for (int i = signature->n_only; i < signature->n; i++) { /* a call through **kwargs may not intern it */
         int same = PyObject_RichCompareBool(keyword, name_of(state, signature, i), Py_EQ);
         if (same != 0) {
             return same < 0 ? -2 : i;
@@ -50,7 +46,7 @@ static int put_positional(const usmpy_signature *signature, PyObject *const *arg
     }
     if (nargs > signature->n_positional) {
         PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional argument%s (%zd given)",
-                     signature->function, signature->n_positional, signature->n_positional == 1 ? "" : "s",
+                     signature->function, signature->n_positional, usmpy_plural(signature->n_positional),
                      nargs);
         return -1;
     }
@@ -157,6 +153,14 @@ void usmpy_append(PyObject **list, PyObject *item)
         Py_CLEAR(*list);
     }
     Py_XDECREF(item);
+}
+
+void usmpy_put(PyObject **dict, const char *key, PyObject *value)
+{
+    if (*dict != NULL && (value == NULL || PyDict_SetItemString(*dict, key, value) < 0)) {
+        Py_CLEAR(*dict);
+    }
+    Py_XDECREF(value);
 }
 
 void usmpy_set_item(PyObject **tuple, Py_ssize_t i, PyObject *item)

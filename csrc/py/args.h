@@ -101,10 +101,12 @@ PyObject *usmpy_items_of(PyObject *iterable, const char *parameter, const char *
 int usmpy_check_items(PyObject *items, PyTypeObject *type, const char *parameter, const char *allowed);
 
 /*
- * Appends an item (NULL: an exception is set) to a new list, or sets an item of a new tuple. On failure *list
- * or *tuple becomes NULL, which ends the loop that fills it; nothing is done where it is NULL already.
+ * Appends an item (NULL: an exception is set) to a new list, or sets an item of a new dict or tuple. On
+ * failure the container becomes NULL, which ends the loop that fills it; nothing is done if it is NULL
+ * already.
  */
 void usmpy_append(PyObject **list, USM_TAKES PyObject *item);
+void usmpy_put(PyObject **dict, const char *key, USM_TAKES PyObject *value);
 void usmpy_set_item(PyObject **tuple, Py_ssize_t i, USM_TAKES PyObject *item);
 
 /*

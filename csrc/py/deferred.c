@@ -153,21 +153,21 @@ static PyObject *at_exit(PyObject *module, PyObject *unused)
 {
     (void)unused;
     usm_error error;
-    usmpy_wait wait;
     int64_t patience_ns = usmpy_wait_was_interrupted() ? PATIENCE_AFTER_INTERRUPT_NS : PATIENCE_NS;
-    usmpy_wait_begin(&wait);
-    usm_status status = usm_queues_drain(usm_clock_ns() + patience_ns, usmpy_wait_poll, &wait, &error);
+    PyThreadState *thread = PyEval_SaveThread();
+    usm_status status = usm_queues_drain(usm_clock_ns() + patience_ns, usmpy_wait_poll, &thread, &error);
     if (status == USM_TIMEOUT) {
-        usmpy_wait_end(&wait);
+        PyEval_RestoreThread(thread);
         bool interrupted = say_what_is_pending() < 0;
-        usmpy_wait_begin(&wait);
-        status = interrupted ? USM_INTERRUPTED : usm_queues_drain(INT64_MAX, usmpy_wait_poll, &wait, &error);
+        thread = PyEval_SaveThread();
+        status =
+            interrupted ? USM_INTERRUPTED : usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
     }
     atomic_store(&ended, true);
     if (status == USM_OK) { /* what daemon threads submitted meanwhile, to queues that had been waited for */
-        status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &wait, &error);
+        status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
     }
-    usmpy_wait_end(&wait);
+    PyEval_RestoreThread(thread);
     usm_queues_report();
     usm_deferred_drain();
     if (!PyErr_Occurred()) {

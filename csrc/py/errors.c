@@ -1,3 +1,4 @@
+/* Turns statuses and failures of the core into exceptions, and exceptions of host tasks into failures. */
 #include "errors.h"
 
 #include "deferred.h"
@@ -9,36 +10,25 @@
 #include <stdio.h>
 #include <string.h>
 
-static PyObject *exception_class(usmpy_state *state, usm_status status)
+/* The class of a status, borrowed. */
+static PyObject *exception_class(const usmpy_state *state, usm_status status)
 {
-    switch (status) {
-        case USM_MEMORY:
-            return PyExc_MemoryError;
-        case USM_VALUE:
-            return PyExc_ValueError;
-        case USM_TYPE:
-            return PyExc_TypeError;
-        case USM_INDEX:
-            return PyExc_IndexError;
-        case USM_BUFFER:
-            return PyExc_BufferError;
-        case USM_TIMEOUT:
-            return PyExc_TimeoutError;
-        case USM_FORKED:
-            return PyExc_RuntimeError;
-        case USM_INTERRUPTED:
-            return PyExc_KeyboardInterrupt;
-        case USM_PLACEMENT:
-            return state->placement_error;
-        case USM_BUILD:
-            return state->build_error;
-        case USM_UNAVAILABLE:
-            return state->backend_unavailable;
-        case USM_NOT_FOUND:
-            return state->device_not_found;
-        default:
-            return state->usm_error;
-    }
+    PyObject *const classes[] = {
+        [USM_MEMORY] = PyExc_MemoryError,
+        [USM_VALUE] = PyExc_ValueError,
+        [USM_TYPE] = PyExc_TypeError,
+        [USM_INDEX] = PyExc_IndexError,
+        [USM_BUFFER] = PyExc_BufferError,
+        [USM_TIMEOUT] = PyExc_TimeoutError,
+        [USM_FORKED] = PyExc_RuntimeError,
+        [USM_INTERRUPTED] = PyExc_KeyboardInterrupt,
+        [USM_PLACEMENT] = state->placement_error,
+        [USM_BUILD] = state->build_error,
+        [USM_UNAVAILABLE] = state->backend_unavailable,
+        [USM_NOT_FOUND] = state->device_not_found,
+    };
+    bool listed = (size_t)status < sizeof classes / sizeof classes[0] && classes[status] != NULL;
+    return listed ? classes[status] : state->usm_error;
 }
 
 /* text, backend, code and name as the class wants them: UsmError and its children keep the last three. */

@@ -31,32 +31,17 @@ struct usmpy_type_cache;
 #define USMPY_SPARE_BOUND 8
 #endif
 
-#define USMPY_CUDA_QUEUES 16 /* of the first so many devices */
+#define USMPY_CUDA_QUEUES 16 /* devices whose cached queue the state keeps, by DLPack id */
 
 typedef struct usmpy_state {
     PyObject *module; /* borrowed: the module owns this state */
-    PyTypeObject *device_type, *context_type, *queue_type, *event_type, *array_type, *flags_type, *dtype_type;
-    PyTypeObject *finfo_type, *iinfo_type;
-    PyTypeObject *borrow_type, *lend_type, *notifier_type, *trace_type;
-    PyTypeObject *program_type, *kernel_type, *bound_type, *range_type, *nd_range_type, *local_type;
-
-    /* Exception classes and the MemoryConnection enumeration, from the Python part of the package. */
-    PyObject *usm_error, *backend_unavailable, *device_not_found, *build_error, *placement_error, *axis_error;
-
-    PyObject *dtypes[USM_DTYPES];
-    _Atomic(PyObject *) limits[USM_DTYPES]; /* what finfo and iinfo gave of each; NULL until used */
+#define USMPY_TYPE(name) PyTypeObject *name;
+#define USMPY_OBJECT(name) PyObject *name;
+#include "state.inc"
     PyObject *names[USMPY_NAMES];
-    PyObject *dlpack, *dlpack_device, *exchange_api, *sycl_interface; /* interned attribute names */
-    PyObject *consumer_version;                                       /* (1, 3) */
-    PyObject *consumer_kwnames, *stream_kwnames; /* ("max_version",), ("stream", "max_version") */
-    PyObject *stream_kwname;                     /* ("stream",), for producers older than the other */
-
-    /* Queue objects of cached queues, by address; immortal queues keep their object (dict, lazily filled). */
-    PyObject *queue_objects;
-    /* The queue of the host device, where imported host memory lands, and of the default device;
-     * NULL until used. */
-    PyObject *host_queue, *default_queue;
-    /* The same of CUDA memory, by DLPack's number of the device: what imports are asked for. */
+    PyObject *dtypes[USM_DTYPES];
+    _Atomic(PyObject *) limits[USM_DTYPES]; /* the result of finfo or iinfo for each dtype; NULL until used */
+    /* Cached queues of CUDA devices, by the device's DLPack id: the target of imports; NULL until used. */
     PyObject *cuda_queues[USMPY_CUDA_QUEUES];
 
     struct usmpy_type_cache *type_cache;
@@ -74,6 +59,9 @@ typedef struct usmpy_state {
  * and as a short cut for those that do.
  */
 extern _Atomic(usmpy_state *) usmpy_newest_state;
+
+/* The same for callers that need it: NULL with RuntimeError after the module was unloaded. */
+usmpy_state *usmpy_current_state(void);
 
 /* The module is not loadable into sub-interpreters, but may be loaded again after it was removed. */
 static inline usmpy_state *usmpy_state_of_module(PyObject *module)

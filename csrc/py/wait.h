@@ -4,18 +4,14 @@
 
 #include "module.h"
 
-typedef struct usmpy_wait {
-    PyThreadState *thread;
-} usmpy_wait;
-
-/* Once a process: from now on the core lets go of the GIL for what it does not expect to take long. */
+/* Once a process: the core then releases the GIL around driver calls that may block. */
 void usmpy_wait_start(void);
 
-/* Between these two the GIL is not held; `wait` is the argument of usmpy_wait_poll. */
-void usmpy_wait_begin(usmpy_wait *wait);
-void usmpy_wait_end(usmpy_wait *wait);
-/* A usm_wait_poll: runs signal handlers; true when one raised, and then the exception is set. */
-bool usmpy_wait_poll(void *wait);
+/*
+ * A usm_wait_poll, called without the GIL: runs signal handlers; true if one raised, with its exception set.
+ * `thread` points to the PyThreadState * that PyEval_SaveThread returned, which it replaces.
+ */
+bool usmpy_wait_poll(void *thread);
 
 /* Some wait of this process was ended by a signal, such as Ctrl-C. */
 bool usmpy_wait_was_interrupted(void);

@@ -2,36 +2,10 @@
 #include "dlpack.h"
 #include "native.h"
 #include "py/errors.h"
-#include "py/lock.h"
+#include "py/keep.h"
 #include "py/objects/trace.h"
 
-#include "core/base/deferred.h"
-#include "core/base/heap.h"
-
 #include <string.h>
-
-/* The view that keeps the exporter alive; released by a thread that holds the GIL. */
-typedef struct held_buffer {
-    usm_deferred deferred;
-    Py_buffer view;
-} held_buffer;
-
-static void release(usm_deferred *node)
-{
-    held_buffer *held = (held_buffer *)node;
-    PyBuffer_Release(&held->view);
-    free(held);
-}
-
-static void delete_buffer(void *owner)
-{
-    held_buffer *held = owner;
-    if (PyGILState_Check() && !usmpy_is_finalizing()) {
-        release(&held->deferred);
-    } else {
-        usm_deferred_push(&held->deferred);
-    }
-}
 
 /* One code of the struct module, in native or little-endian order. USM_NO_DTYPE for anything else. */
 usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
@@ -61,9 +35,9 @@ usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
     return format[0] == '?' && itemsize == 1 ? USM_BOOL : USM_NO_DTYPE;
 }
 
-static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
+/* The array over a filled view; its allocation takes the keep over unless this fails. */
+static usmpy_array *make_array(usmpy_state *state, const Py_buffer *view, usm_keep *keep)
 {
-    const Py_buffer *view = &held->view;
     usm_dtype dtype = usmpy_dtype_of_format(view->format, view->itemsize);
     if (dtype == USM_NO_DTYPE || usm_dtype_table[dtype].itemsize != view->itemsize) {
         PyErr_Format(
@@ -110,7 +84,7 @@ static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
     }
     if (status == USM_OK) {
         status = usm_alloc_import(usmpy_queue_of(queue)->place, USM_HOST, (char *)view->buf + low,
-                                  (size_t)(high - low), held, delete_buffer, &array->alloc, &error);
+                                  (size_t)(high - low), keep, usmpy_keep_release, &array->alloc, &error);
     }
     if (status != USM_OK) {
         Py_DECREF(array);
@@ -127,24 +101,20 @@ static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
 
 PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object)
 {
-    held_buffer *held = usm_calloc(1, sizeof *held);
-    if (held == NULL) {
-        return PyErr_NoMemory();
-    }
-    held->deferred.run = release;
-    if (PyObject_GetBuffer(object, &held->view, PyBUF_FULL) < 0) {
-        PyErr_Clear(); /* writable first: a read-only buffer is taken read-only */
-        if (PyObject_GetBuffer(object, &held->view, PyBUF_FULL_RO) < 0) {
-            free(held);
+    Py_buffer view;
+    usm_keep *keep = NULL;
+    if (PyObject_GetBuffer(object, &view, PyBUF_FULL) < 0) {
+        PyErr_Clear(); /* writable first: a read-only buffer is imported as a read-only array */
+        if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) < 0) {
             return NULL;
         }
     }
-    usmpy_array *array = make_array(state, held);
+    if (usmpy_keep_buffer(&keep, &view) < 0) {
+        return NULL;
+    }
+    usmpy_array *array = make_array(state, &view, keep);
     if (array == NULL) {
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
-        release(&held->deferred);
-        PyErr_Restore(type, value, traceback);
+        usmpy_keep_drop(keep);
     }
     return (PyObject *)array;
 }

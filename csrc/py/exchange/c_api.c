@@ -24,16 +24,6 @@ _Static_assert((int)USMPY_MODE_READ == (int)USM_READ && (int)USMPY_MODE_WRITE ==
 
 #define FEW 8
 
-/* The module's state; callers hold a reference to one of its objects, or have just imported it. */
-static usmpy_state *the_state(void)
-{
-    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
-    if (state == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "usmpy has ended");
-    }
-    return state;
-}
-
 static int is_of(const PyObject *object, PyTypeObject *type)
 {
     return object != NULL && Py_IS_TYPE(object, type);
@@ -65,7 +55,7 @@ static usmpy_state *demand(int (*check)(PyObject *), PyObject *object, const cha
                      object == NULL ? "" : Py_TYPE(object)->tp_name, what);
         return NULL;
     }
-    return the_state();
+    return usmpy_current_state();
 }
 
 static int array_info(PyObject *object, UsmpyArrayInfo *info)
@@ -95,7 +85,7 @@ static int array_info(PyObject *object, UsmpyArrayInfo *info)
 
 static PyObject *array_empty(int ndim, const int64_t *shape, UsmpyDType type, UsmpyKind kind, PyObject *queue)
 {
-    usmpy_state *state = queue == NULL ? the_state() : demand(queue_check, queue, "Queue");
+    usmpy_state *state = queue == NULL ? usmpy_current_state() : demand(queue_check, queue, "Queue");
     if (state == NULL) {
         return NULL;
     }

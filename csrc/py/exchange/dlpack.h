@@ -8,7 +8,6 @@
 
 /* How arrays of a type are imported; looked up on the type, once for each version of it. */
 typedef enum usmpy_route {
-    USMPY_ROUTE_UNKNOWN,
     USMPY_ROUTE_NONE,      /* no protocol on the type */
     USMPY_ROUTE_TABLE,     /* the C exchange table */
     USMPY_ROUTE_VERSIONED, /* __dlpack__(max_version=...) */
@@ -30,9 +29,8 @@ typedef struct usmpy_type_entry {
     uint8_t where; /* usmpy_where */
     bool lazy;     /* has is_conj and is_neg: the table may export data that are not computed yet */
     bool has_grad; /* has requires_grad: the table exports tensors that its own __dlpack__ refuses */
-    bool cuda;     /* has __cuda_array_interface__ */
     bool sycl;     /* has __sycl_usm_array_interface__, which names the memory's queue, and no table */
-    /* ... and is compiled: reading its current stream from it costs less than an event. */
+    /* Compiled, with __cuda_array_interface__: reading its current stream costs less than an event. */
     bool tells_stream;
     /* CuPy's current stream of the calling thread, by the device's number. NULL: no such function. */
     usmpy_stream_of *stream_of;
@@ -57,6 +55,10 @@ const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type
 /* Records that a producer of this type supports the legacy call only, or where its memory is. */
 void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type);
 void usmpy_type_is_where(usmpy_state *state, PyTypeObject *type, usmpy_where where);
+
+/* The names of capsules that nobody has consumed. */
+#define USMPY_CAPSULE "dltensor_versioned"
+#define USMPY_LEGACY_CAPSULE "dltensor"
 
 /* A tensor from a capsule or a table: one of the two pointers, owned. */
 typedef struct usmpy_tensor {
@@ -86,6 +88,11 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
 usmpy_stream_of *usmpy_find_stream_of(PyTypeObject *type);
 /* Calls such a function for a device's stream. 0, or -1 with its exception. */
 int usmpy_ask_stream_of(usmpy_stream_of *stream_of, usm_device *device, usmpy_origin *origin);
+/*
+ * Orders the first use of imported memory, which no other thread knows yet, after the work of the producer's
+ * stream; `queue` is where the memory is expected to be used.
+ */
+void usmpy_attach_stream(usmpy_array *array, usm_queue *queue, const usmpy_origin *origin);
 /* The stream of the producer of a table's tensor. 0 or -1. */
 int usmpy_ask_table(usmpy_state *state, PyObject *x, const DLPackExchangeAPI *api, const DLTensor *tensor,
                     usmpy_origin *origin);

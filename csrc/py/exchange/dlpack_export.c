@@ -30,23 +30,12 @@ PyObject *usmpy_array_dlpack_device(PyObject *self, PyObject *unused)
 {
     (void)unused;
     DLDevice device = usmpy_dlpack_device((usmpy_array *)self);
-    PyObject *tuple = PyTuple_New(2);
-    if (tuple !=
-        NULL) { /* small ints: these cannot fail for real devices, and NULL items are harmless if they do */
-        PyTuple_SET_ITEM(tuple, 0, PyLong_FromLong((long)device.device_type));
-        PyTuple_SET_ITEM(tuple, 1, PyLong_FromLong((long)device.device_id));
-        if (PyErr_Occurred()) {
-            Py_CLEAR(tuple);
-        }
-    }
-    return tuple;
+    return usmpy_int_tuple(2, (int64_t[]){device.device_type, device.device_id});
 }
 
 int usmpy_finish_for_export(usmpy_state *state, usmpy_array *array)
 {
-    /* The consumer may write unless the array is read-only, so readers are waited for as well. */
-    usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
-    return usmpy_wait_alloc(state, array->alloc, mode, INT64_MAX);
+    return usmpy_wait_alloc(state, array->alloc, usmpy_foreign_access(array), INT64_MAX);
 }
 
 /* kDLOneAPI names a device: consumers assume memory of its default context. */
@@ -63,55 +52,44 @@ int usmpy_check_context(const usmpy_array *array, const DLDevice *device)
     return -1;
 }
 
-static void versioned_capsule_destructor(PyObject *capsule)
+static void delete_capsule(PyObject *capsule)
 {
-    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) { /* not renamed, so not consumed */
-        DLManagedTensorVersioned *tensor = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+    if (PyCapsule_IsValid(capsule, USMPY_CAPSULE)) { /* a consumer would have renamed it */
+        DLManagedTensorVersioned *tensor = PyCapsule_GetPointer(capsule, USMPY_CAPSULE);
+        tensor->deleter(tensor);
+    } else if (PyCapsule_IsValid(capsule, USMPY_LEGACY_CAPSULE)) {
+        DLManagedTensor *tensor = PyCapsule_GetPointer(capsule, USMPY_LEGACY_CAPSULE);
         tensor->deleter(tensor);
     }
 }
 
-static void legacy_capsule_destructor(PyObject *capsule)
-{
-    if (PyCapsule_IsValid(capsule, "dltensor")) {
-        DLManagedTensor *tensor = PyCapsule_GetPointer(capsule, "dltensor");
-        tensor->deleter(tensor);
-    }
-}
-
-static PyObject *make_versioned(usmpy_array *array, DLDevice device, uint64_t flags, void *stream)
+/* A capsule over the array's memory; `stream` as in usm_export_versioned. */
+static PyObject *make_capsule(usmpy_array *array, bool versioned, DLDevice device, uint64_t flags,
+                              void *stream)
 {
     usm_view view = usmpy_view(array);
-    DLManagedTensorVersioned *tensor = usm_export_versioned(
-        &view, device, flags | ((array->flags & USMPY_WRITABLE) == 0 ? DLPACK_FLAG_BITMASK_READ_ONLY : 0),
-        stream);
-    if (tensor == NULL) {
-        return PyErr_NoMemory();
-    }
-    PyObject *capsule = PyCapsule_New(tensor, "dltensor_versioned", versioned_capsule_destructor);
-    if (capsule == NULL) {
-        tensor->deleter(tensor);
-    }
-    return capsule;
-}
-
-static PyObject *make_legacy(usmpy_array *array, DLDevice device, void *stream)
-{
+    usmpy_tensor tensor = {NULL, NULL};
     if ((array->flags & USMPY_WRITABLE) == 0) {
-        PyErr_SetString(
-            PyExc_BufferError,
-            "the array is read-only, which a DLPack capsule without a version cannot express; the consumer "
-            "must pass max_version=(1, 0) or higher");
-        return NULL;
+        if (!versioned) {
+            return PyErr_Format(PyExc_BufferError,
+                                "the array is read-only, which a DLPack capsule without a version cannot "
+                                "express; the consumer must pass max_version=(1, 0) or higher");
+        }
+        flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
     }
-    usm_view view = usmpy_view(array);
-    DLManagedTensor *tensor = usm_export_legacy(&view, device, stream);
-    if (tensor == NULL) {
+    if (versioned) {
+        tensor.versioned = usm_export_versioned(&view, device, flags, stream);
+    } else {
+        tensor.legacy = usm_export_legacy(&view, device, stream);
+    }
+    void *pointer = versioned ? (void *)tensor.versioned : tensor.legacy;
+    if (pointer == NULL) {
         return PyErr_NoMemory();
     }
-    PyObject *capsule = PyCapsule_New(tensor, "dltensor", legacy_capsule_destructor);
+    PyObject *capsule =
+        PyCapsule_New(pointer, versioned ? USMPY_CAPSULE : USMPY_LEGACY_CAPSULE, delete_capsule);
     if (capsule == NULL) {
-        tensor->deleter(tensor);
+        usmpy_tensor_delete(&tensor);
     }
     return capsule;
 }
@@ -126,6 +104,9 @@ int usmpy_dlpack_pair(PyObject *pair, int64_t *values)
         return 0;
     }
     for (int i = 0; i < 2; i++) {
+        if (usmpy_small_int(PyTuple_GET_ITEM(pair, i), &values[i])) {
+            continue;
+        }
         int overflow;
         PyObject *number = PyNumber_Index(PyTuple_GET_ITEM(pair, i));
         if (number == NULL) {
@@ -144,13 +125,6 @@ static int wants_version(PyObject *max_version)
     int64_t version[2];
     if (!usmpy_given(max_version)) {
         return 0;
-    }
-    /* The fast path for the pair that most consumers pass. */
-    if (PyTuple_Check(max_version) && PyTuple_GET_SIZE(max_version) == 2 &&
-        PyLong_Check(PyTuple_GET_ITEM(max_version, 0)) && PyLong_Check(PyTuple_GET_ITEM(max_version, 1))) {
-        int overflow;
-        long major = PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(max_version, 0), &overflow);
-        return overflow > 0 || (overflow == 0 && major >= 1);
     }
     int found = usmpy_dlpack_pair(max_version, version);
     if (found > 0) {
@@ -265,30 +239,6 @@ static order order_of_stream(PyObject *stream, const DLDevice *device, void **ha
     return value == -1 ? ORDER_NONE : ORDER_STREAM;
 }
 
-/*
- * Keywords by address alone, which is how every compiled or Python caller passes them: false sends the call
- * through the general parser.
- */
-static bool quick_keywords(usmpy_state *state, PyObject *const *args, PyObject *kwnames, PyObject **out)
-{
-    out[0] = out[1] = out[2] = out[3] = NULL;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); i++) {
-        PyObject *name = PyTuple_GET_ITEM(kwnames, i);
-        if (name == state->names[USMPY_max_version]) {
-            out[0] = args[i];
-        } else if (name == state->names[USMPY_stream]) {
-            out[1] = args[i];
-        } else if (name == state->names[USMPY_dl_device]) {
-            out[2] = args[i];
-        } else if (name == state->names[USMPY_copy]) {
-            out[3] = args[i];
-        } else {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Makes the memory ready as requested. *handle: NULL if the consumer's stream is unknown. 0 or -1. */
 static inline int prepare(usmpy_state *state, usmpy_array *array, const DLDevice *device, PyObject *stream,
                           void **handle)
@@ -322,8 +272,7 @@ static PyObject *export_copy(usmpy_state *state, usmpy_array *array, bool versio
     usmpy_array *copy = usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
     if (copy != NULL && prepare(state, copy, &device, stream, &handle) == 0 &&
         (handle != NULL || usmpy_finish_for_export(state, copy) == 0)) {
-        capsule = versioned ? make_versioned(copy, device, DLPACK_FLAG_BITMASK_IS_COPIED, handle)
-                            : make_legacy(copy, device, handle);
+        capsule = make_capsule(copy, versioned, device, DLPACK_FLAG_BITMASK_IS_COPIED, handle);
     }
     Py_XDECREF(copy);
     return capsule;
@@ -339,8 +288,7 @@ PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n
     DLDevice device;
     bool to_host = false;
     void *handle = NULL;
-    if ((kwnames == NULL || nargs != 0 || !quick_keywords(state, args, kwnames, out)) &&
-        usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     int versioned = wants_version(out[0]);
@@ -358,5 +306,5 @@ PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (prepare(state, array, &device, out[1], &handle) < 0) {
         return NULL;
     }
-    return versioned ? make_versioned(array, device, 0, handle) : make_legacy(array, device, handle);
+    return make_capsule(array, versioned, device, 0, handle);
 }

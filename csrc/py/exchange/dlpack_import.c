@@ -7,11 +7,6 @@
 #include "py/lock.h"
 #include "stream.h"
 
-#include "core/memory/connection.h"
-
-#define VERSIONED "dltensor_versioned"
-#define LEGACY "dltensor"
-
 /*
  * Takes the tensor out of its capsule: from here on the capsule's destructor does nothing. Atomic against
  * another thread that takes the same capsule.
@@ -23,14 +18,14 @@ static int consume(PyObject *capsule, usmpy_tensor *tensor)
     *tensor = (usmpy_tensor){NULL, NULL};
     USMPY_BEGIN_CRITICAL_SECTION(capsule)
         ;
-        pointer = PyCapsule_GetPointer(capsule, VERSIONED);
+        pointer = PyCapsule_GetPointer(capsule, USMPY_CAPSULE);
         if (USM_LIKELY(pointer != NULL)) {
-            renamed = PyCapsule_SetName(capsule, "used_" VERSIONED);
+            renamed = PyCapsule_SetName(capsule, "used_" USMPY_CAPSULE);
             tensor->versioned = pointer;
-        } else if (PyCapsule_IsValid(capsule, LEGACY)) {
+        } else if (PyCapsule_IsValid(capsule, USMPY_LEGACY_CAPSULE)) {
             PyErr_Clear();
-            pointer = PyCapsule_GetPointer(capsule, LEGACY);
-            renamed = PyCapsule_SetName(capsule, "used_" LEGACY);
+            pointer = PyCapsule_GetPointer(capsule, USMPY_LEGACY_CAPSULE);
+            renamed = PyCapsule_SetName(capsule, "used_" USMPY_LEGACY_CAPSULE);
             tensor->legacy = pointer;
         }
     USMPY_END_CRITICAL_SECTION();
@@ -129,8 +124,9 @@ static PyObject *call(usmpy_state *state, PyObject *x, PyObject *method, PyObjec
         kwnames = state->stream_kwname;
     }
     size_t flags = 1 | PY_VECTORCALL_ARGUMENTS_OFFSET;
-    return USM_LIKELY(method != NULL) ? PyObject_Vectorcall(method, args + 1, flags, kwnames)
-                                      : PyObject_VectorcallMethod(state->dlpack, args + 1, flags, kwnames);
+    return USM_LIKELY(method != NULL)
+               ? PyObject_Vectorcall(method, args + 1, flags, kwnames)
+               : PyObject_VectorcallMethod(state->names[USMPY___dlpack__], args + 1, flags, kwnames);
 }
 
 /* The capsule; NULL with an exception. *stream as of usmpy_choose_stream. */
@@ -314,7 +310,7 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
 /* No protocol on the type; an object may still carry __dlpack__ itself, as proxies do. */
 static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *queue_object)
 {
-    PyObject *method = PyObject_GetAttr(x, state->dlpack);
+    PyObject *method = PyObject_GetAttr(x, state->names[USMPY___dlpack__]);
     if (method == NULL) {
         if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
             PyErr_Format(PyExc_TypeError, "x is %s %s, which has no __dlpack__ method%s", USMPY_A(x),
@@ -339,10 +335,7 @@ static usmpy_array *through_sycl(usmpy_state *state, PyObject *x, const usmpy_ty
     if (array == NULL) {
         return PyErr_Occurred() ? NULL : through_method(state, x, entry, queue_object);
     }
-    if (queue_object != NULL && usmpy_queue_of(queue_object) != usmpy_queue_of(array->queue) &&
-        usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
-        Py_SETREF(array, usmpy_array_on_queue(state, array, queue_object));
-    }
+    usmpy_array_prefer_queue(array, queue_object);
     return array;
 }
 
@@ -383,8 +376,7 @@ static PyObject *queue_of_device(usmpy_state *state, PyObject *device, DLDevice 
     int found = usmpy_dlpack_pair(device, pair);
     if (found > 0 && usmpy_pair_is_device(pair)) {
         *named = (DLDevice){(DLDeviceType)pair[0], (int32_t)pair[1]};
-        PyObject *held, *queue = usmpy_home_queue(state, (int32_t)pair[0], (int32_t)pair[1], NULL, &held);
-        return held != NULL ? held : Py_XNewRef(queue);
+        return usmpy_home_queue(state, *named, NULL);
     }
     if (found > 0) {
         PyErr_Format(PyExc_BufferError, "device is %R; no DLPack device has such a type or id", device);
@@ -442,19 +434,23 @@ static bool is_named(usmpy_array *array, DLDevice named)
             ((int32_t)named.device_type == info->dlpack_type && named.device_id == info->dlpack_id));
 }
 
+/* The array of x: a new view of a USMArray; else imported in place, for the queue if that is not NULL. */
+static usmpy_array *take_any(usmpy_state *state, PyObject *x, PyObject *queue_object)
+{
+    if (!usmpy_is_array(state, x)) {
+        return usmpy_take_in(state, x, queue_object, false);
+    }
+    usmpy_array *base = (usmpy_array *)x;
+    return usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
+}
+
 static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"from_dlpack", 3, 1, 1, 1, {USMPY_x, USMPY_device, USMPY_copy}};
     usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *x, *out[3];
+    PyObject *out[3], *queue = NULL;
     if (USM_LIKELY(kwnames == NULL && nargs == 1)) {
-        x = args[0];
-        if (usmpy_is_array(state, x)) {
-            usmpy_array *base = (usmpy_array *)x;
-            return (PyObject *)usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base),
-                                                usmpy_strides(base));
-        }
-        return (PyObject *)usmpy_take_in(state, x, NULL, false);
+        return (PyObject *)take_any(state, args[0], NULL);
     }
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
@@ -464,8 +460,6 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
         return NULL;
     }
     usmpy_deferred_poll();
-    x = out[0];
-    PyObject *queue = NULL;
     DLDevice named = {(DLDeviceType)0, 0};
     if (usmpy_given(out[1])) {
         queue = queue_of_device(state, out[1], &named);
@@ -473,18 +467,12 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
             return NULL;
         }
     }
-    bool foreign = !usmpy_is_array(state, x);
-    usmpy_array *array;
-    if (foreign) { /* a pair may name the memory's own device */
-        array = usmpy_take_in(state, x, named.device_type != 0 ? NULL : queue, false);
-    } else {
-        usmpy_array *base = (usmpy_array *)x;
-        array = usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
-    }
+    /* A pair may name the memory's own device: then the array stays on the queue of the import. */
+    usmpy_array *array = take_any(state, out[0], named.device_type != 0 ? NULL : queue);
     if (array != NULL && is_named(array, named)) {
         Py_SETREF(queue, Py_NewRef(array->queue));
     }
-    PyObject *result = array == NULL ? NULL : place_result(state, array, queue, copy, x);
+    PyObject *result = array == NULL ? NULL : place_result(state, array, queue, copy, out[0]);
     Py_XDECREF(queue);
     return result;
 }

@@ -4,12 +4,14 @@
 #include "py/wait.h"
 #include "stream.h"
 
+#include "core/tasks/alloc_stream.h"
+
 #include <string.h>
 
 /* x.__dlpack_device__(): 1; 0 where there is none; -1 with an exception. */
 static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
 {
-    PyObject *method = PyObject_GetAttr(x, state->dlpack_device);
+    PyObject *method = PyObject_GetAttr(x, state->names[USMPY___dlpack_device__]);
     if (method == NULL) {
         if (!PyErr_ExceptionMatches(PyExc_AttributeError)) {
             return -1;
@@ -83,7 +85,6 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
                         PyObject *queue_object, usmpy_origin *origin, PyObject **stream)
 {
     DLDevice device;
-    PyObject *held;
     *stream = NULL;
     if (entry->stream_of != NULL) { /* the order is made here, as for __cuda_array_interface__ below */
         *origin = (usmpy_origin){.stream_of = entry->stream_of};
@@ -94,28 +95,23 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
     if (found <= 0) {
         return found;
     }
-    PyObject *home = device.device_type == kDLCPU ? NULL
-                                                  : usmpy_home_queue(state, (int32_t)device.device_type,
-                                                                     (int32_t)device.device_id, NULL, &held);
-    if (home == NULL || !usm_backend_has_streams(usmpy_queue_of(home)->backend)) {
+    PyObject *home = device.device_type == kDLCPU ? NULL : usmpy_home_queue(state, device, NULL);
+    usm_queue *queue = home == NULL ? NULL : usmpy_queue_of(home); /* a cached queue, which is immortal */
+    Py_XDECREF(home);
+    if (queue == NULL || !usm_backend_has_streams(queue->backend)) {
         PyErr_Clear(); /* its tensor will be refused, with the reason */
         if (entry->where == USMPY_WHERE_UNKNOWN) {
             usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_HOST);
-        }
-        if (home != NULL) {
-            Py_XDECREF(held);
         }
         return 0;
     }
     if (entry->where != USMPY_WHERE_ASK) {
         usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_ASK);
     }
-    usm_queue *queue = usmpy_queue_of(home);
     if (queue_object != NULL && usmpy_queue_of(queue_object)->device == queue->device) {
         queue = usmpy_queue_of(queue_object);
     }
     *origin = (usmpy_origin){.stream = usm_queue_stream(queue), .device = queue->device};
-    Py_XDECREF(held);
     /*
      * In the producer's own stream it has nothing to enqueue. The order with our queue is established when it
      * is needed: this saves an event, and keeps our work out of a graph that is being captured there.
@@ -125,6 +121,16 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
     }
     *stream = PyLong_FromVoidPtr(origin->stream);
     return *stream == NULL ? -1 : 0;
+}
+
+void usmpy_attach_stream(usmpy_array *array, usm_queue *queue, const usmpy_origin *origin)
+{
+    usm_device *device = origin->device != NULL ? origin->device : array->alloc->place->device;
+    usm_alloc_stream_attach(array->alloc, device, origin->stream);
+    if (!origin->trusted && origin->stream != USM_STREAM_LEGACY) {
+        /* Recorded now, since the stream may be destroyed before the first use; a captured stream then. */
+        (void)usm_alloc_order(array->alloc, queue, NULL);
+    }
 }
 
 /* The stream that a table names for the device; the driver's NULL is the legacy default stream. 0 or -1. */
@@ -146,14 +152,12 @@ static int table_stream(PyObject *x, const DLPackExchangeAPI *api, const usm_dev
 int usmpy_ask_table(usmpy_state *state, PyObject *x, const DLPackExchangeAPI *api, const DLTensor *tensor,
                     usmpy_origin *origin)
 {
-    PyObject *held;
-    PyObject *home = usmpy_home_queue(state, (int32_t)tensor->device.device_type,
-                                      (int32_t)tensor->device.device_id, usm_dltensor_first(tensor), &held);
+    PyObject *home = usmpy_home_queue(state, tensor->device, usm_dltensor_first(tensor));
     if (home == NULL) {
         return -1;
     }
     usm_device *device = usmpy_queue_of(home)->device;
-    Py_XDECREF(held);
+    Py_DECREF(home);
     if (!usm_backend_has_streams(device->backend)) {
         return 0;
     }

@@ -12,6 +12,13 @@ PyObject *usmpy_queue_from_native(PyObject *type, PyObject *const *args, Py_ssiz
 PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
                                    PyObject *kwnames);
 
+/*
+ * The usmpy context over a driver's: new count; NULL with an exception. Takes over the keeps, also on
+ * failure.
+ */
+USM_GIVES usm_context *usmpy_adopt_context(usmpy_state *state, const usm_backend *backend, void *handle,
+                                           USM_TAKES usm_keep *keeps);
+
 /* Getters of native_handle. */
 PyObject *usmpy_device_native_handle(PyObject *self, void *unused);
 PyObject *usmpy_context_native_handle(PyObject *self, void *unused);
@@ -39,7 +46,15 @@ typedef struct usmpy_claim {
  */
 usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim);
 
-/* An int in the range of addresses. 0, or -1 with TypeError or ValueError. */
+/* Moves an array that nobody else has seen to a queue, if it is not NULL and reaches the memory. */
+void usmpy_array_prefer_queue(usmpy_array *array, PyObject *queue_object);
+
+/*
+ * The value of an object with __index__ as an address: 1; 0 without an exception if it is not in 0 to
+ * 2**64 - 1; -1 with the exception of __index__, TypeError for other objects.
+ */
+int usmpy_address_of(PyObject *number, void **address);
+/* The same for an argument: 0, or -1 with TypeError or ValueError. */
 int usmpy_parse_address(PyObject *argument, void **address);
 /* Strides in elements, one for each axis; compact where it is NULL or None. 0, or -1 with an exception. */
 int usmpy_parse_strides(PyObject *argument, usmpy_claim *claim);

@@ -52,14 +52,27 @@ int usmpy_stream_follow(usmpy_state *state, usm_device *device, void *stream, us
 int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stream, usm_alloc *alloc,
                               usm_access_mode mode);
 
+/*
+ * Submits a barrier or marker that makes these accesses, after `wait` if that is not NULL. *event gets a new
+ * count; it may be NULL. 0, or -1 with the exception.
+ */
+int usmpy_submit_point(usmpy_state *state, usm_queue *queue, usm_command_kind kind,
+                       const usm_access *accesses, size_t n_accesses, const usm_wait *wait,
+                       usm_event **event);
+
 /* Whether work on this allocation runs in streams that other libraries can name. */
 static inline bool usmpy_has_streams(const usm_alloc *alloc)
 {
     return usm_backend_has_streams(alloc->context->backend);
 }
 
+/* The backend of a report, if it works; else NULL with BackendUnavailable, or UsmError if it is broken. */
+const usm_backend *usmpy_reported_backend(usmpy_state *state, const usm_backend_report *report);
 /* The working backend that an interface belongs to; NULL with an exception. */
 const usm_backend *usmpy_backend_for(usmpy_state *state, usm_interface interface);
+
+/* An attribute: new reference; NULL without an exception if the object does not have it. */
+PyObject *usmpy_attribute(usmpy_state *state, PyObject *object, usmpy_name name);
 
 /* Methods of Queue. */
 PyObject *usmpy_queue_from_stream(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);

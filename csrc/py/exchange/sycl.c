@@ -1,5 +1,7 @@
+/* Calls the SYCL runtime that dpctl has loaded, through exported C++ functions and dpctl's C interface. */
 #include "sycl.h"
 
+#include "native.h"
 #include "py/errors.h"
 #include "py/keep.h"
 #include "stream.h"
@@ -221,20 +223,12 @@ static PyObject *adopt_queue(usmpy_state *state, PyObject *object, const usmpy_s
 static PyObject *adopt_context(usmpy_state *state, PyObject *object, const usmpy_sycl_object *found)
 {
     usm_keep *keeps = NULL;
-    usm_context *context;
-    usm_error error;
-    usm_status status;
     if (usmpy_keep_object(&keeps, object) < 0) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_context_adopt(found->backend, found->handle, &context, &error);
-    Py_END_ALLOW_THREADS
-    if (status != USM_OK || !usm_context_keep(context, keeps, usmpy_keep_is_same)) {
-        usmpy_keep_drop(keeps);
-    }
-    if (status != USM_OK) {
-        return usmpy_raise(state, status, &error);
+    usm_context *context = usmpy_adopt_context(state, found->backend, found->handle, keeps);
+    if (context == NULL) {
+        return NULL;
     }
     PyObject *queue = usmpy_context_queue(state, context);
     usm_context_release(context);
@@ -263,16 +257,6 @@ PyObject *usmpy_sycl_owner(usmpy_state *state, const usm_queue *queue)
         }
     }
     return NULL;
-}
-
-int usmpy_sycl_wait(PyObject *object)
-{
-    if (!PyObject_HasAttrString(object, "wait")) {
-        return 0;
-    }
-    PyObject *none = PyObject_CallMethod(object, "wait", NULL);
-    Py_XDECREF(none);
-    return none == NULL ? -1 : 0;
 }
 
 /* Consumed or not: a consumer of the capsule copies the SYCL queue. */

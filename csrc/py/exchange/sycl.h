@@ -29,8 +29,6 @@ void usmpy_sycl_release(const usmpy_sycl_object *object);
 PyObject *usmpy_sycl_queue(usmpy_state *state, PyObject *object);
 /* The SYCL object that the queue was made from: borrowed; NULL for none. */
 PyObject *usmpy_sycl_owner(usmpy_state *state, const usm_queue *queue);
-/* Waits for the work in a SYCL queue, if `object` has a wait method. 0, or -1 with an exception. */
-int usmpy_sycl_wait(PyObject *object);
 
 /* Method of Queue: a capsule with a SYCL queue that enqueues where this one does, as dpctl takes it. */
 PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused);

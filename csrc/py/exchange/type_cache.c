@@ -64,22 +64,22 @@ static slot *slot_of(usmpy_type_cache *cache, PyTypeObject *type)
 }
 
 #ifdef Py_GIL_DISABLED
+/* By words, since a reader and a writer may copy the same entry at once. */
+static void copy_entry(usmpy_type_entry *to, const usmpy_type_entry *from)
+{
+    _Static_assert(sizeof *to % sizeof(uintptr_t) == 0, "an entry consists of words");
+    for (size_t i = 0; i < sizeof *to / sizeof(uintptr_t); i++) {
+        uintptr_t word = __atomic_load_n((const uintptr_t *)from + i, __ATOMIC_RELAXED);
+        __atomic_store_n((uintptr_t *)to + i, word, __ATOMIC_RELAXED);
+    }
+}
+
 static const usmpy_type_entry *read_slot(slot *slot, PyTypeObject *type, uint32_t tag, usmpy_type_entry *room)
 {
     uint32_t before = __atomic_load_n(&slot->sequence, __ATOMIC_ACQUIRE);
     bool match = __atomic_load_n(&slot->type, __ATOMIC_RELAXED) == type &&
                  __atomic_load_n(&slot->tag, __ATOMIC_RELAXED) == tag && tag != 0;
-    room->api = __atomic_load_n(&slot->entry.api, __ATOMIC_RELAXED);
-    room->route = __atomic_load_n(&slot->entry.route, __ATOMIC_RELAXED);
-    room->where = __atomic_load_n(&slot->entry.where, __ATOMIC_RELAXED);
-    room->lazy = __atomic_load_n(&slot->entry.lazy, __ATOMIC_RELAXED);
-    room->has_grad = __atomic_load_n(&slot->entry.has_grad, __ATOMIC_RELAXED);
-    room->sycl = __atomic_load_n(&slot->entry.sycl, __ATOMIC_RELAXED);
-    room->cuda = __atomic_load_n(&slot->entry.cuda, __ATOMIC_RELAXED);
-    room->tells_stream = __atomic_load_n(&slot->entry.tells_stream, __ATOMIC_RELAXED);
-    room->stream_of = __atomic_load_n(&slot->entry.stream_of, __ATOMIC_RELAXED);
-    room->method = NULL;
-    room->requires_grad = NULL;
+    copy_entry(room, &slot->entry);
     atomic_thread_fence(memory_order_acquire);
     bool whole = before % 2 == 0 && __atomic_load_n(&slot->sequence, __ATOMIC_RELAXED) == before;
     return match && whole ? room : NULL;
@@ -95,15 +95,7 @@ static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag
     atomic_thread_fence(memory_order_release);
     __atomic_store_n(&slot->type, type, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->tag, tag, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.api, entry->api, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.route, entry->route, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.where, entry->where, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.lazy, entry->lazy, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.has_grad, entry->has_grad, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.sycl, entry->sycl, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.cuda, entry->cuda, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.tells_stream, entry->tells_stream, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.stream_of, entry->stream_of, __ATOMIC_RELAXED);
+    copy_entry(&slot->entry, entry);
     __atomic_store_n(&slot->sequence, sequence + 2, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&cache->writers);
 }
@@ -186,16 +178,42 @@ static const DLPackExchangeAPI *usable_table(PyObject *capsule)
     return api;
 }
 
-static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
+/* Whether the type or a base defines the name: 1, 0, or -1 with an exception. */
+static int defines(PyTypeObject *type, PyObject *name)
 {
-    PyObject *table, *method, *other;
-    *entry = (usmpy_type_entry){.route = USMPY_ROUTE_NONE};
-    Py_ssize_t table_at = find_in_mro(type, state->exchange_api, &table);
-    Py_ssize_t method_at = table_at == -2 ? -2 : find_in_mro(type, state->dlpack, &method);
-    if (method_at == -2) {
-        Py_XDECREF(table);
+    PyObject *value;
+    Py_ssize_t at = find_in_mro(type, name, &value);
+    Py_XDECREF(value);
+    return at == -2 ? -1 : at >= 0;
+}
+
+/* The getter of requires_grad, if it is compiled and needs no closure. 0 or -1. */
+static int find_grad(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
+{
+    PyObject *value;
+    if (find_in_mro(type, state->names[USMPY_requires_grad], &value) == -2) {
         return -1;
     }
+    entry->has_grad = value != NULL;
+#ifndef Py_GIL_DISABLED
+    if (value != NULL && Py_IS_TYPE(value, &PyGetSetDescr_Type) &&
+        ((PyGetSetDescrObject *)value)->d_getset->closure == NULL) {
+        entry->requires_grad = ((PyGetSetDescrObject *)value)->d_getset->get;
+    }
+#endif
+    Py_XDECREF(value);
+    return 0;
+}
+
+/*
+ * How the type exports: by its table, unless a class overrides __dlpack__ after the table was inherited. 0 or
+ * -1 with an exception.
+ */
+static int find_route(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry, bool *compiled)
+{
+    PyObject *table, *method = NULL;
+    Py_ssize_t table_at = find_in_mro(type, state->names[USMPY___dlpack_c_exchange_api__], &table);
+    Py_ssize_t method_at = table_at == -2 ? -2 : find_in_mro(type, state->names[USMPY___dlpack__], &method);
     if (method != NULL) {
         entry->route = USMPY_ROUTE_VERSIONED;
 #ifndef Py_GIL_DISABLED
@@ -204,55 +222,44 @@ static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *ent
         }
 #endif
     }
-    /* A class that overrides __dlpack__ after the table was inherited must be asked through its method. */
     if (table != NULL && (method_at < 0 || table_at <= method_at)) {
         entry->api = usable_table(table);
-        if (entry->api != NULL) {
-            entry->route = USMPY_ROUTE_TABLE;
-        }
+        entry->route = entry->api != NULL ? USMPY_ROUTE_TABLE : entry->route;
     }
-    bool compiled = method != NULL && !PyFunction_Check(method);
+    *compiled = method != NULL && !PyFunction_Check(method);
     Py_XDECREF(table);
     Py_XDECREF(method);
-    if (entry->route == USMPY_ROUTE_TABLE) {
-        if (find_in_mro(type, state->names[USMPY_is_conj], &other) == -2) {
-            return -1;
-        }
-        entry->lazy = other != NULL;
-        Py_XDECREF(other);
-        if (find_in_mro(type, state->names[USMPY_requires_grad], &other) == -2) {
-            return -1;
-        }
-        entry->has_grad = other != NULL;
-#ifndef Py_GIL_DISABLED
-        if (other != NULL && Py_IS_TYPE(other, &PyGetSetDescr_Type) &&
-            ((PyGetSetDescrObject *)other)->d_getset->closure == NULL) {
-            entry->requires_grad = ((PyGetSetDescrObject *)other)->d_getset->get;
-        }
-#endif
-        Py_XDECREF(other);
-    }
-    if (find_in_mro(type, state->sycl_interface, &other) == -2) {
+    return table_at == -2 || method_at == -2 ? -1 : 0;
+}
+
+static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
+{
+    bool compiled;
+    *entry = (usmpy_type_entry){.route = USMPY_ROUTE_NONE};
+    if (find_route(state, type, entry, &compiled) < 0) {
         return -1;
     }
-    entry->sycl = other != NULL && entry->route == USMPY_ROUTE_VERSIONED;
-    Py_XDECREF(other);
-    if (find_in_mro(type, state->names[USMPY___cuda_array_interface__], &other) == -2) {
+    int lazy = 0;
+    if (entry->route == USMPY_ROUTE_TABLE &&
+        ((lazy = defines(type, state->names[USMPY_is_conj])) < 0 || find_grad(state, type, entry) < 0)) {
         return -1;
     }
-    entry->cuda = other != NULL;
-    entry->tells_stream = entry->cuda && compiled && entry->route == USMPY_ROUTE_VERSIONED;
-    if (entry->tells_stream) {
-        entry->stream_of = usmpy_find_stream_of(type);
+    int sycl = defines(type, state->names[USMPY___sycl_usm_array_interface__]);
+    int cuda = sycl < 0 ? -1 : defines(type, state->names[USMPY___cuda_array_interface__]);
+    if (cuda < 0) {
+        return -1;
     }
-    Py_XDECREF(other);
+    entry->lazy = lazy > 0;
+    entry->sycl = sycl > 0 && entry->route == USMPY_ROUTE_VERSIONED;
+    entry->tells_stream = cuda > 0 && compiled && entry->route == USMPY_ROUTE_VERSIONED;
+    entry->stream_of = entry->tells_stream ? usmpy_find_stream_of(type) : NULL;
     return 0;
 }
 
 /* An attribute lookup makes CPython assign the type a version tag, unless its tags are exhausted. */
 static uint32_t assign_tag(usmpy_state *state, PyTypeObject *type)
 {
-    PyObject *method = PyObject_GetAttr((PyObject *)type, state->dlpack);
+    PyObject *method = PyObject_GetAttr((PyObject *)type, state->names[USMPY___dlpack__]);
     if (method == NULL) {
         PyErr_Clear();
     }
@@ -280,24 +287,13 @@ const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type
     return room;
 }
 
-/* The cached entry of the type, to be updated; false if there is none. */
-static bool known_entry(usmpy_state *state, PyTypeObject *type, uint32_t *tag, usmpy_type_entry *entry)
-{
-    usmpy_type_entry room;
-    *tag = version_tag(type);
-    const usmpy_type_entry *known = read_slot(slot_of(state->type_cache, type), type, *tag, &room);
-    if (known != NULL) {
-        *entry = *known;
-    }
-    return known != NULL;
-}
-
 void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type)
 {
-    usmpy_type_entry entry = {.route = USMPY_ROUTE_NONE};
-    uint32_t tag;
-    known_entry(state, type, &tag, &entry);
-    if (tag != 0) {
+    usmpy_type_entry room;
+    uint32_t tag = version_tag(type);
+    const usmpy_type_entry *known = read_slot(slot_of(state->type_cache, type), type, tag, &room);
+    if (known != NULL) {
+        usmpy_type_entry entry = *known;
         entry.route = USMPY_ROUTE_LEGACY;
         entry.method = NULL;
         entry.tells_stream = false;
@@ -308,9 +304,11 @@ void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type)
 
 void usmpy_type_is_where(usmpy_state *state, PyTypeObject *type, usmpy_where where)
 {
-    usmpy_type_entry entry;
-    uint32_t tag;
-    if (known_entry(state, type, &tag, &entry)) {
+    usmpy_type_entry room;
+    uint32_t tag = version_tag(type);
+    const usmpy_type_entry *known = read_slot(slot_of(state->type_cache, type), type, tag, &room);
+    if (known != NULL) {
+        usmpy_type_entry entry = *known;
         entry.where = where;
         write_slot(state->type_cache, type, tag, &entry);
     }
