@@ -31,7 +31,7 @@ static PyObject *exception_class(const usmpy_state *state, usm_status status)
     return listed ? classes[status] : state->usm_error;
 }
 
-/* text, backend, code and name as the class wants them: UsmError and its children keep the last three. */
+/* A new exception: UsmError and its subclasses also keep backend, code and name. */
 static PyObject *make_exception(usmpy_state *state, usm_status status, const char *text, const char *backend,
                                 int code, const char *name)
 {
@@ -68,8 +68,9 @@ PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure)
 }
 
 /*
- * What is raised to a waiter: a copy of the host task's own exception. The one that the failure keeps must
- * not go through the waiter's frame: nobody could find the cycle of frame, event and exception (_failure.py).
+ * The exception that a waiter gets: a copy of the host task's own. The failure keeps the original, which must
+ * not reference the waiter's frame: the garbage collector cannot find the cycle of frame, event and exception
+ * (_failure.py).
  */
 static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
 {
@@ -81,11 +82,11 @@ static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
     PyObject *copy = function == NULL ? NULL : PyObject_CallOneArg(function, kept);
     Py_XDECREF(function);
     if (copy == NULL && PyErr_ExceptionMatches(PyExc_MemoryError)) {
-        Py_DECREF(kept); /* raised itself, it would make the cycle */
+        Py_DECREF(kept); /* raising the original would make the cycle */
         return NULL;
     }
     if (copy == NULL ||
-        !PyExceptionInstance_Check(copy)) { /* a class that resists: better that than nothing */
+        !PyExceptionInstance_Check(copy)) { /* a class that cannot be copied: raise the original */
         PyErr_Clear();
         Py_XDECREF(copy);
         return kept;
@@ -117,7 +118,7 @@ static void set_unretrieved(usmpy_state *state, usm_failure *failure)
 {
     PyObject *exception = usmpy_failure_exception(state, failure);
     PyObject *traceback = exception == NULL ? NULL : PyException_GetTraceback(exception);
-    if (traceback != NULL) { /* not PyErr_SetObject, which links it with what this thread handles just now */
+    if (traceback != NULL) { /* PyErr_SetObject would chain it to an exception that this thread is handling */
         PyErr_Restore(Py_NewRef(Py_TYPE(exception)), exception, traceback);
         return;
     }
@@ -127,7 +128,7 @@ static void set_unretrieved(usmpy_state *state, usm_failure *failure)
     Py_XDECREF(exception);
 }
 
-/* Runs between two steps of whatever the thread does: no exception is set before or after. */
+/* Reports one failure. Runs in a drain: no exception is set before or after. */
 static void report(usm_deferred *node)
 {
     usm_failure *failure = (usm_failure *)((char *)node - offsetof(usm_failure, report));
@@ -157,12 +158,13 @@ void usmpy_errors_start(void)
     usm_unretrieved_set_reporter(report);
 }
 
-/* The variables of the task's frames go: they may hold the memory that will hold the failure. */
+/* Clears the variables of the task's frames, which may reference the memory that will hold the failure. */
 static void settle(PyObject *exception)
 {
     PyObject *function = usmpy_import("usmpy._failure", "settle");
     PyObject *result = function == NULL ? NULL : PyObject_CallOneArg(function, exception);
-    if (result == NULL) { /* no memory, or the interpreter is going: the frames live as long as the failure */
+    if (result == NULL) { /* without memory, or while the interpreter finalizes, the frames live as long as
+                             the failure */
         PyErr_Clear();
     }
     Py_XDECREF(function);

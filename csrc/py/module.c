@@ -1,4 +1,4 @@
-/* The module usmpy._core: its state and how it comes and goes. */
+/* The module usmpy._core: how its state is filled, traversed and cleared. */
 #include "module.h"
 #include "docstrings.h"
 
@@ -73,7 +73,7 @@ static int intern_names(usmpy_state *state)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Exception classes are plain Python: better tracebacks, pickles and documentation. */
+/* The exception classes are Python classes, for better tracebacks, pickles and documentation. */
 static int import_classes(usmpy_state *state)
 {
     const struct {
@@ -119,7 +119,7 @@ static int add_functions(PyObject *module)
 }
 
 /*
- * Packages of the index put drivers into <prefix>/lib: of the environment, and of each folder that packages
+ * Packages from PyPI install drivers into <prefix>/lib: of the environment, and of each folder that packages
  * are imported from, such as the user's own (<prefix>/lib/python3.x/site-packages).
  */
 static void add_prefixes(void)
@@ -142,7 +142,7 @@ static void add_prefixes(void)
         }
         usm_library_add_prefix(text, (size_t)(end - text));
     }
-    PyErr_Clear(); /* names that are no UTF-8 are none that dlopen could take from here */
+    PyErr_Clear(); /* dlopen could not take a name that is not UTF-8 from here */
 }
 
 static int exec(PyObject *module)

@@ -1,4 +1,4 @@
-/* What every file of csrc/py includes: Python, the module's state, and how to get from an object to it. */
+/* The state of the module usmpy._core, the ways from an object to it, and its types and functions. */
 #ifndef USMPY_MODULE_H
 #define USMPY_MODULE_H
 
@@ -20,7 +20,10 @@ typedef enum usmpy_name {
 struct usmpy_array;
 struct usmpy_type_cache;
 
-/* Spare objects of the commonest size; free-threaded builds have a fast allocator and share nothing. */
+/*
+ * Most objects of each type that are kept for reuse. Free-threaded builds keep none: their allocator is fast,
+ * and a shared list would need a lock.
+ */
 #ifdef Py_GIL_DISABLED
 #define USMPY_SPARE_ARRAYS 0
 #define USMPY_SPARE_EVENTS 0
@@ -31,7 +34,7 @@ struct usmpy_type_cache;
 #define USMPY_SPARE_BOUND 8
 #endif
 
-#define USMPY_CUDA_QUEUES 16 /* devices whose cached queue the state keeps, by DLPack id */
+#define USMPY_CUDA_QUEUES 16 /* devices whose cached queue the state keeps */
 
 typedef struct usmpy_state {
     PyObject *module; /* borrowed: the module owns this state */
@@ -55,15 +58,15 @@ typedef struct usmpy_state {
 } usmpy_state;
 
 /*
- * The state of the module that was loaded last, NULL after its end: for C entry points that get no object,
- * and as a short cut for those that do.
+ * The state of the module that was loaded last; NULL after it was unloaded. For C entry points without an
+ * object, and a short cut for the others.
  */
 extern _Atomic(usmpy_state *) usmpy_newest_state;
 
-/* The same for callers that need it: NULL with RuntimeError after the module was unloaded. */
+/* The same, or NULL with RuntimeError after the module was unloaded. */
 usmpy_state *usmpy_current_state(void);
 
-/* The module is not loadable into sub-interpreters, but may be loaded again after it was removed. */
+/* Sub-interpreters cannot load the module, but it may be loaded again after it was unloaded. */
 static inline usmpy_state *usmpy_state_of_module(PyObject *module)
 {
     usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
@@ -83,8 +86,8 @@ static inline usmpy_state *usmpy_state_of(PyObject *self)
 }
 
 /*
- * An object whose memory was used by another of the same type before: what PyObject_Init does, in line.
- * Builds that count or trace references need the function.
+ * Initialises an object in the memory of a freed one of the same type: PyObject_Init, inlined. Builds that
+ * count or trace references need the function.
  */
 static inline void usmpy_revive_object(PyObject *object, PyTypeObject *type)
 {
@@ -96,7 +99,7 @@ static inline void usmpy_revive_object(PyObject *object, PyTypeObject *type)
 #endif
 }
 
-/* The shared tail of every tp_dealloc of a heap type: the instance goes, then its count of the type. */
+/* The end of every tp_dealloc of a heap type: frees the instance, then releases its reference to the type. */
 static inline void usmpy_free_object(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
@@ -120,7 +123,7 @@ int usmpy_kernel_add_types(PyObject *module, usmpy_state *state);
 int usmpy_program_add_type(PyObject *module, usmpy_state *state);
 int usmpy_trace_add_type(PyObject *module, usmpy_state *state);
 
-/* Functions of the module, one table a file; joined by module.c. */
+/* The functions of the module: one table for each file, added by module.c. */
 extern PyMethodDef usmpy_device_functions[];
 extern PyMethodDef usmpy_placement_functions[];
 extern PyMethodDef usmpy_asarray_functions[];
@@ -138,7 +141,7 @@ extern PyMethodDef usmpy_dlpack_functions[];
 extern PyMethodDef usmpy_copy_functions[];
 extern PyMethodDef usmpy_memory_functions[];
 
-/* Once a process: how the core finds the line that makes an allocation. */
+/* Once a process: tells the core how to find the Python line that makes an allocation. */
 void usmpy_memory_start(void);
 extern PyMethodDef usmpy_compare_functions[];
 extern PyMethodDef usmpy_truth_functions[];
@@ -149,10 +152,10 @@ extern PyMethodDef usmpy_where_functions[];
 extern PyMethodDef usmpy_testing_functions[];
 #endif
 
-/* Makes a heap type of the module, adds it under its name and stores one count in *slot. */
+/* Creates a heap type of the module, adds it under its name and stores a reference in *slot. 0 or -1. */
 int usmpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **slot);
 
-/* A function of one of the package's own Python modules, which is imported now: new reference. */
+/* Imports one of the package's Python modules and returns an attribute of it: new reference. */
 PyObject *usmpy_import(const char *module, const char *name);
 /* Calls it. `format`: its arguments as a tuple, as Py_BuildValue takes them. New reference. */
 PyObject *usmpy_call(const char *module, const char *name, const char *format, ...);

@@ -1,4 +1,4 @@
-/* Failures on demand, in builds for tests alone (USMPY_TESTING=1). */
+/* Injected failures, counts and plans for tests, in builds with USMPY_TESTING=1. */
 #ifdef USM_TESTING
 #include "args.h"
 #include "deferred.h"
@@ -119,7 +119,7 @@ static PyObject *live_counts(PyObject *module, PyObject *unused)
     return dict;
 }
 
-/* {name: text}: the device kernels inside of the extension. */
+/* {name: text}: the sources of the device kernels in the extension. */
 static PyObject *kernel_sources(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -132,7 +132,7 @@ static PyObject *kernel_sources(PyObject *module, PyObject *unused)
     return dict;
 }
 
-/* From a tuple of integers: how many, or -1. */
+/* Copies a tuple of ints to `numbers`: its length, or -1 with an exception. */
 static int get_numbers(PyObject *tuple, int64_t *numbers)
 {
     Py_ssize_t n = PyTuple_Size(tuple);
@@ -158,8 +158,9 @@ static PyObject *launch_as_tuple(const usm_kernel_launch *launch, const usm_kern
 }
 
 /*
- * (dst, src, dst dtype, src dtype, shape, dst strides, src strides, serial, units, group): addresses, names,
- * elements. Gives (size, unaligned, [(dst, src, axes, global, local)]) as in kernels.h.
+ * Arguments: (dst, src, dst dtype, src dtype, shape, dst strides, src strides, serial, units, group), with
+ * addresses, names and strides in elements. Returns (size, unaligned, [(dst, src, axes, global, local)]) as
+ * in kernels.h.
  */
 static PyObject *kernel_launches(PyObject *module, PyObject *args)
 {

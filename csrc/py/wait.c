@@ -1,3 +1,4 @@
+/* Waits without the GIL, deadlines, and the hooks by which the core releases the GIL. */
 #include "wait.h"
 
 #include "deferred.h"
@@ -27,7 +28,7 @@ bool usmpy_wait_poll(void *argument)
     return stop;
 }
 
-/* Called in the middle of submissions, from threads with and without the GIL. */
+/* Called during submissions, on threads with and without the GIL. */
 static void *detach(void)
 {
     return !usmpy_is_finalizing() && PyGILState_Check() ? PyEval_SaveThread() : NULL;

@@ -1,5 +1,5 @@
 /*
- * The kernel use case of the exchange: memory for a with block. borrow() imports an array of another library,
+ * Memory for the time of a with block, for kernels: borrow() imports an array of another library, and
  * USMArray.lend() exports one of usmpy's. On entry and exit, both order the work of the block with the
  * owner's.
  */
@@ -20,9 +20,9 @@ typedef enum phase { FRESH, ENTERED, EXITED } phase;
 
 typedef struct usmpy_borrow {
     PyObject_HEAD
-    PyObject *object;             /* what was lent to us */
+    PyObject *object;             /* the array of another library, or a USMArray */
     PyObject *queue;              /* Queue object; NULL: the memory's own queue */
-    _Atomic(usmpy_array *) array; /* from the end of __enter__; __exit__ takes it */
+    _Atomic(usmpy_array *) array; /* set at the end of __enter__; __exit__ takes it */
     _Atomic phase phase;
 } usmpy_borrow;
 
@@ -34,7 +34,7 @@ typedef struct usmpy_lend {
     _Atomic phase phase;
 } usmpy_lend;
 
-/* Succeeds for one of several concurrent threads. 0, or -1 with RuntimeError. */
+/* Enters the block: one of several concurrent threads succeeds. 0, or -1 with RuntimeError. */
 static int enter(_Atomic phase *at, const char *what)
 {
     phase fresh = FRESH;
@@ -58,7 +58,10 @@ static void release_alloc(void *owner)
     usm_alloc_release(owner);
 }
 
-/* borrow() never copies: it would have to copy back what the block wrote. 0 or -1. */
+/*
+ * Checks that the queue can access the memory: borrow() never copies, since it would have to copy back what
+ * the block wrote. 0 or -1.
+ */
 static int check_reach(const usm_queue *queue, const usmpy_array *array)
 {
     if (usm_place_reaches(queue->place, array->alloc)) {
@@ -83,7 +86,7 @@ static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *
     if (check_reach(usmpy_queue_of(queue), base) < 0) {
         return NULL;
     }
-    usmpy_array *array = usmpy_array_on_queue(state, base, queue); /* with a count of its memory */
+    usmpy_array *array = usmpy_array_on_queue(state, base, queue); /* holds a count of base->alloc */
     if (array == NULL) {
         return NULL;
     }
@@ -93,7 +96,7 @@ static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *
         Py_DECREF(array);
         return usmpy_raise(state, status, &error);
     }
-    array->alloc = alloc; /* whose deleter owns the count of the memory now */
+    array->alloc = alloc; /* whose deleter releases the count of base->alloc */
     if (join_allocs(state, queue, base->alloc, alloc) < 0) {
         Py_CLEAR(array);
     }
@@ -149,8 +152,8 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
 }
 
 /*
- * The owner's stream waits for our work on the device. If the owner has no stream, the host waits here. Our
- * own arrays are ordered by a marker in the queue. In every case the borrowed array becomes invalid.
+ * Makes the owner's stream wait on the device for our work; without a stream, waits here. Work on a USMArray
+ * is ordered by a marker in the queue. In every case the borrowed array becomes invalid.
  */
 static PyObject *borrow_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -289,14 +292,14 @@ PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nar
     return (PyObject *)lend;
 }
 
-/* Later work in the queue, also of other libraries, is ordered after pending work on the memory. */
+/* Orders later work in the queue, also that of other libraries, after pending work on the memory. 0 or -1. */
 static int begin_in_queue(usmpy_state *state, usm_queue *queue, const usm_access *access)
 {
     usm_event *event;
     if (usmpy_submit_point(state, queue, USM_COMMAND_BARRIER, access, 1, NULL, &event) < 0) {
         return -1;
     }
-    /* A barrier that still waits for the host is not in the driver yet: foreign work would run before it. */
+    /* A barrier that is not in the driver yet does not hold back work that others enqueue there. */
     bool is_late = usm_queue_is_shared(queue) && !usm_event_in_driver(event) && !usm_event_ended(event);
     usm_event_release(event);
     return is_late ? usmpy_wait_alloc(state, access->alloc, access->mode, INT64_MAX) : 0;
@@ -319,7 +322,7 @@ static PyObject *lend_enter(PyObject *self, PyObject *unused)
         status = device == NULL ? -1 : usmpy_stream_follow(state, device, lend->foreign.handle, lend->array);
     } else if (Py_IS_TYPE(lend->stream, state->queue_type)) {
         status = begin_in_queue(state, usmpy_queue_of(lend->stream), &access);
-    } else { /* the host, or work that is already submitted and cannot be made to wait */
+    } else { /* the host, or work that was submitted before and cannot be made to wait */
         status = usmpy_finish_for_export(state, lend->array);
     }
     if (status < 0) {
@@ -329,7 +332,7 @@ static PyObject *lend_enter(PyObject *self, PyObject *unused)
     return PyLong_FromVoidPtr(lend->array->data);
 }
 
-/* Counts the stream's present work as work on the memory: later uses are ordered after it. 0 or -1. */
+/* Makes the stream's present work a task on the memory: later uses are ordered after it. 0 or -1. */
 static int end_in_stream(usmpy_state *state, const usmpy_lend *lend, const usm_access *access)
 {
     usm_error error;

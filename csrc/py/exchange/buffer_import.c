@@ -1,4 +1,4 @@
-/* Objects with the buffer protocol as arrays, without a copy. */
+/* Imports objects with the buffer protocol as arrays, without a copy. */
 #include "dlpack.h"
 #include "native.h"
 #include "py/errors.h"
@@ -7,7 +7,10 @@
 
 #include <string.h>
 
-/* One code of the struct module, in native or little-endian order. USM_NO_DTYPE for anything else. */
+/*
+ * The dtype of one format code of the struct module, in native or little-endian order; USM_NO_DTYPE for any
+ * other format.
+ */
 usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
 {
     if (format == NULL) {
@@ -24,7 +27,7 @@ usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
     }
     uint8_t bits = itemsize >= 1 && itemsize <= 8 ? (uint8_t)(8 * itemsize) : 0;
     if (strchr("bhilqn", format[0]) != NULL) {
-        return usm_dtype_from_dlpack(kDLInt, bits); /* the size settles what 'l' means */
+        return usm_dtype_from_dlpack(kDLInt, bits); /* the item size decides what 'l' means */
     }
     if (strchr("BHILQN", format[0]) != NULL) {
         return usm_dtype_from_dlpack(kDLUInt, bits);
@@ -35,7 +38,7 @@ usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
     return format[0] == '?' && itemsize == 1 ? USM_BOOL : USM_NO_DTYPE;
 }
 
-/* The array over a filled view; its allocation takes the keep over unless this fails. */
+/* A new array over the buffer; its allocation takes over the keep, unless this fails. */
 static usmpy_array *make_array(usmpy_state *state, const Py_buffer *view, usm_keep *keep)
 {
     usm_dtype dtype = usmpy_dtype_of_format(view->format, view->itemsize);
@@ -119,7 +122,7 @@ PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object)
     return (PyObject *)array;
 }
 
-/* Python's own numbers and sequences have neither protocol; bytes and the like are buffers. */
+/* Python's numbers, lists and tuples support neither protocol; bytes and the like are buffers. */
 PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
 {
     usmpy_type_entry entry;

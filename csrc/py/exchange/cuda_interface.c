@@ -15,7 +15,10 @@
 
 #define CUDA "__cuda_array_interface__"
 
-/* Parses the dict's version and stream. 1; 0 for no stream, and for older versions, which have none; -1. */
+/*
+ * Parses the dict's version and stream. 1; 0 without a stream, and for versions before 3, which have none; -1
+ * with an exception.
+ */
 static int parse_stream(PyObject *version, PyObject *value, void **stream)
 {
     long number = PyLong_Check(version) ? PyLong_AsLong(version) : -1;
@@ -38,7 +41,7 @@ static int parse_stream(PyObject *version, PyObject *value, void **stream)
     return 1;
 }
 
-/* The stream, with its device, as parse_stream. */
+/* The stream and its device; returns the same. */
 static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, usmpy_origin *origin)
 {
     void *stream;
@@ -46,8 +49,8 @@ static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, u
     if (found <= 0) {
         return found;
     }
-    PyObject *known = __atomic_load_n(&state->cuda_queues[0], __ATOMIC_ACQUIRE); /* then the backend was
-                                                                                    started */
+    PyObject *known =
+        __atomic_load_n(&state->cuda_queues[0], __ATOMIC_ACQUIRE); /* set after the backend was started */
     const usm_backend *backend =
         known != NULL ? usmpy_queue_of(known)->backend : usmpy_backend_for(state, USM_INTERFACE_CUDA);
     if (backend == NULL) {
@@ -90,7 +93,7 @@ int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, usmpy_orig
     return found;
 }
 
-/* strides in bytes. 0 or -1. */
+/* Parses strides, which are in bytes. 0 or -1. */
 static int parse_strides(PyObject *strides, usmpy_claim *claim)
 {
     int itemsize = usm_dtype_table[claim->dtype].itemsize;
@@ -167,14 +170,14 @@ static bool is_empty(const usmpy_claim *claim)
     return empty;
 }
 
-/* The queue of the device that the memory is on. New reference. */
+/* The cached queue of the device that the memory is on: new reference. */
 static PyObject *find_home(usmpy_state *state, usmpy_claim *claim)
 {
     if (is_empty(claim)) {
         claim->address = NULL;
         claim->kind = USM_DEVICE;
     }
-    /* Pinned memory has the same address on all devices, so the driver is asked for the pointer's device. */
+    /* Pinned memory has one address on all devices, so the driver finds the device of the pointer. */
     return usmpy_home_queue(state, (DLDevice){kDLCUDAHost, 0}, claim->address);
 }
 
@@ -205,8 +208,8 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
 }
 
 /*
- * The stream after which a consumer must order its work, as a new int or None: if our work is pending, that
- * of the array's queue, which is ordered after all of it. NULL with an exception.
+ * The stream after which a consumer must order its work, as a new int or None. If tasks on the memory are
+ * pending, it is that of the array's queue, which is ordered after all of them. NULL with an exception.
  */
 static PyObject *stream_of(usmpy_state *state, usmpy_array *array)
 {
@@ -217,7 +220,7 @@ static PyObject *stream_of(usmpy_state *state, usmpy_array *array)
         Py_RETURN_NONE;
     }
     usm_alloc_settle(array->alloc);
-    if (ended || !usm_alloc_is_busy(array->alloc)) { /* it may hold a failure or be invalid, which raises */
+    if (ended || !usm_alloc_is_busy(array->alloc)) { /* a failure or the end of a borrow raises */
         return usmpy_peek_alloc(state, array->alloc, usmpy_foreign_access(array)) < 0 ? NULL
                                                                                       : Py_NewRef(Py_None);
     }

@@ -1,8 +1,8 @@
 /*
- * Our DLPackExchangeAPI (DLPack 1.3): one static table for the process. Its functions synchronise no stream
- * of the consumer's: they bring the memory into order with the stream that current_work_stream names, the one
- * of the device's cached queue. Memory of the CPU has none, so there they wait for our pending work instead:
- * a CPU consumer gets finished data.
+ * The DLPackExchangeAPI of USMArray (DLPack 1.3): one static table for the process. Its functions do not
+ * synchronise with a stream of the consumer: they order the memory with the stream that current_work_stream
+ * names, that of the device's cached queue. CPU memory has no stream, so they wait for pending work on it: a
+ * CPU consumer gets finished data.
  */
 #include "dlpack.h"
 #include "py/args.h"
@@ -15,8 +15,10 @@
 
 #include <string.h>
 
-/* The array behind a table call; NULL with TypeError. Every loaded instance of the module has
- * its own type. */
+/*
+ * The array of a call; NULL with TypeError. Checked by a slot, since each loaded instance of the module has
+ * its own type.
+ */
 static usmpy_array *check_array(PyObject *object)
 {
     if (USM_LIKELY(Py_TYPE(object)->tp_as_buffer != NULL &&
@@ -109,8 +111,9 @@ static int to_py_object(DLManagedTensorVersioned *tensor, void **out)
 }
 
 /*
- * The consumer may work on a loan in our stream after this returns, and does not report the end: the next use
- * of the memory elsewhere, and its release, are ordered after the work that is in the stream then.
+ * The consumer may work on a loan in our stream after this returns, and does not report when it has finished.
+ * The next use of the memory elsewhere, and its release, are ordered after the work that is in the stream at
+ * that time.
  */
 static int lend_dltensor(void *object, DLTensor *out)
 {
@@ -144,12 +147,12 @@ static int current_work_stream(DLDeviceType type, int32_t id, void **out)
     if (queue == NULL) {
         return -1;
     }
-    /* Other libraries may enqueue in it from now on: waits for the queue include their work. */
+    /* Other libraries may enqueue work in it from now on, which waits for the queue include. */
     *out = usm_backend_has_streams(queue->backend) ? usm_queue_handle(queue) : NULL;
     return 0;
 }
 
-/* Pure C, as the header asks: the caller may not hold the GIL. */
+/* Uses no Python: the caller may not hold the GIL (dlpack.h). */
 static usm_status allocate(const DLTensor *prototype, DLManagedTensorVersioned **out, usm_error *error)
 {
     usm_dtype dtype;
@@ -229,7 +232,7 @@ int usmpy_array_add_exchange_api(usmpy_state *state)
     }
     PyObject *dict = state->array_type->tp_dict;
     int status = PyDict_SetItem(dict, state->names[USMPY___dlpack_c_exchange_api__], capsule);
-    if (status == 0) { /* the draft's name, which older consumers look up */
+    if (status == 0) { /* the name in the draft, which older consumers look up */
         status = PyDict_SetItemString(dict, "__c_dlpack_exchange_api__", capsule);
     }
     Py_DECREF(capsule);

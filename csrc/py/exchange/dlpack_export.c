@@ -1,4 +1,4 @@
-/* __dlpack__ and __dlpack_device__: capsules over allocations, whose deleters need no Python. */
+/* __dlpack__ and __dlpack_device__: exports arrays as capsules whose deleters need no Python. */
 #include "dlpack.h"
 #include "py/args.h"
 #include "py/deferred.h"
@@ -6,11 +6,11 @@
 #include "py/wait.h"
 #include "stream.h"
 
-#include <limits.h>
+#include <string.h>
 
 DLDevice usmpy_dlpack_device(usmpy_array *array)
 {
-    /* The view that most consumers understand: host-readable memory of a CPU-type device is kDLCPU. */
+    /* Most consumers understand kDLCPU, so host-readable memory of a CPU device is exported as that. */
     const usm_device *device = usm_device_root(array->alloc->place->device);
     const usm_device_info *info = &device->info;
     usm_kind kind = (usm_kind)array->alloc->kind;
@@ -54,11 +54,15 @@ int usmpy_check_context(const usmpy_array *array, const DLDevice *device)
 
 static void delete_capsule(PyObject *capsule)
 {
-    if (PyCapsule_IsValid(capsule, USMPY_CAPSULE)) { /* a consumer would have renamed it */
-        DLManagedTensorVersioned *tensor = PyCapsule_GetPointer(capsule, USMPY_CAPSULE);
+    const char *name = PyCapsule_GetName(capsule);
+    if (name == NULL || name[0] != USMPY_CAPSULE[0]) {
+        return; /* a consumer renamed it to "used_...", and owns the tensor */
+    }
+    if (strcmp(name, USMPY_CAPSULE) == 0) {
+        DLManagedTensorVersioned *tensor = PyCapsule_GetPointer(capsule, name);
         tensor->deleter(tensor);
-    } else if (PyCapsule_IsValid(capsule, USMPY_LEGACY_CAPSULE)) {
-        DLManagedTensor *tensor = PyCapsule_GetPointer(capsule, USMPY_LEGACY_CAPSULE);
+    } else if (strcmp(name, USMPY_LEGACY_CAPSULE) == 0) {
+        DLManagedTensor *tensor = PyCapsule_GetPointer(capsule, name);
         tensor->deleter(tensor);
     }
 }
@@ -99,14 +103,11 @@ int usmpy_dlpack_pair(PyObject *pair, int64_t *values)
     if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) {
         return 0;
     }
-    /* Both before either: __index__ may have effects. */
+    /* Check both before converting either: __index__ may have side effects. */
     if (!PyIndex_Check(PyTuple_GET_ITEM(pair, 0)) || !PyIndex_Check(PyTuple_GET_ITEM(pair, 1))) {
         return 0;
     }
     for (int i = 0; i < 2; i++) {
-        if (usmpy_small_int(PyTuple_GET_ITEM(pair, i), &values[i])) {
-            continue;
-        }
         int overflow;
         PyObject *number = PyNumber_Index(PyTuple_GET_ITEM(pair, i));
         if (number == NULL) {
@@ -119,12 +120,17 @@ int usmpy_dlpack_pair(PyObject *pair, int64_t *values)
     return 1;
 }
 
-/* 1 for a version of 1 or more, 0 for None and less, -1 with an exception. */
+/* Whether the consumer understands DLPack 1: 1; 0 for None and earlier versions; -1 with an exception. */
 static int wants_version(PyObject *max_version)
 {
     int64_t version[2];
     if (!usmpy_given(max_version)) {
         return 0;
+    }
+    if (PyTuple_Check(max_version) && PyTuple_GET_SIZE(max_version) == 2 &&
+        usmpy_small_int(PyTuple_GET_ITEM(max_version, 0), version) &&
+        PyLong_Check(PyTuple_GET_ITEM(max_version, 1))) {
+        return version[0] >= 1; /* what most consumers pass: the minor version is not needed */
     }
     int found = usmpy_dlpack_pair(max_version, version);
     if (found > 0) {
@@ -138,7 +144,7 @@ static int wants_version(PyObject *max_version)
     return -1;
 }
 
-/* Whether the memory has this view beside the first one. */
+/* Whether the memory can also be exported as that of this device. */
 static bool shows_as(const usmpy_array *array, int64_t type, int64_t id)
 {
     const usm_device_info *info = &usm_device_root(array->alloc->place->device)->info;
@@ -148,13 +154,13 @@ static bool shows_as(const usmpy_array *array, int64_t type, int64_t id)
     if (type == kDLOneAPI && info->dlpack_oneapi_id >= 0 && id == info->dlpack_oneapi_id) {
         return true;
     }
-    /* Memory that is visible as the host's, or as that of all devices, also keeps its own device's view. */
+    /* Host-readable and managed memory can also be exported as that of its own device. */
     return type == info->dlpack_type && id == info->dlpack_id;
 }
 
 /*
- * Replaces *device, the first view, by the requested device. 0, or -1 with TypeError or BufferError.
- * *to_host: the memory is not visible on the host, but a copy would be, and `copy` (-1: None) allows one.
+ * Replaces *device by the requested device. 0, or -1 with TypeError or BufferError. *to_host: the host cannot
+ * read the memory, but could read a copy, which `copy` (-1: None) allows.
  */
 static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDevice *device, bool *to_host)
 {
@@ -187,12 +193,12 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDe
     return -1;
 }
 
-/* The meaning of a stream= argument. */
+/* What a stream= argument asks for. */
 typedef enum order {
     ORDER_ERROR = -1,
-    ORDER_NONE,   /* -1: no synchronisation */
-    ORDER_HOST,   /* None, of memory whose consumers have no streams: finished data */
-    ORDER_STREAM, /* work on the memory comes before later work of the stream */
+    ORDER_NONE,   /* no synchronisation */
+    ORDER_HOST,   /* finished data: the consumer has no streams */
+    ORDER_STREAM, /* later work of the stream is ordered after work on the memory */
 } order;
 
 /* For a consumer on the CPU, or on a device whose queues are not streams. */
@@ -259,7 +265,10 @@ static inline int prepare(usmpy_state *state, usmpy_array *array, const DLDevice
     return order == ORDER_HOST ? usmpy_finish_for_export(state, array) : order == ORDER_NONE ? 0 : -1;
 }
 
-/* copy=True, or a copy on the host. The copy is our work, which a consumer that passes -1 ignores. */
+/*
+ * Exports a copy: copy=True, or the requested device is the host. A consumer that passes stream=-1 does not
+ * wait for the copy, so this does.
+ */
 static PyObject *export_copy(usmpy_state *state, usmpy_array *array, bool versioned, DLDevice device,
                              PyObject *stream, bool to_host)
 {

@@ -1,4 +1,4 @@
-/* Makes an array of another library's tensor: the driver's answers about its memory, layout and order. */
+/* Makes an array from the tensor of another library, after checking its memory with the driver. */
 #include "dlpack.h"
 #include "py/errors.h"
 #include "py/objects/trace.h"
@@ -9,7 +9,7 @@
 static void delete_versioned(void *owner)
 {
     DLManagedTensorVersioned *tensor = owner;
-    if (tensor->deleter != NULL) { /* NULL is legal: nothing to release */
+    if (tensor->deleter != NULL) { /* NULL is allowed: there is nothing to release */
         tensor->deleter(tensor);
     }
 }
@@ -36,7 +36,7 @@ void usmpy_tensor_delete(usmpy_tensor *tensor)
     PyErr_Restore(type, value, traceback);
 }
 
-/* The kind of memory that is not looked up in the driver, by its DLPack type. */
+/* The kind of memory of a DLPack device type, for memory that the driver is not asked about. */
 static usm_kind kind_of_type(int32_t type)
 {
     return type == kDLCPU || type == kDLCUDAHost ? USM_HOST
@@ -170,7 +170,7 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
     }
     array->queue = queue;
     array->dtype = (uint8_t)dtype;
-    /* A legacy producer had to refuse read-only arrays. */
+    /* A legacy producer must refuse read-only arrays. */
     array->flags = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0 ? 0 : USMPY_WRITABLE;
     usmpy_array_finish(array);
     usmpy_trace_import(array, "DLPack");

@@ -3,12 +3,13 @@
 
 #include "py/args.h"
 #include "py/lock.h"
+#include "stream.h"
 
 #include "core/exchange/dltensor.h"
 
 #include <stdlib.h>
 
-/* Letters of type strings. */
+/* The letters of type strings. */
 static const struct {
     char letter;
     uint8_t code;
@@ -17,13 +18,9 @@ static const struct {
 int usmpy_interface_read(usmpy_state *state, PyObject *object, const usmpy_interface *interface, size_t n,
                          PyObject **out)
 {
-    PyObject *dict = PyObject_GetAttr(object, state->names[interface->attribute]);
+    PyObject *dict = usmpy_attribute(state, object, interface->attribute);
     if (dict == NULL) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) {
-            return -1;
-        }
-        PyErr_Clear();
-        return 0;
+        return PyErr_Occurred() ? -1 : 0;
     }
     memset(out, 0, n * sizeof *out);
     if (!PyDict_Check(dict)) {

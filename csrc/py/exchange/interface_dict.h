@@ -1,4 +1,4 @@
-/* What __cuda_array_interface__ and __sycl_usm_array_interface__ have in common: dicts with a pointer. */
+/* The common part of __cuda_array_interface__ and __sycl_usm_array_interface__: dicts with a pointer. */
 #ifndef USMPY_INTERFACE_DICT_H
 #define USMPY_INTERFACE_DICT_H
 

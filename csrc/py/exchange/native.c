@@ -1,4 +1,4 @@
-/* Native handles: devices, contexts and queues of other libraries on the same driver, and ours for them. */
+/* from_native and native_handle: devices, contexts and queues shared with other libraries on a driver. */
 #include "native.h"
 
 #include "py/args.h"
@@ -11,7 +11,7 @@
 #include "core/device/registry.h"
 #include "core/exchange/native.h"
 
-/* backend= : a backend that works and has native objects. NULL with an exception. */
+/* Parses backend=: a working backend with native objects. NULL with an exception. */
 static const usm_backend *parse_backend(usmpy_state *state, PyObject *name)
 {
     if (!PyUnicode_Check(name)) {
@@ -47,7 +47,7 @@ static const usm_backend *parse_backend(usmpy_state *state, PyObject *name)
     return backend;
 }
 
-/* handle= : an int, or an object whose int_ptr is one (PyOpenCL's). 0 or -1 with an exception. */
+/* Parses handle=: an int, or an object whose int_ptr is one (PyOpenCL's). 0 or -1 with an exception. */
 static int parse_handle(usmpy_state *state, PyObject *object, bool zero, void **out)
 {
     PyObject *number =
@@ -77,8 +77,8 @@ typedef struct request {
     const usm_backend *backend;
     usm_native what;
     void *handle;
-    bool counted;    /* the handle has a count of ours, which end_request gives back */
-    usm_keep *keeps; /* the owner and the object of SYCL, for the result; owned until that takes them over */
+    bool counted;    /* the handle has a count of its own, which end_request releases */
+    usm_keep *keeps; /* of the owner and the SYCL object, for the result; owned until that takes them over */
 } request;
 
 static void end_request(const request *request)
@@ -88,7 +88,7 @@ static void end_request(const request *request)
     }
 }
 
-/* handle= : an object of dpctl, kept alive by the result. 0 or -1. */
+/* Parses handle=: an object of dpctl, which the result keeps alive. 0 or -1. */
 static int parse_sycl(usmpy_state *state, PyObject *object, request *request)
 {
     usmpy_sycl_object found;
@@ -125,7 +125,7 @@ static int parse(usmpy_state *state, usm_native what, PyObject *const *args, Py_
     if (request->backend == NULL || (usmpy_given(out[2]) && usmpy_keep_object(&request->keeps, out[2]) < 0)) {
         return -1;
     }
-    /* Some drivers number their devices, from 0. All other handles are addresses. */
+    /* CUDA numbers its devices from 0. All other handles are addresses. */
     bool zero = !has_owner && usm_device_adopt(request->backend, NULL, &device, NULL) == USM_OK;
     int status = has_owner && usmpy_is_sycl(out[1]) ? parse_sycl(state, out[1], request)
                                                     : parse_handle(state, out[1], zero, &request->handle);

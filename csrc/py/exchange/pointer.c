@@ -95,7 +95,7 @@ static bool has_kind(const usm_device_info *info, usm_kind kind)
                                 : info->has_usm_host;
 }
 
-/* Checks known memory against the claim: kind, bounds, and access from the queue. */
+/* Checks memory that usmpy or the driver knows: kind, bounds, and access from the queue. */
 static usm_status check_known(usmpy_claim *claim, const usm_block *block, int64_t low, int64_t high,
                               usm_error *error)
 {
@@ -120,8 +120,8 @@ static usm_status check_known(usmpy_claim *claim, const usm_block *block, int64_
 }
 
 /*
- * Looks for the memory among usmpy's own blocks, then asks the driver. *found: whether either knows it; *info
- * is the driver's answer.
+ * Looks for the memory among usmpy's own blocks, then asks the driver. *found: whether either knows it;
+ * *info: the driver's answer.
  */
 static usm_status look_up(const usmpy_claim *claim, usm_block *block, bool *found, usm_pointer_info *info,
                           usm_error *error)
@@ -133,7 +133,7 @@ static usm_status look_up(const usmpy_claim *claim, usm_block *block, bool *foun
         return usm_error_set(error, claim->refusal, "the memory at %p was freed; keep its array alive",
                              claim->address);
     }
-    /* Another driver may have given the same address to memory of its own that the host does not read. */
+    /* Another driver may have given the same address to memory that the host cannot read. */
     *found = ours && block->place->context->backend == queue->backend;
     if (*found) {
         return USM_OK;
@@ -150,7 +150,7 @@ static usm_status look_up(const usmpy_claim *claim, usm_block *block, bool *foun
     return status;
 }
 
-/* Determines the owner and the kind of the memory. *place is its place. */
+/* Determines the place and the kind of the memory. */
 static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_place **place, usm_error *error)
 {
     const usm_queue *queue = usmpy_queue_of(claim->queue);
@@ -222,8 +222,7 @@ usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim)
     const usm_access access = {array->alloc, USM_READ_WRITE};
     if (!claim->ordered && usm_queue_is_shared(queue) &&
         usmpy_submit_point(state, queue, USM_COMMAND_MARKER, &access, 1, NULL, NULL) < 0) {
-        Py_DECREF(
-            array); /* the marker would have ordered foreign work in the same native queue before ours */
+        Py_DECREF(array); /* the marker orders foreign work in the same native queue before ours */
         return NULL;
     }
     memcpy(usmpy_shape(array), claim->shape, (size_t)claim->ndim * sizeof *claim->shape);

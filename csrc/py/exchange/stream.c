@@ -1,4 +1,4 @@
-/* Parses stream arguments, and makes queues over streams. */
+/* Parses stream arguments, orders streams of other libraries after tasks, and makes queues over streams. */
 #include "stream.h"
 
 #include "dlpack.h"
@@ -41,7 +41,10 @@ PyObject *usmpy_attribute(usmpy_state *state, PyObject *object, usmpy_name name)
     return value;
 }
 
-/* A handle that an object returned: 0 and None are the legacy default stream. Takes `number`. 1, or -1. */
+/*
+ * Converts a handle that an object returned; 0 and None are the legacy default stream. Takes ownership of
+ * `number`. 1 or -1.
+ */
 static int told_handle(PyObject *object, PyObject *number, usmpy_stream *out)
 {
     int found = number == Py_None ? 1 : usmpy_address_of(number, &out->handle);
@@ -54,7 +57,7 @@ static int told_handle(PyObject *object, PyObject *number, usmpy_stream *out)
     return found > 0 ? 1 : -1;
 }
 
-/* __cuda_stream__: (0, handle), from a method or an attribute. 1, 0 where there is none, -1. */
+/* Reads __cuda_stream__, a method or an attribute that gives (0, handle). 1; 0 if there is none; -1. */
 static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
 {
     PyObject *info = usmpy_attribute(state, object, USMPY___cuda_stream__);
@@ -80,7 +83,10 @@ static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
     return found;
 }
 
-/* Streams without the protocol. CuPy's attribute has a common name, so further attributes are required. */
+/*
+ * Reads streams without the protocol. Other objects also have an attribute named ptr or handle, so one named
+ * synchronize is required. 1, 0 or -1.
+ */
 static int by_library(usmpy_state *state, PyObject *object, usmpy_stream *out)
 {
     PyObject *number = usmpy_attribute(state, object, USMPY_cuda_stream);
@@ -89,7 +95,7 @@ static int by_library(usmpy_state *state, PyObject *object, usmpy_stream *out)
         if (number == NULL && !PyErr_Occurred()) {
             number = usmpy_attribute(state, object, USMPY_handle);
             PyObject *value = number == NULL ? NULL : usmpy_attribute(state, number, USMPY_value);
-            if (value != NULL || PyErr_Occurred()) { /* Numba's is a ctypes object */
+            if (value != NULL || PyErr_Occurred()) { /* Numba's handle is a ctypes object */
                 Py_XSETREF(number, value);
             }
         }
@@ -100,7 +106,7 @@ static int by_library(usmpy_state *state, PyObject *object, usmpy_stream *out)
     return told_handle(object, number, out);
 }
 
-/* A device's number: object.device_id, object.device.index or object.device.device_id; -1 for none. */
+/* The number of the object's device: its device_id, device.device_id or device.index; -1 for none. */
 static int told_device(usmpy_state *state, PyObject *object)
 {
     static const usmpy_name names[] = {USMPY_device_id, USMPY_index};
@@ -239,7 +245,7 @@ int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stre
             return -1;
         }
     }
-    /* Only a failure of the last write, or the end of a borrow, remains: raise it as for the host. */
+    /* Only a failure of the last write, or the end of a borrow, remains: raise it as a wait does. */
     return ended || !usm_alloc_is_busy(alloc) ? usmpy_wait_alloc(state, alloc, mode, INT64_MAX) : 0;
 }
 

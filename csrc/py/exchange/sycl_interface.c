@@ -1,7 +1,7 @@
 /*
- * __sycl_usm_array_interface__, version 1 (dpctl's documentation): a dict with a pointer and the SYCL object
- * (`syclobj`) whose memory it is, both ways. It defines no order: the work of the producer is
- * complete when it returns the dict.
+ * __sycl_usm_array_interface__, version 1 (dpctl's documentation), both ways: a dict with a pointer and the
+ * SYCL object of the memory (`syclobj`). It defines no order, so the producer's work must be complete when it
+ * returns the dict.
  */
 #include "interface_dict.h"
 #include "py/args.h"
@@ -31,7 +31,7 @@ static const usmpy_interface sycl = {
                 [VERSION] = {USMPY_version, false}},
 };
 
-/* syclobj is an object of usmpy's own, or a filter string: new reference to the Queue. */
+/* The Queue of a syclobj that is an object of usmpy or a filter string: new reference. */
 static PyObject *queue_of_ours(usmpy_state *state, PyObject *object)
 {
     return Py_IS_TYPE(object, state->context_type)
@@ -45,7 +45,7 @@ static bool is_ours(usmpy_state *state, PyObject *object)
            Py_IS_TYPE(object, state->context_type) || PyUnicode_Check(object);
 }
 
-/* syclobj names the memory's owner. New reference to a Queue; waits for the work in a SYCL queue. */
+/* The Queue of any syclobj: new reference. Waits for the work in a SYCL queue. */
 static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
 {
     if (is_ours(state, object)) {
@@ -71,7 +71,7 @@ static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
     return queue;
 }
 
-/* dpctl.memory's objects set the read-only flag although they are writable. */
+/* Whether the type is one of dpctl.memory's, which set the read-only flag although they are writable. */
 static bool says_writable(const PyTypeObject *type)
 {
     static const char module[] = "dpctl.memory.";
@@ -91,7 +91,7 @@ static int check_version(PyObject *version)
     return 0;
 }
 
-/* "offset", in elements from the pointer to the first one. 0 or -1. */
+/* Applies "offset", in elements from the pointer to the first one. 0 or -1. */
 static int parse_offset(PyObject *argument, usmpy_claim *claim)
 {
     if (!usmpy_given(argument)) {
@@ -142,7 +142,7 @@ PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object, 
     return array;
 }
 
-/* The syclobj of an export: the SYCL queue that ours was made from, else our Queue. New reference. */
+/* The syclobj of an export: the SYCL queue that ours was made from, or our Queue. New reference. */
 static PyObject *syclobj_of(usmpy_state *state, usmpy_array *array)
 {
     PyObject *queue = Py_NewRef(array->queue);

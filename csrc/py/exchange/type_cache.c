@@ -1,7 +1,7 @@
 /*
- * The cache of producers' types. An entry is valid for one version of one type: CPython gives a type a new
- * version tag whenever it or a base changes, and never reuses a tag, so an entry neither outlives a change
- * nor serves another type at the same address. It needs no reference to the type.
+ * Caches how the arrays of each type are imported. An entry is valid for one version of one type: CPython
+ * gives a type a new version tag whenever the type or a base changes, and never reuses a tag. So an entry
+ * neither outlives a change nor serves another type at the same address, and needs no reference.
  */
 #include "dlpack.h"
 #include "py/lock.h"
@@ -10,13 +10,13 @@
 
 #include <string.h>
 
-#define SLOTS 64 /* a program exchanges with a handful of types */
+#define SLOTS 64 /* programs exchange arrays of a handful of types */
 
 typedef struct slot {
 #ifdef Py_GIL_DISABLED
     /*
-     * Odd while a writer works, and different after every write: a reader that sees the same even number
-     * before and after has read a consistent entry. Writers hold the writers' lock.
+     * Odd during a write, and different after each: a reader that sees the same even number before and after
+     * has read a consistent entry. Writers hold the mutex.
      */
     uint32_t sequence;
 #endif
@@ -64,7 +64,7 @@ static slot *slot_of(usmpy_type_cache *cache, PyTypeObject *type)
 }
 
 #ifdef Py_GIL_DISABLED
-/* By words, since a reader and a writer may copy the same entry at once. */
+/* Copies by words, since a reader and a writer may copy the same entry at once. */
 static void copy_entry(usmpy_type_entry *to, const usmpy_type_entry *from)
 {
     _Static_assert(sizeof *to % sizeof(uintptr_t) == 0, "an entry consists of words");
@@ -116,11 +116,14 @@ static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag
 }
 #endif
 
-/* A tuple of classes: new reference, since a lookup (a key's __eq__) or a thread may change the type. */
+/*
+ * The method resolution order, as a new reference: a lookup (through __eq__ of a key) or a thread may change
+ * the type.
+ */
 static PyObject *mro_of(PyTypeObject *type)
 {
 #ifdef Py_GIL_DISABLED
-    PyObject *mro = PyObject_GetAttrString((PyObject *)type, "__mro__"); /* under the types' lock */
+    PyObject *mro = PyObject_GetAttrString((PyObject *)type, "__mro__"); /* takes the lock of types */
     if (mro != NULL && !PyTuple_Check(mro)) {
         Py_CLEAR(mro);
     }
@@ -130,7 +133,10 @@ static PyObject *mro_of(PyTypeObject *type)
 #endif
 }
 
-/* Where in the type's method resolution order a name is defined: -1 nowhere, -2 exception. *value is new. */
+/*
+ * The position in the method resolution order at which a name is defined; -1 for none, -2 with an exception.
+ * *value is a new reference.
+ */
 static Py_ssize_t find_in_mro(PyTypeObject *type, PyObject *name, PyObject **value)
 {
     *value = NULL;
@@ -161,11 +167,11 @@ static Py_ssize_t find_in_mro(PyTypeObject *type, PyObject *name, PyObject **val
     return found;
 }
 
-/* DLPack 1.3, DLPackExchangeAPI: the capsule's name, the major version, and pointers that must be there. */
+/* The table of a capsule, if it has the right name, the major version 1 and the required functions. */
 static const DLPackExchangeAPI *usable_table(PyObject *capsule)
 {
     if (!PyCapsule_IsValid(capsule, "dlpack_exchange_api")) {
-        return NULL; /* another name, or None, by which a subclass opts out */
+        return NULL; /* another object, or None, by which a subclass opts out */
     }
     const DLPackExchangeAPI *api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     while (api != NULL && api->header.version.major != 1) {
@@ -278,7 +284,9 @@ const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type
     if (look_up(state, type, room) < 0) {
         return NULL;
     }
-    if (tag != 0 && tag == version_tag(type)) { /* else it was changed meanwhile: look again next time */
+    if (tag != 0 &&
+        tag == version_tag(
+                   type)) { /* otherwise the type has changed meanwhile: the next import looks it up again */
         write_slot(state->type_cache, type, tag, room);
     } else {
         room->method = NULL;
