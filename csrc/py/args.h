@@ -59,7 +59,8 @@ static inline const char *usmpy_article(const char *noun)
     return noun[0] == 'a' || noun[0] == 'e' || noun[0] == 'i' || noun[0] == 'o' ? "an" : "a";
 }
 
-/* TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for `return usmpy_wrong_type(...)`.
+/*
+ * TypeError "<parameter> is a <type of object>; <allowed>". Always NULL, for `return usmpy_wrong_type(...)`.
  */
 void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allowed);
 

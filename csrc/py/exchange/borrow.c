@@ -189,8 +189,7 @@ static PyObject *borrow_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         return NULL;
     }
     if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->queue_type)) {
-        return PyErr_Format(PyExc_TypeError, "borrow(): queue is %s %s; a Queue or None is allowed",
-                            USMPY_A(out[1]));
+        return usmpy_wrong_type("borrow(): queue", out[1], "a Queue or None is allowed");
     }
     usmpy_borrow *self = (usmpy_borrow *)type->tp_alloc(type, 0);
     if (self != NULL) {
@@ -266,9 +265,10 @@ static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, 
     }
     int found = has_streams ? usmpy_stream_parse(state, stream, foreign) : 0;
     if (found == 0) {
-        PyErr_Format(PyExc_TypeError, "lend(): stream is %s %s; a Queue, an Event, %sor None is allowed",
-                     USMPY_A(stream),
-                     has_streams ? "a CUDA stream of any library, the address of one, " : "");
+        usmpy_wrong_type("lend(): stream", stream,
+                         has_streams ? "a Queue, an Event, a CUDA stream of any library, the address of one, "
+                                       "or None is allowed"
+                                     : "a Queue, an Event or None is allowed");
     }
     return found > 0 ? 0 : -1;
 }

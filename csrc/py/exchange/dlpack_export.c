@@ -227,9 +227,8 @@ static order order_of_stream(PyObject *stream, const DLDevice *device, void **ha
         return device->device_type == kDLCUDA ? ORDER_STREAM : ORDER_HOST;
     }
     if (!PyLong_Check(stream) || PyBool_Check(stream)) {
-        PyErr_Format(PyExc_TypeError,
-                     "stream is %s %s; None, -1, 1, 2 or the address of a CUDA stream, an int, is allowed",
-                     USMPY_A(stream));
+        usmpy_wrong_type("stream", stream,
+                         "None, -1, 1, 2 or the address of a CUDA stream, an int, is allowed");
         return ORDER_ERROR;
     }
     int overflow;
@@ -293,11 +292,14 @@ PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n
         "__dlpack__", 4, 0, 0, 0, {USMPY_max_version, USMPY_stream, USMPY_dl_device, USMPY_copy}};
     usmpy_array *array = (usmpy_array *)self;
     usmpy_state *state = array->state;
-    PyObject *out[4];
+    PyObject *out[4] = {NULL};
     DLDevice device;
     bool to_host = false;
     void *handle = NULL;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+    if (nargs == 0 && kwnames != NULL && PyTuple_GET_SIZE(kwnames) == 1 &&
+        PyTuple_GET_ITEM(kwnames, 0) == state->names[USMPY_max_version]) {
+        out[0] = args[0]; /* the usual call, of which the general parser would be a tenth */
+    } else if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     int versioned = wants_version(out[0]);

@@ -137,9 +137,7 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
     usm_error error;
     usm_dtype dtype;
     usmpy_origin told;
-    usm_status status = usm_dltensor_check(tensor, flags, &dtype, &error);
-    if (USM_UNLIKELY(status != USM_OK)) {
-        usmpy_raise(state, status, &error);
+    if (usmpy_check(state, usm_dltensor_check(tensor, flags, &dtype, &error), &error) < 0) {
         goto failed;
     }
     queue = usmpy_home_queue(state, tensor->device, usm_dltensor_first(tensor));
@@ -157,9 +155,8 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
     if (array == NULL) {
         goto failed;
     }
-    status = import_memory(array, owned, tensor, dtype, home, origin->trusted, &error);
-    if (USM_UNLIKELY(status != USM_OK)) {
-        usmpy_raise(state, status, &error);
+    usm_status status = import_memory(array, owned, tensor, dtype, home, origin->trusted, &error);
+    if (usmpy_check(state, status, &error) < 0) {
         goto failed;
     }
     if (tensor->device.device_type != kDLCPU && origin->stream != NULL && usmpy_has_streams(array->alloc)) {

@@ -15,9 +15,7 @@
 static const usm_backend *parse_backend(usmpy_state *state, PyObject *name)
 {
     if (!PyUnicode_Check(name)) {
-        return (const usm_backend *)PyErr_Format(
-            PyExc_TypeError, "from_native(): backend is %s %s; a name such as 'opencl' is allowed",
-            USMPY_A(name));
+        return usmpy_wrong_type("from_native(): backend", name, "a name such as 'opencl' is allowed");
     }
     Py_ssize_t length;
     const char *text = PyUnicode_AsUTF8AndSize(name, &length);
@@ -56,9 +54,7 @@ static int parse_handle(usmpy_state *state, PyObject *object, bool zero, void **
         return -1;
     }
     if (number == NULL || !PyIndex_Check(number)) {
-        PyErr_Format(PyExc_TypeError,
-                     "from_native(): handle is %s %s; an int, or an object with an int_ptr, is allowed",
-                     USMPY_A(object));
+        usmpy_wrong_type("from_native(): handle", object, "an int, or an object with an int_ptr, is allowed");
         Py_XDECREF(number);
         return -1;
     }

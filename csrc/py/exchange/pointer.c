@@ -30,7 +30,7 @@ int usmpy_address_of(PyObject *number, void **address)
 int usmpy_parse_address(PyObject *argument, void **address)
 {
     if (!PyIndex_Check(argument)) {
-        PyErr_Format(PyExc_TypeError, "address is %s %s; an int is allowed", USMPY_A(argument));
+        usmpy_wrong_type("address", argument, "an int is allowed");
         return -1;
     }
     int found = usmpy_address_of(argument, address);
@@ -260,7 +260,7 @@ PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssi
     }
     usmpy_deferred_poll();
     if (!Py_IS_TYPE(out[4], state->queue_type)) {
-        return PyErr_Format(PyExc_TypeError, "queue is %s %s; a Queue is allowed", USMPY_A(out[4]));
+        return usmpy_wrong_type("queue", out[4], "a Queue is allowed");
     }
     claim.queue = out[4];
     claim.owner = usmpy_given(out[6]) ? out[6] : NULL;

@@ -282,11 +282,9 @@ PyObject *usmpy_queue_from_stream(PyObject *type, PyObject *const *args, Py_ssiz
         return NULL;
     }
     if (found == 0) {
-        return PyErr_Format(
-            PyExc_TypeError,
-            "from_stream(): stream is %s %s; an object with __cuda_stream__, a stream of CuPy, PyTorch or "
-            "Numba, or an int is allowed",
-            USMPY_A(object));
+        return usmpy_wrong_type("from_stream(): stream", object,
+                                "an object with __cuda_stream__, a stream of CuPy, PyTorch or Numba, or an "
+                                "int is allowed");
     }
     if (stream.queue != NULL) {
         return Py_NewRef(object);
