@@ -104,18 +104,18 @@ static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *
 }
 
 /* An object without an exchange protocol may have CUDA's interface or be a buffer. */
-static usmpy_array *take_in(usmpy_state *state, PyObject *object, const usmpy_type_entry *entry,
-                            PyObject *queue)
+static usmpy_array *import_borrowed(usmpy_state *state, PyObject *object, const usmpy_type_entry *entry,
+                                    PyObject *queue)
 {
     if (entry->route != USMPY_ROUTE_NONE) {
-        return usmpy_take_in(state, object, queue, true);
+        return usmpy_import_dlpack(state, object, queue, true);
     }
     usmpy_array *array = usmpy_array_from_cuda_interface(state, object, queue);
     if (array != NULL || PyErr_Occurred()) {
         return array;
     }
     return PyObject_CheckBuffer(object) ? (usmpy_array *)usmpy_array_from_buffer(state, object)
-                                        : usmpy_take_in(state, object, queue, true);
+                                        : usmpy_import_dlpack(state, object, queue, true);
 }
 
 static PyObject *borrow_enter(PyObject *self, PyObject *unused)
@@ -137,7 +137,7 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
         if (entry == NULL) {
             return NULL;
         }
-        array = take_in(state, borrow->object, entry, borrow->queue);
+        array = import_borrowed(state, borrow->object, entry, borrow->queue);
         if (array != NULL && borrow->queue != NULL) {
             if (check_reach(usmpy_queue_of(borrow->queue), array) < 0) {
                 Py_CLEAR(array);

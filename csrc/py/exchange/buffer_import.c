@@ -138,7 +138,7 @@ PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
         return NULL;
     }
     if (known->route != USMPY_ROUTE_NONE) {
-        return (PyObject *)usmpy_take_in(state, object, NULL, false);
+        return (PyObject *)usmpy_import_dlpack(state, object, NULL, false);
     }
     PyObject *array = usmpy_array_from_sycl_interface(state, object, false);
     if (array != NULL || PyErr_Occurred()) {

@@ -16,11 +16,12 @@
 #define CUDA "__cuda_array_interface__"
 
 /*
- * Parses the dict's version and stream. 1; 0 without a stream, and for versions before 3, which have none; -1
+ * The dict's stream and its device: 1; 0 without a stream, and for versions before 3, which have none; -1
  * with an exception.
  */
-static int parse_stream(PyObject *version, PyObject *value, void **stream)
+static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, usmpy_origin *origin)
 {
+    void *stream;
     long number = PyLong_Check(version) ? PyLong_AsLong(version) : -1;
     if (number < 0) {
         PyErr_Format(PyExc_BufferError, CUDA " has the version %R; an int of 0 or more is allowed", version);
@@ -29,25 +30,14 @@ static int parse_stream(PyObject *version, PyObject *value, void **stream)
     if (number < 3 || !usmpy_given(value)) {
         return 0;
     }
-    if (usmpy_parse_address(value, stream) < 0) {
+    if (usmpy_parse_address(value, &stream) < 0) {
         return -1;
     }
-    if (*stream == NULL) {
+    if (stream == NULL) {
         PyErr_SetString(PyExc_ValueError, CUDA
                         " has the stream 0, which it forbids; 1 is the legacy default stream, 2 that of the "
                         "calling thread");
         return -1;
-    }
-    return 1;
-}
-
-/* The stream and its device; returns the same. */
-static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, usmpy_origin *origin)
-{
-    void *stream;
-    int found = parse_stream(version, value, &stream);
-    if (found <= 0) {
-        return found;
     }
     PyObject *known =
         __atomic_load_n(&state->cuda_queues[0], __ATOMIC_ACQUIRE); /* set after the backend was started */
@@ -161,21 +151,14 @@ static int parse(PyObject *const *members, usmpy_claim *claim)
                : 0;
 }
 
-static bool is_empty(const usmpy_claim *claim)
-{
-    bool empty = false;
-    for (int i = 0; i < claim->ndim; i++) {
-        empty = empty || claim->shape[i] == 0;
-    }
-    return empty;
-}
-
 /* The cached queue of the device that the memory is on: new reference. */
 static PyObject *find_home(usmpy_state *state, usmpy_claim *claim)
 {
-    if (is_empty(claim)) {
-        claim->address = NULL;
-        claim->kind = USM_DEVICE;
+    for (int i = 0; i < claim->ndim; i++) {
+        if (claim->shape[i] == 0) { /* an empty array may have any address */
+            claim->address = NULL;
+            claim->kind = USM_DEVICE;
+        }
     }
     /* Pinned memory has one address on all devices, so the driver finds the device of the pointer. */
     return usmpy_home_queue(state, (DLDevice){kDLCUDAHost, 0}, claim->address);

@@ -31,7 +31,7 @@ typedef struct usmpy_type_entry {
     bool has_grad; /* has requires_grad: the table exports tensors that its own __dlpack__ refuses */
     bool sycl;     /* has __sycl_usm_array_interface__, which names the memory's queue, and no table */
     /* Compiled, with __cuda_array_interface__: reading its current stream costs less than an event. */
-    bool tells_stream;
+    bool reads_stream;
     /* Returns CuPy's current stream of the calling thread on a device. NULL for other libraries. */
     usmpy_stream_of *stream_of;
     const DLPackExchangeAPI *api;
@@ -54,9 +54,11 @@ void usmpy_type_cache_destroy(usmpy_type_cache *cache);
  * lookup on this thread; an entry that is not in the cache is stored in `room`.
  */
 const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *room);
-/* Records that a producer of this type supports the legacy call only, or where its memory is. */
-void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type);
-void usmpy_type_is_where(usmpy_state *state, PyTypeObject *type, usmpy_where where);
+/*
+ * Records what an import has shown: that the type supports the legacy call only (USMPY_ROUTE_LEGACY; other
+ * routes stand for no news), and where its memory is (unless USMPY_WHERE_UNKNOWN).
+ */
+void usmpy_type_learn(usmpy_state *state, PyTypeObject *type, usmpy_route route, usmpy_where where);
 
 /* The names of capsules that nobody has consumed. */
 #define USMPY_CAPSULE "dltensor_versioned"
@@ -111,7 +113,7 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, USM_TAKES usmpy_tensor 
  * Imports x through the exchange of its type, in place. NULL with an exception. `borrows`: for borrow(),
  * which also takes arrays that require grad.
  */
-usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows);
+usmpy_array *usmpy_import_dlpack(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows);
 /*
  * The current stream of the owner of x for memory like the array's: from its exchange table, its
  * __cuda_array_interface__, or its own __cuda_stream__. 1; 0 if it names none; -1 with an exception.

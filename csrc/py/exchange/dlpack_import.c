@@ -148,7 +148,7 @@ static PyObject *ask_capsule(usmpy_state *state, PyObject *x, const usmpy_type_e
             return NULL;
         }
         PyErr_Clear();
-        usmpy_type_is_legacy(state, Py_TYPE(x));
+        usmpy_type_learn(state, Py_TYPE(x), USMPY_ROUTE_LEGACY, USMPY_WHERE_UNKNOWN);
     }
     if (stream != NULL) {
         capsule = call(state, x, NULL, stream, false);
@@ -184,7 +184,7 @@ static usmpy_array *through_method(usmpy_state *state, PyObject *x, const usmpy_
         if (USM_UNLIKELY(known.where == USMPY_WHERE_HOST && usmpy_has_streams(array->alloc))) {
             /* The first instance of its type with memory on such a device: import it again with a stream. */
             Py_DECREF(array);
-            usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_ASK);
+            usmpy_type_learn(state, Py_TYPE(x), USMPY_ROUTE_NONE, USMPY_WHERE_ASK);
             known.where = USMPY_WHERE_ASK;
             known.method = NULL;
             return through_method(state, x, &known, queue_object);
@@ -344,7 +344,7 @@ static usmpy_array *through_sycl(usmpy_state *state, PyObject *x, const usmpy_ty
     return array;
 }
 
-usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows)
+usmpy_array *usmpy_import_dlpack(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows)
 {
     usmpy_type_entry room;
     const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(x), &room);
@@ -440,10 +440,10 @@ static bool is_named(usmpy_array *array, DLDevice named)
 }
 
 /* The array of x: a new view of a USMArray; else imported in place, for the queue if that is not NULL. */
-static usmpy_array *take_any(usmpy_state *state, PyObject *x, PyObject *queue_object)
+static usmpy_array *import_or_view(usmpy_state *state, PyObject *x, PyObject *queue_object)
 {
     if (!usmpy_is_array(state, x)) {
-        return usmpy_take_in(state, x, queue_object, false);
+        return usmpy_import_dlpack(state, x, queue_object, false);
     }
     usmpy_array *base = (usmpy_array *)x;
     return usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
@@ -455,7 +455,7 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *out[3], *queue = NULL;
     if (USM_LIKELY(kwnames == NULL && nargs == 1)) {
-        return (PyObject *)take_any(state, args[0], NULL);
+        return (PyObject *)import_or_view(state, args[0], NULL);
     }
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
@@ -473,7 +473,7 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
         }
     }
     /* A pair may name the memory's own device: then the array stays on the queue of the import. */
-    usmpy_array *array = take_any(state, out[0], named.device_type != 0 ? NULL : queue);
+    usmpy_array *array = import_or_view(state, out[0], named.device_type != 0 ? NULL : queue);
     if (array != NULL && is_named(array, named)) {
         Py_SETREF(queue, Py_NewRef(array->queue));
     }

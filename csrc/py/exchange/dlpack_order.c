@@ -97,12 +97,12 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
     if (queue == NULL || !usm_backend_has_streams(queue->backend)) {
         PyErr_Clear(); /* the import of its tensor raises, with the reason */
         if (entry->where == USMPY_WHERE_UNKNOWN) {
-            usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_HOST);
+            usmpy_type_learn(state, Py_TYPE(x), USMPY_ROUTE_NONE, USMPY_WHERE_HOST);
         }
         return 0;
     }
     if (entry->where != USMPY_WHERE_ASK) {
-        usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_ASK);
+        usmpy_type_learn(state, Py_TYPE(x), USMPY_ROUTE_NONE, USMPY_WHERE_ASK);
     }
     if (queue_object != NULL && usmpy_queue_of(queue_object)->device == queue->device) {
         queue = usmpy_queue_of(queue_object);
@@ -112,7 +112,7 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
      * For its own stream, the producer has nothing to enqueue, and usmpy orders the two at the first use:
      * this saves an event, and keeps work of usmpy out of a graph that is being captured in that stream.
      */
-    if (entry->tells_stream && usmpy_cuda_interface_stream(state, x, origin) < 0) {
+    if (entry->reads_stream && usmpy_cuda_interface_stream(state, x, origin) < 0) {
         return -1;
     }
     *stream = PyLong_FromVoidPtr(origin->stream);
@@ -164,7 +164,7 @@ int usmpy_ask_table(usmpy_state *state, PyObject *x, const DLPackExchangeAPI *ap
 int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, usmpy_origin *origin)
 {
     usmpy_type_entry room;
-    usmpy_stream told;
+    usmpy_stream stream;
     if (!usmpy_has_streams(array->alloc)) {
         return 0;
     }
@@ -181,11 +181,11 @@ int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array
     }
     int found = usmpy_cuda_interface_stream(state, x, origin);
     if (found == 0 && PyObject_HasAttr(x, state->names[USMPY___cuda_stream__])) {
-        found = usmpy_stream_parse(state, x, &told);
-        origin->stream = told.handle;
+        found = usmpy_stream_parse(state, x, &stream);
+        origin->stream = stream.handle;
         if (found > 0) {
             origin->device =
-                usmpy_stream_device(state, &told, array->alloc->place->device, "the stream of x");
+                usmpy_stream_device(state, &stream, array->alloc->place->device, "the stream of x");
             found = origin->device == NULL ? -1 : 1;
         }
     }

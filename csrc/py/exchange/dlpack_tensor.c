@@ -136,7 +136,7 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
     PyObject *queue = NULL;
     usm_error error;
     usm_dtype dtype;
-    usmpy_origin told;
+    usmpy_origin current;
     if (usmpy_check(state, usm_dltensor_check(tensor, flags, &dtype, &error), &error) < 0) {
         goto failed;
     }
@@ -146,10 +146,10 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
     }
     usm_queue *home = usmpy_queue_of(queue);
     if (origin->stream_of != NULL) {
-        if (usmpy_ask_stream_of(origin->stream_of, home->device, &told) < 0) {
+        if (usmpy_ask_stream_of(origin->stream_of, home->device, &current) < 0) {
             goto failed;
         }
-        origin = &told;
+        origin = &current;
     }
     array = usmpy_array_new(state, tensor->ndim);
     if (array == NULL) {

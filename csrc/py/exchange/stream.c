@@ -45,7 +45,7 @@ PyObject *usmpy_attribute(usmpy_state *state, PyObject *object, usmpy_name name)
  * Converts a handle that an object returned; 0 and None are the legacy default stream. Takes ownership of
  * `number`. 1 or -1.
  */
-static int told_handle(PyObject *object, PyObject *number, usmpy_stream *out)
+static int convert_handle(PyObject *object, PyObject *number, usmpy_stream *out)
 {
     int found = number == Py_None ? 1 : usmpy_address_of(number, &out->handle);
     if (found <= 0) {
@@ -76,7 +76,7 @@ static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
         PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ has version %R; version 0 is supported",
                      Py_TYPE(object)->tp_name, PyTuple_GET_ITEM(pair, 0));
     } else {
-        found = told_handle(object, Py_NewRef(PyTuple_GET_ITEM(pair, 1)), out);
+        found = convert_handle(object, Py_NewRef(PyTuple_GET_ITEM(pair, 1)), out);
     }
     Py_XDECREF(pair);
     Py_DECREF(info);
@@ -103,11 +103,11 @@ static int by_library(usmpy_state *state, PyObject *object, usmpy_stream *out)
     if (number == NULL) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    return told_handle(object, number, out);
+    return convert_handle(object, number, out);
 }
 
 /* The number of the object's device: its device_id, device.device_id or device.index; -1 for none. */
-static int told_device(usmpy_state *state, PyObject *object)
+static int device_number(usmpy_state *state, PyObject *object)
 {
     static const usmpy_name names[] = {USMPY_device_id, USMPY_index};
     PyObject *number = usmpy_attribute(state, object, USMPY_device_id);
@@ -150,7 +150,7 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
     int found = by_protocol(state, object, out);
     found = found == 0 ? by_library(state, object, out) : found;
     if (found > 0 && (uintptr_t)out->handle <= (uintptr_t)USM_STREAM_PER_THREAD) {
-        out->device = told_device(state, object);
+        out->device = device_number(state, object);
     }
     return found;
 }

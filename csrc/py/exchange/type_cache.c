@@ -257,8 +257,8 @@ static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *ent
     }
     entry->lazy = lazy > 0;
     entry->sycl = sycl > 0 && entry->route == USMPY_ROUTE_VERSIONED;
-    entry->tells_stream = cuda > 0 && compiled && entry->route == USMPY_ROUTE_VERSIONED;
-    entry->stream_of = entry->tells_stream ? usmpy_find_stream_of(type) : NULL;
+    entry->reads_stream = cuda > 0 && compiled && entry->route == USMPY_ROUTE_VERSIONED;
+    entry->stream_of = entry->reads_stream ? usmpy_find_stream_of(type) : NULL;
     return 0;
 }
 
@@ -295,29 +295,21 @@ const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type
     return room;
 }
 
-void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type)
+void usmpy_type_learn(usmpy_state *state, PyTypeObject *type, usmpy_route route, usmpy_where where)
 {
     usmpy_type_entry room;
     uint32_t tag = version_tag(type);
     const usmpy_type_entry *known = read_slot(slot_of(state->type_cache, type), type, tag, &room);
-    if (known != NULL) {
-        usmpy_type_entry entry = *known;
+    if (known == NULL) {
+        return; /* replaced, or changed: the next import looks the type up again */
+    }
+    usmpy_type_entry entry = *known;
+    if (route == USMPY_ROUTE_LEGACY) {
         entry.route = USMPY_ROUTE_LEGACY;
         entry.method = NULL;
-        entry.tells_stream = false;
+        entry.reads_stream = false;
         entry.stream_of = NULL;
-        write_slot(state->type_cache, type, tag, &entry);
     }
-}
-
-void usmpy_type_is_where(usmpy_state *state, PyTypeObject *type, usmpy_where where)
-{
-    usmpy_type_entry room;
-    uint32_t tag = version_tag(type);
-    const usmpy_type_entry *known = read_slot(slot_of(state->type_cache, type), type, tag, &room);
-    if (known != NULL) {
-        usmpy_type_entry entry = *known;
-        entry.where = where;
-        write_slot(state->type_cache, type, tag, &entry);
-    }
+    entry.where = where != USMPY_WHERE_UNKNOWN ? where : entry.where;
+    write_slot(state->type_cache, type, tag, &entry);
 }
