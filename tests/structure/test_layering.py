@@ -546,7 +546,6 @@ STATE = {
     },
     "py/exchange/sycl.c": {
         "sycl": "functions of the SYCL runtime",
-        "dpctl": "of dpctl's library",
         "have_sycl": "they were found",
         "have_dpctl": "the same",
     },

@@ -44,6 +44,12 @@ static inline bool usmpy_is_array(usmpy_state *state, PyObject *object)
     return Py_IS_TYPE(object, state->array_type);
 }
 
+/* The access of a consumer that cannot say what it does: it may write unless the array is read-only. */
+static inline usm_access_mode usmpy_foreign_access(const usmpy_array *array)
+{
+    return (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
+}
+
 /* Made in this call, and unknown to anybody else, with its memory; arguments never are. */
 static inline bool usmpy_is_only_ours(usmpy_array *array)
 {

@@ -46,9 +46,7 @@ int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
     if (check_request(array, flags) < 0) {
         return -1;
     }
-    /* The consumer may write, so readers are waited for as well. */
-    usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
-    if (usmpy_wait_alloc(((usmpy_array *)self)->state, array->alloc, mode, INT64_MAX) < 0) {
+    if (usmpy_wait_alloc(array->state, array->alloc, usmpy_foreign_access(array), INT64_MAX) < 0) {
         return -1;
     }
     usmpy_trace_export(array, "buffer");
@@ -103,7 +101,7 @@ PyObject *usmpy_array_array_interface(PyObject *self, void *unused)
             info->format == NULL ? info->name : usm_kind_name(array->alloc->kind));
     }
     bool writable = (array->flags & USMPY_WRITABLE) != 0;
-    if (usmpy_wait_alloc(array->state, array->alloc, writable ? USM_READ_WRITE : USM_READ, INT64_MAX) < 0) {
+    if (usmpy_wait_alloc(array->state, array->alloc, usmpy_foreign_access(array), INT64_MAX) < 0) {
         return NULL;
     }
     usmpy_trace_export(array, "__array_interface__");
