@@ -95,7 +95,7 @@ static int read_array(usmpy_state *state, usmpy_array *array, PyObject *object, 
         PyErr_Format(PyExc_ValueError, "obj is nested deeper than %d levels", USM_MAX_NDIM);
     } else if (usmpy_check_unpacked(array, "asarray()") == 0 &&
                fit(nested, position->depth, array->ndim, usmpy_shape(array)) == 0) {
-        usm_promotion_add(&nested->promotion, (usm_dtype)array->dtype);
+        usm_promotion_add(&nested->promotion, array->dtype);
         if (foreign && array->ndim == 0 && usm_alloc_host_reads(array->alloc)) { /* a scalar of NumPy's */
             PyObject *number = PyObject_CallMethod((PyObject *)array, "item", NULL);
             Py_DECREF(array);
@@ -110,7 +110,7 @@ static int read_array(usmpy_state *state, usmpy_array *array, PyObject *object, 
                 nested->far = array;
                 write_path(position, nested->far_path, sizeof nested->far_path);
             }
-            nested->kind = array->alloc->kind > nested->kind ? (usm_kind)array->alloc->kind : nested->kind;
+            nested->kind = array->alloc->kind > nested->kind ? array->alloc->kind : nested->kind;
         }
         nested->has_arrays = true;
         return add_leaf(nested, (PyObject *)array, foreign ? Py_NewRef(object) : NULL);
@@ -280,8 +280,8 @@ static usmpy_array *numbers_alone(usmpy_state *state, const usmpy_nested *nested
     if (array != NULL && write_numbers(state, nested, 0, dtype, array->data) < 0) {
         Py_CLEAR(array);
     }
-    if (array != NULL && ((usm_kind)array->alloc->kind != kind || array->queue != queue)) {
-        Py_SETREF(array, usmpy_array_duplicate(state, array, queue, kind, dtype, 'C'));
+    if (array != NULL && (array->alloc->kind != kind || array->queue != queue)) {
+        Py_SETREF(array, usmpy_array_duplicate(array, queue, kind, dtype, 'C'));
     }
     return array;
 }
@@ -292,7 +292,7 @@ static usm_view part_of(usmpy_array *result, int64_t offset, int ndim, const int
     usm_layout_compact(ndim, shape, 'C', strides);
     char *data =
         result->data == NULL ? NULL : result->data + offset * usm_dtype_table[result->dtype].itemsize;
-    return (usm_view){result->alloc, data, (usm_dtype)result->dtype, ndim, shape, strides};
+    return (usm_view){result->alloc, data, result->dtype, ndim, shape, strides};
 }
 
 /* The numbers from leaf `first` on, copied into the result. How many, or -1. */
@@ -303,11 +303,11 @@ static Py_ssize_t place_numbers(usmpy_state *state, const usmpy_nested *nested, 
     while (first + n < nested->n && !usmpy_is_array(state, nested->leaves[first + n].value)) {
         n++;
     }
-    usmpy_array *numbers = writable(state, (usm_dtype)result->dtype, result->queue, USM_DEVICE, 1, &n);
+    usmpy_array *numbers = writable(state, result->dtype, result->queue, USM_DEVICE, 1, &n);
     if (numbers == NULL) {
         return -1;
     }
-    Py_ssize_t written = write_numbers(state, nested, first, (usm_dtype)result->dtype, numbers->data);
+    Py_ssize_t written = write_numbers(state, nested, first, result->dtype, numbers->data);
     const usm_view to = part_of(result, offset, 1, &n, &stride), from = usmpy_view(numbers);
     if (written >= 0 && usmpy_submit_copy(state, result->queue, &to, &from) < 0) {
         written = -1;
@@ -323,7 +323,7 @@ static int place_array(usmpy_state *state, const usmpy_leaf *leaf, int64_t offse
     int64_t strides[USM_MAX_NDIM];
     const usm_view to = part_of(result, offset, array->ndim, usmpy_shape(array), strides);
     const usm_view from = usmpy_view(array);
-    if (usmpy_check_cast((usm_dtype)array->dtype, (usm_dtype)result->dtype) < 0 ||
+    if (usmpy_check_cast(array->dtype, result->dtype) < 0 ||
         usmpy_submit_copy(state, result->queue, &to, &from) < 0) {
         return -1;
     }

@@ -114,7 +114,7 @@ PyObject *usmpy_array_array_interface(PyObject *self, void *unused)
     bool compact = (array->flags & USM_C_CONTIGUOUS) != 0; /* then consumers take the buffer as it is */
     PyObject *shape = usmpy_int_tuple(array->ndim, usmpy_shape(array));
     PyObject *strides = compact ? Py_NewRef(Py_None) : usmpy_int_tuple(array->ndim, bytes);
-    PyObject *code = PyObject_GetAttrString(usmpy_dtype_object(array->state, (usm_dtype)array->dtype), "str");
+    PyObject *code = PyObject_GetAttrString(usmpy_dtype_object(array->state, array->dtype), "str");
     PyObject *interface = shape == NULL || strides == NULL || code == NULL
                               ? NULL
                               : Py_BuildValue("{s:i,s:O,s:O,s:O,s:(NO)}", "version", 3, "shape", shape,

@@ -102,7 +102,7 @@ static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *
     if (check_reach(target, base) < 0) {
         return NULL;
     }
-    usmpy_array *array = usmpy_array_on_queue(state, base, queue);
+    usmpy_array *array = usmpy_array_on_queue(base, queue);
     if (array == NULL) {
         return NULL;
     }
@@ -159,7 +159,7 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
         if (array != NULL && borrow->queue != NULL &&
             usmpy_queue_of(array->queue) != usmpy_queue_of(borrow->queue)) {
             if (check_reach(usmpy_queue_of(borrow->queue), array) == 0) {
-                Py_SETREF(array, usmpy_array_on_queue(state, array, borrow->queue));
+                Py_SETREF(array, usmpy_array_on_queue(array, borrow->queue));
             } else {
                 PyObject *type, *value, *traceback;
                 PyErr_Fetch(&type, &value, &traceback);

@@ -223,7 +223,7 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
     }
     if (queue_object != NULL && usmpy_queue_of(queue_object) != usmpy_queue_of(array->queue) &&
         usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
-        Py_SETREF(array, usmpy_array_on_queue(state, array, queue_object));
+        Py_SETREF(array, usmpy_array_on_queue(array, queue_object));
     }
     return array;
 }

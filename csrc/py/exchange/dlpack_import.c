@@ -341,7 +341,7 @@ static usmpy_array *through_sycl(usmpy_state *state, PyObject *x, const usmpy_ty
     }
     if (queue_object != NULL && usmpy_queue_of(queue_object) != usmpy_queue_of(array->queue) &&
         usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
-        Py_SETREF(array, usmpy_array_on_queue(state, array, queue_object));
+        Py_SETREF(array, usmpy_array_on_queue(array, queue_object));
     }
     return array;
 }
@@ -411,15 +411,14 @@ static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *
         if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
             return (PyObject *)array;
         }
-        result = (PyObject *)usmpy_array_on_queue(state, array, queue);
+        result = (PyObject *)usmpy_array_on_queue(array, queue);
     } else if (copy == 0) {
         PyErr_SetString(
             PyExc_BufferError,
             "copy=False, but the memory cannot be used on the device that was asked for without a copy");
     } else {
         usm_kind kind = in_place && !foreign ? (usm_kind)array->alloc->kind : USM_DEVICE;
-        usmpy_array *duplicate =
-            usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
+        usmpy_array *duplicate = usmpy_array_duplicate(array, queue, kind, (usm_dtype)array->dtype, 'K');
         if (duplicate != NULL && foreign && usmpy_give_back(state, x, array) < 0) {
             Py_CLEAR(duplicate);
         }
@@ -451,7 +450,7 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
         x = args[0];
         if (usmpy_is_array(state, x)) {
             usmpy_array *base = (usmpy_array *)x;
-            return (PyObject *)usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base),
+            return (PyObject *)usmpy_array_view(base, base->data, base->ndim, usmpy_shape(base),
                                                 usmpy_strides(base));
         }
         return (PyObject *)usmpy_take_in(state, x, NULL, false);
@@ -479,7 +478,7 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
         array = usmpy_take_in(state, x, named.device_type != 0 ? NULL : queue, false);
     } else {
         usmpy_array *base = (usmpy_array *)x;
-        array = usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
+        array = usmpy_array_view(base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
     }
     if (array != NULL && is_named(array, named)) {
         Py_SETREF(queue, Py_NewRef(array->queue));
