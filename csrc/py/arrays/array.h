@@ -124,8 +124,9 @@ usmpy_array *usmpy_array_submitted(usmpy_array *array, usm_status status, usm_er
 /* dst[...] = one element of dst's type. */
 int usmpy_array_fill(usmpy_array *dst, const void *element);
 /*
- * For calls that name a destination: may the array be on the queue without a copy? With copy == 0 wherever
- * the queue reaches the memory, else only where a copy would be no closer.
+ * Whether the array can be used on a queue that the caller named without a copy. With copy == 0 this holds
+ * wherever the queue reaches the memory, else only where the memory is as close to the queue as a copy would
+ * be.
  */
 bool usmpy_moves_in_place(const usmpy_array *array, PyObject *queue, int copy);
 /*
@@ -188,7 +189,7 @@ int usmpy_array_add_exchange_api(usmpy_state *state);
 extern PyMethodDef usmpy_array_methods[];
 PyObject *usmpy_array_get_flags(PyObject *self, void *unused);
 PyObject *usmpy_array_array_interface(PyObject *self, void *unused);
-/* What a function of the package's Python part makes of an array: a text for people. */
+/* The result of a function of the package's Python part on the array: a text for display. */
 PyObject *usmpy_array_shown(PyObject *self, const char *module, const char *function);
 /* & | ^ ~ of arrays of bool (truth.c); in place, a is what they are written into. */
 PyObject *usmpy_array_and(PyObject *a, PyObject *b);
@@ -215,7 +216,7 @@ PyObject *usmpy_array_complex(PyObject *self, PyObject *unused);
 
 /* Elements of another type, in a queue and an order; without `copy`, the array itself if it fits. */
 PyObject *usmpy_cast(usmpy_array *array, usm_dtype dtype, bool copy, PyObject *queue_object, char order);
-/* 0, or -1 with TypeError where a cast makes no sense, however it is asked for. */
+/* 0, or -1 with TypeError for a cast that no casting rule allows. */
 int usmpy_check_cast(usm_dtype from, usm_dtype to);
 
 #endif

@@ -15,7 +15,7 @@ static bool is_sequence(PyObject *object)
             PySequence_Size(object) >= 0);
 }
 
-/* A number in one of Python's own types: new reference; NULL with TypeError. */
+/* An object with __index__ as an int: new reference; NULL with TypeError. */
 static PyObject *to_number(PyObject *object)
 {
     if (PyIndex_Check(object)) {
@@ -27,7 +27,7 @@ static PyObject *to_number(PyObject *object)
         object);
 }
 
-/* One leaf more. Takes the references in any case. 0 or -1. */
+/* Adds a leaf. Takes the references in any case. 0 or -1. */
 static int add_leaf(usmpy_nested *nested, PyObject *value, PyObject *source)
 {
     if (nested->n == nested->room) {
@@ -46,7 +46,7 @@ static int add_leaf(usmpy_nested *nested, PyObject *value, PyObject *source)
     return 0;
 }
 
-/* Where in obj something stands: "obj[1][0]". */
+/* The path to an item of obj, such as "obj[1][0]". */
 typedef struct position {
     int depth;
     Py_ssize_t at[USM_MAX_NDIM];
@@ -60,7 +60,7 @@ static void write_path(const position *position, char *path, size_t room)
     }
 }
 
-/* The lengths from `depth` on, which all that stands there must have. 0, or -1 with ValueError. */
+/* Records the lengths from `depth` on, which all items at this depth must have. 0, or -1 with ValueError. */
 static int fit(usmpy_nested *nested, int depth, int ndim, const int64_t *shape)
 {
     if (nested->ndim < 0) {
@@ -86,7 +86,7 @@ static int fit(usmpy_nested *nested, int depth, int ndim, const int64_t *shape)
     return 0;
 }
 
-/* An array among the leaves; takes the reference. It was imported from `object`, or is the same object. */
+/* Adds an array to the leaves; takes the reference. It was imported from `object`, or is the same object. */
 static int read_array(usmpy_state *state, usmpy_array *array, PyObject *object, const position *position,
                       usmpy_nested *nested)
 {
@@ -96,12 +96,13 @@ static int read_array(usmpy_state *state, usmpy_array *array, PyObject *object, 
     } else if (usmpy_check_unpacked(array, "asarray()") == 0 &&
                fit(nested, position->depth, array->ndim, usmpy_shape(array)) == 0) {
         usm_promotion_add(&nested->promotion, array->dtype);
-        if (foreign && array->ndim == 0 && usm_alloc_host_reads(array->alloc)) { /* a scalar of NumPy's */
+        if (foreign && array->ndim == 0 && usm_alloc_host_reads(array->alloc)) { /* such as a NumPy scalar */
             PyObject *number = PyObject_CallMethod((PyObject *)array, "item", NULL);
             Py_DECREF(array);
             return number == NULL ? -1 : add_leaf(nested, number, NULL);
         }
-        if (!foreign || array->queue != state->host_queue) { /* what the host has goes anywhere */
+        if (!foreign ||
+            array->queue != state->host_queue) { /* arrays of the host do not decide the placement */
             if (nested->near == NULL) {
                 nested->near = array;
                 write_path(position, nested->near_path, sizeof nested->near_path);
@@ -145,7 +146,8 @@ static int read_items(usmpy_state *state, PyObject *object, position *position, 
     }
     const int64_t n = PySequence_Fast_GET_SIZE(items);
     if (n == 0 || (nested->ndim >= 0 && depth >= nested->ndim)) {
-        status = fit(nested, depth, 1, &n); /* nothing lies deeper; or a number stood here before */
+        status = fit(nested, depth, 1,
+                     &n); /* nothing is nested deeper, or there was a number at this depth before */
     } else if (nested->shape[depth] >= 0 && nested->shape[depth] != n) {
         PyErr_Format(PyExc_ValueError, "obj is ragged: at depth %d there are lengths of %lld and of %lld",
                      depth, (long long)nested->shape[depth], (long long)n);
@@ -181,7 +183,7 @@ static int read_level(usmpy_state *state, PyObject *object, position *position, 
     if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
         return read_items(state, object, position, nested);
     }
-    /* bytes among the items are no arrays of their characters, as a str is none. */
+    /* bytes are not arrays of their characters, as a str is not. */
     PyObject *array = PyBytes_Check(object) ? NULL : usmpy_import_any(state, object);
     if (array != NULL) {
         return read_array(state, (usmpy_array *)array, object, position, nested);
@@ -193,7 +195,7 @@ static int read_level(usmpy_state *state, PyObject *object, position *position, 
         return read_number(Py_NewRef(object), position->depth, nested);
     }
     bool sequence = is_sequence(object);
-    PyErr_Clear(); /* an object of 0 dimensions has no length: it is a number */
+    PyErr_Clear(); /* an object of 0 dimensions has no length, and is a number */
     if (sequence) {
         return read_items(state, object, position, nested);
     }
@@ -242,7 +244,7 @@ usm_dtype usmpy_nested_dtype(const usmpy_nested *nested, const usm_device *devic
                           : usm_dtype_with_number(USM_BOOL, nested->highest, wide);
 }
 
-/* Numbers from `first` on, as far as there are none but numbers, side by side. Their count, or -1. */
+/* Writes the numbers from leaf `first` on, up to the next array, side by side. Their count, or -1. */
 static Py_ssize_t write_numbers(usmpy_state *state, const usmpy_nested *nested, Py_ssize_t first,
                                 usm_dtype dtype, char *element)
 {
@@ -256,7 +258,8 @@ static Py_ssize_t write_numbers(usmpy_state *state, const usmpy_nested *nested, 
     return i - first;
 }
 
-/* A new vector or array that the host writes, on the queue or where the host has memory. */
+/* A new array that the host can write: on the queue, or on the host's queue if its device has no such memory.
+ */
 static usmpy_array *writable(usmpy_state *state, usm_dtype dtype, PyObject *queue, usm_kind kind, int ndim,
                              const int64_t *shape)
 {
@@ -266,8 +269,8 @@ static usmpy_array *writable(usmpy_state *state, usm_dtype dtype, PyObject *queu
     usmpy_array *array = staging == NULL ? NULL
                                          : usmpy_array_empty(state, staging, direct ? kind : USM_HOST, dtype,
                                                              ndim, shape, 'C', false);
-    if (array != NULL &&
-        usmpy_wait_alloc(state, array->alloc, USM_WRITE, INT64_MAX) < 0) { /* its earlier life */
+    if (array != NULL && usmpy_wait_alloc(state, array->alloc, USM_WRITE, INT64_MAX) <
+                             0) { /* for work on the block from before it was reused */
         Py_CLEAR(array);
     }
     return array;
@@ -286,7 +289,7 @@ static usmpy_array *numbers_alone(usmpy_state *state, const usmpy_nested *nested
     return array;
 }
 
-/* So many elements of the result from `offset` on, in row-major order, in any shape. */
+/* The elements of the result from `offset` on, in row-major order, as a view of this shape. */
 static usm_view part_of(usmpy_array *result, int64_t offset, int ndim, const int64_t *shape, int64_t *strides)
 {
     usm_layout_compact(ndim, shape, 'C', strides);
@@ -295,7 +298,7 @@ static usm_view part_of(usmpy_array *result, int64_t offset, int ndim, const int
     return (usm_view){result->alloc, data, result->dtype, ndim, shape, strides};
 }
 
-/* The numbers from leaf `first` on, copied into the result. How many, or -1. */
+/* Copies the numbers from leaf `first` on into the result. Their count, or -1. */
 static Py_ssize_t place_numbers(usmpy_state *state, const usmpy_nested *nested, Py_ssize_t first,
                                 int64_t offset, usmpy_array *result)
 {
@@ -316,7 +319,7 @@ static Py_ssize_t place_numbers(usmpy_state *state, const usmpy_nested *nested, 
     return written;
 }
 
-/* An array copied into the result. 0 or -1. */
+/* Copies an array into the result. 0 or -1. */
 static int place_array(usmpy_state *state, const usmpy_leaf *leaf, int64_t offset, usmpy_array *result)
 {
     usmpy_array *array = (usmpy_array *)leaf->value;
@@ -327,7 +330,7 @@ static int place_array(usmpy_state *state, const usmpy_leaf *leaf, int64_t offse
         usmpy_submit_copy(state, result->queue, &to, &from) < 0) {
         return -1;
     }
-    /* A foreign owner may change its memory as soon as asarray returns. */
+    /* The foreign owner may change its memory as soon as asarray returns. */
     return leaf->source == NULL ? 0 : usmpy_give_back(state, leaf->source, array);
 }
 

@@ -1,4 +1,4 @@
-/* Which elements of a mask are true: their number, and where they are. */
+/* The true elements of a mask: offsets and indices. */
 #ifndef USMPY_MASK_H
 #define USMPY_MASK_H
 

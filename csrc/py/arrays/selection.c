@@ -230,7 +230,7 @@ static int move_rows(const selection *s, const usm_rows *rows, usmpy_array *whol
         whole->state, usm_rows_move(usmpy_queue_of(whole->queue), &array, rows, &other, put, &error), &error);
 }
 
-/* x[integers], the commonest key: 1 with the result or an exception, 0 where the general way is due. */
+/* x[integers], the commonest key: 1 with the result or an exception, 0 where the key is not of this form. */
 static int take_rows(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject **result)
 {
     if (!usmpy_is_array(state, key) || array->ndim == 0) {

@@ -76,7 +76,7 @@ void usmpy_array_finish(usmpy_array *array)
 {
     int64_t *shape = usmpy_shape(array), *strides = usmpy_strides(array);
     unsigned contiguous;
-    if (array->ndim == 1) { /* by far the commonest: what the general case gives */
+    if (array->ndim == 1) { /* the commonest case, with the results of the general one */
         array->size = shape[0];
         if (shape[0] <= 1) {
             strides[0] = 1;
@@ -104,7 +104,7 @@ static void copy_dims(int64_t *to, const int64_t *from, int ndim)
     }
 }
 
-/* What usm_layout_compact and usmpy_array_finish give in row-major order, in one walk. size > 0. */
+/* The results of usm_layout_compact and usmpy_array_finish in row-major order, in one pass. size > 0. */
 static void finish_rows(usmpy_array *array, const int64_t *shape, int64_t size)
 {
     int64_t *lengths = usmpy_shape(array), *strides = usmpy_strides(array), step = 1;

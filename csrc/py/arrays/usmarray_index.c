@@ -8,7 +8,7 @@
 
 #include "core/ops/few.h"
 
-/* a[i:j] of one dimension, without the general machinery. */
+/* a[i:j] of one dimension. */
 static usmpy_array *slice_vector(usmpy_state *state, usmpy_array *base, PyObject *key)
 {
     Py_ssize_t start, stop, step;
@@ -92,7 +92,8 @@ PyObject *usmpy_array_item(PyObject *self, Py_ssize_t index)
 static usmpy_array *value_array(usmpy_state *state, usmpy_array *dst, PyObject *value)
 {
     PyObject *array = usmpy_is_array(state, value) ? Py_NewRef(value) : usmpy_import_any(state, value);
-    if (array == NULL && !PyErr_Occurred()) { /* Python numbers in lists follow dst, as a number alone does */
+    if (array == NULL &&
+        !PyErr_Occurred()) { /* Python numbers in lists are converted to dst's type, as a number alone is */
         array = usmpy_array_from_python(state, value, dst->dtype, dst->queue, dst->alloc->kind);
     }
     if (array == NULL) {
@@ -116,7 +117,7 @@ usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject
     if (usmpy_is_array(state, value) || usmpy_host_scalar(state, value, &scalar) == 0) {
         usmpy_array *src = value_array(state, dst, value);
         bool foreign = !usmpy_is_array(state, value);
-        /* Whoever owns a foreign value may change it as soon as the assignment returns: it is copied now. */
+        /* The owner of a foreign value may change it as soon as the assignment returns: it is copied now. */
         if (src != NULL && (foreign || usmpy_queue_of(src->queue) != usmpy_queue_of(dst->queue))) {
             usmpy_array *own = usmpy_array_duplicate(src, dst->queue, USM_DEVICE, src->dtype, 'C');
             if (own != NULL && foreign && usmpy_give_back(state, value, src) < 0) {
@@ -206,7 +207,7 @@ int usmpy_array_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
         usmpy_array *src = value_array(state, dst, value);
         if (src != NULL) {
             status = usmpy_array_copy_broadcast(dst, src, "the value");
-            /* Whoever owns a foreign value may change it as soon as this returns. */
+            /* The owner of a foreign value may change it as soon as this returns. */
             if (status == 0 && !usmpy_is_array(state, value)) {
                 status = usmpy_give_back(state, value, src);
             }

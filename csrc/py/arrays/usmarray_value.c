@@ -18,7 +18,8 @@ static usmpy_array *host_copy(usmpy_state *state, usmpy_array *array, char order
     return queue == NULL ? NULL : usmpy_array_duplicate(array, queue, USM_HOST, array->dtype, order);
 }
 
-/* Whether a failure that is raised counts as one that the user asked for. */
+/* Whether a failure of a task that is raised counts as retrieved (core/tasks/unretrieved.h): VALUES, or not.
+ */
 typedef enum purpose { VALUES, DISPLAY } purpose;
 
 static int wait_to_read(usmpy_state *state, usmpy_array *array, purpose purpose)

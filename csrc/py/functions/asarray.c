@@ -12,7 +12,7 @@ static bool is_in_order(const usmpy_array *array, char order)
            (contiguous & (order == 'F' ? USM_F_CONTIGUOUS : USM_C_CONTIGUOUS)) != 0;
 }
 
-/* How asarray was called, after `obj`. */
+/* The arguments of asarray after `obj`. */
 typedef struct request {
     PyObject *const *options; /* dtype, device, queue, usm_type */
     int copy;                 /* 0 or 1; -1: only where one is needed */

@@ -5,7 +5,7 @@
 #include "py/arrays/operands.h"
 #include "py/errors.h"
 
-/* The shape of argument i joins those before. 0, or -1 with ValueError. */
+/* Broadcasts the shape of the arguments before i with that of argument i. 0, or -1 with ValueError. */
 static int join_shape(const char *function, Py_ssize_t i, int other_ndim, const int64_t *other, int *ndim,
                       int64_t *shape)
 {
@@ -83,7 +83,7 @@ static PyObject *broadcast_arrays(PyObject *module, PyObject *const *args, Py_ss
     return result;
 }
 
-/* The vector number `axis` of a grid, copied into new memory of the whole shape. */
+/* A vector along `axis`, copied into new memory of the grid's shape. */
 static PyObject *grid_of(usmpy_state *state, const usmpy_joined *joined, usmpy_array *vector, int axis,
                          int64_t *shape)
 {

@@ -25,7 +25,8 @@ int usmpy_parse_target(usmpy_state *state, PyObject *const *options, usmpy_array
     } else {
         target->queue = usmpy_placement(state, options[1], options[2]);
     }
-    if (target->queue != NULL && !usmpy_given(options[3])) { /* inherited: as near as this device comes */
+    if (target->queue != NULL &&
+        !usmpy_given(options[3])) { /* inherited: the nearest kind that this device has */
         target->kind = usmpy_kind_on(usmpy_queue_of(target->queue)->device, target->kind);
     }
     return target->queue == NULL ? -1 : 0;

@@ -1,4 +1,5 @@
-/* What creation functions share: where results go, and arrays from Python numbers and nested sequences. */
+/* Shared by creation functions: the memory of results, and arrays from Python numbers and nested sequences.
+ */
 #ifndef USMPY_CREATION_H
 #define USMPY_CREATION_H
 
@@ -33,7 +34,7 @@ typedef struct usmpy_leaf {
     PyObject *source; /* one reference: the other library's array that value was imported from, else NULL */
 } usmpy_leaf;
 
-/* What nested sequences hold, in row-major order. */
+/* The numbers and arrays in nested sequences, in row-major order. */
 typedef struct usmpy_nested {
     int ndim;
     int64_t shape[USM_MAX_NDIM];
@@ -55,7 +56,7 @@ typedef struct usmpy_nested {
  */
 int usmpy_nested_read(usmpy_state *state, PyObject *object, usmpy_nested *nested);
 void usmpy_nested_drop(usmpy_nested *nested);
-/* The type that its elements get on a device: promoted, or the default of the Python numbers' kind. */
+/* The type of its elements on a device: promoted, or the default of the Python numbers' kind. */
 usm_dtype usmpy_nested_dtype(const usmpy_nested *nested, const usm_device *device);
 /* The elements in a new row-major array. NULL with TypeError or OverflowError if the type cannot hold one. */
 usmpy_array *usmpy_nested_array(usmpy_state *state, const usmpy_nested *nested, usm_dtype dtype,

@@ -1,4 +1,4 @@
-/* Data type functions of the array API standard: what promotes to what, and the limits of numbers. */
+/* Data type functions of the array API standard: promotion, casts, kinds and limits. */
 #include "docstrings.h"
 #include "py/args.h"
 #include "py/arrays/array.h"
@@ -75,7 +75,7 @@ static PyObject *can_cast(usmpy_state *state, PyObject *const *arguments)
 }
 USMPY_FUNCTION(can_cast)
 
-/* One name of a kind, or a dtype: 1, 0, or -1 with an exception. */
+/* Whether a dtype is of a kind, which is a name or a dtype: 1, 0, or -1 with an exception. */
 static int is_of_kind(usmpy_state *state, usm_dtype dtype, PyObject *kind)
 {
     static const struct {

@@ -170,7 +170,7 @@ static PyObject *expand_dims(usmpy_array *x, PyObject *const *arguments)
     }
     int ndim = x->ndim + (int)count;
     if (arguments[1] != NULL) {
-        n = usmpy_parse_axes(arguments[1], ndim, axes, "axis"); /* they count in the result */
+        n = usmpy_parse_axes(arguments[1], ndim, axes, "axis"); /* axes of the result */
     }
     if (n != (int)count) {
         return n < 0 ? NULL : PyErr_Format(PyExc_RuntimeError, "axis changed its size while it was read");

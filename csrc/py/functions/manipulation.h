@@ -1,4 +1,4 @@
-/* What the files of manipulation functions share. */
+/* Shared by functions that rearrange, join and repeat elements: their arguments, and views. */
 #ifndef USMPY_MANIPULATION_H
 #define USMPY_MANIPULATION_H
 

@@ -25,7 +25,7 @@ static usmpy_array *with_length(usmpy_array *x, int axis, int64_t length, usm_ki
     return usmpy_array_empty(x->state, x->queue, kind, x->dtype, x->ndim, shape, 'C', false);
 }
 
-/* Every element as often. */
+/* Repeats every element `count` times. */
 static usmpy_array *repeat_evenly(usmpy_array *x, int axis, int64_t count)
 {
     int64_t length;
@@ -75,7 +75,7 @@ static int64_t *read_begins(usmpy_array *counts, int64_t n)
     return begins;
 }
 
-/* The same numbers as an array on the queue. */
+/* Numbers of the host as an array on the queue. */
 static usmpy_array *upload(usmpy_state *state, PyObject *queue, const int64_t *numbers, int64_t n)
 {
     PyObject *host_queue = usmpy_queue_of(queue)->device->info.has_usm_host ? queue : usmpy_host_queue(state);
@@ -106,7 +106,7 @@ static usmpy_array *expand(usmpy_state *state, PyObject *queue, const int64_t *b
     return indices;
 }
 
-/* Each element along the axis as often as its count says. */
+/* Repeats each element along the axis as many times as its count says. */
 static usmpy_array *repeat_each(usmpy_array *x, int axis, usmpy_array *counts)
 {
     int64_t n = usmpy_shape(x)[axis], from[USM_MAX_NDIM], along[USM_MAX_NDIM] = {0};
@@ -137,7 +137,7 @@ static usmpy_array *repeat_each(usmpy_array *x, int axis, usmpy_array *counts)
     return result;
 }
 
-/* repeats as an array of counts: for each element, or one for all of them. New reference. */
+/* repeats as an array of counts, one for each element or one for all. New reference. */
 static usmpy_array *parse_counts(usmpy_state *state, PyObject *repeats, usmpy_array *x, int64_t length)
 {
     PyObject *counts;
