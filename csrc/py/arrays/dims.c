@@ -20,6 +20,9 @@ static PyObject *items_of(PyObject *argument, const char *parameter, const char 
 
 int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
 {
+    if (usmpy_small_int(argument, shape)) {
+        return 1;
+    }
     if (!PyTuple_CheckExact(argument) &&
         (PyLong_Check(argument) || (!PySequence_Check(argument) && PyIndex_Check(argument)))) {
         shape[0] = PyNumber_AsSsize_t(argument, NULL);

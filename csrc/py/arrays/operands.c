@@ -105,6 +105,9 @@ static int take_arrays(usmpy_state *state, PyObject *const *arguments, int n_fre
         if (i < n_free) {
             continue;
         }
+        if (i > n_free && out->arrays[i - 1] != NULL && out->arrays[i - 1]->dtype == array->dtype) {
+            continue; /* the promotion has this type already */
+        }
         if (usmpy_check_computed(array, out->function) < 0) {
             return -1;
         }
@@ -173,8 +176,11 @@ static int convert(usmpy_state *state, PyObject *const *numbers, int n_free, usm
 
 static int broadcast(usmpy_operands *out)
 {
-    out->ndim = 0;
-    for (int i = 0; i < out->n; i++) {
+    out->ndim = out->arrays[0]->ndim;
+    for (int i = 0; i < out->ndim; i++) {
+        out->shape[i] = usmpy_shape(out->arrays[0])[i];
+    }
+    for (int i = 1; i < out->n; i++) {
         usmpy_array *array = out->arrays[i];
         if (!usmpy_broadcast_shape(&out->ndim, out->shape, array->ndim, usmpy_shape(array))) {
             char texts[USMPY_OPERANDS][100];

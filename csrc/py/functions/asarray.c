@@ -114,7 +114,15 @@ static PyObject *asarray(usmpy_state *state, PyObject *const *arguments)
 }
 USMPY_FUNCTION(asarray)
 
+/* A USMArray alone is returned at once: libraries call asarray on each of their arguments. */
+static PyObject *same_or_asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return nargs == 1 && kwnames == NULL && usmpy_is_array(usmpy_state_of_module(module), args[0])
+               ? Py_NewRef(args[0])
+               : enter_asarray(module, args, nargs, kwnames);
+}
+
 PyMethodDef usmpy_asarray_functions[] = {
-    USMPY_ROW(asarray),
+    USMPY_METHOD("asarray", same_or_asarray, USMPY_DOC_asarray),
     {0},
 };
