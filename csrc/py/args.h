@@ -2,6 +2,7 @@
 #ifndef USMPY_ARGS_H
 #define USMPY_ARGS_H
 
+#include "deferred.h"
 #include "module.h"
 
 #define USMPY_MAX_PARAMETERS 10
@@ -132,7 +133,7 @@ static inline PyObject *usmpy_item(PyObject *items, Py_ssize_t i)
     return i < PySequence_Fast_GET_SIZE(items) ? Py_NewRef(PySequence_Fast_GET_ITEM(items, i)) : NULL;
 }
 
-/* Table entries for functions, and for methods of the class, that parse by a signature. */
+/* Rows of PyMethodDef tables for functions, and for methods of the class, that parse by a signature. */
 #define USMPY_METHOD(name, function, doc)                                                 \
     {                                                                                     \
         name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS, doc \
@@ -141,5 +142,26 @@ static inline PyObject *usmpy_item(PyObject *items, Py_ssize_t i)
     {                                                                                                  \
         name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS | METH_CLASS, doc \
     }
+
+/*
+ * USMPY_FUNCTION(name) defines the entry point of a module function. It parses the call by the parameters
+ * that the stub has (USMPY_SIGNATURE_name of docstrings.h), and returns name(state, arguments), where
+ * arguments[i] is borrowed, or NULL where it was left out. USMPY_FUNCTION_OF is for a member of a family,
+ * which shares one implementation: family(state, "name", arguments, what). USMPY_ROW(name) is the row of a
+ * PyMethodDef table.
+ */
+#define USMPY_ENTRY(name, call)                                                                   \
+    static PyObject *enter_##name(PyObject *module, PyObject *const *args, Py_ssize_t nargs,      \
+                                  PyObject *kwnames)                                              \
+    {                                                                                             \
+        static const usmpy_signature signature = USMPY_SIGNATURE_##name;                          \
+        usmpy_state *state = usmpy_state_of_module(module);                                       \
+        PyObject *arguments[USMPY_MAX_PARAMETERS];                                                \
+        usmpy_deferred_poll();                                                                    \
+        return usmpy_parse(state, &signature, args, nargs, kwnames, arguments) < 0 ? NULL : call; \
+    }
+#define USMPY_FUNCTION(name) USMPY_ENTRY(name, name(state, arguments))
+#define USMPY_FUNCTION_OF(name, family, what) USMPY_ENTRY(name, family(state, #name, arguments, what))
+#define USMPY_ROW(name) USMPY_METHOD(#name, enter_##name, USMPY_DOC_##name)
 
 #endif

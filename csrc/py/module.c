@@ -105,7 +105,8 @@ static int add_functions(PyObject *module)
         usmpy_repeat_functions,   usmpy_take_functions,       usmpy_broadcast_functions,
         usmpy_triangle_functions, usmpy_inspection_functions, usmpy_memory_functions,
         usmpy_compare_functions,  usmpy_mask_functions,       usmpy_where_functions,
-        usmpy_asarray_functions,  usmpy_truth_functions,
+        usmpy_asarray_functions,  usmpy_truth_functions,      usmpy_reduce_functions,
+        usmpy_joining_functions,  usmpy_copyto_functions,
 #ifdef USM_TESTING
         usmpy_testing_functions,
 #endif

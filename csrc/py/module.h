@@ -131,6 +131,8 @@ extern PyMethodDef usmpy_creation_functions[];
 extern PyMethodDef usmpy_full_functions[];
 extern PyMethodDef usmpy_sequence_functions[];
 extern PyMethodDef usmpy_manipulation_functions[];
+extern PyMethodDef usmpy_joining_functions[];
+extern PyMethodDef usmpy_copyto_functions[];
 extern PyMethodDef usmpy_rearrange_functions[];
 extern PyMethodDef usmpy_repeat_functions[];
 extern PyMethodDef usmpy_take_functions[];
@@ -147,6 +149,7 @@ extern PyMethodDef usmpy_compare_functions[];
 extern PyMethodDef usmpy_truth_functions[];
 extern PyMethodDef usmpy_mask_functions[];
 extern PyMethodDef usmpy_where_functions[];
+extern PyMethodDef usmpy_reduce_functions[];
 
 #ifdef USM_TESTING
 extern PyMethodDef usmpy_testing_functions[];

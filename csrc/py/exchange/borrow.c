@@ -86,7 +86,7 @@ static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *
     if (check_reach(usmpy_queue_of(queue), base) < 0) {
         return NULL;
     }
-    usmpy_array *array = usmpy_array_on_queue(state, base, queue); /* holds a count of base->alloc */
+    usmpy_array *array = usmpy_array_on_queue(base, queue); /* holds a count of base->alloc */
     if (array == NULL) {
         return NULL;
     }

@@ -277,7 +277,7 @@ static PyObject *export_copy(usmpy_state *state, usmpy_array *array, bool versio
         return NULL;
     }
     usm_kind kind = to_host ? USM_DEVICE : (usm_kind)array->alloc->kind;
-    usmpy_array *copy = usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
+    usmpy_array *copy = usmpy_array_duplicate(array, queue, kind, (usm_dtype)array->dtype, 'K');
     if (copy != NULL && prepare(state, copy, &device, stream, &handle) == 0 &&
         (handle != NULL || usmpy_finish_for_export(state, copy) == 0)) {
         capsule = make_capsule(copy, versioned, device, DLPACK_FLAG_BITMASK_IS_COPIED, handle);

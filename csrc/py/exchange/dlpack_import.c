@@ -408,15 +408,14 @@ static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *
         if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
             return (PyObject *)array;
         }
-        result = (PyObject *)usmpy_array_on_queue(state, array, queue);
+        result = (PyObject *)usmpy_array_on_queue(array, queue);
     } else if (copy == 0) {
         PyErr_SetString(
             PyExc_BufferError,
             "copy=False, but the memory cannot be used on the device that was asked for without a copy");
     } else {
         usm_kind kind = in_place && !foreign ? (usm_kind)array->alloc->kind : USM_DEVICE;
-        usmpy_array *duplicate =
-            usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
+        usmpy_array *duplicate = usmpy_array_duplicate(array, queue, kind, (usm_dtype)array->dtype, 'K');
         if (duplicate != NULL && foreign && usmpy_give_back(state, x, array) < 0) {
             Py_CLEAR(duplicate);
         }
@@ -446,7 +445,7 @@ static usmpy_array *import_or_view(usmpy_state *state, PyObject *x, PyObject *qu
         return usmpy_import_dlpack(state, x, queue_object, false);
     }
     usmpy_array *base = (usmpy_array *)x;
-    return usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
+    return usmpy_array_view(base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
 }
 
 static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
