@@ -17,7 +17,6 @@ typedef struct usm_cuda_compiled {
 /* source->options has one option a line. Any thread, no lock; takes long. */
 usm_status usm_cuda_compile(const usm_device *device, const usm_program_source *source,
                             usm_cuda_compiled *out, char **log, usm_error *error);
-usm_status usm_cuda_compiler_version(int *major, int *minor, usm_error *error);
 
 /* usm_program.native */
 typedef struct usm_cuda_program {
