@@ -42,7 +42,7 @@ typedef struct usm_cuda_device {
     pthread_mutex_t lock;   /* a leaf: what follows */
     CUmemoryPool pool;      /* has_pools; made at first use */
     CUstream allocations;   /* where memory comes from and goes to; nothing else is enqueued there */
-    usm_freelist fences;    /* of timelines that are gone */
+    usm_freelist fences;    /* of timelines that were closed */
 } usm_cuda_device;
 
 /* A driver's event behind all tasks of a timeline up to a number. */
@@ -61,7 +61,7 @@ typedef struct usm_cuda_timeline {
     CUstream stream; /* NULL: not made yet */
     usm_device *device;
     bool foreign;       /* another library made it */
-    _Atomic bool eager; /* every task gets its fence at once: the stream may be gone, or captured, later */
+    _Atomic bool eager; /* every task gets its fence at once: later the stream may be destroyed or captured */
     _Atomic uint64_t submitted;    /* queue lock, or read by anybody */
     _Atomic uint64_t completed;    /* the driver has ended this task and all before */
     _Atomic uint64_t fenced;       /* the last fence's number */
@@ -119,7 +119,7 @@ static inline usm_cuda_queue *usm_cuda_queue_of(const usm_queue *queue)
 const char *usm_cuda_name(CUresult code);
 /*
  * The status of a failed call, with function and code in the error; CUDA_ERROR_OUT_OF_MEMORY is USM_MEMORY.
- * A code that no call of a context survives is told so.
+ * The text says so where no later call of the context can succeed.
  */
 usm_status usm_cuda_failed(usm_error *error, CUresult code, const char *function);
 /* The same for a call in the device's context, which may be lost with it. */

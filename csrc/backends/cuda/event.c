@@ -197,7 +197,7 @@ void usm_cuda_event_watch(usm_event *base)
     }
 }
 
-/* Blocks and events of the driver need its context; those of a lost context are gone with it. */
+/* Blocks and events of the driver need its context; those of a lost context were destroyed with it. */
 static void free_native(usm_cuda_event *event)
 {
     usm_device *device = event->event.queue->device;

@@ -59,10 +59,10 @@ void usm_cuda_read_times(usm_cuda_event *event)
     float until_start = 0, length = 0;
     bool entered = usm_cuda_enter(base->queue->device, &scope, NULL) == USM_OK;
     usm_lock_take(&base->queue->lock);
-    bool told = entered && native->base != NULL && usm_cuda.elapsed_time != NULL &&
-                usm_cuda.elapsed_time(&until_start, native->base, event->start) == CUDA_SUCCESS &&
-                usm_cuda.elapsed_time(&length, event->start, event->end) == CUDA_SUCCESS;
-    base->start_ns = told ? native->base_ns + (int64_t)((double)until_start * 1e6) : usm_clock_ns();
+    bool known = entered && native->base != NULL && usm_cuda.elapsed_time != NULL &&
+                 usm_cuda.elapsed_time(&until_start, native->base, event->start) == CUDA_SUCCESS &&
+                 usm_cuda.elapsed_time(&length, event->start, event->end) == CUDA_SUCCESS;
+    base->start_ns = known ? native->base_ns + (int64_t)((double)until_start * 1e6) : usm_clock_ns();
     if (base->start_ns < base->submit_ns) {
         /*
          * Nothing begins before it was submitted: the base was taken for earlier than it was. It is set right
@@ -71,8 +71,8 @@ void usm_cuda_read_times(usm_cuda_event *event)
         native->base_ns += base->submit_ns - base->start_ns;
         base->start_ns = base->submit_ns;
     }
-    base->end_ns = base->start_ns + (told ? (int64_t)((double)length * 1e6) : 0);
-    if (told && until_start > NEAR_MS) {
+    base->end_ns = base->start_ns + (known ? (int64_t)((double)length * 1e6) : 0);
+    if (known && until_start > NEAR_MS) {
         CUevent old = native->base;
         native->base_ns += (int64_t)((double)until_start * 1e6);
         native->base = event->start;

@@ -287,7 +287,7 @@ void usm_cuda_program_destroy(usm_program *base)
 {
     usm_cuda_program *native = base->native;
     usm_cuda_scope scope;
-    /* A module whose context is lost is gone already. */
+    /* A module of a lost context was unloaded with it. */
     if (!usm_cuda_forked() && atomic_load(&usm_cuda_device_of(native->device)->lost) == 0 &&
         usm_cuda_enter(native->device, &scope, NULL) == USM_OK) {
         usm_cuda_relax(&scope);

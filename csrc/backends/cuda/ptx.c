@@ -162,7 +162,7 @@ char **usm_cuda_cubin_symbols(const char *data, size_t size)
             continue;
         }
         length -= sizeof mark - 1;
-        if ((size_t)(end - found) + length + 1 > size) { /* names that overlap: nobody writes that */
+        if ((size_t)(end - found) + length + 1 > size) { /* names that overlap, which no compiler writes */
             break;
         }
         memcpy(end, texts + at + sizeof mark - 1, length + 1);
@@ -423,22 +423,22 @@ static void read_facts(usm_kernel *kernel, const char *ptx, const char *symbol, 
 {
     unsigned char words[4 * MOST_PARAMETERS];
     char name[256];
-    size_t told =
+    size_t n_words =
         read_array(ptx, "usm_types_", symbol, words, sizeof words) / 4; /* one more than there are */
-    if (told == 0) { /* of C++ kernels, the source's name is what our text knows */
+    if (n_words == 0) { /* of C++ kernels, the source's name is what our text knows */
         usm_cuda_shown_name(symbol, name, sizeof name);
-        told = read_array(ptx, "usm_types_", name, words, sizeof words) / 4;
+        n_words = read_array(ptx, "usm_types_", name, words, sizeof words) / 4;
         symbol = name;
     }
     size_t length = read_array(ptx, "usm_text_", symbol, (unsigned char *)text, text_size - 1);
-    if (told == 0 || length == 0 || told - 1 > *n) {
+    if (n_words == 0 || length == 0 || n_words - 1 > *n) {
         return;
     }
     text[length] = 0;
-    for (size_t i = 0; i < told - 1; i++) {
+    for (size_t i = 0; i < n_words - 1; i++) {
         read_word(words + 4 * i, &parameters[i]);
     }
-    *n = told - 1; /* the last one may be the range, which launches pass by themselves */
+    *n = n_words - 1; /* the last one may be the range, which launches pass by themselves */
     read_text(kernel, text, parameters, *n);
 }
 

@@ -69,7 +69,7 @@ usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error)
     return USM_OK;
 }
 
-/* Streams of a lost context are gone with it. */
+/* Streams of a lost context were destroyed with it. */
 void usm_cuda_queue_destroy(usm_queue *queue)
 {
     usm_cuda_queue *native = usm_cuda_queue_of(queue);

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 /*
- * A fence from the timeline's own list, from the list that its device keeps of timelines that are gone, or a
- * new one: making an event costs more than recording it. The timeline's lock held, the context current.
+ * A fence from the timeline's own list, from the list that its device keeps of closed timelines, or a new
+ * one: making an event costs more than recording it. The timeline's lock held, the context current.
  */
 static CUresult take_fence(usm_cuda_timeline *timeline, usm_cuda_fence **out)
 {
@@ -187,7 +187,10 @@ CUresult usm_cuda_timeline_follow(CUstream stream, usm_cuda_timeline *timeline, 
         while (fence != NULL && fence->number < number) {
             fence = fence->next;
         }
-        /* The driver keeps what the event stands for now, so it may be recorded anew later. */
+        /*
+         * The driver keeps the state of the event at this call, so it may be recorded again
+         * later (cuStreamWaitEvent).
+         */
         if (code == CUDA_SUCCESS && fence != NULL) {
             code = usm_cuda.cuStreamWaitEvent(stream, fence->id, CU_EVENT_WAIT_DEFAULT);
         }
@@ -269,7 +272,7 @@ static bool begin_poll(usm_cuda_timeline *timeline, usm_cuda_scope *scope)
         return false;
     }
     if (usm_cuda_is_lost(timeline->device) || usm_cuda_enter(timeline->device, scope, NULL) != USM_OK) {
-        if (usm_cuda_is_lost(timeline->device)) { /* also where entering was the call that told */
+        if (usm_cuda_is_lost(timeline->device)) { /* also where entering showed it */
             all_ended(timeline);
         }
         return false;
@@ -295,7 +298,7 @@ void usm_cuda_timeline_poll(usm_cuda_timeline *timeline)
 }
 
 /*
- * Work without a fence: cuStreamQuery tells whether all of the stream has ended. Streams that others may
+ * Work without a fence: cuStreamQuery says whether all of the stream has ended. Streams that others may
  * capture are not queried so, since that would invalidate the capture.
  */
 void usm_cuda_timeline_settle(usm_cuda_timeline *timeline)
@@ -308,7 +311,7 @@ void usm_cuda_timeline_settle(usm_cuda_timeline *timeline)
     bool open = !usm_cuda_timeline_ended(timeline, number) &&
                 atomic_load_explicit(&timeline->fenced, memory_order_relaxed) < number;
     if (open && atomic_load(&timeline->eager)) {
-        /* The fence that it should have was refused, since somebody captured. */
+        /* The fence that it should have was refused during a capture. */
         if (timeline->stream != CU_STREAM_PER_THREAD && !usm_cuda_is_capturing(timeline->stream)) {
             (void)record(timeline);
         }

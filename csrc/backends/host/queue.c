@@ -98,7 +98,7 @@ static void run(usm_work *work)
     usm_host_task *task = task_of(work);
     usm_event *event = &task->event, *outer = usm_event_current();
     const usm_queue *queue = event->queue;
-    /* Helpers would inherit a low priority, and stay slow for everybody. */
+    /* Helpers would inherit a low priority, and keep it for tasks of other queues. */
     unsigned width = queue->priority == USM_PRIORITY_LOW ? 1 : queue->device->info.max_compute_units;
     usm_error error;
     usm_status status = USM_OK;
@@ -122,7 +122,7 @@ static void run(usm_work *work)
         usm_runtime_learn(&((host_queue *)queue->native)->history, launch->kernel,
                           usm_range_items(&launch->range), event->end_ns - event->start_ns <= QUICK_NS);
     }
-    finish(task, status, &error); /* may drop the queue; the task is gone afterwards */
+    finish(task, status, &error); /* may drop the queue, and frees the task */
 }
 
 /*

@@ -140,7 +140,7 @@ usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer
         case ZE_MEMORY_TYPE_DEVICE:
             info->kind = USM_DEVICE;
             break;
-        default: /* somebody else's, or memory of another context */
+        default: /* memory of another library, or of another context */
             return USM_OK;
     }
     info->device = find_device(context, device);

@@ -112,7 +112,7 @@ static usm_status inspect_queue(ze_command_list_handle_t id, usm_native_facts *f
     }
     facts->context = context;
     facts->device = device;
-    /* Nothing tells whether the list keeps an order: ours is kept with events (command.c, order_shared). */
+    /* No call reports whether the list keeps an order: ours is kept with events (command.c, order_shared). */
     facts->options = (usm_queue_options){.in_order = true, .priority = USM_PRIORITY_NORMAL};
     return USM_OK;
 }

@@ -109,7 +109,7 @@ void usm_opencl_event_wait(usm_event *base, int64_t budget_ns)
         return;
     }
     usm_polled polled;
-    do { /* the driver is at work on the last ones: meanwhile the first ones are ended here */
+    do { /* the driver runs the last tasks: meanwhile the first ones are ended here */
         polled = usm_completion_end(base->queue, NULL, has_ended);
     } while (polled.ended > 0 && polled.more && !usm_event_ended(base));
     if (usm_event_ended(base)) {

@@ -1,4 +1,4 @@
-/* Kernels: what they take, as the driver tells it (OpenCL API 3.0, 5.9). */
+/* Kernels: what they take, as the driver reports it (OpenCL API 3.0, 5.9). */
 #include "opencl.h"
 
 #include "core/base/heap.h"
@@ -37,35 +37,36 @@ static void read_parameter(cl_kernel_arg_address_qualifier space, cl_kernel_arg_
  * Texts of one parameter, until the core has copied them. Longer ones are cut by no driver: it returns an
  * error, and the parameter stays unknown.
  */
-typedef struct told {
+typedef struct parameter_texts {
     char name[128], type[128];
-} told;
+} parameter_texts;
 
 /*
  * A parameter stays unknown where the driver does not describe it: clGetKernelArgInfo needs -cl-kernel-arg-
  * info at the build, which a binary may lack.
  */
-static void ask_parameter(const usm_opencl_api *api, cl_kernel id, cl_uint i, told *told, usm_parameter *out)
+static void ask_parameter(const usm_opencl_api *api, cl_kernel id, cl_uint i, parameter_texts *text,
+                          usm_parameter *out)
 {
     cl_kernel_arg_address_qualifier space = 0;
     cl_kernel_arg_type_qualifier qualifier = 0;
     *out = (usm_parameter){.kind = USM_PARAMETER_UNKNOWN, .dtype = USM_NO_DTYPE};
-    if (api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_TYPE_NAME, sizeof told->type, told->type, NULL) !=
+    if (api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_TYPE_NAME, sizeof text->type, text->type, NULL) !=
             CL_SUCCESS ||
-        told->type[0] == 0 ||
+        text->type[0] == 0 ||
         api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof space, &space, NULL) !=
             CL_SUCCESS ||
         api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifier, &qualifier, NULL) !=
             CL_SUCCESS) {
         return;
     }
-    out->type = told->type;
-    if (api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_NAME, sizeof told->name, told->name, NULL) ==
+    out->type = text->type;
+    if (api->clGetKernelArgInfo(id, i, CL_KERNEL_ARG_NAME, sizeof text->name, text->name, NULL) ==
             CL_SUCCESS &&
-        told->name[0] != 0) {
-        out->name = told->name;
+        text->name[0] != 0) {
+        out->name = text->name;
     }
-    read_parameter(space, qualifier, told->type, out);
+    read_parameter(space, qualifier, text->type, out);
 }
 
 /* Fills in the core's description of the parameters; it has its own copy of the texts. */
@@ -82,7 +83,7 @@ static usm_status ask_parameters(usm_kernel *base, const usm_opencl_api *api, cl
                                          error);
     }
     usm_parameter *parameters = usm_calloc(n + 1, sizeof *parameters);
-    told *texts = usm_calloc(n + 1, sizeof *texts);
+    parameter_texts *texts = usm_calloc(n + 1, sizeof *texts);
     usm_status status = USM_OK;
     if (parameters == NULL || texts == NULL) {
         status = usm_error_memory(error, n * sizeof *texts, "a kernel's parameters");

@@ -72,7 +72,7 @@ static void CL_CALLBACK run(void *copied)
 cl_int usm_opencl_enqueue_native(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
     const usm_queue *queue = turn->queue;
-    /* Helpers would inherit a low priority, and stay slow for everybody. */
+    /* Helpers would inherit a low priority, and keep it for tasks of other queues. */
     call call = {command, queue->priority == USM_PRIORITY_LOW ? 1 : queue->device->info.max_compute_units};
     return usm_opencl_platform_of(queue)->api->clEnqueueNativeKernel(
         turn->id, run, &call, sizeof call, 0, NULL, NULL, turn->n_waits, turn->waits, id);

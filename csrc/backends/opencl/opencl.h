@@ -83,8 +83,10 @@ typedef struct usm_opencl_context {
 typedef struct usm_opencl_queue {
     cl_command_queue id;
     cl_context context;
-    /* profiling.c: usm_clock_ns() - the device's clock, as the driver told when the queue was made
-     * (has_timer), or as the best of its tasks told, at compared_ns; queue lock */
+    /*
+     * profiling.c: usm_clock_ns() less the device's clock, as the driver reported it when the queue was made
+     * (has_timer), or as the best of its tasks showed at compared_ns. Queue lock.
+     */
     bool has_timer;
     int64_t clock_ns, compared_ns;
     usm_runtime_history history; /* wait.c */
@@ -92,7 +94,7 @@ typedef struct usm_opencl_queue {
 
 /* What the driver's event of a task means; of tasks in the driver alone. */
 typedef enum usm_opencl_state {
-    USM_OPENCL_BEHIND, /* it may fail because a task in its wait list did: then it goes again, alone */
+    USM_OPENCL_BEHIND, /* a failure in its wait list may be order alone: then it is enqueued again */
     USM_OPENCL_FINAL,  /* what fails in its wait list fails it too, or nothing is in there */
 } usm_opencl_state;
 
@@ -244,7 +246,7 @@ void usm_opencl_expect(usm_opencl_event *event, const usm_command *command, int3
 void usm_opencl_learn(const usm_opencl_event *event, int64_t took_ns);
 /* wait.c: asks for a moment, then waits in the driver for a task that is short. True once it has ended. */
 bool usm_opencl_wait(usm_opencl_event *event, cl_event id, int64_t budget_ns);
-/* profiling.c: where the driver tells, the queue's clocks are compared once; and of a task that has ended: */
+/* profiling.c: compares the clocks once, where the driver can read its own; the times of an ended task. */
 void usm_opencl_compare_clocks(const usm_opencl_platform *platform, cl_device_id device,
                                usm_opencl_queue *queue);
 void usm_opencl_read_times(usm_opencl_event *event);

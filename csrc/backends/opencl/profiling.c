@@ -42,9 +42,9 @@ static bool ask(const usm_opencl_event *event, cl_profiling_info what, int64_t *
     const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
     cl_event id = atomic_load_explicit(&((usm_opencl_event *)event)->id, memory_order_relaxed);
     cl_ulong value = 0;
-    bool told = api->clGetEventProfilingInfo(id, what, sizeof value, &value, NULL) == CL_SUCCESS;
+    bool known = api->clGetEventProfilingInfo(id, what, sizeof value, &value, NULL) == CL_SUCCESS;
     *time = (int64_t)value;
-    return told;
+    return known;
 }
 
 /*
@@ -74,10 +74,10 @@ void usm_opencl_read_times(usm_opencl_event *event)
     usm_opencl_queue *queue = usm_opencl_queue_of(event->event.queue);
     usm_event *base = &event->event;
     int64_t start, end, queued;
-    bool told = ask(event, CL_PROFILING_COMMAND_START, &start) &&
-                ask(event, CL_PROFILING_COMMAND_END, &end) &&
-                (queue->has_timer || ask(event, CL_PROFILING_COMMAND_QUEUED, &queued));
-    if (told) {
+    bool known = ask(event, CL_PROFILING_COMMAND_START, &start) &&
+                 ask(event, CL_PROFILING_COMMAND_END, &end) &&
+                 (queue->has_timer || ask(event, CL_PROFILING_COMMAND_QUEUED, &queued));
+    if (known) {
         int64_t clock_ns =
             queue->has_timer ? queue->clock_ns : best_of(base->queue, event->enqueued_ns - queued);
         base->start_ns = start + clock_ns;

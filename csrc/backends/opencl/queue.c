@@ -129,7 +129,7 @@ static bool collect(usm_opencl_event *event, cl_event *waits, cl_uint *n, int32_
         }
         if (link->event->queue == base->queue && earlier->state == USM_OPENCL_FINAL &&
             base->queue->in_order) {
-            continue; /* one that may go again would do so behind this one */
+            continue; /* a task that may be enqueued again would then come after this one */
         }
         final = final && link->data && earlier->state == USM_OPENCL_FINAL;
         waits[(*n)++] = id;

@@ -118,6 +118,10 @@ usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*h
         last = &event->next_ended;
     }
     *last = NULL;
+    if (unended == 0) { /* the submitting thread need not poll for these (usm_completion_reap) */
+        uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
+        atomic_store_explicit(&queue->watch.polled, submitted, memory_order_relaxed);
+    }
     usm_lock_give(&queue->lock);
     end_all(claimed);
     return (usm_polled){ended, unended > 0};
@@ -258,8 +262,6 @@ static bool look_after(usm_queue *queue)
         }
         return hurried;
     }
-    /* The submitting thread need not poll for these tasks. */
-    atomic_store_explicit(&queue->watch.polled, submitted, memory_order_relaxed);
     if (++queue->watch.idle_ticks > IDLE_TICKS) {
         usm_lock_take(&queue->lock);
         if (submitted == atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed)) {
