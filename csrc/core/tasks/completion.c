@@ -118,9 +118,15 @@ usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*h
         last = &event->next_ended;
     }
     *last = NULL;
-    if (unended == 0) { /* the submitting thread need not poll for these (usm_completion_reap) */
+    /*
+     * All that the driver has of the queue ends here. The submitting thread need not poll for it
+     * (usm_completion_reap), and no thread sleeps until a later task ends: else the watching thread would go
+     * on polling often, and compete for the driver's locks with the next submissions.
+     */
+    if (unended == 0) {
         uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
         atomic_store_explicit(&queue->watch.polled, submitted, memory_order_relaxed);
+        atomic_store_explicit(&queue->watch.hurried, false, memory_order_relaxed);
     }
     usm_lock_give(&queue->lock);
     end_all(claimed);
