@@ -383,6 +383,20 @@ def test_entries_are_in_the_file_of_their_first_word(own):
         assert re.search(defined, (folder / f"{stem}.c").read_text(), re.M), f"{entry} is not in {stem}.c"
 
 
+def test_each_entry_of_the_table_has_its_contract():
+    text = (CSRC / "core" / "device" / "backend.h").read_text()
+    groups = [
+        re.search(rf"typedef struct {name} {{\n(.*?)\n}} {name};", text, re.S)[1]
+        for name in ("usm_native_entries", "usm_backend")
+    ]
+    entry = re.compile(r"/\*((?:(?!\*/).)*)\*/\n    [\w *]+\(\*(\w+)\)\(", re.S)
+    native, table = (entry.findall(group) for group in groups)
+    assert (len(native), len(table)) == (6, 26)  # docs/design.md: at most 32, a third of them optional
+    for comment, name in table:
+        assert all(f"{word}: " in comment for word in ("Thread", "Locks", "Blocks")), name
+    assert sum("NULL: " in comment or "NULL exactly" in comment for comment, _ in native + table) >= 11
+
+
 def test_every_folder_of_the_core_has_a_level():
     assert {path.name for path in (CSRC / "core").iterdir() if path.is_dir()} == set(CORE)
 
