@@ -27,18 +27,55 @@ collect_ignore = [] if importlib.util.find_spec("dpctl") else ["interop/test_dpc
 TESTING = hasattr(_core, "_live_counts")
 
 CACHE = pytest.StashKey()
-FAILED = pytest.StashKey[bool]()
+FAILED = pytest.StashKey[bool]()  # a test of this process has failed
+LEFT = pytest.StashKey[bool]()  # the test before left objects, as its mark says
 
-# Above pytest's own timeout, which needs Python to run: a test that hangs with Python's lock held ends the
-# run with the stacks of all threads, from a thread that needs no lock.
-HANG_SECONDS = 400
+# Above pytest's own timeout, which needs Python to run: a test that hangs while it holds the GIL ends the run
+# with the stacks of all threads, from a thread that needs no lock. Each new deadline starts a thread, so one
+# lasts for the tests of some seconds.
+HANG_SECONDS, SHARED_SECONDS = 100, 20
+deadline = 0.0  # by time.monotonic()
 STDERR = os.dup(2)  # pytest's capture takes the other one
 
 
+# With pytest-xdist (-n 2) a worker runs whole files, so that fixtures of a module are set up once. The
+# longest files come first: at the end, such a file would leave the other workers without work.
+IN_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+if (
+    IN_WORKER
+):  # readline set these in the process that started the workers; programs that tests start obey them
+    os.environ.pop("COLUMNS", None)
+    os.environ.pop("LINES", None)
+LONGEST = [
+    "docs/test_site.py",
+    "portable/test_mutations.py",
+    "structure/test_wheel.py",
+    "structure/test_stubs.py",
+    "kernels/test_kernels.py",
+    "docs/test_gallery.py",
+    "structure/test_layering.py",
+    "portable/test_phases.py",
+]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False  # as they were collected
+    return LoadFileScheduling(config, log)
+
+
+def place_of(item) -> int:
+    file = item.path.as_posix()
+    return next((i for i, name in enumerate(LONGEST) if file.endswith(f"/tests/{name}")), len(LONGEST))
+
+
 def pytest_configure(config):
-    # This process and its children keep built programs in a folder of this run.
-    config.stash[CACHE] = tempfile.TemporaryDirectory(prefix="usmpy-cache-")
-    os.environ["USMPY_CACHE_DIR"] = config.stash[CACHE].name
+    # This process, its children and the workers of pytest-xdist keep built programs in a folder of this run.
+    if not IN_WORKER:
+        config.stash[CACHE] = tempfile.TemporaryDirectory(prefix="usmpy-cache-")
+        os.environ["USMPY_CACHE_DIR"] = config.stash[CACHE].name
     # Tests that name no device use the host, also if there is a GPU, in hardware or software.
     os.environ.setdefault("USMPY_DEVICE", "host")
     if not TESTING:
@@ -65,7 +102,16 @@ def pytest_generate_tests(metafunc):
         )
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items):
+    items[:] = made_items(items)
+    yield  # pytest groups the tests of each device
+    if IN_WORKER:
+        items.sort(key=place_of)
+
+
+def made_items(items):
+    """Without the tests that can never apply."""
     made = []
     for item in items:
         if not all(mark.args[0] for mark in item.iter_markers("made_if")):
@@ -81,7 +127,7 @@ def pytest_collection_modifyitems(items):
         for prefix, reason in backend.xfail.items():
             if name.startswith(prefix):
                 item.add_marker(pytest.mark.xfail(reason=f"{backend.name}: {reason}", strict=True))
-    items[:] = made
+    return made
 
 
 def pytest_collection_finish():
@@ -91,20 +137,32 @@ def pytest_collection_finish():
 
 
 def pytest_unconfigure(config):
-    config.stash[CACHE].cleanup()
+    if not IN_WORKER:
+        config.stash[CACHE].cleanup()
     gc.unfreeze()  # so that cycles among them are collected
 
 
-def pytest_runtest_logstart():
-    faulthandler.dump_traceback_later(HANG_SECONDS, exit=True, file=STDERR)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    global deadline
+    marker = item.get_closest_marker("timeout")
+    limit = marker.args[0] if marker else float(item.config.getini("timeout"))
+    now = time.monotonic()
+    if now + limit + HANG_SECONDS > deadline:
+        deadline = now + limit + HANG_SECONDS + SHARED_SECONDS
+        faulthandler.dump_traceback_later(deadline - now, exit=True, file=STDERR)
+    return (yield)
 
 
 def pytest_runtest_logfinish():
-    faulthandler.cancel_dump_traceback_later()
     # Freeze the reports of earlier tests too: they become many.
-    if len(gc.get_objects(generation=2)) > 20_000:
+    if len(gc.get_objects(generation=2)) > 2_000:
         gc.collect()
         gc.freeze()
+
+
+def pytest_sessionfinish():
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -177,7 +235,10 @@ def _settled(request):
     if request.node.get_closest_marker("leaves_objects"):
         yield
         _check_level_zero()
+        request.config.stash[LEFT] = True
         return
+    left = request.config.stash.get(LEFT, False)  # some of it may go during this test
+    request.config.stash[LEFT] = False
     _caches()
     if "device" in request.fixturenames:
         request.getfixturevalue("device")
@@ -188,7 +249,7 @@ def _settled(request):
         request.config.stash[FAILED] = True  # its traceback keeps its frames alive until a later test
         return
     request.node.funcargs.clear()
-    fewer = request.config.stash.get(FAILED, False)
+    fewer = left or request.config.stash.get(FAILED, False)
     # Workers release the last task shortly after its completion is visible.
     deadline = time.monotonic() + 10
     while (wrong := changed(before, fewer)) and time.monotonic() < deadline:

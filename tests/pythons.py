@@ -83,7 +83,7 @@ def run(interpreter: str, everything: bool) -> bool:
             [python, "-m", "pip", "install", "-q", "--upgrade", "pip"],
             *installs(interpreter, python, environment),
         ]
-        test, host = [python, "-m", "pytest", "-q"], {**environment, "USMPY_TEST_BACKENDS": "host"}
+        test, host = [python, "-m", "pytest", "-q", "-n", "2"], {**environment, "USMPY_TEST_BACKENDS": "host"}
         # The structure of the sources is the same for every interpreter.
         runs = [([*test, "--ignore=tests/structure"], environment)]
         if not everything:

@@ -5680,6 +5680,2653 @@ def greater_equal(
     [False, True, True]
     """
 
+def add(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x1 + x2, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, add. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.add(usmpy.asarray([1, 2, 3]), usmpy.asarray([10, 20, 30])).tolist()
+    [11, 22, 33]
+    """
+
+def subtract(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x1 - x2, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, subtract. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.subtract(usmpy.asarray([10, 20, 30]), usmpy.asarray([1, 2, 3])).tolist()
+    [9, 18, 27]
+    """
+
+def multiply(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x1 * x2, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, multiply. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.multiply(usmpy.asarray([1, 2, 3]), usmpy.asarray([10, 20, 30])).tolist()
+    [10, 40, 90]
+    """
+
+def divide(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x1 / x2, of floating-point numbers, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, divide. Integers are computed as floating-point numbers. The result is the
+    same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.divide(usmpy.asarray([1.0, 2.0, 3.0]), 2).tolist()
+    [0.5, 1.0, 1.5]
+    """
+
+def floor_divide(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The largest integer that is not above x1 / x2, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, floor_divide. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.floor_divide(usmpy.asarray([-3, 3, 7]), 2).tolist()
+    [-2, 1, 3]
+    """
+
+def remainder(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x1 - x2 * floor_divide(x1, x2), with the sign of x2, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, remainder. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.remainder(usmpy.asarray([-3, 3, 7]), 2).tolist()
+    [1, 1, 1]
+    """
+
+def pow(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x1 to the power of x2, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, pow. The largest error is 16 units in the last place of the result, or
+    less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.pow(usmpy.asarray([1.0, 2.0, 3.0]), 2).tolist()
+    [1.0, 4.0, 9.0]
+    """
+
+def maximum(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The larger of two numbers; NaN where either is, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, maximum. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.maximum(usmpy.asarray([1, 5, 3]), usmpy.asarray([4, 2, 3])).tolist()
+    [4, 5, 3]
+    """
+
+def minimum(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The smaller of two numbers; NaN where either is, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, minimum. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.minimum(usmpy.asarray([1, 5, 3]), usmpy.asarray([4, 2, 3])).tolist()
+    [1, 2, 3]
+    """
+
+def atan2(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The angle of the point (x2, x1), element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, atan2. Integers are computed as floating-point numbers. The largest error
+    is 6 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.atan2(usmpy.asarray([0.0, 1.0]), usmpy.asarray([1.0, 0.0])).tolist()
+    [0.0, 1.5707963267948966]
+    """
+
+def hypot(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """sqrt(x1**2 + x2**2), without overflow on the way, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, hypot. Integers are computed as floating-point numbers. The largest error
+    is 4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.hypot(usmpy.asarray([3.0, 5.0]), usmpy.asarray([4.0, 12.0])).tolist()
+    [5.0, 13.0]
+    """
+
+def logaddexp(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """log(exp(x1) + exp(x2)), element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, logaddexp. Integers are computed as floating-point numbers. The largest
+    error is 8 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.logaddexp(usmpy.asarray([0.0, 1.0]), usmpy.asarray([0.0, 1.0])).tolist()
+    [0.6931471805599453, 1.6931471805599454]
+    """
+
+def copysign(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x1 with the sign of x2, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, copysign. Integers are computed as floating-point numbers. The result is
+    the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.copysign(usmpy.asarray([1.0, 2.0]), usmpy.asarray([-1.0, 3.0])).tolist()
+    [-1.0, 2.0]
+    """
+
+def nextafter(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The next number after x1 towards x2, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, nextafter. Integers are computed as floating-point numbers. The largest
+    error is 0 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.nextafter(usmpy.asarray([1.0]), usmpy.asarray([2.0])).tolist()
+    [1.0000000000000002]
+    """
+
+def bitwise_and(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x1 & x2, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, bitwise_and. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.bitwise_and(usmpy.asarray([1, 2, 3]), usmpy.asarray([3, 3, 5])).tolist()
+    [1, 2, 1]
+    """
+
+def bitwise_or(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x1 | x2, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, bitwise_or. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.bitwise_or(usmpy.asarray([1, 2, 3]), usmpy.asarray([3, 3, 5])).tolist()
+    [3, 3, 7]
+    """
+
+def bitwise_xor(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x1 ^ x2, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, bitwise_xor. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.bitwise_xor(usmpy.asarray([1, 2, 3]), usmpy.asarray([3, 3, 5])).tolist()
+    [2, 1, 6]
+    """
+
+def bitwise_left_shift(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x1 << x2; 0 where x2 is not below the number of bits, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, bitwise_left_shift. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.bitwise_left_shift(usmpy.asarray([1, 2, 3]), 2).tolist()
+    [4, 8, 12]
+    """
+
+def bitwise_right_shift(
+    x1: USMArray | complex, x2: USMArray | complex,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x1 >> x2, which keeps the sign, element by element.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray or number
+        At least one array. Shapes broadcast, and types are promoted as in result_type.
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, bitwise_right_shift. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.bitwise_right_shift(usmpy.asarray([4, 8, -8]), 2).tolist()
+    [1, 2, -2]
+    """
+
+def abs(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The absolute value, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, abs. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.abs(usmpy.asarray([-1, 2, -3])).tolist()
+    [1, 2, 3]
+    """
+
+def negative(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """-x, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, negative. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.negative(usmpy.asarray([1, -2, 3])).tolist()
+    [-1, 2, -3]
+    """
+
+def positive(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """+x, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, positive. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.positive(usmpy.asarray([1, -2, 3])).tolist()
+    [1, -2, 3]
+    """
+
+def bitwise_invert(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """~x, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, bitwise_invert. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.bitwise_invert(usmpy.asarray([0, 1, 2])).tolist()
+    [-1, -2, -3]
+    """
+
+def sign(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """-1, 0 or 1; x / abs(x) of complex numbers, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, sign. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.sign(usmpy.asarray([-2.5, 0.0, 3.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+
+def signbit(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """True where the sign bit is set, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of bool in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, signbit. Integers are computed as floating-point numbers. The result is
+    the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.signbit(usmpy.asarray([-1.0, -0.0, 2.0])).tolist()
+    [True, True, False]
+    """
+
+def square(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x * x, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, square. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.square(usmpy.asarray([1, 2, 3])).tolist()
+    [1, 4, 9]
+    """
+
+def reciprocal(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """1 / x, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, reciprocal. Integers are computed as floating-point numbers. The result is
+    the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.reciprocal(usmpy.asarray([1.0, 2.0, 4.0])).tolist()
+    [1.0, 0.5, 0.25]
+    """
+
+def floor(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The largest integer that is not above x, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, floor. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.floor(usmpy.asarray([-1.5, 0.5, 2.5])).tolist()
+    [-2.0, 0.0, 2.0]
+    """
+
+def ceil(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The smallest integer that is not below x, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, ceil. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.ceil(usmpy.asarray([-1.5, 0.5, 2.5])).tolist()
+    [-1.0, 1.0, 3.0]
+    """
+
+def trunc(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """x without its fraction, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, trunc. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.trunc(usmpy.asarray([-1.5, 0.5, 2.5])).tolist()
+    [-1.0, 0.0, 2.0]
+    """
+
+def round(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The nearest integer; the even one half way, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, round. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.round(usmpy.asarray([-1.5, 0.5, 2.5])).tolist()
+    [-2.0, 0.0, 2.0]
+    """
+
+def conj(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The complex conjugate, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, conj. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.conj(usmpy.asarray([1 + 2j])).tolist()
+    [(1-2j)]
+    """
+
+def real(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The real part, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, real. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.real(usmpy.asarray([1 + 2j])).tolist()
+    [1.0]
+    """
+
+def imag(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The imaginary part, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, imag. The result is the same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.imag(usmpy.asarray([1 + 2j])).tolist()
+    [2.0]
+    """
+
+def sqrt(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The square root, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, sqrt. Integers are computed as floating-point numbers. The result is the
+    same on every device, bit for bit.
+
+    Examples
+    --------
+    >>> usmpy.sqrt(usmpy.asarray([1.0, 4.0, 9.0])).tolist()
+    [1.0, 2.0, 3.0]
+    """
+
+def exp(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """e to the power of x, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, exp. Integers are computed as floating-point numbers. The largest error is
+    4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.exp(usmpy.asarray([0.0])).tolist()
+    [1.0]
+    """
+
+def expm1(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """exp(x) - 1, exact near 0, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, expm1. Integers are computed as floating-point numbers. The largest error
+    is 4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.expm1(usmpy.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+def log(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The natural logarithm, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, log. Integers are computed as floating-point numbers. The largest error is
+    4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.log(usmpy.asarray([1.0])).tolist()
+    [0.0]
+    """
+
+def log1p(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """log(1 + x), exact near 0, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, log1p. Integers are computed as floating-point numbers. The largest error
+    is 4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.log1p(usmpy.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+def log2(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The logarithm to base 2, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, log2. Integers are computed as floating-point numbers. The largest error
+    is 4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.log2(usmpy.asarray([1.0, 8.0])).tolist()
+    [0.0, 3.0]
+    """
+
+def log10(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The logarithm to base 10, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, log10. Integers are computed as floating-point numbers. The largest error
+    is 4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.log10(usmpy.asarray([1.0, 100.0])).tolist()
+    [0.0, 2.0]
+    """
+
+def sin(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The sine of an angle in radians, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, sin. Integers are computed as floating-point numbers. The largest error is
+    4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.sin(usmpy.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+def cos(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The cosine of an angle in radians, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, cos. Integers are computed as floating-point numbers. The largest error is
+    4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.cos(usmpy.asarray([0.0])).tolist()
+    [1.0]
+    """
+
+def tan(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The tangent of an angle in radians, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, tan. Integers are computed as floating-point numbers. The largest error is
+    5 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.tan(usmpy.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+def asin(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The angle whose sine is x, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, asin. Integers are computed as floating-point numbers. The largest error
+    is 4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.asin(usmpy.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+def acos(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The angle whose cosine is x, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, acos. Integers are computed as floating-point numbers. The largest error
+    is 4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.acos(usmpy.asarray([0.0])).tolist()
+    [1.5707963267948966]
+    """
+
+def atan(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The angle whose tangent is x, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, atan. Integers are computed as floating-point numbers. The largest error
+    is 5 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.atan(usmpy.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+def sinh(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The hyperbolic sine, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, sinh. Integers are computed as floating-point numbers. The largest error
+    is 4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.sinh(usmpy.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+def cosh(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The hyperbolic cosine, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, cosh. Integers are computed as floating-point numbers. The largest error
+    is 4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.cosh(usmpy.asarray([0.0])).tolist()
+    [1.0]
+    """
+
+def tanh(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The hyperbolic tangent, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, tanh. Integers are computed as floating-point numbers. The largest error
+    is 5 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.tanh(usmpy.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+def asinh(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The inverse of sinh, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, asinh. Integers are computed as floating-point numbers. The largest error
+    is 4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.asinh(usmpy.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+def acosh(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The inverse of cosh, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, acosh. Integers are computed as floating-point numbers. The largest error
+    is 4 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.acosh(usmpy.asarray([1.0])).tolist()
+    [0.0]
+    """
+
+def atanh(
+    x: USMArray,
+    /,
+    *,
+    out: USMArray | None = None,
+    order: _CopyOrder | None = "K",
+) -> USMArray:
+    """The inverse of tanh, element by element.
+
+    Parameters
+    ----------
+    x : USMArray
+    out : USMArray, optional
+        An array of the type of the result in its shape, on the same queue, that it is written into.
+    order : {"C", "F", "A", "K"}, optional
+        Row-major, column-major, "F" for column-major arrays and else "C", or the order of the axes of the
+        first array.
+
+    Returns
+    -------
+    USMArray
+        `out`, or a new array.
+
+    Raises
+    ------
+    TypeError
+        The operation is not defined for this type, or an argument is not a USMArray.
+    ValueError
+        Shapes do not broadcast, or `out` has another shape or is read-only.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, atanh. Integers are computed as floating-point numbers. The largest error
+    is 5 units in the last place of the result, or less (docs/numerics.md).
+
+    Examples
+    --------
+    >>> usmpy.atanh(usmpy.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+def sum(
+    x: USMArray,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+    *,
+    dtype: _DTypeLike | None = None,
+) -> USMArray:
+    """The sum along axes.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of any type with numbers.
+    axis : int or tuple of int, optional
+        The axes, negative ones counted from the last. None: all of them.
+    keepdims : bool, default False
+        Keep the axes, with length 1.
+    dtype : dtype, optional
+        The type of the result. None: at least int64 or uint64 for integers, else that of `x`.
+
+    Returns
+    -------
+    USMArray
+        On the queue of `x`.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is refused.
+    ValueError
+        An axis is out of range or given twice.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, sum. The order in which elements are joined depends on the length
+    of the axes alone, so that every device gives the same bits.
+
+    Examples
+    --------
+    >>> usmpy.sum(usmpy.asarray([[1, 2], [3, 4]]), axis=0).tolist()
+    [4, 6]
+    """
+
+def prod(
+    x: USMArray,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+    *,
+    dtype: _DTypeLike | None = None,
+) -> USMArray:
+    """The product along axes.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of any type with numbers.
+    axis : int or tuple of int, optional
+        The axes, negative ones counted from the last. None: all of them.
+    keepdims : bool, default False
+        Keep the axes, with length 1.
+    dtype : dtype, optional
+        The type of the result. None: at least int64 or uint64 for integers, else that of `x`.
+
+    Returns
+    -------
+    USMArray
+        On the queue of `x`.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is refused.
+    ValueError
+        An axis is out of range or given twice.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, prod. The order in which elements are joined depends on the length
+    of the axes alone, so that every device gives the same bits.
+
+    Examples
+    --------
+    >>> usmpy.prod(usmpy.asarray([[1, 2], [3, 4]]), axis=0).tolist()
+    [3, 8]
+    """
+
+def max(
+    x: USMArray,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+) -> USMArray:
+    """The largest element along axes.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of any type with numbers that have an order.
+    axis : int or tuple of int, optional
+        The axes, negative ones counted from the last. None: all of them.
+    keepdims : bool, default False
+        Keep the axes, with length 1.
+
+    Returns
+    -------
+    USMArray
+        On the queue of `x`.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is refused.
+    ValueError
+        An axis is out of range or given twice, or there are no elements.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, max. The order in which elements are joined depends on the length
+    of the axes alone, so that every device gives the same bits.
+
+    Examples
+    --------
+    >>> usmpy.max(usmpy.asarray([[1, 2], [3, 4]]), axis=0).tolist()
+    [3, 4]
+    """
+
+def min(
+    x: USMArray,
+    /,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+) -> USMArray:
+    """The smallest element along axes.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of any type with numbers that have an order.
+    axis : int or tuple of int, optional
+        The axes, negative ones counted from the last. None: all of them.
+    keepdims : bool, default False
+        Keep the axes, with length 1.
+
+    Returns
+    -------
+    USMArray
+        On the queue of `x`.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is refused.
+    ValueError
+        An axis is out of range or given twice, or there are no elements.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, min. The order in which elements are joined depends on the length
+    of the axes alone, so that every device gives the same bits.
+
+    Examples
+    --------
+    >>> usmpy.min(usmpy.asarray([[1, 2], [3, 4]]), axis=0).tolist()
+    [1, 2]
+    """
+
+def cumulative_sum(
+    x: USMArray,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: _DTypeLike | None = None,
+    include_initial: bool = False,
+) -> USMArray:
+    """The sum of all elements up to each, along an axis.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of any type with numbers.
+    axis : int, optional
+        The axis; may be left out of arrays with one.
+    dtype : dtype, optional
+        The type of the result. None: at least int64 or uint64 for integers, else that of `x`.
+    include_initial : bool, default False
+        Begin with 0: the axis gets one element more.
+
+    Returns
+    -------
+    USMArray
+        On the queue of `x`.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is refused.
+    ValueError
+        The axis is out of range, or left out of an array that has not one dimension.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, cumulative_sum. The order in which elements are joined depends on the length of
+    the axis alone, so that every device gives the same bits.
+
+    Examples
+    --------
+    >>> usmpy.cumulative_sum(usmpy.asarray([1, 2, 3])).tolist()
+    [1, 3, 6]
+    """
+
+def cumulative_prod(
+    x: USMArray,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: _DTypeLike | None = None,
+    include_initial: bool = False,
+) -> USMArray:
+    """The product of all elements up to each, along an axis.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of any type with numbers.
+    axis : int, optional
+        The axis; may be left out of arrays with one.
+    dtype : dtype, optional
+        The type of the result. None: at least int64 or uint64 for integers, else that of `x`.
+    include_initial : bool, default False
+        Begin with 1: the axis gets one element more.
+
+    Returns
+    -------
+    USMArray
+        On the queue of `x`.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is refused.
+    ValueError
+        The axis is out of range, or left out of an array that has not one dimension.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, cumulative_prod. The order in which elements are joined depends on the length of
+    the axis alone, so that every device gives the same bits.
+
+    Examples
+    --------
+    >>> usmpy.cumulative_prod(usmpy.asarray([1, 2, 3])).tolist()
+    [1, 2, 6]
+    """
+
 def logical_and(
     x1: USMArray | complex,
     x2: USMArray | complex,

@@ -1,3 +1,4 @@
+/* Parses the arguments of calls, and arguments that are sequences or bools. */
 #include "args.h"
 
 static PyObject *name_of(usmpy_state *state, const usmpy_signature *signature, int i)
@@ -8,12 +9,7 @@ static PyObject *name_of(usmpy_state *state, const usmpy_signature *signature, i
 /* The parameter that a keyword names: its index, -1 for none, -2 with an exception. */
 static int find(usmpy_state *state, const usmpy_signature *signature, PyObject *keyword)
 {
-    for (int i = signature->n_only; i < signature->n; i++) {
-        if (keyword == name_of(state, signature, i)) {
-            return i;
-        }
-    }
-    for (int i = signature->n_only; i < signature->n; i++) { /* not interned: a call through **kwargs */
+    for (int i = signature->n_only; i < signature->n; i++) { /* a call through **kwargs may not intern it */
         int same = PyObject_RichCompareBool(keyword, name_of(state, signature, i), Py_EQ);
         if (same != 0) {
             return same < 0 ? -2 : i;
@@ -45,14 +41,14 @@ static int put_keyword(usmpy_state *state, const usmpy_signature *signature, PyO
 static int put_positional(const usmpy_signature *signature, PyObject *const *args, Py_ssize_t nargs,
                           PyObject **out)
 {
-    for (int i = 0; i < signature->n; i++) {
-        out[i] = i < nargs && i < signature->n_positional ? args[i] : NULL;
-    }
-    if (nargs > signature->n_positional) {
+    if (USM_UNLIKELY(nargs > signature->n_positional)) {
         PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional argument%s (%zd given)",
-                     signature->function, signature->n_positional, signature->n_positional == 1 ? "" : "s",
+                     signature->function, signature->n_positional, usmpy_plural(signature->n_positional),
                      nargs);
         return -1;
+    }
+    for (Py_ssize_t i = 0; i < signature->n; i++) {
+        out[i] = i < nargs ? args[i] : NULL;
     }
     return 0;
 }
@@ -78,13 +74,14 @@ int usmpy_parse_slow(usmpy_state *state, const usmpy_signature *signature, PyObj
     }
     Py_ssize_t n_keywords = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
     for (Py_ssize_t i = 0; i < n_keywords; i++) {
-        int k = signature->n_only; /* the commonest: interned, and a first time */
-        while (k < signature->n && PyTuple_GET_ITEM(kwnames, i) != name_of(state, signature, k)) {
+        PyObject *keyword = PyTuple_GET_ITEM(kwnames, i);
+        int k = signature->n_only; /* the usual keyword: interned, and given once */
+        while (k < signature->n && keyword != state->names[signature->names[k]]) {
             k++;
         }
-        if (k < signature->n && out[k] == NULL) {
+        if (USM_LIKELY(k < signature->n && out[k] == NULL)) {
             out[k] = args[nargs + i];
-        } else if (put_keyword(state, signature, PyTuple_GET_ITEM(kwnames, i), args[nargs + i], out) < 0) {
+        } else if (put_keyword(state, signature, keyword, args[nargs + i], out) < 0) {
             return -1;
         }
     }
@@ -115,6 +112,9 @@ PyObject *usmpy_tuple_of(PyObject *iterable)
 {
     if (PyTuple_CheckExact(iterable)) {
         return Py_NewRef(iterable);
+    }
+    if (PyList_CheckExact(iterable)) {
+        return PyList_AsTuple(iterable);
     }
     PyObject *iterator = PyObject_GetIter(iterable);
     if (iterator == NULL) {
@@ -157,6 +157,14 @@ void usmpy_append(PyObject **list, PyObject *item)
         Py_CLEAR(*list);
     }
     Py_XDECREF(item);
+}
+
+void usmpy_put(PyObject **dict, const char *key, PyObject *value)
+{
+    if (*dict != NULL && (value == NULL || PyDict_SetItemString(*dict, key, value) < 0)) {
+        Py_CLEAR(*dict);
+    }
+    Py_XDECREF(value);
 }
 
 void usmpy_set_item(PyObject **tuple, Py_ssize_t i, PyObject *item)

@@ -1,15 +1,16 @@
-/* Vectorcall arguments against interned names: what Argument Clinic would generate, in one function. */
+/* Parses vectorcall arguments by interned names, as the code of Argument Clinic does, in one function. */
 #ifndef USMPY_ARGS_H
 #define USMPY_ARGS_H
 
+#include "deferred.h"
 #include "module.h"
 
 #define USMPY_MAX_PARAMETERS 10
 
 /*
- * Parameters in order: the first n_positional may be given by position, the first n_only by position alone
- * (their names matter for messages only), the first n_required must be given, the others are keyword-only.
- * "2 | USMPY_AND(4)" as n_required: one more that must be given, by its name.
+ * Parameters in order: the first n_positional may be given by position, and the first n_only only so (their
+ * names are for messages); the others are keyword-only. The first n_required are required; "2 | USMPY_AND(4)"
+ * as n_required also requires parameter 4.
  */
 #define USMPY_AND(index) ((index) << 4)
 
@@ -20,7 +21,7 @@ typedef struct usmpy_signature {
 } usmpy_signature;
 
 /*
- * out[i] becomes the i-th argument, borrowed, or NULL where it was left out. 0, or -1 with a TypeError that
+ * Sets out[i] to the i-th argument, borrowed, or to NULL if it was omitted. 0, or -1 with a TypeError that
  * names the function and the parameter.
  */
 int usmpy_parse_slow(usmpy_state *state, const usmpy_signature *signature, PyObject *const *args,
@@ -38,18 +39,17 @@ static inline int usmpy_parse(usmpy_state *state, const usmpy_signature *signatu
     return usmpy_parse_slow(state, signature, args, nargs, kwnames, out);
 }
 
-/* The same for tp_new, whose arguments come as a tuple and a dict. */
+/* The same for tp_new, whose arguments are a tuple and a dict. */
 int usmpy_parse_tuple(usmpy_state *state, const usmpy_signature *signature, PyObject *args, PyObject *kwargs,
                       PyObject **out);
 
-/* None counts as left out. */
+/* Whether an optional argument was given; None counts as omitted. */
 static inline bool usmpy_given(PyObject *argument)
 {
     return argument != NULL && argument != Py_None;
 }
 
-/* A bool argument: `otherwise` where it was left out; else 0 or 1, or -1 with a TypeError for what is
- * not a bool. */
+/* A bool argument: 0 or 1; `otherwise` if it was omitted; -1 with a TypeError if it is not a bool. */
 int usmpy_bool(PyObject *argument, int otherwise, const char *function, const char *parameter);
 
 /* For "%s %s" in messages: "a" or "an", and the name of the object's type. */
@@ -60,8 +60,7 @@ static inline const char *usmpy_article(const char *noun)
     return noun[0] == 'a' || noun[0] == 'e' || noun[0] == 'i' || noun[0] == 'o' ? "an" : "a";
 }
 
-/* TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for `return usmpy_wrong_type(...)`.
- */
+/* Sets TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for its caller to return. */
 void *usmpy_wrong_type(const char *parameter, PyObject *object, const char *allowed);
 
 static inline const char *usmpy_plural(int64_t n)
@@ -69,7 +68,9 @@ static inline const char *usmpy_plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-/* The value of an int (no bool) of one digit of CPython's, below 2**30: most are. False: it is none. */
+/*
+ * The value of an int (not a bool) of one CPython digit, below 2**30, as most are; false for anything else.
+ */
 static inline bool usmpy_small_int(PyObject *object, int64_t *value)
 {
     if (!PyLong_CheckExact(object)) {
@@ -89,33 +90,34 @@ static inline bool usmpy_small_int(PyObject *object, int64_t *value)
 }
 
 /*
- * The items of any iterable, as a new tuple. NULL without an exception where the object cannot be iterated
- * over, for the caller's own message; NULL with the exception that the iteration raised.
+ * The items of any iterable, as a new tuple. NULL without an exception if the object is not iterable, so that
+ * the caller raises; NULL with the exception that the iteration raised.
  */
 PyObject *usmpy_tuple_of(PyObject *iterable);
 
-/* The same, with the TypeError of usmpy_wrong_type where the object cannot be iterated over. */
+/* The same, with the TypeError of usmpy_wrong_type for objects that are not iterable. */
 PyObject *usmpy_items_of(PyObject *iterable, const char *parameter, const char *allowed);
-/* Whether all items of a tuple are of this type; else TypeError "<parameter>[i] is a ...; <allowed>". 0 or
- * -1. */
+/* 0 if all items of a tuple are of this type; else -1 with TypeError "<parameter>[i] is a ...; <allowed>". */
 int usmpy_check_items(PyObject *items, PyTypeObject *type, const char *parameter, const char *allowed);
 
 /*
- * Appends an item (NULL: an exception is set) to a new list, or sets an item of a new tuple. On failure *list
- * or *tuple becomes NULL, which ends the loop that fills it; nothing is done where it is NULL already.
+ * Appends an item (NULL: an exception is set) to a new list, or sets an item of a new dict or tuple. On
+ * failure the container becomes NULL, which ends the loop that fills it; nothing is done if it is NULL
+ * already.
  */
 void usmpy_append(PyObject **list, USM_TAKES PyObject *item);
+void usmpy_put(PyObject **dict, const char *key, USM_TAKES PyObject *value);
 void usmpy_set_item(PyObject **tuple, Py_ssize_t i, USM_TAKES PyObject *item);
 
 /*
- * The items of a sequence or an iterator, as a new tuple. NULL without an exception for what has no order
- * (sets), what is looked up by keys (dicts), strings and bytes, and what is no sequence at all.
+ * The items of a sequence or an iterator, as a new tuple. NULL without an exception for anything else: sets,
+ * which have no order, mappings, strings, bytes, and objects that are not iterable.
  */
 PyObject *usmpy_sequence_of(PyObject *object);
 
 /*
- * The i-th of a list or tuple, which Python code or another thread may change: new reference. NULL without an
- * exception where it is no longer that long.
+ * Item i of a list or tuple that Python code or another thread may change: new reference. NULL without an
+ * exception if it has become shorter.
  */
 static inline PyObject *usmpy_item(PyObject *items, Py_ssize_t i)
 {
@@ -131,7 +133,7 @@ static inline PyObject *usmpy_item(PyObject *items, Py_ssize_t i)
     return i < PySequence_Fast_GET_SIZE(items) ? Py_NewRef(PySequence_Fast_GET_ITEM(items, i)) : NULL;
 }
 
-/* Table entries for functions, and for methods of the class, that parse by a signature. */
+/* Rows of PyMethodDef tables for functions, and for methods of the class, that parse by a signature. */
 #define USMPY_METHOD(name, function, doc)                                                 \
     {                                                                                     \
         name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS, doc \
@@ -140,5 +142,26 @@ static inline PyObject *usmpy_item(PyObject *items, Py_ssize_t i)
     {                                                                                                  \
         name, (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS | METH_CLASS, doc \
     }
+
+/*
+ * USMPY_FUNCTION(name) defines the entry point of a module function. It parses the call by the parameters
+ * that the stub has (USMPY_SIGNATURE_name of docstrings.h), and returns name(state, arguments), where
+ * arguments[i] is borrowed, or NULL where it was left out. USMPY_FUNCTION_OF is for a member of a family,
+ * which shares one implementation: family(state, "name", arguments, what). USMPY_ROW(name) is the row of a
+ * PyMethodDef table.
+ */
+#define USMPY_ENTRY(name, call)                                                                   \
+    static PyObject *enter_##name(PyObject *module, PyObject *const *args, Py_ssize_t nargs,      \
+                                  PyObject *kwnames)                                              \
+    {                                                                                             \
+        static const usmpy_signature signature = USMPY_SIGNATURE_##name;                          \
+        usmpy_state *state = usmpy_state_of_module(module);                                       \
+        PyObject *arguments[USMPY_MAX_PARAMETERS];                                                \
+        usmpy_deferred_poll();                                                                    \
+        return usmpy_parse(state, &signature, args, nargs, kwnames, arguments) < 0 ? NULL : call; \
+    }
+#define USMPY_FUNCTION(name) USMPY_ENTRY(name, name(state, arguments))
+#define USMPY_FUNCTION_OF(name, family, what) USMPY_ENTRY(name, family(state, #name, arguments, what))
+#define USMPY_ROW(name) USMPY_METHOD(#name, enter_##name, USMPY_DOC_##name)
 
 #endif

@@ -1,3 +1,4 @@
+/* Holds exceptions of failed tasks, schedules drains, and runs the end of the process. */
 #include "deferred.h"
 
 #include "lock.h"
@@ -16,8 +17,8 @@ typedef struct holder {
     struct holder *previous, *next;
 } holder;
 
-static pthread_mutex_t holders_lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
-static holder *holders;                                          /* all of them */
+static pthread_mutex_t holders_lock = PTHREAD_MUTEX_INITIALIZER; /* no lock is taken under it */
+static holder *holders;                                          /* every holder, for forget_frames */
 
 static void drop(usm_deferred *node)
 {
@@ -72,8 +73,8 @@ static int drain_pending(void *unused)
 }
 
 /*
- * On whatever thread pushed: no GIL, perhaps with locks held. Py_AddPendingCall takes only a lock of its own.
- * When its queue is full, the next entry into this module drains.
+ * Called on the thread that pushed: without the GIL, perhaps with locks held. Py_AddPendingCall takes only a
+ * lock of its own. If its queue is full, the next entry into this module drains.
  */
 static void schedule(void)
 {
@@ -84,8 +85,8 @@ static void schedule(void)
 }
 
 /*
- * Exceptions that stay hold frames by their tracebacks, and with them the globals of their modules: all that
- * the process has, where the interpreter cannot see why.
+ * An exception that is never released references frames through its traceback, and thereby the globals of
+ * their modules. The interpreter cannot see these references at its end, so they are cut.
  */
 static void forget_frames(void)
 {
@@ -109,13 +110,13 @@ static void forget_frames(void)
     PyErr_Clear();
 }
 
-/* A process that does not end says why: sooner where the user has interrupted a wait before. */
+/* How long the end of the process waits before it reports pending tasks; less after an interrupted wait. */
 #define PATIENCE_NS INT64_C(5000000000)
 #define PATIENCE_AFTER_INTERRUPT_NS INT64_C(500000000)
 
 /*
- * -1 where the user answered with Ctrl-C: signal handlers run while Python's file writes, and
- * PySys_WriteStderr would drop their exception.
+ * Reports the pending tasks on stderr. -1 if the user answered with Ctrl-C: signal handlers run while
+ * Python's file writes, and PySys_WriteStderr would drop their exception.
  */
 static int say_what_is_pending(void)
 {
@@ -145,29 +146,29 @@ static int say_what_is_pending(void)
 }
 
 /*
- * Before the interpreter takes itself apart: all work ends, as it would if the caller had waited. Afterwards
- * host tasks are refused (usmpy_has_ended), so that no thread of ours needs the interpreter any more; what is
- * pushed from then on is leaked on purpose, since nobody could let go of it safely.
+ * Runs before the interpreter finalizes: all tasks complete, as if the caller had waited. Afterwards host
+ * tasks are refused (usmpy_has_ended), so no thread of usmpy needs the interpreter any more. Later pushes are
+ * leaked on purpose, since no thread could release them safely.
  */
 static PyObject *at_exit(PyObject *module, PyObject *unused)
 {
     (void)unused;
     usm_error error;
-    usmpy_wait wait;
     int64_t patience_ns = usmpy_wait_was_interrupted() ? PATIENCE_AFTER_INTERRUPT_NS : PATIENCE_NS;
-    usmpy_wait_begin(&wait);
-    usm_status status = usm_queues_drain(usm_clock_ns() + patience_ns, usmpy_wait_poll, &wait, &error);
+    PyThreadState *thread = PyEval_SaveThread();
+    usm_status status = usm_queues_drain(usm_clock_ns() + patience_ns, usmpy_wait_poll, &thread, &error);
     if (status == USM_TIMEOUT) {
-        usmpy_wait_end(&wait);
+        PyEval_RestoreThread(thread);
         bool interrupted = say_what_is_pending() < 0;
-        usmpy_wait_begin(&wait);
-        status = interrupted ? USM_INTERRUPTED : usm_queues_drain(INT64_MAX, usmpy_wait_poll, &wait, &error);
+        thread = PyEval_SaveThread();
+        status =
+            interrupted ? USM_INTERRUPTED : usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
     }
     atomic_store(&ended, true);
-    if (status == USM_OK) { /* what daemon threads submitted meanwhile, to queues that had been waited for */
-        status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &wait, &error);
+    if (status == USM_OK) { /* tasks that daemon threads submitted in the meantime */
+        status = usm_queues_drain(INT64_MAX, usmpy_wait_poll, &thread, &error);
     }
-    usmpy_wait_end(&wait);
+    PyEval_RestoreThread(thread);
     usm_queues_report();
     usm_deferred_drain();
     if (!PyErr_Occurred()) {
@@ -182,7 +183,7 @@ static PyObject *at_exit(PyObject *module, PyObject *unused)
 
 static _Atomic bool closes; /* close_all is registered */
 
-/* Nothing of Python is left, but for what leaked: drivers get back what was kept for it. */
+/* Runs after the interpreter: the drivers get back what contexts kept for reuse. */
 static void close_all(void)
 {
     atomic_store(&closes, false);
@@ -211,7 +212,7 @@ int usmpy_deferred_start(PyObject *module)
     }
     Py_DECREF(result);
     if (!atomic_exchange(&closes, true)) {
-        (void)Py_AtExit(close_all); /* without it, the end of the process has to do */
+        (void)Py_AtExit(close_all); /* if it fails, the end of the process frees the memory */
     }
     atomic_store(&ended, false);
     usm_deferred_set_notifier(schedule);
@@ -220,7 +221,7 @@ int usmpy_deferred_start(PyObject *module)
 
 void usmpy_deferred_poll_quietly(void)
 {
-    /* While the interpreter goes, what waits may no longer be in a state to be let go of: it stays. */
+    /* While the interpreter finalizes, objects may no longer be safe to release: they are leaked. */
     if (!usm_deferred_waiting() || usmpy_has_ended() || usmpy_is_finalizing()) {
         return;
     }

@@ -1,4 +1,4 @@
-/* Python references that are dropped by threads without the GIL: let go of later, by one that holds it. */
+/* Python references whose last holder may have no GIL: they are released later, by a thread that has it. */
 #ifndef USMPY_DEFERRED_H
 #define USMPY_DEFERRED_H
 
@@ -6,19 +6,25 @@
 
 #include "core/base/deferred.h"
 
-/* From now on pushes schedule a drain in the main thread (one pending call at a time); 0 or -1
- * with an exception. */
+/*
+ * Registers the functions that run at exit. From now on a push schedules a drain in the main thread, one
+ * pending call at a time. 0, or -1 with an exception.
+ */
 int usmpy_deferred_start(PyObject *module);
 
-/* A holder that owns one reference of the object; NULL, without an exception, when memory ran
- * out. GIL held. */
+/*
+ * A holder that owns a reference to an exception; NULL without an exception if memory is exhausted. GIL held.
+ */
 void *usmpy_deferred_hold(USM_TAKES PyObject *object);
-/* The object, borrowed. */
+/* The exception of a holder, borrowed. */
 PyObject *usmpy_deferred_object(void *holder);
-/* Any thread, GIL or not, any lock. */
+/* Schedules the release of the holder and its reference. Any thread, with or without the GIL, any lock. */
 void usmpy_deferred_release(void *holder);
 
-/* Cheap where nothing waits: at the entry of functions that submit, wait or allocate. GIL held, no lock. */
+/*
+ * Releases what was pushed; cheap if nothing was. For the entry of functions that submit, wait or allocate.
+ * GIL held, no lock.
+ */
 static inline void usmpy_deferred_poll(void)
 {
     if (usm_deferred_waiting()) {
@@ -26,7 +32,7 @@ static inline void usmpy_deferred_poll(void)
     }
 }
 
-/* The same for destructors, which may run while an exception is on its way. */
+/* The same for destructors: a pending exception stays. */
 void usmpy_deferred_poll_quietly(void);
 
 #endif

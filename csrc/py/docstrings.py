@@ -1,10 +1,11 @@
-"""The docstrings of usmpy/_core.pyi as C macros: what setup.py writes for csrc/py to include.
+"""The docstrings and signatures of usmpy/_core.pyi as C macros: what setup.py writes for csrc/py to include.
 
 python csrc/py/docstrings.py FILE     writes docstrings.h to FILE
 
-Docstrings are written in the stub alone. The one of `Queue.wait` becomes USMPY_DOC_Queue_wait. The text of
-functions, methods and classes begins with the signature that `inspect` reads, made from the parameters
-and defaults in the stub. Of overloads, the first one has the docstring.
+Docstrings and parameters are written in the stub alone. The docstring of `Queue.wait` becomes
+USMPY_DOC_Queue_wait, and its parameters USMPY_SIGNATURE_Queue_wait, a usmpy_signature (csrc/py/args.h).
+The text of functions, methods and classes begins with the signature that `inspect` reads, made from the
+parameters and defaults in the stub. Of overloads, the one with the docstring has the parameters.
 """
 
 import ast
@@ -35,13 +36,16 @@ def text_signature(function, name, owner):
     return f"{name}({text})"
 
 
+def is_property(function):
+    return any(ast.unparse(decorator) == "property" for decorator in function.decorator_list)
+
+
 def docstrings(tree, owner=""):
     """(macro, text) of each docstring below a class or the module."""
     previous = None
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and (text := ast.get_docstring(node)):
-            is_property = any(ast.unparse(decorator) == "property" for decorator in node.decorator_list)
-            signature = "" if is_property else text_signature(node, node.name, owner) + "\n--\n\n"
+            signature = "" if is_property(node) else text_signature(node, node.name, owner) + "\n--\n\n"
             yield f"{owner}{node.name}", signature + text
         elif isinstance(node, ast.ClassDef) and not owner:
             if text := ast.get_docstring(node):
@@ -56,6 +60,36 @@ def docstrings(tree, owner=""):
         previous = node
 
 
+def parameters(function, name, owner):
+    """A usmpy_signature as a C initializer: usmpy_parse reads the same parameters as `inspect`."""
+    arguments = function.args
+    given = arguments.posonlyargs + arguments.args
+    n_only = len(arguments.posonlyargs)
+    if owner:  # self or cls
+        given, n_only = given[1:], max(n_only - 1, 0)
+    required = str(len(given) - len(arguments.defaults))
+    for i, default in enumerate(arguments.kw_defaults):
+        if default is None:
+            required += f" | USMPY_AND({len(given) + i})"
+    names = [f"USMPY_{argument.arg}" for argument in given + arguments.kwonlyargs] or ["0"]
+    n = len(given) + len(arguments.kwonlyargs)
+    return f'{{"{name}", {n}, {len(given)}, {n_only}, {required}, {{{", ".join(names)}}}}}'
+
+
+def signatures(tree, owner=""):
+    """(macro, initializer) of each function and method, under the names of their docstrings."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield from signatures(node, node.name)
+        elif not isinstance(node, ast.FunctionDef) or is_property(node):
+            continue
+        elif owner and node.name == "__new__":
+            yield owner, parameters(node, owner, owner)
+        elif ast.get_docstring(node):
+            name = f"{owner}_{node.name}" if owner else node.name
+            yield name, parameters(node, node.name, owner)
+
+
 def literal(text):
     """A C string literal, a line of text a line."""
     lines = [line.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") for line in text.split("\n")]
@@ -65,6 +99,7 @@ def literal(text):
 def c_header():
     tree = ast.parse(STUB.read_text(encoding="utf-8"))
     macros = [f"#define USMPY_DOC_{name} \\\n    {literal(text)}\n" for name, text in docstrings(tree)]
+    macros += [f"#define USMPY_SIGNATURE_{name} \\\n    {text}\n" for name, text in signatures(tree)]
     head = "/* Written by csrc/py/docstrings.py from usmpy/_core.pyi. */\n#ifndef USMPY_DOCSTRINGS_H\n"
     return f"{head}#define USMPY_DOCSTRINGS_H\n\n{''.join(macros)}\n#endif\n"
 

@@ -1,3 +1,4 @@
+/* Turns statuses and failures of the core into exceptions, and exceptions of host tasks into failures. */
 #include "errors.h"
 
 #include "deferred.h"
@@ -9,39 +10,28 @@
 #include <stdio.h>
 #include <string.h>
 
-static PyObject *exception_class(usmpy_state *state, usm_status status)
+/* The class of a status, borrowed. */
+static PyObject *exception_class(const usmpy_state *state, usm_status status)
 {
-    switch (status) {
-        case USM_MEMORY:
-            return PyExc_MemoryError;
-        case USM_VALUE:
-            return PyExc_ValueError;
-        case USM_TYPE:
-            return PyExc_TypeError;
-        case USM_INDEX:
-            return PyExc_IndexError;
-        case USM_BUFFER:
-            return PyExc_BufferError;
-        case USM_TIMEOUT:
-            return PyExc_TimeoutError;
-        case USM_FORKED:
-            return PyExc_RuntimeError;
-        case USM_INTERRUPTED:
-            return PyExc_KeyboardInterrupt;
-        case USM_PLACEMENT:
-            return state->placement_error;
-        case USM_BUILD:
-            return state->build_error;
-        case USM_UNAVAILABLE:
-            return state->backend_unavailable;
-        case USM_NOT_FOUND:
-            return state->device_not_found;
-        default:
-            return state->usm_error;
-    }
+    PyObject *const classes[] = {
+        [USM_MEMORY] = PyExc_MemoryError,
+        [USM_VALUE] = PyExc_ValueError,
+        [USM_TYPE] = PyExc_TypeError,
+        [USM_INDEX] = PyExc_IndexError,
+        [USM_BUFFER] = PyExc_BufferError,
+        [USM_TIMEOUT] = PyExc_TimeoutError,
+        [USM_FORKED] = PyExc_RuntimeError,
+        [USM_INTERRUPTED] = PyExc_KeyboardInterrupt,
+        [USM_PLACEMENT] = state->placement_error,
+        [USM_BUILD] = state->build_error,
+        [USM_UNAVAILABLE] = state->backend_unavailable,
+        [USM_NOT_FOUND] = state->device_not_found,
+    };
+    bool listed = (size_t)status < sizeof classes / sizeof classes[0] && classes[status] != NULL;
+    return listed ? classes[status] : state->usm_error;
 }
 
-/* text, backend, code and name as the class wants them: UsmError and its children keep the last three. */
+/* A new exception: UsmError and its subclasses also keep backend, code and name. */
 static PyObject *make_exception(usmpy_state *state, usm_status status, const char *text, const char *backend,
                                 int code, const char *name)
 {
@@ -78,8 +68,9 @@ PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure)
 }
 
 /*
- * What is raised to a waiter: a copy of the host task's own exception. The one that the failure keeps must
- * not go through the waiter's frame: nobody could find the cycle of frame, event and exception (_failure.py).
+ * The exception that a waiter gets: a copy of the host task's own. The failure keeps the original, which must
+ * not reference the waiter's frame: the garbage collector cannot find the cycle of frame, event and exception
+ * (_failure.py).
  */
 static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
 {
@@ -91,11 +82,11 @@ static PyObject *raised_failure(usmpy_state *state, usm_failure *failure)
     PyObject *copy = function == NULL ? NULL : PyObject_CallOneArg(function, kept);
     Py_XDECREF(function);
     if (copy == NULL && PyErr_ExceptionMatches(PyExc_MemoryError)) {
-        Py_DECREF(kept); /* raised itself, it would make the cycle */
+        Py_DECREF(kept); /* raising the original would make the cycle */
         return NULL;
     }
     if (copy == NULL ||
-        !PyExceptionInstance_Check(copy)) { /* a class that resists: better that than nothing */
+        !PyExceptionInstance_Check(copy)) { /* a class that cannot be copied: raise the original */
         PyErr_Clear();
         Py_XDECREF(copy);
         return kept;
@@ -127,7 +118,7 @@ static void set_unretrieved(usmpy_state *state, usm_failure *failure)
 {
     PyObject *exception = usmpy_failure_exception(state, failure);
     PyObject *traceback = exception == NULL ? NULL : PyException_GetTraceback(exception);
-    if (traceback != NULL) { /* not PyErr_SetObject, which links it with what this thread handles just now */
+    if (traceback != NULL) { /* PyErr_SetObject would chain it to an exception that this thread is handling */
         PyErr_Restore(Py_NewRef(Py_TYPE(exception)), exception, traceback);
         return;
     }
@@ -137,7 +128,7 @@ static void set_unretrieved(usmpy_state *state, usm_failure *failure)
     Py_XDECREF(exception);
 }
 
-/* Runs between two steps of whatever the thread does: no exception is set before or after. */
+/* Reports one failure. Runs in a drain: no exception is set before or after. */
 static void report(usm_deferred *node)
 {
     usm_failure *failure = (usm_failure *)((char *)node - offsetof(usm_failure, report));
@@ -167,12 +158,13 @@ void usmpy_errors_start(void)
     usm_unretrieved_set_reporter(report);
 }
 
-/* The variables of the task's frames go: they may hold the memory that will hold the failure. */
+/* Clears the variables of the task's frames, which may reference the memory that will hold the failure. */
 static void settle(PyObject *exception)
 {
     PyObject *function = usmpy_import("usmpy._failure", "settle");
     PyObject *result = function == NULL ? NULL : PyObject_CallOneArg(function, exception);
-    if (result == NULL) { /* no memory, or the interpreter is going: the frames live as long as the failure */
+    if (result == NULL) { /* without memory, or while the interpreter finalizes, the frames live as long as
+                             the failure */
         PyErr_Clear();
     }
     Py_XDECREF(function);

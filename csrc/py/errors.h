@@ -1,4 +1,4 @@
-/* From the core's status to an exception: the only place that does it. */
+/* Turns statuses of the core into exceptions: the only place that does. */
 #ifndef USMPY_ERRORS_H
 #define USMPY_ERRORS_H
 
@@ -7,8 +7,8 @@
 #include "core/base/error.h"
 
 /*
- * Sets the exception that the status stands for and gives back what error owns. Returns NULL, for
- * `return usmpy_raise(...)`. An exception that is set already (USM_INTERRUPTED by a signal handler) stays.
+ * Sets the exception of a status and releases what `error` owns. Returns NULL, for `return usmpy_raise(...)`.
+ * An exception that is set already (USM_INTERRUPTED, by a signal handler) stays.
  */
 void *usmpy_raise(usmpy_state *state, usm_status status, usm_error *error);
 
@@ -22,15 +22,16 @@ static inline int usmpy_check(usmpy_state *state, usm_status status, usm_error *
     return 0;
 }
 
-/* The exception of a failed task: the host task's own, or a new one. New reference; NULL with
- * an exception set. */
+/*
+ * The exception of a failed task: new reference to the host task's own exception, or to a new one. NULL with
+ * an exception.
+ */
 PyObject *usmpy_failure_exception(usmpy_state *state, usm_failure *failure);
 
-/* Once a process: failures that nobody retrieved go to sys.unraisablehook. */
+/* Once a process: reports failures that were never retrieved to sys.unraisablehook. */
 void usmpy_errors_start(void);
 
-/* Takes the pending exception as the failure of a task (status USM_FAILED, or USM_MEMORY). The
- * GIL is held. */
+/* Turns the pending exception into the failure of a task: USM_FAILED, or USM_MEMORY. GIL held. */
 usm_status usmpy_capture_exception(usm_error *error);
 
 #endif

@@ -1,4 +1,7 @@
+/* Keeps: Python objects and buffers that a task, a queue, a context or an allocation holds. */
 #include "keep.h"
+
+#include "lock.h"
 
 #include "core/base/heap.h"
 
@@ -45,17 +48,6 @@ int usmpy_keep_object(usm_keep **list, PyObject *object)
     return 0;
 }
 
-bool usmpy_keep_is_same(const usm_keep *a, const usm_keep *b)
-{
-    return a->deferred.run == drop_object && b->deferred.run == drop_object &&
-           ((const object_keep *)a)->object == ((const object_keep *)b)->object;
-}
-
-PyObject *usmpy_keep_get(const usm_keep *keep)
-{
-    return keep->deferred.run == drop_object ? ((const object_keep *)keep)->object : NULL;
-}
-
 int usmpy_keep_buffer(usm_keep **list, Py_buffer *view)
 {
     buffer_keep *keep = usm_malloc(sizeof *keep);
@@ -69,11 +61,34 @@ int usmpy_keep_buffer(usm_keep **list, Py_buffer *view)
     return 0;
 }
 
+bool usmpy_keep_is_same(const usm_keep *a, const usm_keep *b)
+{
+    return usmpy_keep_get(a) != NULL && usmpy_keep_get(a) == usmpy_keep_get(b);
+}
+
+PyObject *usmpy_keep_get(const usm_keep *keep)
+{
+    return keep->deferred.run == drop_object ? ((const object_keep *)keep)->object : NULL;
+}
+
 void usmpy_keep_drop(usm_keep *list)
 {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback); /* the last reference to an object may run Python code */
     while (list != NULL) {
         usm_keep *next = list->next;
         list->deferred.run(&list->deferred);
         list = next;
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
+void usmpy_keep_release(void *owner)
+{
+    usm_keep *keep = owner;
+    if (PyGILState_Check() && !usmpy_is_finalizing()) {
+        keep->deferred.run(&keep->deferred);
+    } else {
+        usm_deferred_push(&keep->deferred);
     }
 }

@@ -1,4 +1,4 @@
-/* Differences between Pythons in locks, threads, what threads share and the end of the interpreter. */
+/* Differences between Python versions: critical sections, dict look-ups and the end of the interpreter. */
 #ifndef USMPY_LOCK_H
 #define USMPY_LOCK_H
 
@@ -9,13 +9,13 @@
 #define USMPY_END_CRITICAL_SECTION() Py_END_CRITICAL_SECTION()
 #define usmpy_is_finalizing() Py_IsFinalizing()
 #else
-/* With the GIL, what runs no Python code and releases nothing is atomic. */
+/* With the GIL, code that neither runs Python code nor releases the GIL is atomic. */
 #define USMPY_BEGIN_CRITICAL_SECTION(object) {
 #define USMPY_END_CRITICAL_SECTION() }
 #define usmpy_is_finalizing() _Py_IsFinalizing()
 #endif
 
-/* dict[key]: new reference; NULL where there is none, and with an exception where the look-up failed. */
+/* dict[key]: new reference; NULL if the key is missing, and with an exception if the look-up failed. */
 static inline PyObject *usmpy_dict_get(PyObject *dict, PyObject *key)
 {
 #if PY_VERSION_HEX >= 0x030D0000

@@ -1,4 +1,4 @@
-/* The module usmpy._core: its state and how it comes and goes. */
+/* The module usmpy._core: how its state is filled, traversed and cleared. */
 #include "module.h"
 #include "docstrings.h"
 
@@ -14,6 +14,15 @@
 #include "core/start.h"
 
 _Atomic(usmpy_state *) usmpy_newest_state;
+
+usmpy_state *usmpy_current_state(void)
+{
+    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    if (state == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "usmpy was unloaded; import it again");
+    }
+    return state;
+}
 
 int usmpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **slot)
 {
@@ -55,24 +64,16 @@ static int intern_names(usmpy_state *state)
             return -1;
         }
     }
-    state->dlpack = PyUnicode_InternFromString("__dlpack__");
-    state->dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
-    state->exchange_api = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
-    state->sycl_interface = PyUnicode_InternFromString("__sycl_usm_array_interface__");
+    PyObject *stream = state->names[USMPY_stream], *max_version = state->names[USMPY_max_version];
     state->consumer_version = Py_BuildValue("(ii)", 1, 3);
-    state->consumer_kwnames = PyTuple_Pack(1, state->names[USMPY_max_version]);
-    state->stream_kwnames = PyTuple_Pack(2, state->names[USMPY_stream], state->names[USMPY_max_version]);
-    state->stream_kwname = PyTuple_Pack(1, state->names[USMPY_stream]);
+    state->consumer_kwnames = PyTuple_Pack(1, max_version);
+    state->stream_kwnames = PyTuple_Pack(2, stream, max_version);
+    state->stream_kwname = PyTuple_Pack(1, stream);
     state->queue_objects = PyDict_New();
-    return state->dlpack == NULL || state->dlpack_device == NULL || state->exchange_api == NULL ||
-                   state->sycl_interface == NULL || state->consumer_version == NULL ||
-                   state->consumer_kwnames == NULL || state->stream_kwnames == NULL ||
-                   state->stream_kwname == NULL || state->queue_objects == NULL
-               ? -1
-               : 0;
+    return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Exception classes are plain Python: better tracebacks, pickles and documentation. */
+/* The exception classes are Python classes, for better tracebacks, pickles and documentation. */
 static int import_classes(usmpy_state *state)
 {
     const struct {
@@ -103,8 +104,10 @@ static int add_functions(PyObject *module)
         usmpy_dlpack_functions,   usmpy_copy_functions,       usmpy_rearrange_functions,
         usmpy_repeat_functions,   usmpy_take_functions,       usmpy_broadcast_functions,
         usmpy_triangle_functions, usmpy_inspection_functions, usmpy_memory_functions,
-        usmpy_compare_functions, usmpy_operation_functions, usmpy_accumulate_functions,  usmpy_mask_functions,       usmpy_where_functions,
-        usmpy_asarray_functions,  usmpy_truth_functions,
+        usmpy_compare_functions,  usmpy_mask_functions,       usmpy_where_functions,
+        usmpy_asarray_functions,  usmpy_truth_functions,      usmpy_reduce_functions,
+        usmpy_joining_functions,  usmpy_copyto_functions,     usmpy_operation_functions,
+        usmpy_accumulate_functions,
 #ifdef USM_TESTING
         usmpy_testing_functions,
 #endif
@@ -118,7 +121,7 @@ static int add_functions(PyObject *module)
 }
 
 /*
- * Packages of the index put drivers into <prefix>/lib: of the environment, and of each folder that packages
+ * Packages from PyPI install drivers into <prefix>/lib: of the environment, and of each folder that packages
  * are imported from, such as the user's own (<prefix>/lib/python3.x/site-packages).
  */
 static void add_prefixes(void)
@@ -141,7 +144,7 @@ static void add_prefixes(void)
         }
         usm_library_add_prefix(text, (size_t)(end - text));
     }
-    PyErr_Clear(); /* names that are no UTF-8 are none that dlopen could take from here */
+    PyErr_Clear(); /* dlopen could not take a name that is not UTF-8 from here */
 }
 
 static int exec(PyObject *module)
@@ -178,72 +181,20 @@ static int exec(PyObject *module)
     return 0;
 }
 
-/* Every object that the state owns, for traverse and clear alike. */
-#define FOR_EACH_OBJECT(state, X)                                       \
-    do {                                                                \
-        X((state)->device_type);                                        \
-        X((state)->context_type);                                       \
-        X((state)->queue_type);                                         \
-        X((state)->event_type);                                         \
-        X((state)->array_type);                                         \
-        X((state)->flags_type);                                         \
-        X((state)->dtype_type);                                         \
-        X((state)->finfo_type);                                         \
-        X((state)->iinfo_type);                                         \
-        X((state)->borrow_type);                                        \
-        X((state)->lend_type);                                          \
-        X((state)->notifier_type);                                      \
-        X((state)->trace_type);                                         \
-        X((state)->program_type);                                       \
-        X((state)->kernel_type);                                        \
-        X((state)->bound_type);                                         \
-        X((state)->range_type);                                         \
-        X((state)->nd_range_type);                                      \
-        X((state)->local_type);                                         \
-        X((state)->usm_error);                                          \
-        X((state)->backend_unavailable);                                \
-        X((state)->device_not_found);                                   \
-        X((state)->build_error);                                        \
-        X((state)->placement_error);                                    \
-        X((state)->axis_error);                                         \
-        X((state)->dlpack);                                             \
-        X((state)->dlpack_device);                                      \
-        X((state)->exchange_api);                                       \
-        X((state)->sycl_interface);                                     \
-        X((state)->consumer_version);                                   \
-        X((state)->consumer_kwnames);                                   \
-        X((state)->stream_kwnames);                                     \
-        X((state)->stream_kwname);                                      \
-        X((state)->queue_objects);                                      \
-        X((state)->host_queue);                                         \
-        X((state)->default_queue);                                      \
-        for (int usmpy_i = 0; usmpy_i < USMPY_CUDA_QUEUES; usmpy_i++) { \
-            X((state)->cuda_queues[usmpy_i]);                           \
-        }                                                               \
-        for (int usmpy_i = 0; usmpy_i < USM_DTYPES; usmpy_i++) {        \
-            X((state)->dtypes[usmpy_i]);                                \
-        }                                                               \
-        for (int usmpy_i = 0; usmpy_i < USMPY_NAMES; usmpy_i++) {       \
-            X((state)->names[usmpy_i]);                                 \
-        }                                                               \
-    } while (0)
-
-/* Of what is only ever filled. */
-static void clear_limits(usmpy_state *state)
-{
-    for (int i = 0; i < USM_DTYPES; i++) {
-        Py_XDECREF(atomic_exchange(&state->limits[i], NULL));
-    }
-}
-
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     usmpy_state *state = usmpy_state_of_module(module);
-    FOR_EACH_OBJECT(state, Py_VISIT);
+#define USMPY_TYPE(name) Py_VISIT(state->name);
+#define USMPY_OBJECT(name) Py_VISIT(state->name);
+#include "state.inc"
     for (int i = 0; i < USM_DTYPES; i++) {
+        Py_VISIT(state->dtypes[i]);
         Py_VISIT(atomic_load_explicit(&state->limits[i], memory_order_relaxed));
     }
-    return 0;
+    for (int i = 0; i < USMPY_CUDA_QUEUES; i++) {
+        Py_VISIT(state->cuda_queues[i]);
+    }
+    return 0; /* the names are strings, which are in no cycle */
 }
 
 static void drop_spares(usmpy_state *state)
@@ -264,8 +215,19 @@ static int clear(PyObject *module)
     usmpy_state *state = usmpy_state_of_module(module);
     usmpy_state *self = state;
     atomic_compare_exchange_strong(&usmpy_newest_state, &self, NULL);
-    FOR_EACH_OBJECT(state, Py_CLEAR);
-    clear_limits(state);
+#define USMPY_TYPE(name) Py_CLEAR(state->name);
+#define USMPY_OBJECT(name) Py_CLEAR(state->name);
+#include "state.inc"
+    for (int i = 0; i < USM_DTYPES; i++) {
+        Py_CLEAR(state->dtypes[i]);
+        Py_XDECREF(atomic_exchange(&state->limits[i], NULL));
+    }
+    for (int i = 0; i < USMPY_CUDA_QUEUES; i++) {
+        Py_CLEAR(state->cuda_queues[i]);
+    }
+    for (int i = 0; i < USMPY_NAMES; i++) {
+        Py_CLEAR(state->names[i]);
+    }
     drop_spares(state);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* What every file of csrc/py includes: Python, the module's state, and how to get from an object to it. */
+/* The state of the module usmpy._core, the ways from an object to it, and its types and functions. */
 #ifndef USMPY_MODULE_H
 #define USMPY_MODULE_H
 
@@ -20,7 +20,10 @@ typedef enum usmpy_name {
 struct usmpy_array;
 struct usmpy_type_cache;
 
-/* Spare objects of the commonest size; free-threaded builds have a fast allocator and share nothing. */
+/*
+ * Most objects of each type that are kept for reuse. Free-threaded builds keep none: their allocator is fast,
+ * and a shared list would need a lock.
+ */
 #ifdef Py_GIL_DISABLED
 #define USMPY_SPARE_ARRAYS 0
 #define USMPY_SPARE_EVENTS 0
@@ -31,32 +34,17 @@ struct usmpy_type_cache;
 #define USMPY_SPARE_BOUND 8
 #endif
 
-#define USMPY_CUDA_QUEUES 16 /* of the first so many devices */
+#define USMPY_CUDA_QUEUES 16 /* devices whose cached queue the state keeps */
 
 typedef struct usmpy_state {
     PyObject *module; /* borrowed: the module owns this state */
-    PyTypeObject *device_type, *context_type, *queue_type, *event_type, *array_type, *flags_type, *dtype_type;
-    PyTypeObject *finfo_type, *iinfo_type;
-    PyTypeObject *borrow_type, *lend_type, *notifier_type, *trace_type;
-    PyTypeObject *program_type, *kernel_type, *bound_type, *range_type, *nd_range_type, *local_type;
-
-    /* Exception classes and the MemoryConnection enumeration, from the Python part of the package. */
-    PyObject *usm_error, *backend_unavailable, *device_not_found, *build_error, *placement_error, *axis_error;
-
-    PyObject *dtypes[USM_DTYPES];
-    _Atomic(PyObject *) limits[USM_DTYPES]; /* what finfo and iinfo gave of each; NULL until used */
+#define USMPY_TYPE(name) PyTypeObject *name;
+#define USMPY_OBJECT(name) PyObject *name;
+#include "state.inc"
     PyObject *names[USMPY_NAMES];
-    PyObject *dlpack, *dlpack_device, *exchange_api, *sycl_interface; /* interned attribute names */
-    PyObject *consumer_version;                                       /* (1, 3) */
-    PyObject *consumer_kwnames, *stream_kwnames; /* ("max_version",), ("stream", "max_version") */
-    PyObject *stream_kwname;                     /* ("stream",), for producers older than the other */
-
-    /* Queue objects of cached queues, by address; immortal queues keep their object (dict, lazily filled). */
-    PyObject *queue_objects;
-    /* The queue of the host device, where imported host memory lands, and of the default device;
-     * NULL until used. */
-    PyObject *host_queue, *default_queue;
-    /* The same of CUDA memory, by DLPack's number of the device: what imports are asked for. */
+    PyObject *dtypes[USM_DTYPES];
+    _Atomic(PyObject *) limits[USM_DTYPES]; /* the result of finfo or iinfo for each dtype; NULL until used */
+    /* Cached queues of CUDA devices, by the device's DLPack id: the target of imports; NULL until used. */
     PyObject *cuda_queues[USMPY_CUDA_QUEUES];
 
     struct usmpy_type_cache *type_cache;
@@ -70,12 +58,15 @@ typedef struct usmpy_state {
 } usmpy_state;
 
 /*
- * The state of the module that was loaded last, NULL after its end: for C entry points that get no object,
- * and as a short cut for those that do.
+ * The state of the module that was loaded last; NULL after it was unloaded. For C entry points without an
+ * object, and a short cut for the others.
  */
 extern _Atomic(usmpy_state *) usmpy_newest_state;
 
-/* The module is not loadable into sub-interpreters, but may be loaded again after it was removed. */
+/* The same, or NULL with RuntimeError after the module was unloaded. */
+usmpy_state *usmpy_current_state(void);
+
+/* Sub-interpreters cannot load the module, but it may be loaded again after it was unloaded. */
 static inline usmpy_state *usmpy_state_of_module(PyObject *module)
 {
     usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
@@ -95,8 +86,8 @@ static inline usmpy_state *usmpy_state_of(PyObject *self)
 }
 
 /*
- * An object whose memory was used by another of the same type before: what PyObject_Init does, in line.
- * Builds that count or trace references need the function.
+ * Initialises an object in the memory of a freed one of the same type: PyObject_Init, inlined. Builds that
+ * count or trace references need the function.
  */
 static inline void usmpy_revive_object(PyObject *object, PyTypeObject *type)
 {
@@ -108,7 +99,7 @@ static inline void usmpy_revive_object(PyObject *object, PyTypeObject *type)
 #endif
 }
 
-/* The shared tail of every tp_dealloc of a heap type: the instance goes, then its count of the type. */
+/* The end of every tp_dealloc of a heap type: frees the instance, then releases its reference to the type. */
 static inline void usmpy_free_object(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
@@ -132,7 +123,7 @@ int usmpy_kernel_add_types(PyObject *module, usmpy_state *state);
 int usmpy_program_add_type(PyObject *module, usmpy_state *state);
 int usmpy_trace_add_type(PyObject *module, usmpy_state *state);
 
-/* Functions of the module, one table a file; joined by module.c. */
+/* The functions of the module: one table for each file, added by module.c. */
 extern PyMethodDef usmpy_device_functions[];
 extern PyMethodDef usmpy_placement_functions[];
 extern PyMethodDef usmpy_asarray_functions[];
@@ -140,6 +131,8 @@ extern PyMethodDef usmpy_creation_functions[];
 extern PyMethodDef usmpy_full_functions[];
 extern PyMethodDef usmpy_sequence_functions[];
 extern PyMethodDef usmpy_manipulation_functions[];
+extern PyMethodDef usmpy_joining_functions[];
+extern PyMethodDef usmpy_copyto_functions[];
 extern PyMethodDef usmpy_rearrange_functions[];
 extern PyMethodDef usmpy_repeat_functions[];
 extern PyMethodDef usmpy_take_functions[];
@@ -150,7 +143,7 @@ extern PyMethodDef usmpy_dlpack_functions[];
 extern PyMethodDef usmpy_copy_functions[];
 extern PyMethodDef usmpy_memory_functions[];
 
-/* Once a process: how the core finds the line that makes an allocation. */
+/* Once a process: tells the core how to find the Python line that makes an allocation. */
 void usmpy_memory_start(void);
 extern PyMethodDef usmpy_compare_functions[];
 extern PyMethodDef usmpy_operation_functions[];
@@ -158,15 +151,16 @@ extern PyMethodDef usmpy_accumulate_functions[];
 extern PyMethodDef usmpy_truth_functions[];
 extern PyMethodDef usmpy_mask_functions[];
 extern PyMethodDef usmpy_where_functions[];
+extern PyMethodDef usmpy_reduce_functions[];
 
 #ifdef USM_TESTING
 extern PyMethodDef usmpy_testing_functions[];
 #endif
 
-/* Makes a heap type of the module, adds it under its name and stores one count in *slot. */
+/* Creates a heap type of the module, adds it under its name and stores a reference in *slot. 0 or -1. */
 int usmpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **slot);
 
-/* A function of one of the package's own Python modules, which is imported now: new reference. */
+/* Imports one of the package's Python modules and returns an attribute of it: new reference. */
 PyObject *usmpy_import(const char *module, const char *name);
 /* Calls it. `format`: its arguments as a tuple, as Py_BuildValue takes them. New reference. */
 PyObject *usmpy_call(const char *module, const char *name, const char *format, ...);

@@ -1,5 +1,6 @@
-/* Failures on demand, in builds for tests alone (USMPY_TESTING=1). */
+/* Injected failures, counts and plans for tests, in builds with USMPY_TESTING=1. */
 #ifdef USM_TESTING
+#include "args.h"
 #include "deferred.h"
 
 #include "core/base/fault.h"
@@ -99,11 +100,7 @@ static PyObject *fault_entries(PyObject *module, PyObject *unused)
     (void)unused;
     PyObject *list = Py_BuildValue("[s]", "python");
     for (int i = 0; list != NULL && usm_fault_entries[i] != NULL; i++) {
-        PyObject *name = PyUnicode_FromString(usm_fault_entries[i]);
-        if (name == NULL || PyList_Append(list, name) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(name);
+        usmpy_append(&list, PyUnicode_FromString(usm_fault_entries[i]));
     }
     return list;
 }
@@ -116,16 +113,13 @@ static PyObject *live_counts(PyObject *module, PyObject *unused)
     usmpy_deferred_poll();
     PyObject *dict = PyDict_New();
     for (int i = 0; dict != NULL && i < USM_LIVE_KINDS; i++) {
-        PyObject *count = PyLong_FromLongLong(usm_live_count((usm_live_kind)i));
-        if (count == NULL || PyDict_SetItemString(dict, usm_live_name((usm_live_kind)i), count) < 0) {
-            Py_CLEAR(dict);
-        }
-        Py_XDECREF(count);
+        usm_live_kind kind = (usm_live_kind)i;
+        usmpy_put(&dict, usm_live_name(kind), PyLong_FromLongLong(usm_live_count(kind)));
     }
     return dict;
 }
 
-/* {name: text}: the device kernels inside of the extension. */
+/* {name: text}: the sources of the device kernels in the extension. */
 static PyObject *kernel_sources(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -133,16 +127,12 @@ static PyObject *kernel_sources(PyObject *module, PyObject *unused)
     PyObject *dict = PyDict_New();
     for (const usm_kernel_source *source = usm_kernel_sources; dict != NULL && source->name != NULL;
          source++) {
-        PyObject *text = PyUnicode_FromStringAndSize(source->text, (Py_ssize_t)source->length);
-        if (text == NULL || PyDict_SetItemString(dict, source->name, text) < 0) {
-            Py_CLEAR(dict);
-        }
-        Py_XDECREF(text);
+        usmpy_put(&dict, source->name, PyUnicode_FromStringAndSize(source->text, (Py_ssize_t)source->length));
     }
     return dict;
 }
 
-/* From a tuple of integers: how many, or -1. */
+/* Copies a tuple of ints to `numbers`: its length, or -1 with an exception. */
 static int get_numbers(PyObject *tuple, int64_t *numbers)
 {
     Py_ssize_t n = PyTuple_Size(tuple);
@@ -168,8 +158,9 @@ static PyObject *launch_as_tuple(const usm_kernel_launch *launch, const usm_kern
 }
 
 /*
- * (dst, src, dst dtype, src dtype, shape, dst strides, src strides, serial, units, group): addresses, names,
- * elements. Gives (size, unaligned, [(dst, src, axes, global, local)]) as in kernels.h.
+ * Arguments: (dst, src, dst dtype, src dtype, shape, dst strides, src strides, serial, units, group), with
+ * addresses, names and strides in elements. Returns (size, unaligned, [(dst, src, axes, global, local)]) as
+ * in kernels.h.
  */
 static PyObject *kernel_launches(PyObject *module, PyObject *args)
 {
@@ -208,11 +199,7 @@ static PyObject *kernel_launches(PyObject *module, PyObject *args)
     for (int64_t i = 0; launches != NULL && i < plan.launches; i++) {
         usm_kernel_launch launch;
         usm_kernel_plan_launch(&plan, i, &launch);
-        PyObject *tuple = launch_as_tuple(&launch, &device);
-        if (tuple == NULL || PyList_Append(launches, tuple) < 0) {
-            Py_CLEAR(launches);
-        }
-        Py_XDECREF(tuple);
+        usmpy_append(&launches, launch_as_tuple(&launch, &device));
     }
     return Py_BuildValue("iNN", plan.size, PyBool_FromLong(plan.unaligned), launches);
 }

@@ -1,15 +1,15 @@
+/* Creates and deletes thread states for threads that Python did not start. */
 #include "thread.h"
 
 #include <pthread.h>
 
 /*
- * A thread state is linked into the interpreter's list under a lock of CPython's, without the GIL. CPython
- * before 3.12 meets that lock in the child of a fork before it renews it: a fork at that moment would hang
- * the child. So no fork happens at that moment. (Unlinking holds the GIL, which the forking thread has.)
- * Nothing is locked and no Python runs under this lock.
+ * CPython links a thread state into the interpreter's list under a lock of its own, without the GIL. Before
+ * version 3.12 the child of a fork uses that lock before it renews it: a fork at that moment would hang the
+ * child. This lock excludes such a fork; nothing is locked and no Python code runs under it. (A thread state
+ * is unlinked under the GIL, which the forking thread holds.)
  *
- * Later CPythons take their lock themselves before they call fork(), which would then wait here for a
- * thread that waits for theirs: for them there is nothing to do, and a lock would hang both.
+ * Later versions take their lock themselves before they call fork(). A lock here would deadlock with theirs.
  */
 #if PY_VERSION_HEX < 0x030C0000
 static pthread_mutex_t birth = PTHREAD_MUTEX_INITIALIZER;
@@ -29,30 +29,24 @@ static void start(void)
 {
     pthread_atfork(lock_birth, unlock_birth, unlock_birth);
 }
-
-void usmpy_thread_start(void)
-{
-    pthread_once(&started, start);
-}
-#else
-static void lock_birth(void)
-{
-}
-
-static void unlock_birth(void)
-{
-}
-
-void usmpy_thread_start(void)
-{
-}
 #endif
+
+void usmpy_thread_start(void)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    pthread_once(&started, start);
+#endif
+}
 
 PyThreadState *usmpy_thread_attach(void)
 {
+#if PY_VERSION_HEX < 0x030C0000
     lock_birth();
     PyThreadState *thread = PyThreadState_New(PyInterpreterState_Main());
     unlock_birth();
+#else
+    PyThreadState *thread = PyThreadState_New(PyInterpreterState_Main());
+#endif
     if (thread != NULL) {
         PyEval_RestoreThread(thread);
     }

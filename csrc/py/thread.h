@@ -1,18 +1,18 @@
-/* Python on threads of ours. */
+/* Lets threads that the core or a driver started run Python code. */
 #ifndef USMPY_THREAD_H
 #define USMPY_THREAD_H
 
 #include <Python.h>
 
-/* Once a process, at import. */
+/* Once a process, at import: installs what usmpy_thread_attach needs around fork(). */
 void usmpy_thread_start(void);
 
 /*
- * A thread state for the calling thread, which has none, and the GIL. NULL, without an exception, when memory
- * ran out. While the interpreter ends, this does not return.
+ * A thread state for the calling thread, which has none, and the GIL. NULL without an exception if memory is
+ * exhausted. Does not return while the interpreter finalizes.
  */
 PyThreadState *usmpy_thread_attach(void);
-/* Gives both back. No exception is set. */
+/* Releases both. No exception is set. */
 void usmpy_thread_detach(PyThreadState *thread);
 
 #endif

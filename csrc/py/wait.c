@@ -1,3 +1,4 @@
+/* Waits without the GIL, deadlines, and the hooks by which the core releases the GIL. */
 #include "wait.h"
 
 #include "deferred.h"
@@ -6,16 +7,6 @@
 
 #include "core/base/detach.h"
 #include "core/base/sync.h"
-
-void usmpy_wait_begin(usmpy_wait *wait)
-{
-    wait->thread = PyEval_SaveThread();
-}
-
-void usmpy_wait_end(usmpy_wait *wait)
-{
-    PyEval_RestoreThread(wait->thread);
-}
 
 static _Atomic bool interrupted;
 
@@ -26,18 +17,18 @@ bool usmpy_wait_was_interrupted(void)
 
 bool usmpy_wait_poll(void *argument)
 {
-    usmpy_wait *wait = argument;
-    PyEval_RestoreThread(wait->thread);
+    PyThreadState **thread = argument;
+    PyEval_RestoreThread(*thread);
     usmpy_deferred_poll();
     bool stop = PyErr_CheckSignals() != 0;
     if (stop) {
         atomic_store_explicit(&interrupted, true, memory_order_relaxed);
     }
-    wait->thread = PyEval_SaveThread();
+    *thread = PyEval_SaveThread();
     return stop;
 }
 
-/* Called in the middle of submissions, from threads with and without the GIL. */
+/* Called during submissions, on threads with and without the GIL. */
 static void *detach(void)
 {
     return !usmpy_is_finalizing() && PyGILState_Check() ? PyEval_SaveThread() : NULL;
@@ -75,19 +66,13 @@ int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns)
     return 0;
 }
 
-/* `call` is an expression of status that waits with (deadline_ns, usmpy_wait_poll, &wait, &error). */
-#define WAIT(state, call)                   \
-    usm_error error;                        \
-    usmpy_wait wait;                        \
-    usmpy_wait_begin(&wait);                \
-    usm_status status = call;               \
-    usmpy_wait_end(&wait);                  \
-    usmpy_deferred_poll();                  \
-    if (status != USM_OK) {                 \
-        usmpy_raise(state, status, &error); \
-        return -1;                          \
-    }                                       \
-    return 0
+/* Takes the GIL back after a wait and turns its status into 0, or -1 with an exception. */
+static int end_wait(usmpy_state *state, PyThreadState *thread, usm_status status, usm_error *error)
+{
+    PyEval_RestoreThread(thread);
+    usmpy_deferred_poll();
+    return usmpy_check(state, status, error);
+}
 
 int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns)
 {
@@ -96,7 +81,10 @@ int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns)
         usmpy_deferred_poll();
         return 0;
     }
-    WAIT(state, usm_event_wait(event, deadline_ns, usmpy_wait_poll, &wait, &error));
+    usm_error error;
+    PyThreadState *thread = PyEval_SaveThread();
+    usm_status status = usm_event_wait(event, deadline_ns, usmpy_wait_poll, &thread, &error);
+    return end_wait(state, thread, status, &error);
 }
 
 int usmpy_wait_event_end(usmpy_state *state, usm_event *event, int64_t deadline_ns)
@@ -104,12 +92,18 @@ int usmpy_wait_event_end(usmpy_state *state, usm_event *event, int64_t deadline_
     if (usm_event_ended(event)) {
         return 0;
     }
-    WAIT(state, usm_event_wait_end(event, deadline_ns, usmpy_wait_poll, &wait, &error));
+    usm_error error;
+    PyThreadState *thread = PyEval_SaveThread();
+    usm_status status = usm_event_wait_end(event, deadline_ns, usmpy_wait_poll, &thread, &error);
+    return end_wait(state, thread, status, &error);
 }
 
 int usmpy_wait_queue(usmpy_state *state, usm_queue *queue, int64_t deadline_ns)
 {
-    WAIT(state, usm_queue_wait(queue, deadline_ns, usmpy_wait_poll, &wait, &error));
+    usm_error error;
+    PyThreadState *thread = PyEval_SaveThread();
+    usm_status status = usm_queue_wait(queue, deadline_ns, usmpy_wait_poll, &thread, &error);
+    return end_wait(state, thread, status, &error);
 }
 
 static bool is_ready(const usm_alloc *alloc)
@@ -123,7 +117,10 @@ int usmpy_wait_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode,
     if (is_ready(alloc)) {
         return 0;
     }
-    WAIT(state, usm_alloc_wait(alloc, mode, deadline_ns, usmpy_wait_poll, &wait, &error));
+    usm_error error;
+    PyThreadState *thread = PyEval_SaveThread();
+    usm_status status = usm_alloc_wait(alloc, mode, deadline_ns, usmpy_wait_poll, &thread, &error);
+    return end_wait(state, thread, status, &error);
 }
 
 int usmpy_peek_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode)
@@ -131,5 +128,8 @@ int usmpy_peek_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode)
     if (is_ready(alloc)) {
         return 0;
     }
-    WAIT(state, usm_alloc_peek(alloc, mode, INT64_MAX, usmpy_wait_poll, &wait, &error));
+    usm_error error;
+    PyThreadState *thread = PyEval_SaveThread();
+    usm_status status = usm_alloc_peek(alloc, mode, INT64_MAX, usmpy_wait_poll, &thread, &error);
+    return end_wait(state, thread, status, &error);
 }

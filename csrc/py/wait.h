@@ -1,38 +1,40 @@
-/* Waiting: without the GIL, with an eye on signals. */
+/* Waits for tasks without the GIL, during which signal handlers run. */
 #ifndef USMPY_WAIT_H
 #define USMPY_WAIT_H
 
 #include "module.h"
 
-typedef struct usmpy_wait {
-    PyThreadState *thread;
-} usmpy_wait;
-
-/* Once a process: from now on the core lets go of the GIL for what it does not expect to take long. */
+/* Once a process: the core then releases the GIL around driver calls that may block. */
 void usmpy_wait_start(void);
 
-/* Between these two the GIL is not held; `wait` is the argument of usmpy_wait_poll. */
-void usmpy_wait_begin(usmpy_wait *wait);
-void usmpy_wait_end(usmpy_wait *wait);
-/* A usm_wait_poll: runs signal handlers; true when one raised, and then the exception is set. */
-bool usmpy_wait_poll(void *wait);
+/*
+ * A usm_wait_poll, called without the GIL: runs signal handlers; true if one raised, with its exception set.
+ * `thread` points to the PyThreadState * that PyEval_SaveThread returned, which it replaces.
+ */
+bool usmpy_wait_poll(void *thread);
 
-/* Some wait of this process was ended by a signal, such as Ctrl-C. */
+/* Whether a signal, such as Ctrl-C, has ended a wait of this process. */
 bool usmpy_wait_was_interrupted(void);
 
-/* `timeout` in seconds (None: none) as a deadline of usm_clock_ns. 0, or -1 with TypeError or ValueError. */
+/*
+ * Converts `timeout`, in seconds or None, to a deadline of usm_clock_ns. 0, or -1 with TypeError or
+ * ValueError.
+ */
 int usmpy_deadline(PyObject *timeout, int64_t *deadline_ns);
 
-/* Each returns 0, or -1 with the exception set. They look first and wait only if they must. */
+/*
+ * Each returns at once if nothing is pending. 0, or -1 with the exception of the failure, of a signal
+ * handler, or TimeoutError.
+ */
 int usmpy_wait_event(usmpy_state *state, usm_event *event, int64_t deadline_ns);
 /* The same without raising the event's own failure. */
 int usmpy_wait_event_end(usmpy_state *state, usm_event *event, int64_t deadline_ns);
 int usmpy_wait_queue(usmpy_state *state, usm_queue *queue, int64_t deadline_ns);
 int usmpy_wait_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode, int64_t deadline_ns);
-/* For properties and display: a failure that this raises still counts as one that nobody asked for. */
+/* For properties and display: a failure that this raises still counts as not retrieved. */
 int usmpy_peek_alloc(usmpy_state *state, usm_alloc *alloc, usm_access_mode mode);
 
-/* The interpreter is about to go: no new work that needs it. */
+/* Whether the interpreter finalizes, so that no task that needs it may be submitted. */
 bool usmpy_has_ended(void);
 
 #endif

@@ -75,6 +75,7 @@ def build(folder, name, module, monkeypatch):
     shutil.copytree(EXAMPLES / name, folder / name)
     command = [sys.executable, "-W", "ignore", "setup.py", "-q", "build_ext", "--inplace"]
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("CFLAGS", "-O0")  # the optimiser takes most of the time
     done = subprocess.run(command, cwd=folder / name, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (path,) = (folder / name).glob(f"{module}.*.so")

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import producers
 import pytest
+from ids import steady
 
 import usmpy
 
@@ -168,7 +169,7 @@ def test_one_borrow_is_entered_once(queue):
         borrow.__exit__(None, None, None)
 
 
-@pytest.mark.parametrize("thing", [None, 3, [1, 2], "text", object()], ids=repr)
+@pytest.mark.parametrize("thing", [None, 3, [1, 2], "text", object()], ids=steady)
 def test_an_object_that_is_not_an_array_is_type_error(queue, thing):
     borrow = usmpy.borrow(thing, queue)
     with pytest.raises(TypeError):

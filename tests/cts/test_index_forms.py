@@ -3,6 +3,7 @@
 import layouts
 import numpy as np
 import pytest
+from ids import steady
 
 import usmpy
 
@@ -76,7 +77,7 @@ def test_reading_and_writing(queue, key):
         ([0, 1], [0, 1, 2]),
         np.array(["a"]),
     ],
-    ids=repr,
+    ids=steady,
 )
 def test_invalid_indices(queue, key):
     x = usmpy.asarray(N, queue=queue, copy=True)

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from ids import steady
 
 import usmpy
 
@@ -29,7 +30,7 @@ def test_the_common_queue(device, queue, other):
 @pytest.mark.parametrize(
     "queues",
     [None, 1, "queue", [1], [None], [np.zeros(1)], {}, {1: 2}, set(), {usmpy.Device("host").queue}],
-    ids=repr,
+    ids=steady,
 )
 def test_objects_without_a_queue(queues):
     with pytest.raises(TypeError, match="queues"):

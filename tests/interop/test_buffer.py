@@ -14,6 +14,7 @@ import weakref
 import numpy as np
 import pytest
 from dtypes import FORMATS
+from ids import steady
 
 import usmpy
 
@@ -42,7 +43,7 @@ import usmpy
         (b"", "uint8", [], False),
         (array.array("i"), "int32", [], True),
     ],
-    ids=lambda value: str(value)[:30],
+    ids=lambda value: steady(value)[:30],
 )
 def test_buffers_are_taken_in_place(thing, dtype, values, writable):
     x = usmpy.asarray(thing)

@@ -40,7 +40,6 @@ SEEN_BY_BACKENDS = {
         "fork.h": "what a child of a process that used the driver may do",
         "heap.h": "allocation that tests can make fail",
         "launch.h": "kernels of users, their index space and arguments",
-        "layout.h": "the most axes of a strided copy",
         "library.h": "opens the loader and the drivers",
         "readable.h": "handles that come from Python as numbers",
         "registry.h": "the devices that it found at its start",
@@ -106,6 +105,7 @@ SEES_CPU = {
     "opencl": "devices that are the host's processors run copies and built-in kernels there",
     "cuda": "fills of memory that the driver does not know",
     "minimal": "a device in the memory of this process has no loops of its own",
+    "fault": "forks of the host's threads",
 }
 # Backends that include another one.
 BETWEEN_BACKENDS = {("fault", "host"): "fault stands in for the host backend, and calls it"}
@@ -329,8 +329,72 @@ def test_the_host_that_tests_see_has_every_function_of_the_host():
         return set(re.findall(r"^    \.(\w+) =", (CSRC / "backends" / file).read_text(), re.MULTILINE))
 
     host = members("host/library.c")
-    assert len(host) > 20
+    assert len(host) > 15
     assert host - members("fault/fault.c") == set()
+
+
+# The stems of files that mean the same thing in every backend.
+STEMS = {
+    "library": "the table, the libraries behind it, and its symbols",
+    "device": "start, descriptions of devices, partitions",
+    "context": "contexts of the driver",
+    "memory": "allocation, and whose memory a pointer is",
+    "queue": "queues, and the way of a submission",
+    "event": "how tasks end",
+    "command": "what each command is for the driver",
+    "program": "programs, and what is in them",
+    "kernel": "kernels, and what they take",
+    "launch": "launches of kernels",
+    "native": "objects of the driver that other libraries use too",
+    "profiling": "times of tasks, on the host's clock",
+    "status": "codes of the driver in words",
+    "symbols": "functions of the driver",
+}
+# Files that one driver alone needs, by the driver's own words.
+OWN_STEMS = {
+    "host": {"host", "pointer"},
+    "opencl": {"opencl", "native_kernel", "queue_cache", "wait"},
+    "cuda": {"cuda_backend", "capture", "nvrtc", "ptx", "staging", "stream", "timeline"},
+    "level_zero": {"level_zero", "command_list", "event_pool"},
+    "minimal": {"minimal"},
+    "fault": {"fault"},
+}
+# Entries that are not in the file that their first word names.
+ELSEWHERE = {"start": "device", "queue_poll": "event"}
+
+
+def test_files_of_backends_have_the_common_stems():
+    """Whoever knows one backend finds the same thing in the file of the same name of every other."""
+    for backend, own in OWN_STEMS.items():
+        stems = {path.stem for path in (CSRC / "backends" / backend).iterdir()}
+        assert stems - set(STEMS) == own, backend
+    for backend in ("opencl", "cuda", "level_zero"):
+        assert set(STEMS) - {path.stem for path in (CSRC / "backends" / backend).iterdir()} == set(), backend
+
+
+@pytest.mark.parametrize("own", ["host", "opencl", "cuda", "level_zero"])
+def test_entries_are_in_the_file_of_their_first_word(own):
+    folder = CSRC / "backends" / own
+    table = re.findall(rf"^    \.(\w+) = usm_{own}_\1,", (folder / "library.c").read_text(), re.M)
+    assert len(table) > 10
+    for entry in table:
+        stem = ELSEWHERE.get(entry, entry.split("_")[0])
+        defined = rf"^\w[\w *]*\busm_{own}_{entry}\([^;{{]*\)\n{{"
+        assert re.search(defined, (folder / f"{stem}.c").read_text(), re.M), f"{entry} is not in {stem}.c"
+
+
+def test_each_entry_of_the_table_has_its_contract():
+    text = (CSRC / "core" / "device" / "backend.h").read_text()
+    groups = [
+        re.search(rf"typedef struct {name} {{\n(.*?)\n}} {name};", text, re.S)[1]
+        for name in ("usm_native_entries", "usm_backend")
+    ]
+    entry = re.compile(r"/\*((?:(?!\*/).)*)\*/\n    [\w *]+\(\*(\w+)\)\(", re.S)
+    native, table = (entry.findall(group) for group in groups)
+    assert (len(native), len(table)) == (6, 26)  # docs/design.md: at most 32, a third of them optional
+    for comment, name in table:
+        assert all(f"{word}: " in comment for word in ("Thread", "Locks", "Blocks")), name
+    assert sum("NULL: " in comment or "NULL exactly" in comment for comment, _ in native + table) >= 11
 
 
 def test_every_folder_of_the_core_has_a_level():
@@ -419,24 +483,22 @@ def test_external_symbols_have_the_prefix_of_their_layer(objects):
 # Everything that can change while the program runs, by file, each with its reason.
 STATE = {
     "backends/cuda/capture.c": {
-        "ended": "the lane of captured tasks, which counts as completed",
+        "ended": "the timeline of captured tasks, which counts as completed",
     },
-    "backends/cuda/device.c": {
-        "all": "devices by the driver's ordinals, found once",
-        "retaining": "one primary context is made at a time",
-    },
+    "backends/cuda/context.c": {"retaining": "one primary context is made at a time"},
+    "backends/cuda/device.c": {"all": "devices by the driver's ordinals, found once"},
     "backends/cuda/library.c": {
         "libraries": "the opened libraries, for the report",
         "usm_cuda": "functions of the driver, found once",
         "usm_cuda_guard": "the driver is in use, or was in the parent",
     },
-    "backends/cuda/memory.c": {"lock": "of the next", "spare": "pinned memory that copies are done with"},
     "backends/cuda/nvrtc.c": {
         "nvrtc": "functions of the compiler, found once",
         "opened": "they are",
         "opening": "it is opened once",
         "path": "of the compiler, found once",
     },
+    "backends/cuda/staging.c": {"lock": "of the next", "spare": "pinned memory that no copy uses"},
     "backends/cuda/stream.c": {"begins_with_address": "how handles of living streams look"},
     "backends/fault/fault.c": {
         "faults": "which call is to fail, in builds for tests",
@@ -446,14 +508,14 @@ STATE = {
         "processors": "those that the process may use, found once",
     },
     "backends/host/queue.c": {"ended": "of each thread: completed tasks, their waiters not yet woken"},
-    "backends/opencl/spare.c": {"lock": "of the lists of queues that are used again"},
+    "backends/opencl/queue_cache.c": {"lock": "of the lists of queues of the driver that are kept"},
     "backends/opencl/library.c": {
         "loader": "functions of the loader, found once",
         "intel": "functions of a driver that the loader does not list, found once",
         "usm_opencl_guard": "the driver is in use, or was in the parent",
         "libraries": "the opened libraries, for the report",
     },
-    "backends/level_zero/list.c": {"wish": "what the environment asks for, read at the start"},
+    "backends/level_zero/command_list.c": {"wish": "what the environment asks for, read at the start"},
     "backends/level_zero/library.c": {
         "libraries": "the opened libraries, for the report",
         "usm_level_zero": "functions of the loader, found once",
@@ -546,7 +608,6 @@ STATE = {
     },
     "py/exchange/sycl.c": {
         "sycl": "functions of the SYCL runtime",
-        "dpctl": "of dpctl's library",
         "have_sycl": "they were found",
         "have_dpctl": "the same",
     },

@@ -1,6 +1,7 @@
 /*
- * Streams that others capture into graphs. What is enqueued there does not run now: the task ends at once,
- * and what it uses is held by the graph.
+ * Streams that other libraries capture into graphs (CUDA driver API, Graph Management). What is enqueued
+ * there becomes a node of the graph and does not run now: the task ends at once, and the graph keeps alive
+ * what it uses.
  */
 #include "cuda_backend.h"
 
@@ -18,9 +19,13 @@ struct usm_cuda_captured {
     usm_alloc *allocs[]; /* one count each */
 };
 
-/* Captured tasks are behind this one's only task, which has ended. */
-static usm_cuda_lane ended = {.submitted = 1, .completed = 1, .fenced = 1};
+/* A timeline whose one task has ended: captured tasks get its number, so that they have ended too. */
+static usm_cuda_timeline ended = {.submitted = 1, .completed = 1, .fenced = 1};
 
+/*
+ * cuStreamIsCapturing may be called during a capture, unlike most functions about a stream. The legacy stream
+ * answers CUDA_ERROR_STREAM_CAPTURE_IMPLICIT while another stream of the context is being captured.
+ */
 bool usm_cuda_is_capturing(CUstream stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -31,7 +36,7 @@ bool usm_cuda_is_capturing(CUstream stream)
     return code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-static void let_go(usm_cuda_captured *list)
+static void release_all(usm_cuda_captured *list)
 {
     for (usm_cuda_captured *next; list != NULL; list = next) {
         next = list->next;
@@ -48,23 +53,28 @@ static void let_go(usm_cuda_captured *list)
 
 void usm_cuda_captures_free(usm_cuda_queue *native)
 {
-    let_go(native->captured);
+    release_all(native->captured);
     native->captured = NULL;
 }
 
-static void drop(usm_work *work)
+static void release_work(usm_work *work)
 {
-    let_go((usm_cuda_captured *)((char *)work - offsetof(usm_cuda_captured, work)));
+    release_all((usm_cuda_captured *)((char *)work - offsetof(usm_cuda_captured, work)));
 }
 
-static void CUDA_CB on_drop(void *argument)
+/*
+ * On a thread of the driver, which must not call the driver; releasing memory does, so another
+ * thread does it.
+ */
+static void CUDA_CB on_destroy(void *argument)
 {
     usm_cuda_captured *capture = argument;
-    capture->work.run = drop;
+    capture->work.run = release_work;
     usm_completion_run(&capture->work);
 }
 
-static usm_cuda_captured *hold(usm_cuda_event *event)
+/* NULL: memory ran out. */
+static usm_cuda_captured *record_uses(usm_cuda_event *event)
 {
     usm_event *base = &event->event;
     usm_cuda_captured *capture = usm_calloc(1, sizeof *capture + base->n_accesses * sizeof(usm_alloc *));
@@ -77,8 +87,11 @@ static usm_cuda_captured *hold(usm_cuda_event *event)
     return capture;
 }
 
-/* The graph's, where the driver can; else the queue's. */
-static void hand_over(usm_cuda_queue *native, CUstream stream, usm_cuda_captured *capture)
+/*
+ * Gives the record to the graph as a user object, which is released with the graph (cuGraphRetainUserObject,
+ * CUDA 11.3); with older drivers the queue keeps it.
+ */
+static void give_to_graph(usm_cuda_queue *native, CUstream stream, usm_cuda_captured *capture)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     cuuint64_t id;
@@ -87,11 +100,11 @@ static void hand_over(usm_cuda_queue *native, CUstream stream, usm_cuda_captured
     if (usm_cuda.capture_info != NULL && usm_cuda.cuUserObjectCreate != NULL &&
         usm_cuda.cuGraphRetainUserObject != NULL && usm_cuda.cuUserObjectRelease != NULL &&
         usm_cuda.capture_info(stream, &status, &id, &graph, NULL, NULL) == CUDA_SUCCESS && graph != NULL &&
-        usm_cuda.cuUserObjectCreate(&object, capture, on_drop, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) ==
+        usm_cuda.cuUserObjectCreate(&object, capture, on_destroy, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) ==
             CUDA_SUCCESS) {
         if (usm_cuda.cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE) != CUDA_SUCCESS) {
             (void)usm_cuda.cuUserObjectRelease(object,
-                                               1); /* on_drop: the task is not held, as it should be */
+                                               1); /* on_destroy: the task is not held, as it should be */
         }
         return;
     }
@@ -105,10 +118,10 @@ static usm_status refuse(usm_error *error, const char *what)
 }
 
 /*
- * What the task waits for must have ended, or be in the stream itself: a graph waits for nothing
- * outside of it.
+ * A graph cannot wait for work outside of it: what the task depends on must have ended, or be in the
+ * stream itself.
  */
-static bool is_free(const usm_event *event, const usm_cuda_lane *lane)
+static bool is_ready_now(const usm_event *event, const usm_cuda_timeline *timeline)
 {
     for (size_t i = 0; i < event->n_links; i++) {
         usm_event *other = event->links[i].event;
@@ -116,21 +129,26 @@ static bool is_free(const usm_event *event, const usm_cuda_lane *lane)
             continue;
         }
         usm_cuda_event *task = (usm_cuda_event *)other;
-        if (other->queue->backend != event->queue->backend || !usm_cuda_event_in_driver(other)) {
+        if (other->queue->backend != event->queue->backend || !usm_event_in_driver(other)) {
             return false;
         }
-        if (task->lane == lane) {
+        if (task->timeline == timeline) {
             continue;
         }
-        usm_cuda_lane_settle(task->lane);
-        if (!usm_cuda_lane_ended(task->lane, atomic_load_explicit(&task->number, memory_order_acquire))) {
+        usm_cuda_timeline_settle(task->timeline);
+        if (!usm_cuda_timeline_ended(task->timeline,
+                                     atomic_load_explicit(&task->number, memory_order_acquire))) {
             return false;
         }
     }
     return true;
 }
 
-usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_lane *lane, const usm_command *command,
+/*
+ * Refuses what a graph cannot hold, each with the reason; else enqueues the command, moves what the task
+ * keeps alive into the record, and ends the task.
+ */
+usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_timeline *timeline, const usm_command *command,
                             usm_error *error)
 {
     usm_event *base = &event->event;
@@ -150,7 +168,7 @@ usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_lane *lane, const us
             error, "a copy from or to pageable memory cannot be a part of it; use memory of usm_type 'host'");
     }
     usm_cuda_relax(&scope);
-    bool is_ready = is_free(base, lane);
+    bool is_ready = is_ready_now(base, timeline);
     usm_cuda_leave(&scope);
     if (!is_ready) {
         return refuse(
@@ -158,22 +176,22 @@ usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_lane *lane, const us
             "this task waits for work outside of it that is pending; wait for that before the capture "
             "begins");
     }
-    usm_cuda_captured *capture = hold(event);
+    usm_cuda_captured *capture = record_uses(event);
     if (capture == NULL) {
         return usm_error_memory(error, sizeof *capture, "a node of a graph");
     }
-    usm_status status = usm_cuda_enqueue(event, lane->stream, command, error);
+    usm_status status = usm_cuda_enqueue(event, timeline->stream, command, error);
     if (status != USM_OK) {
-        let_go(capture);
+        release_all(capture);
         return status;
     }
     capture->kernel = event->kernel;
     event->kernel = NULL;
     capture->keeps = base->keeps;
     base->keeps = NULL;
-    hand_over(native, lane->stream, capture);
-    event->lane = &ended;
+    give_to_graph(native, timeline->stream, capture);
+    event->timeline = &ended;
     atomic_store_explicit(&event->number, 1, memory_order_release);
-    usm_completion_watch(base); /* which ends it, if nobody else does */
+    usm_completion_watch(base); /* the watching thread ends it, if no other thread does */
     return USM_OK;
 }

@@ -1,4 +1,4 @@
-/* What each command is for the driver. */
+/* What each command is for the driver (CUDA driver API, Memory Management and Execution Control). */
 #include "cuda_backend.h"
 
 #include <string.h>
@@ -8,15 +8,9 @@ static CUdeviceptr address(const void *pointer)
     return (CUdeviceptr)(uintptr_t)pointer;
 }
 
-static bool overlaps(const usm_command *command)
-{
-    uintptr_t dst = (uintptr_t)command->as.copy.dst, src = (uintptr_t)command->as.copy.src;
-    return dst < src + command->as.copy.nbytes && src < dst + command->as.copy.nbytes;
-}
-
 /*
- * The driver's copies are wrong where both sides overlap: through a block that comes and goes
- * in stream order.
+ * The result of cuMemcpyAsync is undefined where both sides overlap: the bytes go through a block that is
+ * allocated and freed in stream order, or, without pools, with the event.
  */
 static CUresult copy_through(usm_cuda_event *event, CUstream stream, const usm_command *command)
 {
@@ -43,17 +37,22 @@ static CUresult copy_through(usm_cuda_event *event, CUstream stream, const usm_c
     return code;
 }
 
+/*
+ * cuMemcpyAsync finds the direction by unified addressing. Copies of pageable memory do not come
+ * here (staging.c).
+ */
 static CUresult enqueue_copy(usm_cuda_event *event, CUstream stream, const usm_command *command)
 {
     if (command->as.copy.dst == command->as.copy.src) {
         return CUDA_SUCCESS;
     }
-    return overlaps(command)
+    return usm_command_overlaps(command)
                ? copy_through(event, stream, command)
                : usm_cuda.cuMemcpyAsync(address(command->as.copy.dst), address(command->as.copy.src),
                                         command->as.copy.nbytes, stream);
 }
 
+/* cuMemsetD8Async, D16 and D32 take patterns of 1, 2 and 4 bytes, aligned to their size. */
 bool usm_cuda_fills(const usm_command *command)
 {
     size_t size = command->as.fill.pattern_size;
@@ -78,7 +77,7 @@ static CUresult enqueue_fill(CUstream stream, const usm_command *command)
     }
 }
 
-/* A hint: memory that cannot move is left where it is. */
+/* A hint for managed memory; other memory cannot move and stays where it is. A failure does not matter. */
 static void enqueue_prefetch(const usm_event *event, CUstream stream, const usm_command *command)
 {
     bool moves = false;
@@ -93,6 +92,7 @@ static void enqueue_prefetch(const usm_event *event, CUstream stream, const usm_
     }
 }
 
+/* The reference to the kernel keeps its module loaded until the launch has ended. */
 usm_status usm_cuda_enqueue(usm_cuda_event *event, CUstream stream, const usm_command *command,
                             usm_error *error)
 {
@@ -104,7 +104,7 @@ usm_status usm_cuda_enqueue(usm_cuda_event *event, CUstream stream, const usm_co
             if (event->kernel == NULL) {
                 event->kernel = usm_kernel_retain(command->as.launch->kernel);
             }
-            return usm_cuda_launch(queue, stream, command->as.launch, error);
+            return usm_cuda_launch(stream, command->as.launch, error);
         case USM_COMMAND_COPY:
             function = "cuMemcpyAsync";
             code = enqueue_copy(event, stream, command);

@@ -42,10 +42,10 @@ typedef struct usm_cuda_device {
     pthread_mutex_t lock;   /* a leaf: what follows */
     CUmemoryPool pool;      /* has_pools; made at first use */
     CUstream allocations;   /* where memory comes from and goes to; nothing else is enqueued there */
-    usm_freelist fences;    /* of lanes that are gone */
+    usm_freelist fences;    /* of timelines that were closed */
 } usm_cuda_device;
 
-/* A driver's event behind all tasks of a lane up to a number. */
+/* A driver's event behind all tasks of a timeline up to a number. */
 typedef struct usm_cuda_fence {
     struct usm_cuda_fence *next;
     CUevent id;
@@ -53,14 +53,15 @@ typedef struct usm_cuda_fence {
 } usm_cuda_fence;
 
 /*
- * A stream of the driver as one queue uses it. Its tasks are numbered from 1 as they are enqueued; where a
- * number is read from `submitted`, whatever is recorded afterwards lies behind the task of that number.
+ * A stream of the driver as one queue uses it (timeline.c). Its tasks are numbered from 1 as they are
+ * enqueued; where a number is read from `submitted`, whatever is recorded afterwards lies behind the task of
+ * that number.
  */
-typedef struct usm_cuda_lane {
+typedef struct usm_cuda_timeline {
     CUstream stream; /* NULL: not made yet */
     usm_device *device;
     bool foreign;       /* another library made it */
-    _Atomic bool eager; /* every task gets its fence at once: the stream may be gone, or captured, later */
+    _Atomic bool eager; /* every task gets its fence at once: later the stream may be destroyed or captured */
     _Atomic uint64_t submitted;    /* queue lock, or read by anybody */
     _Atomic uint64_t completed;    /* the driver has ended this task and all before */
     _Atomic uint64_t fenced;       /* the last fence's number */
@@ -68,15 +69,15 @@ typedef struct usm_cuda_lane {
     usm_cuda_fence *first, *last;  /* unended, in order */
     usm_freelist spare;            /* fences that have ended */
     struct usm_cuda_event *latest; /* queue lock: the last task, NULL once it was seen to have ended */
-} usm_cuda_lane;
+} usm_cuda_timeline;
 
-#define USM_CUDA_LANES 4
+#define USM_CUDA_TIMELINES 4
 
 /* usm_queue.native */
 typedef struct usm_cuda_queue {
-    usm_cuda_lane lanes[USM_CUDA_LANES]; /* the first one is the queue's handle */
-    _Atomic unsigned n_lanes;            /* only grows, under the queue's lock, as what follows */
-    unsigned next_lane;
+    usm_cuda_timeline timelines[USM_CUDA_TIMELINES]; /* the first one is the queue's handle */
+    _Atomic unsigned n_timelines;                    /* only grows, under the queue's lock, as what follows */
+    unsigned next_timeline;
     pthread_t thread; /* of the per-thread default stream */
     bool per_thread;
     struct usm_cuda_captured *captured; /* queue lock: what graphs use whose driver does not hold it for us */
@@ -93,7 +94,7 @@ typedef struct usm_cuda_event {
     usm_event event;
     /* Both set once the driver has it: 0 before, and for work of the host. */
     _Atomic uint64_t number;
-    usm_cuda_lane *lane;
+    usm_cuda_timeline *timeline;
     CUevent start, end;       /* of profiling queues */
     usm_kernel *kernel;       /* of a launch: one count, for messages and so that its module stays */
     usm_cuda_pinned *landing; /* a small copy from or to pageable memory: its data */
@@ -118,7 +119,7 @@ static inline usm_cuda_queue *usm_cuda_queue_of(const usm_queue *queue)
 const char *usm_cuda_name(CUresult code);
 /*
  * The status of a failed call, with function and code in the error; CUDA_ERROR_OUT_OF_MEMORY is USM_MEMORY.
- * A code that no call of a context survives is told so.
+ * The text says so where no later call of the context can succeed.
  */
 usm_status usm_cuda_failed(usm_error *error, CUresult code, const char *function);
 /* The same for a call in the device's context, which may be lost with it. */
@@ -136,7 +137,7 @@ static inline bool usm_cuda_is_lost(const usm_device *device)
 usm_status usm_cuda_lost(const usm_device *device, usm_error *error);
 
 /*
- * device.c. Makes the device's primary context current on this thread, for a few calls; what was current
+ * context.c. Makes the device's primary context current on this thread, for a few calls; what was current
  * before is so again after usm_cuda_leave. Any thread, any lock. Fails without a trace.
  */
 typedef struct usm_cuda_scope {
@@ -167,7 +168,8 @@ static inline usm_status usm_cuda_enter(usm_device *device, usm_cuda_scope *scop
 }
 
 /*
- * Calls that a graph capture of this or another thread would not stand are none of its business until leave.
+ * Until usm_cuda_leave, calls that a graph capture in the global mode forbids, such as allocations, are
+ * allowed on this thread and do not invalidate the capture (cuThreadExchangeStreamCaptureMode).
  */
 static inline void usm_cuda_relax(usm_cuda_scope *scope)
 {
@@ -195,7 +197,7 @@ bool usm_cuda_reaches(usm_device *a, usm_device *b);
 CUresult usm_cuda_enable_pool_access(usm_device *device, usm_device *peer);
 CUresult usm_cuda_get_pool(usm_cuda_device *native);
 
-/* memory.c: pinned memory for copies, from a list that the process keeps; NULL where there is none. */
+/* staging.c: pinned memory for copies, from a list that the process keeps; NULL where there is none. */
 struct usm_cuda_pinned {
     void *link; /* of the free list */
     char *data;
@@ -211,40 +213,40 @@ usm_status usm_cuda_pointer(const void *pointer, usm_pointer_info *info, usm_err
 /* Is this a range that the driver copies from and to without looking at it first? */
 bool usm_cuda_knows(const usm_event *event, const void *pointer);
 
-/* lane.c. Queue lock for the first two. */
-usm_status usm_cuda_lane_open(usm_queue *queue, usm_cuda_lane *lane, CUstream foreign, usm_error *error);
-void usm_cuda_lane_close(usm_cuda_lane *lane);
+/* timeline.c. Queue lock for the first two. */
+usm_status usm_cuda_timeline_open(usm_queue *queue, usm_cuda_timeline *timeline, CUstream foreign,
+                                  usm_error *error);
+void usm_cuda_timeline_close(usm_cuda_timeline *timeline);
 /* A fence for the task `number` or later, which is in the driver, if none is there. Any lock but a leaf. */
-CUresult usm_cuda_lane_fence(usm_cuda_lane *lane, uint64_t number);
+CUresult usm_cuda_timeline_fence(usm_cuda_timeline *timeline, uint64_t number);
 /* The same where the device's context is current. */
-CUresult usm_cuda_lane_fence_here(usm_cuda_lane *lane, uint64_t number);
+CUresult usm_cuda_timeline_fence_here(usm_cuda_timeline *timeline, uint64_t number);
 /* Makes later work of the stream wait for the task. Any lock but a leaf. */
-CUresult usm_cuda_lane_follow(CUstream stream, usm_cuda_lane *lane, uint64_t number);
+CUresult usm_cuda_timeline_follow(CUstream stream, usm_cuda_timeline *timeline, uint64_t number);
 /* Looks what the driver has ended. No context need be current. */
-void usm_cuda_lane_poll(usm_cuda_lane *lane);
+void usm_cuda_timeline_poll(usm_cuda_timeline *timeline);
 /* The same for work that has no fence: asks the stream itself. */
-void usm_cuda_lane_settle(usm_cuda_lane *lane);
-/* Events with times. The device's context is current. */
-CUresult usm_cuda_timer(CUevent *out);
+void usm_cuda_timeline_settle(usm_cuda_timeline *timeline);
 
-static inline bool usm_cuda_lane_ended(const usm_cuda_lane *lane, uint64_t number)
+static inline bool usm_cuda_timeline_ended(const usm_cuda_timeline *timeline, uint64_t number)
 {
-    return atomic_load_explicit(&((usm_cuda_lane *)lane)->completed, memory_order_acquire) >= number;
+    return atomic_load_explicit(&((usm_cuda_timeline *)timeline)->completed, memory_order_acquire) >= number;
 }
 
-static inline bool usm_cuda_lane_is_fenced(const usm_cuda_lane *lane)
+static inline bool usm_cuda_timeline_is_fenced(const usm_cuda_timeline *timeline)
 {
-    return atomic_load_explicit(&((usm_cuda_lane *)lane)->fenced, memory_order_acquire) >
-           atomic_load_explicit(&((usm_cuda_lane *)lane)->completed, memory_order_acquire);
+    return atomic_load_explicit(&((usm_cuda_timeline *)timeline)->fenced, memory_order_acquire) >
+           atomic_load_explicit(&((usm_cuda_timeline *)timeline)->completed, memory_order_acquire);
 }
 
 /* From now on others may capture the stream, or enqueue there. Any lock but a leaf. */
-void usm_cuda_lane_share(usm_cuda_lane *lane);
+void usm_cuda_timeline_share(usm_cuda_timeline *timeline);
 
-static inline bool usm_cuda_is_point(const usm_command *command)
-{
-    return command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER;
-}
+/* profiling.c. All three with the device's context current, or making it so; any lock but a leaf. */
+CUresult usm_cuda_start_clock(usm_cuda_queue *native);
+CUresult usm_cuda_record_timer(CUevent *timer, const usm_cuda_timeline *timeline);
+/* Fills start_ns and end_ns of a task that the driver has ended. No lock. */
+void usm_cuda_read_times(usm_cuda_event *event);
 
 /* command.c. Gives the command to the driver. The context is current, the queue's lock held. */
 usm_status usm_cuda_enqueue(usm_cuda_event *event, CUstream stream, const usm_command *command,
@@ -261,26 +263,18 @@ usm_cuda_staging usm_cuda_staging_of(const usm_event *event, const usm_command *
 usm_status usm_cuda_run_on_host(usm_event *event, const usm_command *command, usm_error *error);
 /* Small ones, in the driver. False: it is one for the worker. */
 bool usm_cuda_is_small(const usm_command *command);
-usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_lane *lane, const usm_command *command,
+usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_timeline *timeline, const usm_command *command,
                                usm_error *error);
 
 /* capture.c. Is the stream being captured into a graph? The context is current. */
 bool usm_cuda_is_capturing(CUstream stream);
 /* The task becomes a part of the graph, which keeps what it uses. Queue lock held. */
-usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_lane *lane, const usm_command *command,
+usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_timeline *timeline, const usm_command *command,
                             usm_error *error);
 void usm_cuda_captures_free(usm_cuda_queue *native);
 
-/* program.c, kernel.c and launch.c: programs and launches, of users and built-in ones. */
-usm_status usm_cuda_program_build(usm_program *base, const usm_program_source *source, char **log,
-                                  usm_error *error);
-void usm_cuda_program_destroy(usm_program *base);
-usm_status usm_cuda_program_binary(usm_program *base, void **out, size_t *size, usm_error *error);
-usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error *error);
-void usm_cuda_kernel_destroy(usm_kernel *base);
-/* The device's context is current (usm_cuda_enter), the queue's lock may be held; does not wait. */
-usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_launch *launch,
-                           usm_error *error);
+/* launch.c. The device's context is current (usm_cuda_enter), the queue's lock may be held; does not wait. */
+usm_status usm_cuda_launch(CUstream stream, const usm_launch *launch, usm_error *error);
 /* command.c: the driver has a call for the fill. */
 bool usm_cuda_fills(const usm_command *command);
 /*
@@ -304,40 +298,41 @@ static inline usm_status usm_cuda_after_fork(usm_error *error)
     return usm_fork_guard_refuse(&usm_cuda_guard, error);
 }
 
-/* Entries of the table, by file. */
-usm_status usm_cuda_open(usm_error *error); /* library.c */
-usm_status usm_cuda_start(usm_device ***devices, size_t *n_devices, usm_error *error);
-usm_status usm_cuda_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
-                                     usm_error *error);
-void *usm_cuda_native_handle(usm_native what, const void *object);
-usm_status usm_cuda_native_inspect(usm_native what, void *handle, usm_native_facts *facts, usm_error *error);
-usm_status usm_cuda_context_create(usm_context *context, usm_error *error);
-void usm_cuda_context_destroy(usm_context *context);
-usm_status usm_cuda_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
-                                    void **out, bool *zeroed, usm_error *error);
-void usm_cuda_memory_trim(usm_device *device);
-void usm_cuda_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
-                          size_t nbytes);
-usm_status usm_cuda_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
-                                 usm_error *error);
-usm_memory_connection usm_cuda_memory_connection(const usm_place *memory, usm_kind kind,
-                                                 const usm_place *user);
-usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error);
-void usm_cuda_queue_destroy(usm_queue *queue);
-bool usm_cuda_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns);
-usm_status usm_cuda_queue_admit(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error);
-usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
-                                 usm_error *error);
-bool usm_cuda_queue_poll(usm_queue *queue);
-bool usm_cuda_event_in_driver(usm_event *event);
-uint64_t usm_cuda_stream_fingerprint(usm_device *device, void *handle, bool alive);
-usm_status usm_cuda_stream_inspect(usm_device *device, void *stream, usm_stream_facts *facts,
-                                   usm_error *error);
-void usm_cuda_event_wait(usm_event *event, int64_t budget_ns);
-void usm_cuda_event_watch(usm_event *event);
-usm_status usm_cuda_event_result(usm_event *event, usm_error *error);
-bool usm_cuda_event_is_running(usm_event *event);
-void usm_cuda_event_destroy(usm_event *event);
+/* library.c: opens libcuda and starts the driver in this process. */
+usm_status usm_cuda_open(usm_error *error);
+
+/*
+ * Entries of the table, each in the file that its first word names; queue_poll is in event.c, and what the
+ * native entries say of streams in stream.c.
+ */
+USM_ENTRY(usm_cuda, start);
+USM_NATIVE_ENTRY(usm_cuda, handle);
+USM_NATIVE_ENTRY(usm_cuda, inspect);
+USM_NATIVE_ENTRY(usm_cuda, admit);
+USM_NATIVE_ENTRY(usm_cuda, stream_inspect);
+USM_NATIVE_ENTRY(usm_cuda, stream_fingerprint);
+USM_ENTRY(usm_cuda, device_partition);
+USM_ENTRY(usm_cuda, context_create);
+USM_ENTRY(usm_cuda, memory_allocate);
+USM_ENTRY(usm_cuda, memory_trim);
+USM_ENTRY(usm_cuda, memory_free);
+USM_ENTRY(usm_cuda, memory_query);
+USM_ENTRY(usm_cuda, memory_connection);
+USM_ENTRY(usm_cuda, queue_create);
+USM_ENTRY(usm_cuda, queue_destroy);
+USM_ENTRY(usm_cuda, queue_run_now);
+USM_ENTRY(usm_cuda, queue_submit);
+USM_ENTRY(usm_cuda, queue_poll);
+USM_ENTRY(usm_cuda, event_wait);
+USM_ENTRY(usm_cuda, event_watch);
+USM_ENTRY(usm_cuda, event_result);
+USM_ENTRY(usm_cuda, event_is_running);
+USM_ENTRY(usm_cuda, event_destroy);
+USM_ENTRY(usm_cuda, program_build);
+USM_ENTRY(usm_cuda, program_destroy);
+USM_ENTRY(usm_cuda, program_binary);
+USM_ENTRY(usm_cuda, kernel_create);
+USM_ENTRY(usm_cuda, kernel_destroy);
 
 extern const usm_backend usm_cuda_backend;
 

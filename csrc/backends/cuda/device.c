@@ -1,7 +1,4 @@
-/*
- * Devices: what the driver says of them, their primary contexts, and which of them reach
- * each other's memory.
- */
+/* Devices: the start of the backend, and what the driver reports about each device. */
 #include "cuda_backend.h"
 
 #include "core/base/heap.h"
@@ -17,16 +14,14 @@ static struct {
     int n;
 } all;
 
-/* Making a primary context takes long and is done once; nothing else is locked under it. */
-static pthread_mutex_t retaining = PTHREAD_MUTEX_INITIALIZER;
-
+/* 0 for an attribute that the driver does not know: older drivers return CUDA_ERROR_INVALID_VALUE. */
 static int attribute(CUdevice id, CUdevice_attribute what)
 {
     int value = 0;
     return usm_cuda.cuDeviceGetAttribute(&value, what, id) == CUDA_SUCCESS ? value : 0;
 }
 
-/* The same, where 0 is an answer. */
+/* The same for facts whose value may be 0: USM_UNKNOWN where the driver does not know the attribute. */
 static uint64_t limit(CUdevice id, CUdevice_attribute what)
 {
     int value = 0;
@@ -34,6 +29,7 @@ static uint64_t limit(CUdevice id, CUdevice_attribute what)
                                                                                          : USM_UNKNOWN;
 }
 
+/* Memory in stream order (CUDA 11.2): all functions, and a device that supports them. */
 static bool has_pools(CUdevice id)
 {
     return usm_cuda.cuMemPoolCreate != NULL && usm_cuda.cuMemPoolSetAttribute != NULL &&
@@ -43,8 +39,8 @@ static bool has_pools(CUdevice id)
 }
 
 /*
- * CUDA does not tell vector widths, the size of cache lines, numbers of image arguments or the resolution of
- * events.
+ * CUDA reports no vector widths, sizes of cache lines, numbers of image arguments or resolution of events:
+ * these stay USM_UNKNOWN.
  */
 static void describe_limits(const usm_cuda_device *native, usm_device_info *info)
 {
@@ -89,6 +85,10 @@ static void describe_limits(const usm_cuda_device *native, usm_device_info *info
         usm_aspect_bit(USM_ASPECT_USM_ATOMIC_SHARED_ALLOCATIONS, native->has_managed);
 }
 
+/*
+ * Managed memory counts as shared memory only if host and device may use it at the same time
+ * (concurrentManagedAccess), which devices on Windows and before Pascal cannot.
+ */
 static void describe(usm_cuda_device *native, usm_device_info *info)
 {
     CUdevice id = native->id;
@@ -140,6 +140,7 @@ static void describe(usm_cuda_device *native, usm_device_info *info)
     info->dlpack_id = info->dlpack_oneapi_id = (int32_t)id;
 }
 
+/* `peers` has one entry for each device of the process. NULL: memory ran out. */
 static usm_device *new_device(CUdevice id)
 {
     usm_device *device = usm_device_new(&usm_cuda_backend, USM_GPU);
@@ -158,6 +159,7 @@ static usm_device *new_device(CUdevice id)
     return device;
 }
 
+/* No context is made here: that takes long, and memory of the GPU. */
 usm_status usm_cuda_start(usm_device ***devices, size_t *n_devices, usm_error *error)
 {
     *devices = NULL;
@@ -189,8 +191,9 @@ usm_status usm_cuda_start(usm_device ***devices, size_t *n_devices, usm_error *e
     if (list == NULL || own == NULL) {
         return usm_error_memory(error, sizeof(usm_device), "a CUDA device");
     }
-    if (!usm_completion_start()) {
-        return usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u");
+    status = usm_completion_start(error);
+    if (status != USM_OK) {
+        return status;
     }
     usm_fork_guard_use(&usm_cuda_guard);
     all.devices = own;
@@ -199,6 +202,7 @@ usm_status usm_cuda_start(usm_device ***devices, size_t *n_devices, usm_error *e
     return USM_OK;
 }
 
+/* Not NULL, since the message has advice: MIG partitions are devices of their own. */
 usm_status usm_cuda_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
                                      usm_error *error)
 {
@@ -211,6 +215,7 @@ usm_status usm_cuda_device_partition(usm_device *parent, uint32_t units, size_t 
                          parent->info.name);
 }
 
+/* Ordinals are those of cuDeviceGet, after CUDA_VISIBLE_DEVICES. */
 usm_device *usm_cuda_device_at(int ordinal)
 {
     for (int i = 0; i < all.n && all.devices != NULL; i++) {
@@ -230,98 +235,4 @@ usm_device *usm_cuda_device_of_context(CUcontext context)
         }
     }
     return NULL;
-}
-
-usm_status usm_cuda_retain_primary(usm_device *device, usm_error *error)
-{
-    usm_cuda_device *native = usm_cuda_device_of(device);
-    CUcontext context = NULL;
-    CUresult code = CUDA_SUCCESS;
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
-    pthread_mutex_lock(&retaining);
-    if (atomic_load_explicit(&native->context, memory_order_relaxed) == NULL) {
-        code = usm_cuda.cuDevicePrimaryCtxRetain(&context, native->id);
-        if (code == CUDA_SUCCESS) {
-            atomic_store_explicit(&native->context, context, memory_order_release);
-        }
-    }
-    pthread_mutex_unlock(&retaining);
-    return code == CUDA_SUCCESS ? USM_OK
-                                : usm_cuda_failed_on(device, error, code, "cuDevicePrimaryCtxRetain");
-}
-
-usm_status usm_cuda_push(CUcontext context, usm_error *error)
-{
-    if (usm_cuda_forked()) {
-        return usm_cuda_after_fork(error);
-    }
-    CUresult code = usm_cuda.cuCtxPushCurrent(context);
-    usm_device *device = code == CUDA_SUCCESS ? NULL : usm_cuda_device_of_context(context);
-    if (device != NULL) {
-        usm_cuda_note(device, code);
-    }
-    return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed(error, code, "cuCtxPushCurrent");
-}
-
-/* Contexts of the core are lists of devices: each device's work is in its primary context. */
-usm_status usm_cuda_context_create(usm_context *context, usm_error *error)
-{
-    for (size_t i = 0; i < context->n_devices; i++) {
-        usm_cuda_scope scope;
-        usm_status status = usm_cuda_enter(context->devices[i], &scope, error);
-        if (status != USM_OK) {
-            return status;
-        }
-        usm_cuda_leave(&scope);
-    }
-    context->native =
-        atomic_load_explicit(&usm_cuda_device_of(context->devices[0])->context, memory_order_acquire);
-    return USM_OK;
-}
-
-void usm_cuda_context_destroy(usm_context *context)
-{
-    (void)context; /* primary contexts stay, since other libraries may use them too */
-}
-
-/* `from` may use memory of `to` in place from now on: memory of cuMemAlloc, and of our pool. */
-static bool enable(usm_device *from, usm_device *to)
-{
-    usm_cuda_scope scope;
-    int can = 0;
-    if (usm_cuda.cuDeviceCanAccessPeer(&can, usm_cuda_device_of(from)->id, usm_cuda_device_of(to)->id) !=
-            CUDA_SUCCESS ||
-        can == 0) {
-        return false;
-    }
-    if (usm_cuda_enter(to, &scope, NULL) != USM_OK) { /* there is a context to be reached */
-        return false;
-    }
-    CUresult code = usm_cuda_enable_pool_access(to, from);
-    usm_cuda_leave(&scope);
-    if (code != CUDA_SUCCESS || usm_cuda_enter(from, &scope, NULL) != USM_OK) {
-        return false;
-    }
-    code = usm_cuda.cuCtxEnablePeerAccess(
-        atomic_load_explicit(&usm_cuda_device_of(to)->context, memory_order_acquire), 0);
-    usm_cuda_leave(&scope);
-    return code == CUDA_SUCCESS || code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-}
-
-bool usm_cuda_reaches(usm_device *a, usm_device *b)
-{
-    enum { UNASKED, YES, NO };
-    if (a == b) {
-        return true;
-    }
-    _Atomic uint8_t *known = &usm_cuda_device_of(a)->peers[b->index];
-    uint8_t answer = atomic_load_explicit(known, memory_order_acquire);
-    if (answer == UNASKED && !usm_cuda_forked()) {
-        answer =
-            enable(a, b) ? YES : NO; /* two threads may both do this: it changes nothing the second time */
-        atomic_store_explicit(known, answer, memory_order_release);
-    }
-    return answer == YES;
 }

@@ -1,6 +1,6 @@
 /*
- * The end of tasks. The driver says of a lane how far it has come; the tasks up to there are claimed by
- * whoever asked, and ended in their order (core/tasks/completion.h).
+ * How tasks end. The driver says how far a timeline has come; the tasks up to there are claimed by the thread
+ * that polled, and ended in their order (core/tasks/completion.h).
  */
 #include "cuda_backend.h"
 
@@ -9,9 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a thread asks the driver itself before it sleeps: being woken costs some tens of microseconds. */
+/*
+ * How long a thread polls the driver before it sleeps, in nanoseconds: waking it costs some tens
+ * of microseconds.
+ */
 #define JOIN_NS 2000000
-/* Below it the caller holds the GIL: it must not yield, and asking without a pause holds up the driver. */
+/*
+ * Below this budget, in nanoseconds, the caller holds the GIL: it must not yield, and polling without a pause
+ * would hold up the driver.
+ */
 #define YIELD_NS 10000
 
 static usm_cuda_event *event_of(usm_event *base)
@@ -25,8 +31,9 @@ static uint64_t number_of(const usm_cuda_event *event)
 }
 
 /*
- * CUDA does not say which kernel was at fault: the oldest that had not ended is the one as a rule. Once a
- * queue, with its lock held; no text where memory ran out.
+ * CUDA reports a lost context, but not which kernel was at fault. As a rule it is the oldest that had
+ * not ended, so its name is kept for the messages of this queue, once. Queue lock held; no text where
+ * memory ran out.
  */
 static void blame(const usm_cuda_event *first)
 {
@@ -41,7 +48,7 @@ static void blame(const usm_cuda_event *first)
     }
     for (const usm_event *at = &first->event; at != NULL && n < 2; at = at->following) {
         const usm_cuda_event *event = (const usm_cuda_event *)at;
-        if (event->kernel != NULL && event->lane == first->lane) {
+        if (event->kernel != NULL && event->timeline == first->timeline) {
             names[n++] = event->kernel->name;
         }
     }
@@ -56,15 +63,18 @@ static void blame(const usm_cuda_event *first)
     }
 }
 
-/* As its lane was seen last. Queue lock held. */
+/*
+ * For usm_completion_end: compares the task's number with what was seen of its timeline; no call of the
+ * driver. Queue lock held.
+ */
 static bool has_ended(usm_event *base)
 {
     usm_cuda_event *event = event_of(base);
-    if (!usm_cuda_lane_ended(event->lane, number_of(event))) {
+    if (!usm_cuda_timeline_ended(event->timeline, number_of(event))) {
         return false;
     }
-    if (event->lane->latest == event) {
-        event->lane->latest = NULL;
+    if (event->timeline->latest == event) {
+        event->timeline->latest = NULL;
     }
     event->lost = atomic_load_explicit(&usm_cuda_device_of(base->queue->device)->lost, memory_order_acquire);
     if (USM_UNLIKELY(event->lost != 0)) {
@@ -74,50 +84,16 @@ static bool has_ended(usm_event *base)
 }
 
 /*
- * Times of the driver are distances between two events, in single precision: the event that they are counted
- * from is replaced while the distances are short.
+ * A task of a lost context fails whatever the driver says. Data of a small copy to pageable memory is moved
+ * to its destination here, once the task can no longer fail.
  */
-static void read_times(usm_cuda_event *event)
-{
-    enum { NEAR_MS = 500 };
-    usm_event *base = &event->event;
-    usm_cuda_queue *native = usm_cuda_queue_of(base->queue);
-    usm_cuda_scope scope;
-    float until_start = 0, length = 0;
-    bool entered = usm_cuda_enter(base->queue->device, &scope, NULL) == USM_OK;
-    usm_lock_take(&base->queue->lock);
-    bool told = entered && native->base != NULL && usm_cuda.elapsed_time != NULL &&
-                usm_cuda.elapsed_time(&until_start, native->base, event->start) == CUDA_SUCCESS &&
-                usm_cuda.elapsed_time(&length, event->start, event->end) == CUDA_SUCCESS;
-    base->start_ns = told ? native->base_ns + (int64_t)((double)until_start * 1e6) : usm_clock_ns();
-    if (base->start_ns < base->submit_ns) {
-        /*
-         * Nothing begins before it was submitted: the base was taken for earlier than it was. It is set right
-         * for the tasks behind this one too, so that their times keep their order.
-         */
-        native->base_ns += base->submit_ns - base->start_ns;
-        base->start_ns = base->submit_ns;
-    }
-    base->end_ns = base->start_ns + (told ? (int64_t)((double)length * 1e6) : 0);
-    if (told && until_start > NEAR_MS) {
-        CUevent old = native->base;
-        native->base_ns += (int64_t)((double)until_start * 1e6);
-        native->base = event->start;
-        event->start = old;
-    }
-    usm_lock_give(&base->queue->lock);
-    if (entered) {
-        usm_cuda_leave(&scope);
-    }
-}
-
 usm_status usm_cuda_event_result(usm_event *base, usm_error *error)
 {
     usm_cuda_event *event = event_of(base);
     bool inherits = atomic_load_explicit(&base->cause, memory_order_acquire) != NULL;
     if (base->profiled) {
         if (event->lost == 0 && event->end != NULL) {
-            read_times(event);
+            usm_cuda_read_times(event);
         } else {
             base->start_ns = base->end_ns = usm_clock_ns();
         }
@@ -139,41 +115,42 @@ usm_status usm_cuda_event_result(usm_event *base, usm_error *error)
     return USM_OK;
 }
 
-/* What has no fence gets one, so that a queue that is never empty comes to an end of something. */
-static void fence_lanes(const usm_queue *queue, unsigned n)
+/*
+ * A timeline without a pending fence gets one, so that a queue that never becomes empty still shows how
+ * far it has come.
+ */
+static void fence_timelines(const usm_queue *queue, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
-        usm_cuda_lane *lane = &usm_cuda_queue_of(queue)->lanes[i];
-        if (!atomic_load_explicit(&lane->eager, memory_order_relaxed) && !usm_cuda_lane_is_fenced(lane)) {
-            usm_cuda_note(
-                queue->device,
-                usm_cuda_lane_fence(lane, atomic_load_explicit(&lane->submitted, memory_order_acquire)));
+        usm_cuda_timeline *timeline = &usm_cuda_queue_of(queue)->timelines[i];
+        if (!atomic_load_explicit(&timeline->eager, memory_order_relaxed) &&
+            !usm_cuda_timeline_is_fenced(timeline)) {
+            usm_cuda_note(queue->device,
+                          usm_cuda_timeline_fence(
+                              timeline, atomic_load_explicit(&timeline->submitted, memory_order_acquire)));
         }
     }
 }
 
+/* Polls every timeline of the queue, ends what has ended, and makes sure that the next poll finds more. */
 bool usm_cuda_queue_poll(usm_queue *queue)
 {
     usm_cuda_queue *native = usm_cuda_queue_of(queue);
     if (usm_cuda_forked()) {
         return false;
     }
-    unsigned n = atomic_load_explicit(&native->n_lanes, memory_order_acquire);
+    unsigned n = atomic_load_explicit(&native->n_timelines, memory_order_acquire);
     for (unsigned i = 0; i < n; i++) {
-        usm_cuda_lane_settle(&native->lanes[i]);
+        usm_cuda_timeline_settle(&native->timelines[i]);
     }
     bool more = usm_completion_end(queue, NULL, has_ended).more;
     if (more) {
-        fence_lanes(queue, n);
+        fence_timelines(queue, n);
     }
     return more;
 }
 
-bool usm_cuda_event_in_driver(usm_event *base)
-{
-    return number_of(event_of(base)) != 0;
-}
-
+/* Tasks of a timeline run one after another: this one has begun if the one before has ended. */
 bool usm_cuda_event_is_running(usm_event *base)
 {
     const usm_cuda_event *event = event_of(base);
@@ -181,9 +158,13 @@ bool usm_cuda_event_is_running(usm_event *base)
     if (number == 0 || usm_cuda_forked()) {
         return false;
     }
-    return usm_cuda_lane_ended(event->lane, number - 1);
+    return usm_cuda_timeline_ended(event->timeline, number - 1);
 }
 
+/*
+ * Records the task's fence if it has none, and polls that. The loop yields, and reads the clock only after
+ * the first look, which is enough for most tasks.
+ */
 void usm_cuda_event_wait(usm_event *base, int64_t budget_ns)
 {
     usm_cuda_event *event = event_of(base);
@@ -191,11 +172,11 @@ void usm_cuda_event_wait(usm_event *base, int64_t budget_ns)
     if (number == 0 || usm_cuda_forked() || budget_ns < YIELD_NS) {
         return;
     }
-    (void)usm_cuda_lane_fence(event->lane, number);
+    (void)usm_cuda_timeline_fence(event->timeline, number);
     int64_t until = 0;
     for (;;) {
-        usm_cuda_lane_poll(event->lane);
-        if (usm_cuda_lane_ended(event->lane, number)) {
+        usm_cuda_timeline_poll(event->timeline);
+        if (usm_cuda_timeline_ended(event->timeline, number)) {
             break;
         }
         int64_t now = usm_clock_ns();
@@ -212,10 +193,11 @@ void usm_cuda_event_watch(usm_event *base)
 {
     usm_cuda_event *event = event_of(base);
     if (!usm_cuda_forked()) {
-        (void)usm_cuda_lane_fence(event->lane, number_of(event));
+        (void)usm_cuda_timeline_fence(event->timeline, number_of(event));
     }
 }
 
+/* Blocks and events of the driver need its context; those of a lost context were destroyed with it. */
 static void free_native(usm_cuda_event *event)
 {
     usm_device *device = event->event.queue->device;

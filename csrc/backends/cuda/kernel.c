@@ -1,4 +1,4 @@
-/* Kernels of users: what they take, and what their launches have to know. */
+/* Kernels: what they take, and what their launches have to know (CUDA driver API, Execution Control). */
 #include "program.h"
 
 #include "core/base/heap.h"
@@ -7,10 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Groups of this many work-items fill a device as well as larger ones, and leave less of it idle. */
+/*
+ * Work-items of a group where no one asks for a number: groups of this size fill a device as well as larger
+ * ones, and leave less of it idle at the end.
+ */
 #define USUAL_BLOCK 256
 
-/* The symbol that users call `name`: itself, or a C++ name that means one kernel alone. */
+/*
+ * The symbol of the kernel that users call `name`: the name itself, or a C++ symbol that is the only kernel
+ * of that name. NULL: there is none.
+ */
 static const char *find_symbol(const usm_program *base, const char *name)
 {
     const usm_cuda_program *native = base->native;
@@ -28,7 +34,10 @@ static const char *find_symbol(const usm_program *base, const char *name)
     return symbols == NULL ? name : NULL;
 }
 
-/* Sizes alone, as the driver tells them. */
+/*
+ * Of machine code the driver reports the sizes of parameters alone (cuFuncGetParamInfo, CUDA 12.4): their
+ * types stay unknown.
+ */
 static usm_status ask_sizes(usm_kernel *base, CUfunction function, const char *name, usm_error *error)
 {
     usm_parameter *parameters = NULL;
@@ -71,6 +80,10 @@ static usm_status ask_attribute(CUfunction function, CUfunction_attribute attrib
     return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed(error, code, "cuFuncGetAttribute");
 }
 
+/*
+ * Limits of this kernel on this device: registers and shared memory of its code may allow fewer work-items in
+ * a group than the device does.
+ */
 static usm_status ask_limits(usm_kernel *base, usm_cuda_kernel *native, usm_device *device, usm_error *error)
 {
     int items = 0, fixed = 0, most = 0, grid = 0, block = 0;
@@ -99,12 +112,19 @@ static usm_status ask_limits(usm_kernel *base, usm_cuda_kernel *native, usm_devi
     native->block = (unsigned)(block > 0 ? block : 1);
     native->fixed_shared = (uint32_t)fixed;
     native->most_shared = (uint32_t)most;
-    /* What needs no word to the driver. */
+    /*
+     * Up to 48 KiB a block are granted unasked; beyond that cuFuncSetAttribute must be called (CUDA C++
+     * Programming Guide, Shared Memory).
+     */
     atomic_init(&native->granted, fixed < 48 * 1024 ? 48 * 1024 - (uint32_t)fixed : 0);
     base->max_local = native->most_items;
     return USM_OK;
 }
 
+/*
+ * Where each parameter lies in one block, for launches that pass all of them at once. A kernel with more, or
+ * a driver that does not tell, keeps n_packed 0.
+ */
 static void ask_layout(usm_cuda_kernel *native)
 {
     size_t n = 0, offset, size, end = 0;
@@ -121,6 +141,7 @@ static void ask_layout(usm_cuda_kernel *native)
     native->packed_size = (uint16_t)end;
 }
 
+/* cuFuncLoad is of CUDA 12.4; reading an attribute loads a function as well. */
 CUresult usm_cuda_load_function(CUfunction function)
 {
     int items;
@@ -129,6 +150,9 @@ CUresult usm_cuda_load_function(CUfunction function)
                : usm_cuda.cuFuncGetAttribute(&items, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function);
 }
 
+/*
+ * Relaxed capture mode: loading a module may synchronize, which a capture of another thread does not allow.
+ */
 usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error *error)
 {
     usm_cuda_program *owner = base->program->native;

@@ -1,17 +1,21 @@
-/* Launches of users' kernels: everything is on the stack, and the driver's call is the only cost. */
+/* Launches of kernels. Everything is on the stack, and the driver's call is nearly all of the cost. */
 #include "program.h"
 
 #include <string.h>
 
 #define FEW_PARAMETERS 48
 
-/* Where local memory begins is a multiple of this: of what any number is aligned to. */
+/*
+ * Local arguments begin at multiples of this in the shared memory of a group: the largest
+ * alignment of a number.
+ */
 #define LOCAL_ALIGNMENT 16u
 
-/* Of CUDA, on all devices. */
+/* CUDA C++ Programming Guide, Compute Capabilities: the same on all devices. */
 static const unsigned most_groups[3] = {0x7fffffff, 65535, 65535};
 static const unsigned most_items[3] = {1024, 1024, 64};
 
+/* The largest group size up to the limit that divides the range. */
 static size_t largest_divisor(size_t n, size_t limit)
 {
     size_t divisor = n < limit ? n : limit;
@@ -22,8 +26,8 @@ static size_t largest_divisor(size_t n, size_t limit)
 }
 
 /*
- * Work-items in a group where the launch does not say. Groups may reach beyond the range, but for kernels
- * that look at them: of those the range is a multiple.
+ * Chooses the size of a group where the launch does not give one. Groups may reach beyond the range, which
+ * the kernel then checks; kernels that use groups need a range that is a multiple of their size.
  */
 static void choose_local(const usm_kernel *kernel, const size_t *global, size_t *local)
 {
@@ -53,38 +57,18 @@ static usm_status refuse_range(const usm_kernel *kernel, int i, size_t groups, s
                             i, kernel->name, groups, items, most_groups[i]);
 }
 
-/* Rounded up. Divisions of 64 bits are slow, and two of three axes mostly need none. */
-static size_t groups_of(size_t n, size_t items)
-{
-    if (items == 1) {
-        return n;
-    }
-    return (n | items) >> 31 == 0 ? ((uint32_t)n + (uint32_t)items - 1) / (uint32_t)items
-                                  : (n + items - 1) / items;
-}
-
+/* The range as CUDA launches it: a grid of groups, each axis rounded up. */
 static usm_status shape(const usm_launch *launch, unsigned *grid, unsigned *block, usm_error *error)
 {
-    const usm_cuda_kernel *native = launch->kernel->native;
     const usm_range *range = &launch->range;
     size_t chosen[3];
     const size_t *local = range->local;
     if (!range->has_local) {
-        if (range->ndim == 1 && launch->kernel->fit != USM_FIT_GROUPS) {
-            size_t n = range->global[0], items = n < native->block ? n : native->block;
-            size_t groups = groups_of(n, items);
-            block[0] = (unsigned)items;
-            grid[0] = (unsigned)groups;
-            block[1] = block[2] = grid[1] = grid[2] = 1;
-            return USM_LIKELY(groups <= most_groups[0])
-                       ? USM_OK
-                       : refuse_range(launch->kernel, 0, groups, items, error);
-        }
         choose_local(launch->kernel, range->global, chosen);
         local = chosen;
     }
     for (int i = 0; i < 3; i++) {
-        size_t items = local[i], groups = groups_of(range->global[i], items);
+        size_t items = local[i], groups = (range->global[i] + items - 1) / items;
         if (items > most_items[i] || groups > most_groups[i]) {
             return refuse_range(launch->kernel, i, groups, items, error);
         }
@@ -94,7 +78,10 @@ static usm_status shape(const usm_launch *launch, unsigned *grid, unsigned *bloc
     return USM_OK;
 }
 
-/* Local memory beyond what every device gives unasked: the driver is told once, of the most that there is. */
+/*
+ * Shared memory beyond what every device grants unasked. The driver is told once, of the most that this
+ * kernel can have on this device.
+ */
 static usm_status grant_shared(const usm_kernel *kernel, size_t wanted, usm_error *error)
 {
     usm_cuda_kernel *native = kernel->native;
@@ -116,6 +103,7 @@ static usm_status grant_shared(const usm_kernel *kernel, size_t wanted, usm_erro
     return USM_OK;
 }
 
+/* Reports the shape too: CUDA_ERROR_INVALID_VALUE alone does not say what was too large. */
 static usm_status launch_failed(const usm_launch *launch, CUresult code, const unsigned *grid,
                                 const unsigned *block, usm_error *error)
 {
@@ -127,134 +115,72 @@ static usm_status launch_failed(const usm_launch *launch, CUresult code, const u
                             reason.text);
 }
 
-/* A parameter of any size: a number or a pointer, mostly, without a call. */
-static void pack(const usm_cuda_kernel *native, size_t i, const void *from, char *block)
-{
-    char *to = block + native->offsets[i];
-    switch (native->sizes[i]) {
-        case 8:
-            memcpy(to, from, 8);
-            break;
-        case 4:
-            memcpy(to, from, 4);
-            break;
-        default:
-            memcpy(to, from, native->sizes[i]);
-    }
-}
-
-static void *value_of(const usm_argument *argument)
-{
-    return argument->size <= USM_INLINE_VALUE ? (void *)argument->as.value : (void *)argument->as.data;
-}
-
-typedef struct sizes {
-    unsigned grid[3], block[3];
-} sizes;
-
-static usm_status enqueue(const usm_launch *launch, CUstream stream, const sizes *sizes, size_t shared,
-                          void **parameters, void **extra, usm_error *error)
-{
-    const usm_cuda_kernel *native = launch->kernel->native;
-    const unsigned *grid = sizes->grid, *block = sizes->block;
-    CUresult code = usm_cuda.cuLaunchKernel(native->function, grid[0], grid[1], grid[2], block[0], block[1],
-                                            block[2], (unsigned)shared, stream, parameters, extra);
-    return USM_LIKELY(code == CUDA_SUCCESS) ? USM_OK : launch_failed(launch, code, grid, block, error);
-}
-
-static usm_status enqueue_packed(const usm_launch *launch, CUstream stream, const sizes *sizes, size_t shared,
-                                 char *packed, usm_error *error)
-{
-    const usm_cuda_kernel *native = launch->kernel->native;
-    size_t size = native->packed_size;
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-                     CU_LAUNCH_PARAM_END};
-    return enqueue(launch, stream, sizes, shared, NULL, extra, error);
-}
-
-/* Most launches: what the driver takes in one block, and no local memory. */
-static usm_status launch_packed(const usm_launch *launch, CUstream stream, const sizes *sizes,
-                                usm_error *error)
-{
-    const usm_cuda_kernel *native = launch->kernel->native;
-    _Alignas(16) char packed[USM_CUDA_PACKED_BYTES];
-    size_t n = launch->n_arguments;
-    for (size_t i = 0; i < n; i++) {
-        pack(native, i, value_of(&launch->arguments[i]), packed);
-    }
-    if (launch->kernel->fit == USM_FIT_RANGE) {
-        pack(native, n, launch->range.global, packed);
-    }
-    return enqueue_packed(launch, stream, sizes, 0, packed, error);
-}
-
-static bool has_local(const usm_launch *launch)
-{
-    for (size_t i = 0; i < launch->n_arguments; i++) {
-        if (USM_UNLIKELY(launch->arguments[i].kind == USM_PARAMETER_LOCAL)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static usm_status launch_apart(const usm_launch *launch, CUstream stream, const sizes *sizes,
-                               usm_error *error)
+/*
+ * Fills `parameters` with the addresses of the values that the kernel is passed, and returns how many there
+ * are. CUDA has one block of dynamic shared memory a launch, of *shared bytes, which all local arguments
+ * share: kernels of the portable dialect are passed where each begins in it (`offsets`), others find the one
+ * block by its name.
+ */
+static size_t collect(const usm_launch *launch, void **parameters, uint32_t *offsets, size_t *shared)
 {
     const usm_kernel *kernel = launch->kernel;
-    usm_cuda_kernel *native = kernel->native;
-    size_t n = launch->n_arguments, passed = 0, shared = 0;
+    size_t passed = 0;
+    *shared = 0;
+    for (size_t i = 0; i < launch->n_arguments; i++) {
+        const usm_argument *argument = &launch->arguments[i];
+        if (argument->kind != USM_PARAMETER_LOCAL) {
+            parameters[passed++] = (void *)usm_argument_value(argument);
+            continue;
+        }
+        *shared = (*shared + LOCAL_ALIGNMENT - 1) & ~(size_t)(LOCAL_ALIGNMENT - 1);
+        offsets[i] = (uint32_t)*shared;
+        *shared += argument->size;
+        if (kernel->fit != USM_FIT_ANY) {
+            parameters[passed++] = &offsets[i];
+        }
+    }
+    if (kernel->fit == USM_FIT_RANGE) { /* the kernel checks the range, as groups may reach beyond it */
+        parameters[passed++] = (void *)launch->range.global;
+    }
+    return passed;
+}
+
+/*
+ * CUDA driver API, cuLaunchKernel: parameters are passed as addresses of values, or as one block, which the
+ * driver takes in about a tenth less time. The block needs offsets, which drivers of CUDA 12.4 and later
+ * tell.
+ */
+usm_status usm_cuda_launch(CUstream stream, const usm_launch *launch, usm_error *error)
+{
+    usm_cuda_kernel *native = launch->kernel->native;
+    size_t n = launch->n_arguments, size = native->packed_size, shared;
     void *few[FEW_PARAMETERS + 1], **parameters = few;
     uint32_t few_offsets[FEW_PARAMETERS], *offsets = few_offsets;
+    _Alignas(16) char packed[USM_CUDA_PACKED_BYTES];
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+    unsigned grid[3], block[3];
+    usm_status status = shape(launch, grid, block, error);
+    if (USM_UNLIKELY(status != USM_OK)) {
+        return status;
+    }
     if (USM_UNLIKELY(n > FEW_PARAMETERS)) { /* CUDA's limit is a few thousand bytes of them */
         parameters = __builtin_alloca((n + 1) * sizeof *parameters);
         offsets = __builtin_alloca(n * sizeof *offsets);
     }
-    for (size_t i = 0; i < n; i++) {
-        const usm_argument *argument = &launch->arguments[i];
-        if (USM_UNLIKELY(argument->kind == USM_PARAMETER_LOCAL)) {
-            shared = (shared + LOCAL_ALIGNMENT - 1) & ~(size_t)(LOCAL_ALIGNMENT - 1);
-            offsets[i] = (uint32_t)shared;
-            shared += argument->size;
-            if (kernel->fit != USM_FIT_ANY) { /* else the one block of it has an address of its own */
-                parameters[passed++] = &offsets[i];
-            }
-        } else {
-            parameters[passed++] = value_of(argument);
-        }
-    }
-    if (kernel->fit == USM_FIT_RANGE) {
-        parameters[passed++] = (void *)launch->range.global;
-    }
+    size_t passed = collect(launch, parameters, offsets, &shared);
     if (shared > atomic_load_explicit(&native->granted, memory_order_relaxed)) {
-        usm_status status = grant_shared(kernel, shared, error);
+        status = grant_shared(launch->kernel, shared, error);
         if (status != USM_OK) {
             return status;
         }
     }
-    if (passed == native->n_packed && passed != 0) {
-        _Alignas(16) char packed[USM_CUDA_PACKED_BYTES];
-        for (size_t i = 0; i < passed; i++) {
-            pack(native, i, parameters[i], packed);
-        }
-        return enqueue_packed(launch, stream, sizes, shared, packed, error);
+    bool is_packed = passed == native->n_packed && passed != 0;
+    for (size_t i = 0; is_packed && i < passed; i++) {
+        memcpy(packed + native->offsets[i], parameters[i], native->sizes[i]);
     }
-    return enqueue(launch, stream, sizes, shared, parameters, NULL, error);
-}
-
-usm_status usm_cuda_launch(const usm_queue *queue, CUstream stream, const usm_launch *launch,
-                           usm_error *error)
-{
-    const usm_kernel *kernel = launch->kernel;
-    const usm_cuda_kernel *native = kernel->native;
-    size_t n = launch->n_arguments + (kernel->fit == USM_FIT_RANGE);
-    sizes sizes;
-    (void)queue;
-    usm_status status = shape(launch, sizes.grid, sizes.block, error);
-    if (USM_UNLIKELY(status != USM_OK)) {
-        return status;
-    }
-    return USM_LIKELY(n == native->n_packed && n != 0 && !has_local(launch))
-               ? launch_packed(launch, stream, &sizes, error)
-               : launch_apart(launch, stream, &sizes, error);
+    CUresult code = usm_cuda.cuLaunchKernel(native->function, grid[0], grid[1], grid[2], block[0], block[1],
+                                            block[2], (unsigned)shared, stream, is_packed ? NULL : parameters,
+                                            is_packed ? extra : NULL);
+    return USM_LIKELY(code == CUDA_SUCCESS) ? USM_OK : launch_failed(launch, code, grid, block, error);
 }

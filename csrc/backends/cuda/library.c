@@ -11,7 +11,10 @@ usm_cuda_api usm_cuda;
 usm_fork_guard usm_cuda_guard = {.driver = "CUDA"};
 static usm_library_report libraries;
 
-/* Names in cuda.h may be macros: they are expanded before they become text. */
+/*
+ * Names in cuda.h may be macros for the newest version of a function: they are expanded before
+ * they become text.
+ */
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
 
@@ -30,6 +33,7 @@ static const usm_symbol symbols[] = {
  */
 #define OLDEST_DRIVER 12000
 
+/* The driver installs libcuda.so.1; the name without a version comes with development packages. */
 static usm_status open_library(usm_error *error)
 {
     const char *named = getenv("USMPY_CUDA_LIBRARY");
@@ -53,62 +57,69 @@ static usm_status open_library(usm_error *error)
     return USM_OK;
 }
 
-/* cuInit's codes that tell of no device, or of a library without a driver behind it, are no fault. */
-static usm_status refused(CUresult code, usm_error *error)
+/*
+ * The usual reason for a code of cuInit, and what to do. NULL: there is none, and the driver's own
+ * text is reported.
+ */
+static const char *advice(CUresult code)
 {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     switch ((int)code) {
-        case CUDA_ERROR_NO_DEVICE:
-            return usm_error_driver(
-                error, USM_UNAVAILABLE, "cuda", (int)code, usm_cuda_name(code),
-                "cuInit says that there is no GPU that CUDA can use%s%.80s; nvidia-smi lists those "
-                "that the driver has",
-                visible != NULL ? ": CUDA_VISIBLE_DEVICES is " : "", visible != NULL ? visible : "");
-        case CUDA_ERROR_STUB_LIBRARY:
-            return usm_error_driver(
-                error, USM_UNAVAILABLE, "cuda", (int)code, usm_cuda_name(code),
-                "the libcuda that was opened is the toolkit's stub for linkers, without a driver; "
-                "take its folder out of LD_LIBRARY_PATH, or install NVIDIA's driver");
-        case CUDA_ERROR_INVALID_DEVICE:
-            return usm_error_driver(
-                error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
-                "cuInit failed with %s (%d): CUDA_VISIBLE_DEVICES is %.80s, which names no device "
-                "of this machine",
-                usm_cuda_name(code), (int)code, visible != NULL ? visible : "not set");
         case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
-            return usm_error_driver(
-                error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
-                "cuInit failed with %s (%d): libcuda is of another version than the kernel's "
-                "module; reboot after the driver's update, or, in a container, use the libcuda "
-                "that the host's driver brings",
-                usm_cuda_name(code), (int)code);
+            return "libcuda is of another version than the kernel's module; reboot after the driver's update, "
+                   "or, in a container, use the libcuda that the host's driver brings";
         case CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
-            return usm_error_driver(
-                error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
-                "cuInit failed with %s (%d): the libcuda that was opened is that of the package "
-                "cuda-compat, which does not work with this GPU; take its folder out of "
-                "LD_LIBRARY_PATH, or update the driver",
-                usm_cuda_name(code), (int)code);
+            return "the libcuda that was opened is that of the package cuda-compat, which does not work with "
+                   "this GPU; take its folder out of LD_LIBRARY_PATH, or update the driver";
         case CUDA_ERROR_SYSTEM_NOT_READY:
-            return usm_error_driver(
-                error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
-                "cuInit failed with %s (%d): a service that the GPUs need is not running, such as "
-                "nvidia-fabricmanager where there are NVSwitches",
-                usm_cuda_name(code), (int)code);
+            return "a service that the GPUs need is not running, such as nvidia-fabricmanager where there are "
+                   "NVSwitches";
         case CUDA_ERROR_NOT_PERMITTED:
         case CUDA_ERROR_OPERATING_SYSTEM:
         case CUDA_ERROR_UNKNOWN:
-            return usm_error_driver(
-                error, USM_DRIVER, "cuda", (int)code, usm_cuda_name(code),
-                "cuInit failed with %s (%d): mostly the devices /dev/nvidia* are missing or may "
-                "not be opened by this user, or, in a container, were not handed in (--gpus all), "
-                "or the kernel's module is not loaded (nvidia-modprobe, dmesg)",
-                usm_cuda_name(code), (int)code);
+            return "mostly the devices /dev/nvidia* are missing or may not be opened by this user, or, in a "
+                   "container, were not handed in (--gpus all), or the kernel's module is not loaded "
+                   "(nvidia-modprobe, dmesg)";
         default:
-            return usm_cuda_failed(error, code, "cuInit");
+            return NULL;
     }
 }
 
+/*
+ * A code of cuInit as an error. Without a device, or with a library that has no driver behind it, the backend
+ * is absent (USM_UNAVAILABLE), else broken.
+ */
+static usm_status refused(CUresult code, usm_error *error)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *name = usm_cuda_name(code), *why = advice(code);
+    if (code == CUDA_ERROR_NO_DEVICE) {
+        return usm_error_driver(error, USM_UNAVAILABLE, "cuda", (int)code, name,
+                                "cuInit says that there is no GPU that CUDA can use%s%.80s; nvidia-smi lists "
+                                "those that the driver has",
+                                visible != NULL ? ": CUDA_VISIBLE_DEVICES is " : "",
+                                visible != NULL ? visible : "");
+    }
+    if ((int)code == CUDA_ERROR_STUB_LIBRARY) {
+        return usm_error_driver(error, USM_UNAVAILABLE, "cuda", (int)code, name,
+                                "the libcuda that was opened is the toolkit's stub for linkers, without a "
+                                "driver; take its folder out of LD_LIBRARY_PATH, or install NVIDIA's driver");
+    }
+    if (code == CUDA_ERROR_INVALID_DEVICE) {
+        return usm_error_driver(error, USM_DRIVER, "cuda", (int)code, name,
+                                "cuInit failed with %s (%d): CUDA_VISIBLE_DEVICES is %.80s, which names no "
+                                "device of this machine",
+                                name, (int)code, visible != NULL ? visible : "not set");
+    }
+    if (why == NULL) {
+        return usm_cuda_failed(error, code, "cuInit");
+    }
+    return usm_error_driver(error, USM_DRIVER, "cuda", (int)code, name, "cuInit failed with %s (%d): %s",
+                            name, (int)code, why);
+}
+
+/*
+ * cuInit makes no context. It fails where there is no device, so that errors of it are told apart from
+ * broken drivers.
+ */
 usm_status usm_cuda_open(usm_error *error)
 {
     int version = 0;
@@ -131,6 +142,7 @@ usm_status usm_cuda_open(usm_error *error)
     return code == CUDA_SUCCESS ? USM_OK : refused(code, error);
 }
 
+/* CUDA cannot be used in the child of a process that has initialized it (CUDA driver API, Initialization). */
 static void fork_guard(usm_fork_phase phase)
 {
     usm_fork_guard_fork(&usm_cuda_guard, phase);
@@ -143,9 +155,9 @@ static const char *const environment[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_O
 static const usm_native_entries native = {
     .handle = usm_cuda_native_handle,
     .inspect = usm_cuda_native_inspect,
-    .admit = usm_cuda_queue_admit,
-    .stream_inspect = usm_cuda_stream_inspect,
-    .stream_fingerprint = usm_cuda_stream_fingerprint,
+    .admit = usm_cuda_native_admit,
+    .stream_inspect = usm_cuda_native_stream_inspect,
+    .stream_fingerprint = usm_cuda_native_stream_fingerprint,
 };
 
 const usm_backend usm_cuda_backend = {
@@ -162,7 +174,6 @@ const usm_backend usm_cuda_backend = {
     .device_partition = usm_cuda_device_partition,
     .native = &native,
     .context_create = usm_cuda_context_create,
-    .context_destroy = usm_cuda_context_destroy,
     .memory_allocate = usm_cuda_memory_allocate,
     .memory_free = usm_cuda_memory_free,
     .memory_trim = usm_cuda_memory_trim,
@@ -173,7 +184,6 @@ const usm_backend usm_cuda_backend = {
     .queue_run_now = usm_cuda_queue_run_now,
     .queue_submit = usm_cuda_queue_submit,
     .queue_poll = usm_cuda_queue_poll,
-    .event_in_driver = usm_cuda_event_in_driver,
     .event_wait = usm_cuda_event_wait,
     .event_watch = usm_cuda_event_watch,
     .event_result = usm_cuda_event_result,

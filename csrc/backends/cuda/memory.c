@@ -1,7 +1,8 @@
 /*
- * Unified shared memory: device memory from a pool of our own, managed memory, pinned memory of the host.
- * Memory of a pool comes and goes in stream order: in a stream that has no other work, which is waited for,
- * so that a block may be used in every stream, and goes when all work on it has ended.
+ * Unified shared memory: device memory from a pool of our own, managed memory, and pinned memory of the host.
+ * Memory of a pool is allocated and freed in stream order (CUDA driver API, Stream Ordered Memory Allocator):
+ * in a stream that has no other work. An allocation waits for that stream, so that the block may be used in
+ * every stream; a block is freed when all work on it has ended.
  */
 #include "cuda_backend.h"
 
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The device's lock held, its context current. */
+/* Makes the pool and its stream. The device's lock held, its context current. */
 static CUresult make_pool(usm_cuda_device *native)
 {
     CUmemPoolProps properties = {
@@ -36,7 +37,7 @@ static CUresult make_pool(usm_cuda_device *native)
     return code;
 }
 
-/* The device's context is current. */
+/* The device's pool, made at first use. The device's context is current. */
 CUresult usm_cuda_get_pool(usm_cuda_device *native)
 {
     CUresult code = CUDA_SUCCESS;
@@ -48,6 +49,10 @@ CUresult usm_cuda_get_pool(usm_cuda_device *native)
     return code;
 }
 
+/*
+ * Access to a pool is granted by the device that has it (cuMemPoolSetAccess): cuCtxEnablePeerAccess has no
+ * effect on it.
+ */
 CUresult usm_cuda_enable_pool_access(usm_device *device, usm_device *peer)
 {
     usm_cuda_device *native = usm_cuda_device_of(device);
@@ -62,6 +67,7 @@ CUresult usm_cuda_enable_pool_access(usm_device *device, usm_device *peer)
     return code != CUDA_SUCCESS ? code : usm_cuda.cuMemPoolSetAccess(native->pool, &access, 1);
 }
 
+/* When memory runs out, the pool first gives back what other sizes have left in it. */
 static CUresult allocate_device(usm_cuda_device *native, size_t nbytes, CUdeviceptr *out)
 {
     if (!native->has_pools) {
@@ -87,6 +93,7 @@ static CUresult allocate_device(usm_cuda_device *native, size_t nbytes, CUdevice
     return code;
 }
 
+/* The message says how much is free, which may still be more than the largest free block. */
 static usm_status no_memory(const usm_device *device, usm_kind kind, size_t nbytes, usm_error *error)
 {
     size_t left = 0, total = 0;
@@ -101,6 +108,7 @@ static usm_status no_memory(const usm_device *device, usm_kind kind, size_t nbyt
                             device->info.name, room);
 }
 
+/* Relaxed capture mode: the allocation synchronizes, which a capture by another library does not allow. */
 usm_status usm_cuda_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                     void **out, bool *zeroed, usm_error *error)
 {
@@ -154,6 +162,7 @@ usm_status usm_cuda_memory_allocate(usm_context *context, usm_device *device, us
     return status;
 }
 
+/* cuMemFreeAsync does not wait; cuMemFree waits for the work of the device, which is why pools come first. */
 void usm_cuda_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
                           size_t nbytes)
 {
@@ -193,6 +202,10 @@ void usm_cuda_memory_trim(usm_device *device)
     usm_cuda_leave(&scope);
 }
 
+/*
+ * One call for all attributes: unknown ones are zero then, and memory of the process that CUDA does not know
+ * is no error (cuPointerGetAttributes).
+ */
 usm_status usm_cuda_pointer(const void *pointer, usm_pointer_info *info, usm_error *error)
 {
     enum { N = 5 };
@@ -241,19 +254,16 @@ usm_status usm_cuda_memory_query(usm_context *context, const void *pointer, usm_
 
 /*
  * Pointers mean the same in all contexts of a process, so the devices alone decide; managed and pinned memory
- * is accessible to all of them (CUDA driver API, "Unified Addressing").
+ * is accessible to all of them (CUDA driver API, Unified Addressing).
  */
 usm_memory_connection usm_cuda_memory_connection(const usm_place *memory, usm_kind kind,
                                                  const usm_place *user)
 {
-    if (memory->context->backend != user->context->backend) {
-        bool any = user->device->info.has_usm_system && usm_place_host_reads(memory, kind);
-        return any ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
-    }
     return kind != USM_DEVICE || usm_cuda_reaches(user->device, memory->device) ? USM_CONNECTION_UNIFIED
                                                                                 : USM_CONNECTION_MIGRATABLE;
 }
 
+/* Allocations of the task answer most questions; only others cost a call of the driver. */
 bool usm_cuda_knows(const usm_event *event, const void *pointer)
 {
     usm_pointer_info info;
@@ -266,43 +276,4 @@ bool usm_cuda_knows(const usm_event *event, const void *pointer)
         }
     }
     return usm_cuda_pointer(pointer, &info, NULL) == USM_OK && info.device != NULL;
-}
-
-/* Pieces that copies are done with; the process keeps them. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static usm_freelist spare[2]; /* small and large ones */
-
-usm_cuda_pinned *usm_cuda_pinned_take(usm_device *device, size_t nbytes)
-{
-    bool large = nbytes > USM_CUDA_PINNED_SMALL;
-    usm_cuda_scope scope;
-    void *data;
-    pthread_mutex_lock(&lock);
-    usm_cuda_pinned *pinned = usm_freelist_pop(&spare[large]);
-    pthread_mutex_unlock(&lock);
-    if (pinned != NULL) {
-        return pinned;
-    }
-    pinned = usm_malloc(sizeof *pinned);
-    if (pinned == NULL || usm_cuda_enter(device, &scope, NULL) != USM_OK) {
-        free(pinned);
-        return NULL;
-    }
-    usm_cuda_relax(&scope);
-    CUresult code = usm_cuda.cuMemHostAlloc(&data, large ? USM_CUDA_PINNED_LARGE : USM_CUDA_PINNED_SMALL,
-                                            CU_MEMHOSTALLOC_PORTABLE);
-    usm_cuda_leave(&scope);
-    if (code != CUDA_SUCCESS) {
-        free(pinned);
-        return NULL;
-    }
-    *pinned = (usm_cuda_pinned){.data = data, .large = large};
-    return pinned;
-}
-
-void usm_cuda_pinned_put(usm_cuda_pinned *pinned)
-{
-    pthread_mutex_lock(&lock);
-    usm_freelist_push(&spare[pinned->large], pinned);
-    pthread_mutex_unlock(&lock);
 }

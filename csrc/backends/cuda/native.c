@@ -1,10 +1,17 @@
-/* Devices, contexts and streams that other libraries made with the same driver, and ours for them. */
+/*
+ * Devices, contexts and streams that other libraries made with the same driver, and ours for them. CUDA
+ * counts references of primary contexts alone, so there is no `count` entry.
+ */
 #include "cuda_backend.h"
 
 #include "core/device/registry.h"
 
 #include <stdlib.h>
 
+/*
+ * The stream that a queue shows is its first timeline. From then on others may enqueue or capture there, so
+ * every task gets its own fence.
+ */
 void *usm_cuda_native_handle(usm_native what, const void *object)
 {
     switch (what) {
@@ -14,11 +21,11 @@ void *usm_cuda_native_handle(usm_native what, const void *object)
             return ((const usm_context *)object)->native;
         default: {
             const usm_queue *queue = object;
-            usm_cuda_lane *lane = &usm_cuda_queue_of(queue)->lanes[0];
-            if (usm_queue_is_shared(queue) && !atomic_load_explicit(&lane->eager, memory_order_relaxed)) {
-                usm_cuda_lane_share(lane);
+            usm_cuda_timeline *timeline = &usm_cuda_queue_of(queue)->timelines[0];
+            if (usm_queue_is_shared(queue) && !atomic_load_explicit(&timeline->eager, memory_order_relaxed)) {
+                usm_cuda_timeline_share(timeline);
             }
-            return lane->stream;
+            return timeline->stream;
         }
     }
 }
@@ -30,6 +37,7 @@ static usm_status make_default(usm_device *device, usm_error *error)
     return usm_context_default(device, &context, error);
 }
 
+/* Only primary contexts are accepted: pointers and streams of others would belong to no usm_device. */
 static usm_status inspect_context(CUcontext context, usm_native_facts *facts, usm_error *error)
 {
     usm_device *device = NULL;
@@ -58,6 +66,10 @@ static usm_status inspect_context(CUcontext context, usm_native_facts *facts, us
     return make_default(device, error);
 }
 
+/*
+ * Streams report neither order, which they always have, nor whether they measure times, which is a
+ * property of events.
+ */
 static usm_status inspect_queue(void *handle, usm_native_facts *facts, usm_error *error)
 {
     usm_device *device = NULL;

@@ -1,6 +1,6 @@
 /*
- * NVIDIA's run-time compiler, opened when a program is first built from source. Its functions are declared
- * here: the package with cuda.h has no nvrtc.h.
+ * NVIDIA's run-time compiler NVRTC, opened when a program is first built from source. Its functions are
+ * declared here, by its documentation: the package with cuda.h has no nvrtc.h.
  */
 #include "program.h"
 
@@ -136,6 +136,7 @@ static usm_status open_library(usm_error *error)
         reason.text);
 }
 
+/* An error of the compiler itself, not of the program. */
 static usm_status nvrtc_failed(usm_error *error, int code, const char *function)
 {
     const char *name = nvrtc.nvrtcGetErrorString(code);
@@ -143,16 +144,9 @@ static usm_status nvrtc_failed(usm_error *error, int code, const char *function)
                             "%s of %.400s returned %s (%d)", function, path, name, code);
 }
 
-usm_status usm_cuda_compiler_version(int *major, int *minor, usm_error *error)
-{
-    usm_status status = open_library(error);
-    int code = status == USM_OK ? nvrtc.nvrtcVersion(major, minor) : 0;
-    return code == NVRTC_SUCCESS ? status : nvrtc_failed(error, code, "nvrtcVersion");
-}
-
 /*
- * Machine code where the compiler knows the device, else PTX for the newest one before it that it knows: the
- * driver goes on from there.
+ * The target: machine code where the compiler knows the device, else PTX for the newest older one that it
+ * knows, which the driver compiles further.
  */
 static usm_status choose_target(const usm_device *device, char *option, size_t size, usm_error *error)
 {
@@ -194,6 +188,7 @@ static void rewrite_lines(char *log)
     }
 }
 
+/* The messages, also warnings of a successful build; NULL where there are none or memory ran out. */
 static char *read_log(nvrtc_program *program)
 {
     size_t size = 0;
@@ -235,6 +230,7 @@ static usm_status read_result(nvrtc_program *program, int (*get_size)(nvrtc_prog
     return USM_OK;
 }
 
+/* The user has chosen the architecture: ours is left out. */
 static bool names_target(const char *option)
 {
     return strncmp(option, "-arch", 5) == 0 || strncmp(option, "--gpu-architecture", 18) == 0;
@@ -269,6 +265,7 @@ static const char **split_options(char *text, const char *target, int *n)
     return options;
 }
 
+/* Calls of NVRTC are thread-safe on different programs. */
 usm_status usm_cuda_compile(const usm_device *device, const usm_program_source *source,
                             usm_cuda_compiled *out, char **log, usm_error *error)
 {

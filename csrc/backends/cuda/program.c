@@ -1,4 +1,7 @@
-/* Programs that users bring: built by NVIDIA's compiler or by the driver, loaded for one device. */
+/*
+ * Programs of users and built-in kernels: built by NVIDIA's compiler or by the driver, and loaded for one
+ * device (CUDA driver API, Module Management).
+ */
 #include "program.h"
 
 #include "core/base/heap.h"
@@ -9,7 +12,7 @@
 
 #define LOG_SIZE 16384
 
-/* The driver says of these that what it was given is at fault. */
+/* With these codes the driver means that the program is at fault; with others that itself is. */
 static bool image_is_at_fault(CUresult code)
 {
     return code == CUDA_ERROR_INVALID_IMAGE || code == CUDA_ERROR_NO_BINARY_FOR_GPU ||
@@ -19,7 +22,10 @@ static bool image_is_at_fault(CUresult code)
            code == CUDA_ERROR_OPERATING_SYSTEM;
 }
 
-/* The device's context is current. *log is set where the image is at fault, unless log is NULL. */
+/*
+ * Loads native->image. The device's context is current. *log is set where the image is at fault,
+ * unless log is NULL.
+ */
 static usm_status load(usm_cuda_program *native, char **log, usm_error *error)
 {
     char *said = log != NULL ? calloc(1, LOG_SIZE) : NULL;
@@ -44,6 +50,7 @@ static usm_status load(usm_cuda_program *native, char **log, usm_error *error)
                             native->device->info.name, usm_cuda_name(code), code);
 }
 
+/* A copy that is followed by a 0, as the driver wants PTX. NULL: memory ran out. */
 static char *copy(const void *data, size_t size)
 {
     char *text = usm_malloc(size + 1);
@@ -54,7 +61,7 @@ static char *copy(const void *data, size_t size)
     return text;
 }
 
-/* Blanks take their place. */
+/* Removes comments from PTX, so that they cannot be taken for directives: blanks take their place. */
 static void remove_comments(char *text)
 {
     for (char *at = text; *at != 0; at++) {
@@ -77,9 +84,9 @@ static void remove_comments(char *text)
 }
 
 /*
- * What usmpy/_compile/cuda.py puts behind a source of language 'cuda', to learn of its parameters, may be
- * what is wrong: it does not read C++ as a compiler does. Then the source is built without it, and the
- * messages are about that.
+ * usmpy/_compile/cuda.py appends text to a source of language 'cuda' that reports its parameters. It does not
+ * read C++ as a compiler does, so that text may be what is wrong: then the source is built without it, and
+ * the messages are about the user's text.
  */
 static usm_status compile(usm_cuda_program *native, const usm_program_source *source,
                           usm_cuda_compiled *compiled, char **log, usm_error *error)
@@ -104,7 +111,10 @@ static usm_status compile(usm_cuda_program *native, const usm_program_source *so
     return status;
 }
 
-/* Machine code, or PTX where the driver takes no code of this compiler's. */
+/*
+ * Builds source: machine code, or PTX where the driver does not take code of this compiler, for example
+ * because it is older.
+ */
 static usm_status build_source(usm_cuda_program *native, const usm_program_source *source, char **log,
                                usm_error *error)
 {
@@ -134,6 +144,7 @@ static usm_status build_source(usm_cuda_program *native, const usm_program_sourc
                                  : usm_error_memory(error, native->size, "a program");
 }
 
+/* Two copies: the driver gets the text as it is, and parameters are read from the one without comments. */
 static usm_status build_ptx(usm_cuda_program *native, const usm_program_source *source, char **log,
                             usm_error *error)
 {
@@ -147,7 +158,10 @@ static usm_status build_ptx(usm_cuda_program *native, const usm_program_source *
     return load(native, log, error);
 }
 
-/* What program_binary gave may be PTX; nobody else's may. */
+/*
+ * Loads a binary. What program_binary returned may be PTX, which has signatures beside it; a binary of
+ * someone else may not.
+ */
 static usm_status build_native(usm_cuda_program *native, const usm_program_source *source, char **log,
                                usm_error *error)
 {
@@ -169,6 +183,10 @@ static usm_status build_native(usm_cuda_program *native, const usm_program_sourc
                                  : usm_error_memory(error, source->size, "a program");
 }
 
+/*
+ * Of PTX or of a cubin. A fatbin has several cubins, of which the driver chooses, so its kernels
+ * are not listed.
+ */
 static char **find_symbols(const usm_cuda_program *native)
 {
     return native->ptx != NULL                       ? usm_cuda_ptx_symbols(native->ptx)
@@ -176,7 +194,10 @@ static char **find_symbols(const usm_cuda_program *native)
                                                      : NULL;
 }
 
-/* What users call the kernels; symbols where two would have the same name. NULL: not known. */
+/*
+ * The names by which users find the kernels; the symbols themselves where two kernels would have the same
+ * name. NULL: not known.
+ */
 static char **list_kernels(char *const *symbols)
 {
     size_t n = 0, size = 0;
@@ -266,7 +287,7 @@ void usm_cuda_program_destroy(usm_program *base)
 {
     usm_cuda_program *native = base->native;
     usm_cuda_scope scope;
-    /* A module whose context is lost is gone already. */
+    /* A module of a lost context was unloaded with it. */
     if (!usm_cuda_forked() && atomic_load(&usm_cuda_device_of(native->device)->lost) == 0 &&
         usm_cuda_enter(native->device, &scope, NULL) == USM_OK) {
         usm_cuda_relax(&scope);

@@ -1,4 +1,4 @@
-/* Programs of the CUDA backend: what was built, and what its text tells of kernels. */
+/* Programs of the CUDA backend: what was built, and what its text says about kernels. */
 #ifndef USM_CUDA_PROGRAM_H
 #define USM_CUDA_PROGRAM_H
 
@@ -17,7 +17,6 @@ typedef struct usm_cuda_compiled {
 /* source->options has one option a line. Any thread, no lock; takes long. */
 usm_status usm_cuda_compile(const usm_device *device, const usm_program_source *source,
                             usm_cuda_compiled *out, char **log, usm_error *error);
-usm_status usm_cuda_compiler_version(int *major, int *minor, usm_error *error);
 
 /* usm_program.native */
 typedef struct usm_cuda_program {
@@ -25,7 +24,7 @@ typedef struct usm_cuda_program {
     CUmodule module;
     char *image;    /* what was loaded: a cubin, a fatbin, or PTX with its 0 */
     size_t size;    /* with the 0 of PTX */
-    char *ptx;      /* text that tells of the kernels; may be the image; NULL: there is none */
+    char *ptx;      /* PTX from which parameters are read; may be the image; NULL: there is none */
     char **symbols; /* of kernels, NULL-ended, one block from malloc; NULL: not known */
 } usm_cuda_program;
 
@@ -35,14 +34,14 @@ typedef struct usm_cuda_program {
 /* usm_kernel.native */
 typedef struct usm_cuda_kernel {
     CUfunction function;
-    unsigned block;           /* work-items in a group where nobody asks for a number */
+    unsigned block;           /* work-items in a group where no one asks for a number */
     unsigned most_items;      /* in a group */
     uint32_t fixed_shared;    /* bytes of local memory that the code itself declares */
     uint32_t most_shared;     /* that one group may have on this device */
-    _Atomic uint32_t granted; /* local memory beside the fixed one that the driver was told of */
+    _Atomic uint32_t granted; /* local memory beside the fixed one that the driver has granted */
     /*
-     * Where each parameter lies in one block, as the driver tells: it takes a block in a tenth less time than
-     * one pointer for each. packed_size 0: it does not tell, or there are too many.
+     * Where each parameter lies in one block, as the driver reports: it takes a block in a tenth less time
+     * than one pointer for each. packed_size 0: it does not tell, or there are too many.
      */
     uint16_t packed_size, n_packed;
     uint16_t offsets[USM_CUDA_PACKED_PARAMETERS], sizes[USM_CUDA_PACKED_PARAMETERS];
@@ -57,8 +56,8 @@ const char *usm_cuda_image_fault(const char *data, size_t size);
 /* "scale" for _Z5scalePKfPff, "ns::scale", "add<float>"; other symbols as they are. */
 void usm_cuda_shown_name(const char *symbol, char *out, size_t size);
 /*
- * What the text tells of a kernel: parameters, required sizes, and how the range has to fit. USM_INDEX where
- * it has no such kernel.
+ * What the text says about a kernel: parameters, required sizes, and how the range has to fit. USM_INDEX
+ * where it has no such kernel.
  */
 usm_status usm_cuda_ptx_parameters(usm_kernel *kernel, const char *ptx, const char *symbol, const char *name,
                                    usm_error *error);

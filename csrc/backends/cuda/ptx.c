@@ -1,4 +1,7 @@
-/* What PTX, cubins and mangled names tell of kernels: read here, since few drivers tell it. */
+/*
+ * What PTX, cubins and mangled names say about kernels. It is read here, since drivers before CUDA 12.4
+ * report no parameters at all, and later ones only sizes.
+ */
 #include "program.h"
 
 #include "core/base/heap.h"
@@ -29,22 +32,7 @@ static const char *find_directive(const char *at, const char *name)
     return NULL;
 }
 
-/* Names one after the other, each with its 0, become an array of pointers with them behind it. */
-static char **collect(const char *texts, size_t size, size_t n)
-{
-    char **names = malloc((n + 1) * sizeof *names + size);
-    if (names == NULL) {
-        return NULL;
-    }
-    char *at = memcpy((char *)(names + n + 1), texts, size);
-    for (size_t i = 0; i < n; i++) {
-        names[i] = at;
-        at += strlen(at) + 1;
-    }
-    names[n] = NULL;
-    return names;
-}
-
+/* Kernels are ".entry NAME(" in PTX ISA, 5.4; functions are ".func". */
 char **usm_cuda_ptx_symbols(const char *ptx)
 {
     char *texts = usm_malloc(strlen(ptx) + 1), *end = texts;
@@ -63,14 +51,18 @@ char **usm_cuda_ptx_symbols(const char *ptx)
         }
         at = name + length;
     }
-    char **names = collect(texts, (size_t)(end - texts), n);
+    char **names = usm_program_names(texts, n);
     free(texts);
     return names;
 }
 
-/* ELF of 64 bits, little-endian: what is read of its header and of a section. */
+/*
+ * Offsets and sizes of 64-bit little-endian ELF (System V ABI, chapter 4): what is read of its header and of
+ * a section. Machine 190 is EM_CUDA.
+ */
 enum { ELF_HEADER = 64, ELF_SECTION = 64, ELF_SEGMENT = 56, ELF_MACHINE = 190, ELF_NO_BITS = 8 };
 
+/* A number at any address, as the file need not be aligned. */
 static uint64_t number(const char *at, unsigned bytes)
 {
     uint64_t value = 0;
@@ -78,11 +70,16 @@ static uint64_t number(const char *at, unsigned bytes)
     return value;
 }
 
+/* Without overflow, whatever the file says. */
 static bool inside(uint64_t offset, uint64_t length, size_t size)
 {
     return offset <= size && length <= size - offset;
 }
 
+/*
+ * The driver crashes with cubins that are cut short: every table and section must lie in the file.
+ * NULL: it is whole.
+ */
 static const char *elf_fault(const char *data, size_t size)
 {
     if (size < ELF_HEADER) {
@@ -118,7 +115,10 @@ static const char *elf_fault(const char *data, size_t size)
     return NULL;
 }
 
-/* Several cubins and PTX in one: a magic number, versions, its header's size, and the size of the rest. */
+/*
+ * A fatbin has several cubins and PTX. It begins with a magic number and a version, then the size of its
+ * header and of the rest.
+ */
 static const char *fatbin_fault(const char *data, size_t size)
 {
     if (size < 16 || !inside(number(data + 6, 2), number(data + 8, 8), size)) {
@@ -141,6 +141,7 @@ const char *usm_cuda_image_fault(const char *data, size_t size)
     return "it is neither a cubin nor a fatbin";
 }
 
+/* Each kernel of a cubin has a section ".text.NAME". */
 char **usm_cuda_cubin_symbols(const char *data, size_t size)
 {
     const char *sections = data + number(data + 40, 8);
@@ -161,24 +162,25 @@ char **usm_cuda_cubin_symbols(const char *data, size_t size)
             continue;
         }
         length -= sizeof mark - 1;
-        if ((size_t)(end - found) + length + 1 > size) { /* names that overlap: nobody writes that */
+        if ((size_t)(end - found) + length + 1 > size) { /* names that overlap, which no compiler writes */
             break;
         }
         memcpy(end, texts + at + sizeof mark - 1, length + 1);
         end += length + 1;
         n++;
     }
-    char **names = found == NULL ? NULL : collect(found, (size_t)(end - found), n);
+    char **names = found == NULL ? NULL : usm_program_names(found, n);
     free(found);
     return names;
 }
 
-/* Mangled names: as much of the Itanium C++ ABI as kernels' names need. */
+/* Mangled names: as much of the Itanium C++ ABI (5.1, Mangling) as names of kernels need. */
 typedef struct shown {
     char *out;
     size_t size, used;
 } shown;
 
+/* Appends text; what does not fit is cut. */
 static void put(shown *shown, const char *text, size_t length)
 {
     for (size_t i = 0; i < length && shown->used + 1 < shown->size; i++) {
@@ -368,8 +370,8 @@ static size_t read_array(const char *ptx, const char *prefix, const char *symbol
 }
 
 /*
- * What usmpy/_compile/cuda.py has the compiler write beside each kernel whose parameters it sees: a word
- * each, and a text: how the range has to fit, the required sizes, the names.
+ * usmpy/_compile/cuda.py has the compiler emit two arrays beside each kernel whose parameters it sees: one
+ * word for each parameter, and a text with how the range has to fit, the required sizes and the names.
  */
 enum { WORD_POINTER = 1, WORD_VALUE = 2, WORD_LOCAL = 3 };
 #define MOST_PARAMETERS 1024
@@ -380,6 +382,7 @@ static const int16_t word_types[] = {
     USM_FLOAT64,  USM_BFLOAT16, USM_COMPLEX64, USM_COMPLEX128,
 };
 
+/* The driver's size is kept, unless the parameter is local memory, which the launch passes as an offset. */
 static void read_word(const unsigned char *word, usm_parameter *out)
 {
     uint32_t size = out->size;
@@ -414,27 +417,28 @@ static void read_text(usm_kernel *kernel, char *text, usm_parameter *parameters,
     *at = 0;
 }
 
+/* Replaces what the PTX said by what the compiler knew, if the arrays are there and fit to the parameters. */
 static void read_facts(usm_kernel *kernel, const char *ptx, const char *symbol, usm_parameter *parameters,
                        size_t *n, char *text, size_t text_size)
 {
     unsigned char words[4 * MOST_PARAMETERS];
     char name[256];
-    size_t told =
+    size_t n_words =
         read_array(ptx, "usm_types_", symbol, words, sizeof words) / 4; /* one more than there are */
-    if (told == 0) { /* of C++ kernels, the source's name is what our text knows */
+    if (n_words == 0) { /* of C++ kernels, the source's name is what our text knows */
         usm_cuda_shown_name(symbol, name, sizeof name);
-        told = read_array(ptx, "usm_types_", name, words, sizeof words) / 4;
+        n_words = read_array(ptx, "usm_types_", name, words, sizeof words) / 4;
         symbol = name;
     }
     size_t length = read_array(ptx, "usm_text_", symbol, (unsigned char *)text, text_size - 1);
-    if (told == 0 || length == 0 || told - 1 > *n) {
+    if (n_words == 0 || length == 0 || n_words - 1 > *n) {
         return;
     }
     text[length] = 0;
-    for (size_t i = 0; i < told - 1; i++) {
+    for (size_t i = 0; i < n_words - 1; i++) {
         read_word(words + 4 * i, &parameters[i]);
     }
-    *n = told - 1; /* the last one may be the range, which launches pass by themselves */
+    *n = n_words - 1; /* the last one may be the range, which launches pass by themselves */
     read_text(kernel, text, parameters, *n);
 }
 

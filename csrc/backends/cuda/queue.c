@@ -1,7 +1,8 @@
 /*
- * Queues. A task whose dependencies the driver knows is enqueued in its submission, behind them; one that
- * waits for something else (the host, another driver, a task not yet enqueued) is enqueued when that has
- * ended. A queue in order is one stream; one out of order spreads its tasks over a few.
+ * Queues. A task whose dependencies the driver knows is enqueued in its submission, and its stream waits
+ * for theirs. One that depends on something else (the host, another driver, a task not yet enqueued) is
+ * enqueued when that has ended: USM_LATER. A queue in order is one stream; one out of order spreads its
+ * tasks over a few.
  */
 #include "cuda_backend.h"
 
@@ -9,30 +10,7 @@
 
 #include <stdlib.h>
 
-/* An event of a new stream, and when it was by our clock: as near as calls can be. */
-static CUresult start_clock(usm_cuda_queue *native)
-{
-    enum { TRIES = 3, PATIENCE_NS = 50000000 };
-    int64_t shortest = INT64_MAX;
-    CUresult code = usm_cuda_timer(&native->base);
-    for (int i = 0; i < TRIES && code == CUDA_SUCCESS; i++) {
-        int64_t before = usm_clock_ns(), after = before;
-        code = usm_cuda.cuEventRecord(native->base, native->lanes[0].stream);
-        CUresult answer = CUDA_ERROR_NOT_READY;
-        while (code == CUDA_SUCCESS && answer == CUDA_ERROR_NOT_READY && after - before < PATIENCE_NS) {
-            answer = usm_cuda.cuEventQuery(native->base);
-            after = usm_clock_ns();
-        }
-        shortest = after - before < shortest ? after - before : shortest;
-        native->base_ns = before + (after - before) / 2; /* of the last record, which is what counts */
-        if (i > 0 && after - before <= shortest) {
-            break;
-        }
-    }
-    return code;
-}
-
-/* What a stream of another library is like. */
+/* Notes the priority of a foreign stream, and, of the per-thread default stream, the thread. */
 static void adopt(usm_queue *queue, usm_cuda_queue *native)
 {
     int priority = 0, least = 0, greatest = 0;
@@ -47,6 +25,7 @@ static void adopt(usm_queue *queue, usm_cuda_queue *native)
     }
 }
 
+/* Relaxed capture mode: making a stream is not allowed to a thread during a capture in the global mode. */
 usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error)
 {
     usm_cuda_scope scope;
@@ -69,13 +48,13 @@ usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error)
     if (queue->foreign != NULL) {
         adopt(queue, native);
     }
-    status = usm_cuda_lane_open(queue, &native->lanes[0], queue->foreign, error);
+    status = usm_cuda_timeline_open(queue, &native->timelines[0], queue->foreign, error);
     if (status == USM_OK) {
-        atomic_store(&native->n_lanes, 1);
-        CUresult code = queue->profiling ? start_clock(native) : CUDA_SUCCESS;
+        atomic_store(&native->n_timelines, 1);
+        CUresult code = queue->profiling ? usm_cuda_start_clock(native) : CUDA_SUCCESS;
         if (code != CUDA_SUCCESS) {
             status = usm_cuda_failed_on(queue->device, error, code, "cuEventRecord");
-            usm_cuda_lane_close(&native->lanes[0]);
+            usm_cuda_timeline_close(&native->timelines[0]);
             if (native->base != NULL) {
                 (void)usm_cuda.cuEventDestroy(native->base);
             }
@@ -90,12 +69,13 @@ usm_status usm_cuda_queue_create(usm_queue *queue, usm_error *error)
     return USM_OK;
 }
 
+/* Streams of a lost context were destroyed with it. */
 void usm_cuda_queue_destroy(usm_queue *queue)
 {
     usm_cuda_queue *native = usm_cuda_queue_of(queue);
     usm_cuda_captures_free(native);
-    for (unsigned i = 0; i < atomic_load(&native->n_lanes); i++) {
-        usm_cuda_lane_close(&native->lanes[i]);
+    for (unsigned i = 0; i < atomic_load(&native->n_timelines); i++) {
+        usm_cuda_timeline_close(&native->timelines[i]);
     }
     usm_cuda_scope scope;
     if (native->base != NULL && !usm_cuda_forked() && !usm_cuda_is_lost(queue->device) &&
@@ -112,7 +92,9 @@ static uint64_t number_of(const usm_event *event)
     return atomic_load_explicit(&((usm_cuda_event *)event)->number, memory_order_acquire);
 }
 
-/* A task that moves what the driver brought, once it is seen to have ended. */
+/*
+ * A small copy to pageable memory, whose data is moved there by the host once the task is seen to have ended.
+ */
 static bool lands(const usm_event *event)
 {
     const usm_cuda_event *task = (const usm_cuda_event *)event;
@@ -120,8 +102,8 @@ static bool lands(const usm_event *event)
 }
 
 /*
- * Can a stream be made to wait for all links? `host`: the command touches memory that small copies to the
- * host write. `reads_now`: its source is read before the driver has it.
+ * Can a stream be made to wait for all links? `host`: the command touches pageable memory, to which small
+ * copies are moved at their end. `reads_now`: its source is read before the driver has the command.
  */
 static bool is_known(const usm_event *event, bool host, bool reads_now)
 {
@@ -141,10 +123,13 @@ static bool is_known(const usm_event *event, bool host, bool reads_now)
     return true;
 }
 
-static CUresult follow_links(const usm_event *event, const usm_cuda_lane *lane)
+/*
+ * Links in the same timeline are in order already. cuStreamWaitEvent lets the device wait, not this thread.
+ */
+static CUresult follow_links(const usm_event *event, const usm_cuda_timeline *timeline)
 {
     CUresult code = CUDA_SUCCESS;
-    if (lane->stream == (CUstream)USM_STREAM_ALL) {
+    if (timeline->stream == (CUstream)USM_STREAM_ALL) {
         return code; /* they are among what is looked at, or end it later (usm_event_arm) */
     }
     for (size_t i = 0; i < event->n_links && code == CUDA_SUCCESS; i++) {
@@ -153,82 +138,77 @@ static CUresult follow_links(const usm_event *event, const usm_cuda_lane *lane)
             continue; /* it has ended */
         }
         uint64_t number = number_of(&other->event);
-        if (number != 0 && other->lane != lane && !usm_event_ended(&other->event)) {
-            code = usm_cuda_lane_follow(lane->stream, other->lane, number);
+        if (number != 0 && other->timeline != timeline && !usm_event_ended(&other->event)) {
+            code = usm_cuda_timeline_follow(timeline->stream, other->timeline, number);
         }
     }
     return code;
 }
 
-static bool lane_is_idle(const usm_cuda_lane *lane)
+static bool timeline_is_idle(const usm_cuda_timeline *timeline)
 {
-    return usm_cuda_lane_ended(
-        lane, atomic_load_explicit(&((usm_cuda_lane *)lane)->submitted, memory_order_relaxed));
+    return usm_cuda_timeline_ended(
+        timeline, atomic_load_explicit(&((usm_cuda_timeline *)timeline)->submitted, memory_order_relaxed));
 }
 
 /*
- * Out of order: behind the task that it waits for, else a lane without work, a new one, or the next. Points
- * in the order of a shared queue are in the stream that others know. Queue lock held.
+ * Chooses the stream of a task of an out-of-order queue: that of the task that it waits for, else one without
+ * work, a new one, or the next. Points in the order of a shared queue go to the stream that others know.
+ * Queue lock held.
  */
-static usm_status choose_lane(usm_cuda_event *event, const usm_command *command, usm_cuda_lane **out,
-                              usm_error *error)
+static usm_status choose_timeline(usm_cuda_event *event, const usm_command *command, usm_cuda_timeline **out,
+                                  usm_error *error)
 {
     usm_queue *queue = event->event.queue;
     usm_cuda_queue *native = usm_cuda_queue_of(queue);
-    unsigned n = atomic_load_explicit(&native->n_lanes, memory_order_relaxed);
-    *out = &native->lanes[0];
-    if (queue->in_order || (usm_cuda_is_point(command) && usm_queue_is_shared(queue)) ||
+    unsigned n = atomic_load_explicit(&native->n_timelines, memory_order_relaxed);
+    *out = &native->timelines[0];
+    if (queue->in_order || (usm_command_is_point(command) && usm_queue_is_shared(queue)) ||
         queue->foreign != NULL) {
         return USM_OK;
     }
     for (size_t i = 0; i < event->event.n_links; i++) {
         const usm_event *other = event->event.links[i].event;
         if (other->queue == queue && number_of(other) != 0 &&
-            atomic_load_explicit(&((usm_cuda_event *)other)->lane->submitted, memory_order_relaxed) ==
+            atomic_load_explicit(&((usm_cuda_event *)other)->timeline->submitted, memory_order_relaxed) ==
                 number_of(other)) {
-            *out = ((usm_cuda_event *)other)->lane;
+            *out = ((usm_cuda_event *)other)->timeline;
             return USM_OK;
         }
     }
     for (unsigned i = 0; i < n; i++) {
-        if (lane_is_idle(&native->lanes[i])) {
-            *out = &native->lanes[i];
+        if (timeline_is_idle(&native->timelines[i])) {
+            *out = &native->timelines[i];
             return USM_OK;
         }
     }
-    if (n < USM_CUDA_LANES) {
-        usm_status status = usm_cuda_lane_open(queue, &native->lanes[n], NULL, error);
+    if (n < USM_CUDA_TIMELINES) {
+        usm_status status = usm_cuda_timeline_open(queue, &native->timelines[n], NULL, error);
         if (status == USM_OK) {
-            *out = &native->lanes[n];
-            atomic_store_explicit(&native->n_lanes, n + 1, memory_order_release);
+            *out = &native->timelines[n];
+            atomic_store_explicit(&native->n_timelines, n + 1, memory_order_release);
         }
         return status;
     }
-    *out = &native->lanes[native->next_lane++ % n];
+    *out = &native->timelines[native->next_timeline++ % n];
     return USM_OK;
 }
 
-static CUresult record_timer(CUevent *timer, const usm_cuda_lane *lane)
-{
-    CUresult code = *timer == NULL ? usm_cuda_timer(timer) : CUDA_SUCCESS;
-    return code == CUDA_SUCCESS ? usm_cuda.cuEventRecord(*timer, lane->stream) : code;
-}
-
 /*
- * The end of the lane's last task is wanted for itself where somebody holds its Event: then it must not be
- * mixed with what comes now. Queue lock held.
+ * Where the Event of the timeline's last task is held, someone may ask when it ends: it gets a fence of its
+ * own before the next task is enqueued. Queue lock held.
  */
-static CUresult close_latest(usm_cuda_lane *lane)
+static CUresult close_latest(usm_cuda_timeline *timeline)
 {
-    const usm_cuda_event *latest = lane->latest;
+    const usm_cuda_event *latest = timeline->latest;
     if (latest == NULL ||
         !atomic_load_explicit(&((usm_cuda_event *)latest)->event.held, memory_order_relaxed)) {
         return CUDA_SUCCESS;
     }
     uint64_t number = number_of(&latest->event);
-    return atomic_load_explicit(&lane->fenced, memory_order_relaxed) >= number
+    return atomic_load_explicit(&timeline->fenced, memory_order_relaxed) >= number
                ? CUDA_SUCCESS
-               : usm_cuda_lane_fence_here(lane, number);
+               : usm_cuda_timeline_fence_here(timeline, number);
 }
 
 /* All links are known to the driver, or have ended. Queue lock held, the context current. */
@@ -236,42 +216,43 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
                               usm_error *error)
 {
     usm_event *base = &event->event;
-    usm_cuda_lane *lane;
-    usm_status status = choose_lane(event, command, &lane, error);
+    usm_cuda_timeline *timeline;
+    usm_status status = choose_timeline(event, command, &timeline, error);
     if (status != USM_OK) {
         return status;
     }
-    CUresult code = close_latest(lane);
+    CUresult code = close_latest(timeline);
     if (code == CUDA_SUCCESS && base->n_links > 0) {
-        code = follow_links(base, lane);
+        code = follow_links(base, timeline);
     }
     if (code == CUDA_SUCCESS && base->profiled) {
-        code = record_timer(&event->start, lane);
+        code = usm_cuda_record_timer(&event->start, timeline);
     }
     if (code != CUDA_SUCCESS) {
         return usm_cuda_failed_on(base->queue->device, error, code, "cuEventRecord");
     }
-    status = staged ? usm_cuda_copy_small(event, lane, command, error)
-                    : usm_cuda_enqueue(event, lane->stream, command, error);
+    status = staged ? usm_cuda_copy_small(event, timeline, command, error)
+                    : usm_cuda_enqueue(event, timeline->stream, command, error);
     if (status != USM_OK) {
         return status;
     }
     if (base->profiled) {
-        (void)record_timer(&event->end, lane);
+        (void)usm_cuda_record_timer(&event->end, timeline);
     }
-    uint64_t number = atomic_load_explicit(&lane->submitted, memory_order_relaxed) + 1;
-    event->lane = lane;
-    lane->latest = event;
+    uint64_t number = atomic_load_explicit(&timeline->submitted, memory_order_relaxed) + 1;
+    event->timeline = timeline;
+    timeline->latest = event;
     /* In this order: who knows the task's number finds it submitted. */
-    atomic_store_explicit(&lane->submitted, number, memory_order_release);
+    atomic_store_explicit(&timeline->submitted, number, memory_order_release);
     atomic_store_explicit(&event->number, number, memory_order_release);
-    if (USM_UNLIKELY(atomic_load_explicit(&lane->eager, memory_order_relaxed))) {
-        usm_cuda_note(base->queue->device, usm_cuda_lane_fence_here(lane, number));
+    if (USM_UNLIKELY(atomic_load_explicit(&timeline->eager, memory_order_relaxed))) {
+        usm_cuda_note(base->queue->device, usm_cuda_timeline_fence_here(timeline, number));
     }
     usm_completion_watch(base);
     return USM_OK;
 }
 
+/* What `admit` refuses; also a late task, which another thread would have to enqueue. */
 static usm_status waits_for_host(usm_error *error)
 {
     return usm_error_set(
@@ -280,6 +261,10 @@ static usm_status waits_for_host(usm_error *error)
         "alone: wait for it first, or use another queue");
 }
 
+/*
+ * Direct, or staged through pinned memory: in the stream where it is small and all it depends on is in the
+ * driver, else on a thread of the queue.
+ */
 static usm_status submit(usm_cuda_event *event, const usm_command *command, usm_error *error)
 {
     usm_event *base = &event->event;
@@ -300,8 +285,8 @@ static usm_status submit(usm_cuda_event *event, const usm_command *command, usm_
     return usm_cuda_queue_of(base->queue)->per_thread ? waits_for_host(error) : USM_LATER;
 }
 
-/* The default stream of a thread is that thread's own: nobody else can enqueue there, now or later. */
-usm_status usm_cuda_queue_admit(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error)
+/* Work can be enqueued in the per-thread default stream by its own thread alone, now or later. */
+usm_status usm_cuda_native_admit(usm_queue *queue, const usm_wait *waits, size_t n_waits, usm_error *error)
 {
     const usm_cuda_queue *native = usm_cuda_queue_of(queue);
     if (!native->per_thread) {
@@ -322,18 +307,18 @@ usm_status usm_cuda_queue_admit(usm_queue *queue, const usm_wait *waits, size_t 
     return USM_OK;
 }
 
-/* The stream is known to others: it may be captured. */
+/* Other libraries know the stream: they may be capturing it. */
 static usm_status submit_shared(usm_cuda_event *event, const usm_command *command, usm_error *error)
 {
     usm_cuda_queue *native = usm_cuda_queue_of(event->event.queue);
     if (event->event.lateness == USM_EARLY) {
         return USM_LATER; /* it would become part of a capture that begins meanwhile */
     }
-    if (!usm_cuda_is_capturing(native->lanes[0].stream)) {
+    if (!usm_cuda_is_capturing(native->timelines[0].stream)) {
         return submit(event, command, error);
     }
     if (event->event.lateness == USM_PROMPT) {
-        return usm_cuda_capture(event, &native->lanes[0], command, error);
+        return usm_cuda_capture(event, &native->timelines[0], command, error);
     }
     return usm_error_set(
         error, USM_BUFFER,
@@ -341,11 +326,12 @@ static usm_status submit_shared(usm_cuda_event *event, const usm_command *comman
         "when it could begin");
 }
 
+/* A host task needs no context. A shared queue is one whose first timeline is eager. */
 usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *base, const usm_command *command,
                                  usm_error *error)
 {
     usm_cuda_event *event = (usm_cuda_event *)base;
-    bool eager = atomic_load_explicit(&usm_cuda_queue_of(queue)->lanes[0].eager, memory_order_relaxed);
+    bool eager = atomic_load_explicit(&usm_cuda_queue_of(queue)->timelines[0].eager, memory_order_relaxed);
     usm_cuda_scope scope;
     if (usm_cuda_forked()) {
         return usm_cuda_after_fork(error);
@@ -365,10 +351,13 @@ usm_status usm_cuda_queue_submit(usm_queue *queue, usm_event *base, const usm_co
     return status;
 }
 
-/* Nothing has to be waited for: a point in the order has been reached. */
+/*
+ * Only points in the order, which have been reached, since nothing has to be waited for. Memory of the device
+ * is not the host's.
+ */
 bool usm_cuda_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns)
 {
-    if (!usm_cuda_is_point(command) || usm_cuda_forked() || usm_cuda_is_lost(queue->device) ||
+    if (!usm_command_is_point(command) || usm_cuda_forked() || usm_cuda_is_lost(queue->device) ||
         usm_queue_is_shared(queue)) {
         return false;
     }

@@ -1,21 +1,70 @@
 /*
- * Copies from and to pageable memory of the host. Given such memory, the driver's own asynchronous copies
- * make the caller wait for the stream's earlier work, or read and write at a time of their choosing; so they
- * go through pinned memory: small ones in one piece, in the stream; others on a thread of the queue, in
- * pieces of which one is moved by the processor while the driver moves another.
+ * Copies from and to pageable memory of the host. Given such memory, cuMemcpyAsync makes the caller wait
+ * for the earlier work of the stream, or reads and writes at a time of its choosing (CUDA driver API, API
+ * synchronization behavior). So these copies go through pinned memory: small ones in one piece, in the
+ * stream; others on a thread of the queue, in pieces of which the processor moves one while the driver
+ * moves another.
  */
 #include "cuda_backend.h"
 
+#include "core/base/heap.h"
 #include "cpu/cpu.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/*
+ * Pinned pieces that no copy uses, small and large ones. The process keeps them, as pinning memory takes
+ * long. The lock is a leaf.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static usm_freelist spare[2]; /* small and large ones */
+
+/* NULL: there is no memory to pin, or no context. */
+usm_cuda_pinned *usm_cuda_pinned_take(usm_device *device, size_t nbytes)
+{
+    bool large = nbytes > USM_CUDA_PINNED_SMALL;
+    usm_cuda_scope scope;
+    void *data;
+    pthread_mutex_lock(&lock);
+    usm_cuda_pinned *pinned = usm_freelist_pop(&spare[large]);
+    pthread_mutex_unlock(&lock);
+    if (pinned != NULL) {
+        return pinned;
+    }
+    pinned = usm_malloc(sizeof *pinned);
+    if (pinned == NULL || usm_cuda_enter(device, &scope, NULL) != USM_OK) {
+        free(pinned);
+        return NULL;
+    }
+    usm_cuda_relax(&scope);
+    CUresult code = usm_cuda.cuMemHostAlloc(&data, large ? USM_CUDA_PINNED_LARGE : USM_CUDA_PINNED_SMALL,
+                                            CU_MEMHOSTALLOC_PORTABLE);
+    usm_cuda_leave(&scope);
+    if (code != CUDA_SUCCESS) {
+        free(pinned);
+        return NULL;
+    }
+    *pinned = (usm_cuda_pinned){.data = data, .large = large};
+    return pinned;
+}
+
+void usm_cuda_pinned_put(usm_cuda_pinned *pinned)
+{
+    pthread_mutex_lock(&lock);
+    usm_freelist_push(&spare[pinned->large], pinned);
+    pthread_mutex_unlock(&lock);
+}
 
 bool usm_cuda_is_small(const usm_command *command)
 {
     return command->as.copy.nbytes <= USM_CUDA_PINNED_SMALL;
 }
 
+/*
+ * Fills of memory that the driver does not know are the host's, as are those with patterns that it has no
+ * call for; for memory of usmpy such patterns never come here, since kernels fill it (core/builtin).
+ */
 usm_cuda_staging usm_cuda_staging_of(const usm_event *event, const usm_command *command)
 {
     if (command->kind == USM_COMMAND_FILL) {
@@ -43,8 +92,8 @@ static usm_status no_pinned(usm_error *error)
     return usm_error_memory(error, USM_CUDA_PINNED_LARGE, "pinned memory for copies");
 }
 
-/* Nothing that the driver has not ended writes the source (is_known of queue.c): it is read now. */
-usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_lane *lane, const usm_command *command,
+/* The source is read now: the driver has no pending work that writes it (is_known in queue.c). */
+usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_timeline *timeline, const usm_command *command,
                                usm_error *error)
 {
     usm_queue *queue = event->event.queue;
@@ -59,17 +108,17 @@ usm_status usm_cuda_copy_small(usm_cuda_event *event, usm_cuda_lane *lane, const
     event->later.command = *command;
     if (from) {
         code = usm_cuda.cuMemcpyAsync(address(pinned->data), address(command->as.copy.src), nbytes,
-                                      lane->stream);
+                                      timeline->stream);
     } else {
         memcpy(pinned->data, command->as.copy.src, nbytes);
         event->landed = true;
         code = usm_cuda.cuMemcpyAsync(address(command->as.copy.dst), address(pinned->data), nbytes,
-                                      lane->stream);
+                                      timeline->stream);
     }
     return code == CUDA_SUCCESS ? USM_OK : usm_cuda_failed_on(queue->device, error, code, "cuMemcpyAsync");
 }
 
-/* One direction in pieces, two at a time. */
+/* A copy in pieces, of which two are under way: the stream, two pinned pieces, and the event behind each. */
 typedef struct pipe {
     usm_device *device;
     CUstream stream;
@@ -77,58 +126,41 @@ typedef struct pipe {
     CUevent done[2];
 } pipe_of_pieces;
 
-static CUresult wait_for(const pipe_of_pieces *pipe, int i)
-{
-    return usm_cuda.cuEventSynchronize(pipe->done[i]);
-}
-
-static CUresult to_device(pipe_of_pieces *pipe, char *dst, const char *src, size_t nbytes)
-{
-    CUresult code = CUDA_SUCCESS;
-    for (size_t at = 0, n = 0; at < nbytes && code == CUDA_SUCCESS; at += USM_CUDA_PINNED_LARGE, n++) {
-        size_t size = nbytes - at < USM_CUDA_PINNED_LARGE ? nbytes - at : USM_CUDA_PINNED_LARGE;
-        int i = (int)(n % 2);
-        code = n >= 2 ? wait_for(pipe, i) : CUDA_SUCCESS;
-        if (code == CUDA_SUCCESS) {
-            memcpy(pipe->pieces[i]->data, src + at, size);
-            code =
-                usm_cuda.cuMemcpyAsync(address(dst + at), address(pipe->pieces[i]->data), size, pipe->stream);
-        }
-        if (code == CUDA_SUCCESS) {
-            code = usm_cuda.cuEventRecord(pipe->done[i], pipe->stream);
-        }
-    }
-    return code;
-}
-
-static CUresult from_device(pipe_of_pieces *pipe, char *dst, const char *src, size_t nbytes)
+/*
+ * The processor moves piece n - 1 while the driver moves piece n. A slot is free once its event, of the piece
+ * two before, has ended; what came from the device is then moved out of it, so that direction takes two more
+ * steps.
+ */
+static CUresult move_pieces(pipe_of_pieces *pipe, char *dst, const char *src, size_t nbytes, bool from_device)
 {
     CUresult code = CUDA_SUCCESS;
-    size_t asked = 0, got = 0;
-    while (got < nbytes && code == CUDA_SUCCESS) {
-        size_t first = got / USM_CUDA_PINNED_LARGE;
-        while (asked < nbytes && asked / USM_CUDA_PINNED_LARGE < first + 2 && code == CUDA_SUCCESS) {
-            size_t size = nbytes - asked < USM_CUDA_PINNED_LARGE ? nbytes - asked : USM_CUDA_PINNED_LARGE;
-            int i = (int)(asked / USM_CUDA_PINNED_LARGE % 2);
-            code = usm_cuda.cuMemcpyAsync(address(pipe->pieces[i]->data), address(src + asked), size,
-                                          pipe->stream);
-            if (code == CUDA_SUCCESS) {
-                code = usm_cuda.cuEventRecord(pipe->done[i], pipe->stream);
+    size_t size = USM_CUDA_PINNED_LARGE, n_pieces = (nbytes + size - 1) / size;
+    for (size_t n = 0; n < n_pieces + (from_device ? 2 : 0) && code == CUDA_SUCCESS; n++) {
+        char *piece = pipe->pieces[n % 2]->data;
+        size_t at = n * size, before = n >= 2 ? at - 2 * size : 0;
+        if (n >= 2 && n - 2 < n_pieces) {
+            code = usm_cuda.cuEventSynchronize(pipe->done[n % 2]);
+            if (code == CUDA_SUCCESS && from_device) {
+                memcpy(dst + before, piece, nbytes - before < size ? nbytes - before : size);
             }
-            asked += size;
         }
-        if (code == CUDA_SUCCESS) {
-            code = wait_for(pipe, (int)(first % 2));
+        if (n >= n_pieces || code != CUDA_SUCCESS) {
+            continue;
         }
+        size_t length = nbytes - at < size ? nbytes - at : size;
+        if (!from_device) {
+            memcpy(piece, src + at, length);
+        }
+        code = from_device ? usm_cuda.cuMemcpyAsync(address(piece), address(src + at), length, pipe->stream)
+                           : usm_cuda.cuMemcpyAsync(address(dst + at), address(piece), length, pipe->stream);
         if (code == CUDA_SUCCESS) {
-            size_t size = nbytes - got < USM_CUDA_PINNED_LARGE ? nbytes - got : USM_CUDA_PINNED_LARGE;
-            memcpy(dst + got, pipe->pieces[first % 2]->data, size);
-            got += size;
+            code = usm_cuda.cuEventRecord(pipe->done[n % 2], pipe->stream);
         }
     }
     return code;
 }
 
+/* CU_EVENT_BLOCKING_SYNC makes the waiting thread sleep instead of spin. */
 static CUresult open_pipe(pipe_of_pieces *pipe)
 {
     CUresult code = usm_cuda.cuStreamCreateWithPriority(&pipe->stream, CU_STREAM_NON_BLOCKING, 0);
@@ -141,6 +173,7 @@ static CUresult open_pipe(pipe_of_pieces *pipe)
     return code;
 }
 
+/* Also for a pipe that was opened in part. The pieces are free once the stream has ended its work. */
 static void close_pipe(pipe_of_pieces *pipe)
 {
     if (pipe->stream != NULL) {
@@ -157,7 +190,10 @@ static void close_pipe(pipe_of_pieces *pipe)
     }
 }
 
-/* All that the task waits for has ended, so that any stream will do. */
+/*
+ * On a thread of the queue. All that the task depends on has ended, so any stream will do. The thread waits
+ * in the driver, without a lock.
+ */
 static usm_status copy_on_host(usm_event *event, const usm_command *command, usm_error *error)
 {
     usm_device *device = event->queue->device;
@@ -181,8 +217,7 @@ static usm_status copy_on_host(usm_event *event, const usm_command *command, usm
         CUresult code = open_pipe(&pipe);
         if (code == CUDA_SUCCESS) {
             code = from && to ? usm_cuda.cuMemcpyAsync(address(dst), address(src), nbytes, pipe.stream)
-                   : from     ? from_device(&pipe, dst, src, nbytes)
-                              : to_device(&pipe, dst, src, nbytes);
+                              : move_pieces(&pipe, dst, src, nbytes, from);
         }
         if (code == CUDA_SUCCESS) {
             code = usm_cuda.cuStreamSynchronize(pipe.stream);

@@ -1,6 +1,7 @@
-/* The driver's codes in words, and contexts that are lost. */
+/* Codes of the driver in words, and contexts that are lost (CUDA driver API, Error Handling). */
 #include "cuda_backend.h"
 
+/* Both functions may still be missing while the library is being opened. */
 const char *usm_cuda_name(CUresult code)
 {
     const char *name = NULL;
@@ -11,7 +12,7 @@ const char *usm_cuda_name(CUresult code)
     return name;
 }
 
-/* What it means, as the driver says it. */
+/* The driver's own sentence about a code. */
 static const char *meaning(CUresult code)
 {
     const char *text = NULL;
@@ -22,7 +23,10 @@ static const char *meaning(CUresult code)
     return text;
 }
 
-/* Faults of kernels and of the hardware: the driver returns them from every later call of the context. */
+/*
+ * Faults of kernels and of the hardware: the driver returns them from every later call in the context, and
+ * only a new process can use the device again.
+ */
 bool usm_cuda_is_fatal(CUresult code)
 {
     switch ((int)code) {
@@ -47,6 +51,7 @@ bool usm_cuda_is_fatal(CUresult code)
     }
 }
 
+/* The first code stays: later ones only follow from it. */
 void usm_cuda_lose(usm_device *device, CUresult code)
 {
     int none = 0;
@@ -70,6 +75,10 @@ usm_status usm_cuda_lost(const usm_device *device, usm_error *error)
         device->info.name, usm_cuda_name(code), (int)code, meaning(code));
 }
 
+/*
+ * During a capture many functions are refused; that is an error of the exchange (BufferError), not
+ * of the driver.
+ */
 usm_status usm_cuda_failed(usm_error *error, CUresult code, const char *function)
 {
     bool memory = code == CUDA_ERROR_OUT_OF_MEMORY;

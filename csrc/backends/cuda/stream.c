@@ -1,4 +1,7 @@
-/* Streams of other libraries: what they are, asked in ways that a capture stands. */
+/*
+ * Streams of other libraries: what they are, found out by calls that a capture allows. Contracts:
+ * usm_native_entries in core/device/backend.h.
+ */
 #include "cuda_backend.h"
 
 #include "core/base/readable.h"
@@ -6,12 +9,13 @@
 #include <stdio.h>
 
 /*
- * Drivers crash with the handle of a stream that was destroyed. NVIDIA's is the address of a block of
- * malloc's that begins with another address while the stream lives, as our own streams show, and with a word
- * of malloc's once it was freed. One that was used again since cannot be told.
+ * NVIDIA's driver crashes when it is given a stream that was destroyed. A handle is the address of a block
+ * from malloc, which begins with another address while the stream lives, as our own streams show, and with a
+ * word of malloc's once it was freed. A block that was used again since cannot be told from a stream.
  */
 static _Atomic bool begins_with_address;
 
+/* Learns by a stream of our own whether handles of this driver look as described above. */
 void usm_cuda_stream_learn(CUstream own)
 {
     atomic_store_explicit(&begins_with_address,
@@ -25,6 +29,7 @@ static bool looks_alive(CUstream stream)
                                        usm_is_readable(*(void *const volatile *)stream));
 }
 
+/* The device by the stream's context. Some primary context must be current on the thread. */
 usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *error)
 {
     CUcontext context = NULL;
@@ -62,7 +67,7 @@ usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *
     return USM_OK;
 }
 
-/* A handle that comes back for another stream is not noticed. */
+/* A number made of the handle: another stream that gets the same handle later gets the same number. */
 static uint64_t number_handle(const usm_device *device, CUstream stream)
 {
     uint64_t bits = (uint64_t)(uintptr_t)stream ^ ((uint64_t)device->index << 48);
@@ -72,7 +77,7 @@ static uint64_t number_handle(const usm_device *device, CUstream stream)
     return bits * UINT64_C(0x9e3779b97f4a7c15) | UINT64_C(1) << 63;
 }
 
-/* The driver's own number, which a capture does not stand being asked for, and older drivers do not give. */
+/* cuStreamGetId (CUDA 12.0) never repeats a number, but invalidates a capture, and older drivers lack it. */
 static uint64_t make_id(const usm_device *device, CUstream stream)
 {
     unsigned long long id = 0;
@@ -82,10 +87,10 @@ static uint64_t make_id(const usm_device *device, CUstream stream)
 }
 
 /*
- * A stream's handle is the address of the driver's own record of it. Its first words are constant while it
- * lives, and malloc's once it was freed.
+ * A stream's handle is the address of the driver's record of it. The first words of the record are constant
+ * while the stream lives, and malloc's once it was freed.
  */
-uint64_t usm_cuda_stream_fingerprint(usm_device *device, void *handle, bool alive)
+uint64_t usm_cuda_native_stream_fingerprint(usm_device *device, void *handle, bool alive)
 {
     usm_cuda_scope scope;
     bool capturing = false;
@@ -100,8 +105,12 @@ uint64_t usm_cuda_stream_fingerprint(usm_device *device, void *handle, bool aliv
     return capturing ? 0 : (words[0] ^ words[1]) | 1;
 }
 
-usm_status usm_cuda_stream_inspect(usm_device *device, void *handle, usm_stream_facts *facts,
-                                   usm_error *error)
+/*
+ * USM_STREAM_ALL stands for all streams of the device: cuCtxRecordEvent (CUDA 12.5) records
+ * behind all of them.
+ */
+usm_status usm_cuda_native_stream_inspect(usm_device *device, void *handle, usm_stream_facts *facts,
+                                          usm_error *error)
 {
     CUstream stream = handle;
     bool special = handle == USM_STREAM_LEGACY || handle == USM_STREAM_PER_THREAD;

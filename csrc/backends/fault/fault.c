@@ -9,11 +9,11 @@
 #include "core/device/backend.h"
 #include "core/program/program.h"
 #include "core/tasks/stream.h"
+#include "cpu/parallel.h"
 
 #include <string.h>
 
-extern const usm_backend usm_host_backend;
-
+/* What can fail: allocations of the core, and entries of the table. The order is that of the names below. */
 enum {
     HEAP,
     CONTEXT_CREATE,
@@ -35,6 +35,7 @@ static struct {
     _Atomic long calls;
 } faults[ENTRIES];
 
+/* Counts the call, and says whether it is the one that is to fail. Several threads may count at once. */
 static bool fails(int entry)
 {
     atomic_fetch_add(&faults[entry].calls, 1);
@@ -79,7 +80,7 @@ int usm_fault_heap(void)
     return fails(HEAP);
 }
 
-/* What a driver says when it refuses: a code, a name, a text. */
+/* The error of a call that a test made fail: with a code, a name and a text, as a driver's. */
 static usm_status refuse(usm_error *error, int entry)
 {
     return usm_error_driver(error, entry == MEMORY_ALLOCATE ? USM_MEMORY : USM_DRIVER, "host", -1000 - entry,
@@ -87,10 +88,11 @@ static usm_status refuse(usm_error *error, int entry)
                             usm_fault_entries[entry]);
 }
 
+/* Devices of the host get this table instead of the host's own. */
 static usm_status start(usm_device ***devices, size_t *n_devices, usm_error *error)
 {
     extern const usm_backend usm_fault_backend;
-    usm_status status = usm_host_backend.start(devices, n_devices, error);
+    usm_status status = usm_host_start(devices, n_devices, error);
     for (size_t i = 0; status == USM_OK && i < *n_devices; i++) {
         (*devices)[i]->backend = &usm_fault_backend;
     }
@@ -101,7 +103,7 @@ static usm_status device_partition(usm_device *parent, uint32_t units, size_t n,
                                    usm_error *error)
 {
     return fails(DEVICE_PARTITION) ? refuse(error, DEVICE_PARTITION)
-                                   : usm_host_backend.device_partition(parent, units, n, parts, error);
+                                   : usm_host_device_partition(parent, units, n, parts, error);
 }
 
 static usm_status context_create(usm_context *context, usm_error *error)
@@ -118,70 +120,35 @@ static usm_status memory_allocate(usm_context *context, usm_device *device, usm_
     bool refused = again || fails(MEMORY_ALLOCATE);
     again = refused && !again;
     return refused ? refuse(error, MEMORY_ALLOCATE)
-                   : usm_host_backend.memory_allocate(context, device, kind, nbytes, out, zeroed, error);
-}
-
-static void memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer, size_t nbytes)
-{
-    usm_host_backend.memory_free(context, device, kind, pointer, nbytes);
+                   : usm_host_memory_allocate(context, device, kind, nbytes, out, zeroed, error);
 }
 
 static usm_status queue_create(usm_queue *queue, usm_error *error)
 {
-    return fails(QUEUE_CREATE) ? refuse(error, QUEUE_CREATE) : usm_host_backend.queue_create(queue, error);
-}
-
-static bool queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns, int64_t *end_ns)
-{
-    return usm_host_backend.queue_run_now(queue, command, start_ns, end_ns);
+    return fails(QUEUE_CREATE) ? refuse(error, QUEUE_CREATE) : usm_host_queue_create(queue, error);
 }
 
 static usm_status queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                usm_error *error)
 {
     return fails(QUEUE_SUBMIT) ? refuse(error, QUEUE_SUBMIT)
-                               : usm_host_backend.queue_submit(queue, event, command, error);
-}
-
-static void event_wait(usm_event *event, int64_t budget_ns)
-{
-    usm_host_backend.event_wait(event, budget_ns);
-}
-
-static void event_destroy(usm_event *event)
-{
-    usm_host_backend.event_destroy(event);
+                               : usm_host_queue_submit(queue, event, command, error);
 }
 
 static usm_status program_build(usm_program *program, const usm_program_source *source, char **log,
                                 usm_error *error)
 {
     return fails(PROGRAM_BUILD) ? refuse(error, PROGRAM_BUILD)
-                                : usm_host_backend.program_build(program, source, log, error);
-}
-
-static void program_destroy(usm_program *program)
-{
-    usm_host_backend.program_destroy(program);
+                                : usm_host_program_build(program, source, log, error);
 }
 
 static usm_status kernel_create(usm_kernel *kernel, const char *name, usm_error *error)
 {
-    return fails(KERNEL_CREATE) ? refuse(error, KERNEL_CREATE)
-                                : usm_host_backend.kernel_create(kernel, name, error);
-}
-
-static void kernel_destroy(usm_kernel *kernel)
-{
-    usm_host_backend.kernel_destroy(kernel);
-}
-
-static void fault_fork(usm_fork_phase phase)
-{
-    usm_host_backend.fork(phase);
+    return fails(KERNEL_CREATE) ? refuse(error, KERNEL_CREATE) : usm_host_kernel_create(kernel, name, error);
 }
 
 extern const usm_backend usm_fault_backend;
+/* As the host's table; entries that cannot fail are the host's own functions. */
 const usm_backend usm_fault_backend = {
     .name = "host",
     .languages = USM_LANGUAGE_BIT(USM_LANGUAGE_PORTABLE) | USM_LANGUAGE_BIT(USM_LANGUAGE_LIBRARY),
@@ -189,21 +156,18 @@ const usm_backend usm_fault_backend = {
     .builtin_language = USM_LANGUAGE_BUILTIN,
     .event_size = sizeof(usm_host_task),
     .event_zeroed = offsetof(usm_host_task, command),
-    .environment = NULL,
     .start = start,
     .device_partition = device_partition,
     .context_create = context_create,
     .memory_allocate = memory_allocate,
-    .memory_free = memory_free,
-    .memory_query = NULL,
+    .memory_free = usm_host_memory_free,
     .queue_create = queue_create,
-    .queue_run_now = queue_run_now,
+    .queue_run_now = usm_host_queue_run_now,
     .queue_submit = queue_submit,
-    .event_wait = event_wait,
-    .event_destroy = event_destroy,
+    .event_wait = usm_host_event_wait,
+    .event_destroy = usm_host_event_destroy,
     .program_build = program_build,
-    .program_destroy = program_destroy,
+    .program_destroy = usm_host_program_destroy,
     .kernel_create = kernel_create,
-    .kernel_destroy = kernel_destroy,
-    .fork = fault_fork,
+    .fork = usm_cpu_parallel_fork,
 };

@@ -1,3 +1,4 @@
+/* The host device: the processors of this machine that the process may use, and parts of them. */
 #include "host.h"
 
 #include "core/base/thread.h"
@@ -18,6 +19,7 @@ static struct {
     short ids[CPU_SETSIZE];
 } processors;
 
+/* sched_getaffinity: what taskset and containers allow, not all that the machine has. */
 static void find_processors(void)
 {
     cpu_set_t allowed;
@@ -68,13 +70,14 @@ static void read_cpuinfo(const char *key, char *value, size_t size)
     }
 }
 
+/* sysconf returns -1 or 0 for what the C library does not know. */
 static uint64_t system_value(int name, uint64_t otherwise)
 {
     long value = sysconf(name);
     return value > 0 ? (uint64_t)value : otherwise;
 }
 
-/* Hertz of the first processor; 0 where the system does not tell. */
+/* Hertz of the first processor; 0 where the system does not report it, as in many virtual machines. */
 static uint64_t clock_of_processor(void)
 {
     FILE *file = fopen("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "r");
@@ -92,6 +95,7 @@ static uint64_t clock_of_processor(void)
     return (uint64_t)frequency;
 }
 
+/* Vector widths are those that the loops of csrc/cpu are compiled for, in elements. */
 static void describe_limits(usm_device_info *info)
 {
     usm_device_limits *limits = &info->limits;
@@ -178,6 +182,7 @@ usm_status usm_host_start(usm_device ***devices, size_t *n_devices, usm_error *e
     return USM_OK;
 }
 
+/* Nothing of a driver: threads of a part's queues are pinned to its processors (usm_host_pin_thread). */
 usm_status usm_host_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
                                      usm_error *error)
 {

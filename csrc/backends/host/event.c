@@ -1,3 +1,4 @@
+/* Waits for tasks of the host: a waiting thread runs short tasks itself. */
 #include "host.h"
 
 #include "cpu/parallel.h"
@@ -6,10 +7,14 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What a thread that sleeps takes to wake up, on a virtual machine that has nothing else to do. */
+/*
+ * How long waking a sleeping thread takes, in nanoseconds, on a virtual machine that has nothing else to do.
+ */
 #define LOOK_NS 50000
-/* In the work of others nothing can interrupt it: so much of its own time, however long others keep it off
- * the processor. */
+/*
+ * How much CPU time a waiting thread gives to tasks of others, in nanoseconds, since nothing can interrupt it
+ * in them. CPU time, not wall time: the thread may lose its processor for long.
+ */
 #define JOIN_NS 2000000
 #define LOOKS 32 /* from one look at the clock to the next */
 
@@ -21,9 +26,9 @@ static int64_t own_time_ns(void)
 }
 
 /*
- * Many tasks are over before a thread could have gone to sleep. Those that the queue's thread, which may have
- * to be woken, has not begun are done here, and in a large one this thread takes part. It looks twice at
- * least: in between, others may have had its processor for all the time that there is.
+ * Many tasks take less time than going to sleep. The waiting thread runs those that the queue's thread, which
+ * may have to be woken, has not begun, and takes part in a large one. It looks twice at least: in between,
+ * others may have had its processor for all of the time.
  */
 void usm_host_event_wait(usm_event *event, int64_t budget_ns)
 {

@@ -3,8 +3,6 @@
 
 #include "cpu/parallel.h"
 
-static const char *const environment[] = {NULL};
-
 extern const usm_backend usm_host_backend;
 const usm_backend usm_host_backend = {
     .name = "host",
@@ -13,12 +11,10 @@ const usm_backend usm_host_backend = {
     .builtin_language = USM_LANGUAGE_BUILTIN,
     .event_size = sizeof(usm_host_task),
     .event_zeroed = offsetof(usm_host_task, command),
-    .environment = environment,
     .start = usm_host_start,
     .device_partition = usm_host_device_partition,
     .memory_allocate = usm_host_memory_allocate,
     .memory_free = usm_host_memory_free,
-    .memory_query = NULL,
     .queue_create = usm_host_queue_create,
     .queue_run_now = usm_host_queue_run_now,
     .queue_submit = usm_host_queue_submit,
@@ -27,6 +23,5 @@ const usm_backend usm_host_backend = {
     .program_build = usm_host_program_build,
     .program_destroy = usm_host_program_destroy,
     .kernel_create = usm_host_kernel_create,
-    .kernel_destroy = usm_host_kernel_destroy,
     .fork = usm_cpu_parallel_fork,
 };

@@ -1,11 +1,12 @@
+/* Memory of the host is of malloc or a mapping, whatever its kind. */
 #include "host.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
 /*
- * From here on a block is a mapping of its own: it comes zeroed and page by page, huge pages make its first
- * use several times cheaper, and it goes back to the system when freed.
+ * Blocks from this size on are mappings of their own: they come zeroed and page by page, huge pages make
+ * their first use several times cheaper, and they go back to the system when freed.
  */
 #define MAPPED ((size_t)2 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -16,6 +17,7 @@ static size_t mapped_size(size_t nbytes)
     return (nbytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
 }
 
+/* Maps one huge page more than needed, and gives back what lies before and behind the aligned part. */
 static void *map_aligned(size_t size)
 {
     char *raw = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -33,6 +35,7 @@ static void *map_aligned(size_t size)
     return raw + before;
 }
 
+/* The kinds differ in nothing but their names: all memory is the host's. */
 usm_status usm_host_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                     void **out, bool *zeroed, usm_error *error)
 {

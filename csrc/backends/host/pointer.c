@@ -6,9 +6,6 @@
  */
 #include "host.h"
 
-#include "core/base/heap.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -21,9 +18,10 @@
 #define FLOAT_REGISTERS 8
 #define STACK 32
 
-usm_status usm_host_pointer_create(const usm_pointer_source *source, usm_host_pointer **out, usm_error *error)
+/* The function must live as long as the program: csrc/py keeps its owner. */
+usm_status usm_host_pointer_keep(usm_host_program *program, const usm_pointer_source *source,
+                                 usm_error *error)
 {
-    usm_host_pointer *pointer;
     if (REGISTERS == 0) {
         return usm_error_set(error, USM_VALUE,
                              "kernels from pointers are called on x86-64 and AArch64 alone; use a program");
@@ -32,38 +30,12 @@ usm_status usm_host_pointer_create(const usm_pointer_source *source, usm_host_po
         return usm_error_set(error, USM_VALUE, "parameters has %zu entries; up to %d are allowed",
                              source->n_parameters, STACK);
     }
-    size_t size = sizeof *pointer + source->n_parameters * sizeof *source->parameters;
-    for (size_t i = 0; i < source->n_parameters; i++) {
-        const usm_parameter *parameter = &source->parameters[i];
-        size += strlen(parameter->type) + 1 + (parameter->name != NULL ? strlen(parameter->name) + 1 : 0);
-    }
-    pointer = usm_malloc(size);
-    if (pointer == NULL) {
-        return usm_error_memory(error, size, "a kernel");
-    }
-    pointer->function = source->function;
-    pointer->n_parameters = source->n_parameters;
-    char *at = (char *)(pointer->parameters + source->n_parameters);
-    for (size_t i = 0; i < source->n_parameters; i++) {
-        usm_parameter *parameter = &pointer->parameters[i];
-        *parameter = source->parameters[i];
-        parameter->type = strcpy(at, source->parameters[i].type);
-        at += strlen(at) + 1;
-        if (parameter->name != NULL) {
-            parameter->name = strcpy(at, source->parameters[i].name);
-            at += strlen(at) + 1;
-        }
-    }
-    *out = pointer;
-    return USM_OK;
+    program->function = source->function;
+    return usm_kernel_set_parameters(&program->described, source->name, source->parameters,
+                                     source->n_parameters, error);
 }
 
-void usm_host_pointer_free(usm_host_pointer *pointer)
-{
-    free(pointer);
-}
-
-/* Small integers are extended by the caller (Clang's callees rely on it on x86-64). */
+/* Integers below 64 bits are extended by the caller: Clang's callees rely on it on x86-64. */
 static int64_t integer_of(const usm_parameter *parameter, const void *value)
 {
     int64_t wide = 0;
@@ -80,6 +52,7 @@ static int64_t integer_of(const usm_parameter *parameter, const void *value)
     return wide;
 }
 
+/* The arguments of one call, by where the calling convention puts them. */
 typedef struct frame {
     int64_t registers[8];
     double floats[FLOAT_REGISTERS];
@@ -87,6 +60,7 @@ typedef struct frame {
     unsigned n_registers, n_floats, n_stack;
 } frame;
 
+/* The next integer register, or the stack once they are used up. */
 static void put_integer(frame *frame, int64_t value)
 {
     *(frame->n_registers < REGISTERS ? &frame->registers[frame->n_registers++]
@@ -122,15 +96,15 @@ static void put_float(frame *frame, const void *value, size_t size)
 typedef void (*in_registers)(INTEGER_TYPES, EIGHT_OF(double));
 typedef void (*with_stack)(INTEGER_TYPES, EIGHT_OF(double), STACK_TYPES);
 
-void usm_host_pointer_call(const usm_host_pointer *pointer, size_t begin, size_t end,
-                           const void *const *values)
+void usm_host_pointer_call(const void *program, size_t begin, size_t end, const void *const *values)
 {
+    const usm_host_program *native = program;
     frame frame;
     memset(&frame, 0, sizeof frame);
     put_integer(&frame, (int64_t)begin);
     put_integer(&frame, (int64_t)end);
-    for (size_t i = 0; i < pointer->n_parameters; i++) {
-        const usm_parameter *parameter = &pointer->parameters[i];
+    for (size_t i = 0; i < native->described.n_parameters; i++) {
+        const usm_parameter *parameter = &native->described.parameters[i];
         if (parameter->kind == USM_PARAMETER_VALUE &&
             usm_dtype_table[parameter->dtype].kind == USM_KIND_FLOAT) {
             put_float(&frame, values[i], parameter->size);
@@ -139,9 +113,9 @@ void usm_host_pointer_call(const usm_host_pointer *pointer, size_t begin, size_t
         }
     }
     if (frame.n_stack == 0) {
-        ((in_registers)pointer->function)(ALL_INTEGERS(frame.registers), EIGHT(frame.floats));
+        ((in_registers)native->function)(ALL_INTEGERS(frame.registers), EIGHT(frame.floats));
     } else {
-        ((with_stack)pointer->function)(ALL_INTEGERS(frame.registers), EIGHT(frame.floats),
-                                        STACK_OF(frame.stack));
+        ((with_stack)native->function)(ALL_INTEGERS(frame.registers), EIGHT(frame.floats),
+                                       STACK_OF(frame.stack));
     }
 }

@@ -1,3 +1,7 @@
+/*
+ * Queues of the host: threads that run tasks once their links have ended. Short tasks run at once on the
+ * submitting thread, or on a thread that waits for them.
+ */
 #include "host.h"
 
 #include "core/base/heap.h"
@@ -9,15 +13,24 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* What costs less than handing it to another thread (a few microseconds) is done by the submitting one. */
+/*
+ * Commands up to this size, in bytes, cost less than handing them to another thread, which takes a few
+ * microseconds: the submitting thread runs them.
+ */
 #define RUN_NOW_BYTES ((size_t)64 << 10)
-/* And this, of which a thread that waits cannot be interrupted, takes a millisecond or two at most. */
+/*
+ * Commands up to this size, in bytes, take a millisecond or two at most: a waiting thread may run them,
+ * although it cannot be interrupted meanwhile.
+ */
 #define SHORT_BYTES ((size_t)8 << 20)
-/* The same for kernels of users, of which nothing is known but how long they took before: for those that a
- * signal can wait for. */
+/*
+ * The same limit for kernels of users, in nanoseconds, of which only is known how long they took before: no
+ * longer than a signal may wait.
+ */
 #define QUICK_NS 10000000
 
 /* Outlives the queue, as its worker does. */
+/* usm_queue.native. The worker comes first: its thread begins with a pointer to it. */
 typedef struct host_queue {
     usm_worker worker;
     usm_runtime_history history;
@@ -25,7 +38,10 @@ typedef struct host_queue {
     usm_priority priority;
 } host_queue;
 
-/* Who submits has the queue's lock most of the time: the thread that ends tasks takes it for many at once. */
+/*
+ * Tasks that end together on one thread: that thread takes the queue's lock once for this many, as the
+ * submitting thread holds it most of the time.
+ */
 #define MANY 16
 
 static _Thread_local struct {
@@ -33,6 +49,7 @@ static _Thread_local struct {
     unsigned n;
 } ended;
 
+/* Takes the tasks that this thread has ended off their queue, and drops their references. */
 static void forget_ended(usm_worker *worker)
 {
     (void)worker;
@@ -59,15 +76,17 @@ static usm_host_task *task_of(const usm_work *work)
     return (usm_host_task *)((char *)work - offsetof(usm_host_task, work));
 }
 
-/* Kernels of users are foreign code, of which nothing is known. */
+/* Commands of usmpy, whose time is known; not foreign code: host tasks and kernels of users. */
 static bool is_ours(const usm_command *command)
 {
     return command->kind != USM_COMMAND_HOST &&
            !(command->kind == USM_COMMAND_LAUNCH && command->as.launch->cost == 0);
 }
 
-/* One that may become known: what somebody gave as a pointer may be Python's, and stays with the queue's
- * thread; in the one that waits, a signal would be raised inside of it. */
+/*
+ * A kernel of a user whose times are remembered. A function that was given as a pointer may be Python's and
+ * stays with the queue's thread: in a waiting thread, a signal would be raised inside of it.
+ */
 static bool has_history(const usm_command *command)
 {
     return command->kind == USM_COMMAND_LAUNCH && command->as.launch->cost == 0 &&
@@ -79,7 +98,7 @@ static void run(usm_work *work)
     usm_host_task *task = task_of(work);
     usm_event *event = &task->event, *outer = usm_event_current();
     const usm_queue *queue = event->queue;
-    /* Helpers would inherit a low priority, and stay slow for everybody. */
+    /* Helpers would inherit a low priority, and keep it for tasks of other queues. */
     unsigned width = queue->priority == USM_PRIORITY_LOW ? 1 : queue->device->info.max_compute_units;
     usm_error error;
     usm_status status = USM_OK;
@@ -103,7 +122,7 @@ static void run(usm_work *work)
         usm_runtime_learn(&((host_queue *)queue->native)->history, launch->kernel,
                           usm_range_items(&launch->range), event->end_ns - event->start_ns <= QUICK_NS);
     }
-    finish(task, status, &error); /* may drop the queue; the task is gone afterwards */
+    finish(task, status, &error); /* may drop the queue, and frees the task */
 }
 
 /*
@@ -115,6 +134,7 @@ static bool is_awaited(const usm_event *event, const usm_event *awaited)
     return event == awaited || (awaited->queue->in_order && event->order < awaited->order);
 }
 
+/* For usm_worker_take: may the thread that waits for `awaited` run this task? */
 static bool is_short(const usm_work *work, const void *awaited)
 {
     const usm_host_task *task = task_of(work);
@@ -144,6 +164,7 @@ bool usm_host_queue_help(const usm_event *event, bool awake_too)
     return true;
 }
 
+/* On each new thread of the queue, before its first task. */
 static void begin_thread(usm_worker *worker)
 {
     const host_queue *host = (host_queue *)worker;
@@ -186,6 +207,10 @@ static void ready(usm_event *event)
     usm_worker_put(event->queue->worker, &((usm_host_task *)event)->work); /* the event holds the queue */
 }
 
+/*
+ * The task keeps copies of what the command points to; a launch in the event itself where it fits. It is put
+ * on the worker's list when its last link has ended.
+ */
 usm_status usm_host_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                  usm_error *error)
 {

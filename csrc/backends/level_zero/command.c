@@ -1,11 +1,14 @@
-/* What each command is for the driver. */
+/*
+ * What each command is for the driver (Level Zero Core Programming Guide, Command Queues and Command Lists).
+ */
 #include "level_zero.h"
 
 #include <string.h>
 
-/* Copies of fewer bytes are over before the change to other engines pays. */
+/* Smaller copies, in bytes, have ended before the change to another engine pays. */
 #define COPY_ENGINE_BYTES ((size_t)1 << 20)
 
+/* Memory of other contexts, and of the process, is of unknown type, and counts as the host's. */
 static bool on_device(const usm_level_zero_context *context, const void *pointer)
 {
     ze_memory_allocation_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
@@ -14,7 +17,10 @@ static bool on_device(const usm_level_zero_context *context, const void *pointer
            properties.type == ZE_MEMORY_TYPE_DEVICE;
 }
 
-/* Engines that only copy are for what crosses the bus: kernels run meanwhile. */
+/*
+ * The queue's list for a command. Engines that only copy take large copies between host and device, so that
+ * kernels can run at the same time.
+ */
 int usm_level_zero_list_for(const usm_queue *queue, const usm_command *command)
 {
     const usm_level_zero_context *context = usm_level_zero_context_of(queue->context);
@@ -25,28 +31,12 @@ int usm_level_zero_list_for(const usm_queue *queue, const usm_command *command)
                : USM_LEVEL_ZERO_COMPUTE;
 }
 
-/* Nothing has to be waited for: a point in the order has been reached. */
-bool usm_level_zero_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,
-                                  int64_t *end_ns)
-{
-    bool point = command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER;
-    if (!point || usm_level_zero_forked() || usm_queue_is_shared(queue)) {
-        return false;
-    }
-    *start_ns = *end_ns = queue->profiling ? usm_clock_ns() : 0;
-    return true;
-}
-
-static bool overlaps(const usm_command *command)
-{
-    uintptr_t dst = (uintptr_t)command->as.copy.dst, src = (uintptr_t)command->as.copy.src;
-    return dst < src + command->as.copy.nbytes && src < dst + command->as.copy.nbytes;
-}
-
-/* Level Zero refuses regions that overlap: through a block that goes with the task. */
-static ze_result_t append_overlapping(usm_level_zero_event *event, ze_command_list_handle_t list,
-                                      const usm_command *command, ze_event_handle_t signal, uint32_t n_waits,
-                                      ze_event_handle_t *waits)
+/*
+ * zeCommandListAppendMemoryCopy does not support regions that overlap: the bytes go through a block that is
+ * freed with the task. The second copy signals the task's event.
+ */
+static ze_result_t append_overlapping(usm_level_zero_event *event, const usm_level_zero_turn *turn,
+                                      const usm_command *command)
 {
     const usm_queue *queue = event->event.queue;
     const ze_device_mem_alloc_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
@@ -58,18 +48,21 @@ static ze_result_t append_overlapping(usm_level_zero_event *event, ze_command_li
         event->temporary = NULL;
         return result;
     }
-    result = usm_level_zero.zeCommandListAppendMemoryCopy(list, event->temporary, command->as.copy.src,
-                                                          nbytes, NULL, n_waits, waits);
+    result = usm_level_zero.zeCommandListAppendMemoryCopy(turn->list, event->temporary, command->as.copy.src,
+                                                          nbytes, NULL, turn->n_waits, turn->waits);
     if (result == ZE_RESULT_SUCCESS && !usm_level_zero_queue_of(queue)->lists[event->list].in_order) {
-        result = usm_level_zero.zeCommandListAppendBarrier(list, NULL, 0, NULL);
+        result = usm_level_zero.zeCommandListAppendBarrier(turn->list, NULL, 0, NULL);
     }
     return result == ZE_RESULT_SUCCESS
-               ? usm_level_zero.zeCommandListAppendMemoryCopy(list, command->as.copy.dst, event->temporary,
-                                                              nbytes, signal, 0, NULL)
+               ? usm_level_zero.zeCommandListAppendMemoryCopy(turn->list, command->as.copy.dst,
+                                                              event->temporary, nbytes, turn->signal, 0, NULL)
                : result;
 }
 
-/* Where the source is of another context of ours, that has to be said; NULL elsewhere. */
+/*
+ * The source's context if that is another one of usmpy: the driver must be told
+ * (zeCommandListAppendMemoryCopyFromContext). Else NULL.
+ */
 static ze_context_handle_t context_of_source(const usm_level_zero_event *event, const usm_command *command)
 {
     const usm_event *base = &event->event;
@@ -85,100 +78,100 @@ static ze_context_handle_t context_of_source(const usm_level_zero_event *event, 
     return NULL;
 }
 
-static ze_result_t append_copy(usm_level_zero_event *event, ze_command_list_handle_t list,
-                               const usm_command *command, ze_event_handle_t signal, uint32_t n_waits,
-                               ze_event_handle_t *waits)
+static ze_result_t append_copy(usm_level_zero_event *event, const usm_level_zero_turn *turn,
+                               const usm_command *command)
 {
-    if (overlaps(command)) {
-        return append_overlapping(event, list, command, signal, n_waits, waits);
+    if (usm_command_overlaps(command)) {
+        return append_overlapping(event, turn, command);
     }
     ze_context_handle_t other = context_of_source(event, command);
     if (other != NULL) {
         return usm_level_zero.zeCommandListAppendMemoryCopyFromContext(
-            list, command->as.copy.dst, other, command->as.copy.src, command->as.copy.nbytes, signal, n_waits,
-            waits);
+            turn->list, command->as.copy.dst, other, command->as.copy.src, command->as.copy.nbytes,
+            turn->signal, turn->n_waits, turn->waits);
     }
-    return usm_level_zero.zeCommandListAppendMemoryCopy(list, command->as.copy.dst, command->as.copy.src,
-                                                        command->as.copy.nbytes, signal, n_waits, waits);
+    return usm_level_zero.zeCommandListAppendMemoryCopy(turn->list, command->as.copy.dst,
+                                                        command->as.copy.src, command->as.copy.nbytes,
+                                                        turn->signal, turn->n_waits, turn->waits);
 }
 
-static ze_result_t append_fill(ze_command_list_handle_t list, const usm_command *command,
-                               ze_event_handle_t signal, uint32_t n_waits, ze_event_handle_t *waits)
+static ze_result_t append_fill(const usm_level_zero_turn *turn, const usm_command *command)
 {
-    return usm_level_zero.zeCommandListAppendMemoryFill(list, command->as.fill.dst, command->as.fill.pattern,
-                                                        command->as.fill.pattern_size,
-                                                        command->as.fill.nbytes, signal, n_waits, waits);
+    return usm_level_zero.zeCommandListAppendMemoryFill(
+        turn->list, command->as.fill.dst, command->as.fill.pattern, command->as.fill.pattern_size,
+        command->as.fill.nbytes, turn->signal, turn->n_waits, turn->waits);
 }
 
 /*
- * A point in the order. Where others append too, theirs counts: a barrier without a list waits for all that
- * is in front of it, so the events of a list are waited for before it.
+ * A point in the order. In a list that other libraries use too, their commands count as well: a barrier
+ * without events waits for all earlier commands, so events are waited for separately, before it.
  */
-static ze_result_t append_point(const usm_queue *queue, ze_command_list_handle_t list,
-                                ze_event_handle_t signal, uint32_t n_waits, ze_event_handle_t *waits)
+static ze_result_t append_point(const usm_level_zero_turn *turn)
 {
-    ze_result_t result = ZE_RESULT_SUCCESS;
-    if (n_waits > 0 && usm_queue_is_shared(queue)) {
-        result = usm_level_zero.zeCommandListAppendWaitOnEvents(list, n_waits, waits);
-        n_waits = 0;
-        waits = NULL;
+    if (turn->n_waits == 0 || !usm_queue_is_shared(turn->queue)) {
+        return usm_level_zero.zeCommandListAppendBarrier(turn->list, turn->signal, turn->n_waits,
+                                                         turn->waits);
     }
+    ze_result_t result =
+        usm_level_zero.zeCommandListAppendWaitOnEvents(turn->list, turn->n_waits, turn->waits);
     return result == ZE_RESULT_SUCCESS
-               ? usm_level_zero.zeCommandListAppendBarrier(list, signal, n_waits, waits)
+               ? usm_level_zero.zeCommandListAppendBarrier(turn->list, turn->signal, 0, NULL)
                : result;
 }
 
-/* A hint: memory that the driver cannot move, such as somebody else's, is left where it is. */
-static ze_result_t append_prefetch(const usm_queue *queue, ze_command_list_handle_t list,
-                                   const usm_command *command, ze_event_handle_t signal, uint32_t n_waits,
-                                   ze_event_handle_t *waits)
+/*
+ * A hint: only shared memory can move. A prefetch takes no events, so it is not ordered after the task's
+ * links; the point behind it is.
+ */
+static ze_result_t append_prefetch(const usm_level_zero_turn *turn, const usm_command *command)
 {
     ze_memory_allocation_properties_t properties = {.stype = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES};
+    const usm_queue *queue = turn->queue;
     const void *pointer = command->as.prefetch.pointer;
     size_t nbytes = command->as.prefetch.nbytes;
     if (usm_level_zero.zeMemGetAllocProperties(usm_level_zero_context_of(queue->context)->id, pointer,
                                                &properties, NULL) == ZE_RESULT_SUCCESS &&
         properties.type == ZE_MEMORY_TYPE_SHARED) {
-        (void)usm_level_zero.zeCommandListAppendMemAdvise(list, usm_level_zero_device_of(queue->device)->id,
-                                                          pointer, nbytes,
-                                                          ZE_MEMORY_ADVICE_SET_PREFERRED_LOCATION);
-        (void)usm_level_zero.zeCommandListAppendMemoryPrefetch(list, pointer, nbytes);
+        (void)usm_level_zero.zeCommandListAppendMemAdvise(
+            turn->list, usm_level_zero_device_of(queue->device)->id, pointer, nbytes,
+            ZE_MEMORY_ADVICE_SET_PREFERRED_LOCATION);
+        (void)usm_level_zero.zeCommandListAppendMemoryPrefetch(turn->list, pointer, nbytes);
     }
-    return append_point(queue, list, signal, n_waits, waits);
+    return append_point(turn);
 }
 
 /* The queue's lock held. */
-static usm_status append(usm_level_zero_event *event, ze_command_list_handle_t list,
-                         const usm_command *command, ze_event_handle_t signal, uint32_t n_waits,
-                         ze_event_handle_t *waits, usm_error *error)
+static usm_status append(usm_level_zero_event *event, const usm_level_zero_turn *turn,
+                         const usm_command *command, usm_error *error)
 {
-    const usm_queue *queue = event->event.queue;
     const char *function;
     ze_result_t result;
     switch (command->kind) {
         case USM_COMMAND_COPY:
             function = "copying";
-            result = append_copy(event, list, command, signal, n_waits, waits);
+            result = append_copy(event, turn, command);
             break;
         case USM_COMMAND_FILL:
             function = "filling";
-            result = append_fill(list, command, signal, n_waits, waits);
+            result = append_fill(turn, command);
             break;
         case USM_COMMAND_PREFETCH:
             function = "prefetching";
-            result = append_prefetch(queue, list, command, signal, n_waits, waits);
+            result = append_prefetch(turn, command);
             break;
         case USM_COMMAND_LAUNCH:
-            return usm_level_zero_launch_kernel(queue, list, command->as.launch, signal, n_waits, waits,
-                                                error);
+            return usm_level_zero_launch_kernel(turn, command->as.launch, error);
         default:
             function = "a point in the queue's order";
-            result = append_point(queue, list, signal, n_waits, waits);
+            result = append_point(turn);
     }
     return result == ZE_RESULT_SUCCESS ? USM_OK : usm_level_zero_failed(error, result, function);
 }
 
-/* What others appended to a list without an order comes first. */
+/*
+ * An in-order queue over a list that does not keep an order itself: commands that other libraries
+ * appended come first.
+ */
 static usm_status order_shared(const usm_queue *queue, int which, ze_command_list_handle_t list,
                                usm_error *error)
 {
@@ -192,8 +185,8 @@ static usm_status order_shared(const usm_queue *queue, int which, ze_command_lis
 }
 
 /*
- * A command of several calls was refused half-way: what the driver has of it ends before its memory is let go
- * of. The event is the refused command's.
+ * One of several calls for a command was refused: waits until the driver has ended what it has of the
+ * command, before its memory is freed. Uses the event of the refused command.
  */
 static void wait_for_rest(const usm_level_zero_event *event, const usm_command *command,
                           ze_command_list_handle_t list, ze_event_handle_t signal)
@@ -210,6 +203,10 @@ static void wait_for_rest(const usm_level_zero_event *event, const usm_command *
     }
 }
 
+/*
+ * Takes an event from the pool, appends the command to the open list, and ends the list. A plain list is run
+ * as a whole, so a failure before its end leaves nothing.
+ */
 usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command *command, uint32_t n_waits,
                                  ze_event_handle_t *waits, usm_error *error)
 {
@@ -222,7 +219,8 @@ usm_status usm_level_zero_append(usm_level_zero_event *event, const usm_command 
     ze_command_list_handle_t list = usm_level_zero_list_begin(queue, event->list, error);
     status = list == NULL ? error->status : order_shared(queue, event->list, list, error);
     if (status == USM_OK) {
-        status = append(event, list, command, slot->id, n_waits, n_waits > 0 ? waits : NULL, error);
+        const usm_level_zero_turn turn = {queue, list, slot->id, n_waits, n_waits > 0 ? waits : NULL};
+        status = append(event, &turn, command, error);
     }
     if (status == USM_OK) {
         status = usm_level_zero_list_end(queue, event->list, error);

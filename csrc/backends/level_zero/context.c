@@ -1,4 +1,8 @@
-/* Contexts: what the driver makes memory, events and lists of commands in. */
+/*
+ * Contexts: the driver makes memory, events and lists of commands in them (Level Zero Core Programming Guide,
+ * Contexts). They have no reference counts, so the backend counts what uses one, and gives default contexts
+ * back at the end of the process, while the driver's library still works.
+ */
 #include "level_zero.h"
 
 #include "core/base/heap.h"
@@ -6,6 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* Handles of one driver mean nothing to another (Level Zero Core Programming Guide, Drivers and Devices). */
 static usm_status check_one_driver(const usm_context *context, usm_error *error)
 {
     const usm_level_zero_driver *driver = usm_level_zero_device_of(context->devices[0])->driver;
@@ -20,6 +25,10 @@ static usm_status check_one_driver(const usm_context *context, usm_error *error)
     return USM_OK;
 }
 
+/*
+ * zeContextCreateEx (1.1) limits the context to its devices. Older drivers make one of all devices, which
+ * works as well.
+ */
 static ze_result_t new_context(const usm_context *context, const usm_level_zero_driver *driver,
                                ze_context_handle_t *out)
 {
@@ -41,6 +50,7 @@ static ze_result_t new_context(const usm_context *context, const usm_level_zero_
                : result;
 }
 
+/* The watching thread runs from the first context on: nothing needs it before. */
 usm_status usm_level_zero_context_create(usm_context *context, usm_error *error)
 {
     const usm_level_zero_driver *driver = usm_level_zero_device_of(context->devices[0])->driver;
@@ -49,8 +59,9 @@ usm_status usm_level_zero_context_create(usm_context *context, usm_error *error)
     if (status != USM_OK) {
         return status;
     }
-    if (!usm_completion_start()) { /* it may have ended with an interpreter before this one */
-        return usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u");
+    status = usm_completion_start(error); /* it may have ended with an interpreter before this one */
+    if (status != USM_OK) {
+        return status;
     }
     usm_fork_guard_use(&usm_level_zero_guard);
     usm_level_zero_context *native = usm_calloc(1, sizeof *native);
@@ -73,7 +84,7 @@ usm_status usm_level_zero_context_create(usm_context *context, usm_error *error)
     return USM_OK;
 }
 
-/* What the driver has of it. */
+/* Destroys what the driver has of the context. One that another library made is only left. */
 static void give_back(const usm_context *context)
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
@@ -83,6 +94,7 @@ static void give_back(const usm_context *context)
     }
 }
 
+/* All queues and memory are gone, so every event is back in its pool. */
 void usm_level_zero_context_destroy(usm_context *context)
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
@@ -94,7 +106,7 @@ void usm_level_zero_context_destroy(usm_context *context)
     free(native);
 }
 
-/* Nothing is pending in its cached queues, and all that lives in the context is these queues. */
+/* True where nothing is pending in the context's cached queues, and nothing lives in it but these queues. */
 static bool is_unused(const usm_context *context)
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
@@ -117,6 +129,7 @@ static bool is_unused(const usm_context *context)
     return unused;
 }
 
+/* Stops the watching thread first, which polls queues of the context; it starts again with the next task. */
 bool usm_level_zero_context_close(usm_context *context)
 {
     const struct timespec pause = {.tv_nsec = 1000000};

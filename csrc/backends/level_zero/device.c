@@ -7,12 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The bits of a timestamp that are valid; all of them where the driver reports none. */
 static uint64_t mask_of(uint32_t bits)
 {
     return bits == 0 || bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 }
 
-/* The first group of engines that computes, and one that copies and does nothing else. */
+/*
+ * Finds the first group of engines that computes, and the first that copies and does nothing else (Level Zero
+ * Core Programming Guide, Command Queue Groups).
+ */
 static ze_result_t ask_groups(usm_level_zero_device *device, usm_device_info *info)
 {
     uint32_t n = 0;
@@ -44,7 +48,10 @@ static ze_result_t ask_groups(usm_level_zero_device *device, usm_device_info *in
     return result;
 }
 
-/* What drivers of Level Zero 1.2 and later count in a second, earlier ones in nanoseconds each. */
+/*
+ * The unit of timerResolution: nanoseconds a tick in the first form of the properties, ticks a second in that
+ * of version 1.2 (ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2).
+ */
 static void ask_clock(usm_level_zero_device *device, const ze_device_properties_t *properties)
 {
     ze_device_properties_t newer = {.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2};
@@ -58,6 +65,10 @@ static void ask_clock(usm_level_zero_device *device, const ze_device_properties_
     device->kernel_mask = mask_of(properties->kernelTimestampValidBits) & device->tick_mask;
 }
 
+/*
+ * Kinds of memory by the access capabilities, which are 0 where the device has no such memory; the size is
+ * the sum of all memories of the device.
+ */
 static ze_result_t ask_memory(const usm_level_zero_device *device, usm_device_info *info)
 {
     ze_device_memory_access_properties_t access = {.stype =
@@ -88,6 +99,7 @@ static ze_result_t ask_memory(const usm_level_zero_device *device, usm_device_in
     return result;
 }
 
+/* Limits of groups, and what the compiler supports. */
 static ze_result_t ask_compute(usm_level_zero_device *device, usm_device_info *info)
 {
     ze_device_compute_properties_t compute = {.stype = ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES};
@@ -118,7 +130,7 @@ static ze_result_t ask_compute(usm_level_zero_device *device, usm_device_info *i
     return result;
 }
 
-/* The largest of the device's caches; Level Zero tells of no lines. */
+/* The largest of the device's caches; Level Zero does not report sizes of cache lines. */
 static void ask_caches(const usm_level_zero_device *device, usm_device_limits *limits)
 {
     enum { MOST = 16 };
@@ -141,6 +153,7 @@ static void ask_caches(const usm_level_zero_device *device, usm_device_limits *l
     limits->global_mem_cache_type = limits->global_mem_cache_size > 0 ? USM_CACHE_READ_WRITE : USM_CACHE_NONE;
 }
 
+/* Optional: what stays USM_UNKNOWN is not reported. */
 static void ask_images(const usm_level_zero_device *device, usm_device_info *info)
 {
     ze_device_image_properties_t images = {.stype = ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES};
@@ -163,6 +176,7 @@ static usm_device_type type_of(ze_device_type_t type)
     return type == ZE_DEVICE_TYPE_GPU ? USM_GPU : type == ZE_DEVICE_TYPE_CPU ? USM_CPU : USM_ACCELERATOR;
 }
 
+/* Blocks above maxMemAllocSize are allowed where the driver has relaxed limits (memory.c). */
 static ze_result_t describe(usm_level_zero_device *device, usm_device_info *info, usm_device_type *type)
 {
     enum { INTEL = 0x8086 };
@@ -208,6 +222,7 @@ static ze_result_t describe(usm_level_zero_device *device, usm_device_info *info
     return result == ZE_RESULT_SUCCESS ? ask_groups(device, info) : result;
 }
 
+/* The driver's sub-devices, constant for the life of the process. */
 static ze_result_t list_parts(usm_level_zero_device *device)
 {
     uint32_t n = 0;
@@ -232,7 +247,7 @@ static void free_device(usm_level_zero_device *device)
     free(device);
 }
 
-/* A device of the driver's with what it is like; NULL with the result otherwise. */
+/* Describes a device of the driver, root or part. NULL, with the result, where that fails. */
 static usm_level_zero_device *open_device(const usm_level_zero_driver *driver, ze_device_handle_t id,
                                           usm_device_info *info, usm_device_type *type, ze_result_t *result)
 {
@@ -254,6 +269,7 @@ static usm_level_zero_device *open_device(const usm_level_zero_driver *driver, z
     return device;
 }
 
+/* Devices without an engine that computes are left out. */
 static ze_result_t add_device(const usm_level_zero_driver *driver, ze_device_handle_t id, usm_device **list,
                               size_t *n)
 {
@@ -278,6 +294,7 @@ static ze_result_t add_device(const usm_level_zero_driver *driver, ze_device_han
     return ZE_RESULT_SUCCESS;
 }
 
+/* All devices of one driver, which may be none. */
 static usm_status add_devices(const usm_level_zero_driver *driver, usm_device ***list, size_t *n,
                               usm_error *error)
 {
@@ -302,7 +319,7 @@ static usm_status add_devices(const usm_level_zero_driver *driver, usm_device **
                : usm_level_zero_failed(error, result, "zeDeviceGet, or what a device tells of itself,");
 }
 
-/* Graphics processors first; among those of one type, as the drivers list them. */
+/* Sorts the devices by type, graphics processors first; within a type they stay as the drivers list them. */
 static usm_status best_first(usm_device ***devices, size_t n, usm_error *error)
 {
     static const usm_device_type order[] = {USM_GPU, USM_ACCELERATOR, USM_CPU};
@@ -349,8 +366,8 @@ usm_status usm_level_zero_start(usm_device ***devices, size_t *n_devices, usm_er
 }
 
 /*
- * The driver's own pieces (tiles) are all that there is: parts of other sizes are refused. The whole device
- * is one part of itself.
+ * Parts are the driver's sub-devices (tiles) alone; parts of other sizes are refused. The whole device counts
+ * as one part of itself (Level Zero Core Programming Guide, Sub-Device Support).
  */
 usm_status usm_level_zero_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
                                            usm_error *error)

@@ -1,72 +1,14 @@
 /*
- * The end of a driver's event. Level Zero calls nobody back: a thread that waits does so in the driver for a
- * moment; core/tasks/completion.h has the rest.
+ * How tasks end. Level Zero has no callbacks: a waiting thread waits in the driver for a moment;
+ * core/tasks/completion.h has the rest.
  */
 #include "level_zero.h"
 
-/* A call that asks for a clock takes less. */
-#define HELD_UP_NS 2000
-/* A thread that waits is deaf to Ctrl-C in the driver. */
+/* The longest wait in the driver, in nanoseconds: Ctrl-C is not noticed meanwhile. */
 #define JOIN_NS 4000000
 
-/*
- * What the device's clock shows, and ours: again where the thread was held up between the two. False where
- * the driver does not tell.
- */
-static bool compare_clocks(const usm_level_zero_device *device, int64_t *now_ns, uint64_t *there)
-{
-    int64_t shortest = INT64_MAX;
-    for (int i = 0; i < 4 && shortest > HELD_UP_NS; i++) {
-        uint64_t host = 0, device_clock = 0;
-        int64_t before = usm_clock_ns();
-        if (usm_level_zero.zeDeviceGetGlobalTimestamps == NULL ||
-            usm_level_zero.zeDeviceGetGlobalTimestamps(device->id, &host, &device_clock) !=
-                ZE_RESULT_SUCCESS) {
-            return false;
-        }
-        int64_t after = usm_clock_ns();
-        if (after - before < shortest) {
-            shortest = after - before;
-            *now_ns = before + shortest / 2;
-            *there = device_clock;
-        }
-    }
-    return true;
-}
-
-/*
- * When something on the device's clock was, on ours. Clocks are compared anew each time: kernels note few
- * bits of the device's, which come round within minutes, so that the difference to now is all that they tell.
- */
-static void read_times(usm_level_zero_event *event)
-{
-    usm_event *base = &event->event;
-    const usm_level_zero_device *device = usm_level_zero_device_of(base->queue->device);
-    ze_kernel_timestamp_result_t times;
-    uint64_t there = 0;
-    int64_t now = usm_clock_ns();
-    usm_level_zero_slot *slot = atomic_load_explicit(&event->slot, memory_order_relaxed);
-    base->start_ns = base->end_ns = now;
-    if (usm_level_zero.zeEventQueryKernelTimestamp(slot->id, &times) == ZE_RESULT_SUCCESS &&
-        compare_clocks(device, &now, &there)) {
-        uint64_t since = (there - times.global.kernelEnd) & device->kernel_mask;
-        uint64_t length = (times.global.kernelEnd - times.global.kernelStart) & device->kernel_mask;
-        if (since > device->kernel_mask / 2) { /* clocks agree to about a microsecond */
-            since = 0;
-        }
-        base->end_ns = now - (int64_t)((double)since * device->ns_per_tick);
-        base->start_ns = base->end_ns - (int64_t)((double)length * device->ns_per_tick);
-    }
-    if (base->start_ns < base->submit_ns) {
-        base->start_ns = base->submit_ns;
-    }
-    if (base->end_ns < base->start_ns) {
-        base->end_ns = base->start_ns;
-    }
-}
-
-/* What the driver needed until the end. */
-static void let_go(usm_level_zero_event *event)
+/* Releases what the driver needed until the end of the task. */
+static void release_parts(usm_level_zero_event *event)
 {
     if (event->kernel != NULL) {
         usm_kernel_release(event->kernel);
@@ -79,12 +21,13 @@ static void let_go(usm_level_zero_event *event)
     }
 }
 
+/* Level Zero events carry no error of the task: only a lost device makes one fail. */
 usm_status usm_level_zero_event_result(usm_event *base, usm_error *error)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
-    let_go(event);
+    release_parts(event);
     if (base->profiled && event->result == ZE_RESULT_SUCCESS) {
-        read_times(event);
+        usm_level_zero_read_times(event);
     }
     if (event->result == ZE_RESULT_SUCCESS ||
         atomic_load_explicit(&base->cause, memory_order_acquire) != NULL) {
@@ -96,14 +39,17 @@ usm_status usm_level_zero_event_result(usm_event *base, usm_error *error)
                             base->queue->device->info.name);
 }
 
-/* Tells of the task: anything else, such as memory that ran out, tells of the question. */
+/* Is this about the task? Other results, such as memory that ran out, are about the query. */
 static bool is_answer(ze_result_t result)
 {
     return result == ZE_RESULT_SUCCESS || result == ZE_RESULT_NOT_READY ||
            result == ZE_RESULT_ERROR_DEVICE_LOST;
 }
 
-/* Has it ended, and how? */
+/*
+ * The task's result, or ZE_RESULT_NOT_READY. Queries that failed themselves are repeated; after three the
+ * error counts.
+ */
 static ze_result_t ask(const usm_level_zero_slot *slot)
 {
     ze_result_t result = usm_level_zero.zeEventQueryStatus(slot->id);
@@ -123,6 +69,10 @@ static bool has_ended(usm_event *base)
     return result != ZE_RESULT_NOT_READY;
 }
 
+/*
+ * One query for the oldest task, and one for each that has ended; of lists without an order, for
+ * the first few.
+ */
 bool usm_level_zero_queue_poll(usm_queue *queue)
 {
     return !usm_level_zero_forked() && usm_completion_end(queue, NULL, has_ended).more;
@@ -143,11 +93,7 @@ void usm_level_zero_event_wait(usm_event *base, int64_t budget_ns)
     }
 }
 
-bool usm_level_zero_event_in_driver(usm_event *base)
-{
-    return atomic_load(&((usm_level_zero_event *)base)->slot) != NULL;
-}
-
+/* The pool gets the event back when no other task waits for it: links hold references to this one. */
 void usm_level_zero_event_destroy(usm_event *base)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
@@ -155,7 +101,7 @@ void usm_level_zero_event_destroy(usm_event *base)
     if (usm_level_zero_forked()) {
         return;
     }
-    let_go(event); /* of a task that was refused half-way */
+    release_parts(event); /* of a task that was refused half-way */
     if (slot != NULL) {
         usm_level_zero_slot_put(base->queue->context, slot, event->result != ZE_RESULT_SUCCESS);
     }

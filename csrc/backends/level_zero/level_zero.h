@@ -77,7 +77,7 @@ typedef struct usm_level_zero_slot {
     bool timed;
 } usm_level_zero_slot;
 
-typedef struct usm_level_zero_pool usm_level_zero_pool; /* pool.c: slots of one pool of the driver's */
+typedef struct usm_level_zero_pool usm_level_zero_pool; /* event_pool.c: slots of one pool of the driver's */
 
 /* usm_context.native */
 typedef struct usm_level_zero_context {
@@ -91,7 +91,8 @@ typedef struct usm_level_zero_context {
     _Atomic long users; /* blocks of memory, queues and programs in it, those that are just made too */
 } usm_level_zero_context;
 
-typedef struct usm_level_zero_recording usm_level_zero_recording; /* list.c: a list that is run as a whole */
+typedef struct usm_level_zero_recording
+    usm_level_zero_recording; /* command_list.c: a list that is run as a whole */
 
 /* Where commands for one group of engines go: an immediate list, or a queue that runs recordings. */
 typedef struct usm_level_zero_list {
@@ -147,27 +148,39 @@ usm_status usm_level_zero_drivers(usm_level_zero_driver ***drivers, size_t *n, u
 /* library.c: why there is no device, as far as the system shows it: "; this is so", or nothing. */
 void usm_level_zero_explain(char *text, size_t size);
 
-/* pool.c: NULL, with the error filled, where the driver has no more. Any lock but a leaf. */
+/* event_pool.c: NULL, with the error filled, where the driver has no more. Any lock but a leaf. */
 usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, usm_error *error);
 /* Nothing waits for it any more. `lost`: the driver may still write to it, so it is not given out again. */
 void usm_level_zero_slot_put(usm_context *context, usm_level_zero_slot *slot, bool lost);
 void usm_level_zero_slots_free(usm_level_zero_context *context);
 
-/* list.c: reads the environment. */
+/* command_list.c: reads the environment. */
 usm_status usm_level_zero_lists_start(usm_error *error);
-/* list.c: makes what is not there yet. The queue's lock held, or the queue is just made. */
+/* command_list.c: makes what is not there yet. The queue's lock held, or the queue is just made. */
 usm_status usm_level_zero_list_make(usm_queue *queue, int list, usm_error *error);
 /*
- * list.c: what to append one task's commands to; NULL: the error is filled. Then either of those below, under
- * the same hold of the queue's lock.
+ * command_list.c: what to append one task's commands to; NULL: the error is filled. Then either of those
+ * below, under the same hold of the queue's lock.
  */
 ze_command_list_handle_t usm_level_zero_list_begin(usm_queue *queue, int list, usm_error *error);
-/* list.c: the commands run. On failure none does, and drop is done. */
+/* command_list.c: the commands run. On failure none does, and drop is done. */
 usm_status usm_level_zero_list_end(usm_queue *queue, int list, usm_error *error);
-/* list.c: something was refused, or begin was. True where no command runs; false: what was appended may. */
+/*
+ * command_list.c: a call was refused, or begin was. Returns true where no command runs; after false, those
+ * that were appended may.
+ */
 bool usm_level_zero_list_drop(usm_queue *queue, int list);
-/* list.c: gives the queue's own lists back to the driver. All its tasks have ended. */
+/* command_list.c: gives the queue's own lists back to the driver. All its tasks have ended. */
 void usm_level_zero_lists_free(usm_queue *queue);
+
+/* Where an append goes: the list, the events that it waits for, and the one that it signals. */
+typedef struct usm_level_zero_turn {
+    const usm_queue *queue;
+    ze_command_list_handle_t list;
+    ze_event_handle_t signal;
+    uint32_t n_waits;
+    ze_event_handle_t *waits; /* NULL where there are none */
+} usm_level_zero_turn;
 
 /* command.c: which list the command is for. */
 int usm_level_zero_list_for(const usm_queue *queue, const usm_command *command);
@@ -190,50 +203,52 @@ typedef struct usm_level_zero_program {
     ze_module_handle_t id;
 } usm_level_zero_program;
 
-/* kernel.c: the queue's lock held. */
-usm_status usm_level_zero_launch_kernel(const usm_queue *queue, ze_command_list_handle_t list,
-                                        const usm_launch *launch, ze_event_handle_t signal, uint32_t n_waits,
-                                        ze_event_handle_t *waits, usm_error *error);
-/* program.c: the log in a malloc'd text, or NULL; destroys it. NULL is allowed. */
-char *usm_level_zero_take_log(USM_TAKES ze_module_build_log_handle_t log);
-/* memory.c: the device of the context that the driver's device is, or is a part of. */
-usm_device *usm_level_zero_find_device(const usm_context *context, ze_device_handle_t id);
+/* usm_kernel.native */
+typedef struct usm_level_zero_kernel {
+    ze_kernel_handle_t id;
+    /*
+     * A Level Zero kernel holds its arguments and its group size, and calls on one kernel must not run at the
+     * same time (Core API, zeKernelSetArgumentValue): locked until the launch is appended. Nothing of ours is
+     * locked under it.
+     */
+    pthread_mutex_t lock;
+    bool sized; /* the driver has the group size for `range`, which makes `groups` */
+    usm_range range;
+    ze_group_count_t groups;
+    usm_argument set[]; /* what the driver has, one a parameter; kind UNKNOWN: not known */
+} usm_level_zero_kernel;
 
-/* Entries of the table, by file. */
-usm_status usm_level_zero_start(usm_device ***devices, size_t *n_devices, usm_error *error);
-usm_status usm_level_zero_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
-                                           usm_error *error);
-usm_status usm_level_zero_context_create(usm_context *context, usm_error *error);
-void usm_level_zero_context_destroy(usm_context *context);
-bool usm_level_zero_context_close(usm_context *context);
-usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *device, usm_kind kind,
-                                          size_t nbytes, void **out, bool *zeroed, usm_error *error);
-void usm_level_zero_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
-                                size_t nbytes);
-usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
-                                       usm_error *error);
-usm_memory_connection usm_level_zero_memory_connection(const usm_place *memory, usm_kind kind,
-                                                       const usm_place *user);
-usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error);
-void usm_level_zero_queue_destroy(usm_queue *queue);
-bool usm_level_zero_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,
-                                  int64_t *end_ns);
-usm_status usm_level_zero_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
-                                       usm_error *error);
-usm_status usm_level_zero_program_build(usm_program *program, const usm_program_source *source, char **log,
+/* launch.c: appends the launch. Queue lock held; takes the kernel's. */
+usm_status usm_level_zero_launch_kernel(const usm_level_zero_turn *turn, const usm_launch *launch,
                                         usm_error *error);
-void usm_level_zero_program_destroy(usm_program *program);
-usm_status usm_level_zero_program_binary(usm_program *program, void **out, size_t *size, usm_error *error);
-usm_status usm_level_zero_kernel_create(usm_kernel *kernel, const char *name, usm_error *error);
-void usm_level_zero_kernel_destroy(usm_kernel *kernel);
-void *usm_level_zero_native_handle(usm_native what, const void *object);
-usm_status usm_level_zero_native_inspect(usm_native what, void *handle, usm_native_facts *facts,
-                                         usm_error *error);
-bool usm_level_zero_queue_poll(usm_queue *queue);
-bool usm_level_zero_event_in_driver(usm_event *event);
-void usm_level_zero_event_wait(usm_event *event, int64_t budget_ns);
-usm_status usm_level_zero_event_result(usm_event *event, usm_error *error);
-void usm_level_zero_event_destroy(usm_event *event);
+/* profiling.c: fills start_ns and end_ns of a task that the driver has ended. No lock. */
+void usm_level_zero_read_times(usm_level_zero_event *event);
+
+/* Entries of the table, each in the file that its first word names; queue_poll is in event.c. */
+USM_ENTRY(usm_level_zero, start);
+USM_ENTRY(usm_level_zero, device_partition);
+USM_ENTRY(usm_level_zero, context_create);
+USM_ENTRY(usm_level_zero, context_destroy);
+USM_ENTRY(usm_level_zero, context_close);
+USM_ENTRY(usm_level_zero, memory_allocate);
+USM_ENTRY(usm_level_zero, memory_free);
+USM_ENTRY(usm_level_zero, memory_query);
+USM_ENTRY(usm_level_zero, memory_connection);
+USM_ENTRY(usm_level_zero, queue_create);
+USM_ENTRY(usm_level_zero, queue_destroy);
+USM_ENTRY(usm_level_zero, queue_run_now);
+USM_ENTRY(usm_level_zero, queue_submit);
+USM_ENTRY(usm_level_zero, queue_poll);
+USM_ENTRY(usm_level_zero, event_wait);
+USM_ENTRY(usm_level_zero, event_result);
+USM_ENTRY(usm_level_zero, event_destroy);
+USM_ENTRY(usm_level_zero, program_build);
+USM_ENTRY(usm_level_zero, program_destroy);
+USM_ENTRY(usm_level_zero, program_binary);
+USM_ENTRY(usm_level_zero, kernel_create);
+USM_ENTRY(usm_level_zero, kernel_destroy);
+USM_NATIVE_ENTRY(usm_level_zero, handle);
+USM_NATIVE_ENTRY(usm_level_zero, inspect);
 
 extern const usm_backend usm_level_zero_backend;
 

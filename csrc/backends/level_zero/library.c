@@ -1,4 +1,4 @@
-/* The table of the Level Zero backend, the loader behind it, and the drivers that it has. */
+/* The table of the Level Zero backend, the loader behind it, and the drivers that the loader lists. */
 #include "level_zero.h"
 
 #include "core/base/library.h"
@@ -23,6 +23,7 @@ static const usm_symbol symbols[] = {
 
 static const char *const loaders[] = {"libze_loader.so.1", "libze_loader.so", NULL};
 
+/* Intel's packages install libze_loader.so.1; the name without a version comes with development packages. */
 static usm_status open_loader(usm_error *error)
 {
     const char *named = getenv("USMPY_LEVEL_ZERO_LOADER");
@@ -40,7 +41,10 @@ static usm_status open_loader(usm_error *error)
     return USM_OK;
 }
 
-/* Nodes of graphics processors that the system shows: how many, and one that this user may not open. */
+/*
+ * Counts the render nodes of the system, and finds one that this user may not open: the usual reason for a
+ * missing device.
+ */
 static unsigned count_nodes(char *closed, size_t size)
 {
     enum { FIRST = 128, LAST = 143 };
@@ -77,7 +81,7 @@ void usm_level_zero_explain(char *text, size_t size)
     }
 }
 
-/* For loaders from 1.19 on, a driver without a device is none. */
+/* The error where no driver was listed. For loaders from 1.19 on, a driver without a device is none. */
 static usm_status no_driver(ze_result_t result, usm_error *error)
 {
     char why[160];
@@ -127,9 +131,9 @@ static ze_result_t list_by(list_fn list, uint32_t *n, ze_driver_handle_t **ids)
 }
 
 /*
- * zeInitDrivers is zeInit and zeDriverGet in one, for drivers of every kind. Drivers that are older than it
- * may be left out there, and the validation layer of loaders from 1.19 to 1.26 at least, where it tracks
- * handles, does not know those that it gives.
+ * Lists the drivers. zeInitDrivers (1.10) initializes and lists drivers of every type. It may leave out older
+ * drivers, and the validation layer of loaders from 1.19 to 1.26 at least, where it tracks handles, does not
+ * know those that it returns: then zeInit and zeDriverGet are used.
  */
 static ze_result_t list_drivers(uint32_t *n, ze_driver_handle_t **ids)
 {
@@ -145,6 +149,7 @@ static ze_result_t list_drivers(uint32_t *n, ze_driver_handle_t **ids)
     return list_by(list_after_init, n, ids);
 }
 
+/* By name (zeDriverGetExtensionProperties). */
 static bool has_extension(ze_driver_handle_t id, const char *name)
 {
     uint32_t n = 0;
@@ -162,7 +167,10 @@ static bool has_extension(ze_driver_handle_t id, const char *name)
     return found;
 }
 
-/* Intel's own function gives the text that its packages are named by. */
+/*
+ * The driver's version: Intel's own function returns the text by which its packages are named; the
+ * specification has three numbers.
+ */
 static void name_version(ze_driver_handle_t id, char *text, size_t size)
 {
     typedef ze_result_t (*version_fn)(ze_driver_handle_t driver, char *text, size_t *size);
@@ -201,6 +209,7 @@ static usm_level_zero_driver *new_driver(ze_driver_handle_t id)
     return driver;
 }
 
+/* Layers that the environment has loaded are reported, since they change what drivers do. */
 usm_status usm_level_zero_drivers(usm_level_zero_driver ***drivers, size_t *n, usm_error *error)
 {
     uint32_t count = 0;
@@ -245,6 +254,7 @@ static const usm_native_entries native = {
     .inspect = usm_level_zero_native_inspect,
 };
 
+/* Drivers keep threads and file descriptors that a child does not have: its calls are refused. */
 static void fork_guard(usm_fork_phase phase)
 {
     usm_fork_guard_fork(&usm_level_zero_guard, phase);
@@ -275,7 +285,6 @@ const usm_backend usm_level_zero_backend = {
     .queue_run_now = usm_level_zero_queue_run_now,
     .queue_submit = usm_level_zero_queue_submit,
     .queue_poll = usm_level_zero_queue_poll,
-    .event_in_driver = usm_level_zero_event_in_driver,
     .event_wait = usm_level_zero_event_wait,
     .event_result = usm_level_zero_event_result,
     .event_destroy = usm_level_zero_event_destroy,

@@ -1,6 +1,12 @@
-/* Unified shared memory. */
+/*
+ * Unified shared memory (Level Zero Core Programming Guide, Memory and Images): all kinds are the
+ * driver's own.
+ */
 #include "level_zero.h"
 
+/*
+ * `next` extends the description of the kind of memory that may be large: that of the device, or of the host.
+ */
 static ze_result_t allocate(const usm_level_zero_context *context, const usm_level_zero_device *device,
                             usm_kind kind, size_t nbytes, const void *next, void **out)
 {
@@ -24,6 +30,10 @@ static ze_result_t allocate(const usm_level_zero_context *context, const usm_lev
     }
 }
 
+/*
+ * Larger blocks than maxMemAllocSize need ze_relaxed_allocation_limits; without that extension the driver
+ * refuses them. Every block counts as a user of the context.
+ */
 usm_status usm_level_zero_memory_allocate(usm_context *context, usm_device *device, usm_kind kind,
                                           size_t nbytes, void **out, bool *zeroed, usm_error *error)
 {
@@ -86,8 +96,11 @@ static bool is_or_has(const usm_level_zero_device *device, ze_device_handle_t id
     return found;
 }
 
-/* Host memory belongs to no device: the first of the context stands for it. */
-usm_device *usm_level_zero_find_device(const usm_context *context, ze_device_handle_t id)
+/*
+ * The usm_device for a device that the driver names, or whose part it names. Host memory belongs to no
+ * device, so the first of the context stands for it.
+ */
+static usm_device *find_device(const usm_context *context, ze_device_handle_t id)
 {
     for (size_t i = 0; i < context->n_devices; i++) {
         if (is_or_has(usm_level_zero_device_of(context->devices[i]), id)) {
@@ -97,6 +110,9 @@ usm_device *usm_level_zero_find_device(const usm_context *context, ze_device_han
     return context->devices[0];
 }
 
+/*
+ * A pointer that the context does not know is of unknown type, which is no error (zeMemGetAllocProperties).
+ */
 usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
                                        usm_error *error)
 {
@@ -124,10 +140,10 @@ usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer
         case ZE_MEMORY_TYPE_DEVICE:
             info->kind = USM_DEVICE;
             break;
-        default: /* somebody else's, or memory of another context */
+        default: /* memory of another library, or of another context */
             return USM_OK;
     }
-    info->device = usm_level_zero_find_device(context, device);
+    info->device = find_device(context, device);
     if (usm_level_zero.zeMemGetAddressRange(native->id, pointer, &info->base, &info->size) !=
         ZE_RESULT_SUCCESS) {
         info->size = 0;
@@ -135,6 +151,7 @@ usm_status usm_level_zero_memory_query(usm_context *context, const void *pointer
     return USM_OK;
 }
 
+/* zeDeviceCanAccessPeer: directly over a bus between the devices. */
 static bool reaches(const usm_device *user, const usm_device *memory)
 {
     ze_bool_t can = 0;
@@ -144,13 +161,10 @@ static bool reaches(const usm_device *user, const usm_device *memory)
            can != 0;
 }
 
+/* Level Zero does not copy between devices that cannot access each other. */
 usm_memory_connection usm_level_zero_memory_connection(const usm_place *memory, usm_kind kind,
                                                        const usm_place *user)
 {
-    if (memory->context->backend != user->context->backend) {
-        bool any = user->device->info.has_usm_system && usm_place_host_reads(memory, kind);
-        return any ? USM_CONNECTION_UNIFIED : USM_CONNECTION_NONE;
-    }
     if (memory->context != user->context || usm_level_zero_forked()) {
         return USM_CONNECTION_NONE; /* a pointer means nothing in another context (SYCL 2020, 4.8) */
     }

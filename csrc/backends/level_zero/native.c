@@ -1,4 +1,7 @@
-/* Contexts and lists of commands that other libraries made with the same driver. */
+/*
+ * Contexts and immediate lists that other libraries made with the same driver, such as a SYCL runtime, and
+ * ours for them. Level Zero counts no references, so there is no `count` entry.
+ */
 #include "level_zero.h"
 
 #include "core/base/readable.h"
@@ -32,7 +35,7 @@ static const usm_backend_report *report(void)
     return usm_backend_start(usm_backend_index("level_zero", 10));
 }
 
-/* Of a device that a driver named: the device of ours, or NULL. */
+/* The driver of a device or sub-device that a driver named; NULL where it is none of ours. */
 static const usm_level_zero_driver *driver_of(ze_device_handle_t id)
 {
     const usm_backend_report *all = report();
@@ -50,8 +53,8 @@ static const usm_level_zero_driver *driver_of(ze_device_handle_t id)
 }
 
 /*
- * Level Zero tells no context's devices: it is taken for one of all devices of its driver. Which driver,
- * where there are several, nothing tells either.
+ * Level Zero does not report the devices of a context, or its driver where there are several: it is taken for
+ * one of all devices of the first driver.
  */
 static usm_status inspect_context(ze_context_handle_t id, usm_native_facts *facts, usm_error *error)
 {
@@ -77,6 +80,7 @@ static usm_status inspect_context(ze_context_handle_t id, usm_native_facts *fact
     return USM_OK;
 }
 
+/* The functions that describe a list came with version 1.9 of the specification. */
 static usm_status inspect_queue(ze_command_list_handle_t id, usm_native_facts *facts, usm_error *error)
 {
     ze_device_handle_t device = NULL;
@@ -108,11 +112,12 @@ static usm_status inspect_queue(ze_command_list_handle_t id, usm_native_facts *f
     }
     facts->context = context;
     facts->device = device;
-    /* Nothing tells whether the list keeps an order: ours is kept with events (command.c, order_shared). */
+    /* No call reports whether the list keeps an order: ours is kept with events (command.c, order_shared). */
     facts->options = (usm_queue_options){.in_order = true, .priority = USM_PRIORITY_NORMAL};
     return USM_OK;
 }
 
+/* Drivers read through the handle without a check, so it must be readable at least. */
 usm_status usm_level_zero_native_inspect(usm_native what, void *handle, usm_native_facts *facts,
                                          usm_error *error)
 {

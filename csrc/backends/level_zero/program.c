@@ -1,4 +1,7 @@
-/* Programs that users bring, built for one device. */
+/*
+ * Programs of users and built-in kernels, built for one device (Level Zero Core Programming Guide, Modules
+ * and Kernels).
+ */
 #include "level_zero.h"
 
 #include "core/base/heap.h"
@@ -9,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *usm_level_zero_take_log(ze_module_build_log_handle_t log)
+/* The compiler's messages as a malloc'd text, or NULL; destroys the log, which may be NULL. */
+static char *take_log(ze_module_build_log_handle_t log)
 {
     size_t size = 0;
     char *text = NULL;
@@ -45,6 +49,7 @@ static void free_constants(constants *out)
     free(out->flags);
 }
 
+/* False: the number does not fit into `size` bytes, signed or unsigned. */
 static bool store_integer(const char *text, char **end, size_t size, uint64_t *out)
 {
     errno = 0;
@@ -67,7 +72,7 @@ static bool store_real(const char *text, char **end, size_t size, uint64_t *out)
     return size == 4 || size == 8;
 }
 
-/* One constant, by what the module says of it. */
+/* Reads one constant "ID=VALUE" by the type that the module gives it. */
 static usm_status add_constant(constants *out, const usm_program_source *source, const char *text, size_t n,
                                usm_error *error)
 {
@@ -99,6 +104,10 @@ static usm_status add_constant(constants *out, const usm_program_source *source,
     return USM_OK;
 }
 
+/*
+ * Splits the options: constants for SPIR-V modules are passed apart from the flags of the
+ * compiler (ze_module_constants_t).
+ */
 static usm_status read_options(const usm_program_source *source, constants *out, usm_error *error)
 {
     size_t most = strlen(source->options) / sizeof OPTION + 1;
@@ -129,6 +138,7 @@ static usm_status read_options(const usm_program_source *source, constants *out,
     return status;
 }
 
+/* These results are about the module, so they become BuildError; all others are the driver's. */
 static bool source_is_at_fault(ze_result_t result)
 {
     return result == ZE_RESULT_ERROR_MODULE_BUILD_FAILURE || result == ZE_RESULT_ERROR_MODULE_LINK_FAILURE ||
@@ -136,6 +146,7 @@ static bool source_is_at_fault(ze_result_t result)
            result == ZE_RESULT_ERROR_INVALID_SIZE || result == ZE_RESULT_ERROR_INVALID_MODULE_UNLINKED;
 }
 
+/* On failure *log has the messages where the module is at fault. */
 static usm_status build(const usm_program *base, const usm_program_source *source, const constants *constants,
                         usm_level_zero_program *native, char **log, usm_error *error)
 {
@@ -153,7 +164,7 @@ static usm_status build(const usm_program *base, const usm_program_source *sourc
     ze_result_t result =
         usm_level_zero.zeModuleCreate(usm_level_zero_context_of(base->context)->id,
                                       usm_level_zero_device_of(device)->id, &desc, &native->id, &told);
-    char *text = usm_level_zero_take_log(told);
+    char *text = take_log(told);
     if (result == ZE_RESULT_SUCCESS) {
         free(text);
         return USM_OK;
@@ -171,7 +182,7 @@ static usm_status build(const usm_program *base, const usm_program_source *sourc
                             device->info.name, usm_level_zero_name(result), (unsigned)result);
 }
 
-/* Names with their 0 behind an array of pointers; what the driver does not tell stays NULL. */
+/* Stays NULL where the driver does not tell, or memory ran out. */
 static void list_kernels(usm_program *base, ze_module_handle_t id)
 {
     uint32_t n = 0;
@@ -187,19 +198,16 @@ static void list_kernels(usm_program *base, ze_module_handle_t id)
     for (uint32_t i = 0; i < n; i++) {
         size += strlen(told[i]) + 1;
     }
-    char **names = malloc((n + 1) * sizeof *names + size);
-    char *at = (char *)(names + n + 1);
-    for (uint32_t i = 0; names != NULL && i < n; i++) {
-        names[i] = strcpy(at, told[i]);
-        at += strlen(told[i]) + 1;
+    char *texts = calloc(1, size + 1), *at = texts;
+    for (uint32_t i = 0; texts != NULL && i < n; i++) {
+        at = stpcpy(at, told[i]) + 1;
     }
-    if (names != NULL) {
-        names[n] = NULL;
-    }
-    base->kernels = names;
+    base->kernels = texts == NULL ? NULL : usm_program_names(texts, n);
+    free(texts);
     free(told);
 }
 
+/* The program counts as a user of the context while it lives. */
 usm_status usm_level_zero_program_build(usm_program *base, const usm_program_source *source, char **log,
                                         usm_error *error)
 {
@@ -246,6 +254,7 @@ void usm_level_zero_program_destroy(usm_program *base)
     free(native);
 }
 
+/* The driver is asked for the size first, then for the bytes. */
 usm_status usm_level_zero_program_binary(usm_program *base, void **out, size_t *size, usm_error *error)
 {
     const usm_level_zero_program *native = base->native;

@@ -1,7 +1,7 @@
 /*
- * Queues. A task whose dependencies the driver knows is appended to one of the queue's lists (list.c) in its
- * submission, behind their events; one that waits for something else (the host, another context, a task not
- * yet appended) is appended when that has ended.
+ * Queues. A task whose dependencies the driver knows is appended to one of the queue's lists (command_list.c)
+ * in its submission, with their events to wait for. One that depends on something else (the host, another
+ * context, a task not yet appended) is appended when that has ended: USM_LATER.
  */
 #include "level_zero.h"
 
@@ -9,6 +9,10 @@
 
 #include <stdlib.h>
 
+/*
+ * The list for computing is made at once, so that its failure is that of the queue; the one for copying at
+ * the first large copy.
+ */
 usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error)
 {
     if (usm_level_zero_forked()) {
@@ -30,6 +34,7 @@ usm_status usm_level_zero_queue_create(usm_queue *queue, usm_error *error)
     return USM_OK;
 }
 
+/* A list of another library is left to it. */
 void usm_level_zero_queue_destroy(usm_queue *queue)
 {
     usm_level_zero_queue *native = usm_level_zero_queue_of(queue);
@@ -51,8 +56,8 @@ static usm_level_zero_slot *driver_event(const usm_queue *queue, const usm_link 
 }
 
 /*
- * What the driver is to wait for: false where a link is beyond it. A list in order keeps its own order; tasks
- * of other lists, and those of lists without an order, name each other.
+ * Fills in the events to wait for. False: the driver cannot wait for one of the links. A list in order keeps
+ * its own order; tasks of other lists, and of lists without an order, wait for each other's events.
  */
 static bool collect(const usm_level_zero_event *event, ze_event_handle_t *waits, uint32_t *n)
 {
@@ -80,6 +85,7 @@ static bool collect(const usm_level_zero_event *event, ze_event_handle_t *waits,
     return true;
 }
 
+/* `waits` has room for all links. */
 static usm_status submit(usm_level_zero_event *event, const usm_command *command, ze_event_handle_t *waits,
                          usm_error *error)
 {
@@ -94,6 +100,10 @@ static usm_status submit(usm_level_zero_event *event, const usm_command *command
     return status;
 }
 
+/*
+ * The list of events is on the stack for the usual number of links. Nothing is kept of it: the append
+ * copies the handles.
+ */
 usm_status usm_level_zero_queue_submit(usm_queue *queue, usm_event *base, const usm_command *command,
                                        usm_error *error)
 {
@@ -117,4 +127,15 @@ usm_status usm_level_zero_queue_submit(usm_queue *queue, usm_event *base, const 
         free(waits);
     }
     return status;
+}
+
+/* Only points in the order, which have been reached, since nothing has to be waited for. */
+bool usm_level_zero_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,
+                                  int64_t *end_ns)
+{
+    if (!usm_command_is_point(command) || usm_level_zero_forked() || usm_queue_is_shared(queue)) {
+        return false;
+    }
+    *start_ns = *end_ns = queue->profiling ? usm_clock_ns() : 0;
+    return true;
 }

@@ -1,4 +1,4 @@
-/* The driver's results in words. */
+/* Results of the driver in words, by the names of the specification, and the statuses that they become. */
 #include "level_zero.h"
 
 #define NAMES(X)                                      \

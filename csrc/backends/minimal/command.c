@@ -37,6 +37,10 @@ static usm_status execute(usm_event *event, const usm_command *command, usm_erro
     }
 }
 
+/*
+ * Queue lock held. The core keeps the command, and calls `execute` with no lock held when all
+ * links have ended.
+ */
 usm_status usm_minimal_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
                                     usm_error *error)
 {

@@ -1,4 +1,4 @@
-/* The one device of the minimal backend, and what it tells about itself. */
+/* The one device of the minimal backend, and its description. */
 #include "minimal.h"
 
 #include <dlpack/dlpack.h>
@@ -27,7 +27,7 @@ static void describe(usm_device_info *info)
     /* Its memory is memory of this process, and it can use all memory of the process. */
     info->host_reads_device = info->has_usm_system = true;
     info->is_host = true; /* the host's loops run the built-in kernels */
-    /* Of the limits, those that every device tells. */
+    /* The limits that every device reports. */
     info->limits.max_work_item_dims = 3;
     info->limits.address_bits = 8 * sizeof(void *);
     info->limits.partition_max_sub_devices = 0;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+/* Any thread, no lock. aligned_alloc takes sizes that are multiples of the alignment. */
 usm_status usm_minimal_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                        void **out, bool *zeroed, usm_error *error)
 {

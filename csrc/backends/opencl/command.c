@@ -1,68 +1,16 @@
-/* What each command is for the driver; and those that are done without it. */
+/*
+ * What each command is for the driver: which function enqueues it, by unified shared memory or by SVM.
+ * Commands that csrc/cpu does are in native_kernel.c.
+ */
 #include "opencl.h"
-
-#include "cpu/cpu.h"
 
 /* Copies and fills that cost about what handing them to the driver does: a few microseconds. */
 #define RUN_NOW_BYTES ((size_t)128 << 10)
-/* From here on the host's loops are worth it: they go past the caches, on all processors. */
-#define LARGE_BYTES ((size_t)4 << 20)
-
-/* Drivers copy and fill with ordinary stores, some of them with one thread. */
-static bool is_large_here(const usm_queue *queue, size_t nbytes)
-{
-    return queue->device->info.is_host && nbytes >= LARGE_BYTES;
-}
-
-/* Twice what is written, since it is slower than plain bytes. */
-static bool is_short(const usm_strided *strided)
-{
-    size_t cost = 2 * (size_t)usm_dtype_table[strided->dst_dtype].itemsize;
-    for (int i = 0; i < strided->ndim && cost <= RUN_NOW_BYTES; i++) {
-        cost *= (size_t)strided->shape[i];
-    }
-    return cost <= RUN_NOW_BYTES;
-}
-
 /*
- * Nothing has to be waited for: a point in the order has been reached. The memory of a processor is the
- * host's, so that short copies, fills and built-in kernels need no driver.
+ * Regions that overlap, in memory that the host does not reach: through a block that the driver frees behind
+ * the second copy (clEnqueueSVMFree; OpenCL API 3.0, 5.6.1). clEnqueueSVMMemcpy returns CL_MEM_COPY_OVERLAP
+ * for such regions.
  */
-bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,
-                              int64_t *end_ns)
-{
-    bool here = queue->device->type == USM_CPU && queue->device->info.host_reads_device;
-    bool point = command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER;
-    bool copy = command->kind == USM_COMMAND_COPY && here && command->as.copy.nbytes <= RUN_NOW_BYTES;
-    bool fill = command->kind == USM_COMMAND_FILL && here && command->as.fill.nbytes <= RUN_NOW_BYTES;
-    bool strided =
-        command->kind == USM_COMMAND_STRIDED && queue->device->info.is_host && is_short(command->as.strided);
-    bool builtin = command->kind == USM_COMMAND_LAUNCH &&
-                   usm_opencl_is_builtin_here(queue, command->as.launch) &&
-                   command->as.launch->cost <= RUN_NOW_BYTES;
-    if (!(point || copy || fill || strided || builtin) || usm_opencl_forked() || usm_queue_is_shared(queue)) {
-        return false;
-    }
-    *start_ns = queue->profiling ? usm_clock_ns() : 0;
-    if (copy || fill) {
-        usm_cpu_block(command, 1);
-    } else if (strided) {
-        usm_cpu_strided(command->as.strided, 1);
-    } else if (builtin) {
-        usm_opencl_builtin_now(command->as.launch, 1);
-    }
-    *end_ns = queue->profiling ? usm_clock_ns() : 0;
-    return true;
-}
-
-bool usm_opencl_overlaps(const usm_command *command)
-{
-    uintptr_t dst = (uintptr_t)command->as.copy.dst, src = (uintptr_t)command->as.copy.src;
-    return command->kind == USM_COMMAND_COPY && dst < src + command->as.copy.nbytes &&
-           src < dst + command->as.copy.nbytes;
-}
-
-/* Regions that overlap, in memory that the host does not reach: through a block that the driver frees. */
 static cl_int copy_through(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
     const usm_queue *queue = turn->queue;
@@ -88,6 +36,10 @@ static cl_int copy_through(const usm_opencl_turn *turn, const usm_command *comma
     return code;
 }
 
+/*
+ * clEnqueueMemcpyINTEL takes pointers of any memory, also of the host. clEnqueueSVMMemcpy does so too, but
+ * not regions that overlap (OpenCL API 3.0, 5.6.1).
+ */
 static cl_int enqueue_copy(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
     const usm_queue *queue = turn->queue;
@@ -96,13 +48,17 @@ static cl_int enqueue_copy(const usm_opencl_turn *turn, const usm_command *comma
         return platform->enqueue_memcpy(turn->id, CL_FALSE, command->as.copy.dst, command->as.copy.src,
                                         command->as.copy.nbytes, turn->n_waits, turn->waits, id);
     }
-    if (usm_opencl_overlaps(command)) {
+    if (usm_command_overlaps(command)) {
         return copy_through(turn, command, id);
     }
     return platform->api->clEnqueueSVMMemcpy(turn->id, CL_FALSE, command->as.copy.dst, command->as.copy.src,
                                              command->as.copy.nbytes, turn->n_waits, turn->waits, id);
 }
 
+/*
+ * Both functions take patterns of 1 to 128 bytes that are powers of 2, and addresses that are multiples of
+ * the pattern's size: the core's fills are such (command.h).
+ */
 static cl_int enqueue_fill(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
     const usm_queue *queue = turn->queue;
@@ -118,9 +74,9 @@ static cl_int enqueue_fill(const usm_opencl_turn *turn, const usm_command *comma
 }
 
 /*
- * A point in the order. Where others enqueue too, theirs counts: in an out-of-order queue OpenCL's points
- * with a list wait for the list alone, so one without a list goes into it; and a barrier holds up what they
- * enqueue later.
+ * A point in the order (OpenCL API 3.0, 5.12). In a queue that other libraries use too, their commands count
+ * as well: in an out-of-order queue OpenCL's points with a wait list wait for the list alone, so a barrier
+ * takes the list, and the point goes behind it without one. A barrier also holds up what they enqueue later.
  */
 static cl_int enqueue_point(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
@@ -144,7 +100,10 @@ static cl_int enqueue_point(const usm_opencl_turn *turn, const usm_command *comm
                : api->clEnqueueMarkerWithWaitList(turn->id, n_waits, waits, id);
 }
 
-/* A hint: memory that the driver cannot move, such as somebody else's, is left where it is. */
+/*
+ * A hint (clEnqueueMigrateMemINTEL, clEnqueueSVMMigrateMem of OpenCL 2.1): memory that the driver cannot
+ * move, such as memory of another library, stays where it is, and the command becomes a point in the order.
+ */
 static cl_int enqueue_prefetch(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {
     const usm_queue *queue = turn->queue;
@@ -163,30 +122,29 @@ static cl_int enqueue_prefetch(const usm_opencl_turn *turn, const usm_command *c
     return code == CL_SUCCESS ? code : enqueue_point(turn, command, id);
 }
 
+/*
+ * Queue lock held. Nothing waits: the driver returns as soon as the command is in its queue, and clFlush in
+ * the caller makes it begin (OpenCL API 3.0, 5.15).
+ */
 usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *command, cl_uint n_waits,
                               const cl_event *waits, usm_error *error)
 {
     const usm_queue *queue = event->event.queue;
     const usm_opencl_turn turn = {queue, usm_opencl_queue_of(queue)->id, n_waits, n_waits > 0 ? waits : NULL};
+    usm_status status = USM_OK;
     const char *function;
     cl_event id = NULL;
-    cl_int code;
-    switch (command->kind) {
+    cl_int code = CL_SUCCESS;
+    switch (usm_opencl_is_native_kernel(queue, command) ? USM_COMMAND_STRIDED : command->kind) {
+        case USM_COMMAND_STRIDED:
+            function = "clEnqueueNativeKernel";
+            code = usm_opencl_enqueue_native(&turn, command, &id);
+            break;
         case USM_COMMAND_COPY:
-            if (is_large_here(queue, command->as.copy.nbytes)) {
-                function = "clEnqueueNativeKernel";
-                code = usm_opencl_block_here(&turn, command, &id);
-                break;
-            }
             function = "copying";
             code = enqueue_copy(&turn, command, &id);
             break;
         case USM_COMMAND_FILL:
-            if (is_large_here(queue, command->as.fill.nbytes)) {
-                function = "clEnqueueNativeKernel";
-                code = usm_opencl_block_here(&turn, command, &id);
-                break;
-            }
             function = "filling";
             code = enqueue_fill(&turn, command, &id);
             break;
@@ -194,30 +152,17 @@ usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *comman
             function = "prefetching";
             code = enqueue_prefetch(&turn, command, &id);
             break;
-        case USM_COMMAND_STRIDED:
-            function = "clEnqueueNativeKernel";
-            code = usm_opencl_strided_here(&turn, command->as.strided, &id);
+        case USM_COMMAND_LAUNCH:
+            function = "clEnqueueNDRangeKernel";
+            status = usm_opencl_launch_kernel(&turn, command->as.launch, &id, error);
             break;
-        case USM_COMMAND_LAUNCH: {
-            if (usm_opencl_is_builtin_here(queue, command->as.launch)) {
-                function = "clEnqueueNativeKernel";
-                code = usm_opencl_builtin_here(&turn, command->as.launch, &id);
-                break;
-            }
-            usm_status status = usm_opencl_launch_kernel(&turn, command->as.launch, &id, error);
-            if (status != USM_OK) {
-                return status;
-            }
-            code = CL_SUCCESS;
-            break;
-        }
         default:
             function = "a point in the queue's order";
             code = enqueue_point(&turn, command, &id);
     }
     if (code != CL_SUCCESS) {
-        return usm_opencl_failed(error, code, function);
+        status = usm_opencl_failed(error, code, function);
     }
     atomic_store_explicit(&event->id, id, memory_order_release);
-    return USM_OK;
+    return status;
 }

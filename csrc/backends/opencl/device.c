@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Facts of a device; what the driver does not answer stays 0. */
+/*
+ * Asks for one fact, and says whether the driver knows it; the value stays as it was otherwise. Drivers
+ * answer CL_INVALID_VALUE about facts of later versions of OpenCL.
+ */
 #define ASK(device, what, value)                                                                    \
     ((device)->platform->api->clGetDeviceInfo((device)->id, what, sizeof(value), &(value), NULL) == \
      CL_SUCCESS)
 
+/* Whole words only: cl_intel_unified_shared_memory is also how the names of its previews begin. */
 static bool has_extension(const char *extensions, const char *name)
 {
     size_t length = strlen(name);
@@ -39,6 +43,7 @@ static char *ask_text(const usm_opencl_device *device, cl_device_info what)
     return text;
 }
 
+/* Into an array of a fixed size, cut where it is longer. */
 static void copy_text(const usm_opencl_device *device, cl_device_info what, char *text, size_t size)
 {
     char *whole = ask_text(device, what);
@@ -48,7 +53,11 @@ static void copy_text(const usm_opencl_device *device, cl_device_info what, char
     free(whole);
 }
 
-/* Where memory comes from, and the kinds that there are: docs/design.md, section 6. */
+/*
+ * Where memory comes from, and which kinds there are: docs/design.md, section 6. Intel's extension has all
+ * kinds by name. Fine-grained SVM buffers are used by host and device at the same time, so all kinds are made
+ * of them; coarse-grained ones must be mapped first, so they are of kind "device" only (OpenCL API 3.0, 5.6).
+ */
 static void ask_memory(usm_opencl_device *device, usm_device_info *info, const char *extensions)
 {
     cl_device_svm_capabilities svm = 0;
@@ -86,6 +95,9 @@ static void ask_memory(usm_opencl_device *device, usm_device_info *info, const c
     }
 }
 
+/*
+ * Of cl_intel_required_subgroup_size. Drivers without it leave the zeros, which mean that sizes are unknown.
+ */
 static void ask_sub_groups(const usm_opencl_device *device, usm_device_info *info)
 {
     size_t sizes[USM_MAX_SUB_GROUP_SIZES] = {0};
@@ -96,6 +108,7 @@ static void ask_sub_groups(const usm_opencl_device *device, usm_device_info *inf
     }
 }
 
+/* Drivers without cl_khr_device_uuid get one of their names: the same in every process of this machine. */
 static void ask_uuid(const usm_opencl_device *device, usm_device_info *info, const char *extensions)
 {
     if (!has_extension(extensions, "cl_khr_device_uuid") || !ASK(device, CL_DEVICE_UUID_KHR, info->uuid)) {
@@ -105,7 +118,7 @@ static void ask_uuid(const usm_opencl_device *device, usm_device_info *info, con
     }
 }
 
-/* A number of OpenCL: cl_uint or size_t, by what the driver writes. */
+/* A number of type cl_uint, cl_ulong or size_t, by how many bytes the driver writes. */
 static uint64_t ask_number(const usm_opencl_device *device, cl_device_info what)
 {
     union {
@@ -179,6 +192,10 @@ static void ask_limits(const usm_opencl_device *device, usm_device_info *info)
     }
 }
 
+/*
+ * Aspects of SYCL 2020, 4.6.4.5, that follow from no other fact. Atomics on SVM are a fact of the device, on
+ * unified shared memory one of each kind.
+ */
 static void ask_aspects(const usm_opencl_device *device, usm_device_info *info, const char *extensions)
 {
     cl_bool image = CL_FALSE, compiler = CL_FALSE, linker = CL_FALSE;
@@ -261,6 +278,7 @@ static bool describe(usm_opencl_device *device, usm_device_type type, usm_device
     return true;
 }
 
+/* The best bit of the type decides; CL_DEVICE_TYPE_DEFAULT may be set beside it. False: a custom device. */
 static bool usm_type_of(const usm_opencl_platform *platform, cl_device_id id, usm_device_type *type)
 {
     cl_device_type bits = 0;
@@ -271,6 +289,7 @@ static bool usm_type_of(const usm_opencl_platform *platform, cl_device_id id, us
     return (bits & CL_DEVICE_TYPE_CUSTOM) == 0; /* those run no programs */
 }
 
+/* NULL: memory ran out. */
 static usm_device *new_device(usm_opencl_platform *platform, cl_device_id id, usm_device_type type)
 {
     usm_device *device = usm_device_new(&usm_opencl_backend, type);
@@ -324,6 +343,10 @@ static usm_status add_devices(usm_opencl_platform *platform, usm_device_type wan
                                 : USM_OK;
 }
 
+/*
+ * Devices of one type stay in the order of their platforms, so that filter strings mean the same device in
+ * every process. Platforms and devices are never freed.
+ */
 usm_status usm_opencl_start(usm_device ***devices, size_t *n_devices, usm_error *error)
 {
     static const usm_device_type best_first[] = {USM_GPU, USM_ACCELERATOR, USM_CPU};
@@ -341,8 +364,8 @@ usm_status usm_opencl_start(usm_device ***devices, size_t *n_devices, usm_error 
     if (status == USM_OK && *n_devices == 0) {
         status = usm_error_set(error, USM_UNAVAILABLE, "no OpenCL platform has a device");
     }
-    if (status == USM_OK && !usm_completion_start()) {
-        status = usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u");
+    if (status == USM_OK) {
+        status = usm_completion_start(error);
     }
     if (status == USM_OK) {
         usm_fork_guard_use(&usm_opencl_guard);
@@ -350,6 +373,10 @@ usm_status usm_opencl_start(usm_device ***devices, size_t *n_devices, usm_error 
     return status;
 }
 
+/*
+ * CL_DEVICE_PARTITION_EQUALLY makes as many parts as fit, in the order of the compute units (OpenCL API 3.0,
+ * 4.3), which is what the core counts on.
+ */
 usm_status usm_opencl_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
                                        usm_error *error)
 {

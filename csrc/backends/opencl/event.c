@@ -1,9 +1,12 @@
 /*
- * The end of a driver's event. The driver is asked and never calls back: a callback costs a tenth of a
- * launch, and often a change of threads. core/tasks/completion.h says who asks, and when.
+ * How tasks end. The driver is polled and never calls back: a callback (clSetEventCallback) costs a tenth of
+ * a launch, and often a change of threads. core/tasks/completion.h says who polls, and when.
  */
 #include "opencl.h"
 
+/*
+ * A value above CL_COMPLETE: it has not ended. CL_COMPLETE is 0, and errors are below (OpenCL API 3.0, 5.11).
+ */
 cl_int usm_opencl_ask(const usm_opencl_event *event, cl_event id)
 {
     const usm_opencl_api *api = usm_opencl_context_of(event->event.queue->context)->platform->api;
@@ -12,12 +15,16 @@ cl_int usm_opencl_ask(const usm_opencl_event *event, cl_event id)
     return code == CL_SUCCESS ? status : code;
 }
 
+/* As it was seen last, without a call of the driver. */
 static cl_int status_of(const usm_opencl_event *event)
 {
     return atomic_load_explicit(&((usm_opencl_event *)event)->status, memory_order_relaxed);
 }
 
-/* A waiting thread may have seen a success before. Queue lock held. */
+/*
+ * For usm_completion_end, with the queue's lock held. A waiting thread may have seen the success before
+ * (wait.c), and is then believed.
+ */
 static bool has_ended(usm_event *base)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
@@ -29,14 +36,19 @@ static bool has_ended(usm_event *base)
     return true;
 }
 
+/*
+ * One call of the driver for the oldest task, and one for each that has ended; in a queue out of order for
+ * the first few.
+ */
 bool usm_opencl_queue_poll(usm_queue *queue)
 {
     return !usm_opencl_forked() && usm_completion_end(queue, NULL, has_ended).more;
 }
 
 /*
- * The driver ended this task because another one failed that it only had to come after: OpenCL's wait lists
- * know no such difference. It goes again, alone.
+ * The driver ended this task because one in its wait list failed (OpenCL API 3.0, 5.11), although it only had
+ * to run after that one: wait lists know no order without the failure. The command is enqueued once more,
+ * without a list. No lock held.
  */
 static usm_status go_again(usm_opencl_event *event, usm_error *error)
 {
@@ -57,6 +69,10 @@ static usm_status go_again(usm_opencl_event *event, usm_error *error)
     return status == USM_OK ? USM_LATER : status;
 }
 
+/*
+ * A profiling queue reads its times here, since the driver's event has them from its end on (OpenCL API 3.0,
+ * 5.14). How long a launch took is kept for waits to come (wait.c).
+ */
 usm_status usm_opencl_event_result(usm_event *base, usm_error *error)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
@@ -80,6 +96,11 @@ usm_status usm_opencl_event_result(usm_event *base, usm_error *error)
                             base->queue->device->info.name);
 }
 
+/*
+ * Polls and waits for the driver of this one task; others of the queue that have ended meanwhile are ended on
+ * the way. With a small budget, which means the GIL, nothing is done: any call of the driver may block on
+ * locks of its own threads.
+ */
 void usm_opencl_event_wait(usm_event *base, int64_t budget_ns)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;
@@ -88,7 +109,7 @@ void usm_opencl_event_wait(usm_event *base, int64_t budget_ns)
         return;
     }
     usm_polled polled;
-    do { /* the driver is at work on the last ones: meanwhile the first ones are ended here */
+    do { /* the driver runs the last tasks: meanwhile the first ones are ended here */
         polled = usm_completion_end(base->queue, NULL, has_ended);
     } while (polled.ended > 0 && polled.more && !usm_event_ended(base));
     if (usm_event_ended(base)) {
@@ -97,11 +118,6 @@ void usm_opencl_event_wait(usm_event *base, int64_t budget_ns)
     if (usm_opencl_wait(event, id, budget_ns)) {
         (void)usm_completion_end(base->queue, NULL, has_ended);
     }
-}
-
-bool usm_opencl_event_in_driver(usm_event *base)
-{
-    return atomic_load_explicit(&((usm_opencl_event *)base)->id, memory_order_acquire) != NULL;
 }
 
 bool usm_opencl_event_is_running(usm_event *base)
@@ -115,6 +131,7 @@ bool usm_opencl_event_is_running(usm_event *base)
     return status >= CL_COMPLETE && status <= CL_RUNNING; /* or just ended, and not seen yet */
 }
 
+/* In a forked child the driver's events are the parent's. */
 void usm_opencl_event_destroy(usm_event *base)
 {
     usm_opencl_event *event = (usm_opencl_event *)base;

@@ -1,4 +1,4 @@
-/* The table of the OpenCL backend, the libraries behind it, and their platforms. */
+/* The table of the OpenCL backend, the libraries behind it, and their platforms. A platform is one driver. */
 #include "opencl.h"
 
 #include "core/base/library.h"
@@ -32,6 +32,10 @@ static void ask_text(const usm_opencl_api *api, cl_platform_id id, cl_platform_i
     }
 }
 
+/*
+ * Reads the version, and finds the functions of unified shared memory, which belong to a platform and not to
+ * a library. NULL: memory ran out.
+ */
 static usm_opencl_platform *new_platform(const usm_opencl_api *api, cl_platform_id id)
 {
     usm_opencl_platform *platform = calloc(1, sizeof *platform);
@@ -108,8 +112,9 @@ static usm_status add_platforms(const usm_opencl_api *api, get_platforms_fn get,
 }
 
 /*
- * Drivers that OCL_ICD_FILENAMES names, for loaders that do not look at it (Debian's). Objects of a driver
- * carry their functions, so the loader's work on them. One that fails is diagnose()'s to report.
+ * Drivers that OCL_ICD_FILENAMES names, for loaders that ignore that variable (Debian's). Objects of a driver
+ * begin with the table of its functions (cl_khr_icd), so the loader's functions work on them. A driver that
+ * fails to load is reported by diagnose().
  */
 static usm_status add_named(usm_opencl_platform ***list, size_t *n, usm_error *error)
 {
@@ -135,6 +140,11 @@ static usm_status add_named(usm_opencl_platform ***list, size_t *n, usm_error *e
     return status;
 }
 
+/*
+ * First the system's loader with what it lists, then drivers that the environment names, then Intel's runtime
+ * for processors where a Python package has installed it without telling the loader. A failure counts only
+ * where nothing else was found.
+ */
 usm_status usm_opencl_platforms(usm_opencl_platform ***platforms, size_t *n, usm_error *error)
 {
     char path[USM_LIBRARY_PATH] = "";
@@ -178,9 +188,13 @@ static const usm_native_entries native = {
     .count = usm_opencl_native_count,
 };
 
+/*
+ * The locks of this backend that another thread may hold during the fork, and the mark that the child cannot
+ * use the driver.
+ */
 static void fork_locks(usm_fork_phase phase)
 {
-    usm_opencl_spares_fork(phase);
+    usm_opencl_queue_cache_fork(phase);
     usm_fork_guard_fork(&usm_opencl_guard, phase);
 }
 
@@ -208,7 +222,6 @@ const usm_backend usm_opencl_backend = {
     .queue_run_now = usm_opencl_queue_run_now,
     .queue_submit = usm_opencl_queue_submit,
     .queue_poll = usm_opencl_queue_poll,
-    .event_in_driver = usm_opencl_event_in_driver,
     .event_wait = usm_opencl_event_wait,
     .event_result = usm_opencl_event_result,
     .event_is_running = usm_opencl_event_is_running,

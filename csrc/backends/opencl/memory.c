@@ -1,4 +1,7 @@
-/* Contexts and unified shared memory: by Intel's extension, else by SVM (docs/design.md, section 6). */
+/*
+ * Unified shared memory: by cl_intel_unified_shared_memory, else by SVM (docs/design.md, section 6). Both
+ * have pointers that kernels use as they are.
+ */
 #include "opencl.h"
 
 #include "core/base/heap.h"
@@ -9,136 +12,11 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-static usm_opencl_memory weakest(const usm_context *context)
-{
-    usm_opencl_memory weakest = usm_opencl_device_of(context->devices[0])->memory;
-    for (size_t i = 1; i < context->n_devices; i++) {
-        usm_opencl_memory memory = usm_opencl_device_of(context->devices[i])->memory;
-        if (memory == USM_OPENCL_NO_USM || weakest == USM_OPENCL_NO_USM) {
-            weakest = USM_OPENCL_NO_USM;
-        } else if (memory > weakest) {
-            weakest = memory;
-        }
-    }
-    return weakest;
-}
-
-usm_status usm_opencl_context_create(usm_context *context, usm_error *error)
-{
-    usm_opencl_platform *platform = usm_opencl_device_of(context->devices[0])->platform;
-    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform->id, 0};
-    usm_opencl_context *native = usm_calloc(1, sizeof *native);
-    cl_device_id *ids = usm_calloc(context->n_devices, sizeof *ids);
-    cl_int code = CL_OUT_OF_HOST_MEMORY;
-    if (native == NULL || ids == NULL) {
-        free(ids);
-        free(native);
-        return usm_error_memory(error, sizeof *native, "a context");
-    }
-    for (size_t i = 0; i < context->n_devices; i++) {
-        const usm_opencl_device *device = usm_opencl_device_of(context->devices[i]);
-        if (device->platform != platform) {
-            free(ids);
-            free(native);
-            return usm_error_set(
-                error, USM_VALUE,
-                "devices[%zu] is of the platform %s and devices[0] of %s; the devices of a context are of "
-                "one platform",
-                i, device->platform->name, platform->name);
-        }
-        ids[i] = device->id;
-    }
-    native->platform = platform;
-    native->memory = weakest(context);
-    bool foreign = context->foreign != NULL;
-    if (foreign) {
-        code = platform->api->clRetainContext(context->foreign);
-        native->id = code == CL_SUCCESS ? context->foreign : NULL;
-    } else {
-        native->id = platform->api->clCreateContext(platform->unlisted ? NULL : properties,
-                                                    (cl_uint)context->n_devices, ids, NULL, NULL, &code);
-    }
-    free(ids);
-    if (native->id == NULL) {
-        free(native);
-        return usm_opencl_failed(error, code, foreign ? "clRetainContext" : "clCreateContext");
-    }
-    context->native = native;
-    return USM_OK;
-}
-
-/* The context that has the device itself, or one of its own that was made before; NULL for none. */
-static cl_context find_context(const usm_context *context, cl_device_id device)
-{
-    usm_opencl_context *native = usm_opencl_context_of(context);
-    for (size_t i = 0; i < context->n_devices; i++) {
-        if (usm_opencl_device_of(context->devices[i])->id == device) {
-            return native->id;
-        }
-    }
-    usm_opencl_part_context *part = atomic_load_explicit(&native->parts, memory_order_acquire);
-    while (part != NULL && part->device != device) {
-        part = part->next;
-    }
-    return part != NULL ? part->id : NULL;
-}
-
-usm_status usm_opencl_native_context(const usm_context *context, const usm_device *device, cl_context *out,
-                                     usm_error *error)
-{
-    usm_opencl_context *native = usm_opencl_context_of(context);
-    const usm_opencl_platform *platform = native->platform;
-    cl_device_id id = usm_opencl_device_of(device)->id;
-    *out = find_context(context, id);
-    if (*out != NULL) {
-        return USM_OK;
-    }
-    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform->id, 0};
-    cl_int code = CL_SUCCESS;
-    usm_opencl_part_context *part = usm_calloc(1, sizeof *part);
-    if (part == NULL) {
-        return usm_error_memory(error, sizeof *part, "a context");
-    }
-    part->device = id;
-    part->id =
-        platform->api->clCreateContext(platform->unlisted ? NULL : properties, 1, &id, NULL, NULL, &code);
-    if (part->id == NULL) {
-        free(part);
-        return usm_opencl_failed(error, code, "clCreateContext");
-    }
-    part->next = atomic_load_explicit(&native->parts, memory_order_acquire);
-    while (!atomic_compare_exchange_weak_explicit(&native->parts, &part->next, part, memory_order_acq_rel,
-                                                  memory_order_acquire)) {
-        cl_context other = find_context(context, id);
-        if (other != NULL) { /* another thread was first */
-            platform->api->clReleaseContext(part->id);
-            free(part);
-            *out = other;
-            return USM_OK;
-        }
-    }
-    *out = part->id;
-    return USM_OK;
-}
-
-void usm_opencl_context_destroy(usm_context *context)
-{
-    usm_opencl_context *native = usm_opencl_context_of(context);
-    if (usm_opencl_forked()) {
-        return; /* the parent's driver has all of it */
-    }
-    usm_opencl_spares_free(native);
-    for (usm_opencl_part_context *part = atomic_load_explicit(&native->parts, memory_order_acquire), *next;
-         part != NULL; part = next) {
-        next = part->next;
-        native->platform->api->clReleaseContext(part->id);
-        free(part);
-    }
-    native->platform->api->clReleaseContext(native->id);
-    free(native);
-}
-
-/* SVM is aligned to 128 at most (clSVMAlloc): a block with room in front keeps how far it was moved. */
+/*
+ * clSVMAlloc aligns to 128 bytes at most, the largest type of OpenCL C (OpenCL API 3.0, 5.6.1). Where the
+ * host reaches the block, it is larger by ROOM, and the bytes before the aligned address hold how far that is
+ * from the block.
+ */
 enum { ROOM = 256 };
 
 static void *svm_allocate(const usm_opencl_api *api, cl_context context, cl_svm_mem_flags flags,
@@ -165,6 +43,7 @@ static void svm_free(const usm_opencl_api *api, cl_context context, void *pointe
     api->clSVMFree(context, raw);
 }
 
+/* One of the three functions of the extension; NULL with the driver's code where it fails. */
 static void *usm_ask(const usm_opencl_platform *platform, cl_context context, cl_device_id device,
                      usm_kind kind, size_t nbytes, cl_uint alignment, cl_int *code)
 {
@@ -178,7 +57,10 @@ static void *usm_ask(const usm_opencl_platform *platform, cl_context context, cl
     }
 }
 
-/* PoCL 5 aligns to 128 whatever it is asked for: a block with more room, of which the end is used. */
+/*
+ * PoCL 5 aligns to 128 bytes whatever it is asked for. Then a larger block is asked for and its aligned part
+ * used; clGetMemAllocInfoINTEL finds the block again when it is freed.
+ */
 static void *usm_allocate(usm_opencl_context *native, cl_context context, cl_device_id device, usm_kind kind,
                           size_t nbytes, cl_int *code)
 {
@@ -198,8 +80,8 @@ static void *usm_allocate(usm_opencl_context *native, cl_context context, cl_dev
 }
 
 /*
- * Of a processor's memory, as the host does with its own: the first use is several times cheaper, and copies
- * look up fewer pages. A kernel without huge pages says no: nothing is lost.
+ * For memory of processors, as the host backend does for its own: the first use is several times cheaper, and
+ * copies look up fewer pages. A kernel without huge pages refuses, which changes nothing.
  */
 static void ask_for_huge_pages(void *block, size_t nbytes)
 {
@@ -210,6 +92,10 @@ static void ask_for_huge_pages(void *block, size_t nbytes)
     }
 }
 
+/*
+ * The driver's code is reported as the reason; clSVMAlloc gives none, so CL_MEM_OBJECT_ALLOCATION_FAILURE
+ * stands for it.
+ */
 usm_status usm_opencl_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
                                       void **out, bool *zeroed, usm_error *error)
 {
@@ -259,6 +145,7 @@ usm_status usm_opencl_memory_allocate(usm_context *context, usm_device *device, 
     return USM_OK;
 }
 
+/* One fact of an allocation, by any pointer into it. */
 static bool ask(const usm_opencl_platform *platform, cl_context context, const void *pointer,
                 cl_mem_info_intel what, void *value, size_t size)
 {
@@ -269,7 +156,7 @@ void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind k
                             size_t nbytes)
 {
     const usm_opencl_context *native = usm_opencl_context_of(context);
-    cl_context id = find_context(context, usm_opencl_device_of(device)->id);
+    cl_context id = usm_opencl_find_context(context, usm_opencl_device_of(device)->id);
     (void)kind;
     (void)nbytes;
     if (usm_opencl_forked()) {
@@ -288,7 +175,10 @@ void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind k
     }
 }
 
-/* Host memory belongs to no device: the first of the context stands for it. */
+/*
+ * The usm_device for a device that the driver names. Host memory belongs to no device, so the first of the
+ * context stands for it.
+ */
 static usm_device *device_of_memory(const usm_context *context, cl_device_id id)
 {
     for (size_t i = 0; i < context->n_devices; i++) {
@@ -299,6 +189,7 @@ static usm_device *device_of_memory(const usm_context *context, cl_device_id id)
     return context->devices[0];
 }
 
+/* Only the extension can tell; SVM has no such function, so `asked` stays false there. */
 usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
                                    usm_error *error)
 {
@@ -341,7 +232,7 @@ usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, us
     return USM_OK;
 }
 
-/* A part may have a context of its own, behind the usm_context of the whole. */
+/* Pointers work in one context of the driver, and a part of a device may have one of its own (context.c). */
 static bool one_native_context(const usm_place *a, const usm_place *b)
 {
     cl_context first, second;

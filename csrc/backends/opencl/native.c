@@ -1,4 +1,7 @@
-/* Contexts and queues that other libraries made with the same driver. */
+/*
+ * Contexts and queues that other libraries made with the same driver, such as PyOpenCL or a SYCL runtime, and
+ * ours for them. OpenCL's objects count references.
+ */
 #include "opencl.h"
 
 #include "core/base/readable.h"
@@ -23,9 +26,10 @@ void *usm_opencl_native_handle(usm_native what, const void *object)
 }
 
 /*
- * The platform that an object is of. Every object of a driver that a loader can list begins with the address
- * of the driver's table of functions (cl_khr_icd), the platform too; so it does not matter which loader the
- * other library uses, or whether we opened the driver without one. NULL for anything else.
+ * The platform of an object. Every object of a driver that a loader can list, also the platform itself,
+ * begins with the address of the driver's table of functions (cl_khr_icd), so it does not matter which loader
+ * the other library uses, or whether usmpy opened the driver without one. NULL for any other address,
+ * readable or not.
  */
 static const usm_opencl_platform *platform_of_handle(const void *handle)
 {
@@ -42,6 +46,7 @@ static const usm_opencl_platform *platform_of_handle(const void *handle)
     return NULL;
 }
 
+/* What every refusal says: the handle, what it should have been, and where the drivers are listed. */
 static usm_status refuse(const void *handle, const char *what, cl_int code, usm_error *error)
 {
     return usm_error_driver(error, USM_DRIVER, "opencl", code, usm_opencl_name(code),
@@ -51,8 +56,8 @@ static usm_status refuse(const void *handle, const char *what, cl_int code, usm_
 }
 
 /*
- * Not every driver tells objects of different kinds apart: what it answers must make sense before more is
- * asked or any count is taken.
+ * Not every driver checks the type of an object: its answers must make sense before any reference is taken. A
+ * context has a number of devices that fits the size of their list, and each of them is of the same platform.
  */
 static usm_status inspect_context(const usm_opencl_platform *platform, cl_context context,
                                   usm_native_facts *facts, usm_error *error)
@@ -85,7 +90,7 @@ static usm_status inspect_context(const usm_opencl_platform *platform, cl_contex
                                       : USM_OK;
 }
 
-/* As cl_khr_priority_hints had it at creation; drivers before OpenCL 3.0 cannot tell. */
+/* As the queue's creator set it by cl_khr_priority_hints; drivers before OpenCL 3.0 do not report it. */
 static usm_priority priority_of(const usm_opencl_api *api, cl_command_queue queue)
 {
     cl_queue_properties pairs[32];
@@ -104,6 +109,10 @@ static usm_priority priority_of(const usm_opencl_api *api, cl_command_queue queu
     return USM_PRIORITY_NORMAL;
 }
 
+/*
+ * Its context and device must be of the same platform. Queues on the device (OpenCL API 3.0, 5.1) cannot be
+ * enqueued to by the host.
+ */
 static usm_status inspect_queue(const usm_opencl_platform *platform, cl_command_queue queue,
                                 usm_native_facts *facts, usm_error *error)
 {
@@ -154,6 +163,7 @@ usm_status usm_opencl_native_inspect(usm_native what, void *handle, usm_native_f
                             : inspect_queue(platform, handle, facts, error);
 }
 
+/* In a forked child the driver's counts are the parent's. */
 void usm_opencl_native_count(usm_native what, void *handle, bool more)
 {
     const usm_opencl_platform *platform = usm_opencl_forked() ? NULL : platform_of_handle(handle);

@@ -67,14 +67,14 @@ typedef struct usm_opencl_part_context {
     cl_context id;
 } usm_opencl_part_context;
 
-typedef struct usm_opencl_spare usm_opencl_spare;
+typedef struct usm_opencl_cached_queue usm_opencl_cached_queue;
 
 /* usm_context.native */
 typedef struct usm_opencl_context {
     usm_opencl_platform *platform;
     cl_context id;
     _Atomic(usm_opencl_part_context *) parts; /* only added to, without a lock */
-    usm_opencl_spare *spare;                  /* queues for another life */
+    usm_opencl_cached_queue *cached;          /* queue_cache.c */
     usm_opencl_memory memory;                 /* of all its devices: what the weakest has */
     _Atomic bool moves;                       /* arrays do not always begin where the driver's blocks do */
 } usm_opencl_context;
@@ -83,8 +83,10 @@ typedef struct usm_opencl_context {
 typedef struct usm_opencl_queue {
     cl_command_queue id;
     cl_context context;
-    /* times.c: usm_clock_ns() - the device's clock, as the driver told when the queue was made (has_timer),
-     * or as the best of its tasks told, at compared_ns; queue lock */
+    /*
+     * profiling.c: usm_clock_ns() less the device's clock, as the driver reported it when the queue was made
+     * (has_timer), or as the best of its tasks showed at compared_ns. Queue lock.
+     */
     bool has_timer;
     int64_t clock_ns, compared_ns;
     usm_runtime_history history; /* wait.c */
@@ -92,7 +94,7 @@ typedef struct usm_opencl_queue {
 
 /* What the driver's event of a task means; of tasks in the driver alone. */
 typedef enum usm_opencl_state {
-    USM_OPENCL_BEHIND, /* it may fail because a task in its wait list did: then it goes again, alone */
+    USM_OPENCL_BEHIND, /* a failure in its wait list may be order alone: then it is enqueued again */
     USM_OPENCL_FINAL,  /* what fails in its wait list fails it too, or nothing is in there */
 } usm_opencl_state;
 
@@ -131,6 +133,11 @@ static inline const usm_opencl_platform *usm_opencl_platform_of(const usm_queue 
     return usm_opencl_context_of(queue->context)->platform;
 }
 
+static inline const usm_opencl_platform *usm_opencl_platform_of_program(const usm_program *program)
+{
+    return usm_opencl_context_of(program->context)->platform;
+}
+
 /* The specification's name of a code: "CL_INVALID_VALUE"; "CL_<number>" for one that is not in it. */
 const char *usm_opencl_name(cl_int code);
 /* The status of a failed call, with function and code in the error. */
@@ -139,7 +146,12 @@ usm_status usm_opencl_failed(usm_error *error, cl_int code, const char *function
 /* library.c: platforms of the loader, and of drivers in the Python environment that it does not list. */
 usm_status usm_opencl_platforms(usm_opencl_platform ***platforms, size_t *n, usm_error *error);
 
-/* memory.c: the driver's context for work and memory of this device. Any thread, no lock. */
+/*
+ * context.c: the driver's context for a device, if there is one already, as for all memory; else
+ * NULL. No lock.
+ */
+cl_context usm_opencl_find_context(const usm_context *context, cl_device_id device);
+/* context.c: the driver's context for work and memory of this device. Any thread, no lock. */
 usm_status usm_opencl_native_context(const usm_context *context, const usm_device *device, cl_context *out,
                                      usm_error *error);
 
@@ -157,69 +169,73 @@ typedef struct usm_opencl_program {
     cl_device_id device;
 } usm_opencl_program;
 
-/* kernel.c: kernels, of users and built-in ones. */
+/* usm_kernel.native */
+typedef struct usm_opencl_kernel {
+    cl_kernel id;
+    /*
+     * An OpenCL kernel holds its arguments, and clSetKernelArg is not thread-safe on one kernel (OpenCL API
+     * 3.0, 5.9.2): locked from the first argument to the enqueue. Nothing of ours is locked under it.
+     */
+    pthread_mutex_t lock;
+    uint64_t departed;  /* usm_context.departed when the pointers in `set` were handed over */
+    bool had_pointer;   /* `id` was given an SVM pointer other than NULL */
+    usm_argument set[]; /* what the driver has, one a parameter; kind UNKNOWN: not known */
+} usm_opencl_kernel;
+
+/* launch.c: enqueues the launch and gives out the driver's event. Queue lock held; takes the kernel's. */
 usm_status usm_opencl_launch_kernel(const usm_opencl_turn *turn, const usm_launch *launch, cl_event *out,
                                     usm_error *error);
-usm_status usm_opencl_program_build(usm_program *base, const usm_program_source *source, char **log,
-                                    usm_error *error);
-void usm_opencl_program_destroy(usm_program *base);
-usm_status usm_opencl_program_binary(usm_program *base, void **out, size_t *size, usm_error *error);
-usm_status usm_opencl_kernel_create(usm_kernel *base, const char *name, usm_error *error);
-void usm_opencl_kernel_destroy(usm_kernel *base);
 
-/* Entries of the table, by file. */
-usm_status usm_opencl_start(usm_device ***devices, size_t *n_devices, usm_error *error);
-usm_status usm_opencl_device_partition(usm_device *parent, uint32_t units, size_t n, usm_device **parts,
-                                       usm_error *error);
-void *usm_opencl_native_handle(usm_native what, const void *object);
-void usm_opencl_native_count(usm_native what, void *handle, bool more);
-usm_status usm_opencl_native_inspect(usm_native what, void *handle, usm_native_facts *facts,
-                                     usm_error *error);
-usm_status usm_opencl_context_create(usm_context *context, usm_error *error);
-void usm_opencl_context_destroy(usm_context *context);
-usm_status usm_opencl_memory_allocate(usm_context *context, usm_device *device, usm_kind kind, size_t nbytes,
-                                      void **out, bool *zeroed, usm_error *error);
-void usm_opencl_memory_free(usm_context *context, usm_device *device, usm_kind kind, void *pointer,
-                            size_t nbytes);
-usm_status usm_opencl_memory_query(usm_context *context, const void *pointer, usm_pointer_info *info,
-                                   usm_error *error);
-usm_memory_connection usm_opencl_memory_connection(const usm_place *memory, usm_kind kind,
-                                                   const usm_place *user);
-usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error);
-void usm_opencl_queue_destroy(usm_queue *queue);
-bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,
-                              int64_t *end_ns);
-usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *event, const usm_command *command,
-                                   usm_error *error);
-bool usm_opencl_queue_poll(usm_queue *queue);
-void usm_opencl_event_wait(usm_event *event, int64_t budget_ns);
-usm_status usm_opencl_event_result(usm_event *event, usm_error *error);
-bool usm_opencl_event_in_driver(usm_event *event);
-bool usm_opencl_event_is_running(usm_event *event);
-void usm_opencl_event_destroy(usm_event *event);
+/* Entries of the table, each in the file that its first word names; queue_poll is in event.c. */
+USM_ENTRY(usm_opencl, start);
+USM_ENTRY(usm_opencl, device_partition);
+USM_NATIVE_ENTRY(usm_opencl, handle);
+USM_NATIVE_ENTRY(usm_opencl, inspect);
+USM_NATIVE_ENTRY(usm_opencl, count);
+USM_ENTRY(usm_opencl, context_create);
+USM_ENTRY(usm_opencl, context_destroy);
+USM_ENTRY(usm_opencl, memory_allocate);
+USM_ENTRY(usm_opencl, memory_free);
+USM_ENTRY(usm_opencl, memory_query);
+USM_ENTRY(usm_opencl, memory_connection);
+USM_ENTRY(usm_opencl, queue_create);
+USM_ENTRY(usm_opencl, queue_destroy);
+USM_ENTRY(usm_opencl, queue_run_now);
+USM_ENTRY(usm_opencl, queue_submit);
+USM_ENTRY(usm_opencl, queue_poll);
+USM_ENTRY(usm_opencl, event_wait);
+USM_ENTRY(usm_opencl, event_result);
+USM_ENTRY(usm_opencl, event_is_running);
+USM_ENTRY(usm_opencl, event_destroy);
+USM_ENTRY(usm_opencl, program_build);
+USM_ENTRY(usm_opencl, program_destroy);
+USM_ENTRY(usm_opencl, program_binary);
+USM_ENTRY(usm_opencl, kernel_create);
+USM_ENTRY(usm_opencl, kernel_destroy);
 
-/* here.c: strided commands and built-in kernels of devices that are the host. */
-cl_int usm_opencl_strided_here(const usm_opencl_turn *turn, const usm_strided *strided, cl_event *id);
-cl_int usm_opencl_block_here(const usm_opencl_turn *turn, const usm_command *command, cl_event *id);
-cl_int usm_opencl_builtin_here(const usm_opencl_turn *turn, const usm_launch *launch, cl_event *id);
-/* The same on the calling thread, without the driver: nothing has to be waited for. */
-void usm_opencl_builtin_now(const usm_launch *launch, unsigned width);
-/* A kernel of the host's, which core/builtin/builtin.c has found for such a device? */
-static inline bool usm_opencl_is_builtin_here(const usm_queue *queue, const usm_launch *launch)
+/* A built-in kernel that csrc/cpu has: core/builtin/builtin.c gives these to devices that are the host's. */
+static inline bool usm_opencl_is_cpu_kernel(const usm_queue *queue, const usm_launch *launch)
 {
     return launch->kernel->program->backend != queue->backend;
 }
-/* command.c: a copy between regions that overlap. */
-bool usm_opencl_overlaps(const usm_command *command);
+/* native_kernel.c: the command is done by csrc/cpu, called by the driver in its order. */
+bool usm_opencl_is_native_kernel(const usm_queue *queue, const usm_command *command);
+/* native_kernel.c: enqueues such a command. It is borrowed until the driver's event has ended. */
+cl_int usm_opencl_enqueue_native(const usm_opencl_turn *turn, const usm_command *command, cl_event *id);
+/* native_kernel.c: does such a command, or a smaller one, on the calling thread and up to `width` others. */
+void usm_opencl_run_on_cpu(const usm_command *command, unsigned width);
 /* command.c: gives the command to the driver behind `waits`, and sets the event's id. Queue lock at most. */
 usm_status usm_opencl_enqueue(usm_opencl_event *event, const usm_command *command, cl_uint n_waits,
                               const cl_event *waits, usm_error *error);
-/* spare.c. NULL: there is none; the caller's. */
-cl_command_queue usm_opencl_spare_take(const usm_queue *queue, cl_context context);
-/* False: the driver's queue is to be released. */
-bool usm_opencl_spare_put(const usm_queue *queue);
-void usm_opencl_spares_free(usm_opencl_context *context);
-void usm_opencl_spares_fork(usm_fork_phase phase);
+/*
+ * queue_cache.c: a queue of the driver with these properties that no usm_queue uses any more; the caller owns
+ * it. NULL: there is none. Any thread.
+ */
+cl_command_queue usm_opencl_queue_cache_take(const usm_queue *queue, cl_context context);
+/* queue_cache.c: keeps the driver's queue until its context is destroyed. False: the caller releases it. */
+bool usm_opencl_queue_cache_put(const usm_queue *queue);
+void usm_opencl_queue_cache_free(usm_opencl_context *context);
+void usm_opencl_queue_cache_fork(usm_fork_phase phase);
 /* event.c: what the driver says of the task; its own errors count as the task's. Any thread. */
 cl_int usm_opencl_ask(const usm_opencl_event *event, cl_event id);
 /* wait.c: below this budget the caller holds the GIL, and may not yield. */
@@ -230,7 +246,7 @@ void usm_opencl_expect(usm_opencl_event *event, const usm_command *command, int3
 void usm_opencl_learn(const usm_opencl_event *event, int64_t took_ns);
 /* wait.c: asks for a moment, then waits in the driver for a task that is short. True once it has ended. */
 bool usm_opencl_wait(usm_opencl_event *event, cl_event id, int64_t budget_ns);
-/* times.c: where the driver tells, the queue's clocks are compared once; and of a task that has ended: */
+/* profiling.c: compares the clocks once, where the driver can read its own; the times of an ended task. */
 void usm_opencl_compare_clocks(const usm_opencl_platform *platform, cl_device_id device,
                                usm_opencl_queue *queue);
 void usm_opencl_read_times(usm_opencl_event *event);

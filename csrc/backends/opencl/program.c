@@ -1,4 +1,4 @@
-/* Programs that users bring, built for one device. */
+/* Programs of users and built-in kernels, built for one device (OpenCL API 3.0, 5.8). */
 #include "opencl.h"
 
 #include "core/base/heap.h"
@@ -6,11 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const usm_opencl_platform *platform_of(const usm_program *base)
-{
-    return usm_opencl_context_of(base->context)->platform;
-}
-
+/* The compiler's messages as a malloc'd text; NULL where memory ran out. */
 static char *build_log(const usm_opencl_api *api, cl_program id, cl_device_id device)
 {
     size_t size = 0;
@@ -23,9 +19,10 @@ static char *build_log(const usm_opencl_api *api, cl_program id, cl_device_id de
 }
 
 /*
- * Portable programs give the same bits on every device: nothing is contracted unless the source asks for it.
- * The words stand before the user's first line, so that __LINE__ counts as the user does; some drivers ignore
- * #line, which only a first line that is a directive needs. Logs are those of the user's own text (own_log).
+ * Portable programs give the same bits on every device: multiplications and additions are not contracted
+ * unless the source asks for it. The pragma stands before the user's first line, so that __LINE__ counts the
+ * user's lines; some drivers ignore #line, which is needed only if the first line is a directive. The
+ * messages that users see are about their own text (own_log).
  */
 #define NO_CONTRACTION "_Pragma(\"OPENCL FP_CONTRACT OFF\") "
 #define NO_CONTRACTION_LINE "#pragma OPENCL FP_CONTRACT OFF\n#line 1\n"
@@ -41,10 +38,14 @@ static cl_program from_source(const usm_opencl_api *api, cl_context context, con
     return api->clCreateProgramWithSource(context, 2 - skip, texts + skip, lengths + skip, code);
 }
 
+/*
+ * Makes the driver's program in the form that the language needs. NULL with the code, and the function that
+ * failed in *function.
+ */
 static cl_program create(const usm_program *base, cl_context context, cl_device_id device,
                          const usm_program_source *source, const char **function, cl_int *code)
 {
-    const usm_opencl_api *api = platform_of(base)->api;
+    const usm_opencl_api *api = usm_opencl_platform_of_program(base)->api;
     switch (source->language) {
         case USM_LANGUAGE_SPIRV:
             *function = "clCreateProgramWithIL";
@@ -71,34 +72,27 @@ static cl_program create(const usm_program *base, cl_context context, cl_device_
     }
 }
 
-/* Of clGetProgramInfo's list "a;b;c": names with their 0 behind an array of pointers. NULL: no memory. */
-static char **split_names(const char *list)
+/* The list "a;b;c" of clGetProgramInfo, which is cut. */
+static char **split_names(char *list)
 {
     size_t n = *list != 0;
-    for (const char *at = list; *at != 0; at++) {
-        n += *at == ';';
+    for (char *at = list; (at = strchr(at, ';')) != NULL; n++) {
+        *at++ = 0;
     }
-    char **names = malloc((n + 1) * sizeof *names + strlen(list) + 1);
-    if (names == NULL) {
-        return NULL;
-    }
-    char *text = strcpy((char *)(names + n + 1), list);
-    for (size_t i = 0; i < n; i++) {
-        names[i] = text;
-        text += strcspn(text, ";");
-        *text++ = 0;
-    }
-    names[n] = NULL;
-    return names;
+    return usm_program_names(list, n);
 }
 
+/*
+ * Names are known from the build on (CL_PROGRAM_KERNEL_NAMES). Where the driver does not report them,
+ * base->kernels stays NULL, and kernels are found by their names alone.
+ */
 static void list_kernels(usm_program *base, cl_program id)
 {
-    const usm_opencl_api *api = platform_of(base)->api;
+    const usm_opencl_api *api = usm_opencl_platform_of_program(base)->api;
     size_t size = 0, n = 1;
     api->clGetProgramInfo(id, CL_PROGRAM_NUM_KERNELS, sizeof n, &n, NULL);
     if (n == 0) { /* of no kernels, some drivers do not tell names */
-        base->kernels = split_names("");
+        base->kernels = usm_program_names("", 0);
         return;
     }
     if (api->clGetProgramInfo(id, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size) != CL_SUCCESS || size == 0) {
@@ -111,7 +105,10 @@ static void list_kernels(usm_program *base, cl_program id)
     free(list);
 }
 
-/* Ours come first: the last of two that contradict each other holds. */
+/*
+ * Our options come first: of two that contradict each other the last one holds. clGetKernelArgInfo
+ * needs -cl-kernel-arg-info.
+ */
 static char *options_with(const usm_program_source *source)
 {
     const char *ours = source->language == USM_LANGUAGE_SPIRV ? "" : "-cl-kernel-arg-info ";
@@ -122,6 +119,7 @@ static char *options_with(const usm_program_source *source)
     return options;
 }
 
+/* These codes are about the program, so they become BuildError; all others are the driver's. */
 static bool source_is_at_fault(cl_int code)
 {
     return code == CL_BUILD_PROGRAM_FAILURE || code == CL_COMPILE_PROGRAM_FAILURE ||
@@ -130,6 +128,7 @@ static bool source_is_at_fault(cl_int code)
            code == CL_INVALID_VALUE || code == CL_INVALID_PROGRAM;
 }
 
+/* CL_DEVICE_IL_VERSION lists what clCreateProgramWithIL takes: "SPIR-V_1.2 SPIR-V_1.1". */
 static bool takes_spirv(const usm_opencl_api *api, cl_device_id device)
 {
     char versions[256] = "";
@@ -147,8 +146,8 @@ static usm_status build_failed(const usm_device *device, cl_int code, const char
 }
 
 /*
- * What the driver says of a portable program as the user wrote it: in the other one, columns and the text of
- * the first line are not the user's. NULL where that one builds.
+ * What the driver says about a portable program as the user wrote it: the text that is built has other
+ * columns, and another first line. NULL where the user's own text builds.
  */
 static char *own_log(const usm_opencl_api *api, cl_context context, cl_device_id device,
                      const usm_program_source *source, const char *options)
@@ -167,10 +166,14 @@ static char *own_log(const usm_opencl_api *api, cl_context context, cl_device_id
     return log;
 }
 
+/*
+ * Built at once and on this thread: the core has released the GIL. No callback, since its thread would be
+ * the driver's.
+ */
 usm_status usm_opencl_program_build(usm_program *base, const usm_program_source *source, char **log,
                                     usm_error *error)
 {
-    const usm_opencl_api *api = platform_of(base)->api;
+    const usm_opencl_api *api = usm_opencl_platform_of_program(base)->api;
     const usm_device *device = base->place->device;
     cl_device_id device_id = usm_opencl_device_of(device)->id;
     cl_context context;
@@ -224,14 +227,15 @@ void usm_opencl_program_destroy(usm_program *base)
 {
     usm_opencl_program *native = base->native;
     if (!usm_opencl_forked()) {
-        platform_of(base)->api->clReleaseProgram(native->id);
+        usm_opencl_platform_of_program(base)->api->clReleaseProgram(native->id);
     }
     free(native);
 }
 
+/* For the cache on disk, and for Program.binary. */
 usm_status usm_opencl_program_binary(usm_program *base, void **out, size_t *size, usm_error *error)
 {
-    const usm_opencl_api *api = platform_of(base)->api;
+    const usm_opencl_api *api = usm_opencl_platform_of_program(base)->api;
     const usm_opencl_program *native = base->native;
     cl_uint n = 0;
     cl_device_id *devices = NULL;
@@ -255,7 +259,10 @@ usm_status usm_opencl_program_binary(usm_program *base, void **out, size_t *size
     if (code == CL_SUCCESS) {
         code = api->clGetProgramInfo(native->id, CL_PROGRAM_BINARY_SIZES, n * sizeof *sizes, sizes, NULL);
     }
-    /* A context of several devices: the others' entries stay NULL, which asks for nothing. */
+    /*
+     * The driver lists one binary for each device of the context; where the pointer is NULL it writes
+     * none (CL_PROGRAM_BINARIES).
+     */
     cl_uint ours = 0;
     while (code == CL_SUCCESS && ours < n && devices[ours] != native->device) {
         ours++;
@@ -277,7 +284,7 @@ usm_status usm_opencl_program_binary(usm_program *base, void **out, size_t *size
     status = code != CL_SUCCESS
                  ? usm_opencl_failed(error, code, "clGetProgramInfo")
                  : usm_error_driver(error, USM_DRIVER, "opencl", 0, "", "%s has no binary for this device",
-                                    platform_of(base)->name);
+                                    usm_opencl_platform_of_program(base)->name);
 done:
     free(devices);
     free(sizes);

@@ -1,7 +1,7 @@
 /*
- * Queues. A task whose dependencies the driver knows is enqueued in its submission, behind their events; one
- * that waits for something else (the host, another context, a task not yet enqueued) is enqueued when that
- * has ended.
+ * Queues. A task whose dependencies the driver knows is enqueued in its submission, with their events as its
+ * wait list. One that depends on something else (the host, another context, a task not yet enqueued) is
+ * enqueued when that has ended: USM_LATER.
  */
 #include "opencl.h"
 
@@ -10,6 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a thread does in less time than it takes to hand the command to the driver: a few microseconds. */
+#define RUN_NOW_BYTES ((size_t)128 << 10)
+
+/*
+ * clCreateCommandQueueWithProperties (OpenCL API 3.0, 5.1); priorities are of cl_khr_priority_hints. The list
+ * of properties ends at the first 0, also where that is the key of the priority.
+ */
 static cl_command_queue make_queue(const usm_queue *queue, cl_context context, cl_int *code)
 {
     const usm_opencl_device *device = usm_opencl_device_of(queue->device);
@@ -24,6 +31,10 @@ static cl_command_queue make_queue(const usm_queue *queue, cl_context context, c
                                                                                   properties, code);
 }
 
+/*
+ * A queue of another library is retained for the life of this one. A profiling queue compares the clocks
+ * once, here (profiling.c).
+ */
 usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
 {
     const usm_opencl_platform *platform = usm_opencl_platform_of(queue);
@@ -52,7 +63,7 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
         code = platform->api->clRetainCommandQueue(queue->foreign);
         native->id = code == CL_SUCCESS ? queue->foreign : NULL;
     } else {
-        native->id = usm_opencl_spare_take(queue, native->context);
+        native->id = usm_opencl_queue_cache_take(queue, native->context);
     }
     if (native->id == NULL && queue->foreign == NULL) {
         native->id = make_queue(queue, native->context, &code);
@@ -65,10 +76,11 @@ usm_status usm_opencl_queue_create(usm_queue *queue, usm_error *error)
     return USM_OK;
 }
 
+/* Queues out of order are kept instead of released; queue_cache.c says why. */
 void usm_opencl_queue_destroy(usm_queue *queue)
 {
     usm_opencl_queue *native = usm_opencl_queue_of(queue);
-    if (!usm_opencl_forked() && !usm_opencl_spare_put(queue)) {
+    if (!usm_opencl_forked() && !usm_opencl_queue_cache_put(queue)) {
         usm_opencl_platform_of(queue)->api->clReleaseCommandQueue(native->id);
     }
     free(native);
@@ -86,9 +98,9 @@ static cl_event driver_event(const usm_queue *queue, const usm_link *link)
 }
 
 /*
- * What the driver is to wait for: false where a link is beyond it. Sets event->state, and *before_us as
- * expected_us of what it waits for. The order of an in-order queue is the driver's own, so that its tasks
- * name each other in no wait list, which costs time in every one of them: a task behind one that the driver
+ * Fills in the wait list. False: the driver cannot wait for one of the links. Sets event->state, and
+ * *before_us to expected_us of the links. Tasks of an in-order queue are not in each other's lists, as the
+ * driver keeps their order and a list costs time in every one of them: a task behind one that the driver
  * could not end may run on what that one left, and fails with it (usm_event_arm).
  */
 static bool collect(usm_opencl_event *event, cl_event *waits, cl_uint *n, int32_t *before_us)
@@ -117,7 +129,7 @@ static bool collect(usm_opencl_event *event, cl_event *waits, cl_uint *n, int32_
         }
         if (link->event->queue == base->queue && earlier->state == USM_OPENCL_FINAL &&
             base->queue->in_order) {
-            continue; /* one that may go again would do so behind this one */
+            continue; /* a task that may be enqueued again would then come after this one */
         }
         final = final && link->data && earlier->state == USM_OPENCL_FINAL;
         waits[(*n)++] = id;
@@ -126,7 +138,10 @@ static bool collect(usm_opencl_event *event, cl_event *waits, cl_uint *n, int32_
     return true;
 }
 
-/* clEnqueue*Memcpy refuses regions that overlap; on a processor the host's memmove is the driver's copy. */
+/*
+ * A copy between regions that overlap, which the driver's functions refuse. On a processor the driver's copy
+ * is a memmove of the host, too.
+ */
 static usm_status move(usm_event *event, const usm_command *command, usm_error *error)
 {
     (void)event, (void)error;
@@ -134,6 +149,10 @@ static usm_status move(usm_event *event, const usm_command *command, usm_error *
     return USM_OK;
 }
 
+/*
+ * `waits` has room for all links. A command is kept where it may have to be enqueued again, and where the
+ * driver calls csrc/cpu with it later.
+ */
 static usm_status submit(usm_opencl_event *event, const usm_command *command, cl_event *waits,
                          usm_error *error)
 {
@@ -145,8 +164,9 @@ static usm_status submit(usm_opencl_event *event, const usm_command *command, cl
     }
     atomic_store_explicit(&event->status, CL_QUEUED, memory_order_relaxed);
     usm_opencl_expect(event, command, before_us);
-    if (event->state == USM_OPENCL_BEHIND) {
+    if (event->state == USM_OPENCL_BEHIND || usm_opencl_is_native_kernel(event->event.queue, command)) {
         status = usm_later_keep(&event->event, command, error);
+        command = &event->later.command;
     }
     if (status == USM_OK) {
         status = usm_opencl_enqueue(event, command, n, waits, error);
@@ -159,6 +179,10 @@ static usm_status submit(usm_opencl_event *event, const usm_command *command, cl
     return status;
 }
 
+/*
+ * The wait list is on the stack for the usual number of links. Nothing is kept of it: the driver retains the
+ * events (OpenCL API 3.0, 5.11).
+ */
 usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_command *command,
                                    usm_error *error)
 {
@@ -170,7 +194,7 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_
     if (command->kind == USM_COMMAND_HOST) {
         return usm_later_run_on_host(base, command, NULL, error);
     }
-    if (usm_opencl_overlaps(command) && queue->device->info.host_reads_device) {
+    if (usm_command_overlaps(command) && queue->device->info.host_reads_device) {
         return usm_later_run_on_host(base, command, move, error);
     }
     if (base->n_links > USM_INLINE_LINKS) {
@@ -184,4 +208,43 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_
         free(waits);
     }
     return status;
+}
+
+/*
+ * Commands that take less time than enqueuing them. The memory of a processor is the host's, so they
+ * need no driver.
+ */
+static bool is_short(const usm_queue *queue, const usm_command *command)
+{
+    const usm_device_info *info = &queue->device->info;
+    switch (command->kind) {
+        case USM_COMMAND_COPY:
+            return info->host_reads_device && command->as.copy.nbytes <= RUN_NOW_BYTES;
+        case USM_COMMAND_FILL:
+            return info->host_reads_device && command->as.fill.nbytes <= RUN_NOW_BYTES;
+        case USM_COMMAND_STRIDED: /* twice what is written: slower than plain bytes */
+            return info->is_host && 2 * usm_dtype_table[command->as.strided->dst_dtype].itemsize *
+                                            usm_strided_count(command->as.strided) <=
+                                        RUN_NOW_BYTES;
+        case USM_COMMAND_LAUNCH:
+            return usm_opencl_is_cpu_kernel(queue, command->as.launch) &&
+                   command->as.launch->cost <= RUN_NOW_BYTES;
+        default:
+            return false;
+    }
+}
+
+bool usm_opencl_queue_run_now(usm_queue *queue, const usm_command *command, int64_t *start_ns,
+                              int64_t *end_ns)
+{
+    bool is_point = usm_command_is_point(command); /* reached, since nothing has to be waited for */
+    if (!(is_point || is_short(queue, command)) || usm_opencl_forked() || usm_queue_is_shared(queue)) {
+        return false;
+    }
+    *start_ns = queue->profiling ? usm_clock_ns() : 0;
+    if (!is_point) {
+        usm_opencl_run_on_cpu(command, 1);
+    }
+    *end_ns = queue->profiling ? usm_clock_ns() : 0;
+    return true;
 }

@@ -1,4 +1,4 @@
-/* The driver's codes in words. */
+/* Codes of the driver in words, by the names of the specification, and the statuses that they become. */
 #include "opencl.h"
 
 #include <stdio.h>
@@ -69,6 +69,7 @@ const char *usm_opencl_name(cl_int code)
     return "CL_UNKNOWN_ERROR";
 }
 
+/* CL_OUT_OF_RESOURCES counts as memory: drivers return it where an allocation of their own failed. */
 usm_status usm_opencl_failed(usm_error *error, cl_int code, const char *function)
 {
     bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||

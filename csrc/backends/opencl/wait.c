@@ -1,24 +1,29 @@
 /*
  * How a thread waits for a task that is expected to be short. Most drivers put a waiting thread to sleep, and
- * waking it takes longer than the task; Intel's runtime has it take part in the work, which its own threads
- * have begun by then. So the thread first asks for a moment, and leaves the processor to the driver's threads
- * in between. Only then, and only for short tasks, it waits in the driver, where nothing can interrupt it.
+ * waking it takes longer than the task. Intel's runtime makes it take part in the work, which its own threads
+ * have begun by then. So the thread polls for a few microseconds first, and leaves the processor to the
+ * driver's threads in between. Only then, and only for short tasks, does it wait in the driver, where no
+ * signal can interrupt it.
  */
 #include "opencl.h"
 
 #include <sched.h>
 
-/* On any device a few tens of milliseconds at most: no longer than a blocked thread looks for signals. */
+/*
+ * Limits of a short task. On any device it takes a few tens of milliseconds at most: no longer than the time
+ * after which a blocked thread looks for signals.
+ */
 #define SHORT_BYTES ((size_t)64 << 20)
 #define SHORT_US 39000
-/* What takes less than a millisecond. */
-#define SHORT_ELEMENTS ((int64_t)1 << 16)
+/* Strided copies up to this size and kernels that took no longer before (in nanoseconds) are short. */
+#define SHORT_ELEMENTS ((size_t)1 << 16)
 #define SHORT_NS 1000000
 
 /*
- * How a thread asks. On a processor each question takes locks that the driver's threads want. Behind the end
- * of a task these have something left to do: a thread that is at the next task by then meets them at every
- * lock, and all take up to three times as long. Measured: benchmarks/README.md.
+ * How a thread polls, in nanoseconds: for how long, how far apart, and how long it stays away from the driver
+ * after the end. On a processor each poll takes locks that the driver's threads want, also for what they do
+ * behind the end of a task: a thread that enqueues the next task at once meets them at every lock, and all
+ * take up to three times as long. Measured: benchmarks/README.md.
  */
 typedef struct pace {
     int64_t longest_ns, between_ns, behind_ns;
@@ -28,24 +33,21 @@ static const pace where_waits_help = {15000, 0, 500};
 static const pace where_waits_sleep = {100000, 2000, 500};
 static const pace of_other_devices = {100000, 0, 0};
 
-/* Where others want the processors, a yield takes long: so many waits are then the driver's at once. */
+/*
+ * Where other processes want the processors, a yield takes long (in nanoseconds): then this many
+ * waits do not poll.
+ */
 #define LONG_NS 50000
 #define SKIPPED_POLLS 100
 
-static int64_t elements_of(const usm_strided *strided)
-{
-    int64_t n = 1;
-    for (int i = 0; i < strided->ndim; i++) {
-        n *= strided->shape[i];
-    }
-    return n;
-}
-
+/*
+ * Is the task short, apart from what it waits for? Notes kernel and size of a launch, for usm_opencl_learn.
+ */
 static bool is_short_alone(usm_opencl_event *event, const usm_command *command)
 {
     switch (command->kind) {
         case USM_COMMAND_STRIDED:
-            return elements_of(command->as.strided) <= SHORT_ELEMENTS;
+            return usm_strided_count(command->as.strided) <= SHORT_ELEMENTS;
         case USM_COMMAND_LAUNCH:
             event->kernel = command->as.launch->kernel;
             event->items = usm_range_items(&command->as.launch->range);
@@ -64,7 +66,9 @@ static bool is_short_alone(usm_opencl_event *event, const usm_command *command)
     return true;
 }
 
-/* About how long copies and fills take on a slow device; others are short beside what this is for. */
+/*
+ * About how long copies and fills take on a slow device, in microseconds; 10 for all others, which are short.
+ */
 static int32_t cost_us(const usm_command *command)
 {
     size_t nbytes = command->kind == USM_COMMAND_COPY   ? command->as.copy.nbytes
@@ -83,13 +87,17 @@ void usm_opencl_expect(usm_opencl_event *event, const usm_command *command, int3
     event->enqueued_ns = event->event.profiled || (event->kernel != NULL && !is_short) ? usm_clock_ns() : 0;
 }
 
-/* What took long may have waited for others: then nothing is lost. */
+/*
+ * Keeps whether launches of the kernel over this many items are short. A launch that only waited for others
+ * may be counted as long, which costs a poll later, and no more.
+ */
 void usm_opencl_learn(const usm_opencl_event *event, int64_t took_ns)
 {
     usm_runtime_learn(&usm_opencl_queue_of(event->event.queue)->history, event->kernel, event->items,
                       took_ns <= SHORT_NS);
 }
 
+/* Spins without a call of the driver: sleeping takes 50 us at least. */
 static void leave_alone(int64_t ns)
 {
     for (int64_t until = usm_clock_ns() + ns; usm_clock_ns() < until;) {
@@ -126,8 +134,9 @@ static bool poll_for_end(usm_opencl_event *event, cl_event id, const pace *pace)
 }
 
 /*
- * Intel's runtime has threads that wait take part in the work, as guests of its own few; where several wait
- * at once, they may all sleep on each other for good. So one at a time does; false for the others.
+ * Waits in the driver. Intel's runtime makes waiting threads take part in the work, as guests of its own few;
+ * where several wait at once, all of them may sleep on each other for ever. So only one thread at a time
+ * waits there (`helps`); false for the others, which the watching thread then wakes.
  */
 static bool wait_in_driver(usm_opencl_platform *platform, usm_opencl_event *event, cl_event id, bool helps)
 {

@@ -65,6 +65,15 @@ typedef struct usm_plan {
 void usm_copy_plan(usm_plan *plan, const usm_view *dst, const usm_view *src);
 /* The same for axes in any order, in byte strides. */
 void usm_strided_plan(usm_plan *plan, const usm_strided *whole);
+/* Elements that the plan moves. */
+static inline size_t usm_strided_count(const usm_strided *plan)
+{
+    size_t count = 1;
+    for (int i = 0; i < plan->ndim; i++) {
+        count *= (size_t)plan->shape[i];
+    }
+    return count;
+}
 /* Of a plan: elements side by side on both sides, of one type. */
 bool usm_strided_is_block(const usm_strided *strided);
 /* Memory that both sides touch, unless each element only meets itself. */

@@ -6,7 +6,7 @@ usm_memory_connection usm_connection(const usm_place *memory, usm_kind kind, con
     if (memory == user) {
         return USM_CONNECTION_UNIFIED;
     }
-    if (backend->memory_connection != NULL) {
+    if (backend->memory_connection != NULL && memory->context->backend == backend) {
         return backend->memory_connection(memory, kind, user);
     }
     bool reaches = memory->context == user->context ||

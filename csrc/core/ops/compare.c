@@ -55,12 +55,12 @@ static usm_status submit(usm_queue *queue, usm_relation relation, const usm_view
     if (a->ndim == 0 && b->ndim > 0) { /* a number comes second: the kernels have a loop for one that stays */
         return submit(queue, mirrored(relation), dst, b, a, fresh, error);
     }
+    const usm_view operands[] = {*dst, *a, *b};
     if (a->dtype == USM_BOOL) {
-        return usm_logic_submit(queue, relations[relation].table, dst, a, b, fresh, error);
+        return usm_logic_submit(queue, relations[relation].table, operands, 3, fresh, error);
     }
     const usm_elementwise kernel = {"compare", kernels[a->dtype].function, kernels[a->dtype].options,
                                     relations[relation].orders, 0};
-    const usm_view operands[] = {*dst, *a, *b};
     return usm_elementwise_submit(queue, &kernel, operands, 3, fresh, error);
 }
 
@@ -91,8 +91,8 @@ static usm_status submit_signs(usm_queue *queue, usm_relation relation, const us
         status = submit(queue, relation, dst, a, &wide.view, false, error);
     }
     if (status == USM_OK) {
-        status = usm_logic_submit(queue, true_beside_negative ? USM_OR : USM_AND, dst, dst, &sign.view, false,
-                                  error);
+        const usm_view operands[] = {*dst, *dst, sign.view};
+        status = usm_logic_submit(queue, true_beside_negative ? USM_OR : USM_AND, operands, 3, false, error);
     }
     usm_scratch_release(&zero);
     usm_scratch_release(&sign);
@@ -100,9 +100,10 @@ static usm_status submit_signs(usm_queue *queue, usm_relation relation, const us
     return status;
 }
 
-usm_status usm_compare_submit(usm_queue *queue, usm_relation relation, const usm_view *dst, const usm_view *a,
-                              const usm_view *b, bool fresh, usm_error *error)
+usm_status usm_compare_submit(usm_queue *queue, unsigned relation, const usm_view *views, int n, bool fresh,
+                              usm_error *error)
 {
+    const usm_view *dst = views, *a = views + 1, *b = views + n - 1;
     if (!usm_dtypes_differ_by_sign(a->dtype, b->dtype)) {
         return submit(queue, relation, dst, a, b, fresh, error);
     }

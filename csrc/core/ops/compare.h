@@ -31,11 +31,11 @@ static inline bool usm_dtypes_differ_by_sign(usm_dtype a, usm_dtype b)
 }
 
 /*
- * dst[...] = a relation b. dst has elements of bool; a and b broadcast to it and are of one type, or differ
- * by sign. dst may also be an operand. `fresh` as in usm_elementwise_submit.
+ * The result, a and b are views[0 .. 2]: a relation b, as bool. `relation` is a usm_relation; a and b are of
+ * one type, or differ by sign. Otherwise as usm_logic_submit.
  */
-usm_status usm_compare_submit(usm_queue *queue, usm_relation relation, const usm_view *dst, const usm_view *a,
-                              const usm_view *b, bool fresh, usm_error *error);
+usm_status usm_compare_submit(usm_queue *queue, unsigned relation, const usm_view *views, int n, bool fresh,
+                              usm_error *error);
 
 /* dst[...] = src[...] is not 0. dst has elements of bool, and src's shape. */
 usm_status usm_truth_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, bool fresh,

@@ -13,12 +13,14 @@ static bool is_readable(const usm_view *view)
     return usm_alloc_host_reads(view->alloc) && usm_alloc_is_untouched(view->alloc);
 }
 
-bool usm_few_logic(usm_queue *queue, unsigned table, int64_t n, const usm_view *dst, const usm_view *a,
-                   const usm_view *b)
+bool usm_few_logic(usm_queue *queue, unsigned table, const usm_view views[3])
 {
+    const usm_view *dst = views, *a = views + 1, *b = views + 2;
     const usm_access accesses[] = {{a->alloc, USM_READ}, {b->alloc, USM_READ}};
+    int64_t n, of_a, of_b;
     uint64_t held;
-    if (!usm_alloc_is_untouched(dst->alloc) ||
+    if (!usm_view_is_row_major(dst, &n) || !usm_few_may_begin(queue, n) || !usm_view_is_row_major(a, &of_a) ||
+        !usm_view_is_row_major(b, &of_b) || of_a != n || of_b != n || !usm_alloc_is_untouched(dst->alloc) ||
         !usm_queue_begin_now(queue, accesses, a->alloc == b->alloc ? 1 : 2, &held)) {
         return false;
     }
@@ -147,14 +149,14 @@ bool usm_few_write(usm_queue *queue, const usm_few_rows *rows, const usm_view *a
     return true;
 }
 
-bool usm_few_put(usm_queue *queue, const usm_view *array, char *at, const void *element)
+bool usm_few_put(usm_queue *queue, const usm_view *one, const void *element)
 {
-    const usm_access access = {array->alloc, USM_WRITE};
+    const usm_access access = {one->alloc, USM_WRITE};
     uint64_t held;
     if (!usm_queue_begin_now(queue, &access, 1, &held)) {
         return false;
     }
-    memcpy(at, element, (size_t)usm_view_itemsize(array));
+    memcpy(one->data, element, (size_t)usm_view_itemsize(one));
     usm_queue_end_now(held);
     return true;
 }

@@ -19,9 +19,9 @@ static inline bool usm_few_may_begin(usm_queue *queue, int64_t n)
     return n > 0 && n <= USM_FEW && usm_queue_may_begin_now(queue);
 }
 
-/* usm_logic_submit of n elements, where all are row-major of one shape, and dst has new memory. */
-bool usm_few_logic(usm_queue *queue, unsigned table, int64_t n, const usm_view *dst, const usm_view *a,
-                   const usm_view *b);
+/* usm_logic_submit of the result, a and b, if they are row-major and of one shape. The result is new memory.
+ */
+bool usm_few_logic(usm_queue *queue, unsigned table, const usm_view views[3]);
 
 /* The rows of an array that a key names. */
 typedef struct usm_few_rows {
@@ -43,8 +43,8 @@ bool usm_few_read(usm_queue *queue, const usm_few_rows *rows, const usm_view *ar
  */
 bool usm_few_write(usm_queue *queue, const usm_few_rows *rows, const usm_view *array, const usm_view *value);
 
-/* One element into the array, at that place in its memory. */
-bool usm_few_put(usm_queue *queue, const usm_view *array, char *at, const void *element);
+/* An element of the host's into a view of one element. */
+bool usm_few_put(usm_queue *queue, const usm_view *one, const void *element);
 
 /* Numbers, in row-major order, of the elements of a row-major array that are not 0. */
 typedef struct usm_few_found {

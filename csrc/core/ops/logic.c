@@ -1,17 +1,20 @@
 #include "logic.h"
 
 #include "elementwise.h"
+#include "few.h"
 
-usm_status usm_logic_submit(usm_queue *queue, unsigned table, const usm_view *dst, const usm_view *a,
-                            const usm_view *b, bool fresh, usm_error *error)
+usm_status usm_logic_submit(usm_queue *queue, unsigned table, const usm_view *views, int n, bool fresh,
+                            usm_error *error)
 {
     const usm_elementwise kernel = {"logic", "usm_logic", NULL, (int64_t)table, 0};
-    const usm_view operands[] = {*dst, *a, *b};
-    return usm_elementwise_submit(queue, &kernel, operands, 3, fresh, error);
+    const usm_view operands[] = {views[0], views[1], views[n - 1]};
+    return fresh && usm_few_logic(queue, table, operands)
+               ? USM_OK
+               : usm_elementwise_submit(queue, &kernel, operands, 3, fresh, error);
 }
 
-usm_status usm_classify_submit(usm_queue *queue, usm_float_class what, const usm_view *dst,
-                               const usm_view *src, bool fresh, usm_error *error)
+usm_status usm_classify_submit(usm_queue *queue, unsigned what, const usm_view *views, int n, bool fresh,
+                               usm_error *error)
 {
     static const struct {
         const char *function, *options;
@@ -24,16 +27,17 @@ usm_status usm_classify_submit(usm_queue *queue, usm_float_class what, const usm
         [USM_FLOAT64] = {"usm_classify_8", "-D USM_ONLY=8", 0x7ff0000000000000},
         [USM_COMPLEX128] = {"usm_classify_8_8", "-D USM_ONLY=88", 0x7ff0000000000000},
     };
-    if (kernels[src->dtype].function == NULL) {
-        return usm_fill_submit(queue, dst, &(unsigned char){what == USM_IS_FINITE}, NULL, error);
+    usm_dtype dtype = views[1].dtype;
+    if (kernels[dtype].function == NULL) {
+        return usm_fill_submit(queue, views, &(unsigned char){what == USM_IS_FINITE}, NULL, error);
     }
-    const usm_elementwise kernel = {"classify", kernels[src->dtype].function, kernels[src->dtype].options,
-                                    what, kernels[src->dtype].infinity};
-    const usm_view operands[] = {*dst, *src};
-    return usm_elementwise_submit(queue, &kernel, operands, 2, fresh, error);
+    const usm_elementwise kernel = {"classify", kernels[dtype].function, kernels[dtype].options, what,
+                                    kernels[dtype].infinity};
+    return usm_elementwise_submit(queue, &kernel, views, n, fresh, error);
 }
 
-usm_status usm_where_submit(usm_queue *queue, const usm_view operands[4], bool fresh, usm_error *error)
+usm_status usm_where_submit(usm_queue *queue, unsigned what, const usm_view *views, int n, bool fresh,
+                            usm_error *error)
 {
     static const struct {
         const char *function, *options;
@@ -42,7 +46,8 @@ usm_status usm_where_submit(usm_queue *queue, const usm_view operands[4], bool f
         {"usm_where_4", "-D USM_ONLY=4"},   {"usm_where_8", "-D USM_ONLY=8"},
         {"usm_where_16", "-D USM_ONLY=16"},
     };
-    int power = __builtin_ctz((unsigned)usm_view_itemsize(&operands[0]));
+    int power = __builtin_ctz((unsigned)usm_view_itemsize(views));
+    (void)what;
     const usm_elementwise kernel = {"where", kernels[power].function, kernels[power].options, 0, 0};
-    return usm_elementwise_submit(queue, &kernel, operands, 4, fresh, error);
+    return usm_elementwise_submit(queue, &kernel, views, n, fresh, error);
 }

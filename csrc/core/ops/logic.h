@@ -5,10 +5,17 @@
 #include "kernels/abi/compare.h"
 #include "scratch.h"
 
-/* dst[...] = table(a, b), such as USM_AND, USM_OR, USM_XOR (NOT: USM_NOR of a and a): elements of bool; a and
- * b broadcast to dst, which may also be an operand. */
-usm_status usm_logic_submit(usm_queue *queue, unsigned table, const usm_view *dst, const usm_view *a,
-                            const usm_view *b, bool fresh, usm_error *error);
+/*
+ * Functions element by element. views[0] is the result, to which the operands behind it broadcast; it may
+ * also be an operand. n is the number of views, and `fresh` as in usm_elementwise_submit.
+ */
+
+/*
+ * table(a, b), such as USM_AND, USM_OR or USM_XOR; of one operand table(a, a), such as USM_NOR for NOT. All
+ * elements are bool.
+ */
+usm_status usm_logic_submit(usm_queue *queue, unsigned table, const usm_view *views, int n, bool fresh,
+                            usm_error *error);
 
 typedef enum usm_float_class {
     USM_IS_NAN = USM_NAN,
@@ -16,14 +23,15 @@ typedef enum usm_float_class {
     USM_IS_FINITE = USM_FINITE
 } usm_float_class;
 
-/* dst[...] = src[...] is of the class, where any part of a complex number is. Integers are finite. */
-usm_status usm_classify_submit(usm_queue *queue, usm_float_class what, const usm_view *dst,
-                               const usm_view *src, bool fresh, usm_error *error);
-
 /*
- * dst[...] = condition ? a : b, of the operands dst, condition, a and b. The others broadcast to dst; a and b
- * have its type, and dst may be a or b.
+ * Whether the operand is of a usm_float_class, as bool. A complex number is NaN or infinite if one of its
+ * parts is, and finite if both are. Integers are finite.
  */
-usm_status usm_where_submit(usm_queue *queue, const usm_view operands[4], bool fresh, usm_error *error);
+usm_status usm_classify_submit(usm_queue *queue, unsigned what, const usm_view *views, int n, bool fresh,
+                               usm_error *error);
+
+/* condition ? a : b. The condition is bool; a and b have the result's type. `what` is not used. */
+usm_status usm_where_submit(usm_queue *queue, unsigned what, const usm_view *views, int n, bool fresh,
+                            usm_error *error);
 
 #endif

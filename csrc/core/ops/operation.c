@@ -160,8 +160,7 @@ static usm_status submit_truth(usm_queue *queue, int operation, const usm_view *
                      : operation == USM_OP_bitwise_or  ? USM_OR
                      : operation == USM_OP_bitwise_xor ? USM_XOR
                                                        : USM_NOR;
-    const usm_view *second = &operands[rows[operation].inputs];
-    return usm_logic_submit(queue, table, &operands[0], &operands[1], second, fresh, error);
+    return usm_logic_submit(queue, table, operands, 1 + rows[operation].inputs, fresh, error);
 }
 
 static usm_status submit_copy(usm_queue *queue, const usm_view *operands, usm_error *error)

@@ -6,8 +6,25 @@
 
 #include <string.h>
 
+/* The strides of a row's axes in a compact array of n rows; the result is the stride from row to row. */
+static int64_t lay_out(const usm_rows *rows, int64_t n, int64_t *strides)
+{
+    int64_t step = 1, row_stride = 1;
+    for (int i = rows->ndim; i >= 0; i--) {
+        if (i < rows->ndim) {
+            strides[i] = step;
+            step *= rows->shape[i];
+        }
+        if (i == rows->place) {
+            row_stride = step;
+            step *= n;
+        }
+    }
+    return row_stride;
+}
+
 usm_status usm_rows_move(usm_queue *queue, const usm_view *array, const usm_rows *rows, const usm_view *other,
-                         int64_t row_stride, const int64_t *other_strides, bool put, usm_error *error)
+                         bool put, usm_error *error)
 {
     static const char *const functions[2][5] = {
         {"usm_gather_1", "usm_gather_2", "usm_gather_4", "usm_gather_8", "usm_gather_16"},
@@ -16,7 +33,8 @@ usm_status usm_rows_move(usm_queue *queue, const usm_view *array, const usm_rows
     static const char *const options[5] = {"-D USM_ONLY=1", "-D USM_ONLY=2", "-D USM_ONLY=4", "-D USM_ONLY=8",
                                            "-D USM_ONLY=16"};
     int size = usm_view_itemsize(array), which = __builtin_ctz((unsigned)size);
-    int64_t n = usm_view_size(&rows->offsets);
+    int64_t n = usm_view_size(&rows->offsets), other_strides[USM_MAX_NDIM];
+    int64_t row_stride = lay_out(rows, n, other_strides);
     const usm_view *dst = put ? array : other, *src = put ? other : array;
     usm_builtin builtin = {.module = "gather", .function = functions[put][which], .options = options[which]};
     const usm_view views[] = {*dst, *src, rows->offsets};

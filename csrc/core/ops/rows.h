@@ -8,16 +8,17 @@
 typedef struct usm_rows {
     usm_view offsets; /* a compact vector of int64: from the array's first element to each row's, in bytes */
     int ndim;         /* of a row */
-    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
+    int place;        /* in an array of all rows, how many of a row's axes come before the axis of the rows */
+    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM]; /* of a row */
 } usm_rows;
 
 /*
- * other[row r] = array[offsets[r]], or the other way round where `put`. row_stride is that of the rows in
- * `other`, other_strides are those of a row's axes there, in elements. Both have one type, and there are
- * rows.
+ * `other` = the rows at the offsets in `array`, or the other way round where `put`. `other` is compact and
+ * row-major: the first `place` axes of a row, the number of the row in any number of axes, the rest of the
+ * row. Both have one type, and `other` has elements.
  */
 usm_status usm_rows_move(usm_queue *queue, const usm_view *array, const usm_rows *rows, const usm_view *other,
-                         int64_t row_stride, const int64_t *other_strides, bool put, usm_error *error);
+                         bool put, usm_error *error);
 
 /*
  * offsets[r] = (`first`) or += index[r] * step, for one axis of `length`; negative indices count from its

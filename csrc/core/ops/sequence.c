@@ -13,19 +13,6 @@ usm_dtype usm_sequence_dtype(usm_dtype dtype, const usm_device *device)
     return dtype == USM_FLOAT32 || (single && !device->info.has_fp64) ? USM_FLOAT32 : USM_FLOAT64;
 }
 
-usm_sequence usm_sequence_between(double start, double stop, int64_t count, bool endpoint, usm_dtype dtype)
-{
-    int64_t steps = endpoint ? count - 1 : count;
-    return (usm_sequence){
-        .count = count,
-        .dtype = dtype,
-        .start = start,
-        .step = steps > 0 ? (stop - start) / (double)steps : 0,
-        .last = stop,
-        .has_last = endpoint && count > 1,
-    };
-}
-
 static usm_status submit(usm_queue *queue, const usm_view *dst, const usm_sequence *sequence,
                          usm_error *error)
 {
@@ -73,4 +60,32 @@ usm_status usm_sequence_submit(usm_queue *queue, const usm_view *dst, const usm_
     return dst->dtype == sequence->dtype && (usm_view_order(dst) & USM_C_CONTIGUOUS) != 0
                ? submit(queue, dst, sequence, error)
                : submit_copy(queue, queue, dst, sequence, error);
+}
+
+usm_status usm_linspace_submit(usm_queue *queue, const usm_view *dst, const double start[2],
+                               const double stop[2], bool endpoint, usm_error *error)
+{
+    const usm_dtype_info *info = &usm_dtype_table[dst->dtype];
+    bool is_complex = info->kind == USM_KIND_COMPLEX, is_integer = info->kind <= USM_KIND_UINT;
+    int64_t count = dst->shape[0], steps = endpoint ? count - 1 : count;
+    const int64_t stride = is_complex ? 2 * dst->strides[0] : dst->strides[0];
+    usm_status status = USM_OK;
+    for (int i = 0; i < 1 + is_complex && status == USM_OK; i++) { /* each part is a sequence of its own */
+        usm_view part = *dst;
+        part.strides = &stride;
+        if (is_complex) {
+            part.dtype = dst->dtype == USM_COMPLEX64 ? USM_FLOAT32 : USM_FLOAT64;
+            part.data += i * usm_view_itemsize(&part);
+        }
+        const usm_sequence sequence = {
+            .count = count,
+            .dtype = is_integer ? USM_FLOAT64 : usm_sequence_dtype(part.dtype, queue->device),
+            .start = start[i],
+            .step = steps > 0 ? (stop[i] - start[i]) / (double)steps : 0,
+            .last = stop[i],
+            .has_last = endpoint && count > 1,
+        };
+        status = usm_sequence_submit(queue, &part, &sequence, error);
+    }
+    return status;
 }

@@ -10,14 +10,19 @@
  */
 usm_dtype usm_sequence_dtype(usm_dtype dtype, const usm_device *device);
 
-/* `count` numbers from start towards stop, which is the last one where it is an `endpoint`. */
-usm_sequence usm_sequence_between(double start, double stop, int64_t count, bool endpoint, usm_dtype dtype);
-
 /*
  * dst[i] = element i of the sequence, cast to dst's type; sequence->dst does not count. dst is a vector of
  * sequence->count elements. What a device without fp64 does not compute comes from the host.
  */
 usm_status usm_sequence_submit(usm_queue *queue, const usm_view *dst, const usm_sequence *sequence,
                                usm_error *error);
+
+/*
+ * Fills the vector dst with numbers in equal steps from start towards stop, which is the last one where it is
+ * an `endpoint`. start and stop are real and imaginary parts; the imaginary ones count for complex types
+ * alone. Elements of integer types are truncated from double precision.
+ */
+usm_status usm_linspace_submit(usm_queue *queue, const usm_view *dst, const double start[2],
+                               const double stop[2], bool endpoint, usm_error *error);
 
 #endif

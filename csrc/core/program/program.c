@@ -216,6 +216,13 @@ usm_status usm_program_binary(usm_program *program, void **out, size_t *size, us
     return program->backend->program_binary(program, out, size, error);
 }
 
+static void destroy_native(usm_kernel *kernel)
+{
+    if (kernel->program->backend->kernel_destroy != NULL) {
+        kernel->program->backend->kernel_destroy(kernel);
+    }
+}
+
 usm_status usm_kernel_create(usm_program *program, const char *name, usm_kernel **out, usm_error *error)
 {
     usm_kernel *kernel = usm_calloc(1, sizeof *kernel);
@@ -228,7 +235,7 @@ usm_status usm_kernel_create(usm_program *program, const char *name, usm_kernel 
     if (status == USM_OK && program->signatures != NULL) {
         status = usm_signature_apply(kernel, program->signatures, error);
         if (status != USM_OK) {
-            program->backend->kernel_destroy(kernel);
+            destroy_native(kernel);
         }
     }
     if (status != USM_OK) {
@@ -254,11 +261,31 @@ void usm_kernel_release(usm_kernel *kernel)
         return;
     }
     usm_program *program = kernel->program;
-    program->backend->kernel_destroy(kernel);
+    destroy_native(kernel);
     free(kernel->parameters);
     free(kernel);
     usm_live_add(USM_LIVE_KERNEL, program->own ? 0 : -1);
     usm_program_release(program);
+}
+
+char **usm_program_names(const char *texts, size_t n)
+{
+    const char *end = texts;
+    for (size_t i = 0; i < n; i++) {
+        end += strlen(end) + 1;
+    }
+    size_t size = (size_t)(end - texts);
+    char **names = usm_malloc((n + 1) * sizeof *names + size);
+    if (names == NULL) {
+        return NULL;
+    }
+    char *at = memcpy((char *)(names + n + 1), texts, size);
+    for (size_t i = 0; i < n; i++) {
+        names[i] = at;
+        at += strlen(at) + 1;
+    }
+    names[n] = NULL;
+    return names;
 }
 
 static size_t text_size(const char *text)

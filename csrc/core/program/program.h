@@ -117,6 +117,11 @@ usm_status usm_kernel_create(USM_KEEPS usm_program *program, const char *name, U
 USM_GIVES usm_kernel *usm_kernel_retain(USM_KEEPS usm_kernel *kernel);
 void usm_kernel_release(USM_TAKES usm_kernel *kernel);
 
+/*
+ * For backends: usm_program.kernels of `n` names, which lie one after the other in `texts`, each with its 0.
+ * NULL: memory ran out.
+ */
+char **usm_program_names(const char *texts, size_t n);
 /* For backends: copies parameters with their texts into one block of the kernel. */
 usm_status usm_kernel_set_parameters(usm_kernel *kernel, const char *name, const usm_parameter *parameters,
                                      size_t n, usm_error *error);

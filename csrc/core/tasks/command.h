@@ -71,4 +71,18 @@ typedef struct usm_command {
     } as;
 } usm_command;
 
+/* Nothing to do: the command only marks a point in the order. */
+static inline bool usm_command_is_point(const usm_command *command)
+{
+    return command->kind == USM_COMMAND_BARRIER || command->kind == USM_COMMAND_MARKER;
+}
+
+/* A copy between regions that overlap, which drivers refuse or do wrong. */
+static inline bool usm_command_overlaps(const usm_command *command)
+{
+    uintptr_t dst = (uintptr_t)command->as.copy.dst, src = (uintptr_t)command->as.copy.src;
+    return command->kind == USM_COMMAND_COPY && dst < src + command->as.copy.nbytes &&
+           src < dst + command->as.copy.nbytes;
+}
+
 #endif

@@ -54,6 +54,11 @@ static void finish(usm_event *event, usm_ended *ended)
     error.failure = NULL;
     usm_status status = event->queue->backend->event_result(event, &error);
     if (status != USM_LATER) { /* else the driver has it once more */
+        /* The driver's clock, converted to the host's, is exact to about a microsecond. */
+        if (event->profiled) {
+            event->start_ns = event->start_ns < event->submit_ns ? event->submit_ns : event->start_ns;
+            event->end_ns = event->end_ns < event->start_ns ? event->start_ns : event->end_ns;
+        }
         usm_event_finish_among(event, status == USM_OK ? NULL : usm_failure_take(&error), ended);
     }
 }
@@ -96,11 +101,10 @@ usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*h
 {
     usm_event *claimed = NULL, **last = &claimed;
     unsigned ended = 0, unended = 0, most = queue->in_order ? 1 : MOST_UNENDED;
-    bool (*in_driver)(usm_event *) = queue->backend->event_in_driver;
     usm_lock_take(&queue->lock);
     known = known != NULL && queue->in_order && !known->claimed ? known : NULL;
     for (usm_event *event = queue->first; event != NULL && unended < most; event = event->following) {
-        if (event->claimed || !in_driver(event)) {
+        if (event->claimed || !usm_event_in_driver(event)) {
             continue;
         }
         if (known == NULL && !has_ended(event)) {
@@ -114,6 +118,16 @@ usm_polled usm_completion_end(usm_queue *queue, const usm_event *known, bool (*h
         last = &event->next_ended;
     }
     *last = NULL;
+    /*
+     * All that the driver has of the queue ends here. The submitting thread need not poll for it
+     * (usm_completion_reap), and no thread sleeps until a later task ends: else the watching thread would go
+     * on polling often, and compete for the driver's locks with the next submissions.
+     */
+    if (unended == 0) {
+        uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
+        atomic_store_explicit(&queue->watch.polled, submitted, memory_order_relaxed);
+        atomic_store_explicit(&queue->watch.hurried, false, memory_order_relaxed);
+    }
     usm_lock_give(&queue->lock);
     end_all(claimed);
     return (usm_polled){ended, unended > 0};
@@ -171,6 +185,7 @@ void usm_completion_watch(usm_event *event)
     usm_queue *queue = event->queue;
     uint64_t submitted = atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed);
     atomic_store_explicit(&queue->watch.submitted, submitted + 1, memory_order_relaxed);
+    atomic_store_explicit(&event->in_driver, true, memory_order_release);
     if (!queue->watch.listed) {
         put_on_list(queue);
     }
@@ -185,7 +200,7 @@ void usm_completion_watch(usm_event *event)
 void usm_completion_hurry(usm_event *event)
 {
     const usm_backend *backend = event->queue->backend;
-    if (backend->queue_poll == NULL || !backend->event_in_driver(event)) {
+    if (!usm_event_in_driver(event)) {
         return; /* the thread that runs the task ends it; usm_completion_watch wakes the watching thread for a
                    late one */
     }
@@ -253,8 +268,6 @@ static bool look_after(usm_queue *queue)
         }
         return hurried;
     }
-    /* The submitting thread need not poll for these tasks. */
-    atomic_store_explicit(&queue->watch.polled, submitted, memory_order_relaxed);
     if (++queue->watch.idle_ticks > IDLE_TICKS) {
         usm_lock_take(&queue->lock);
         if (submitted == atomic_load_explicit(&queue->watch.submitted, memory_order_relaxed)) {
@@ -366,12 +379,12 @@ static bool start_locked(void)
     return thread.runs;
 }
 
-bool usm_completion_start(void)
+usm_status usm_completion_start(usm_error *error)
 {
     pthread_mutex_lock(&thread.lock);
     bool runs = start_locked();
     pthread_mutex_unlock(&thread.lock);
-    return runs;
+    return runs ? USM_OK : usm_error_set(error, USM_DRIVER, "the system refused a thread; see ulimit -u");
 }
 
 bool usm_completion_stop(void)

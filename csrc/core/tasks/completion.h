@@ -20,14 +20,14 @@
 /* Tasks that a queue takes before the submitting thread polls it, so that ended ones do not pile up. */
 #define USM_COMPLETION_BATCH 512
 
-/* Starts the watching thread unless it runs. False: the system refused a thread. Any lock but a leaf. */
-bool usm_completion_start(void);
+/* Starts the watching thread unless it runs. USM_DRIVER: the system refuses a thread. Any lock but a leaf. */
+usm_status usm_completion_start(usm_error *error);
 /* Ends the thread, at the end of the process. False where it does not end within a second. No lock. */
 bool usm_completion_stop(void);
 
 /*
- * The driver has the task: the watching thread polls its queue from now on. The backend calls this in
- * queue_submit, once event_in_driver is true of the event. Queue lock held.
+ * The driver has the task: usm_event_in_driver is true of it from now on, and the watching thread polls its
+ * queue. The backend calls it at the end of queue_submit. Queue lock held.
  */
 void usm_completion_watch(usm_event *event);
 /* A thread sleeps until the task ends: its queue is polled more often. Any lock but a leaf. */

@@ -140,12 +140,6 @@ bool usm_event_has_ended(usm_event *event)
     return usm_event_ended(event);
 }
 
-bool usm_event_in_driver(usm_event *event)
-{
-    const usm_backend *backend = event->queue->backend;
-    return backend->event_in_driver != NULL && backend->event_in_driver(event);
-}
-
 usm_event_state usm_event_ask_state(usm_event *event)
 {
     usm_event_state state = usm_event_get_state(event);

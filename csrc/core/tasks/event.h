@@ -67,8 +67,9 @@ typedef struct usm_link {
 typedef struct usm_event {
     usm_refcount refs;
     _Atomic uint8_t state;
-    _Atomic bool held;    /* a Python object stands for it, whose user may ask when it ended */
-    bool profiled;        /* the times below are filled as they come */
+    _Atomic bool held;      /* a Python object stands for it, whose user may ask when it ended */
+    _Atomic bool in_driver; /* set by usm_completion_watch, for the rest of its life */
+    bool profiled;          /* the times below are filled as they come */
     bool refused;         /* the backend refused it: it fails no other task, since the caller got the error */
     bool internal;        /* as in usm_submission */
     bool claimed;         /* queue lock: the driver has ended it, and a thread is ending it here */
@@ -154,7 +155,10 @@ bool usm_event_has_ended(usm_event *event);
  * Whether the driver has the task, so that what others enqueue in its queue comes after it. False for work of
  * the host, and for what still waits for such work. Any thread, no lock.
  */
-bool usm_event_in_driver(usm_event *event);
+static inline bool usm_event_in_driver(const usm_event *event)
+{
+    return atomic_load_explicit(&((usm_event *)event)->in_driver, memory_order_acquire);
+}
 
 static inline usm_event *usm_event_retain(USM_KEEPS usm_event *event)
 {

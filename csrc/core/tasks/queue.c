@@ -358,9 +358,8 @@ usm_status usm_queues_drain(int64_t deadline_ns, usm_wait_poll poll, void *argum
 void usm_queues_finish_in_driver(usm_context *context)
 {
     enum { SECONDS = 10 };
-    bool (*in_driver)(usm_event * event) = context->backend->event_in_driver;
     int64_t deadline_ns = usm_clock_ns() + SECONDS * INT64_C(1000000000);
-    if (in_driver == NULL) {
+    if (context->backend->queue_poll == NULL) {
         return;
     }
     for (usm_queue *queue = next_queue(NULL); queue != NULL; queue = next_queue(queue)) {
@@ -370,7 +369,7 @@ void usm_queues_finish_in_driver(usm_context *context)
             count = 0;
         }
         for (size_t i = 0; i < count; i++) {
-            if (in_driver(waits[i].event)) {
+            if (usm_event_in_driver(waits[i].event)) {
                 (void)usm_event_wait_end(waits[i].event, deadline_ns, NULL, NULL, NULL);
             }
             usm_event_release(waits[i].event);

@@ -141,7 +141,7 @@ static usm_status wait_for_host(const usm_device *device, const void *handle, us
         if (usm_event_has_ended(event)) {
             continue;
         }
-        if (event->queue->backend == backend && backend->event_in_driver(event)) {
+        if (event->queue->backend == backend && usm_event_in_driver(event)) {
             if (!is_in_stream(event, device, handle)) {
                 waits[kept++] = waits[i];
             }

@@ -1,15 +1,18 @@
 /*
- * USMArray: a strided view of one allocation. Immutable but for the elements, and for one bit that is only
- * ever cleared (USMPY_WRITABLE), so it needs no lock.
+ * USMArray: a strided view of one allocation. Only the elements change, and one bit that is only ever cleared
+ * (USMPY_WRITABLE), so the object needs no lock.
  */
 #ifndef USMPY_ARRAY_H
 #define USMPY_ARRAY_H
 
+#include "py/errors.h"
 #include "py/objects/dtype.h"
 #include "py/objects/objects.h"
 
 #include "core/copy/copy.h"
 #include "core/layout/layout.h"
+
+#include <string.h>
 
 #define USMPY_WRITABLE 4u /* beside USM_C_CONTIGUOUS and USM_F_CONTIGUOUS */
 
@@ -44,7 +47,14 @@ static inline bool usmpy_is_array(usmpy_state *state, PyObject *object)
     return Py_IS_TYPE(object, state->array_type);
 }
 
-/* Made in this call, and unknown to anybody else, with its memory; arguments never are. */
+/* The access of a consumer that cannot say what it does: it may write unless the array is read-only. */
+static inline usm_access_mode usmpy_foreign_access(const usmpy_array *array)
+{
+    return (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
+}
+
+/* Whether this call made the array and its memory, and nobody else has either of them; never true of
+ * arguments. */
 static inline bool usmpy_is_only_ours(usmpy_array *array)
 {
     return Py_REFCNT(array) == 1 &&
@@ -53,8 +63,19 @@ static inline bool usmpy_is_only_ours(usmpy_array *array)
 
 static inline usm_view usmpy_view(usmpy_array *array)
 {
-    return (usm_view){array->alloc, array->data,        (usm_dtype)array->dtype,
+    return (usm_view){array->alloc, array->data,        array->dtype,
                       array->ndim,  usmpy_shape(array), usmpy_strides(array)};
+}
+
+static inline bool usmpy_has_shape(usmpy_array *array, int ndim, const int64_t *shape)
+{
+    return array->ndim == ndim && memcmp(usmpy_shape(array), shape, (size_t)ndim * sizeof *shape) == 0;
+}
+
+/* The order of the only contiguity that an array has: 'F', or 'C' where it has both or none. */
+static inline char usmpy_contiguity(const usmpy_array *array)
+{
+    return (array->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS)) == USM_F_CONTIGUOUS ? 'F' : 'C';
 }
 
 /*
@@ -70,13 +91,19 @@ void usmpy_array_finish(usmpy_array *array);
 usmpy_array *usmpy_array_empty(usmpy_state *state, PyObject *queue_object, usm_kind kind, usm_dtype dtype,
                                int ndim, const int64_t *shape, char order, bool want_zeros);
 /* The same memory with another layout; strides in elements; as writable as base. NULL with an exception. */
-usmpy_array *usmpy_array_view(usmpy_state *state, usmpy_array *base, char *data, int ndim,
-                              const int64_t *shape, const int64_t *strides);
+usmpy_array *usmpy_array_view(usmpy_array *base, char *data, int ndim, const int64_t *shape,
+                              const int64_t *strides);
+/* The same elements with their axes in another order: axis i is the array's axis axes[i]. */
+usmpy_array *usmpy_array_permuted(usmpy_array *base, const int *axes);
+/* The same elements with two axes, which may be one, exchanged. */
+usmpy_array *usmpy_array_swapped(usmpy_array *base, int a, int b);
 /* The same elements on another queue of the same memory. */
-usmpy_array *usmpy_array_on_queue(usmpy_state *state, usmpy_array *base, PyObject *queue_object);
+usmpy_array *usmpy_array_on_queue(usmpy_array *base, PyObject *queue_object);
 
 /* 0, or -1 with the ValueError that every way of writing to a read-only array gives. */
 int usmpy_check_writable(usmpy_array *array);
+/* The argument x of a function as an array, borrowed; NULL with TypeError. */
+usmpy_array *usmpy_check_array(usmpy_state *state, PyObject *x, const char *function);
 /* 0, or -1 with TypeError, for operations that need elements of whole bytes. */
 int usmpy_check_unpacked(usmpy_array *array, const char *what);
 
@@ -84,30 +111,41 @@ int usmpy_check_unpacked(usmpy_array *array, const char *what);
  * dst[...] = src[...] in dst's queue. Shapes agree; src may come from another queue: callers check placement
  * where it matters. 0 or -1.
  */
-int usmpy_array_copy(usmpy_state *state, usmpy_array *dst, usmpy_array *src);
+int usmpy_array_copy(usmpy_array *dst, usmpy_array *src);
 /* The same where src broadcasts; the ValueError calls it `what`. */
-int usmpy_array_copy_broadcast(usmpy_state *state, usmpy_array *dst, usmpy_array *src, const char *what);
-/* src as it is read there: strides has room for USM_MAX_NDIM and lives as long as the view. 0 or -1. */
+int usmpy_array_copy_broadcast(usmpy_array *dst, usmpy_array *src, const char *what);
+/*
+ * src as a view in dst's shape, as usmpy_array_copy_broadcast reads it. strides has room for USM_MAX_NDIM,
+ * and the view points to it. 0 or -1.
+ */
 int usmpy_view_broadcast(usmpy_array *dst, usmpy_array *src, const char *what, int64_t *strides,
                          usm_view *view);
-/* The same between any two views of one shape, in this queue. */
+/* A copy between any two views of one shape, in this queue. 0 or -1. */
 int usmpy_submit_copy(usmpy_state *state, PyObject *queue_object, const usm_view *dst, const usm_view *src);
-/* dst[...] = one element of dst's type. */
-int usmpy_array_fill(usmpy_state *state, usmpy_array *dst, const void *element);
 /*
- * For calls that name a destination: may the array be on the queue without a copy? With copy == 0 wherever
- * the queue reaches the memory, else only where a copy would be no closer.
+ * The array, once work on it was submitted with this status: NULL with the exception where that failed. Takes
+ * the reference.
+ */
+usmpy_array *usmpy_array_submitted(usmpy_array *array, usm_status status, usm_error *error);
+/* dst[...] = one element of dst's type. */
+int usmpy_array_fill(usmpy_array *dst, const void *element);
+/*
+ * Whether the array can be used on a queue that the caller named without a copy. With copy == 0 this holds
+ * wherever the queue reaches the memory, else only where the memory is as close to the queue as a copy would
+ * be.
  */
 bool usmpy_moves_in_place(const usmpy_array *array, PyObject *queue, int copy);
 /*
  * New compact memory in the shape of an array, in order 'C', 'F', 'A' ('F' where that is the array's, else
  * 'C') or 'K' (its axes in the order of the array's).
  */
-usmpy_array *usmpy_array_empty_like(usmpy_state *state, usmpy_array *like, PyObject *queue_object,
-                                    usm_kind kind, usm_dtype dtype, char order);
-/* The same with src's elements, copied and cast in that queue. */
-usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object,
-                                   usm_kind kind, usm_dtype dtype, char order);
+usmpy_array *usmpy_array_empty_like(usmpy_array *like, PyObject *queue_object, usm_kind kind, usm_dtype dtype,
+                                    char order);
+/* New row-major memory of the kind and on the queue of an array. */
+usmpy_array *usmpy_array_beside(usmpy_array *array, usm_dtype dtype, int ndim, const int64_t *shape);
+/* usmpy_array_empty_like with src's elements, copied and cast in that queue. */
+usmpy_array *usmpy_array_duplicate(usmpy_array *src, PyObject *queue_object, usm_kind kind, usm_dtype dtype,
+                                   char order);
 
 /*
  * An array with the same elements that the host can read, after all work on it: itself where that is so
@@ -122,9 +160,11 @@ int64_t usmpy_read_count(usmpy_state *state, PyObject *queue, const usm_view *el
 
 /* A shape argument: an int or a sequence of ints. ndim, or -1 with TypeError or ValueError. */
 int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter);
+/* An int argument: 0 with *value, which is clipped to 64 bits; -1 with TypeError. */
+int usmpy_parse_int(PyObject *argument, const char *parameter, int64_t *value);
 /* An axis argument: 0 <= result < ndim; -1 with TypeError or AxisError. */
 int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter);
-/* One axis or a tuple of distinct ones: their number; -1 with an exception. */
+/* One axis or several distinct ones: their number; -1 with an exception. */
 int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parameter);
 /* order= : one of the letters allowed ("CF" or "CFAK"); `otherwise` for None. -1 with an exception. */
 int usmpy_parse_order(PyObject *order, const char *allowed, char otherwise);
@@ -155,7 +195,7 @@ int usmpy_array_add_exchange_api(usmpy_state *state);
 extern PyMethodDef usmpy_array_methods[];
 PyObject *usmpy_array_get_flags(PyObject *self, void *unused);
 PyObject *usmpy_array_array_interface(PyObject *self, void *unused);
-/* What a function of the package's Python part makes of an array: a text for people. */
+/* The result of a function of the package's Python part on the array: a text for display. */
 PyObject *usmpy_array_shown(PyObject *self, const char *module, const char *function);
 /* & | ^ ~ of arrays of bool (truth.c); in place, a is what they are written into. */
 PyObject *usmpy_array_and(PyObject *a, PyObject *b);
@@ -166,26 +206,23 @@ PyObject *usmpy_array_inplace_and(PyObject *a, PyObject *b);
 PyObject *usmpy_array_inplace_or(PyObject *a, PyObject *b);
 PyObject *usmpy_array_inplace_xor(PyObject *a, PyObject *b);
 
-/* Methods in usmarray_copy.c and usmarray_value.c. */
-PyObject *usmpy_array_copy_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *usmpy_array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+/* Methods in usmarray_copy.c and usmarray_value.c; arguments[i] is NULL where it was left out. */
+PyObject *usmpy_array_copy_method(usmpy_array *array, PyObject *const *arguments);
+PyObject *usmpy_array_to_device(usmpy_array *array, PyObject *const *arguments);
+PyObject *usmpy_array_astype(usmpy_array *array, PyObject *const *arguments);
+PyObject *usmpy_array_tobytes(usmpy_array *array, PyObject *const *arguments);
+PyObject *usmpy_array_wait(usmpy_array *array, PyObject *const *arguments);
 PyObject *usmpy_array_item_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 PyObject *usmpy_array_tolist(PyObject *self, PyObject *unused);
-/* The same for display: the failure of a task that it raises is not delivered. */
+/* tolist() for display: a failure of a task that it raises does not count as retrieved. */
 PyObject *usmpy_array_peek(PyObject *self);
-PyObject *usmpy_array_tobytes(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *usmpy_array_format(PyObject *self, PyObject *specification);
 PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused);
 PyObject *usmpy_array_complex(PyObject *self, PyObject *unused);
-PyObject *usmpy_array_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
 /* Elements of another type, in a queue and an order; without `copy`, the array itself if it fits. */
-PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bool copy,
-                     PyObject *queue_object, char order);
-/* 0, or -1 with TypeError where a cast makes no sense, however it is asked for. */
+PyObject *usmpy_cast(usmpy_array *array, usm_dtype dtype, bool copy, PyObject *queue_object, char order);
+/* 0, or -1 with TypeError for a cast that no casting rule allows. */
 int usmpy_check_cast(usm_dtype from, usm_dtype to);
-/* astype, of which the arguments after the array are parsed already: dtype, copy, order, device. */
-PyObject *usmpy_astype(usmpy_state *state, usmpy_array *array, PyObject *const *out);
 
 #endif

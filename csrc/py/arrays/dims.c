@@ -1,77 +1,81 @@
-/* Shapes and axes as Python gives them, and as it gets them. */
+/* Shapes, axes, orders and ints as arguments, and shapes as results. */
 #include "array.h"
 #include "py/args.h"
 
-#include <string.h>
+/* The items of an argument that is no int, as a new tuple of USM_MAX_NDIM at most; NULL with an exception. */
+static PyObject *items_of(PyObject *argument, const char *parameter, const char *noun)
+{
+    PyObject *items = usmpy_sequence_of(argument); /* an item's __index__ may change a list */
+    if (items == NULL && !PyErr_Occurred()) {
+        PyErr_Format(PyExc_TypeError, "%s is %R; an int or a tuple, list or range of ints is allowed",
+                     parameter, argument);
+    }
+    if (items != NULL && PyTuple_GET_SIZE(items) > USM_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError, "%s has %zd %s; at most %d are allowed", parameter,
+                     PyTuple_GET_SIZE(items), noun, USM_MAX_NDIM);
+        Py_CLEAR(items);
+    }
+    return items;
+}
 
 int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
 {
+    if (usmpy_small_int(argument, shape)) {
+        return 1;
+    }
     if (!PyTuple_CheckExact(argument) &&
         (PyLong_Check(argument) || (!PySequence_Check(argument) && PyIndex_Check(argument)))) {
         shape[0] = PyNumber_AsSsize_t(argument, NULL);
         return shape[0] == -1 && PyErr_Occurred() ? -1 : 1;
     }
-    PyObject *items = usmpy_sequence_of(argument);
-    if (items == NULL) {
-        if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "%s is %R; an int or a tuple, list or range of ints is allowed",
-                         parameter, argument);
-        }
-        return -1;
-    }
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
-    if (n > USM_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "%s has %zd dimensions; at most %d are allowed", parameter, n,
-                     USM_MAX_NDIM);
-        n = -1;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item = PySequence_Fast_GET_ITEM(items, i);
-        if (PyLong_CheckExact(item)) {
-            int overflow;
-            shape[i] = PyLong_AsLongLongAndOverflow(item, &overflow);
-            shape[i] = overflow == 0  ? shape[i]
-                       : overflow > 0 ? INT64_MAX
-                                      : INT64_MIN; /* refused by its size */
+    PyObject *items = items_of(argument, parameter, "dimensions");
+    int n = items == NULL ? -1 : (int)PyTuple_GET_SIZE(items);
+    for (int i = 0; i < n; i++) {
+        PyObject *item = PyTuple_GET_ITEM(items, i);
+        if (usmpy_small_int(item, &shape[i])) {
             continue;
         }
         if (!PyIndex_Check(item)) {
-            PyErr_Format(PyExc_TypeError, "%s[%zd] is %R; an int is allowed", parameter, i, item);
+            PyErr_Format(PyExc_TypeError, "%s[%d] is %R; an int is allowed", parameter, i, item);
             n = -1;
             break;
         }
-        shape[i] = PyNumber_AsSsize_t(item, NULL);
+        shape[i] = PyNumber_AsSsize_t(item, NULL); /* clipped: no array has so many elements */
         if (shape[i] == -1 && PyErr_Occurred()) {
             n = -1;
-            break;
         }
     }
-    Py_DECREF(items);
-    return (int)n;
+    Py_XDECREF(items);
+    return n;
 }
 
-int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter)
+int usmpy_parse_int(PyObject *argument, const char *parameter, int64_t *value)
 {
     if (!PyIndex_Check(argument)) {
         PyErr_Format(PyExc_TypeError, "%s is %R; an int is allowed", parameter, argument);
         return -1;
     }
-    Py_ssize_t axis = PyNumber_AsSsize_t(argument, NULL);
-    if (axis == -1 && PyErr_Occurred()) {
+    *value = PyNumber_AsSsize_t(argument, NULL);
+    return *value == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+int usmpy_parse_axis(PyObject *argument, int ndim, const char *parameter)
+{
+    int64_t axis;
+    if (usmpy_parse_int(argument, parameter, &axis) < 0) {
         return -1;
     }
-    if (axis < -ndim || axis >= ndim) {
-        usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
-        if (ndim == 0) {
-            PyErr_Format(state->axis_error, "%s is %R; an array of 0 dimensions has no axes", parameter,
-                         argument);
-        } else {
-            PyErr_Format(state->axis_error, "%s is %R; the array has %d dimension%s, so %d to %d are allowed",
-                         parameter, argument, ndim, ndim == 1 ? "" : "s", -ndim, ndim - 1);
-        }
-        return -1;
+    if (axis >= -ndim && axis < ndim) {
+        return (int)(axis < 0 ? axis + ndim : axis);
     }
-    return (int)(axis < 0 ? axis + ndim : axis);
+    PyObject *axis_error = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire)->axis_error;
+    if (ndim == 0) {
+        PyErr_Format(axis_error, "%s is %R; an array of 0 dimensions has no axes", parameter, argument);
+    } else {
+        PyErr_Format(axis_error, "%s is %R; the array has %d dimension%s, so %d to %d are allowed", parameter,
+                     argument, ndim, usmpy_plural(ndim), -ndim, ndim - 1);
+    }
+    return -1;
 }
 
 int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parameter)
@@ -80,22 +84,10 @@ int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parame
         axes[0] = usmpy_parse_axis(argument, ndim, parameter);
         return axes[0] < 0 ? -1 : 1;
     }
-    PyObject *items = usmpy_sequence_of(argument); /* an item's __index__ may change a list */
-    if (items == NULL) {
-        if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "%s is %R; an int or a tuple, list or range of ints is allowed",
-                         parameter, argument);
-        }
-        return -1;
-    }
-    Py_ssize_t n = PyTuple_GET_SIZE(items);
+    PyObject *items = items_of(argument, parameter, "entries");
+    int n = items == NULL ? -1 : (int)PyTuple_GET_SIZE(items);
     uint64_t seen = 0;
-    if (n > USM_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "%s has %zd entries; at most %d are allowed", parameter, n,
-                     USM_MAX_NDIM);
-        n = -1;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++) {
         axes[i] = usmpy_parse_axis(PyTuple_GET_ITEM(items, i), ndim, parameter);
         if (axes[i] < 0) {
             n = -1;
@@ -106,8 +98,8 @@ int usmpy_parse_axes(PyObject *argument, int ndim, int *axes, const char *parame
             seen |= UINT64_C(1) << axes[i];
         }
     }
-    Py_DECREF(items);
-    return (int)n;
+    Py_XDECREF(items);
+    return n;
 }
 
 int usmpy_parse_order(PyObject *order, const char *allowed, char otherwise)

@@ -1,10 +1,9 @@
+/* Indexing of a few elements of the host by the calling thread. */
 #include "few.h"
 
 #include "selection.h"
 
 #include "core/ops/few.h"
-
-#include <string.h>
 
 static bool locate(usmpy_array *array, usmpy_array *key, usm_few_rows *rows)
 {
@@ -16,7 +15,7 @@ static bool locate(usmpy_array *array, usmpy_array *key, usm_few_rows *rows)
     return usm_few_locate(&view, &keys, rows);
 }
 
-usmpy_array *usmpy_few_select(usmpy_state *state, usmpy_array *array, usmpy_array *key)
+usmpy_array *usmpy_few_select(usmpy_array *array, usmpy_array *key)
 {
     usm_few_rows rows;
     int64_t shape[2 * USM_MAX_NDIM];
@@ -29,8 +28,7 @@ usmpy_array *usmpy_few_select(usmpy_state *state, usmpy_array *array, usmpy_arra
     }
     memcpy(shape, key->dtype == USM_BOOL ? &rows.n : usmpy_shape(key), (size_t)of_key * sizeof *shape);
     memcpy(shape + of_key, usmpy_shape(array) + rows.ndim, (size_t)rest * sizeof *shape);
-    usmpy_array *result = usmpy_array_empty(state, array->queue, (usm_kind)array->alloc->kind,
-                                            (usm_dtype)array->dtype, of_key + rest, shape, 'C', false);
+    usmpy_array *result = usmpy_array_beside(array, array->dtype, of_key + rest, shape);
     if (result == NULL || result->size == 0) {
         return result;
     }
@@ -41,7 +39,7 @@ usmpy_array *usmpy_few_select(usmpy_state *state, usmpy_array *array, usmpy_arra
     return result;
 }
 
-int usmpy_few_assign(usmpy_state *state, usmpy_array *array, usmpy_array *key, PyObject *value)
+int usmpy_few_assign(usmpy_array *array, usmpy_array *key, PyObject *value)
 {
     usm_few_rows rows;
     char element[USM_MAX_PATTERN];
@@ -49,7 +47,7 @@ int usmpy_few_assign(usmpy_state *state, usmpy_array *array, usmpy_array *key, P
     if (!locate(array, key, &rows) || rows.size != usm_dtype_table[array->dtype].itemsize) {
         return 0;
     }
-    if (usmpy_is_array(state, value)) {
+    if (usmpy_is_array(array->state, value)) {
         usmpy_array *given = (usmpy_array *)value;
         bool fits = given->ndim == 0 || (given->ndim == 1 && usmpy_shape(given)[0] == rows.n &&
                                          (key->ndim == 1 || key->dtype == USM_BOOL));
@@ -60,31 +58,30 @@ int usmpy_few_assign(usmpy_state *state, usmpy_array *array, usmpy_array *key, P
         source = usmpy_view(given);
     } else if (!PyLong_Check(value) && !PyFloat_Check(value) && !PyComplex_Check(value)) {
         return 0;
-    } else if (usmpy_scalar_to_element(state, value, (usm_dtype)array->dtype, element) < 0) {
+    } else if (usmpy_scalar_to_element(array->state, value, array->dtype, element) < 0) {
         return -1;
     }
     const usm_view dst = usmpy_view(array);
     return usm_few_write(usmpy_queue_of(array->queue), &rows, &dst, &source);
 }
 
-PyObject *usmpy_few_nonzero(usmpy_state *state, usmpy_array *array)
+int usmpy_few_nonzero(usmpy_array *array, usmpy_array **axes)
 {
     usm_few_found found;
     const usm_view view = usmpy_view(array);
     if (array->size > USM_FEW || !usm_few_nonzero(usmpy_queue_of(array->queue), &view, &found)) {
-        return NULL;
+        return 0;
     }
-    PyObject *result = PyTuple_New(array->ndim);
-    for (int axis = array->ndim - 1; result != NULL && axis >= 0; axis--) {
-        usmpy_array *indices = usmpy_array_empty(state, array->queue, (usm_kind)array->alloc->kind, USM_INT64,
-                                                 1, &found.n, 'C', false);
-        const usm_view out = indices == NULL ? (usm_view){0} : usmpy_view(indices);
-        if (indices == NULL || !usm_few_unravel(&found, &view, axis, &out)) {
-            Py_XDECREF(indices);
-            Py_CLEAR(result);
-            break;
+    for (int axis = 0; axis < array->ndim; axis++) {
+        axes[axis] = usmpy_array_beside(array, USM_INT64, 1, &found.n);
+        const usm_view out = axes[axis] == NULL ? (usm_view){0} : usmpy_view(axes[axis]);
+        if (axes[axis] == NULL || !usm_few_unravel(&found, &view, axis, &out)) {
+            int status = axes[axis] == NULL ? -1 : 0;
+            for (int i = 0; i <= axis; i++) {
+                Py_CLEAR(axes[i]);
+            }
+            return status;
         }
-        PyTuple_SET_ITEM(result, axis, (PyObject *)indices);
     }
-    return result;
+    return 1;
 }

@@ -1,4 +1,4 @@
-/* Flags: what USMArray.flags gives, with NumPy's and dpctl's names. */
+/* Flags, the object that USMArray.flags returns, with NumPy's and dpctl's names. */
 #include "array.h"
 #include "docstrings.h"
 
@@ -12,8 +12,8 @@ typedef struct usmpy_flags {
 /* A flag by its names: an attribute, and the keys of flags[...]. */
 typedef struct flag {
     const char *attribute, *keys; /* keys between spaces */
-    uint8_t all, none;            /* bits that are set, and that are not; either of them may do */
-    bool any;
+    uint8_t all, none;            /* bits that must be set, and that must not be set */
+    bool any;                     /* one of the bits in `all` is enough */
 } flag;
 
 #define C USM_C_CONTIGUOUS
@@ -30,7 +30,7 @@ static const flag flags[] = {
     {"forc", " FORC ", C | F, 0, true},
     {"writeable", "", W, 0, false},
 };
-#define SHOWN 3 /* the first so many are in the repr */
+#define SHOWN 3 /* the repr shows the first three */
 #define N_FLAGS (sizeof flags / sizeof *flags)
 
 static unsigned bits_of(PyObject *self)
@@ -164,7 +164,7 @@ static PyType_Slot flags_slots[] = {
     {Py_tp_dealloc, flags_dealloc},
     {Py_tp_repr, flags_repr},
     {Py_tp_richcompare, flags_richcompare},
-    {Py_tp_hash, PyObject_HashNotImplemented}, /* they change */
+    {Py_tp_hash, PyObject_HashNotImplemented}, /* flags can change */
     {Py_mp_subscript, flags_subscript},
     {Py_mp_ass_subscript, flags_ass_subscript},
     {Py_tp_getset, flags_getset},

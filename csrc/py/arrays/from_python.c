@@ -15,7 +15,7 @@ static bool is_sequence(PyObject *object)
             PySequence_Size(object) >= 0);
 }
 
-/* A number in one of Python's own types: new reference; NULL with TypeError. */
+/* An object with __index__ as an int: new reference; NULL with TypeError. */
 static PyObject *to_number(PyObject *object)
 {
     if (PyIndex_Check(object)) {
@@ -27,7 +27,7 @@ static PyObject *to_number(PyObject *object)
         object);
 }
 
-/* One leaf more. Takes the references in any case. 0 or -1. */
+/* Adds a leaf. Takes the references in any case. 0 or -1. */
 static int add_leaf(usmpy_nested *nested, PyObject *value, PyObject *source)
 {
     if (nested->n == nested->room) {
@@ -46,7 +46,7 @@ static int add_leaf(usmpy_nested *nested, PyObject *value, PyObject *source)
     return 0;
 }
 
-/* Where in obj something stands: "obj[1][0]". */
+/* The path to an item of obj, such as "obj[1][0]". */
 typedef struct position {
     int depth;
     Py_ssize_t at[USM_MAX_NDIM];
@@ -60,7 +60,7 @@ static void write_path(const position *position, char *path, size_t room)
     }
 }
 
-/* The lengths from `depth` on, which all that stands there must have. 0, or -1 with ValueError. */
+/* Records the lengths from `depth` on, which all items at this depth must have. 0, or -1 with ValueError. */
 static int fit(usmpy_nested *nested, int depth, int ndim, const int64_t *shape)
 {
     if (nested->ndim < 0) {
@@ -86,7 +86,7 @@ static int fit(usmpy_nested *nested, int depth, int ndim, const int64_t *shape)
     return 0;
 }
 
-/* An array among the leaves; takes the reference. It was imported from `object`, or is the same object. */
+/* Adds an array to the leaves; takes the reference. It was imported from `object`, or is the same object. */
 static int read_array(usmpy_state *state, usmpy_array *array, PyObject *object, const position *position,
                       usmpy_nested *nested)
 {
@@ -95,13 +95,14 @@ static int read_array(usmpy_state *state, usmpy_array *array, PyObject *object, 
         PyErr_Format(PyExc_ValueError, "obj is nested deeper than %d levels", USM_MAX_NDIM);
     } else if (usmpy_check_unpacked(array, "asarray()") == 0 &&
                fit(nested, position->depth, array->ndim, usmpy_shape(array)) == 0) {
-        usm_promotion_add(&nested->promotion, (usm_dtype)array->dtype);
-        if (foreign && array->ndim == 0 && usm_alloc_host_reads(array->alloc)) { /* a scalar of NumPy's */
+        usm_promotion_add(&nested->promotion, array->dtype);
+        if (foreign && array->ndim == 0 && usm_alloc_host_reads(array->alloc)) { /* such as a NumPy scalar */
             PyObject *number = PyObject_CallMethod((PyObject *)array, "item", NULL);
             Py_DECREF(array);
             return number == NULL ? -1 : add_leaf(nested, number, NULL);
         }
-        if (!foreign || array->queue != state->host_queue) { /* what the host has goes anywhere */
+        if (!foreign ||
+            array->queue != state->host_queue) { /* arrays of the host do not decide the placement */
             if (nested->near == NULL) {
                 nested->near = array;
                 write_path(position, nested->near_path, sizeof nested->near_path);
@@ -110,7 +111,7 @@ static int read_array(usmpy_state *state, usmpy_array *array, PyObject *object, 
                 nested->far = array;
                 write_path(position, nested->far_path, sizeof nested->far_path);
             }
-            nested->kind = array->alloc->kind > nested->kind ? (usm_kind)array->alloc->kind : nested->kind;
+            nested->kind = array->alloc->kind > nested->kind ? array->alloc->kind : nested->kind;
         }
         nested->has_arrays = true;
         return add_leaf(nested, (PyObject *)array, foreign ? Py_NewRef(object) : NULL);
@@ -145,7 +146,8 @@ static int read_items(usmpy_state *state, PyObject *object, position *position, 
     }
     const int64_t n = PySequence_Fast_GET_SIZE(items);
     if (n == 0 || (nested->ndim >= 0 && depth >= nested->ndim)) {
-        status = fit(nested, depth, 1, &n); /* nothing lies deeper; or a number stood here before */
+        status = fit(nested, depth, 1,
+                     &n); /* nothing is nested deeper, or there was a number at this depth before */
     } else if (nested->shape[depth] >= 0 && nested->shape[depth] != n) {
         PyErr_Format(PyExc_ValueError, "obj is ragged: at depth %d there are lengths of %lld and of %lld",
                      depth, (long long)nested->shape[depth], (long long)n);
@@ -181,7 +183,7 @@ static int read_level(usmpy_state *state, PyObject *object, position *position, 
     if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
         return read_items(state, object, position, nested);
     }
-    /* bytes among the items are no arrays of their characters, as a str is none. */
+    /* bytes are not arrays of their characters, as a str is not. */
     PyObject *array = PyBytes_Check(object) ? NULL : usmpy_import_any(state, object);
     if (array != NULL) {
         return read_array(state, (usmpy_array *)array, object, position, nested);
@@ -193,7 +195,7 @@ static int read_level(usmpy_state *state, PyObject *object, position *position, 
         return read_number(Py_NewRef(object), position->depth, nested);
     }
     bool sequence = is_sequence(object);
-    PyErr_Clear(); /* an object of 0 dimensions has no length: it is a number */
+    PyErr_Clear(); /* an object of 0 dimensions has no length, and is a number */
     if (sequence) {
         return read_items(state, object, position, nested);
     }
@@ -242,7 +244,7 @@ usm_dtype usmpy_nested_dtype(const usmpy_nested *nested, const usm_device *devic
                           : usm_dtype_with_number(USM_BOOL, nested->highest, wide);
 }
 
-/* Numbers from `first` on, as far as there are none but numbers, side by side. Their count, or -1. */
+/* Writes the numbers from leaf `first` on, up to the next array, side by side. Their count, or -1. */
 static Py_ssize_t write_numbers(usmpy_state *state, const usmpy_nested *nested, Py_ssize_t first,
                                 usm_dtype dtype, char *element)
 {
@@ -256,7 +258,8 @@ static Py_ssize_t write_numbers(usmpy_state *state, const usmpy_nested *nested, 
     return i - first;
 }
 
-/* A new vector or array that the host writes, on the queue or where the host has memory. */
+/* A new array that the host can write: on the queue, or on the host's queue if its device has no such memory.
+ */
 static usmpy_array *writable(usmpy_state *state, usm_dtype dtype, PyObject *queue, usm_kind kind, int ndim,
                              const int64_t *shape)
 {
@@ -266,8 +269,8 @@ static usmpy_array *writable(usmpy_state *state, usm_dtype dtype, PyObject *queu
     usmpy_array *array = staging == NULL ? NULL
                                          : usmpy_array_empty(state, staging, direct ? kind : USM_HOST, dtype,
                                                              ndim, shape, 'C', false);
-    if (array != NULL &&
-        usmpy_wait_alloc(state, array->alloc, USM_WRITE, INT64_MAX) < 0) { /* its earlier life */
+    if (array != NULL && usmpy_wait_alloc(state, array->alloc, USM_WRITE, INT64_MAX) <
+                             0) { /* for work on the block from before it was reused */
         Py_CLEAR(array);
     }
     return array;
@@ -280,22 +283,22 @@ static usmpy_array *numbers_alone(usmpy_state *state, const usmpy_nested *nested
     if (array != NULL && write_numbers(state, nested, 0, dtype, array->data) < 0) {
         Py_CLEAR(array);
     }
-    if (array != NULL && ((usm_kind)array->alloc->kind != kind || array->queue != queue)) {
-        Py_SETREF(array, usmpy_array_duplicate(state, array, queue, kind, dtype, 'C'));
+    if (array != NULL && (array->alloc->kind != kind || array->queue != queue)) {
+        Py_SETREF(array, usmpy_array_duplicate(array, queue, kind, dtype, 'C'));
     }
     return array;
 }
 
-/* So many elements of the result from `offset` on, in row-major order, in any shape. */
+/* The elements of the result from `offset` on, in row-major order, as a view of this shape. */
 static usm_view part_of(usmpy_array *result, int64_t offset, int ndim, const int64_t *shape, int64_t *strides)
 {
     usm_layout_compact(ndim, shape, 'C', strides);
     char *data =
         result->data == NULL ? NULL : result->data + offset * usm_dtype_table[result->dtype].itemsize;
-    return (usm_view){result->alloc, data, (usm_dtype)result->dtype, ndim, shape, strides};
+    return (usm_view){result->alloc, data, result->dtype, ndim, shape, strides};
 }
 
-/* The numbers from leaf `first` on, copied into the result. How many, or -1. */
+/* Copies the numbers from leaf `first` on into the result. Their count, or -1. */
 static Py_ssize_t place_numbers(usmpy_state *state, const usmpy_nested *nested, Py_ssize_t first,
                                 int64_t offset, usmpy_array *result)
 {
@@ -303,11 +306,11 @@ static Py_ssize_t place_numbers(usmpy_state *state, const usmpy_nested *nested, 
     while (first + n < nested->n && !usmpy_is_array(state, nested->leaves[first + n].value)) {
         n++;
     }
-    usmpy_array *numbers = writable(state, (usm_dtype)result->dtype, result->queue, USM_DEVICE, 1, &n);
+    usmpy_array *numbers = writable(state, result->dtype, result->queue, USM_DEVICE, 1, &n);
     if (numbers == NULL) {
         return -1;
     }
-    Py_ssize_t written = write_numbers(state, nested, first, (usm_dtype)result->dtype, numbers->data);
+    Py_ssize_t written = write_numbers(state, nested, first, result->dtype, numbers->data);
     const usm_view to = part_of(result, offset, 1, &n, &stride), from = usmpy_view(numbers);
     if (written >= 0 && usmpy_submit_copy(state, result->queue, &to, &from) < 0) {
         written = -1;
@@ -316,18 +319,18 @@ static Py_ssize_t place_numbers(usmpy_state *state, const usmpy_nested *nested, 
     return written;
 }
 
-/* An array copied into the result. 0 or -1. */
+/* Copies an array into the result. 0 or -1. */
 static int place_array(usmpy_state *state, const usmpy_leaf *leaf, int64_t offset, usmpy_array *result)
 {
     usmpy_array *array = (usmpy_array *)leaf->value;
     int64_t strides[USM_MAX_NDIM];
     const usm_view to = part_of(result, offset, array->ndim, usmpy_shape(array), strides);
     const usm_view from = usmpy_view(array);
-    if (usmpy_check_cast((usm_dtype)array->dtype, (usm_dtype)result->dtype) < 0 ||
+    if (usmpy_check_cast(array->dtype, result->dtype) < 0 ||
         usmpy_submit_copy(state, result->queue, &to, &from) < 0) {
         return -1;
     }
-    /* A foreign owner may change its memory as soon as asarray returns. */
+    /* The foreign owner may change its memory as soon as asarray returns. */
     return leaf->source == NULL ? 0 : usmpy_give_back(state, leaf->source, array);
 }
 

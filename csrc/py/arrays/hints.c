@@ -1,3 +1,4 @@
+/* Operators and methods that USMArray does not have: errors that say what to use instead. */
 #include "hints.h"
 
 #include "array.h"
@@ -20,15 +21,16 @@ static bool is_number(PyObject *object)
 }
 
 /*
- * Objects of other classes on the right may have an operator of their own; on the left, they had their turn.
- * NumPy's ask __array_ufunc__, but for the matrix product of its scalars, which is missing.
+ * An object of another class on the right may implement the operator, so Python must try it. An object on the
+ * left was tried before. NumPy's operators call __array_ufunc__, except for the matrix product of its
+ * scalars, which does not exist.
  */
 static PyObject *binary(PyObject *a, PyObject *b, const char *sign)
 {
     usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
-    bool knows = usmpy_is_array(state, a) && !usmpy_is_array(state, b) && !is_number(b) && !PyList_Check(b) &&
-                 !PyTuple_Check(b) && strncmp(Py_TYPE(b)->tp_name, "numpy.", 6) != 0;
-    if (knows) {
+    bool try_other = usmpy_is_array(state, a) && !usmpy_is_array(state, b) && !is_number(b) &&
+                     !PyList_Check(b) && !PyTuple_Check(b) && strncmp(Py_TYPE(b)->tp_name, "numpy.", 6) != 0;
+    if (try_other) {
         Py_RETURN_NOTIMPLEMENTED;
     }
     return refuse(sign);

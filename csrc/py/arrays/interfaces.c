@@ -10,12 +10,12 @@ static int refuse(const char *why, const char *detail)
     return -1;
 }
 
-/* What the consumer asked for and the array is not. */
+/* 0, or -1 with BufferError if the array lacks a property that the consumer requested. */
 static int check_request(usmpy_array *array, int flags)
 {
     bool c = (array->flags & USM_C_CONTIGUOUS) != 0, f = (array->flags & USM_F_CONTIGUOUS) != 0;
     if ((flags & PyBUF_WRITABLE) != 0 && (array->flags & USMPY_WRITABLE) == 0) {
-        return refuse("it is read-only, and a writable buffer was asked for", "");
+        return refuse("it is read-only, and a writable buffer was requested", "");
     }
     if ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS && !c) {
         return refuse("it is not row-major contiguous", "");
@@ -27,7 +27,7 @@ static int check_request(usmpy_array *array, int flags)
         return refuse("it is not contiguous", "");
     }
     if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !c) {
-        return refuse("it is not row-major contiguous, and a buffer without strides was asked for", "");
+        return refuse("it is not row-major contiguous, and a buffer without strides was requested", "");
     }
     return 0;
 }
@@ -46,9 +46,7 @@ int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
     if (check_request(array, flags) < 0) {
         return -1;
     }
-    /* The consumer may write, so readers are waited for as well. */
-    usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
-    if (usmpy_wait_alloc(((usmpy_array *)self)->state, array->alloc, mode, INT64_MAX) < 0) {
+    if (usmpy_wait_alloc(array->state, array->alloc, usmpy_foreign_access(array), INT64_MAX) < 0) {
         return -1;
     }
     usmpy_trace_export(array, "buffer");
@@ -56,8 +54,8 @@ int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
     view->strides = NULL;
     view->itemsize = info->itemsize;
     if ((flags & PyBUF_STRIDES) == PyBUF_STRIDES && array->ndim == 1) {
-        /* In `internal` itself, as PyBuffer_FillInfo keeps the shape in `len`: no memory for
-         * the common case. */
+        /* The stride is stored in `internal` itself, as PyBuffer_FillInfo stores the shape in `len`: the
+         * common case needs no memory. */
         view->internal = (void *)(intptr_t)(usmpy_strides(array)[0] * info->itemsize);
         view->strides = (Py_ssize_t *)&view->internal;
     } else if ((flags & PyBUF_STRIDES) == PyBUF_STRIDES && array->ndim > 1) {
@@ -71,7 +69,7 @@ int usmpy_array_getbuffer(PyObject *self, Py_buffer *view, int flags)
         }
         view->internal = view->strides;
     }
-    /* An empty array has no address, but consumers dislike NULL. */
+    /* An empty array has no address, but some consumers reject NULL. */
     view->buf = array->data != NULL ? (void *)array->data : (void *)self;
     view->len = (Py_ssize_t)(array->size * info->itemsize);
     view->readonly = (array->flags & USMPY_WRITABLE) == 0;
@@ -103,7 +101,7 @@ PyObject *usmpy_array_array_interface(PyObject *self, void *unused)
             info->format == NULL ? info->name : usm_kind_name(array->alloc->kind));
     }
     bool writable = (array->flags & USMPY_WRITABLE) != 0;
-    if (usmpy_wait_alloc(array->state, array->alloc, writable ? USM_READ_WRITE : USM_READ, INT64_MAX) < 0) {
+    if (usmpy_wait_alloc(array->state, array->alloc, usmpy_foreign_access(array), INT64_MAX) < 0) {
         return NULL;
     }
     usmpy_trace_export(array, "__array_interface__");
@@ -111,10 +109,10 @@ PyObject *usmpy_array_array_interface(PyObject *self, void *unused)
     for (int i = 0; i < array->ndim; i++) {
         bytes[i] = usmpy_strides(array)[i] * info->itemsize;
     }
-    bool compact = (array->flags & USM_C_CONTIGUOUS) != 0; /* then consumers take the buffer as it is */
+    bool compact = (array->flags & USM_C_CONTIGUOUS) != 0; /* then strides are None */
     PyObject *shape = usmpy_int_tuple(array->ndim, usmpy_shape(array));
     PyObject *strides = compact ? Py_NewRef(Py_None) : usmpy_int_tuple(array->ndim, bytes);
-    PyObject *code = PyObject_GetAttrString(usmpy_dtype_object(array->state, (usm_dtype)array->dtype), "str");
+    PyObject *code = PyObject_GetAttrString(usmpy_dtype_object(array->state, array->dtype), "str");
     PyObject *interface = shape == NULL || strides == NULL || code == NULL
                               ? NULL
                               : Py_BuildValue("{s:i,s:O,s:O,s:O,s:(NO)}", "version", 3, "shape", shape,

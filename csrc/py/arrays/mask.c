@@ -1,11 +1,10 @@
-/* The true elements of masks: offsets for indexing, nonzero and count_nonzero. */
+/* The true elements of arrays: their offsets and indices, for indexing and nonzero. */
 #include "mask.h"
 #include "docstrings.h"
 
 #include "few.h"
 #include "operands.h"
 #include "py/args.h"
-#include "py/deferred.h"
 #include "py/errors.h"
 #include "py/wait.h"
 
@@ -25,7 +24,7 @@ static int place(usmpy_state *state, const usm_true_elements *mask, usmpy_array 
 {
     const usm_view view = usmpy_view(offsets);
     usm_error error;
-    /* The block's earlier life may not have ended. */
+    /* Work on the block that was submitted before it was freed and used again may still be pending. */
     if (mask->total.alloc == NULL && usmpy_wait_alloc(state, offsets->alloc, USM_WRITE, INT64_MAX) < 0) {
         return -1;
     }
@@ -55,80 +54,80 @@ usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *array, const in
     return offsets;
 }
 
-usmpy_array *usmpy_unravel_axis(usmpy_state *state, usmpy_array *flat, int64_t step, int64_t length,
-                                usm_kind kind)
+/* Of row-major numbers, a vector of int64, their indices along an axis: each / step % length. */
+static usmpy_array *unravel_axis(usmpy_array *flat, int64_t step, int64_t length, usm_kind kind)
 {
     usmpy_array *axis =
-        usmpy_array_empty(state, flat->queue, kind, USM_INT64, 1, usmpy_shape(flat), 'C', false);
+        usmpy_array_empty(flat->state, flat->queue, kind, USM_INT64, 1, usmpy_shape(flat), 'C', false);
     if (axis != NULL) {
         const usm_view dst = usmpy_view(axis), from = usmpy_view(flat);
         usm_error error;
-        if (usmpy_check(state,
-                        usm_unravel_submit(usmpy_queue_of(flat->queue), &dst, &from, step, length, &error),
-                        &error) < 0) {
-            Py_CLEAR(axis);
-        }
+        usm_status status =
+            usm_unravel_submit(usmpy_queue_of(flat->queue), &dst, &from, step, length, &error);
+        axis = usmpy_array_submitted(axis, status, &error);
     }
     return axis;
 }
 
-static usmpy_array *check(usmpy_state *state, PyObject *x, const char *function)
+int usmpy_mask_indices(usmpy_state *state, usmpy_array *array, usm_kind kind, usmpy_array **axes)
 {
-    if (!usmpy_is_array(state, x)) {
-        PyErr_Format(PyExc_TypeError, "%s(): x is %s %s; a USMArray is allowed (asarray makes one)", function,
-                     USMPY_A(x));
-        return NULL;
+    int64_t steps[USM_MAX_NDIM];
+    usm_layout_compact(array->ndim, usmpy_shape(array), 'C', steps);
+    usmpy_array *flat = usmpy_mask_offsets(state, array, steps, array->ndim == 1 ? kind : USM_DEVICE);
+    if (flat == NULL || array->ndim == 1) { /* row-major numbers are the indices of the only axis */
+        axes[0] = flat;
+        return flat == NULL ? -1 : 0;
     }
-    return usmpy_check_computed((usmpy_array *)x, function) < 0 ? NULL : (usmpy_array *)x;
+    int made = 0;
+    for (; made < array->ndim; made++) {
+        axes[made] = unravel_axis(flat, steps[made], usmpy_shape(array)[made], kind);
+        if (axes[made] == NULL) {
+            break;
+        }
+    }
+    Py_DECREF(flat);
+    if (made == array->ndim) {
+        return 0;
+    }
+    while (made > 0) {
+        Py_DECREF(axes[--made]);
+    }
+    return -1;
 }
 
 PyObject *usmpy_nonzero(usmpy_state *state, PyObject *x, const char *function)
 {
-    int64_t steps[USM_MAX_NDIM];
-    usmpy_array *array = check(state, x, function);
-    if (array == NULL) {
+    usmpy_array *axes[USM_MAX_NDIM], *array = usmpy_check_array(state, x, function);
+    if (array == NULL || usmpy_check_computed(array, function) < 0) {
         return NULL;
     }
     if (array->ndim == 0) {
         return PyErr_Format(PyExc_ValueError, "%s(): x has 0 dimensions; at least 1 is needed", function);
     }
     usmpy_deferred_poll();
-    PyObject *few = usmpy_few_nonzero(state, array);
-    if (few != NULL || PyErr_Occurred()) {
-        return few;
+    int made = usmpy_few_nonzero(array, axes);
+    if (made == 0) {
+        made = usmpy_mask_indices(state, array, array->alloc->kind, axes) < 0 ? -1 : 1;
     }
-    usm_layout_compact(array->ndim, usmpy_shape(array), 'C', steps);
-    usm_kind kind = array->ndim == 1 ? (usm_kind)array->alloc->kind : USM_DEVICE;
-    usmpy_array *flat = usmpy_mask_offsets(state, array, steps, kind);
-    if (flat != NULL && array->ndim == 1) { /* it is the only axis already */
-        PyObject *one = PyTuple_Pack(1, flat);
-        Py_DECREF(flat);
-        return one;
-    }
-    PyObject *result = flat == NULL ? NULL : PyTuple_New(array->ndim);
-    for (int i = 0; result != NULL && i < array->ndim; i++) {
-        usmpy_array *axis =
-            usmpy_unravel_axis(state, flat, steps[i], usmpy_shape(array)[i], (usm_kind)array->alloc->kind);
-        if (axis == NULL) {
-            Py_CLEAR(result);
+    PyObject *result = made < 0 ? NULL : PyTuple_New(array->ndim);
+    for (int i = 0; made > 0 && i < array->ndim; i++) {
+        if (result == NULL) {
+            Py_DECREF(axes[i]);
         } else {
-            PyTuple_SET_ITEM(result, i, (PyObject *)axis);
+            PyTuple_SET_ITEM(result, i, (PyObject *)axes[i]);
         }
     }
-    Py_XDECREF(flat);
     return result;
 }
 
-static PyObject *nonzero(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: x. */
+static PyObject *nonzero(usmpy_state *state, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"nonzero", 1, 1, 1, 1, {USMPY_x}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *x;
-    return usmpy_parse(state, &signature, args, nargs, kwnames, &x) < 0 ? NULL
-                                                                        : usmpy_nonzero(state, x, "nonzero");
+    return usmpy_nonzero(state, arguments[0], "nonzero");
 }
+USMPY_FUNCTION(nonzero)
 
 PyMethodDef usmpy_mask_functions[] = {
-    USMPY_METHOD("nonzero", nonzero, USMPY_DOC_nonzero),
+    USMPY_ROW(nonzero),
     {0},
 };

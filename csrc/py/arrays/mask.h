@@ -1,4 +1,4 @@
-/* Which elements of a mask are true: their number, and where they are. */
+/* The true elements of a mask: offsets and indices. */
 #ifndef USMPY_MASK_H
 #define USMPY_MASK_H
 
@@ -11,11 +11,14 @@
  */
 usmpy_array *usmpy_mask_offsets(usmpy_state *state, usmpy_array *array, const int64_t *steps, usm_kind kind);
 
-/* Of row-major numbers, a vector of int64, their indices along an axis: each / step % length. */
-usmpy_array *usmpy_unravel_axis(usmpy_state *state, usmpy_array *flat, int64_t step, int64_t length,
-                                usm_kind kind);
+/*
+ * The indices of the true elements along each axis of the array, which has one at least: axes[i] becomes a
+ * vector of int64 in memory of this kind (new references). Waits on the host once. 0, or -1 with an
+ * exception.
+ */
+int usmpy_mask_indices(usmpy_state *state, usmpy_array *array, usm_kind kind, usmpy_array **axes);
 
-/* The indices of the elements that are not 0, as nonzero() gives them. Waits on the host once. */
+/* nonzero() of an argument: a tuple of such indices; NULL with an exception. */
 PyObject *usmpy_nonzero(usmpy_state *state, PyObject *x, const char *function);
 
 #endif

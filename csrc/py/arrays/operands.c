@@ -1,3 +1,4 @@
+/* Functions element by element: arguments, results, and what all of them do between the two. */
 #include "operands.h"
 
 #include "py/args.h"
@@ -20,40 +21,34 @@ int usmpy_check_computed(usmpy_array *array, const char *function)
 
 bool usmpy_broadcast_shape(int *ndim, int64_t *shape, int other_ndim, const int64_t *other)
 {
+    for (int i = 1; i <= *ndim && i <= other_ndim; i++) { /* from the last axis on */
+        int64_t a = shape[*ndim - i], b = other[other_ndim - i];
+        if (a != b && a != 1 && b != 1) {
+            return false;
+        }
+    }
     int more = other_ndim - *ndim;
     if (more > 0) {
         memmove(shape + more, shape, (size_t)*ndim * sizeof *shape);
         memcpy(shape, other, (size_t)more * sizeof *shape);
         *ndim = other_ndim;
-        more = 0;
-        for (int i = 0; i < other_ndim; i++) {
-            if (shape[i] == 1) {
-                shape[i] = other[i];
-            } else if (other[i] != 1 && other[i] != shape[i]) {
-                return false;
-            }
-        }
-        return true;
     }
-    for (int i = 0; i < other_ndim; i++) {
-        int64_t *length = &shape[i - more];
-        if (*length == 1) {
-            *length = other[i];
-        } else if (other[i] != 1 && other[i] != *length) {
-            return false;
-        }
+    for (int i = 1; i <= other_ndim; i++) {
+        int64_t *length = &shape[*ndim - i];
+        *length = *length == 1 ? other[other_ndim - i] : *length;
     }
     return true;
 }
 
-usmpy_array *usmpy_number_array(usmpy_state *state, PyObject *number, usm_dtype dtype, PyObject *queue)
+/* An array of 0 dimensions with this number, on the queue. NULL with TypeError or OverflowError. */
+static usmpy_array *number_array(usmpy_state *state, PyObject *number, usm_dtype dtype, PyObject *queue)
 {
     unsigned char element[USM_MAX_PATTERN];
     if (usmpy_scalar_to_element(state, number, dtype, element) < 0) {
         return NULL;
     }
     usmpy_array *array = usmpy_array_empty(state, queue, USM_DEVICE, dtype, 0, NULL, 'C', false);
-    if (array != NULL && usmpy_array_fill(state, array, element) < 0) {
+    if (array != NULL && usmpy_array_fill(array, element) < 0) {
         Py_CLEAR(array);
     }
     return array;
@@ -66,25 +61,31 @@ void usmpy_operands_drop(usmpy_operands *operands)
     }
 }
 
-static int refuse_placement(usmpy_state *state, const char *function, const char *const *names,
-                            const usmpy_operands *operands)
+/* What messages call the arguments of a function of n. */
+static const char *const *names_of(int n)
+{
+    static const char *const names[USMPY_OPERANDS][USMPY_OPERANDS] = {
+        {"x"}, {"x1", "x2"}, {"condition", "x1", "x2"}};
+    return names[n - 1];
+}
+
+static int refuse_placement(usmpy_state *state, const usmpy_operands *operands)
 {
     PyObject *arrays[USMPY_OPERANDS];
-    const char *own[USMPY_OPERANDS];
+    const char *names[USMPY_OPERANDS];
     int count = 0;
     for (int i = 0; i < operands->n; i++) {
         if (operands->arrays[i] != NULL) {
             arrays[count] = (PyObject *)operands->arrays[i];
-            own[count++] = names[i];
+            names[count++] = names_of(operands->n)[i];
         }
     }
-    usmpy_raise_placement(state, function, arrays, own, count);
+    usmpy_raise_placement(state, operands->function, arrays, names, count);
     return -1;
 }
 
 /* The arrays among the arguments: in out->arrays, where numbers leave NULL; queue, kind and type. */
-static int take_arrays(usmpy_state *state, const char *function, const char *const *names,
-                       PyObject *const *arguments, int n_free, usmpy_operands *out)
+static int take_arrays(usmpy_state *state, PyObject *const *arguments, int n_free, usmpy_operands *out)
 {
     usm_promotion promotion = {0};
     bool same = true;
@@ -97,35 +98,38 @@ static int take_arrays(usmpy_state *state, const char *function, const char *con
         same = same && (out->queue == NULL || usmpy_queue_of(out->queue) == usmpy_queue_of(array->queue));
         if (out->queue == NULL) {
             out->queue = array->queue;
-            out->owner = names[i];
+            out->owner = names_of(out->n)[i];
             out->first = i;
         }
-        out->kind = array->alloc->kind > out->kind ? (usm_kind)array->alloc->kind : out->kind;
+        out->kind = array->alloc->kind > out->kind ? array->alloc->kind : out->kind;
         if (i < n_free) {
             continue;
         }
-        if (usmpy_check_computed(array, function) < 0) {
+        if (i > n_free && out->arrays[i - 1] != NULL && out->arrays[i - 1]->dtype == array->dtype) {
+            continue; /* the promotion has this type already */
+        }
+        if (usmpy_check_computed(array, out->function) < 0) {
             return -1;
         }
-        usm_promotion_add(&promotion, (usm_dtype)array->dtype);
+        usm_promotion_add(&promotion, array->dtype);
         out->dtype = usm_promotion_result(&promotion);
         out->wide = out->wide || array->dtype == USM_FLOAT64 || array->dtype == USM_COMPLEX128;
-        if (out->dtype == USM_NO_DTYPE) { /* of two: a third one cannot mend it */
+        if (out->dtype == USM_NO_DTYPE) { /* a third array cannot give two of them a common type */
             PyErr_Format(
                 PyExc_TypeError,
                 "%s(): %s has dtype %s, and there is no common type of it and %s; cast one with astype()",
-                function, names[i], usm_dtype_table[array->dtype].name,
+                out->function, names_of(out->n)[i], usm_dtype_table[array->dtype].name,
                 usm_dtype_table[promotion.first].name);
             return -1;
         }
     }
     out->wide = out->wide || (out->queue != NULL && usmpy_queue_of(out->queue)->device->info.has_fp64);
-    return same ? 0 : refuse_placement(state, function, names, out);
+    return same ? 0 : refuse_placement(state, out);
 }
 
 /* An argument that is no array, as a Python number: new reference, or NULL with TypeError. */
-static PyObject *take_number(usmpy_state *state, const char *function, const char *name, PyObject *argument,
-                             bool free, usmpy_operands *out)
+static PyObject *take_number(usmpy_state *state, const char *name, PyObject *argument, bool free,
+                             usmpy_operands *out)
 {
     PyObject *number = NULL;
     int found = free ? 0 : usmpy_host_scalar(state, argument, &number);
@@ -134,14 +138,14 @@ static PyObject *take_number(usmpy_state *state, const char *function, const cha
             PyExc_TypeError,
             "%s(): %s is %s %s; a USMArray%s is allowed (asarray(%s, device=...) makes an array on the "
             "queue of the others)",
-            function, name, USMPY_A(argument), free ? "" : " or a number", name);
+            out->function, name, USMPY_A(argument), free ? "" : " or a number", name);
     }
     if (found <= 0) {
         return NULL;
     }
     if (out->queue == NULL) {
-        PyErr_Format(PyExc_TypeError, "%s(): at least one argument must be a USMArray; %s is %s %s", function,
-                     name, USMPY_A(argument));
+        PyErr_Format(PyExc_TypeError, "%s(): at least one argument must be a USMArray; %s is %s %s",
+                     out->function, name, USMPY_A(argument));
         Py_CLEAR(number);
     } else {
         usm_dtype_kind kind = usmpy_kind_of_number(number);
@@ -157,23 +161,25 @@ static int convert(usmpy_state *state, PyObject *const *numbers, int n_free, usm
     out->dtype = out->wide ? out->dtype : usm_dtype_without_fp64(out->dtype);
     for (int i = 0; i < out->n; i++) {
         if (numbers[i] != NULL) {
-            out->arrays[i] = usmpy_number_array(state, numbers[i], out->dtype, out->queue);
+            out->arrays[i] = number_array(state, numbers[i], out->dtype, out->queue);
         } else if (i >= n_free && out->arrays[i]->dtype != out->dtype) {
-            PyObject *cast = usmpy_cast(state, out->arrays[i], out->dtype, false, out->queue, 'K');
+            PyObject *cast = usmpy_cast(out->arrays[i], out->dtype, false, out->queue, 'K');
             Py_SETREF(out->arrays[i], (usmpy_array *)cast);
         }
         if (out->arrays[i] == NULL) {
             return -1;
         }
     }
-    out->queue = out->arrays[0]->queue; /* of one that is held */
+    out->queue = out->arrays[0]->queue; /* of an array that `out` owns */
     return 0;
 }
 
-static int broadcast(const char *function, usmpy_operands *out)
+static int broadcast(usmpy_operands *out)
 {
     out->ndim = out->arrays[0]->ndim;
-    memcpy(out->shape, usmpy_shape(out->arrays[0]), (size_t)out->ndim * sizeof *out->shape);
+    for (int i = 0; i < out->ndim; i++) {
+        out->shape[i] = usmpy_shape(out->arrays[0])[i];
+    }
     for (int i = 1; i < out->n; i++) {
         usmpy_array *array = out->arrays[i];
         if (!usmpy_broadcast_shape(&out->ndim, out->shape, array->ndim, usmpy_shape(array))) {
@@ -181,8 +187,8 @@ static int broadcast(const char *function, usmpy_operands *out)
             for (int k = 0; k < out->n; k++) {
                 usm_layout_text(out->arrays[k]->ndim, usmpy_shape(out->arrays[k]), texts[k], sizeof texts[k]);
             }
-            PyErr_Format(PyExc_ValueError, "%s(): shapes %s%s%s%s%s do not broadcast", function, texts[0],
-                         out->n > 2 ? ", " : " and ", texts[1], out->n > 2 ? " and " : "",
+            PyErr_Format(PyExc_ValueError, "%s(): shapes %s%s%s%s%s do not broadcast", out->function,
+                         texts[0], out->n > 2 ? ", " : " and ", texts[1], out->n > 2 ? " and " : "",
                          out->n > 2 ? texts[2] : "");
             return -1;
         }
@@ -190,19 +196,25 @@ static int broadcast(const char *function, usmpy_operands *out)
     return 0;
 }
 
-static int take(usmpy_state *state, const char *function, const char *const *names,
-                PyObject *const *arguments, int n, int n_free, bool cast, usmpy_operands *out)
+static int take(usmpy_state *state, const char *function, PyObject *const *arguments, int n, int n_free,
+                int n_uncast, usmpy_operands *out)
 {
     PyObject *numbers[USMPY_OPERANDS] = {NULL};
-    *out = (usmpy_operands){.function = function, .n = n, .kind = USM_DEVICE, .dtype = USM_NO_DTYPE};
-    int status = take_arrays(state, function, names, arguments, n_free, out);
+    out->function = function;
+    out->n = n;
+    out->queue = NULL;
+    out->kind = USM_DEVICE;
+    out->dtype = USM_NO_DTYPE;
+    out->wide = false;
+    memset(out->arrays, 0, sizeof out->arrays);
+    int status = take_arrays(state, arguments, n_free, out);
     for (int i = 0; i < n && status == 0; i++) {
         if (out->arrays[i] == NULL) {
-            numbers[i] = take_number(state, function, names[i], arguments[i], i < n_free, out);
+            numbers[i] = take_number(state, names_of(n)[i], arguments[i], i < n_free, out);
             status = numbers[i] == NULL ? -1 : 0;
         }
     }
-    if (status == 0 && (convert(state, numbers, cast ? n_free : n, out) < 0 || broadcast(function, out) < 0)) {
+    if (status == 0 && (convert(state, numbers, n_uncast, out) < 0 || broadcast(out) < 0)) {
         status = -1;
     }
     for (int i = 0; i < n; i++) {
@@ -214,51 +226,42 @@ static int take(usmpy_state *state, const char *function, const char *const *nam
     return status;
 }
 
-int usmpy_operands_take(usmpy_state *state, const char *function, const char *const *names,
-                        PyObject *const *arguments, int n, int n_free, usmpy_operands *out)
+int usmpy_operands_take(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
+                        int n_free, usmpy_operands *out)
 {
-    return take(state, function, names, arguments, n, n_free, true, out);
+    return take(state, function, arguments, n, n_free, n_free, out);
 }
 
-int usmpy_operands_take_uncast(usmpy_state *state, const char *function, const char *const *names,
-                               PyObject *const *arguments, int n, usmpy_operands *out)
+int usmpy_operands_take_uncast(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
+                               usmpy_operands *out)
 {
-    return take(state, function, names, arguments, n, 0, false, out);
+    return take(state, function, arguments, n, 0, n, out);
 }
 
-int usmpy_destination_parse(usmpy_state *state, PyObject *const *options, const char *function,
+int usmpy_destination_parse(usmpy_state *state, PyObject *out, PyObject *order, const char *function,
                             usmpy_destination *to)
 {
-    to->out = NULL;
-    to->order = 'K';
-    to->apart = false;
-    if (usmpy_given(options[1])) {
-        int order = usmpy_parse_order(options[1], "CFAK", 'K');
-        if (order < 0) {
-            return -1;
-        }
-        to->order = (char)order;
+    int letter = usmpy_parse_order(order, "CFAK", 'K');
+    *to = (usmpy_destination){.order = (char)letter};
+    if (letter < 0 || !usmpy_given(out)) {
+        return letter < 0 ? -1 : 0;
     }
-    if (usmpy_given(options[0])) {
-        if (!usmpy_is_array(state, options[0])) {
-            PyErr_Format(PyExc_TypeError, "%s(): out is %s %s; a USMArray is allowed", function,
-                         USMPY_A(options[0]));
-            return -1;
-        }
-        to->out = (usmpy_array *)options[0];
-        return usmpy_check_writable(to->out);
+    if (!usmpy_is_array(state, out)) {
+        PyErr_Format(PyExc_TypeError, "%s(): out is %s %s; a USMArray is allowed", function, USMPY_A(out));
+        return -1;
     }
-    return 0;
+    to->out = (usmpy_array *)out;
+    return usmpy_check_writable(to->out);
 }
 
 /* 0 where out is an array for a result of this shape and type in this queue; else -1. */
-static int check_out(usmpy_state *state, const usmpy_operands *operands, usm_dtype dtype, usmpy_array *out)
+static int check_out(const usmpy_operands *operands, usm_dtype dtype, usmpy_array *out)
 {
     const char *function = operands->function;
     if (usmpy_queue_of(out->queue) != usmpy_queue_of(operands->queue)) {
         PyObject *const arrays[] = {(PyObject *)operands->arrays[operands->first], (PyObject *)out};
         const char *const names[] = {operands->owner, "out"};
-        usmpy_raise_placement(state, function, arrays, names, 2);
+        usmpy_raise_placement(out->state, function, arrays, names, 2);
         return -1;
     }
     if (out->dtype != dtype) {
@@ -266,9 +269,7 @@ static int check_out(usmpy_state *state, const usmpy_operands *operands, usm_dty
                      usm_dtype_table[out->dtype].name, usm_dtype_table[dtype].name);
         return -1;
     }
-    if (out->ndim != operands->ndim ||
-        (out->ndim > 0 &&
-         memcmp(usmpy_shape(out), operands->shape, (size_t)out->ndim * sizeof *operands->shape) != 0)) {
+    if (!usmpy_has_shape(out, operands->ndim, operands->shape)) {
         char own[200], needed[200];
         PyErr_Format(PyExc_ValueError, "%s(): out has shape %s; %s is needed", function,
                      usm_layout_text(out->ndim, usmpy_shape(out), own, sizeof own),
@@ -283,14 +284,15 @@ static bool is_same_view(const usmpy_array *a, const usmpy_array *b)
 {
     return a->data == b->data && a->ndim == b->ndim &&
            usm_dtype_table[a->dtype].itemsize == usm_dtype_table[b->dtype].itemsize &&
-           (a->ndim == 0 || memcmp(a->dims, b->dims, 2 * (size_t)a->ndim * sizeof *a->dims) == 0);
+           memcmp(a->dims, b->dims, 2 * (size_t)a->ndim * sizeof *a->dims) == 0;
 }
 
-usmpy_array *usmpy_operands_result(usmpy_state *state, const usmpy_operands *operands, usm_dtype dtype,
+usmpy_array *usmpy_operands_result(const usmpy_operands *operands, usm_dtype dtype,
                                    const usmpy_destination *to)
 {
+    usmpy_array *first = operands->arrays[0];
     if (to->out != NULL) {
-        if (check_out(state, operands, dtype, to->out) < 0) {
+        if (check_out(operands, dtype, to->out) < 0) {
             return NULL;
         }
         bool safe = true;
@@ -302,26 +304,75 @@ usmpy_array *usmpy_operands_result(usmpy_state *state, const usmpy_operands *ope
             return (usmpy_array *)Py_NewRef(to->out);
         }
     }
-    const usmpy_array *first = operands->arrays[0];
-    bool columns = first->ndim == operands->ndim && (first->flags & USM_C_CONTIGUOUS) == 0 &&
-                   (first->flags & USM_F_CONTIGUOUS) != 0;
-    bool by_column = to->order == 'F' || (to->order != 'C' && columns);
-    return usmpy_array_empty(state, operands->queue, operands->kind, dtype, operands->ndim, operands->shape,
-                             by_column ? 'F' : 'C', false);
+    char order = to->order == 'F' ||
+                         (to->order != 'C' && first->ndim == operands->ndim && usmpy_contiguity(first) == 'F')
+                     ? 'F'
+                     : 'C';
+    return usmpy_array_empty(first->state, operands->queue, operands->kind, dtype, operands->ndim,
+                             operands->shape, order, false);
 }
 
-PyObject *usmpy_operands_deliver(usmpy_state *state, const usmpy_destination *to, usmpy_array *result,
-                                 int status)
+PyObject *usmpy_operands_deliver(const usmpy_destination *to, usmpy_array *result, int status)
 {
     if (result == NULL) {
         return NULL;
     }
     if (status == 0 && to->out != NULL && result != to->out) {
-        status = usmpy_array_copy(state, to->out, result);
+        status = usmpy_array_copy(to->out, result);
         Py_SETREF(result, (usmpy_array *)Py_NewRef(to->out));
     }
     if (status < 0) {
         Py_CLEAR(result);
     }
     return (PyObject *)result;
+}
+
+/* usmpy_elementwise_call of operands that were taken. Drops them. */
+static PyObject *compute(usmpy_operands *operands, const usmpy_elementwise *row, const usmpy_destination *to)
+{
+    usm_dtype dtype = row->dtype == USM_NO_DTYPE ? operands->dtype : row->dtype;
+    usmpy_array *result = usmpy_operands_result(operands, dtype, to);
+    int status = -1;
+    if (result != NULL) {
+        usm_view views[1 + USMPY_OPERANDS];
+        usm_error error;
+        views[0] = usmpy_view(result);
+        for (int i = 0; i < operands->n; i++) {
+            views[1 + i] = usmpy_view(operands->arrays[i]);
+        }
+        status = usmpy_check(result->state,
+                             row->compute(usmpy_queue_of(result->queue), row->what, views, 1 + operands->n,
+                                          usmpy_is_only_ours(result), &error),
+                             &error);
+    }
+    usmpy_operands_drop(operands);
+    return usmpy_operands_deliver(to, result, status);
+}
+
+PyObject *usmpy_elementwise_call(usmpy_state *state, const char *function, PyObject *const *arguments,
+                                 const usmpy_elementwise *row, const usmpy_destination *to)
+{
+    usmpy_operands operands;
+    usmpy_deferred_poll();
+    if (usmpy_operands_take(state, function, arguments, row->n, row->n_free, &operands) < 0) {
+        return NULL;
+    }
+    if (row->ordered && operands.dtype != USM_NO_DTYPE &&
+        usm_dtype_table[operands.dtype].kind == USM_KIND_COMPLEX) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s(): the common type of x1 and x2 is %s, and complex numbers have no order", function,
+                     usm_dtype_table[operands.dtype].name);
+        usmpy_operands_drop(&operands);
+        return NULL;
+    }
+    return compute(&operands, row, to);
+}
+
+PyObject *usmpy_elementwise_function(usmpy_state *state, const char *function, PyObject *const *arguments,
+                                     const usmpy_elementwise *row)
+{
+    usmpy_destination to;
+    return usmpy_destination_parse(state, arguments[row->n], arguments[row->n + 1], function, &to) < 0
+               ? NULL
+               : usmpy_elementwise_call(state, function, arguments, row, &to);
 }

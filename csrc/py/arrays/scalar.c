@@ -1,4 +1,4 @@
-/* Python numbers: the types that they stand for, and elements of arrays as numbers and back. */
+/* Python numbers: their kinds, and conversion between them and elements of arrays. */
 #include "py/objects/dtype.h"
 
 #include "core/layout/number.h"
@@ -59,7 +59,7 @@ static int integer_to_element(PyObject *scalar, usm_dtype dtype, void *element)
     return 0;
 }
 
-/* 0 and 1 are truth values for everyone; of other numbers it would be lost which they were. */
+/* 0 and 1 are truth values in every library; other numbers would lose their value. */
 static int bit_to_element(PyObject *scalar, unsigned char *element)
 {
     int overflow;

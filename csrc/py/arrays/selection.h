@@ -5,16 +5,30 @@
 #include "array.h"
 
 /*
- * key.c: whether a key is, or has in it, an array that is no integer of 0 dimensions. 1: *own is the key (new
- * reference), in which USMArrays stand for lists, truth values and arrays of the host, on the array's queue;
- * 0: it is a basic key; -1 with an exception.
+ * Whether a key is, or contains, an array other than an integer of 0 dimensions. 1: *own is the key (new
+ * reference), in which USMArrays on the array's queue replace lists, truth values and arrays of the host; 0:
+ * it is a basic key; -1 with an exception.
  */
 int usmpy_key_with_arrays(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject **own);
 /*
- * One array of indices from a USMArray, an array of another library (what the host has is copied to the
- * queue), a sequence or a bool. New reference; NULL without an exception for anything else.
+ * One array of indices from a USMArray, an array of another library (the host's is copied to the queue), a
+ * sequence or a bool. New reference; NULL without an exception for anything else.
  */
 usmpy_array *usmpy_index_array(usmpy_state *state, PyObject *object, PyObject *queue);
+
+/* The arrays of a key. */
+typedef struct usmpy_array_keys {
+    int n;
+    usmpy_array *arrays[USM_MAX_NDIM]; /* one reference each */
+    int axes[USM_MAX_NDIM];            /* the first axis of the view that each of them indexes */
+    bool adjacent;                     /* they are side by side in the key, with ints between them at most */
+} usmpy_array_keys;
+
+/*
+ * The view that a key gives. Its arrays are added to *keys, and the axes that they index are whole in the
+ * view; keys == NULL: the key has none. NULL with an exception.
+ */
+usmpy_array *usmpy_array_key_view(usmpy_array *array, PyObject *key, usmpy_array_keys *keys);
 
 /* x[key], in new memory. NULL with an exception. */
 PyObject *usmpy_select(usmpy_state *state, usmpy_array *array, PyObject *key);
@@ -22,19 +36,15 @@ PyObject *usmpy_select(usmpy_state *state, usmpy_array *array, PyObject *key);
 int usmpy_assign(usmpy_state *state, usmpy_array *array, PyObject *key, PyObject *value);
 
 /*
- * take.c: *result = x[indices] along the first axis, or NULL where that is not for this function: indices
- * that the host cannot read, or one that is out of range. May wait for the indices. 0, or -1 with an
- * exception.
+ * take.c: *result = x[indices] along the first axis. NULL where this function does not apply: the host cannot
+ * read the indices, or one of them is out of range. May wait for the indices. 0, or -1 with an exception.
  */
 int usmpy_take_rows(usmpy_state *state, usmpy_array *x, usmpy_array *indices, PyObject **result);
 
-/* The view that basic indices give, with whole axes for those that are arrays (usmarray_index.c). */
-usmpy_array *usmpy_array_basic_view(usmpy_state *state, usmpy_array *array, PyObject *key);
-
 /*
- * A right-hand side as what may be put into an array of this type: a USMArray on dst's queue (new reference),
- * copied there where it is elsewhere; or NULL with *element filled from a number (1 element of dst's type).
- * NULL and PyErr_Occurred() on errors.
+ * A right-hand side as something to put into an array: a USMArray on dst's queue (new reference), which is a
+ * copy of one from elsewhere; or NULL with *element set to a number, as one element of dst's type. NULL and
+ * PyErr_Occurred() on errors.
  */
 usmpy_array *usmpy_assigned_value(usmpy_state *state, usmpy_array *dst, PyObject *value, void *element);
 

@@ -1,4 +1,4 @@
-/* USMArray: its life, its constructor, its type. */
+/* USMArray: how arrays are made and freed, the constructor, and the type object. */
 #include "array.h"
 #include "docstrings.h"
 #include "hints.h"
@@ -6,10 +6,10 @@
 #include "py/deferred.h"
 #include "py/errors.h"
 #include "py/functions/compare.h"
+#include "py/functions/creation.h"
 #include "py/functions/operation.h"
 
 #include <stddef.h>
-#include <string.h>
 #include <structmember.h>
 
 /* Room of the smallest object: four dimensions, the size that the free list keeps. */
@@ -40,7 +40,7 @@ usmpy_array *usmpy_array_new(usmpy_state *state, int ndim)
     return array;
 }
 
-/* May run a foreign deleter, and that Python code: an exception that is on its way is put aside for that. */
+/* May run a foreign deleter, which may run Python code: an exception that is set is saved around it. */
 static void release_alloc(usm_alloc *alloc)
 {
     if (USM_LIKELY(alloc->deleter == NULL || PyErr_Occurred() == NULL)) {
@@ -77,7 +77,7 @@ void usmpy_array_finish(usmpy_array *array)
 {
     int64_t *shape = usmpy_shape(array), *strides = usmpy_strides(array);
     unsigned contiguous;
-    if (array->ndim == 1) { /* by far the commonest: the same as below, in a line */
+    if (array->ndim == 1) { /* the commonest case, with the results of the general one */
         array->size = shape[0];
         if (shape[0] <= 1) {
             strides[0] = 1;
@@ -97,7 +97,7 @@ void usmpy_array_finish(usmpy_array *array)
     }
 }
 
-/* Of no dimensions, from may be NULL, which memcpy must not be given. */
+/* `from` may be NULL if ndim is 0, and memcpy must not be called with it. */
 static void copy_dims(int64_t *to, const int64_t *from, int ndim)
 {
     if (ndim > 0) {
@@ -105,7 +105,7 @@ static void copy_dims(int64_t *to, const int64_t *from, int ndim)
     }
 }
 
-/* What usm_layout_compact and usmpy_array_finish give in row-major order, in one walk. size > 0. */
+/* The results of usm_layout_compact and usmpy_array_finish in row-major order, in one pass. size > 0. */
 static void finish_rows(usmpy_array *array, const int64_t *shape, int64_t size)
 {
     int64_t *lengths = usmpy_shape(array), *strides = usmpy_strides(array), step = 1;
@@ -157,10 +157,10 @@ usmpy_array *usmpy_array_empty(usmpy_state *state, PyObject *queue_object, usm_k
     return array;
 }
 
-usmpy_array *usmpy_array_view(usmpy_state *state, usmpy_array *base, char *data, int ndim,
-                              const int64_t *shape, const int64_t *strides)
+usmpy_array *usmpy_array_view(usmpy_array *base, char *data, int ndim, const int64_t *shape,
+                              const int64_t *strides)
 {
-    usmpy_array *array = usmpy_array_new(state, ndim);
+    usmpy_array *array = usmpy_array_new(base->state, ndim);
     if (array == NULL) {
         return NULL;
     }
@@ -175,10 +175,29 @@ usmpy_array *usmpy_array_view(usmpy_state *state, usmpy_array *base, char *data,
     return array;
 }
 
-usmpy_array *usmpy_array_on_queue(usmpy_state *state, usmpy_array *base, PyObject *queue_object)
+usmpy_array *usmpy_array_permuted(usmpy_array *base, const int *axes)
+{
+    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
+    for (int i = 0; i < base->ndim; i++) {
+        shape[i] = usmpy_shape(base)[axes[i]];
+        strides[i] = usmpy_strides(base)[axes[i]];
+    }
+    return usmpy_array_view(base, base->data, base->ndim, shape, strides);
+}
+
+usmpy_array *usmpy_array_swapped(usmpy_array *base, int a, int b)
+{
+    int axes[USM_MAX_NDIM];
+    for (int i = 0; i < base->ndim; i++) {
+        axes[i] = i == a ? b : i == b ? a : i;
+    }
+    return usmpy_array_permuted(base, axes);
+}
+
+usmpy_array *usmpy_array_on_queue(usmpy_array *base, PyObject *queue_object)
 {
     usmpy_array *array =
-        usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
+        usmpy_array_view(base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
     if (array != NULL) {
         Py_SETREF(array->queue, Py_NewRef(queue_object));
     }
@@ -197,9 +216,19 @@ int usmpy_check_writable(usmpy_array *array)
     return 0;
 }
 
+usmpy_array *usmpy_check_array(usmpy_state *state, PyObject *x, const char *function)
+{
+    if (!usmpy_is_array(state, x)) {
+        PyErr_Format(PyExc_TypeError, "%s(): x is %s %s; a USMArray is allowed (asarray makes one)", function,
+                     USMPY_A(x));
+        return NULL;
+    }
+    return (usmpy_array *)x;
+}
+
 int usmpy_check_unpacked(usmpy_array *array, const char *what)
 {
-    if (usm_dtype_is_packed((usm_dtype)array->dtype)) {
+    if (usm_dtype_is_packed(array->dtype)) {
         PyErr_Format(
             PyExc_TypeError,
             "%s needs elements of whole bytes; dtype %s packs several elements into a byte: such arrays are only "
@@ -212,36 +241,23 @@ int usmpy_check_unpacked(usmpy_array *array, const char *what)
 
 static PyObject *array_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const usmpy_signature signature = {
-        "USMArray", 6, 2,
-        0,          1, {USMPY_shape, USMPY_dtype, USMPY_usm_type, USMPY_device, USMPY_queue, USMPY_order}};
+    static const usmpy_signature signature = USMPY_SIGNATURE_USMArray;
     usmpy_state *state = usmpy_state_of_type(type);
-    PyObject *out[6];
+    PyObject *out[6]; /* shape, dtype, usm_type, device, queue, order */
+    int64_t shape[USM_MAX_NDIM];
+    usmpy_target target;
     if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
         return NULL;
     }
-    usmpy_deferred_poll();
-    int64_t shape[USM_MAX_NDIM];
     int ndim = usmpy_parse_shape(out[0], shape, "shape");
-    int kind = ndim < 0 ? -1 : usmpy_kind(out[2], USM_DEVICE);
-    int order = kind < 0 ? -1 : usmpy_parse_order(out[5], "CF", 'C');
-    if (order < 0) {
+    int order = ndim < 0 ? -1 : usmpy_parse_order(out[5], "CF", 'C');
+    if (order < 0 ||
+        usmpy_parse_target(state, (PyObject *[]){out[1], out[3], out[4], out[2]}, NULL, &target) < 0) {
         return NULL;
     }
-    usm_dtype dtype = USM_NO_DTYPE;
-    if (usmpy_given(out[1]) && usmpy_dtype_convert(state, out[1], &dtype) < 0) {
-        return NULL;
-    }
-    PyObject *queue = usmpy_placement(state, out[3], out[4]);
-    if (queue == NULL) {
-        return NULL;
-    }
-    if (dtype == USM_NO_DTYPE) {
-        dtype = usmpy_default_float(usmpy_queue_of(queue)->device);
-    }
-    usmpy_array *array =
-        usmpy_array_empty(state, queue, (usm_kind)kind, dtype, ndim, shape, (char)order, false);
-    Py_DECREF(queue);
+    usmpy_array *array = usmpy_array_empty(state, target.queue, target.kind, usmpy_target_float(&target),
+                                           ndim, shape, (char)order, false);
+    Py_DECREF(target.queue);
     return (PyObject *)array;
 }
 

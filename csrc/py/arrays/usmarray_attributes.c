@@ -36,7 +36,7 @@ static PyObject *get_nbytes(PyObject *self, void *unused)
 {
     (void)unused;
     usmpy_array *array = (usmpy_array *)self;
-    return PyLong_FromLongLong(usm_dtype_nbytes((usm_dtype)array->dtype, array->size));
+    return PyLong_FromLongLong(usm_dtype_nbytes(array->dtype, array->size));
 }
 
 static PyObject *get_itemsize(PyObject *self, void *unused)
@@ -51,7 +51,7 @@ static PyObject *get_dtype(PyObject *self, void *unused)
     return Py_NewRef(((usmpy_array *)self)->state->dtypes[((usmpy_array *)self)->dtype]);
 }
 
-/* NumPy 2.4 asks arrays of others for it where it wants a dtype, and JAX asks NumPy. */
+/* NumPy 2.4 reads this attribute of foreign arrays where it needs a dtype, and JAX calls NumPy for that. */
 static PyObject *get_numpy_dtype(PyObject *self, void *unused)
 {
     PyObject *dtype = get_dtype(self, unused);
@@ -92,21 +92,13 @@ static PyObject *get_data_ptr(PyObject *self, void *unused)
     return PyLong_FromVoidPtr(((usmpy_array *)self)->data);
 }
 
-/* The last two axes exchanged; every other one stays. */
+/* The last two axes exchanged. The array has two axes at least. */
 static PyObject *transposed(PyObject *self)
 {
     usmpy_array *array = (usmpy_array *)self;
-    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
-    int n = array->ndim;
-    if (usmpy_check_unpacked(array, "transposition") < 0) {
-        return NULL;
-    }
-    for (int i = 0; i < n; i++) {
-        int from = i == n - 1 ? n - 2 : i == n - 2 ? n - 1 : i;
-        shape[i] = usmpy_shape(array)[from];
-        strides[i] = usmpy_strides(array)[from];
-    }
-    return (PyObject *)usmpy_array_view(((usmpy_array *)self)->state, array, array->data, n, shape, strides);
+    return usmpy_check_unpacked(array, "transposition") < 0
+               ? NULL
+               : (PyObject *)usmpy_array_swapped(array, array->ndim - 1, array->ndim - 2);
 }
 
 static PyObject *get_T(PyObject *self, void *unused)
@@ -147,9 +139,9 @@ static PyObject *part_of(usmpy_array *array, int part)
             return Py_NewRef(array);
         }
         const unsigned char zero[USM_MAX_PATTERN] = {0};
-        usmpy_array *zeros = usmpy_array_empty_like(
-            array->state, array, array->queue, (usm_kind)array->alloc->kind, (usm_dtype)array->dtype, 'K');
-        if (zeros != NULL && usmpy_array_fill(array->state, zeros, zero) < 0) {
+        usmpy_array *zeros =
+            usmpy_array_empty_like(array, array->queue, array->alloc->kind, array->dtype, 'K');
+        if (zeros != NULL && usmpy_array_fill(zeros, zero) < 0) {
             Py_CLEAR(zeros);
         }
         return (PyObject *)zeros;
@@ -157,9 +149,9 @@ static PyObject *part_of(usmpy_array *array, int part)
     for (int i = 0; i < array->ndim; i++) {
         strides[i] = 2 * usmpy_strides(array)[i];
     }
-    usm_dtype half = (usm_dtype)halves[array->dtype];
+    usm_dtype half = halves[array->dtype];
     char *data = array->data == NULL ? NULL : array->data + part * usm_dtype_table[half].itemsize;
-    usmpy_array *view = usmpy_array_view(array->state, array, data, array->ndim, usmpy_shape(array), strides);
+    usmpy_array *view = usmpy_array_view(array, data, array->ndim, usmpy_shape(array), strides);
     if (view != NULL) {
         view->dtype = (uint8_t)half;
     }
@@ -178,7 +170,7 @@ static PyObject *get_imag(PyObject *self, void *unused)
     return part_of((usmpy_array *)self, 1);
 }
 
-/* Methods of arrays elsewhere that compute. */
+/* Methods that arrays of other libraries have. */
 #define MISSING(name)                               \
     {                                               \
 #name, usmpy_hint_method, NULL, NULL, #name \

@@ -14,18 +14,21 @@
 int usmpy_submit_copy(usmpy_state *state, PyObject *queue_object, const usm_view *dst, const usm_view *src)
 {
     usm_error error;
-    usm_status status = usm_copy_submit(usmpy_queue_of(queue_object), dst, src, NULL, &error);
-    if (status != USM_OK) {
-        usmpy_raise(state, status, &error);
-        return -1;
-    }
-    return 0;
+    return usmpy_check(state, usm_copy_submit(usmpy_queue_of(queue_object), dst, src, NULL, &error), &error);
 }
 
-int usmpy_array_copy(usmpy_state *state, usmpy_array *dst, usmpy_array *src)
+usmpy_array *usmpy_array_submitted(usmpy_array *array, usm_status status, usm_error *error)
+{
+    if (usmpy_check(array->state, status, error) < 0) {
+        Py_CLEAR(array);
+    }
+    return array;
+}
+
+int usmpy_array_copy(usmpy_array *dst, usmpy_array *src)
 {
     const usm_view to = usmpy_view(dst), from = usmpy_view(src);
-    return usmpy_submit_copy(state, dst->queue, &to, &from);
+    return usmpy_submit_copy(dst->state, dst->queue, &to, &from);
 }
 
 int usmpy_view_broadcast(usmpy_array *dst, usmpy_array *src, const char *what, int64_t *strides,
@@ -46,11 +49,11 @@ int usmpy_view_broadcast(usmpy_array *dst, usmpy_array *src, const char *what, i
                      usm_layout_text(dst->ndim, usmpy_shape(dst), to, sizeof to));
         return -1;
     }
-    *view = (usm_view){src->alloc, src->data, (usm_dtype)src->dtype, dst->ndim, usmpy_shape(dst), strides};
+    *view = (usm_view){src->alloc, src->data, src->dtype, dst->ndim, usmpy_shape(dst), strides};
     return 0;
 }
 
-int usmpy_array_copy_broadcast(usmpy_state *state, usmpy_array *dst, usmpy_array *src, const char *what)
+int usmpy_array_copy_broadcast(usmpy_array *dst, usmpy_array *src, const char *what)
 {
     int64_t strides[USM_MAX_NDIM];
     usm_view from;
@@ -58,33 +61,30 @@ int usmpy_array_copy_broadcast(usmpy_state *state, usmpy_array *dst, usmpy_array
         return -1;
     }
     const usm_view to = usmpy_view(dst);
-    return usmpy_submit_copy(state, dst->queue, &to, &from);
+    return usmpy_submit_copy(dst->state, dst->queue, &to, &from);
 }
 
-int usmpy_array_fill(usmpy_state *state, usmpy_array *dst, const void *element)
+int usmpy_array_fill(usmpy_array *dst, const void *element)
 {
-    usm_view to = usmpy_view(dst);
+    const usm_view to = usmpy_view(dst);
     usm_error error;
-    usm_status status = usm_fill_submit(usmpy_queue_of(dst->queue), &to, element, NULL, &error);
-    if (status != USM_OK) {
-        usmpy_raise(state, status, &error);
-        return -1;
-    }
-    return 0;
+    return usmpy_check(dst->state, usm_fill_submit(usmpy_queue_of(dst->queue), &to, element, NULL, &error),
+                       &error);
+}
+
+static int64_t magnitude(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
 }
 
 /* Strides of compact memory whose axes are in the same order as src's, fastest last. */
 static void keep_order(usmpy_array *src, int64_t *strides)
 {
-    int axes[USM_MAX_NDIM];
+    const int64_t *old = usmpy_strides(src);
+    int axes[USM_MAX_NDIM]; /* from the slowest to the fastest */
     for (int i = 0; i < src->ndim; i++) {
-        int64_t stride = usmpy_strides(src)[i] < 0 ? -usmpy_strides(src)[i] : usmpy_strides(src)[i];
         int k = i;
-        for (; k > 0; k--) {
-            int64_t before = usmpy_strides(src)[axes[k - 1]];
-            if ((before < 0 ? -before : before) >= stride) {
-                break;
-            }
+        for (; k > 0 && magnitude(old[axes[k - 1]]) < magnitude(old[i]); k--) {
             axes[k] = axes[k - 1];
         }
         axes[k] = i;
@@ -105,49 +105,43 @@ bool usmpy_moves_in_place(const usmpy_array *array, PyObject *queue, int copy)
     return copy == 0 ? usm_place_reaches(place, array->alloc) : usm_place_is_home(place, array->alloc);
 }
 
-usmpy_array *usmpy_array_empty_like(usmpy_state *state, usmpy_array *like, PyObject *queue_object,
-                                    usm_kind kind, usm_dtype dtype, char order)
+usmpy_array *usmpy_array_empty_like(usmpy_array *like, PyObject *queue_object, usm_kind kind, usm_dtype dtype,
+                                    char order)
 {
-    unsigned contiguous = like->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS);
-    if (order == 'A' || (order == 'K' && contiguous != 0)) {
-        order = contiguous == USM_F_CONTIGUOUS ? 'F' : 'C';
-    }
-    usmpy_array *array = usmpy_array_empty(state, queue_object, kind, dtype, like->ndim, usmpy_shape(like),
-                                           order == 'F' ? 'F' : 'C', false);
-    if (array != NULL && order == 'K') {
+    bool keep = order == 'K' && (like->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS)) == 0;
+    char letter = order == 'K' || order == 'A' ? usmpy_contiguity(like) : order;
+    usmpy_array *array = usmpy_array_empty(like->state, queue_object, kind, dtype, like->ndim,
+                                           usmpy_shape(like), letter, false);
+    if (array != NULL && keep) {
         keep_order(like, usmpy_strides(array));
         usmpy_array_finish(array);
     }
     return array;
 }
 
-usmpy_array *usmpy_array_duplicate(usmpy_state *state, usmpy_array *src, PyObject *queue_object,
-                                   usm_kind kind, usm_dtype dtype, char order)
+usmpy_array *usmpy_array_beside(usmpy_array *array, usm_dtype dtype, int ndim, const int64_t *shape)
 {
-    usmpy_array *copy = usmpy_array_empty_like(state, src, queue_object, kind, dtype, order);
-    if (copy != NULL && usmpy_array_copy(state, copy, src) < 0) {
+    return usmpy_array_empty(array->state, array->queue, array->alloc->kind, dtype, ndim, shape, 'C', false);
+}
+
+usmpy_array *usmpy_array_duplicate(usmpy_array *src, PyObject *queue_object, usm_kind kind, usm_dtype dtype,
+                                   char order)
+{
+    usmpy_array *copy = usmpy_array_empty_like(src, queue_object, kind, dtype, order);
+    if (copy != NULL && usmpy_array_copy(copy, src) < 0) {
         Py_CLEAR(copy);
     }
     return copy;
 }
 
-PyObject *usmpy_array_copy_method(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_array_copy_method(usmpy_array *array, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"copy", 1, 1, 0, 0, {USMPY_order}};
-    usmpy_array *array = (usmpy_array *)self;
-    PyObject *out[1];
-    if (usmpy_parse(array->state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    int order = usmpy_parse_order(out[0], "CFAK", 'C');
-    usmpy_deferred_poll();
+    int order = usmpy_parse_order(arguments[0], "CFAK", 'C');
     return order < 0 ? NULL
-                     : (PyObject *)usmpy_array_duplicate(array->state, array, array->queue,
-                                                         (usm_kind)array->alloc->kind,
-                                                         (usm_dtype)array->dtype, (char)order);
+                     : (PyObject *)usmpy_array_duplicate(array, array->queue, array->alloc->kind,
+                                                         array->dtype, (char)order);
 }
 
-/* 0, or -1 with TypeError where a cast of values makes no sense, however it is asked for. */
 int usmpy_check_cast(usm_dtype from, usm_dtype to)
 {
     if (!usm_dtype_can_cast(from, to, USM_CAST_UNSAFE)) {
@@ -166,8 +160,7 @@ int usmpy_check_cast(usm_dtype from, usm_dtype to)
     return 0;
 }
 
-PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bool copy,
-                     PyObject *queue_object, char order)
+PyObject *usmpy_cast(usmpy_array *array, usm_dtype dtype, bool copy, PyObject *queue_object, char order)
 {
     bool same_place = usmpy_queue_of(queue_object) == usmpy_queue_of(array->queue);
     bool fits = order == 'K' || order == 'A' ||
@@ -175,43 +168,31 @@ PyObject *usmpy_cast(usmpy_state *state, usmpy_array *array, usm_dtype dtype, bo
     if (array->dtype == dtype && !copy && same_place && fits) {
         return Py_NewRef(array);
     }
-    if (usmpy_check_cast((usm_dtype)array->dtype, dtype) < 0) {
+    if (usmpy_check_cast(array->dtype, dtype) < 0) {
         return NULL;
     }
-    usm_kind kind = usmpy_kind_on(usmpy_queue_of(queue_object)->device, (usm_kind)array->alloc->kind);
-    return (PyObject *)usmpy_array_duplicate(state, array, queue_object, kind, dtype, order);
+    usm_kind kind = usmpy_kind_on(usmpy_queue_of(queue_object)->device, array->alloc->kind);
+    return (PyObject *)usmpy_array_duplicate(array, queue_object, kind, dtype, order);
 }
 
-/* What astype takes after its array: dtype, copy, order, device. */
-PyObject *usmpy_astype(usmpy_state *state, usmpy_array *array, PyObject *const *out)
+PyObject *usmpy_array_astype(usmpy_array *array, PyObject *const *arguments)
 {
+    usmpy_state *state = array->state;
     usm_dtype dtype;
-    int copy = usmpy_bool(out[1], 1, "astype", "copy");
-    int order = copy < 0 ? -1 : usmpy_parse_order(out[2], "CFAK", 'K');
-    if (order < 0 || usmpy_dtype_convert(state, out[0], &dtype) < 0) {
+    int copy = usmpy_bool(arguments[1], 1, "astype", "copy");
+    int order = copy < 0 ? -1 : usmpy_parse_order(arguments[2], "CFAK", 'K');
+    if (order < 0 || usmpy_dtype_convert(state, arguments[0], &dtype) < 0) {
         return NULL;
     }
-    usmpy_deferred_poll();
     PyObject *queue =
-        usmpy_given(out[3]) ? usmpy_queue_from(state, out[3], "device") : Py_NewRef(array->queue);
-    PyObject *result = queue == NULL ? NULL : usmpy_cast(state, array, dtype, copy, queue, (char)order);
+        usmpy_given(arguments[3]) ? usmpy_queue_from(state, arguments[3], "device") : Py_NewRef(array->queue);
+    PyObject *result = queue == NULL ? NULL : usmpy_cast(array, dtype, copy, queue, (char)order);
     Py_XDECREF(queue);
     return result;
 }
 
-PyObject *usmpy_array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const usmpy_signature signature = {
-        "astype", 4, 1, 1, 1, {USMPY_dtype, USMPY_copy, USMPY_order, USMPY_device}};
-    usmpy_state *state = ((usmpy_array *)self)->state;
-    PyObject *out[4];
-    return usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0
-               ? NULL
-               : usmpy_astype(state, (usmpy_array *)self, out);
-}
-
-/* Later work in `queue` waits for what `after` has so far, and for work on the memory of `array`. 0 or -1. */
-static int order_behind(usmpy_state *state, usm_queue *queue, usm_queue *after, usmpy_array *array)
+/* Later work in `queue` waits for what `after` has so far, and for work on the array's memory. 0 or -1. */
+static int order_after(usm_queue *queue, usm_queue *after, usmpy_array *array)
 {
     const usm_command command = {.kind = USM_COMMAND_BARRIER};
     const usm_access access = {array->alloc, USM_READ};
@@ -230,69 +211,74 @@ static int order_behind(usmpy_state *state, usm_queue *queue, usm_queue *after, 
         usm_event_release(waits[i].event);
     }
     free(waits);
-    if (status != USM_OK) {
-        usmpy_raise(state, status, &error);
-        return -1;
-    }
-    return 0;
+    return usmpy_check(array->state, status, &error);
 }
 
-PyObject *usmpy_array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* The array on this queue: itself, the same memory or a copy. */
+static PyObject *move(usmpy_array *array, PyObject *queue)
 {
-    static const usmpy_signature signature = {"to_device", 2, 1, 1, 1, {USMPY_device, USMPY_stream}};
-    usmpy_state *state = ((usmpy_array *)self)->state;
-    usmpy_array *array = (usmpy_array *)self;
-    PyObject *out[2];
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+    if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
+        return Py_NewRef(array);
+    }
+    if (usmpy_moves_in_place(array, queue, -1)) {
+        return (PyObject *)usmpy_array_on_queue(array, queue);
+    }
+    usm_kind kind = usmpy_kind_on(usmpy_queue_of(queue)->device, array->alloc->kind);
+    return (PyObject *)usmpy_array_duplicate(array, queue, kind, array->dtype, 'K');
+}
+
+/* The same as if the copy were made in `stream`: after what is in it so far, before what comes later. */
+static PyObject *move_in_stream(usmpy_array *array, PyObject *queue, const usmpy_stream *stream)
+{
+    usmpy_state *state = array->state;
+    usm_queue *after = usmpy_stream_queue(state, stream, usmpy_queue_of(queue)->device, "stream");
+    if (after == NULL) {
         return NULL;
     }
+    PyObject *result = order_after(usmpy_queue_of(queue), after, array) < 0 ? NULL : move(array, queue);
+    if (result != NULL) {
+        int status = stream->queue != NULL
+                         ? order_after(after, NULL, (usmpy_array *)result)
+                         : usmpy_stream_follow(state, after->device, stream->handle, (usmpy_array *)result);
+        if (status < 0) {
+            Py_CLEAR(result);
+        }
+    }
+    usm_queue_release(after);
+    return result;
+}
+
+PyObject *usmpy_array_to_device(usmpy_array *array, PyObject *const *arguments)
+{
     usmpy_stream stream;
-    int given = usmpy_given(out[1]) ? usmpy_stream_parse(state, out[1], &stream) : 0;
-    if (given < 0 || (given == 0 && usmpy_given(out[1]))) {
-        return given < 0
+    bool given = usmpy_given(arguments[1]);
+    int found = given ? usmpy_stream_parse(array->state, arguments[1], &stream) : 0;
+    if (given && found <= 0) {
+        return found < 0
                    ? NULL
                    : PyErr_Format(
                          PyExc_TypeError,
                          "stream is %s %s; a Queue, a CUDA stream of any library, the address of one or "
                          "None is allowed",
-                         USMPY_A(out[1]));
+                         USMPY_A(arguments[1]));
     }
-    usmpy_deferred_poll();
-    PyObject *queue = usmpy_queue_from(state, out[0], "device"), *result;
-    if (queue == NULL) {
-        return NULL;
-    }
-    /* As if the copy were made in `stream`: behind what is in it so far, before what comes later. */
-    usm_queue *after =
-        given > 0 ? usmpy_stream_queue(state, &stream, usmpy_queue_of(queue)->device, "stream") : NULL;
-    if (given > 0 && (after == NULL || order_behind(state, usmpy_queue_of(queue), after, array) < 0)) {
-        if (after != NULL) {
-            usm_queue_release(after);
-        }
+    PyObject *queue = usmpy_queue_from(array->state, arguments[0], "device"), *result = NULL;
+    if (queue != NULL) {
+        result = given ? move_in_stream(array, queue, &stream) : move(array, queue);
         Py_DECREF(queue);
-        return NULL;
-    }
-    if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
-        result = Py_NewRef(self);
-    } else if (usmpy_moves_in_place(array, queue, -1)) {
-        result = (PyObject *)usmpy_array_on_queue(state, array, queue);
-    } else {
-        usm_kind kind = usmpy_kind_on(usmpy_queue_of(queue)->device, (usm_kind)array->alloc->kind);
-        result = (PyObject *)usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
-    }
-    Py_DECREF(queue);
-    if (result != NULL && given > 0) {
-        int status = stream.queue != NULL
-                         ? order_behind(state, after, NULL, (usmpy_array *)result)
-                         : usmpy_stream_follow(state, after->device, stream.handle, (usmpy_array *)result);
-        if (status < 0) {
-            Py_CLEAR(result);
-        }
-    }
-    if (after != NULL) {
-        usm_queue_release(after);
     }
     return result;
+}
+
+/* A view of the whole array, which the caller may change before it returns it; NULL with an exception. */
+static usmpy_array *whole_view(usmpy_state *state, PyObject *object)
+{
+    if (!usmpy_is_array(state, object)) {
+        return (usmpy_array *)PyErr_Format(PyExc_TypeError, "x is %s %s; a USMArray is allowed",
+                                           USMPY_A(object));
+    }
+    usmpy_array *array = (usmpy_array *)object;
+    return usmpy_array_view(array, array->data, array->ndim, usmpy_shape(array), usmpy_strides(array));
 }
 
 /* The same memory as elements of another type of the same size. */
@@ -301,44 +287,37 @@ static PyObject *reinterpret(PyObject *module, PyObject *args)
     usmpy_state *state = usmpy_state_of_module(module);
     PyObject *object, *type;
     usm_dtype dtype;
-    if (!PyArg_ParseTuple(args, "O!O:_reinterpret", state->array_type, &object, &type) ||
+    if (!PyArg_ParseTuple(args, "OO:_reinterpret", &object, &type) ||
         usmpy_dtype_convert(state, type, &dtype) < 0) {
         return NULL;
     }
-    usmpy_array *array = (usmpy_array *)object;
-    if (usm_dtype_table[dtype].bits != usm_dtype_table[array->dtype].bits) {
-        return PyErr_Format(PyExc_ValueError, "the sizes of dtype %s and of %s differ",
-                            usm_dtype_table[dtype].name, usm_dtype_table[array->dtype].name);
+    usmpy_array *view = whole_view(state, object);
+    if (view != NULL && usm_dtype_table[dtype].bits != usm_dtype_table[view->dtype].bits) {
+        PyErr_Format(PyExc_ValueError, "the sizes of dtype %s and of %s differ", usm_dtype_table[dtype].name,
+                     usm_dtype_table[view->dtype].name);
+        Py_CLEAR(view);
     }
-    usmpy_array *view =
-        usmpy_array_view(state, array, array->data, array->ndim, usmpy_shape(array), usmpy_strides(array));
     if (view != NULL) {
         view->dtype = (uint8_t)dtype;
     }
     return (PyObject *)view;
 }
 
-/* The same memory, not to be written through the result. */
+/* The same memory, which the result does not allow to be written. */
 static PyObject *read_only(PyObject *module, PyObject *object)
 {
-    usmpy_state *state = usmpy_state_of_module(module);
-    if (!usmpy_is_array(state, object)) {
-        return PyErr_Format(PyExc_TypeError, "x is %s %s; a USMArray is allowed", USMPY_A(object));
-    }
-    usmpy_array *array = (usmpy_array *)object;
-    usmpy_array *view =
-        usmpy_array_view(state, array, array->data, array->ndim, usmpy_shape(array), usmpy_strides(array));
+    usmpy_array *view = whole_view(usmpy_state_of_module(module), object);
     if (view != NULL) {
         view->flags &= (uint8_t)~USMPY_WRITABLE;
     }
     return (PyObject *)view;
 }
 
-/* For usmpy._display.repr: tolist() that does not count as asking for an error. */
+/* For usmpy._display.repr. */
 static PyObject *peek(PyObject *module, PyObject *object)
 {
     if (!usmpy_is_array(usmpy_state_of_module(module), object)) {
-        return PyErr_Format(PyExc_TypeError, "x is a %s; a USMArray is allowed", Py_TYPE(object)->tp_name);
+        return PyErr_Format(PyExc_TypeError, "x is %s %s; a USMArray is allowed", USMPY_A(object));
     }
     return usmpy_array_peek(object);
 }

@@ -4,34 +4,35 @@
 #include "hints.h"
 #include "py/args.h"
 #include "py/exchange/native.h"
+#include "py/functions/manipulation.h"
 
-#define MOST 16 /* arguments, keywords among them, without memory of their own */
+#define MOST 16 /* arguments, keywords among them, that need no memory from the heap */
 
 /* callable(self, *args, **keywords). Takes the reference to the callable, or NULL with an exception. */
 static PyObject *call_with_self(PyObject *self, PyObject *callable, PyObject *const *args, Py_ssize_t nargs,
                                 PyObject *kwnames)
 {
-    PyObject *few[MOST], **all = few;
+    PyObject *few[MOST], **all = few, *result = NULL;
     Py_ssize_t n = nargs + (kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames)) + 1;
-    if (callable != NULL && n > MOST) {
-        all = PyMem_New(PyObject *, n);
-        if (all == NULL) {
-            Py_CLEAR(callable);
-            PyErr_NoMemory();
-        }
+    if (callable == NULL) {
+        return NULL;
     }
-    PyObject *result = NULL;
-    if (callable != NULL) {
+    if (n > MOST) {
+        all = PyMem_New(PyObject *, n);
+    }
+    if (all == NULL) {
+        PyErr_NoMemory();
+    } else {
         all[0] = self;
         for (Py_ssize_t i = 1; i < n; i++) {
             all[i] = args[i - 1];
         }
         result = PyObject_Vectorcall(callable, all, (size_t)nargs + 1, kwnames);
-        Py_DECREF(callable);
     }
     if (all != few) {
         PyMem_Free(all);
     }
+    Py_DECREF(callable);
     return result;
 }
 
@@ -50,7 +51,7 @@ static PyObject *call_python(PyObject *self, const char *function, PyObject *con
     return call_with_self(self, usmpy_import("usmpy._indexing", function), args, nargs, kwnames);
 }
 
-/* The same where several ints may stand for one tuple of them: x.reshape(2, 3). */
+/* A function of this module; several ints may stand for one tuple of them: x.reshape(2, 3). */
 static PyObject *call_with_tuple(PyObject *self, const char *function, PyObject *const *args,
                                  Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -74,21 +75,22 @@ static PyObject *call_with_tuple(PyObject *self, const char *function, PyObject 
     return result;
 }
 
-#define METHOD(name, function, how)                                                                   \
+/* Methods that are functions of the module. */
+#define FUNCTION(name, how)                                                                           \
     static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) \
     {                                                                                                 \
-        return how(self, function, args, nargs, kwnames);                                             \
+        return how(self, #name, args, nargs, kwnames);                                                \
     }
 
-METHOD(reshape, "reshape", call_with_tuple)
-METHOD(squeeze, "squeeze", call)
-METHOD(swapaxes, "swapaxes", call)
-METHOD(repeat, "repeat", call)
-METHOD(take, "take", call)
-METHOD(put, "put", call_python)
-METHOD(nonzero, "nonzero", call)
-METHOD(all, "all", call)
-METHOD(any, "any", call)
+FUNCTION(reshape, call_with_tuple)
+FUNCTION(squeeze, call)
+FUNCTION(swapaxes, call)
+FUNCTION(repeat, call)
+FUNCTION(take, call)
+FUNCTION(put, call_python)
+FUNCTION(nonzero, call)
+FUNCTION(all, call)
+FUNCTION(any, call)
 
 /* x.transpose(), x.transpose(axes), x.transpose(0, 2, 1). */
 static PyObject *transpose(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -107,35 +109,47 @@ static PyObject *transpose(PyObject *self, PyObject *const *args, Py_ssize_t nar
     return result;
 }
 
-/* All elements in one dimension: reshape(x, (-1,), ...). */
-static PyObject *flat(PyObject *self, PyObject *order, bool copy)
+/* All elements in one dimension: reshape(x, (-1,), order=order, copy=copy). */
+static PyObject *flat(usmpy_array *array, PyObject *order, PyObject *copy)
 {
-    PyObject *shape = Py_BuildValue("(L)", (long long)((usmpy_array *)self)->size);
-    PyObject *kwnames = Py_BuildValue("(ss)", "order", "copy");
-    PyObject *const args[] = {shape, order, copy ? Py_True : Py_None};
-    PyObject *result = shape == NULL || kwnames == NULL ? NULL : call(self, "reshape", args, 1, kwnames);
+    PyObject *shape = usmpy_int_tuple(1, &array->size);
+    PyObject *const arguments[] = {(PyObject *)array, shape, order, copy};
+    PyObject *result = shape == NULL ? NULL : usmpy_reshape(array->state, arguments);
     Py_XDECREF(shape);
-    Py_XDECREF(kwnames);
     return result;
 }
 
-static PyObject *ravel(PyObject *self, PyObject *args, PyObject *kwargs)
+static PyObject *ravel(usmpy_array *array, PyObject *const *arguments)
 {
-    static const char *const keywords[] = {"order", NULL};
-    PyObject *order = Py_None;
-    return PyArg_ParseTupleAndKeywords(args, kwargs, "|O:ravel", (char **)keywords, &order)
-               ? flat(self, order, false)
-               : NULL;
+    return flat(array, arguments[0], Py_None);
 }
 
-static PyObject *flatten(PyObject *self, PyObject *args, PyObject *kwargs)
+static PyObject *flatten(usmpy_array *array, PyObject *const *arguments)
 {
-    static const char *const keywords[] = {"order", NULL};
-    PyObject *order = Py_None;
-    return PyArg_ParseTupleAndKeywords(args, kwargs, "|O:flatten", (char **)keywords, &order)
-               ? flat(self, order, true)
-               : NULL;
+    return flat(array, arguments[0], Py_True);
 }
+
+/* Entry points of methods whose parameters are those of the stub: method(array, arguments). */
+#define METHOD(name, method)                                                               \
+    static PyObject *enter_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
+                                  PyObject *kwnames)                                       \
+    {                                                                                      \
+        static const usmpy_signature signature = USMPY_SIGNATURE_USMArray_##name;          \
+        usmpy_array *array = (usmpy_array *)self;                                          \
+        PyObject *arguments[USMPY_MAX_PARAMETERS];                                         \
+        usmpy_deferred_poll();                                                             \
+        return usmpy_parse(array->state, &signature, args, nargs, kwnames, arguments) < 0  \
+                   ? NULL                                                                  \
+                   : method(array, arguments);                                             \
+    }
+
+METHOD(copy, usmpy_array_copy_method)
+METHOD(to_device, usmpy_array_to_device)
+METHOD(astype, usmpy_array_astype)
+METHOD(tobytes, usmpy_array_tobytes)
+METHOD(wait, usmpy_array_wait)
+METHOD(ravel, ravel)
+METHOD(flatten, flatten)
 
 /* x[...] = value. */
 static PyObject *fill(PyObject *self, PyObject *value)
@@ -145,8 +159,6 @@ static PyObject *fill(PyObject *self, PyObject *value)
     }
     Py_RETURN_NONE;
 }
-
-#define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 
 static PyObject *array_html(PyObject *self, PyObject *unused)
 {
@@ -168,7 +180,7 @@ static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *kwarg
     return namespace;
 }
 
-/* What the host cannot read has no host copy behind the user's back; what it can, NumPy takes as a buffer. */
+/* No implicit copy to the host. NumPy uses memory that the host can read through the buffer protocol. */
 static PyObject *array_array(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     (void)args;
@@ -189,27 +201,27 @@ static PyObject *array_reduce(PyObject *self, PyObject *protocol)
     return result;
 }
 
+#define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
+
 PyMethodDef usmpy_array_methods[] = {
     {"from_pointer", (PyCFunction)(void (*)(void))usmpy_array_from_pointer,
      METH_FASTCALL | METH_KEYWORDS | METH_CLASS, USMPY_DOC_USMArray_from_pointer},
-    USMPY_METHOD("copy", usmpy_array_copy_method, USMPY_DOC_USMArray_copy),
-    USMPY_METHOD("to_device", usmpy_array_to_device, USMPY_DOC_USMArray_to_device),
-    USMPY_METHOD("astype", usmpy_array_astype, USMPY_DOC_USMArray_astype),
+    USMPY_METHOD("copy", enter_copy, USMPY_DOC_USMArray_copy),
+    USMPY_METHOD("to_device", enter_to_device, USMPY_DOC_USMArray_to_device),
+    USMPY_METHOD("astype", enter_astype, USMPY_DOC_USMArray_astype),
     {"item", (PyCFunction)(void (*)(void))usmpy_array_item_method, METH_FASTCALL, USMPY_DOC_USMArray_item},
     {"tolist", usmpy_array_tolist, METH_NOARGS, USMPY_DOC_USMArray_tolist},
     {"asnumpy", usmpy_array_asnumpy, METH_NOARGS, USMPY_DOC_USMArray_asnumpy},
-    USMPY_METHOD("wait", usmpy_array_wait, USMPY_DOC_USMArray_wait),
+    USMPY_METHOD("wait", enter_wait, USMPY_DOC_USMArray_wait),
     USMPY_METHOD("lend", usmpy_array_lend, USMPY_DOC_USMArray_lend),
     USMPY_METHOD("__dlpack__", usmpy_array_dlpack, USMPY_DOC_USMArray___dlpack__),
     {"__dlpack_device__", usmpy_array_dlpack_device, METH_NOARGS, USMPY_DOC_USMArray___dlpack_device__},
-    {"tobytes", KEYWORDS(usmpy_array_tobytes), USMPY_DOC_USMArray_tobytes},
+    USMPY_METHOD("tobytes", enter_tobytes, USMPY_DOC_USMArray_tobytes),
     {"__format__", usmpy_array_format, METH_O, USMPY_DOC_USMArray___format__},
     {"__array_ufunc__", KEYWORDS(usmpy_hint_ufunc), USMPY_DOC_USMArray___array_ufunc__},
     {"__complex__", usmpy_array_complex, METH_NOARGS, USMPY_DOC_USMArray___complex__},
-    {"__array_namespace__", (PyCFunction)(void (*)(void))array_namespace, METH_VARARGS | METH_KEYWORDS,
-     USMPY_DOC_USMArray___array_namespace__},
-    {"__array__", (PyCFunction)(void (*)(void))array_array, METH_VARARGS | METH_KEYWORDS,
-     USMPY_DOC_USMArray___array__},
+    {"__array_namespace__", KEYWORDS(array_namespace), USMPY_DOC_USMArray___array_namespace__},
+    {"__array__", KEYWORDS(array_array), USMPY_DOC_USMArray___array__},
     {"_repr_html_", array_html, METH_NOARGS, USMPY_DOC_USMArray__repr_html_},
     {"__reduce_ex__", array_reduce, METH_O, USMPY_DOC_USMArray___reduce_ex__},
     USMPY_METHOD("reshape", reshape, USMPY_DOC_USMArray_reshape),
@@ -222,8 +234,8 @@ PyMethodDef usmpy_array_methods[] = {
     USMPY_METHOD("all", all, USMPY_DOC_USMArray_all),
     USMPY_METHOD("any", any, USMPY_DOC_USMArray_any),
     {"transpose", (PyCFunction)(void (*)(void))transpose, METH_FASTCALL, USMPY_DOC_USMArray_transpose},
-    {"ravel", KEYWORDS(ravel), USMPY_DOC_USMArray_ravel},
-    {"flatten", KEYWORDS(flatten), USMPY_DOC_USMArray_flatten},
+    USMPY_METHOD("ravel", enter_ravel, USMPY_DOC_USMArray_ravel),
+    USMPY_METHOD("flatten", enter_flatten, USMPY_DOC_USMArray_flatten),
     {"fill", fill, METH_O, USMPY_DOC_USMArray_fill},
     {0},
 };

@@ -1,4 +1,4 @@
-/* Elements as Python objects: item, tolist, number protocols, NumPy. All wait for pending work. */
+/* Elements as Python objects: item, tolist, number protocols, NumPy. Each function waits for pending work. */
 #include "array.h"
 #include "py/args.h"
 #include "py/deferred.h"
@@ -15,12 +15,11 @@ static PyObject *reading_queue(usmpy_state *state, usmpy_array *array)
 static usmpy_array *host_copy(usmpy_state *state, usmpy_array *array, char order)
 {
     PyObject *queue = reading_queue(state, array);
-    return queue == NULL
-               ? NULL
-               : usmpy_array_duplicate(state, array, queue, USM_HOST, (usm_dtype)array->dtype, order);
+    return queue == NULL ? NULL : usmpy_array_duplicate(array, queue, USM_HOST, array->dtype, order);
 }
 
-/* Whether a failure that is raised counts as one that the user asked for. */
+/* Whether a failure of a task that is raised counts as retrieved (core/tasks/unretrieved.h): VALUES, or not.
+ */
 typedef enum purpose { VALUES, DISPLAY } purpose;
 
 static int wait_to_read(usmpy_state *state, usmpy_array *array, purpose purpose)
@@ -30,8 +29,8 @@ static int wait_to_read(usmpy_state *state, usmpy_array *array, purpose purpose)
 }
 
 /*
- * Waits for a copy in host memory. Inside a task the wait passes over what waits for the task itself: a copy
- * of its own array is such work, and would be read before it is made.
+ * Waits for a copy in host memory. Inside a task the wait ignores work that depends on the task itself. A
+ * copy of the task's own array is such work: without this check it would be read before it is made.
  */
 static int wait_for_copy(usmpy_state *state, usmpy_array *copy, purpose purpose)
 {
@@ -55,7 +54,7 @@ static int wait_for_copy(usmpy_state *state, usmpy_array *copy, purpose purpose)
 
 static usmpy_array *readable(usmpy_state *state, usmpy_array *array, purpose purpose)
 {
-    /* A failure that is there is raised before a copy is submitted, which would be skipped and fail, too. */
+    /* A failure that exists already is raised here. A copy would be skipped because of it, and fail too. */
     if ((purpose == DISPLAY || !usm_alloc_is_busy(array->alloc)) && wait_to_read(state, array, purpose) < 0) {
         return NULL;
     }
@@ -82,7 +81,7 @@ usmpy_array *usmpy_array_readable(usmpy_state *state, usmpy_array *array)
 static PyObject *element(usmpy_state *state, usmpy_array *array, int64_t offset)
 {
     const char *data = array->data + offset * usm_dtype_table[array->dtype].itemsize;
-    return usmpy_element_to_scalar(state, (usm_dtype)array->dtype, data);
+    return usmpy_element_to_scalar(state, array->dtype, data);
 }
 
 /* The one element of the array, which must have exactly one. */
@@ -148,7 +147,7 @@ PyObject *usmpy_array_item_method(PyObject *self, PyObject *const *args, Py_ssiz
     if (usmpy_check_unpacked(array, "item()") < 0) {
         return NULL;
     }
-    /* The layout of what is read may differ from this one's where the host cannot read this one in place. */
+    /* A copy, which is made where the host cannot read the array in place, may have another layout. */
     usmpy_array *source = usmpy_array_readable(state, array);
     int64_t offset;
     PyObject *scalar = NULL;
@@ -189,25 +188,15 @@ static PyObject *lists(PyObject *self, purpose purpose)
     return list;
 }
 
-/* The elements as bytes, compact in the given order. Copies twice: to the host, and into the object. */
-PyObject *usmpy_array_tobytes(PyObject *self, PyObject *args, PyObject *kwargs)
+/* The elements as bytes, compact in the given order. They are copied twice: to the host, and into the object.
+ */
+PyObject *usmpy_array_tobytes(usmpy_array *array, PyObject *const *arguments)
 {
-    static const char *const keywords[] = {"order", NULL};
-    usmpy_array *array = (usmpy_array *)self;
-    PyObject *order_argument = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:tobytes", (char **)keywords, &order_argument)) {
-        return NULL;
-    }
-    int order = usmpy_parse_order(order_argument, "CFA", 'C');
-    if (order < 0) {
-        return NULL;
-    }
-    usmpy_deferred_poll();
-    usmpy_array *copy = host_copy(array->state, array, (char)order);
+    int order = usmpy_parse_order(arguments[0], "CFA", 'C');
+    usmpy_array *copy = order < 0 ? NULL : host_copy(array->state, array, (char)order);
     PyObject *bytes = NULL;
     if (copy != NULL && wait_for_copy(array->state, copy, VALUES) == 0) {
-        bytes = PyBytes_FromStringAndSize(copy->data,
-                                          (Py_ssize_t)usm_dtype_nbytes((usm_dtype)copy->dtype, copy->size));
+        bytes = PyBytes_FromStringAndSize(copy->data, (Py_ssize_t)usm_dtype_nbytes(copy->dtype, copy->size));
     }
     Py_XDECREF(copy);
     return bytes;
@@ -265,15 +254,11 @@ PyObject *usmpy_array_asnumpy(PyObject *self, PyObject *unused)
     return result;
 }
 
-PyObject *usmpy_array_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+PyObject *usmpy_array_wait(usmpy_array *array, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"wait", 1, 1, 0, 0, {USMPY_timeout}};
-    usmpy_state *state = ((usmpy_array *)self)->state;
-    PyObject *timeout;
     int64_t deadline_ns;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, &timeout) < 0 ||
-        usmpy_deadline(timeout, &deadline_ns) < 0 ||
-        usmpy_wait_alloc(state, ((usmpy_array *)self)->alloc, USM_READ_WRITE, deadline_ns) < 0) {
+    if (usmpy_deadline(arguments[0], &deadline_ns) < 0 ||
+        usmpy_wait_alloc(array->state, array->alloc, USM_READ_WRITE, deadline_ns) < 0) {
         return NULL;
     }
     usmpy_deferred_poll();
@@ -281,8 +266,8 @@ PyObject *usmpy_array_wait(PyObject *self, PyObject *const *args, Py_ssize_t nar
 }
 
 /*
- * The number that an array of 0 dimensions stands for. The standard has no other, and an array that has one
- * element by chance is better refused now than when it has two.
+ * The number that an array of 0 dimensions stands for. The standard allows no other array, and an array with
+ * one axis that has one element by chance should fail at once, not when it has two.
  */
 static PyObject *number_of(PyObject *self, const char *function)
 {
@@ -331,13 +316,12 @@ PyObject *usmpy_array_float(PyObject *self)
 
 PyObject *usmpy_array_index(PyObject *self)
 {
-    usm_dtype_kind kind = (usm_dtype_kind)usm_dtype_table[((usmpy_array *)self)->dtype].kind;
+    usm_dtype_kind kind = usm_dtype_table[((usmpy_array *)self)->dtype].kind;
     if (kind != USM_KIND_INT && kind != USM_KIND_UINT) {
         return PyErr_Format(PyExc_TypeError, "only an integer array can be an index; this one has dtype %s",
                             usm_dtype_table[((usmpy_array *)self)->dtype].name);
     }
-    /* TypeError, and for one element in a dimension too: bytes(x) and its like then take
-     * the buffer instead. */
+    /* TypeError, for one element in one dimension too: bytes(x) and the like then use the buffer protocol. */
     if (((usmpy_array *)self)->ndim != 0) {
         return PyErr_Format(PyExc_TypeError, "only an array of 0 dimensions can be an index; this one has %d",
                             ((usmpy_array *)self)->ndim);

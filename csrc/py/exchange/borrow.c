@@ -1,5 +1,5 @@
 /*
- * The kernel use case of the exchange: memory for a with block. borrow() imports an array of another library,
+ * Memory for the time of a with block, for kernels: borrow() imports an array of another library, and
  * USMArray.lend() exports one of usmpy's. On entry and exit, both order the work of the block with the
  * owner's.
  */
@@ -20,9 +20,9 @@ typedef enum phase { FRESH, ENTERED, EXITED } phase;
 
 typedef struct usmpy_borrow {
     PyObject_HEAD
-    PyObject *object;             /* what was lent to us */
+    PyObject *object;             /* the array of another library, or a USMArray */
     PyObject *queue;              /* Queue object; NULL: the memory's own queue */
-    _Atomic(usmpy_array *) array; /* from the end of __enter__; __exit__ takes it */
+    _Atomic(usmpy_array *) array; /* set at the end of __enter__; __exit__ takes it */
     _Atomic phase phase;
 } usmpy_borrow;
 
@@ -34,7 +34,7 @@ typedef struct usmpy_lend {
     _Atomic phase phase;
 } usmpy_lend;
 
-/* Succeeds for one of several concurrent threads. 0, or -1 with RuntimeError. */
+/* Enters the block: one of several concurrent threads succeeds. 0, or -1 with RuntimeError. */
 static int enter(_Atomic phase *at, const char *what)
 {
     phase fresh = FRESH;
@@ -46,30 +46,11 @@ static int enter(_Atomic phase *at, const char *what)
     return 0;
 }
 
-/* Submits a marker that accesses these allocations: later work on either of them is ordered after it. */
-static int submit_event(usmpy_state *state, usm_queue *queue, usm_command_kind kind,
-                        const usm_access *accesses, size_t n_accesses, const usm_wait *waits, size_t n_waits,
-                        usm_event **event)
+/* Submits a marker that accesses both allocations: later work on either is ordered after it. 0 or -1. */
+static int join_allocs(usmpy_state *state, PyObject *queue, usm_alloc *a, usm_alloc *b)
 {
-    const usm_command command = {.kind = kind};
-    const usm_submission submission = {.command = &command,
-                                       .accesses = accesses,
-                                       .n_accesses = n_accesses,
-                                       .waits = waits,
-                                       .n_waits = n_waits};
-    usm_error error;
-    usm_status status = usm_queue_submit(queue, &submission, event, &error);
-    if (status != USM_OK) {
-        usmpy_raise(state, status, &error);
-        return -1;
-    }
-    return 0;
-}
-
-static int submit_point(usmpy_state *state, usm_queue *queue, usm_command_kind kind,
-                        const usm_access *accesses, size_t n_accesses, const usm_wait *waits, size_t n_waits)
-{
-    return submit_event(state, queue, kind, accesses, n_accesses, waits, n_waits, NULL);
+    const usm_access both[] = {{a, USM_READ_WRITE}, {b, USM_READ_WRITE}};
+    return usmpy_submit_point(state, usmpy_queue_of(queue), USM_COMMAND_MARKER, both, 2, NULL, NULL);
 }
 
 static void release_alloc(void *owner)
@@ -77,7 +58,10 @@ static void release_alloc(void *owner)
     usm_alloc_release(owner);
 }
 
-/* borrow() never copies: it would have to copy back what the block wrote. 0 or -1. */
+/*
+ * Checks that the queue can access the memory: borrow() never copies, since it would have to copy back what
+ * the block wrote. 0 or -1.
+ */
 static int check_reach(const usm_queue *queue, const usmpy_array *array)
 {
     if (usm_place_reaches(queue->place, array->alloc)) {
@@ -96,44 +80,42 @@ static int check_reach(const usm_queue *queue, const usmpy_array *array)
  */
 static usmpy_array *borrow_own(usmpy_state *state, usmpy_array *base, PyObject *queue)
 {
-    usm_queue *target = usmpy_queue_of(queue);
+    const usm_alloc *memory = base->alloc;
     usm_alloc *alloc;
     usm_error error;
-    if (check_reach(target, base) < 0) {
+    if (check_reach(usmpy_queue_of(queue), base) < 0) {
         return NULL;
     }
-    usmpy_array *array = usmpy_array_on_queue(state, base, queue);
+    usmpy_array *array = usmpy_array_on_queue(base, queue); /* holds a count of base->alloc */
     if (array == NULL) {
         return NULL;
     }
-    usm_status status =
-        usm_alloc_import(base->alloc->place, (usm_kind)base->alloc->kind, base->alloc->pointer,
-                         base->alloc->size, base->alloc, release_alloc, &alloc, &error);
+    usm_status status = usm_alloc_import(memory->place, (usm_kind)memory->kind, memory->pointer, memory->size,
+                                         array->alloc, release_alloc, &alloc, &error);
     if (status != USM_OK) {
         Py_DECREF(array);
         return usmpy_raise(state, status, &error);
     }
-    array->alloc = alloc; /* the deleter now owns the view's count */
-    const usm_access both[] = {{base->alloc, USM_READ_WRITE}, {alloc, USM_READ_WRITE}};
-    if (submit_point(state, target, USM_COMMAND_MARKER, both, 2, NULL, 0) < 0) {
+    array->alloc = alloc; /* whose deleter releases the count of base->alloc */
+    if (join_allocs(state, queue, base->alloc, alloc) < 0) {
         Py_CLEAR(array);
     }
     return array;
 }
 
 /* An object without an exchange protocol may have CUDA's interface or be a buffer. */
-static usmpy_array *take_in(usmpy_state *state, PyObject *object, const usmpy_type_entry *entry,
-                            PyObject *queue)
+static usmpy_array *import_borrowed(usmpy_state *state, PyObject *object, const usmpy_type_entry *entry,
+                                    PyObject *queue)
 {
     if (entry->route != USMPY_ROUTE_NONE) {
-        return usmpy_take_in(state, object, queue, true);
+        return usmpy_import_dlpack(state, object, queue, true);
     }
     usmpy_array *array = usmpy_array_from_cuda_interface(state, object, queue);
     if (array != NULL || PyErr_Occurred()) {
         return array;
     }
     return PyObject_CheckBuffer(object) ? (usmpy_array *)usmpy_array_from_buffer(state, object)
-                                        : usmpy_take_in(state, object, queue, true);
+                                        : usmpy_import_dlpack(state, object, queue, true);
 }
 
 static PyObject *borrow_enter(PyObject *self, PyObject *unused)
@@ -155,16 +137,12 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
         if (entry == NULL) {
             return NULL;
         }
-        array = take_in(state, borrow->object, entry, borrow->queue);
-        if (array != NULL && borrow->queue != NULL &&
-            usmpy_queue_of(array->queue) != usmpy_queue_of(borrow->queue)) {
-            if (check_reach(usmpy_queue_of(borrow->queue), array) == 0) {
-                Py_SETREF(array, usmpy_array_on_queue(state, array, borrow->queue));
+        array = import_borrowed(state, borrow->object, entry, borrow->queue);
+        if (array != NULL && borrow->queue != NULL) {
+            if (check_reach(usmpy_queue_of(borrow->queue), array) < 0) {
+                Py_CLEAR(array);
             } else {
-                PyObject *type, *value, *traceback;
-                PyErr_Fetch(&type, &value, &traceback);
-                Py_CLEAR(array); /* its deleter may run Python code */
-                PyErr_Restore(type, value, traceback);
+                Py_SETREF(array->queue, Py_NewRef(borrow->queue));
             }
         }
     }
@@ -174,8 +152,8 @@ static PyObject *borrow_enter(PyObject *self, PyObject *unused)
 }
 
 /*
- * The owner's stream waits for our work on the device. If the owner has no stream, the host waits here. Our
- * own arrays are ordered by a marker in the queue. In every case the borrowed array becomes invalid.
+ * Makes the owner's stream wait on the device for our work; without a stream, waits here. Work on a USMArray
+ * is ordered by a marker in the queue. In every case the borrowed array becomes invalid.
  */
 static PyObject *borrow_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -189,9 +167,7 @@ static PyObject *borrow_exit(PyObject *self, PyObject *const *args, Py_ssize_t n
     }
     int status;
     if (usmpy_is_array(state, borrow->object)) {
-        usm_alloc *base = ((usmpy_array *)borrow->object)->alloc;
-        const usm_access both[] = {{array->alloc, USM_READ_WRITE}, {base, USM_READ_WRITE}};
-        status = submit_point(state, usmpy_queue_of(array->queue), USM_COMMAND_MARKER, both, 2, NULL, 0);
+        status = join_allocs(state, array->queue, array->alloc, ((usmpy_array *)borrow->object)->alloc);
     } else {
         status = usmpy_give_back(state, borrow->object, array);
     }
@@ -213,8 +189,7 @@ static PyObject *borrow_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         return NULL;
     }
     if (usmpy_given(out[1]) && !Py_IS_TYPE(out[1], state->queue_type)) {
-        return PyErr_Format(PyExc_TypeError, "borrow(): queue is %s %s; a Queue or None is allowed",
-                            USMPY_A(out[1]));
+        return usmpy_wrong_type("borrow(): queue", out[1], "a Queue or None is allowed");
     }
     usmpy_borrow *self = (usmpy_borrow *)type->tp_alloc(type, 0);
     if (self != NULL) {
@@ -279,27 +254,21 @@ static int parse_lend(usmpy_state *state, usmpy_array *array, PyObject *stream, 
         Py_IS_TYPE(stream, state->event_type)) {
         return 0;
     }
-    if (!usmpy_has_streams(array->alloc)) {
-        if (PyLong_Check(stream) || PyObject_HasAttr(stream, state->names[USMPY___cuda_stream__])) {
-            PyErr_Format(
-                PyExc_BufferError,
-                "lend(): stream is %R, but memory of backend %s has no such streams; a Queue, an Event or "
-                "None is allowed",
-                stream, usm_backend_name(array->alloc->context->backend));
-        } else {
-            PyErr_Format(PyExc_TypeError,
-                         "lend(): stream is %s %s; a Queue, an Event or None is allowed here",
-                         USMPY_A(stream));
-        }
+    bool has_streams = usmpy_has_streams(array->alloc);
+    if (!has_streams &&
+        (PyLong_Check(stream) || PyObject_HasAttr(stream, state->names[USMPY___cuda_stream__]))) {
+        PyErr_Format(PyExc_BufferError,
+                     "lend(): stream is %R, but memory of backend %s has no such streams; a Queue, an Event "
+                     "or None is allowed",
+                     stream, usm_backend_name(array->alloc->context->backend));
         return -1;
     }
-    int found = usmpy_stream_parse(state, stream, foreign);
+    int found = has_streams ? usmpy_stream_parse(state, stream, foreign) : 0;
     if (found == 0) {
-        PyErr_Format(
-            PyExc_TypeError,
-            "lend(): stream is %s %s; a Queue, an Event, a CUDA stream of any library, the address of one, "
-            "or None is allowed",
-            USMPY_A(stream));
+        usmpy_wrong_type("lend(): stream", stream,
+                         has_streams ? "a Queue, an Event, a CUDA stream of any library, the address of one, "
+                                       "or None is allowed"
+                                     : "a Queue, an Event or None is allowed");
     }
     return found > 0 ? 0 : -1;
 }
@@ -323,20 +292,14 @@ PyObject *usmpy_array_lend(PyObject *self, PyObject *const *args, Py_ssize_t nar
     return (PyObject *)lend;
 }
 
-static usm_access lent_access(usmpy_array *array)
-{
-    bool writable = (array->flags & USMPY_WRITABLE) != 0;
-    return (usm_access){array->alloc, writable ? USM_READ_WRITE : USM_READ};
-}
-
-/* Later work in the queue, also of other libraries, is ordered after pending work on the memory. */
+/* Orders later work in the queue, also that of other libraries, after pending work on the memory. 0 or -1. */
 static int begin_in_queue(usmpy_state *state, usm_queue *queue, const usm_access *access)
 {
     usm_event *event;
-    if (submit_event(state, queue, USM_COMMAND_BARRIER, access, 1, NULL, 0, &event) < 0) {
+    if (usmpy_submit_point(state, queue, USM_COMMAND_BARRIER, access, 1, NULL, &event) < 0) {
         return -1;
     }
-    /* A barrier that still waits for the host is not in the driver yet: foreign work would run before it. */
+    /* A barrier that is not in the driver yet does not hold back work that others enqueue there. */
     bool is_late = usm_queue_is_shared(queue) && !usm_event_in_driver(event) && !usm_event_ended(event);
     usm_event_release(event);
     return is_late ? usmpy_wait_alloc(state, access->alloc, access->mode, INT64_MAX) : 0;
@@ -347,7 +310,7 @@ static PyObject *lend_enter(PyObject *self, PyObject *unused)
     (void)unused;
     usmpy_lend *lend = (usmpy_lend *)self;
     usmpy_state *state = usmpy_state_of(self);
-    usm_access access = lent_access(lend->array);
+    const usm_access access = {lend->array->alloc, usmpy_foreign_access(lend->array)};
     usmpy_deferred_poll();
     if (enter(&lend->phase, "lend()") < 0) {
         return NULL;
@@ -356,13 +319,11 @@ static PyObject *lend_enter(PyObject *self, PyObject *unused)
     if (lend->foreign.handle != NULL) {
         usm_device *device =
             usmpy_stream_device(state, &lend->foreign, access.alloc->place->device, "stream");
-        status = device == NULL ? -1
-                                : usmpy_stream_follow_alloc(state, device, lend->foreign.handle, access.alloc,
-                                                            access.mode);
+        status = device == NULL ? -1 : usmpy_stream_follow(state, device, lend->foreign.handle, lend->array);
     } else if (Py_IS_TYPE(lend->stream, state->queue_type)) {
         status = begin_in_queue(state, usmpy_queue_of(lend->stream), &access);
-    } else { /* the host, or work that is already submitted and cannot be made to wait */
-        status = usmpy_wait_alloc(state, access.alloc, access.mode, INT64_MAX);
+    } else { /* the host, or work that was submitted before and cannot be made to wait */
+        status = usmpy_finish_for_export(state, lend->array);
     }
     if (status < 0) {
         return NULL;
@@ -371,7 +332,7 @@ static PyObject *lend_enter(PyObject *self, PyObject *unused)
     return PyLong_FromVoidPtr(lend->array->data);
 }
 
-/* Counts the stream's present work as work on the memory: later uses are ordered after it. 0 or -1. */
+/* Makes the stream's present work a task on the memory: later uses are ordered after it. 0 or -1. */
 static int end_in_stream(usmpy_state *state, const usmpy_lend *lend, const usm_access *access)
 {
     usm_error error;
@@ -379,13 +340,9 @@ static int end_in_stream(usmpy_state *state, const usmpy_lend *lend, const usm_a
     if (device == NULL) {
         return -1;
     }
-    usm_status status =
-        usm_alloc_stream_retain(access->alloc, access->mode, device, lend->foreign.handle, &error);
-    if (status != USM_OK) {
-        usmpy_raise(state, status, &error);
-        return -1;
-    }
-    return 0;
+    return usmpy_check(
+        state, usm_alloc_stream_retain(access->alloc, access->mode, device, lend->foreign.handle, &error),
+        &error);
 }
 
 static PyObject *lend_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -394,7 +351,7 @@ static PyObject *lend_exit(PyObject *self, PyObject *const *args, Py_ssize_t nar
     (void)nargs;
     usmpy_lend *lend = (usmpy_lend *)self;
     usmpy_state *state = usmpy_state_of(self);
-    usm_access access = lent_access(lend->array);
+    const usm_access access = {lend->array->alloc, usmpy_foreign_access(lend->array)};
     int status = 0;
     phase entered = ENTERED;
     if (!atomic_compare_exchange_strong(&lend->phase, &entered, EXITED)) {
@@ -403,11 +360,12 @@ static PyObject *lend_exit(PyObject *self, PyObject *const *args, Py_ssize_t nar
     if (lend->foreign.handle != NULL) {
         status = end_in_stream(state, lend, &access);
     } else if (Py_IS_TYPE(lend->stream, state->queue_type)) {
-        status = submit_point(state, usmpy_queue_of(lend->stream), USM_COMMAND_BARRIER, &access, 1, NULL, 0);
+        status = usmpy_submit_point(state, usmpy_queue_of(lend->stream), USM_COMMAND_BARRIER, &access, 1,
+                                    NULL, NULL);
     } else if (Py_IS_TYPE(lend->stream, state->event_type)) {
         const usm_wait wait = {((usmpy_event *)lend->stream)->event, true};
-        status =
-            submit_point(state, usmpy_queue_of(lend->array->queue), USM_COMMAND_MARKER, &access, 1, &wait, 1);
+        status = usmpy_submit_point(state, usmpy_queue_of(lend->array->queue), USM_COMMAND_MARKER, &access, 1,
+                                    &wait, NULL);
     }
     if (status < 0) {
         return NULL;

@@ -1,39 +1,16 @@
-/* Objects with the buffer protocol as arrays, without a copy. */
+/* Imports objects with the buffer protocol as arrays, without a copy. */
 #include "dlpack.h"
 #include "native.h"
 #include "py/errors.h"
-#include "py/lock.h"
+#include "py/keep.h"
 #include "py/objects/trace.h"
-
-#include "core/base/deferred.h"
-#include "core/base/heap.h"
 
 #include <string.h>
 
-/* The view that keeps the exporter alive; released by a thread that holds the GIL. */
-typedef struct held_buffer {
-    usm_deferred deferred;
-    Py_buffer view;
-} held_buffer;
-
-static void release(usm_deferred *node)
-{
-    held_buffer *held = (held_buffer *)node;
-    PyBuffer_Release(&held->view);
-    free(held);
-}
-
-static void delete_buffer(void *owner)
-{
-    held_buffer *held = owner;
-    if (PyGILState_Check() && !usmpy_is_finalizing()) {
-        release(&held->deferred);
-    } else {
-        usm_deferred_push(&held->deferred);
-    }
-}
-
-/* One code of the struct module, in native or little-endian order. USM_NO_DTYPE for anything else. */
+/*
+ * The dtype of one format code of the struct module, in native or little-endian order; USM_NO_DTYPE for any
+ * other format.
+ */
 usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
 {
     if (format == NULL) {
@@ -50,7 +27,7 @@ usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
     }
     uint8_t bits = itemsize >= 1 && itemsize <= 8 ? (uint8_t)(8 * itemsize) : 0;
     if (strchr("bhilqn", format[0]) != NULL) {
-        return usm_dtype_from_dlpack(kDLInt, bits); /* the size settles what 'l' means */
+        return usm_dtype_from_dlpack(kDLInt, bits); /* the item size decides what 'l' means */
     }
     if (strchr("BHILQN", format[0]) != NULL) {
         return usm_dtype_from_dlpack(kDLUInt, bits);
@@ -61,9 +38,9 @@ usm_dtype usmpy_dtype_of_format(const char *format, Py_ssize_t itemsize)
     return format[0] == '?' && itemsize == 1 ? USM_BOOL : USM_NO_DTYPE;
 }
 
-static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
+/* A new array over the buffer; its allocation takes over the keep, unless this fails. */
+static usmpy_array *make_array(usmpy_state *state, const Py_buffer *view, usm_keep *keep)
 {
-    const Py_buffer *view = &held->view;
     usm_dtype dtype = usmpy_dtype_of_format(view->format, view->itemsize);
     if (dtype == USM_NO_DTYPE || usm_dtype_table[dtype].itemsize != view->itemsize) {
         PyErr_Format(
@@ -110,7 +87,7 @@ static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
     }
     if (status == USM_OK) {
         status = usm_alloc_import(usmpy_queue_of(queue)->place, USM_HOST, (char *)view->buf + low,
-                                  (size_t)(high - low), held, delete_buffer, &array->alloc, &error);
+                                  (size_t)(high - low), keep, usmpy_keep_release, &array->alloc, &error);
     }
     if (status != USM_OK) {
         Py_DECREF(array);
@@ -127,29 +104,25 @@ static usmpy_array *make_array(usmpy_state *state, held_buffer *held)
 
 PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object)
 {
-    held_buffer *held = usm_calloc(1, sizeof *held);
-    if (held == NULL) {
-        return PyErr_NoMemory();
-    }
-    held->deferred.run = release;
-    if (PyObject_GetBuffer(object, &held->view, PyBUF_FULL) < 0) {
-        PyErr_Clear(); /* writable first: a read-only buffer is taken read-only */
-        if (PyObject_GetBuffer(object, &held->view, PyBUF_FULL_RO) < 0) {
-            free(held);
+    Py_buffer view;
+    usm_keep *keep = NULL;
+    if (PyObject_GetBuffer(object, &view, PyBUF_FULL) < 0) {
+        PyErr_Clear(); /* writable first: a read-only buffer is imported as a read-only array */
+        if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) < 0) {
             return NULL;
         }
     }
-    usmpy_array *array = make_array(state, held);
+    if (usmpy_keep_buffer(&keep, &view) < 0) {
+        return NULL;
+    }
+    usmpy_array *array = make_array(state, &view, keep);
     if (array == NULL) {
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
-        release(&held->deferred);
-        PyErr_Restore(type, value, traceback);
+        usmpy_keep_drop(keep);
     }
     return (PyObject *)array;
 }
 
-/* Python's own numbers and sequences have neither protocol; bytes and the like are buffers. */
+/* Python's numbers, lists and tuples support neither protocol; bytes and the like are buffers. */
 PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
 {
     usmpy_type_entry entry;
@@ -165,7 +138,7 @@ PyObject *usmpy_import_any(usmpy_state *state, PyObject *object)
         return NULL;
     }
     if (known->route != USMPY_ROUTE_NONE) {
-        return (PyObject *)usmpy_take_in(state, object, NULL, false);
+        return (PyObject *)usmpy_import_dlpack(state, object, NULL, false);
     }
     PyObject *array = usmpy_array_from_sycl_interface(state, object, false);
     if (array != NULL || PyErr_Occurred()) {

@@ -1,4 +1,4 @@
-/* The C API: a static table in a capsule. usmpy.h documents its functions. */
+/* The C API of usmpy.h, which documents the functions: a static table in a capsule. */
 #include "c_api.h"
 
 #include "dlpack.h"
@@ -14,25 +14,13 @@
 #include <math.h>
 #include <usmpy.h>
 
-/* The header's constants are equal to the core's. */
+/* The constants of usmpy.h are equal to the core's. */
 _Static_assert((int)USMPY_KIND_DEVICE == (int)USM_DEVICE && (int)USMPY_KIND_SHARED == (int)USM_SHARED &&
                    (int)USMPY_KIND_HOST == (int)USM_HOST,
                "kinds of memory");
 _Static_assert((int)USMPY_MODE_READ == (int)USM_READ && (int)USMPY_MODE_WRITE == (int)USM_WRITE &&
                    (int)USMPY_MODE_READ_WRITE == (int)USM_READ_WRITE,
                "modes of access");
-
-#define FEW 8
-
-/* The module's state; callers hold a reference to one of its objects, or have just imported it. */
-static usmpy_state *the_state(void)
-{
-    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
-    if (state == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "usmpy has ended");
-    }
-    return state;
-}
 
 static int is_of(const PyObject *object, PyTypeObject *type)
 {
@@ -57,7 +45,7 @@ static int event_check(PyObject *object)
     return state != NULL && is_of(object, state->event_type);
 }
 
-/* The state for a call with this argument, which must be of the type; NULL with TypeError. */
+/* The state for a call whose argument must be of the type; NULL with TypeError. */
 static usmpy_state *demand(int (*check)(PyObject *), PyObject *object, const char *what)
 {
     if (USM_UNLIKELY(!check(object))) {
@@ -65,7 +53,7 @@ static usmpy_state *demand(int (*check)(PyObject *), PyObject *object, const cha
                      object == NULL ? "" : Py_TYPE(object)->tp_name, what);
         return NULL;
     }
-    return the_state();
+    return usmpy_current_state();
 }
 
 static int array_info(PyObject *object, UsmpyArrayInfo *info)
@@ -95,7 +83,7 @@ static int array_info(PyObject *object, UsmpyArrayInfo *info)
 
 static PyObject *array_empty(int ndim, const int64_t *shape, UsmpyDType type, UsmpyKind kind, PyObject *queue)
 {
-    usmpy_state *state = queue == NULL ? the_state() : demand(queue_check, queue, "Queue");
+    usmpy_state *state = queue == NULL ? usmpy_current_state() : demand(queue_check, queue, "Queue");
     if (state == NULL) {
         return NULL;
     }
@@ -165,30 +153,35 @@ static void *queue_native(PyObject *queue)
     return demand(queue_check, queue, "Queue") == NULL ? NULL : usm_queue_handle(usmpy_queue_of(queue));
 }
 
-/* A submission's accesses, checked, in `few` or in memory of their own. NULL with an exception. */
-static usm_access *parse_accesses(usmpy_state *state, const UsmpyAccess *accesses, size_t n, usm_access *few)
+/* Checks a submission's accesses. 0 or -1. */
+static int parse_accesses(usmpy_state *state, const UsmpyAccess *accesses, size_t n, usm_access *out)
 {
-    usm_access *out = n > FEW ? PyMem_New(usm_access, n) : few;
-    if (out == NULL) {
-        PyErr_NoMemory();
-        return NULL;
-    }
     for (size_t i = 0; i < n; i++) {
         usmpy_array *array = (usmpy_array *)accesses[i].array;
         usm_access_mode mode = (usm_access_mode)(accesses[i].mode & USM_READ_WRITE);
-        bool right = is_of(accesses[i].array, state->array_type) && mode != 0;
-        if (!right) {
+        if (!is_of(accesses[i].array, state->array_type) || mode == 0) {
             PyErr_Format(PyExc_TypeError, "accesses[%zu]: a USMArray and one of UsmpyMode are allowed", i);
+            return -1;
         }
-        if (!right || ((mode & USM_WRITE) != 0 && usmpy_check_writable(array) < 0)) {
-            if (out != few) {
-                PyMem_Free(out);
-            }
-            return NULL;
+        if ((mode & USM_WRITE) != 0 && usmpy_check_writable(array) < 0) {
+            return -1;
         }
         out[i] = (usm_access){array->alloc, mode};
     }
-    return out;
+    return 0;
+}
+
+/* The same for its dependencies. */
+static int parse_depends(usmpy_state *state, PyObject *const *depends, size_t n, usm_wait *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!is_of(depends[i], state->event_type)) {
+            PyErr_Format(PyExc_TypeError, "depends[%zu] is no Event", i);
+            return -1;
+        }
+        out[i] = (usm_wait){((usmpy_event *)depends[i])->event, true};
+    }
+    return 0;
 }
 
 /* Submits; *event may be NULL if no event is wanted. 0 or -1; on failure the caller still owns `keeps`. */
@@ -196,22 +189,13 @@ static int submit(usmpy_state *state, usm_queue *queue, const usm_command *comma
                   const UsmpyAccess *accesses, size_t n_accesses, PyObject *const *depends, size_t n_depends,
                   usm_keep *keeps, usm_event **event)
 {
-    usm_access few_accesses[FEW], *parsed = parse_accesses(state, accesses, n_accesses, few_accesses);
-    usm_wait few_waits[FEW], *waits = n_depends > FEW ? PyMem_New(usm_wait, n_depends) : few_waits;
-    int status = parsed != NULL ? 0 : -1;
-    if (waits == NULL) {
+    usm_access *parsed = PyMem_New(usm_access, n_accesses);
+    usm_wait *waits = PyMem_New(usm_wait, n_depends);
+    int status = -1;
+    if (parsed == NULL || waits == NULL) {
         PyErr_NoMemory();
-        status = -1;
-    }
-    for (size_t i = 0; status == 0 && i < n_depends; i++) {
-        if (!is_of(depends[i], state->event_type)) {
-            PyErr_Format(PyExc_TypeError, "depends[%zu] is no Event", i);
-            status = -1;
-        } else {
-            waits[i] = (usm_wait){((usmpy_event *)depends[i])->event, true};
-        }
-    }
-    if (status == 0) {
+    } else if (parse_accesses(state, accesses, n_accesses, parsed) == 0 &&
+               parse_depends(state, depends, n_depends, waits) == 0) {
         const usm_submission submission = {.command = command,
                                            .accesses = parsed,
                                            .n_accesses = n_accesses,
@@ -219,18 +203,10 @@ static int submit(usmpy_state *state, usm_queue *queue, const usm_command *comma
                                            .n_waits = n_depends,
                                            .keeps = keeps};
         usm_error error;
-        usm_status submitted = usm_queue_submit(queue, &submission, event, &error);
-        if (submitted != USM_OK) {
-            usmpy_raise(state, submitted, &error);
-            status = -1;
-        }
+        status = usmpy_check(state, usm_queue_submit(queue, &submission, event, &error), &error);
     }
-    if (parsed != NULL && parsed != few_accesses) {
-        PyMem_Free(parsed);
-    }
-    if (waits != few_waits) {
-        PyMem_Free(waits);
-    }
+    PyMem_Free(parsed);
+    PyMem_Free(waits);
     usmpy_deferred_poll();
     return status;
 }
@@ -240,7 +216,7 @@ typedef struct foreign_task {
     usm_keep keep;
     UsmpyFunction function;
     void *argument;
-    UsmpyRelease release; /* NULL once it was called */
+    UsmpyRelease release; /* NULL after the call */
 } foreign_task;
 
 static void let_go(foreign_task *task)
@@ -254,11 +230,11 @@ static void let_go(foreign_task *task)
 static void drop_task(usm_deferred *node)
 {
     foreign_task *task = (foreign_task *)node;
-    let_go(task); /* it never ran */
+    let_go(task); /* if the task never ran */
     free(task);
 }
 
-/* Release the argument here, not with the keep: early, and on a thread that no caller waits for. */
+/* Releases the argument here, not with the keep: earlier, and on a thread that no caller waits for. */
 static usm_status run_task(void *argument, usm_error *error)
 {
     foreign_task *task = argument;
@@ -324,7 +300,7 @@ static int queue_begin(PyObject *queue_object, const UsmpyAccess *accesses, size
                                 NULL, &event) < 0) {
         return -1;
     }
-    /* The barrier must be in the driver's queue now: later the caller's own work would run before it. */
+    /* The barrier must be in the driver's queue before the caller enqueues work of its own there. */
     bool in_driver = usm_event_ended(event) || usm_event_in_driver(event);
     int status = in_driver ? 0 : usmpy_wait_event(state, event, INT64_MAX);
     usm_event_release(event);
@@ -349,7 +325,7 @@ static int deadline_of(double timeout, int64_t *deadline_ns)
         return -1;
     }
     int64_t now = usm_clock_ns();
-    bool limited = timeout >= 0 && timeout < 1e9; /* thirty years */
+    bool limited = timeout >= 0 && timeout < 1e9; /* about 30 years */
     *deadline_ns = limited ? now + (int64_t)(timeout * 1e9) : INT64_MAX;
     return 0;
 }

@@ -1,4 +1,4 @@
-/* The table of usmpy/include/usmpy.h. */
+/* Publishes the C API of usmpy/include/usmpy.h. */
 #ifndef USMPY_C_API_H
 #define USMPY_C_API_H
 

@@ -11,44 +11,36 @@
 #include "stream.h"
 
 #include "core/device/registry.h"
-#include "core/memory/connection.h"
 #include "core/tasks/alloc_stream.h"
 
 #define CUDA "__cuda_array_interface__"
 
-/* Parses the dict's version and stream. 1; 0 for no stream, and for older versions, which have none; -1. */
-static int parse_stream(PyObject *version, PyObject *value, void **stream)
+/*
+ * The dict's stream and its device: 1; 0 without a stream, and for versions before 3, which have none; -1
+ * with an exception.
+ */
+static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, usmpy_origin *origin)
 {
+    void *stream;
     long number = PyLong_Check(version) ? PyLong_AsLong(version) : -1;
     if (number < 0) {
         PyErr_Format(PyExc_BufferError, CUDA " has the version %R; an int of 0 or more is allowed", version);
         return -1;
     }
-    if (number < 3 || value == NULL || value == Py_None) {
+    if (number < 3 || !usmpy_given(value)) {
         return 0;
     }
-    if (usmpy_parse_address(value, stream) < 0) {
+    if (usmpy_parse_address(value, &stream) < 0) {
         return -1;
     }
-    if (*stream == NULL) {
+    if (stream == NULL) {
         PyErr_SetString(PyExc_ValueError, CUDA
                         " has the stream 0, which it forbids; 1 is the legacy default stream, 2 that of the "
                         "calling thread");
         return -1;
     }
-    return 1;
-}
-
-/* The stream, with its device, as parse_stream. */
-static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, usmpy_origin *origin)
-{
-    void *stream;
-    int found = parse_stream(version, value, &stream);
-    if (found <= 0) {
-        return found;
-    }
-    PyObject *known = __atomic_load_n(&state->cuda_queues[0], __ATOMIC_ACQUIRE); /* then the backend was
-                                                                                    started */
+    PyObject *known =
+        __atomic_load_n(&state->cuda_queues[0], __ATOMIC_ACQUIRE); /* set after the backend was started */
     const usm_backend *backend =
         known != NULL ? usmpy_queue_of(known)->backend : usmpy_backend_for(state, USM_INTERFACE_CUDA);
     if (backend == NULL) {
@@ -63,28 +55,39 @@ static int find_origin(usmpy_state *state, PyObject *version, PyObject *value, u
     return 1;
 }
 
+/* The first two are all that usmpy_cuda_interface_stream reads. */
+enum { VERSION, STREAM, DATA, SHAPE, TYPESTR, STRIDES, MASK, DESCR, MEMBERS };
+
+static const usmpy_interface cuda = {
+    .attribute = USMPY___cuda_array_interface__,
+    .text = CUDA,
+    .version = 3,
+    .members = {[VERSION] = {USMPY_version, true},
+                [STREAM] = {USMPY_stream, false},
+                [DATA] = {USMPY_data, true},
+                [SHAPE] = {USMPY_shape, true},
+                [TYPESTR] = {USMPY_typestr, true},
+                [STRIDES] = {USMPY_strides, false},
+                [MASK] = {USMPY_mask, false},
+                [DESCR] = {USMPY_descr, false}},
+};
+
 int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, usmpy_origin *origin)
 {
-    static const usmpy_member members[] = {{USMPY_version, true}, {USMPY_stream, false}};
-    PyObject *found[2],
-        *dict = usmpy_interface_dict(object, state->names[USMPY___cuda_array_interface__], CUDA);
-    if (dict == NULL) {
-        return PyErr_Occurred() ? -1 : 0;
+    PyObject *members[STREAM + 1];
+    int found = usmpy_interface_read(state, object, &cuda, STREAM + 1, members);
+    if (found > 0) {
+        found = find_origin(state, members[VERSION], members[STREAM], origin);
+        usmpy_interface_clear(members, STREAM + 1);
     }
-    int status = usmpy_interface_members(state, dict, CUDA, members, 2, found);
-    Py_DECREF(dict);
-    if (status == 0) {
-        status = find_origin(state, found[0], found[1], origin);
-        usmpy_interface_clear(found, 2);
-    }
-    return status;
+    return found;
 }
 
-/* strides in bytes. 0 or -1. */
+/* Parses strides, which are in bytes. 0 or -1. */
 static int parse_strides(PyObject *strides, usmpy_claim *claim)
 {
     int itemsize = usm_dtype_table[claim->dtype].itemsize;
-    if (strides == NULL || strides == Py_None) {
+    if (!usmpy_given(strides)) {
         usm_layout_compact(claim->ndim, claim->shape, 'C', claim->strides);
         return 0;
     }
@@ -112,11 +115,11 @@ static int parse_strides(PyObject *strides, usmpy_claim *claim)
 /* Refuses masks and records. 0 or -1. */
 static int check_plain(PyObject *mask, PyObject *descr, PyObject *typestr)
 {
-    if (mask != NULL && mask != Py_None) {
+    if (usmpy_given(mask)) {
         PyErr_SetString(PyExc_BufferError, CUDA " has a mask; arrays without one are allowed");
         return -1;
     }
-    if (descr == NULL || descr == Py_None) {
+    if (!usmpy_given(descr)) {
         return 0;
     }
     PyObject *field = PyList_Check(descr) && PyList_GET_SIZE(descr) == 1 ? usmpy_item(descr, 0) : NULL;
@@ -132,77 +135,42 @@ static int check_plain(PyObject *mask, PyObject *descr, PyObject *typestr)
     return same > 0 ? 0 : -1;
 }
 
-enum { DATA, SHAPE, TYPESTR, VERSION, STRIDES, STREAM, MASK, DESCR, MEMBERS };
-
 /* Fills the claim but for the queue and the owner. 0 or -1. */
 static int parse(PyObject *const *members, usmpy_claim *claim)
 {
-    bool readonly;
     if (!PyTuple_Check(members[SHAPE])) {
         PyErr_Format(PyExc_BufferError, CUDA " has %R as 'shape'; a tuple of ints is needed", members[SHAPE]);
         return -1;
     }
-    if (usmpy_parse_data(members[DATA], CUDA, &claim->address, &readonly) < 0 ||
-        usmpy_parse_typestr(members[TYPESTR], CUDA, &claim->dtype) < 0 ||
-        (claim->ndim = usmpy_parse_shape(members[SHAPE], claim->shape, "shape")) < 0 ||
-        parse_strides(members[STRIDES], claim) < 0 ||
-        check_plain(members[MASK], members[DESCR], members[TYPESTR]) < 0) {
-        return -1;
-    }
-    claim->kind = -1;
-    claim->writable = !readonly;
     claim->usm = false;
     claim->ordered = true;
-    claim->refusal = USM_BUFFER;
-    claim->how = CUDA;
-    return 0;
+    return usmpy_interface_parse(&cuda, members[DATA], members[SHAPE], members[TYPESTR], claim) < 0 ||
+                   parse_strides(members[STRIDES], claim) < 0 ||
+                   check_plain(members[MASK], members[DESCR], members[TYPESTR]) < 0
+               ? -1
+               : 0;
 }
 
-static bool is_empty(const usmpy_claim *claim)
-{
-    bool empty = false;
-    for (int i = 0; i < claim->ndim; i++) {
-        empty = empty || claim->shape[i] == 0;
-    }
-    return empty;
-}
-
-/* The queue of the device that the memory is on. New reference. */
+/* The cached queue of the device that the memory is on: new reference. */
 static PyObject *find_home(usmpy_state *state, usmpy_claim *claim)
 {
-    PyObject *held;
-    if (is_empty(claim)) {
-        claim->address = NULL;
-        claim->kind = USM_DEVICE;
+    for (int i = 0; i < claim->ndim; i++) {
+        if (claim->shape[i] == 0) { /* an empty array may have any address */
+            claim->address = NULL;
+            claim->kind = USM_DEVICE;
+        }
     }
-    /* Pinned memory has the same address on all devices, so the driver is asked for the pointer's device. */
-    PyObject *queue = usmpy_home_queue(state, kDLCUDAHost, 0, claim->address, &held);
-    return held != NULL ? held : Py_XNewRef(queue);
+    /* Pinned memory has one address on all devices, so the driver finds the device of the pointer. */
+    return usmpy_home_queue(state, (DLDevice){kDLCUDAHost, 0}, claim->address);
 }
 
 usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *object, PyObject *queue_object)
 {
-    static const usmpy_member names[MEMBERS] = {
-        [DATA] = {USMPY_data, true},
-        [SHAPE] = {USMPY_shape, true},
-        [TYPESTR] = {USMPY_typestr, true},
-        [VERSION] = {USMPY_version, true},
-        [STRIDES] = {USMPY_strides},
-        [STREAM] = {USMPY_stream},
-        [MASK] = {USMPY_mask},
-        [DESCR] = {USMPY_descr},
-    };
     usmpy_claim claim;
     usmpy_origin origin = {.stream = NULL};
     usmpy_array *array = NULL;
-    PyObject *members[MEMBERS],
-        *dict = usmpy_interface_dict(object, state->names[USMPY___cuda_array_interface__], CUDA);
-    if (dict == NULL) {
-        return NULL;
-    }
-    int status = usmpy_interface_members(state, dict, CUDA, names, MEMBERS, members);
-    Py_DECREF(dict);
-    if (status < 0) {
+    PyObject *members[MEMBERS];
+    if (usmpy_interface_read(state, object, &cuda, MEMBERS, members) <= 0) {
         return NULL;
     }
     if (parse(members, &claim) == 0 && find_origin(state, members[VERSION], members[STREAM], &origin) >= 0) {
@@ -216,21 +184,15 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
         return NULL;
     }
     if (origin.stream != NULL && array->alloc->size > 0) {
-        usm_alloc_stream_attach(array->alloc, origin.device, origin.stream);
-        if (origin.stream != USM_STREAM_LEGACY) { /* the stream may be destroyed before the first use */
-            (void)usm_alloc_order(array->alloc, usmpy_queue_of(array->queue), NULL);
-        }
+        usmpy_attach_stream(array, usmpy_queue_of(array->queue), &origin);
     }
-    if (queue_object != NULL && usmpy_queue_of(queue_object) != usmpy_queue_of(array->queue) &&
-        usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
-        Py_SETREF(array, usmpy_array_on_queue(state, array, queue_object));
-    }
+    usmpy_array_prefer_queue(array, queue_object);
     return array;
 }
 
 /*
- * The stream after which a consumer must order its work, as a new int or None: if our work is pending, that
- * of the array's queue, which is ordered after all of it. NULL with an exception.
+ * The stream after which a consumer must order its work, as a new int or None. If tasks on the memory are
+ * pending, it is that of the array's queue, which is ordered after all of them. NULL with an exception.
  */
 static PyObject *stream_of(usmpy_state *state, usmpy_array *array)
 {
@@ -241,9 +203,9 @@ static PyObject *stream_of(usmpy_state *state, usmpy_array *array)
         Py_RETURN_NONE;
     }
     usm_alloc_settle(array->alloc);
-    if (ended || !usm_alloc_is_busy(array->alloc)) { /* it may hold a failure or be invalid, which raises */
-        usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
-        return usmpy_peek_alloc(state, array->alloc, mode) < 0 ? NULL : Py_NewRef(Py_None);
+    if (ended || !usm_alloc_is_busy(array->alloc)) { /* a failure or the end of a borrow raises */
+        return usmpy_peek_alloc(state, array->alloc, usmpy_foreign_access(array)) < 0 ? NULL
+                                                                                      : Py_NewRef(Py_None);
     }
     if (queue->device != device || !usm_backend_has_streams(queue->backend)) {
         queue = usmpy_current_queue(state, (DLDevice){kDLCUDA, device->info.dlpack_id});
@@ -258,43 +220,22 @@ PyObject *usmpy_array_cuda_interface(PyObject *self, void *unused)
 {
     (void)unused;
     usmpy_array *array = (usmpy_array *)self;
-    usmpy_state *state = array->state;
-    const usm_device_info *device = &array->alloc->place->device->info;
-    const usm_dtype_info *info = &usm_dtype_table[array->dtype];
-    if (!usmpy_has_streams(array->alloc) || device->dlpack_type != kDLCUDA) {
+    if (!usmpy_has_streams(array->alloc) || array->alloc->place->device->info.dlpack_type != kDLCUDA) {
         return PyErr_Format(PyExc_AttributeError,
                             "this array has no " CUDA ": its memory is of backend %s, not CUDA's",
                             usm_backend_name(array->alloc->context->backend));
     }
-    PyObject *typestr = usmpy_typestr((usm_dtype)array->dtype);
-    if (typestr == NULL) {
-        return PyErr_Occurred()
-                   ? NULL
-                   : PyErr_Format(PyExc_AttributeError,
-                                  "this array has no " CUDA ": NumPy has no type string for dtype %s",
-                                  info->name);
+    PyObject *dict = usmpy_interface_export(array, &cuda, usm_dtype_table[array->dtype].itemsize);
+    if (dict == NULL) {
+        return NULL;
     }
-    int64_t bytes[USM_MAX_NDIM];
-    for (int i = 0; i < array->ndim; i++) {
-        bytes[i] = usmpy_strides(array)[i] * info->itemsize;
+    PyObject *typestr = PyDict_GetItemString(dict, "typestr"); /* borrowed */
+    usmpy_put(&dict, "descr", Py_BuildValue("[(sO)]", "", typestr));
+    if (dict != NULL) {
+        usmpy_put(&dict, "stream", array->size == 0 ? Py_NewRef(Py_None) : stream_of(array->state, array));
     }
-    bool c_contiguous = (array->flags & USM_C_CONTIGUOUS) != 0;
-    PyObject *stream = array->size == 0 ? Py_NewRef(Py_None) : stream_of(state, array);
-    PyObject *shape = stream == NULL ? NULL : usmpy_int_tuple(array->ndim, usmpy_shape(array));
-    PyObject *strides = shape == NULL  ? NULL
-                        : c_contiguous ? Py_NewRef(Py_None)
-                                       : usmpy_int_tuple(array->ndim, bytes);
-    PyObject *dict = NULL;
-    if (strides != NULL) {
-        dict = Py_BuildValue("{s:O,s:O,s:(NO),s:i,s:O,s:[(sO)],s:O}", "shape", shape, "typestr", typestr,
-                             "data", PyLong_FromVoidPtr(array->size == 0 ? NULL : (void *)array->data),
-                             (array->flags & USMPY_WRITABLE) != 0 ? Py_False : Py_True, "version", 3,
-                             "strides", strides, "descr", "", typestr, "stream", stream);
+    if (dict != NULL) {
         usmpy_trace_export(array, CUDA);
     }
-    Py_XDECREF(stream);
-    Py_XDECREF(shape);
-    Py_XDECREF(strides);
-    Py_DECREF(typestr);
     return dict;
 }

@@ -6,23 +6,22 @@
 
 #include "core/exchange/dltensor.h"
 
-/* How arrays of a type are imported; looked up on the type, once for each version of it. */
+/* How arrays of a type are imported: looked up once for each version of the type. */
 typedef enum usmpy_route {
-    USMPY_ROUTE_UNKNOWN,
     USMPY_ROUTE_NONE,      /* no protocol on the type */
     USMPY_ROUTE_TABLE,     /* the C exchange table */
     USMPY_ROUTE_VERSIONED, /* __dlpack__(max_version=...) */
     USMPY_ROUTE_LEGACY,    /* __dlpack__(), seen to refuse the keyword */
 } usmpy_route;
 
-/* Where the memory of a type's instances was seen. */
+/* Where the memory of instances of a type was in earlier imports. */
 typedef enum usmpy_where {
     USMPY_WHERE_UNKNOWN,
-    USMPY_WHERE_HOST, /* without streams, all of them: not asked again */
-    USMPY_WHERE_ASK,  /* on devices with streams, or on both: __dlpack_device__ is asked each time */
+    USMPY_WHERE_HOST, /* every instance had memory without streams: __dlpack_device__ is not called */
+    USMPY_WHERE_ASK,  /* some instance had memory with streams: __dlpack_device__ is called each time */
 } usmpy_where;
 
-/* A CUDA stream, 0 for the legacy default one; -1 may be an exception. */
+/* Returns a CUDA stream, 0 for the legacy default one; -1 may stand for an exception. */
 typedef intptr_t usmpy_stream_of(int device_id);
 
 typedef struct usmpy_type_entry {
@@ -30,19 +29,20 @@ typedef struct usmpy_type_entry {
     uint8_t where; /* usmpy_where */
     bool lazy;     /* has is_conj and is_neg: the table may export data that are not computed yet */
     bool has_grad; /* has requires_grad: the table exports tensors that its own __dlpack__ refuses */
-    bool cuda;     /* has __cuda_array_interface__ */
     bool sycl;     /* has __sycl_usm_array_interface__, which names the memory's queue, and no table */
-    /* ... and is compiled: reading its current stream from it costs less than an event. */
-    bool tells_stream;
-    /* CuPy's current stream of the calling thread, by the device's number. NULL: no such function. */
+    /* Compiled, with __cuda_array_interface__: reading its current stream costs less than an event. */
+    bool reads_stream;
+    /* Returns CuPy's current stream of the calling thread on a device. NULL for other libraries. */
     usmpy_stream_of *stream_of;
     const DLPackExchangeAPI *api;
     /*
      * The type's __dlpack__ if it can be called with the object as first argument; borrowed, and valid as
-     * long as the type has the entry's version. NULL otherwise, and always without a GIL.
+     * long as the type has the entry's version. Otherwise, and in free-threaded builds, NULL.
      */
     PyObject *method;
-    /* Getter of the type's requires_grad, as `method`. NULL: it is not compiled, or needs a closure. */
+    /*
+     * The getter of requires_grad, under the same conditions; NULL if it is not compiled or needs a closure.
+     */
     getter requires_grad;
 } usmpy_type_entry;
 
@@ -50,13 +50,19 @@ typedef struct usmpy_type_cache usmpy_type_cache;
 usmpy_type_cache *usmpy_type_cache_create(void);
 void usmpy_type_cache_destroy(usmpy_type_cache *cache);
 /*
- * The entry of the type, computed if necessary; NULL with an exception. It is constant until the next lookup
- * on this thread; an entry that is not in the cache is stored in `room`.
+ * The entry of the type, computed if necessary; NULL with an exception. It does not change until the next
+ * lookup on this thread; an entry that is not in the cache is stored in `room`.
  */
 const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *room);
-/* Records that a producer of this type supports the legacy call only, or where its memory is. */
-void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type);
-void usmpy_type_is_where(usmpy_state *state, PyTypeObject *type, usmpy_where where);
+/*
+ * Records what an import has shown: that the type supports the legacy call only (USMPY_ROUTE_LEGACY; other
+ * routes stand for no news), and where its memory is (unless USMPY_WHERE_UNKNOWN).
+ */
+void usmpy_type_learn(usmpy_state *state, PyTypeObject *type, usmpy_route route, usmpy_where where);
+
+/* The names of capsules that nobody has consumed. */
+#define USMPY_CAPSULE "dltensor_versioned"
+#define USMPY_LEGACY_CAPSULE "dltensor"
 
 /* A tensor from a capsule or a table: one of the two pointers, owned. */
 typedef struct usmpy_tensor {
@@ -66,26 +72,32 @@ typedef struct usmpy_tensor {
 
 /* Calls the deleter, keeping a pending exception. */
 void usmpy_tensor_delete(usmpy_tensor *tensor);
-/* The origin of a tensor. */
+/* Where work on a tensor may be pending. */
 typedef struct usmpy_origin {
-    void *stream; /* in which work on it may be pending (core/tasks/stream.h); NULL: it is finished, or has
-                     none */
+    void *stream; /* in DLPack's numbers (core/tasks/stream.h); NULL: no work is pending, or the memory has no
+                     streams */
     usm_device *device;         /* of the stream */
-    usmpy_stream_of *stream_of; /* or the stream is queried, once the tensor's device is known */
-    bool trusted; /* from a table, whose producer is compiled: the driver is not asked for its pointer */
+    usmpy_stream_of *stream_of; /* if not NULL, returns the stream once the device is known */
+    bool trusted; /* from an exchange table, whose producer is compiled: the driver is not asked about the
+                     pointer */
 } usmpy_origin;
 
 /*
- * The stream= of a call of x.__dlpack__, as a new int; NULL for memory without streams, whose producers must
- * not get one. Most types have all of their memory on the host and are asked for its device once; a type that
- * was seen with other memory is asked each time. 0 or -1.
+ * The stream= argument of x.__dlpack__, as a new int; NULL for memory without streams, whose producers must
+ * not get one. Most types only have host memory, and are asked for the device of one instance; after an
+ * instance with other memory, each is asked. 0 or -1.
  */
 int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
                         PyObject *queue_object, usmpy_origin *origin, PyObject **stream);
-/* A C function of the library's Cython interface that returns its current stream; NULL if none is known. */
+/* The C function of the library's Cython interface that returns its current stream; NULL if none is known. */
 usmpy_stream_of *usmpy_find_stream_of(PyTypeObject *type);
-/* Calls such a function for a device's stream. 0, or -1 with its exception. */
+/* Calls such a function for a device. 0, or -1 with its exception. */
 int usmpy_ask_stream_of(usmpy_stream_of *stream_of, usm_device *device, usmpy_origin *origin);
+/*
+ * Orders the first use of imported memory, which no other thread knows yet, after work of the producer's
+ * stream; `queue` is where the first use is expected.
+ */
+void usmpy_attach_stream(usmpy_array *array, usm_queue *queue, const usmpy_origin *origin);
 /* The stream of the producer of a table's tensor. 0 or -1. */
 int usmpy_ask_table(usmpy_state *state, PyObject *x, const DLPackExchangeAPI *api, const DLTensor *tensor,
                     usmpy_origin *origin);
@@ -101,15 +113,15 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, USM_TAKES usmpy_tensor 
  * Imports x through the exchange of its type, in place. NULL with an exception. `borrows`: for borrow(),
  * which also takes arrays that require grad.
  */
-usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows);
+usmpy_array *usmpy_import_dlpack(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows);
 /*
- * The current stream of the owner of x, for memory like the array's, in DLPack's numbers: its table's, that
- * of its __cuda_array_interface__, or its own __cuda_stream__. 1; 0 if it names none; -1 with an exception.
+ * The current stream of the owner of x for memory like the array's: from its exchange table, its
+ * __cuda_array_interface__, or its own __cuda_stream__. 1; 0 if it names none; -1 with an exception.
  */
 int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, usmpy_origin *origin);
 /*
- * After this call the owner of x may change or free the memory that was imported as `array`: its stream waits
- * for our work on the device; if it names no stream, the host waits. 0 or -1.
+ * Lets the owner of x change or free the memory that was imported as `array`: its stream waits on the device
+ * for our work; if it names no stream, this call waits. 0 or -1.
  */
 int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array);
 
@@ -122,31 +134,35 @@ usmpy_array *usmpy_array_from_cuda_interface(usmpy_state *state, PyObject *objec
 int usmpy_cuda_interface_stream(usmpy_state *state, PyObject *object, usmpy_origin *origin);
 
 /*
- * For asarray and operands: DLPack or buffers, in place; NULL without an exception for an object with
- * neither.
+ * For asarray and operands: imports in place by DLPack, an array interface or the buffer protocol; NULL
+ * without an exception for an object with none of them.
  */
 PyObject *usmpy_import_any(usmpy_state *state, PyObject *object);
 /* An object with the buffer protocol; NULL with BufferError. */
 PyObject *usmpy_array_from_buffer(usmpy_state *state, PyObject *object);
 
 /*
- * A pair of ints, such as DLPack's devices and versions; objects with __index__ are ints, and values beyond
- * 64 bits are clamped. 1; 0 without an exception if it is not such a pair; -1 with an exception of __index__.
+ * Parses a pair of ints, such as a DLPack device or version; objects with __index__ are ints, and values
+ * beyond 64 bits are clamped. 1; 0 without an exception if it is not such a pair; -1 with an exception of
+ * __index__.
  */
 int usmpy_dlpack_pair(PyObject *pair, int64_t *values);
-/* Both are numbers that a DLDevice can have. */
+/* Whether both values are in the range of a DLDevice. */
 static inline bool usmpy_pair_is_device(const int64_t *values)
 {
     return values[0] == (int32_t)values[0] && values[1] == (int32_t)values[1];
 }
 
-/* The DLPack device that the array shows first. */
+/* The DLPack device as which the array is exported unless the consumer asks for another one. */
 DLDevice usmpy_dlpack_device(usmpy_array *array);
 /* Checks that the memory can be exported as that of the device. 0, or -1 with BufferError. */
 int usmpy_check_context(const usmpy_array *array, const DLDevice *device);
 /* Makes the memory ready for a consumer without a stream. 0 or -1. */
 int usmpy_finish_for_export(usmpy_state *state, usmpy_array *array);
-/* The queue whose stream our table names for the device, borrowed; NULL with BufferError for no device. */
+/*
+ * The queue whose stream current_work_stream names for the device, borrowed; NULL with BufferError if no
+ * backend has the device.
+ */
 usm_queue *usmpy_current_queue(usmpy_state *state, DLDevice device);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Our DLPackExchangeAPI (DLPack 1.3): one static table for the process. Its functions synchronise no stream
- * of the consumer's: they bring the memory into order with the stream that current_work_stream names, the one
- * of the device's cached queue. Memory of the CPU has none, so there they wait for our pending work instead:
- * a CPU consumer gets finished data.
+ * The DLPackExchangeAPI of USMArray (DLPack 1.3): one static table for the process. Its functions do not
+ * synchronise with a stream of the consumer: they order the memory with the stream that current_work_stream
+ * names, that of the device's cached queue. CPU memory has no stream, so they wait for pending work on it: a
+ * CPU consumer gets finished data.
  */
 #include "dlpack.h"
 #include "py/args.h"
@@ -15,8 +15,10 @@
 
 #include <string.h>
 
-/* The array behind a table call; NULL with TypeError. Every loaded instance of the module has
- * its own type. */
+/*
+ * The array of a call; NULL with TypeError. Checked by a slot, since each loaded instance of the module has
+ * its own type.
+ */
 static usmpy_array *check_array(PyObject *object)
 {
     if (USM_LIKELY(Py_TYPE(object)->tp_as_buffer != NULL &&
@@ -29,46 +31,46 @@ static usmpy_array *check_array(PyObject *object)
 
 usm_queue *usmpy_current_queue(usmpy_state *state, DLDevice device)
 {
-    PyObject *held;
-    PyObject *home =
-        usmpy_home_queue(state, (int32_t)device.device_type, (int32_t)device.device_id, NULL, &held);
+    PyObject *home = usmpy_home_queue(state, device, NULL);
     if (home == NULL) {
         return NULL;
     }
     usm_queue *queue = usmpy_queue_of(home); /* cached queues of default contexts are immortal */
-    Py_XDECREF(held);
+    Py_DECREF(home);
     return queue;
 }
 
 /*
- * Makes the memory ready. *queue: whose stream the consumer works in, or comes after; NULL where there are no
- * streams. 0 or -1.
+ * Makes the memory of an array ready for a call of the table. *queue: the queue whose stream the consumer
+ * works in or orders its work after; NULL for memory without streams. The array, or NULL with an exception.
  */
-static int prepare(usmpy_array *array, DLDevice device, usm_queue **queue)
+static usmpy_array *prepare(PyObject *object, DLDevice *device, usm_queue **queue)
 {
+    usmpy_array *array = check_array(object);
     *queue = NULL;
-    if (usmpy_check_context(array, &device) < 0) {
-        return -1;
+    if (array == NULL) {
+        return NULL;
     }
-    if (USM_LIKELY(device.device_type == kDLCPU || !usmpy_has_streams(array->alloc))) {
-        return usmpy_finish_for_export(array->state, array);
+    *device = usmpy_dlpack_device(array);
+    int status = usmpy_check_context(array, device);
+    if (USM_LIKELY(device->device_type == kDLCPU || !usmpy_has_streams(array->alloc))) {
+        status = status < 0 ? -1 : usmpy_finish_for_export(array->state, array);
+    } else if (status == 0) {
+        *queue = usmpy_current_queue(array->state, *device);
+        status = *queue == NULL
+                     ? -1
+                     : usmpy_stream_follow(array->state, (*queue)->device, usm_queue_stream(*queue), array);
     }
-    *queue = usmpy_current_queue(array->state, device);
-    return *queue == NULL
-               ? -1
-               : usmpy_stream_follow(array->state, (*queue)->device, usm_queue_stream(*queue), array);
+    return status < 0 ? NULL : array;
 }
 
 static int from_py_object(void *object, DLManagedTensorVersioned **out)
 {
-    usmpy_array *array = check_array(object);
     usm_queue *queue;
+    DLDevice device;
+    usmpy_array *array = prepare(object, &device, &queue);
     *out = NULL;
     if (array == NULL) {
-        return -1;
-    }
-    const DLDevice device = usmpy_dlpack_device(array);
-    if (prepare(array, device, &queue) < 0) {
         return -1;
     }
     usm_view view = usmpy_view(array);
@@ -83,14 +85,12 @@ static int from_py_object(void *object, DLManagedTensorVersioned **out)
 
 static int to_py_object(DLManagedTensorVersioned *tensor, void **out)
 {
-    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    usmpy_state *state = usmpy_current_state();
     usmpy_tensor owned = {tensor, NULL};
     *out = NULL;
     if (state == NULL || tensor->version.major != 1) {
         usmpy_tensor_delete(&owned);
-        if (state == NULL) {
-            PyErr_SetString(PyExc_RuntimeError, "usmpy was unloaded");
-        } else {
+        if (state != NULL) {
             PyErr_SetString(PyExc_BufferError, "the tensor is not of DLPack version 1");
         }
         return -1;
@@ -111,27 +111,24 @@ static int to_py_object(DLManagedTensorVersioned *tensor, void **out)
 }
 
 /*
- * The consumer may work on a loan in our stream after this returns, and does not report the end: the next use
- * of the memory elsewhere, and its release, are ordered after the work that is in the stream then.
+ * The consumer may work on a loan in our stream after this returns, and does not report when it has finished.
+ * The next use of the memory elsewhere, and its release, are ordered after the work that is in the stream at
+ * that time.
  */
 static int lend_dltensor(void *object, DLTensor *out)
 {
-    usmpy_array *array = check_array(object);
     usm_queue *queue;
+    DLDevice device;
+    usmpy_array *array = prepare(object, &device, &queue);
     if (array == NULL) {
         return -1;
     }
-    const DLDevice device = usmpy_dlpack_device(array);
-    if (prepare(array, device, &queue) < 0) {
+    usm_error error;
+    if (queue != NULL &&
+        usmpy_check(array->state,
+                    usm_alloc_lend(array->alloc, queue->device, usm_queue_stream(queue), &error),
+                    &error) < 0) {
         return -1;
-    }
-    if (queue != NULL) {
-        usm_error error;
-        usm_status status = usm_alloc_lend(array->alloc, queue->device, usm_queue_stream(queue), &error);
-        if (status != USM_OK) {
-            usmpy_raise(array->state, status, &error);
-            return -1;
-        }
     }
     usm_view view = usmpy_view(array);
     usm_dltensor_fill(out, &view, device);
@@ -145,21 +142,17 @@ static int current_work_stream(DLDeviceType type, int32_t id, void **out)
     if (type == kDLCPU) {
         return 0;
     }
-    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
-    if (state == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "usmpy was unloaded");
-        return -1;
-    }
-    usm_queue *queue = usmpy_current_queue(state, (DLDevice){type, id});
+    usmpy_state *state = usmpy_current_state();
+    usm_queue *queue = state == NULL ? NULL : usmpy_current_queue(state, (DLDevice){type, id});
     if (queue == NULL) {
         return -1;
     }
-    /* Other libraries may enqueue in it from now on: waits for the queue include their work. */
+    /* Other libraries may enqueue work in it from now on, which waits for the queue include. */
     *out = usm_backend_has_streams(queue->backend) ? usm_queue_handle(queue) : NULL;
     return 0;
 }
 
-/* Pure C, as the header asks: the caller may not hold the GIL. */
+/* Uses no Python: the caller may not hold the GIL (dlpack.h). */
 static usm_status allocate(const DLTensor *prototype, DLManagedTensorVersioned **out, usm_error *error)
 {
     usm_dtype dtype;
@@ -238,8 +231,8 @@ int usmpy_array_add_exchange_api(usmpy_state *state)
         return -1;
     }
     PyObject *dict = state->array_type->tp_dict;
-    int status = PyDict_SetItem(dict, state->exchange_api, capsule);
-    if (status == 0) { /* the draft's name, which older consumers look up */
+    int status = PyDict_SetItem(dict, state->names[USMPY___dlpack_c_exchange_api__], capsule);
+    if (status == 0) { /* the name in the draft, which older consumers look up */
         status = PyDict_SetItemString(dict, "__c_dlpack_exchange_api__", capsule);
     }
     Py_DECREF(capsule);

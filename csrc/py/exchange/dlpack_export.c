@@ -1,4 +1,4 @@
-/* __dlpack__ and __dlpack_device__: capsules over allocations, whose deleters need no Python. */
+/* __dlpack__ and __dlpack_device__: exports arrays as capsules whose deleters need no Python. */
 #include "dlpack.h"
 #include "py/args.h"
 #include "py/deferred.h"
@@ -6,11 +6,11 @@
 #include "py/wait.h"
 #include "stream.h"
 
-#include <limits.h>
+#include <string.h>
 
 DLDevice usmpy_dlpack_device(usmpy_array *array)
 {
-    /* The view that most consumers understand: host-readable memory of a CPU-type device is kDLCPU. */
+    /* Most consumers understand kDLCPU, so host-readable memory of a CPU device is exported as that. */
     const usm_device *device = usm_device_root(array->alloc->place->device);
     const usm_device_info *info = &device->info;
     usm_kind kind = (usm_kind)array->alloc->kind;
@@ -30,23 +30,12 @@ PyObject *usmpy_array_dlpack_device(PyObject *self, PyObject *unused)
 {
     (void)unused;
     DLDevice device = usmpy_dlpack_device((usmpy_array *)self);
-    PyObject *tuple = PyTuple_New(2);
-    if (tuple !=
-        NULL) { /* small ints: these cannot fail for real devices, and NULL items are harmless if they do */
-        PyTuple_SET_ITEM(tuple, 0, PyLong_FromLong((long)device.device_type));
-        PyTuple_SET_ITEM(tuple, 1, PyLong_FromLong((long)device.device_id));
-        if (PyErr_Occurred()) {
-            Py_CLEAR(tuple);
-        }
-    }
-    return tuple;
+    return usmpy_int_tuple(2, (int64_t[]){device.device_type, device.device_id});
 }
 
 int usmpy_finish_for_export(usmpy_state *state, usmpy_array *array)
 {
-    /* The consumer may write unless the array is read-only, so readers are waited for as well. */
-    usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
-    return usmpy_wait_alloc(state, array->alloc, mode, INT64_MAX);
+    return usmpy_wait_alloc(state, array->alloc, usmpy_foreign_access(array), INT64_MAX);
 }
 
 /* kDLOneAPI names a device: consumers assume memory of its default context. */
@@ -63,55 +52,48 @@ int usmpy_check_context(const usmpy_array *array, const DLDevice *device)
     return -1;
 }
 
-static void versioned_capsule_destructor(PyObject *capsule)
+static void delete_capsule(PyObject *capsule)
 {
-    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) { /* not renamed, so not consumed */
-        DLManagedTensorVersioned *tensor = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+    const char *name = PyCapsule_GetName(capsule);
+    if (name == NULL || name[0] != USMPY_CAPSULE[0]) {
+        return; /* a consumer renamed it to "used_...", and owns the tensor */
+    }
+    if (strcmp(name, USMPY_CAPSULE) == 0) {
+        DLManagedTensorVersioned *tensor = PyCapsule_GetPointer(capsule, name);
+        tensor->deleter(tensor);
+    } else if (strcmp(name, USMPY_LEGACY_CAPSULE) == 0) {
+        DLManagedTensor *tensor = PyCapsule_GetPointer(capsule, name);
         tensor->deleter(tensor);
     }
 }
 
-static void legacy_capsule_destructor(PyObject *capsule)
-{
-    if (PyCapsule_IsValid(capsule, "dltensor")) {
-        DLManagedTensor *tensor = PyCapsule_GetPointer(capsule, "dltensor");
-        tensor->deleter(tensor);
-    }
-}
-
-static PyObject *make_versioned(usmpy_array *array, DLDevice device, uint64_t flags, void *stream)
+/* A capsule over the array's memory; `stream` as in usm_export_versioned. */
+static PyObject *make_capsule(usmpy_array *array, bool versioned, DLDevice device, uint64_t flags,
+                              void *stream)
 {
     usm_view view = usmpy_view(array);
-    DLManagedTensorVersioned *tensor = usm_export_versioned(
-        &view, device, flags | ((array->flags & USMPY_WRITABLE) == 0 ? DLPACK_FLAG_BITMASK_READ_ONLY : 0),
-        stream);
-    if (tensor == NULL) {
-        return PyErr_NoMemory();
-    }
-    PyObject *capsule = PyCapsule_New(tensor, "dltensor_versioned", versioned_capsule_destructor);
-    if (capsule == NULL) {
-        tensor->deleter(tensor);
-    }
-    return capsule;
-}
-
-static PyObject *make_legacy(usmpy_array *array, DLDevice device, void *stream)
-{
+    usmpy_tensor tensor = {NULL, NULL};
     if ((array->flags & USMPY_WRITABLE) == 0) {
-        PyErr_SetString(
-            PyExc_BufferError,
-            "the array is read-only, which a DLPack capsule without a version cannot express; the consumer "
-            "must pass max_version=(1, 0) or higher");
-        return NULL;
+        if (!versioned) {
+            return PyErr_Format(PyExc_BufferError,
+                                "the array is read-only, which a DLPack capsule without a version cannot "
+                                "express; the consumer must pass max_version=(1, 0) or higher");
+        }
+        flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
     }
-    usm_view view = usmpy_view(array);
-    DLManagedTensor *tensor = usm_export_legacy(&view, device, stream);
-    if (tensor == NULL) {
+    if (versioned) {
+        tensor.versioned = usm_export_versioned(&view, device, flags, stream);
+    } else {
+        tensor.legacy = usm_export_legacy(&view, device, stream);
+    }
+    void *pointer = versioned ? (void *)tensor.versioned : tensor.legacy;
+    if (pointer == NULL) {
         return PyErr_NoMemory();
     }
-    PyObject *capsule = PyCapsule_New(tensor, "dltensor", legacy_capsule_destructor);
+    PyObject *capsule =
+        PyCapsule_New(pointer, versioned ? USMPY_CAPSULE : USMPY_LEGACY_CAPSULE, delete_capsule);
     if (capsule == NULL) {
-        tensor->deleter(tensor);
+        usmpy_tensor_delete(&tensor);
     }
     return capsule;
 }
@@ -121,7 +103,7 @@ int usmpy_dlpack_pair(PyObject *pair, int64_t *values)
     if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) {
         return 0;
     }
-    /* Both before either: __index__ may have effects. */
+    /* Check both before converting either: __index__ may have side effects. */
     if (!PyIndex_Check(PyTuple_GET_ITEM(pair, 0)) || !PyIndex_Check(PyTuple_GET_ITEM(pair, 1))) {
         return 0;
     }
@@ -138,19 +120,17 @@ int usmpy_dlpack_pair(PyObject *pair, int64_t *values)
     return 1;
 }
 
-/* 1 for a version of 1 or more, 0 for None and less, -1 with an exception. */
+/* Whether the consumer understands DLPack 1: 1; 0 for None and earlier versions; -1 with an exception. */
 static int wants_version(PyObject *max_version)
 {
     int64_t version[2];
     if (!usmpy_given(max_version)) {
         return 0;
     }
-    /* The fast path for the pair that most consumers pass. */
     if (PyTuple_Check(max_version) && PyTuple_GET_SIZE(max_version) == 2 &&
-        PyLong_Check(PyTuple_GET_ITEM(max_version, 0)) && PyLong_Check(PyTuple_GET_ITEM(max_version, 1))) {
-        int overflow;
-        long major = PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(max_version, 0), &overflow);
-        return overflow > 0 || (overflow == 0 && major >= 1);
+        usmpy_small_int(PyTuple_GET_ITEM(max_version, 0), version) &&
+        PyLong_Check(PyTuple_GET_ITEM(max_version, 1))) {
+        return version[0] >= 1; /* what most consumers pass: the minor version is not needed */
     }
     int found = usmpy_dlpack_pair(max_version, version);
     if (found > 0) {
@@ -164,7 +144,7 @@ static int wants_version(PyObject *max_version)
     return -1;
 }
 
-/* Whether the memory has this view beside the first one. */
+/* Whether the memory can also be exported as that of this device. */
 static bool shows_as(const usmpy_array *array, int64_t type, int64_t id)
 {
     const usm_device_info *info = &usm_device_root(array->alloc->place->device)->info;
@@ -174,13 +154,13 @@ static bool shows_as(const usmpy_array *array, int64_t type, int64_t id)
     if (type == kDLOneAPI && info->dlpack_oneapi_id >= 0 && id == info->dlpack_oneapi_id) {
         return true;
     }
-    /* Memory that is visible as the host's, or as that of all devices, also keeps its own device's view. */
+    /* Host-readable and managed memory can also be exported as that of its own device. */
     return type == info->dlpack_type && id == info->dlpack_id;
 }
 
 /*
- * Replaces *device, the first view, by the requested device. 0, or -1 with TypeError or BufferError.
- * *to_host: the memory is not visible on the host, but a copy would be, and `copy` (-1: None) allows one.
+ * Replaces *device by the requested device. 0, or -1 with TypeError or BufferError. *to_host: the host cannot
+ * read the memory, but could read a copy, which `copy` (-1: None) allows.
  */
 static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDevice *device, bool *to_host)
 {
@@ -213,12 +193,12 @@ static int wanted_device(usmpy_array *array, PyObject *dl_device, int copy, DLDe
     return -1;
 }
 
-/* The meaning of a stream= argument. */
+/* What a stream= argument asks for. */
 typedef enum order {
     ORDER_ERROR = -1,
-    ORDER_NONE,   /* -1: no synchronisation */
-    ORDER_HOST,   /* None, of memory whose consumers have no streams: finished data */
-    ORDER_STREAM, /* work on the memory comes before later work of the stream */
+    ORDER_NONE,   /* no synchronisation */
+    ORDER_HOST,   /* finished data: the consumer has no streams */
+    ORDER_STREAM, /* later work of the stream is ordered after work on the memory */
 } order;
 
 /* For a consumer on the CPU, or on a device whose queues are not streams. */
@@ -247,9 +227,8 @@ static order order_of_stream(PyObject *stream, const DLDevice *device, void **ha
         return device->device_type == kDLCUDA ? ORDER_STREAM : ORDER_HOST;
     }
     if (!PyLong_Check(stream) || PyBool_Check(stream)) {
-        PyErr_Format(PyExc_TypeError,
-                     "stream is %s %s; None, -1, 1, 2 or the address of a CUDA stream, an int, is allowed",
-                     USMPY_A(stream));
+        usmpy_wrong_type("stream", stream,
+                         "None, -1, 1, 2 or the address of a CUDA stream, an int, is allowed");
         return ORDER_ERROR;
     }
     int overflow;
@@ -263,30 +242,6 @@ static order order_of_stream(PyObject *stream, const DLDevice *device, void **ha
     }
     *handle = (void *)(intptr_t)value;
     return value == -1 ? ORDER_NONE : ORDER_STREAM;
-}
-
-/*
- * Keywords by address alone, which is how every compiled or Python caller passes them: false sends the call
- * through the general parser.
- */
-static bool quick_keywords(usmpy_state *state, PyObject *const *args, PyObject *kwnames, PyObject **out)
-{
-    out[0] = out[1] = out[2] = out[3] = NULL;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); i++) {
-        PyObject *name = PyTuple_GET_ITEM(kwnames, i);
-        if (name == state->names[USMPY_max_version]) {
-            out[0] = args[i];
-        } else if (name == state->names[USMPY_stream]) {
-            out[1] = args[i];
-        } else if (name == state->names[USMPY_dl_device]) {
-            out[2] = args[i];
-        } else if (name == state->names[USMPY_copy]) {
-            out[3] = args[i];
-        } else {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* Makes the memory ready as requested. *handle: NULL if the consumer's stream is unknown. 0 or -1. */
@@ -309,7 +264,10 @@ static inline int prepare(usmpy_state *state, usmpy_array *array, const DLDevice
     return order == ORDER_HOST ? usmpy_finish_for_export(state, array) : order == ORDER_NONE ? 0 : -1;
 }
 
-/* copy=True, or a copy on the host. The copy is our work, which a consumer that passes -1 ignores. */
+/*
+ * Exports a copy: copy=True, or the requested device is the host. A consumer that passes stream=-1 does not
+ * wait for the copy, so this does.
+ */
 static PyObject *export_copy(usmpy_state *state, usmpy_array *array, bool versioned, DLDevice device,
                              PyObject *stream, bool to_host)
 {
@@ -319,11 +277,10 @@ static PyObject *export_copy(usmpy_state *state, usmpy_array *array, bool versio
         return NULL;
     }
     usm_kind kind = to_host ? USM_DEVICE : (usm_kind)array->alloc->kind;
-    usmpy_array *copy = usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
+    usmpy_array *copy = usmpy_array_duplicate(array, queue, kind, (usm_dtype)array->dtype, 'K');
     if (copy != NULL && prepare(state, copy, &device, stream, &handle) == 0 &&
         (handle != NULL || usmpy_finish_for_export(state, copy) == 0)) {
-        capsule = versioned ? make_versioned(copy, device, DLPACK_FLAG_BITMASK_IS_COPIED, handle)
-                            : make_legacy(copy, device, handle);
+        capsule = make_capsule(copy, versioned, device, DLPACK_FLAG_BITMASK_IS_COPIED, handle);
     }
     Py_XDECREF(copy);
     return capsule;
@@ -335,12 +292,14 @@ PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n
         "__dlpack__", 4, 0, 0, 0, {USMPY_max_version, USMPY_stream, USMPY_dl_device, USMPY_copy}};
     usmpy_array *array = (usmpy_array *)self;
     usmpy_state *state = array->state;
-    PyObject *out[4];
+    PyObject *out[4] = {NULL};
     DLDevice device;
     bool to_host = false;
     void *handle = NULL;
-    if ((kwnames == NULL || nargs != 0 || !quick_keywords(state, args, kwnames, out)) &&
-        usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+    if (nargs == 0 && kwnames != NULL && PyTuple_GET_SIZE(kwnames) == 1 &&
+        PyTuple_GET_ITEM(kwnames, 0) == state->names[USMPY_max_version]) {
+        out[0] = args[0]; /* the usual call, of which the general parser would be a tenth */
+    } else if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
     }
     int versioned = wants_version(out[0]);
@@ -358,5 +317,5 @@ PyObject *usmpy_array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (prepare(state, array, &device, out[1], &handle) < 0) {
         return NULL;
     }
-    return versioned ? make_versioned(array, device, 0, handle) : make_legacy(array, device, handle);
+    return make_capsule(array, versioned, device, 0, handle);
 }

@@ -1,4 +1,6 @@
-/* from_dlpack: arrays of any library, in the order exchange table, versioned capsule, legacy capsule. */
+/*
+ * from_dlpack: imports by exchange table, versioned capsule or legacy capsule, in this order of preference.
+ */
 #include "dlpack.h"
 #include "docstrings.h"
 #include "native.h"
@@ -7,14 +9,9 @@
 #include "py/lock.h"
 #include "stream.h"
 
-#include "core/memory/connection.h"
-
-#define VERSIONED "dltensor_versioned"
-#define LEGACY "dltensor"
-
 /*
- * Takes the tensor out of its capsule: from here on the capsule's destructor does nothing. Atomic against
- * another thread that takes the same capsule.
+ * Takes the tensor out of its capsule by renaming that: its destructor does nothing from here on. Atomic
+ * against other threads that take the same capsule. 0 or -1.
  */
 static int consume(PyObject *capsule, usmpy_tensor *tensor)
 {
@@ -23,14 +20,14 @@ static int consume(PyObject *capsule, usmpy_tensor *tensor)
     *tensor = (usmpy_tensor){NULL, NULL};
     USMPY_BEGIN_CRITICAL_SECTION(capsule)
         ;
-        pointer = PyCapsule_GetPointer(capsule, VERSIONED);
+        pointer = PyCapsule_GetPointer(capsule, USMPY_CAPSULE);
         if (USM_LIKELY(pointer != NULL)) {
-            renamed = PyCapsule_SetName(capsule, "used_" VERSIONED);
+            renamed = PyCapsule_SetName(capsule, "used_" USMPY_CAPSULE);
             tensor->versioned = pointer;
-        } else if (PyCapsule_IsValid(capsule, LEGACY)) {
+        } else if (PyCapsule_IsValid(capsule, USMPY_LEGACY_CAPSULE)) {
             PyErr_Clear();
-            pointer = PyCapsule_GetPointer(capsule, LEGACY);
-            renamed = PyCapsule_SetName(capsule, "used_" LEGACY);
+            pointer = PyCapsule_GetPointer(capsule, USMPY_LEGACY_CAPSULE);
+            renamed = PyCapsule_SetName(capsule, "used_" USMPY_LEGACY_CAPSULE);
             tensor->legacy = pointer;
         }
     USMPY_END_CRITICAL_SECTION();
@@ -68,7 +65,7 @@ static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject
         return NULL;
     }
     if (tensor.versioned != NULL && USM_UNLIKELY(tensor.versioned->version.major != 1)) {
-        /* Of another major version only the deleter may be touched. */
+        /* For another major version, only the deleter may be used. */
         unsigned major = tensor.versioned->version.major, minor = tensor.versioned->version.minor;
         usmpy_tensor_delete(&tensor);
         PyErr_Format(PyExc_BufferError, "the capsule is of DLPack version %u.%u; version 1 is understood",
@@ -78,7 +75,7 @@ static usmpy_array *from_capsule(usmpy_state *state, PyObject *capsule, PyObject
     return usmpy_array_from_tensor(state, &tensor, origin, queue_object);
 }
 
-/* Cython's code adds a frame to the traceback also if its arguments did not bind; that frame never ran. */
+/* Cython adds a frame to the traceback even if the arguments did not bind; that frame never ran. */
 static bool is_frame_of_compiled_code(PyObject *traceback)
 {
     if (!PyTraceBack_Check(traceback)) {
@@ -89,8 +86,8 @@ static bool is_frame_of_compiled_code(PyObject *traceback)
 }
 
 /*
- * Whether the pending TypeError was raised because the arguments did not bind, so that nothing of the callee
- * ran. A Python function that ran left a frame in the traceback; for compiled code only the message tells.
+ * Whether the pending TypeError was raised because the arguments did not bind, so that none of the callee
+ * ran. A Python function that ran left a frame in the traceback; for compiled code, only the message tells.
  */
 static bool arguments_did_not_bind(void)
 {
@@ -129,11 +126,15 @@ static PyObject *call(usmpy_state *state, PyObject *x, PyObject *method, PyObjec
         kwnames = state->stream_kwname;
     }
     size_t flags = 1 | PY_VECTORCALL_ARGUMENTS_OFFSET;
-    return USM_LIKELY(method != NULL) ? PyObject_Vectorcall(method, args + 1, flags, kwnames)
-                                      : PyObject_VectorcallMethod(state->dlpack, args + 1, flags, kwnames);
+    return USM_LIKELY(method != NULL)
+               ? PyObject_Vectorcall(method, args + 1, flags, kwnames)
+               : PyObject_VectorcallMethod(state->names[USMPY___dlpack__], args + 1, flags, kwnames);
 }
 
-/* The capsule; NULL with an exception. *stream as of usmpy_choose_stream. */
+/*
+ * Calls x.__dlpack__ in the newest form that it supports: its capsule; NULL with an exception. `stream` as of
+ * usmpy_choose_stream.
+ */
 static PyObject *ask_capsule(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry, PyObject *stream,
                              usmpy_origin *origin)
 {
@@ -147,7 +148,7 @@ static PyObject *ask_capsule(usmpy_state *state, PyObject *x, const usmpy_type_e
             return NULL;
         }
         PyErr_Clear();
-        usmpy_type_is_legacy(state, Py_TYPE(x));
+        usmpy_type_learn(state, Py_TYPE(x), USMPY_ROUTE_LEGACY, USMPY_WHERE_UNKNOWN);
     }
     if (stream != NULL) {
         capsule = call(state, x, NULL, stream, false);
@@ -155,7 +156,8 @@ static PyObject *ask_capsule(usmpy_state *state, PyObject *x, const usmpy_type_e
             return capsule;
         }
         PyErr_Clear();
-        *origin = (usmpy_origin){.stream = USM_STREAM_LEGACY}; /* what no stream means */
+        *origin = (usmpy_origin){
+            .stream = USM_STREAM_LEGACY}; /* the stream that a producer assumes without the argument */
     }
     return call(state, x, NULL, NULL, false);
 }
@@ -180,9 +182,9 @@ static usmpy_array *through_method(usmpy_state *state, PyObject *x, const usmpy_
     if (USM_LIKELY(array != NULL)) {
         Py_DECREF(capsule);
         if (USM_UNLIKELY(known.where == USMPY_WHERE_HOST && usmpy_has_streams(array->alloc))) {
-            /* The first of its type that is not on the host: it must get a stream. */
+            /* The first instance of its type with memory on such a device: import it again with a stream. */
             Py_DECREF(array);
-            usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_ASK);
+            usmpy_type_learn(state, Py_TYPE(x), USMPY_ROUTE_NONE, USMPY_WHERE_ASK);
             known.where = USMPY_WHERE_ASK;
             known.method = NULL;
             return through_method(state, x, &known, queue_object);
@@ -196,7 +198,7 @@ static usmpy_array *through_method(usmpy_state *state, PyObject *x, const usmpy_
     return NULL;
 }
 
-/* is_conj() or is_neg(): 1 when set, 0 when not, -1 exception. */
+/* Calls x.is_conj() or x.is_neg(): 1 if set, 0 if not, -1 with an exception. */
 static int ask_lazy(usmpy_state *state, PyObject *x, usmpy_name which)
 {
     PyObject *answer = PyObject_CallMethodNoArgs(x, state->names[which]);
@@ -214,17 +216,17 @@ static int ask_lazy(usmpy_state *state, PyObject *x, usmpy_name which)
 
 /*
  * A lazily conjugated or negated tensor shares memory with the plain one, and some tables export it as if it
- * were plain. Only complex elements, or views that are not compact or have one element (the imaginary part of
- * a conjugate), can carry such a bit, so only those are asked. 0 or -1.
+ * were plain. Only complex tensors, and tensors that are not compact or have one element (the imaginary part
+ * of a conjugate), can have such a bit, so only these are asked. 0 or -1.
  */
 static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
 {
     if (USM_UNLIKELY(tensor->ndim < 0 || tensor->ndim > USM_MAX_NDIM ||
                      (tensor->ndim > 0 && tensor->shape == NULL))) {
-        return 0; /* refused later, with the reason */
+        return 0; /* usmpy_array_from_tensor raises */
     }
     bool compact = true;
-    uint64_t step = 1; /* the lengths are unchecked: it may wrap */
+    uint64_t step = 1; /* the lengths are unchecked, so it may overflow */
     for (int i = tensor->ndim - 1; i >= 0 && compact; i--) {
         compact = tensor->shape[i] == 1 || tensor->strides == NULL || (uint64_t)tensor->strides[i] == step;
         step *= (uint64_t)tensor->shape[i];
@@ -245,16 +247,15 @@ static int check_lazy(usmpy_state *state, PyObject *x, const DLTensor *tensor)
     return set == 0 ? 0 : -1;
 }
 
-/* Other types have no gradients. */
+/* Whether tensors of the dtype can require gradients. */
 static inline bool is_differentiable(const DLDataType *dtype)
 {
     return dtype->code != kDLInt && dtype->code != kDLUInt && dtype->code != kDLBool;
 }
 
 /*
- * Work on the memory is not recorded for gradients, so that a tensor which requires them is refused, as
- * PyTorch's own __dlpack__ does; its table does not look. `get`: of the type's attribute where it is
- * compiled, else NULL. 0 or -1.
+ * Refuses a tensor that requires grad, as PyTorch's own __dlpack__ does, since work on its memory is not
+ * recorded; PyTorch's table does not check. `get`: the compiled getter of requires_grad, or NULL. 0 or -1.
  */
 static inline int check_grad(usmpy_state *state, PyObject *x, getter get)
 {
@@ -311,10 +312,10 @@ static usmpy_array *through_table(usmpy_state *state, PyObject *x, const usmpy_t
     return usmpy_array_from_tensor(state, &tensor, &origin, queue_object);
 }
 
-/* No protocol on the type; an object may still carry __dlpack__ itself, as proxies do. */
+/* The type has no protocol, but an object may have __dlpack__ itself, as proxies do. */
 static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *queue_object)
 {
-    PyObject *method = PyObject_GetAttr(x, state->dlpack);
+    PyObject *method = PyObject_GetAttr(x, state->names[USMPY___dlpack__]);
     if (method == NULL) {
         if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
             PyErr_Format(PyExc_TypeError, "x is %s %s, which has no __dlpack__ method%s", USMPY_A(x),
@@ -329,8 +330,8 @@ static usmpy_array *through_instance(usmpy_state *state, PyObject *x, PyObject *
 }
 
 /*
- * The interface of SYCL's arrays names their queue, and covers memory of any context; a kDLOneAPI capsule
- * names a device, and stands for its default context.
+ * SYCL's array interface names the queue and covers memory of any context, while a kDLOneAPI capsule names a
+ * device, whose default context the memory must be of. So it is tried first.
  */
 static usmpy_array *through_sycl(usmpy_state *state, PyObject *x, const usmpy_type_entry *entry,
                                  PyObject *queue_object)
@@ -339,14 +340,11 @@ static usmpy_array *through_sycl(usmpy_state *state, PyObject *x, const usmpy_ty
     if (array == NULL) {
         return PyErr_Occurred() ? NULL : through_method(state, x, entry, queue_object);
     }
-    if (queue_object != NULL && usmpy_queue_of(queue_object) != usmpy_queue_of(array->queue) &&
-        usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
-        Py_SETREF(array, usmpy_array_on_queue(state, array, queue_object));
-    }
+    usmpy_array_prefer_queue(array, queue_object);
     return array;
 }
 
-usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows)
+usmpy_array *usmpy_import_dlpack(usmpy_state *state, PyObject *x, PyObject *queue_object, bool borrows)
 {
     usmpy_type_entry room;
     const usmpy_type_entry *entry = usmpy_type_lookup(state, Py_TYPE(x), &room);
@@ -370,8 +368,8 @@ usmpy_array *usmpy_take_in(usmpy_state *state, PyObject *x, PyObject *queue_obje
 }
 
 /*
- * A device= argument, which may be a DLPack pair: new reference to its queue. *named is the pair; its device
- * type is 0 for other placements.
+ * Parses a device= argument, which may be a DLPack pair: new reference to its queue. *named is the pair; its
+ * device type is 0 for other placements.
  */
 static PyObject *queue_of_device(usmpy_state *state, PyObject *device, DLDevice *named)
 {
@@ -383,8 +381,7 @@ static PyObject *queue_of_device(usmpy_state *state, PyObject *device, DLDevice 
     int found = usmpy_dlpack_pair(device, pair);
     if (found > 0 && usmpy_pair_is_device(pair)) {
         *named = (DLDevice){(DLDeviceType)pair[0], (int32_t)pair[1]};
-        PyObject *held, *queue = usmpy_home_queue(state, (int32_t)pair[0], (int32_t)pair[1], NULL, &held);
-        return held != NULL ? held : Py_XNewRef(queue);
+        return usmpy_home_queue(state, *named, NULL);
     }
     if (found > 0) {
         PyErr_Format(PyExc_BufferError, "device is %R; no DLPack device has such a type or id", device);
@@ -398,8 +395,8 @@ static PyObject *queue_of_device(usmpy_state *state, PyObject *device, DLDevice 
 }
 
 /*
- * Returns `array` on `queue_object` (NULL: its own), copied or not (copy: -1 if the caller leaves it open). x
- * owns the memory. Takes ownership of the array.
+ * The result of from_dlpack: `array` on `queue_object` (NULL: its own queue), copied if `copy` (-1: None) or
+ * the queue asks for it. x owns the memory. Takes ownership of the array.
  */
 static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *queue_object, int copy,
                               PyObject *x)
@@ -411,15 +408,14 @@ static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *
         if (usmpy_queue_of(queue) == usmpy_queue_of(array->queue)) {
             return (PyObject *)array;
         }
-        result = (PyObject *)usmpy_array_on_queue(state, array, queue);
+        result = (PyObject *)usmpy_array_on_queue(array, queue);
     } else if (copy == 0) {
         PyErr_SetString(
             PyExc_BufferError,
             "copy=False, but the memory cannot be used on the device that was asked for without a copy");
     } else {
         usm_kind kind = in_place && !foreign ? (usm_kind)array->alloc->kind : USM_DEVICE;
-        usmpy_array *duplicate =
-            usmpy_array_duplicate(state, array, queue, kind, (usm_dtype)array->dtype, 'K');
+        usmpy_array *duplicate = usmpy_array_duplicate(array, queue, kind, (usm_dtype)array->dtype, 'K');
         if (duplicate != NULL && foreign && usmpy_give_back(state, x, array) < 0) {
             Py_CLEAR(duplicate);
         }
@@ -430,8 +426,8 @@ static PyObject *place_result(usmpy_state *state, usmpy_array *array, PyObject *
 }
 
 /*
- * Whether the pair names the device that the memory is on. Then the array stays where it is: a pair names a
- * view, and memory of several devices may have the same view (kDLCPU; kDLOneAPI of two drivers).
+ * Whether the pair names the device that the memory is on. Then the array stays where it is: several devices
+ * may have memory of the same DLPack device (kDLCPU; kDLOneAPI of two drivers).
  */
 static bool is_named(usmpy_array *array, DLDevice named)
 {
@@ -442,19 +438,23 @@ static bool is_named(usmpy_array *array, DLDevice named)
             ((int32_t)named.device_type == info->dlpack_type && named.device_id == info->dlpack_id));
 }
 
+/* The array of x: a new view of a USMArray; else imported in place, for the queue if that is not NULL. */
+static usmpy_array *import_or_view(usmpy_state *state, PyObject *x, PyObject *queue_object)
+{
+    if (!usmpy_is_array(state, x)) {
+        return usmpy_import_dlpack(state, x, queue_object, false);
+    }
+    usmpy_array *base = (usmpy_array *)x;
+    return usmpy_array_view(base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
+}
+
 static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const usmpy_signature signature = {"from_dlpack", 3, 1, 1, 1, {USMPY_x, USMPY_device, USMPY_copy}};
     usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *x, *out[3];
+    PyObject *out[3], *queue = NULL;
     if (USM_LIKELY(kwnames == NULL && nargs == 1)) {
-        x = args[0];
-        if (usmpy_is_array(state, x)) {
-            usmpy_array *base = (usmpy_array *)x;
-            return (PyObject *)usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base),
-                                                usmpy_strides(base));
-        }
-        return (PyObject *)usmpy_take_in(state, x, NULL, false);
+        return (PyObject *)import_or_view(state, args[0], NULL);
     }
     if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return NULL;
@@ -464,8 +464,6 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
         return NULL;
     }
     usmpy_deferred_poll();
-    x = out[0];
-    PyObject *queue = NULL;
     DLDevice named = {(DLDeviceType)0, 0};
     if (usmpy_given(out[1])) {
         queue = queue_of_device(state, out[1], &named);
@@ -473,18 +471,12 @@ static PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t
             return NULL;
         }
     }
-    bool foreign = !usmpy_is_array(state, x);
-    usmpy_array *array;
-    if (foreign) { /* a pair may name the memory's own device */
-        array = usmpy_take_in(state, x, named.device_type != 0 ? NULL : queue, false);
-    } else {
-        usmpy_array *base = (usmpy_array *)x;
-        array = usmpy_array_view(state, base, base->data, base->ndim, usmpy_shape(base), usmpy_strides(base));
-    }
+    /* A pair may name the memory's own device: then the array stays on the queue of the import. */
+    usmpy_array *array = import_or_view(state, out[0], named.device_type != 0 ? NULL : queue);
     if (array != NULL && is_named(array, named)) {
         Py_SETREF(queue, Py_NewRef(array->queue));
     }
-    PyObject *result = array == NULL ? NULL : place_result(state, array, queue, copy, x);
+    PyObject *result = array == NULL ? NULL : place_result(state, array, queue, copy, out[0]);
     Py_XDECREF(queue);
     return result;
 }

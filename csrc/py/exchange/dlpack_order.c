@@ -1,21 +1,19 @@
-/* The order between producers' streams and our queues, on import and on return. */
+/* Orders the streams of producers and the queues of usmpy, on import and when memory is returned. */
 #include "dlpack.h"
 #include "py/errors.h"
 #include "py/wait.h"
 #include "stream.h"
 
+#include "core/tasks/alloc_stream.h"
+
 #include <string.h>
 
-/* x.__dlpack_device__(): 1; 0 where there is none; -1 with an exception. */
+/* Calls x.__dlpack_device__(): 1; 0 if x has no such method; -1 with an exception. */
 static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
 {
-    PyObject *method = PyObject_GetAttr(x, state->dlpack_device);
+    PyObject *method = usmpy_attribute(state, x, USMPY___dlpack_device__);
     if (method == NULL) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) {
-            return -1;
-        }
-        PyErr_Clear();
-        return 0;
+        return PyErr_Occurred() ? -1 : 0;
     }
     PyObject *pair = PyObject_CallNoArgs(method);
     Py_DECREF(method);
@@ -40,9 +38,9 @@ static int ask_device(usmpy_state *state, PyObject *x, DLDevice *device)
 }
 
 /*
- * CuPy works in the thread's current stream of each device. Its interface for Cython returns that stream in a
- * few nanoseconds (cupy_backends/cuda/stream.pxd of version 14; a capsule is named after the C type). Reading
- * an array's device and its __cuda_array_interface__ takes longer than the rest of an exchange.
+ * CuPy works in the current stream of the thread and device. Its Cython interface returns that stream in a
+ * few nanoseconds (cupy_backends/cuda/stream.pxd of version 14; a capsule is named after the C type), while
+ * reading an array's device and its __cuda_array_interface__ takes longer than the rest of an import.
  */
 usmpy_stream_of *usmpy_find_stream_of(PyTypeObject *type)
 {
@@ -83,9 +81,8 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
                         PyObject *queue_object, usmpy_origin *origin, PyObject **stream)
 {
     DLDevice device;
-    PyObject *held;
     *stream = NULL;
-    if (entry->stream_of != NULL) { /* the order is made here, as for __cuda_array_interface__ below */
+    if (entry->stream_of != NULL) { /* usmpy orders the two, as for __cuda_array_interface__ below */
         *origin = (usmpy_origin){.stream_of = entry->stream_of};
         *stream = PyLong_FromLong(-1);
         return *stream == NULL ? -1 : 0;
@@ -94,40 +91,45 @@ int usmpy_choose_stream(usmpy_state *state, PyObject *x, const usmpy_type_entry 
     if (found <= 0) {
         return found;
     }
-    PyObject *home = device.device_type == kDLCPU ? NULL
-                                                  : usmpy_home_queue(state, (int32_t)device.device_type,
-                                                                     (int32_t)device.device_id, NULL, &held);
-    if (home == NULL || !usm_backend_has_streams(usmpy_queue_of(home)->backend)) {
-        PyErr_Clear(); /* its tensor will be refused, with the reason */
+    PyObject *home = device.device_type == kDLCPU ? NULL : usmpy_home_queue(state, device, NULL);
+    usm_queue *queue = home == NULL ? NULL : usmpy_queue_of(home); /* a cached queue, which is immortal */
+    Py_XDECREF(home);
+    if (queue == NULL || !usm_backend_has_streams(queue->backend)) {
+        PyErr_Clear(); /* the import of its tensor raises, with the reason */
         if (entry->where == USMPY_WHERE_UNKNOWN) {
-            usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_HOST);
-        }
-        if (home != NULL) {
-            Py_XDECREF(held);
+            usmpy_type_learn(state, Py_TYPE(x), USMPY_ROUTE_NONE, USMPY_WHERE_HOST);
         }
         return 0;
     }
     if (entry->where != USMPY_WHERE_ASK) {
-        usmpy_type_is_where(state, Py_TYPE(x), USMPY_WHERE_ASK);
+        usmpy_type_learn(state, Py_TYPE(x), USMPY_ROUTE_NONE, USMPY_WHERE_ASK);
     }
-    usm_queue *queue = usmpy_queue_of(home);
     if (queue_object != NULL && usmpy_queue_of(queue_object)->device == queue->device) {
         queue = usmpy_queue_of(queue_object);
     }
     *origin = (usmpy_origin){.stream = usm_queue_stream(queue), .device = queue->device};
-    Py_XDECREF(held);
     /*
-     * In the producer's own stream it has nothing to enqueue. The order with our queue is established when it
-     * is needed: this saves an event, and keeps our work out of a graph that is being captured there.
+     * For its own stream, the producer has nothing to enqueue, and usmpy orders the two at the first use:
+     * this saves an event, and keeps work of usmpy out of a graph that is being captured in that stream.
      */
-    if (entry->tells_stream && usmpy_cuda_interface_stream(state, x, origin) < 0) {
+    if (entry->reads_stream && usmpy_cuda_interface_stream(state, x, origin) < 0) {
         return -1;
     }
     *stream = PyLong_FromVoidPtr(origin->stream);
     return *stream == NULL ? -1 : 0;
 }
 
-/* The stream that a table names for the device; the driver's NULL is the legacy default stream. 0 or -1. */
+void usmpy_attach_stream(usmpy_array *array, usm_queue *queue, const usmpy_origin *origin)
+{
+    usm_device *device = origin->device != NULL ? origin->device : array->alloc->place->device;
+    usm_alloc_stream_attach(array->alloc, device, origin->stream);
+    if (!origin->trusted && origin->stream != USM_STREAM_LEGACY) {
+        /* Recorded now, since the stream may be destroyed before the first use; a captured stream then. */
+        (void)usm_alloc_order(array->alloc, queue, NULL);
+    }
+}
+
+/* The stream that a table names for the device; NULL stands for the legacy default stream. 0 or -1. */
 static int table_stream(PyObject *x, const DLPackExchangeAPI *api, const usm_device *device, void **stream)
 {
     *stream = NULL;
@@ -146,14 +148,12 @@ static int table_stream(PyObject *x, const DLPackExchangeAPI *api, const usm_dev
 int usmpy_ask_table(usmpy_state *state, PyObject *x, const DLPackExchangeAPI *api, const DLTensor *tensor,
                     usmpy_origin *origin)
 {
-    PyObject *held;
-    PyObject *home = usmpy_home_queue(state, (int32_t)tensor->device.device_type,
-                                      (int32_t)tensor->device.device_id, usm_dltensor_first(tensor), &held);
+    PyObject *home = usmpy_home_queue(state, tensor->device, usm_dltensor_first(tensor));
     if (home == NULL) {
         return -1;
     }
     usm_device *device = usmpy_queue_of(home)->device;
-    Py_XDECREF(held);
+    Py_DECREF(home);
     if (!usm_backend_has_streams(device->backend)) {
         return 0;
     }
@@ -164,7 +164,7 @@ int usmpy_ask_table(usmpy_state *state, PyObject *x, const DLPackExchangeAPI *ap
 int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array, usmpy_origin *origin)
 {
     usmpy_type_entry room;
-    usmpy_stream told;
+    usmpy_stream stream;
     if (!usmpy_has_streams(array->alloc)) {
         return 0;
     }
@@ -181,11 +181,11 @@ int usmpy_owner_stream(usmpy_state *state, PyObject *x, const usmpy_array *array
     }
     int found = usmpy_cuda_interface_stream(state, x, origin);
     if (found == 0 && PyObject_HasAttr(x, state->names[USMPY___cuda_stream__])) {
-        found = usmpy_stream_parse(state, x, &told);
-        origin->stream = told.handle;
+        found = usmpy_stream_parse(state, x, &stream);
+        origin->stream = stream.handle;
         if (found > 0) {
             origin->device =
-                usmpy_stream_device(state, &told, array->alloc->place->device, "the stream of x");
+                usmpy_stream_device(state, &stream, array->alloc->place->device, "the stream of x");
             found = origin->device == NULL ? -1 : 1;
         }
     }
@@ -196,7 +196,7 @@ int usmpy_give_back(usmpy_state *state, PyObject *x, usmpy_array *array)
 {
     usmpy_origin owner;
     if ((atomic_load_explicit(&array->alloc->flags, memory_order_relaxed) & USM_ALLOC_FOREIGN) == 0) {
-        return 0; /* made of Python's own numbers: there is no other owner */
+        return 0; /* made from Python objects: there is no other owner */
     }
     int found = usmpy_owner_stream(state, x, array, &owner);
     if (found < 0) {

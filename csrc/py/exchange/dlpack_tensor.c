@@ -1,16 +1,15 @@
-/* Makes an array of another library's tensor: the driver's answers about its memory, layout and order. */
+/* Makes an array from the tensor of another library, after checking its memory with the driver. */
 #include "dlpack.h"
 #include "py/errors.h"
 #include "py/objects/trace.h"
 #include "stream.h"
 
 #include "core/memory/connection.h"
-#include "core/tasks/alloc_stream.h"
 
 static void delete_versioned(void *owner)
 {
     DLManagedTensorVersioned *tensor = owner;
-    if (tensor->deleter != NULL) { /* NULL is legal: nothing to release */
+    if (tensor->deleter != NULL) { /* NULL is allowed: there is nothing to release */
         tensor->deleter(tensor);
     }
 }
@@ -37,7 +36,7 @@ void usmpy_tensor_delete(usmpy_tensor *tensor)
     PyErr_Restore(type, value, traceback);
 }
 
-/* The kind of memory that is not looked up in the driver, by its DLPack type. */
+/* The kind of memory of a DLPack device type, for memory that the driver is not asked about. */
 static usm_kind kind_of_type(int32_t type)
 {
     return type == kDLCPU || type == kDLCUDAHost ? USM_HOST
@@ -101,6 +100,32 @@ static usm_status examine(const DLTensor *tensor, const usm_queue *queue, int64_
     return USM_OK;
 }
 
+/* Fills the array's layout, data and allocation, which takes over the tensor unless this fails. */
+static usm_status import_memory(usmpy_array *array, usmpy_tensor *owned, const DLTensor *tensor,
+                                usm_dtype dtype, const usm_queue *home, bool trusted, usm_error *error)
+{
+    int64_t low, high;
+    bool wraps;
+    usm_kind kind = kind_of_type((int32_t)tensor->device.device_type);
+    usm_status status = usm_dltensor_layout(tensor, dtype, usmpy_shape(array), usmpy_strides(array), &low,
+                                            &high, &wraps, error);
+    if (USM_LIKELY(status == USM_OK) && tensor->device.device_type != kDLCPU) {
+        if (!trusted || wraps || !usm_backend_has_streams(home->backend)) {
+            status = examine(tensor, home, low, high, wraps, &kind, error);
+        }
+    } else if (USM_UNLIKELY(status == USM_OK && wraps)) { /* the bounds of host memory are unknown */
+        status = usm_dltensor_refuse(tensor, error);
+    }
+    if (USM_UNLIKELY(status != USM_OK)) {
+        return status;
+    }
+    bool versioned = owned->versioned != NULL;
+    array->data = usm_dltensor_first(tensor);
+    return usm_alloc_import(home->place, kind, array->data + low, (size_t)(high - low),
+                            versioned ? (void *)owned->versioned : owned->legacy,
+                            versioned ? delete_versioned : delete_legacy, &array->alloc, error);
+}
+
 usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, const usmpy_origin *origin,
                                      PyObject *queue_object)
 {
@@ -108,81 +133,49 @@ usmpy_array *usmpy_array_from_tensor(usmpy_state *state, usmpy_tensor *owned, co
         owned->versioned != NULL ? &owned->versioned->dl_tensor : &owned->legacy->dl_tensor;
     uint64_t flags = owned->versioned != NULL ? owned->versioned->flags : 0;
     usmpy_array *array = NULL;
-    PyObject *held = NULL;
+    PyObject *queue = NULL;
     usm_error error;
     usm_dtype dtype;
-    int64_t low, high;
-    usmpy_origin told;
-    usm_status status = usm_dltensor_check(tensor, flags, &dtype, &error);
-    if (USM_UNLIKELY(status != USM_OK)) {
-        usmpy_raise(state, status, &error);
+    usmpy_origin current;
+    if (usmpy_check(state, usm_dltensor_check(tensor, flags, &dtype, &error), &error) < 0) {
         goto failed;
     }
-    PyObject *queue = usmpy_home_queue(state, (int32_t)tensor->device.device_type,
-                                       (int32_t)tensor->device.device_id, usm_dltensor_first(tensor), &held);
+    queue = usmpy_home_queue(state, tensor->device, usm_dltensor_first(tensor));
     if (queue == NULL) {
         goto failed;
     }
+    usm_queue *home = usmpy_queue_of(queue);
     if (origin->stream_of != NULL) {
-        if (usmpy_ask_stream_of(origin->stream_of, usmpy_queue_of(queue)->device, &told) < 0) {
+        if (usmpy_ask_stream_of(origin->stream_of, home->device, &current) < 0) {
             goto failed;
         }
-        origin = &told;
+        origin = &current;
     }
     array = usmpy_array_new(state, tensor->ndim);
     if (array == NULL) {
         goto failed;
     }
-    bool wraps;
-    status = usm_dltensor_layout(tensor, dtype, usmpy_shape(array), usmpy_strides(array), &low, &high, &wraps,
-                                 &error);
-    usm_kind kind = USM_HOST;
-    if (USM_LIKELY(status == USM_OK) && tensor->device.device_type != kDLCPU) {
-        kind = kind_of_type((int32_t)tensor->device.device_type);
-        if (!origin->trusted || wraps || !usm_backend_has_streams(usmpy_queue_of(queue)->backend)) {
-            status = examine(tensor, usmpy_queue_of(queue), low, high, wraps, &kind, &error);
-        }
-    } else if (USM_UNLIKELY(status == USM_OK && wraps)) { /* the bounds of host memory are unknown */
-        status = usm_dltensor_refuse(tensor, &error);
-    }
-    if (USM_LIKELY(status == USM_OK)) {
-        char *data = usm_dltensor_first(tensor);
-        bool versioned = owned->versioned != NULL;
-        status = usm_alloc_import(usmpy_queue_of(queue)->place, kind, data + low, (size_t)(high - low),
-                                  versioned ? (void *)owned->versioned : owned->legacy,
-                                  versioned ? delete_versioned : delete_legacy, &array->alloc, &error);
-        array->data = data;
-    }
-    if (USM_UNLIKELY(status != USM_OK)) {
-        usmpy_raise(state, status, &error);
+    usm_status status = import_memory(array, owned, tensor, dtype, home, origin->trusted, &error);
+    if (usmpy_check(state, status, &error) < 0) {
         goto failed;
     }
     if (tensor->device.device_type != kDLCPU && origin->stream != NULL && usmpy_has_streams(array->alloc)) {
-        usm_device *device = origin->device != NULL ? origin->device : array->alloc->place->device;
-        usm_alloc_stream_attach(array->alloc, device, origin->stream);
-        if (!origin->trusted && origin->stream != USM_STREAM_LEGACY) {
-            /* Recorded now, since the stream may be destroyed before the first use. A captured stream is
-               queried then. */
-            (void)usm_alloc_order(array->alloc, usmpy_queue_of(queue), NULL);
-        }
+        usmpy_attach_stream(array, home, origin);
     }
     if (queue_object != NULL && usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
-        queue = queue_object;
+        Py_SETREF(queue, Py_NewRef(queue_object));
     }
-    array->queue = Py_NewRef(queue);
+    array->queue = queue;
     array->dtype = (uint8_t)dtype;
-    array->flags = USMPY_WRITABLE; /* a legacy producer had to refuse read-only arrays */
-    if ((flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0) {
-        array->flags = 0;
-    }
+    /* A legacy producer must refuse read-only arrays. */
+    array->flags = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0 ? 0 : USMPY_WRITABLE;
     usmpy_array_finish(array);
     usmpy_trace_import(array, "DLPack");
-    Py_XDECREF(held);
     return array;
 
 failed:
     Py_XDECREF(array);
-    Py_XDECREF(held);
+    Py_XDECREF(queue);
     usmpy_tensor_delete(owned);
     return NULL;
 }

@@ -1,43 +1,44 @@
+/* Reads and makes the dicts of __cuda_array_interface__ and __sycl_usm_array_interface__. */
 #include "interface_dict.h"
 
 #include "py/args.h"
 #include "py/lock.h"
+#include "stream.h"
 
 #include "core/exchange/dltensor.h"
 
 #include <stdlib.h>
 
-PyObject *usmpy_interface_dict(PyObject *object, PyObject *attribute, const char *interface)
-{
-    PyObject *dict = PyObject_GetAttr(object, attribute);
-    if (dict == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
-            PyErr_Clear();
-        }
-        return NULL;
-    }
-    if (!PyDict_Check(dict)) {
-        PyErr_Format(PyExc_BufferError, "%s is %s %s; a dict is needed", interface, USMPY_A(dict));
-        Py_CLEAR(dict);
-    }
-    return dict;
-}
+/* The letters of type strings. */
+static const struct {
+    char letter;
+    uint8_t code;
+} kinds[] = {{'i', kDLInt}, {'u', kDLUInt}, {'f', kDLFloat}, {'c', kDLComplex}, {'b', kDLBool}};
 
-int usmpy_interface_members(usmpy_state *state, PyObject *dict, const char *interface,
-                            const usmpy_member *members, size_t n, PyObject **out)
+int usmpy_interface_read(usmpy_state *state, PyObject *object, const usmpy_interface *interface, size_t n,
+                         PyObject **out)
 {
+    PyObject *dict = usmpy_attribute(state, object, interface->attribute);
+    if (dict == NULL) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
     memset(out, 0, n * sizeof *out);
-    for (size_t i = 0; i < n; i++) {
-        out[i] = usmpy_dict_get(dict, state->names[members[i].name]);
-        if (out[i] == NULL && members[i].required && !PyErr_Occurred()) {
-            PyErr_Format(PyExc_BufferError, "%s has no %R", interface, state->names[members[i].name]);
-        }
-        if (out[i] == NULL && PyErr_Occurred()) {
-            usmpy_interface_clear(out, n);
-            return -1;
+    if (!PyDict_Check(dict)) {
+        PyErr_Format(PyExc_BufferError, "%s is %s %s; a dict is needed", interface->text, USMPY_A(dict));
+    }
+    for (size_t i = 0; i < n && !PyErr_Occurred(); i++) {
+        PyObject *name = state->names[interface->members[i].name];
+        out[i] = usmpy_dict_get(dict, name);
+        if (out[i] == NULL && interface->members[i].required && !PyErr_Occurred()) {
+            PyErr_Format(PyExc_BufferError, "%s has no %R", interface->text, name);
         }
     }
-    return 0;
+    bool failed = PyErr_Occurred() != NULL;
+    Py_DECREF(dict);
+    if (failed) {
+        usmpy_interface_clear(out, n);
+    }
+    return failed ? -1 : 1;
 }
 
 void usmpy_interface_clear(PyObject **members, size_t n)
@@ -45,33 +46,17 @@ void usmpy_interface_clear(PyObject **members, size_t n)
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback); /* the last reference to a member may run Python code */
     for (size_t i = 0; i < n; i++) {
-        Py_CLEAR(members[i]);
+        Py_XDECREF(members[i]);
     }
     PyErr_Restore(type, value, traceback);
 }
 
-int usmpy_parse_data(PyObject *data, const char *interface, void **address, bool *readonly)
-{
-    if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {
-        PyErr_Format(PyExc_BufferError, "%s has %R as 'data'; a pair (pointer, read-only) is needed",
-                     interface, data);
-        return -1;
-    }
-    int truth = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
-    *readonly = truth > 0;
-    return truth < 0 ? -1 : usmpy_parse_address(PyTuple_GET_ITEM(data, 0), address);
-}
-
-int usmpy_parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dtype)
+static int parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dtype)
 {
     const char *text = PyUnicode_Check(typestr) ? PyUnicode_AsUTF8(typestr) : "";
     if (text == NULL) {
         return -1;
     }
-    static const struct {
-        char letter;
-        uint8_t code;
-    } kinds[] = {{'i', kDLInt}, {'u', kDLUInt}, {'f', kDLFloat}, {'c', kDLComplex}, {'b', kDLBool}};
     *dtype = USM_NO_DTYPE;
     if (text[0] == '<' || text[0] == '|' || text[0] == '=') {
         long size = text[1] == '\0' ? 0 : strtol(text + 2, NULL, 10);
@@ -92,17 +77,49 @@ int usmpy_parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dty
     return 0;
 }
 
-PyObject *usmpy_typestr(usm_dtype dtype)
+int usmpy_interface_parse(const usmpy_interface *interface, PyObject *data, PyObject *shape,
+                          PyObject *typestr, usmpy_claim *claim)
 {
-    const usm_dtype_info *info = &usm_dtype_table[dtype];
-    char letter = info->code == kDLBool      ? 'b'
-                  : info->code == kDLInt     ? 'i'
-                  : info->code == kDLUInt    ? 'u'
-                  : info->code == kDLFloat   ? 'f'
-                  : info->code == kDLComplex ? 'c'
-                                             : '\0';
-    if (letter == '\0' || (letter == 'c' && info->itemsize < 8)) {
-        return NULL;
+    if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {
+        PyErr_Format(PyExc_BufferError, "%s has %R as 'data'; a pair (pointer, read-only) is needed",
+                     interface->text, data);
+        return -1;
     }
-    return PyUnicode_FromFormat("%c%c%d", info->itemsize == 1 ? '|' : '<', letter, info->itemsize);
+    int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
+    if (readonly < 0 || usmpy_parse_address(PyTuple_GET_ITEM(data, 0), &claim->address) < 0 ||
+        parse_typestr(typestr, interface->text, &claim->dtype) < 0 ||
+        (claim->ndim = usmpy_parse_shape(shape, claim->shape, "shape")) < 0) {
+        return -1;
+    }
+    claim->kind = -1;
+    claim->writable = readonly == 0;
+    claim->refusal = USM_BUFFER;
+    claim->how = interface->text;
+    return 0;
+}
+
+PyObject *usmpy_interface_export(usmpy_array *array, const usmpy_interface *interface, int step)
+{
+    const usm_dtype_info *info = &usm_dtype_table[array->dtype];
+    char letter = '\0';
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        letter = kinds[i].code == info->code ? kinds[i].letter : letter;
+    }
+    if (letter == '\0' || (letter == 'c' && info->itemsize < 8)) {
+        return PyErr_Format(PyExc_AttributeError,
+                            "this array has no %s: NumPy has no type string for dtype %s", interface->text,
+                            info->name);
+    }
+    int64_t strides[USM_MAX_NDIM];
+    for (int i = 0; i < array->ndim; i++) {
+        strides[i] = usmpy_strides(array)[i] * step;
+    }
+    bool compact = (array->flags & USM_C_CONTIGUOUS) != 0;
+    return Py_BuildValue(
+        "{s:(NO),s:N,s:N,s:N,s:i}", "data", PyLong_FromVoidPtr(array->data),
+        (array->flags & USMPY_WRITABLE) != 0 ? Py_False : Py_True, "shape",
+        usmpy_int_tuple(array->ndim, usmpy_shape(array)), "strides",
+        compact ? Py_NewRef(Py_None) : usmpy_int_tuple(array->ndim, strides), "typestr",
+        PyUnicode_FromFormat("%c%c%d", info->itemsize == 1 ? '|' : '<', letter, info->itemsize), "version",
+        interface->version);
 }

@@ -1,34 +1,44 @@
-/* Access to the dicts of __cuda_array_interface__ and __sycl_usm_array_interface__. */
+/* The common part of __cuda_array_interface__ and __sycl_usm_array_interface__: dicts with a pointer. */
 #ifndef USMPY_INTERFACE_DICT_H
 #define USMPY_INTERFACE_DICT_H
 
 #include "native.h"
 
-typedef struct usmpy_member {
-    usmpy_name name;
-    bool required;
-} usmpy_member;
+#define USMPY_INTERFACE_MEMBERS 8
+
+typedef struct usmpy_interface {
+    usmpy_name attribute;
+    const char *text; /* the attribute, for messages and traces */
+    int version;      /* of exports */
+    struct {
+        usmpy_name name;
+        bool required;
+    } members[USMPY_INTERFACE_MEMBERS];
+} usmpy_interface;
 
 /*
- * The dict that object.attribute gives, as a new reference; NULL without an exception where there is no such
- * attribute. `interface` is its name, for messages.
+ * The first n members of the object's dict, as new references; NULL for those that it lacks. Their use runs
+ * foreign code (__index__, __bool__, __eq__), which may change the dict, so all are taken before one is used.
+ * 1; 0 without an exception if the object has no such attribute; -1 with BufferError if it is not a dict or
+ * lacks a required member, or with the attribute's exception. *out is only valid after 1.
  */
-PyObject *usmpy_interface_dict(PyObject *object, PyObject *attribute, const char *interface);
-
-/*
- * n members of the dict, as new references; NULL for missing ones. Their use runs foreign code (__index__,
- * __bool__, __eq__), which may change the dict, so all are taken before one is used. 0, or -1 with
- * BufferError for a missing required member; then all are NULL.
- */
-int usmpy_interface_members(usmpy_state *state, PyObject *dict, const char *interface,
-                            const usmpy_member *members, size_t n, USM_GIVES PyObject **out);
+int usmpy_interface_read(usmpy_state *state, PyObject *object, const usmpy_interface *interface, size_t n,
+                         USM_GIVES PyObject **out);
+/* Drops the members; a pending exception stays. */
 void usmpy_interface_clear(PyObject **members, size_t n);
 
-/* "data", a pair (pointer, read-only). 0, or -1 with an exception. */
-int usmpy_parse_data(PyObject *data, const char *interface, void **address, bool *readonly);
-/* A type string of NumPy's, such as "<f4", in this machine's order of bytes. 0, or -1 with BufferError. */
-int usmpy_parse_typestr(PyObject *typestr, const char *interface, usm_dtype *dtype);
-/* The type string of a dtype: NULL without an exception where NumPy has no such type. */
-PyObject *usmpy_typestr(usm_dtype dtype);
+/*
+ * Fills the claim from the members that both interfaces have, but for strides, queue and owner: data (a pair
+ * (pointer, read-only)), shape, and typestr (NumPy's, such as "<f4", in native byte order). 0, or -1 with an
+ * exception.
+ */
+int usmpy_interface_parse(const usmpy_interface *interface, PyObject *data, PyObject *shape,
+                          PyObject *typestr, usmpy_claim *claim);
+
+/*
+ * A new dict with the array's data, shape, strides (times `step`; None if it is C-contiguous), typestr and
+ * version. NULL with an exception: AttributeError if NumPy has no type string for the dtype.
+ */
+PyObject *usmpy_interface_export(usmpy_array *array, const usmpy_interface *interface, int step);
 
 #endif

@@ -1,22 +1,21 @@
-/* Native handles: devices, contexts and queues of other libraries on the same driver, and ours for them. */
+/* from_native and native_handle: devices, contexts and queues shared with other libraries on a driver. */
 #include "native.h"
 
 #include "py/args.h"
 #include "py/deferred.h"
 #include "py/errors.h"
 #include "py/keep.h"
+#include "stream.h"
 #include "sycl.h"
 
 #include "core/device/registry.h"
 #include "core/exchange/native.h"
 
-/* backend= : a backend that works and has native objects. NULL with an exception. */
-static const usm_backend *parse_backend(usmpy_state *state, PyObject *name, const char *function)
+/* Parses backend=: a working backend with native objects. NULL with an exception. */
+static const usm_backend *parse_backend(usmpy_state *state, PyObject *name)
 {
     if (!PyUnicode_Check(name)) {
-        return (const usm_backend *)PyErr_Format(PyExc_TypeError,
-                                                 "%s(): backend is %s %s; a name such as 'opencl' is allowed",
-                                                 function, USMPY_A(name));
+        return usmpy_wrong_type("from_native(): backend", name, "a name such as 'opencl' is allowed");
     }
     Py_ssize_t length;
     const char *text = PyUnicode_AsUTF8AndSize(name, &length);
@@ -25,202 +24,179 @@ static const usm_backend *parse_backend(usmpy_state *state, PyObject *name, cons
     }
     int index = usm_backend_index(text, (size_t)length);
     if (index < 0) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s(): backend is %R; 'opencl', 'level_zero' or 'cuda' is allowed (the host has no "
-                     "native objects)",
-                     function, name);
+        PyErr_Format(
+            PyExc_ValueError,
+            "from_native(): backend is %R; 'opencl', 'level_zero' or 'cuda' is allowed (the host has no "
+            "native objects)",
+            name);
         return NULL;
     }
     const usm_backend_report *report;
     Py_BEGIN_ALLOW_THREADS
         report = usm_backend_start(index);
     Py_END_ALLOW_THREADS
-    if (report->absent != NULL) {
-        PyErr_SetString(report->broken ? state->usm_error : state->backend_unavailable, report->absent);
+    const usm_backend *backend = usmpy_reported_backend(state, report);
+    if (backend != NULL && !usm_backend_has_native(backend)) {
+        PyErr_Format(
+            PyExc_ValueError,
+            "from_native(): backend %R has no native objects: its queues are threads of this process", name);
         return NULL;
     }
-    if (!usm_backend_has_native(report->backend)) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s(): backend %R has no native objects: its queues are threads of this process",
-                     function, name);
-        return NULL;
-    }
-    return report->backend;
+    return backend;
 }
 
-/* Whether the driver's devices are numbers, with 0 a valid one. All other handles are addresses. */
-static bool has_device_zero(const usm_backend *backend)
+/* Parses handle=: an int, or an object whose int_ptr is one (PyOpenCL's). 0 or -1 with an exception. */
+static int parse_handle(usmpy_state *state, PyObject *object, bool zero, void **out)
 {
-    usm_device *device;
-    return usm_device_adopt(backend, NULL, &device, NULL) == USM_OK;
-}
-
-/* handle= : an int, or an object whose int_ptr is one (PyOpenCL's). 0 or -1 with an exception. */
-static int parse_handle(usmpy_state *state, PyObject *object, bool zero, const char *function, void **out)
-{
-    PyObject *number = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
-    if (number == NULL && !PyErr_Occurred()) {
-        number = PyObject_GetAttr(object, state->names[USMPY_int_ptr]);
-        if (number == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
-            PyErr_Clear();
-        }
+    PyObject *number =
+        PyIndex_Check(object) ? Py_NewRef(object) : usmpy_attribute(state, object, USMPY_int_ptr);
+    if (number == NULL && PyErr_Occurred()) {
+        return -1;
     }
-    if (number == NULL || !PyLong_Check(number)) {
-        if (!PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError,
-                         "%s(): handle is %s %s; an int, or an object with an int_ptr, is allowed", function,
-                         USMPY_A(object));
-        }
+    if (number == NULL || !PyIndex_Check(number)) {
+        usmpy_wrong_type("from_native(): handle", object, "an int, or an object with an int_ptr, is allowed");
         Py_XDECREF(number);
         return -1;
     }
-    unsigned long long value = PyLong_AsUnsignedLongLong(number);
-    bool fits = !PyErr_Occurred();
-    if (!fits && PyErr_ExceptionMatches(PyExc_OverflowError)) {
-        PyErr_Clear();
-    }
-    if (!PyErr_Occurred() && (!fits || (value == 0 && !zero))) {
-        PyErr_Format(PyExc_ValueError, "%s(): handle is %S; the address of a driver's object is allowed",
-                     function, number);
+    int found = usmpy_address_of(number, out);
+    if (found == 0 || (found > 0 && *out == NULL && !zero)) {
+        PyErr_Format(PyExc_ValueError,
+                     "from_native(): handle is %S; the address of a driver's object is allowed", number);
+        found = -1;
     }
     Py_DECREF(number);
-    *out = (void *)(uintptr_t)value;
-    return PyErr_Occurred() ? -1 : 0;
+    return found > 0 ? 0 : -1;
 }
 
+/* The parsed arguments of from_native. */
 typedef struct request {
     const usm_backend *backend;
+    usm_native what;
     void *handle;
-    PyObject *owner;        /* borrowed; NULL for none */
-    usmpy_sycl_object sycl; /* backend NULL: the handle is not an object of SYCL; otherwise it is ... */
-    PyObject *object;       /* ... this one's; borrowed */
+    bool counted;    /* the handle has a count of its own, which end_request releases */
+    usm_keep *keeps; /* of the owner and the SYCL object, for the result; owned until that takes them over */
 } request;
 
-static void end(const request *request)
+static void end_request(const request *request)
 {
-    if (request->sycl.backend != NULL) {
-        usmpy_sycl_release(&request->sycl);
+    if (request->counted) {
+        usm_native_count(request->backend, request->what, request->handle, false);
     }
 }
 
-/* handle= : an object of dpctl, kept alive by the result. 0 or -1. */
-static int parse_sycl(usmpy_state *state, PyObject *object, usm_native what, const char *function,
-                      request *request)
+/* Parses handle=: an object of dpctl, which the result keeps alive. 0 or -1. */
+static int parse_sycl(usmpy_state *state, PyObject *object, request *request)
 {
     usmpy_sycl_object found;
     if (usmpy_sycl_native(state, object, &found) < 0) {
         return -1;
     }
-    if (found.backend != request->backend || found.what != what) {
-        PyErr_Format(found.what != what ? PyExc_TypeError : PyExc_ValueError,
-                     "%s(): handle is %s %s, which is a %s of backend %s", function, USMPY_A(object),
+    if (found.backend != request->backend || found.what != request->what) {
+        PyErr_Format(found.what != request->what ? PyExc_TypeError : PyExc_ValueError,
+                     "from_native(): handle is %s %s, which is a %s of backend %s", USMPY_A(object),
                      found.what == USM_NATIVE_QUEUE ? "queue" : "context", usm_backend_name(found.backend));
         usmpy_sycl_release(&found);
         return -1;
     }
-    request->sycl = found;
     request->handle = found.handle;
-    request->object = object;
-    return 0;
+    request->counted = true;
+    return usmpy_keep_object(&request->keeps, object);
 }
 
-static int parse(usmpy_state *state, const usmpy_signature *signature, usm_native what, PyObject *const *args,
-                 Py_ssize_t nargs, PyObject *kwnames, request *request)
+/* 0, or -1 with an exception; then *request owns nothing. */
+static int parse(usmpy_state *state, usm_native what, PyObject *const *args, Py_ssize_t nargs,
+                 PyObject *kwnames, request *request)
 {
+    bool has_owner = what != USM_NATIVE_DEVICE;
+    const usmpy_signature signature = {
+        "from_native", has_owner ? 3 : 2, 2, 0, 2, {USMPY_backend, USMPY_handle, USMPY_owner}};
     PyObject *out[3] = {NULL, NULL, NULL};
-    if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
+    usm_device *device;
+    *request = (struct request){.what = what};
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
         return -1;
     }
     usmpy_deferred_poll();
-    request->backend = parse_backend(state, out[0], signature->function);
-    request->owner = usmpy_given(out[2]) ? out[2] : NULL;
-    if (request->backend == NULL) {
+    request->backend = parse_backend(state, out[0]);
+    if (request->backend == NULL || (usmpy_given(out[2]) && usmpy_keep_object(&request->keeps, out[2]) < 0)) {
         return -1;
     }
-    request->sycl.backend = NULL;
-    if (what != USM_NATIVE_DEVICE && usmpy_is_sycl(out[1])) {
-        return parse_sycl(state, out[1], what, signature->function, request);
+    /* CUDA numbers its devices from 0. All other handles are addresses. */
+    bool zero = !has_owner && usm_device_adopt(request->backend, NULL, &device, NULL) == USM_OK;
+    int status = has_owner && usmpy_is_sycl(out[1]) ? parse_sycl(state, out[1], request)
+                                                    : parse_handle(state, out[1], zero, &request->handle);
+    if (status < 0) {
+        usmpy_keep_drop(request->keeps);
+        end_request(request);
     }
-    bool zero = what == USM_NATIVE_DEVICE && has_device_zero(request->backend);
-    return parse_handle(state, out[1], zero, signature->function, &request->handle);
+    return status;
 }
 
 PyObject *usmpy_device_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const usmpy_signature signature = {"from_native", 2, 2, 0, 2, {USMPY_backend, USMPY_handle}};
     usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
     request request;
     usm_device *device;
     usm_error error;
-    if (parse(state, &signature, USM_NATIVE_DEVICE, args, nargs, kwnames, &request) < 0) {
+    if (parse(state, USM_NATIVE_DEVICE, args, nargs, kwnames, &request) < 0) {
         return NULL;
     }
     usm_status status = usm_device_adopt(request.backend, request.handle, &device, &error);
     return status == USM_OK ? usmpy_device_wrap(state, device, NULL) : usmpy_raise(state, status, &error);
 }
 
-typedef struct adopted {
-    usm_context *context; /* one of the two, with a count */
-    usm_queue *queue;
-    usm_keep *keeps; /* of the owner; owned by the caller for a context, by the queue for a queue */
-} adopted;
-
-/* A context or a queue. 0, or -1 with an exception. */
-static int adopt(usmpy_state *state, usm_native what, PyObject *const *args, Py_ssize_t nargs,
-                 PyObject *kwnames, adopted *out)
+usm_context *usmpy_adopt_context(usmpy_state *state, const usm_backend *backend, void *handle,
+                                 usm_keep *keeps)
 {
-    static const usmpy_signature signature = {
-        "from_native", 3, 2, 0, 2, {USMPY_backend, USMPY_handle, USMPY_owner}};
-    request request;
+    usm_context *context;
     usm_error error;
     usm_status status;
-    *out = (adopted){NULL, NULL, NULL};
-    if (parse(state, &signature, what, args, nargs, kwnames, &request) < 0) {
-        return -1;
-    }
-    if ((request.owner != NULL && usmpy_keep_object(&out->keeps, request.owner) < 0) ||
-        (request.sycl.backend != NULL && usmpy_keep_object(&out->keeps, request.object) < 0)) {
-        usmpy_keep_drop(out->keeps);
-        end(&request);
-        return -1;
-    }
     Py_BEGIN_ALLOW_THREADS
-        status = what == USM_NATIVE_CONTEXT
-                     ? usm_context_adopt(request.backend, request.handle, &out->context, &error)
-                     : usm_queue_adopt(request.backend, request.handle, out->keeps, &out->queue, &error);
+        status = usm_context_adopt(backend, handle, &context, &error);
     Py_END_ALLOW_THREADS
-    end(&request);
-    if (status != USM_OK) {
-        usmpy_keep_drop(out->keeps);
-        usmpy_raise(state, status, &error);
-        return -1;
+    if (status != USM_OK || (keeps != NULL && !usm_context_keep(context, keeps, usmpy_keep_is_same))) {
+        usmpy_keep_drop(keeps);
     }
-    return 0;
+    return status == USM_OK ? context : usmpy_raise(state, status, &error);
 }
 
 PyObject *usmpy_context_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
                                     PyObject *kwnames)
 {
     usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
-    adopted found;
-    if (adopt(state, USM_NATIVE_CONTEXT, args, nargs, kwnames, &found) < 0) {
+    request request;
+    if (parse(state, USM_NATIVE_CONTEXT, args, nargs, kwnames, &request) < 0) {
         return NULL;
     }
-    if (found.keeps != NULL && !usm_context_keep(found.context, found.keeps, usmpy_keep_is_same)) {
-        usmpy_keep_drop(found.keeps);
+    usm_context *context = usmpy_adopt_context(state, request.backend, request.handle, request.keeps);
+    end_request(&request);
+    if (context == NULL) {
+        return NULL;
     }
-    PyObject *self = usmpy_context_wrap(state, found.context);
-    usm_context_release(found.context);
+    PyObject *self = usmpy_context_wrap(state, context);
+    usm_context_release(context);
     return self;
 }
 
 PyObject *usmpy_queue_from_native(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     usmpy_state *state = usmpy_state_of_type((PyTypeObject *)type);
-    adopted found;
-    return adopt(state, USM_NATIVE_QUEUE, args, nargs, kwnames, &found) < 0
-               ? NULL
-               : usmpy_queue_wrap(state, found.queue);
+    request request;
+    usm_queue *queue;
+    usm_error error;
+    usm_status status;
+    if (parse(state, USM_NATIVE_QUEUE, args, nargs, kwnames, &request) < 0) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+        status = usm_queue_adopt(request.backend, request.handle, request.keeps, &queue, &error);
+    Py_END_ALLOW_THREADS
+    end_request(&request);
+    if (status != USM_OK) {
+        usmpy_keep_drop(request.keeps);
+        return usmpy_raise(state, status, &error);
+    }
+    return usmpy_queue_wrap(state, queue);
 }
 
 static PyObject *handle_of(const usm_backend *backend, usm_native what, const void *object)

@@ -1,11 +1,12 @@
 /* Arrays over memory that another library allocated from the same driver, given by its address. */
 #include "native.h"
+#include "stream.h"
 
 #include "py/args.h"
 #include "py/arrays/array.h"
 #include "py/deferred.h"
 #include "py/errors.h"
-#include "py/lock.h"
+#include "py/keep.h"
 #include "py/objects/trace.h"
 
 #include "core/exchange/dltensor.h"
@@ -13,36 +14,31 @@
 #include "core/memory/blocks.h"
 #include "core/memory/connection.h"
 
-static void release_owner(void *holder)
+int usmpy_address_of(PyObject *number, void **address)
 {
-    if (PyGILState_Check() && !usmpy_is_finalizing()) {
-        usm_deferred *node = holder; /* no deferral is necessary */
-        node->run(node);
-    } else {
-        usmpy_deferred_release(holder);
+    PyObject *index = PyNumber_Index(number);
+    if (index == NULL) {
+        return -1;
     }
+    *address = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(index);
+    Py_DECREF(index);
+    bool fits = PyErr_Occurred() == NULL;
+    PyErr_Clear();
+    return fits;
 }
 
 int usmpy_parse_address(PyObject *argument, void **address)
 {
     if (!PyIndex_Check(argument)) {
-        PyErr_Format(PyExc_TypeError, "address is %s %s; an int is allowed", USMPY_A(argument));
+        usmpy_wrong_type("address", argument, "an int is allowed");
         return -1;
     }
-    PyObject *number = PyNumber_Index(argument);
-    if (number == NULL) {
-        return -1;
-    }
-    unsigned long long value = PyLong_AsUnsignedLongLong(number);
-    Py_DECREF(number);
-    if (value == (unsigned long long)-1 && PyErr_Occurred()) {
-        PyErr_Clear();
+    int found = usmpy_address_of(argument, address);
+    if (found == 0) {
         PyErr_Format(PyExc_ValueError, "address is %R, which is no address; 0 to 2**64 - 1 are allowed",
                      argument);
-        return -1;
     }
-    *address = (void *)(uintptr_t)value;
-    return 0;
+    return found > 0 ? 0 : -1;
 }
 
 int usmpy_parse_strides(PyObject *argument, usmpy_claim *claim)
@@ -99,7 +95,7 @@ static bool has_kind(const usm_device_info *info, usm_kind kind)
                                 : info->has_usm_host;
 }
 
-/* Checks known memory against the claim: kind, bounds, and access from the queue. */
+/* Checks memory that usmpy or the driver knows: kind, bounds, and access from the queue. */
 static usm_status check_known(usmpy_claim *claim, const usm_block *block, int64_t low, int64_t high,
                               usm_error *error)
 {
@@ -124,8 +120,8 @@ static usm_status check_known(usmpy_claim *claim, const usm_block *block, int64_
 }
 
 /*
- * Looks for the memory among usmpy's own blocks, then asks the driver. *found: whether either knows it; *info
- * is the driver's answer.
+ * Looks for the memory among usmpy's own blocks, then asks the driver. *found: whether either knows it;
+ * *info: the driver's answer.
  */
 static usm_status look_up(const usmpy_claim *claim, usm_block *block, bool *found, usm_pointer_info *info,
                           usm_error *error)
@@ -137,7 +133,7 @@ static usm_status look_up(const usmpy_claim *claim, usm_block *block, bool *foun
         return usm_error_set(error, claim->refusal, "the memory at %p was freed; keep its array alive",
                              claim->address);
     }
-    /* Another driver may have given the same address to memory of its own that the host does not read. */
+    /* Another driver may have given the same address to memory that the host cannot read. */
     *found = ours && block->place->context->backend == queue->backend;
     if (*found) {
         return USM_OK;
@@ -154,7 +150,7 @@ static usm_status look_up(const usmpy_claim *claim, usm_block *block, bool *foun
     return status;
 }
 
-/* Determines the owner and the kind of the memory. *place is its place. */
+/* Determines the place and the kind of the memory. */
 static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_place **place, usm_error *error)
 {
     const usm_queue *queue = usmpy_queue_of(claim->queue);
@@ -193,22 +189,13 @@ static usm_status identify(usmpy_claim *claim, int64_t low, int64_t high, usm_pl
     return USM_OK;
 }
 
-/* Foreign work on the memory in the same native queue is ordered before ours. */
-static usm_status mark(const usmpy_claim *claim, usm_alloc *alloc, usm_error *error)
-{
-    usm_queue *queue = usmpy_queue_of(claim->queue);
-    const usm_command command = {.kind = USM_COMMAND_MARKER};
-    const usm_access access = {alloc, USM_READ_WRITE};
-    const usm_submission submission = {.command = &command, .accesses = &access, .n_accesses = 1};
-    return usm_queue_is_shared(queue) ? usm_queue_submit(queue, &submission, NULL, error) : USM_OK;
-}
-
 usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim)
 {
     int64_t low, high;
     usm_error error;
-    usm_place *place = usmpy_queue_of(claim->queue)->place;
-    void *holder = NULL;
+    usm_queue *queue = usmpy_queue_of(claim->queue);
+    usm_place *place = queue->place;
+    usm_keep *keep = NULL;
     usm_status status = span(claim, &low, &high, &error);
     if (status == USM_OK && high > low) {
         status = identify(claim, low, high, &place, &error);
@@ -220,32 +207,26 @@ usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim)
     if (array == NULL) {
         return NULL;
     }
-    if (claim->owner != NULL) {
-        holder = usmpy_deferred_hold(Py_NewRef(claim->owner));
-        if (holder == NULL) {
-            Py_DECREF(claim->owner);
-            Py_DECREF(array);
-            return (usmpy_array *)PyErr_NoMemory();
-        }
+    if (claim->owner != NULL && usmpy_keep_object(&keep, claim->owner) < 0) {
+        Py_DECREF(array);
+        return NULL;
     }
     status = usm_alloc_import(place, claim->kind >= 0 ? (usm_kind)claim->kind : USM_DEVICE,
-                              high > low ? (char *)claim->address + low : NULL, (size_t)(high - low), holder,
-                              holder == NULL ? NULL : release_owner, &array->alloc, &error);
+                              high > low ? (char *)claim->address + low : NULL, (size_t)(high - low), keep,
+                              keep == NULL ? NULL : usmpy_keep_release, &array->alloc, &error);
     if (status != USM_OK) {
-        if (holder != NULL) {
-            release_owner(holder);
-        }
-    } else if (!claim->ordered) {
-        status = mark(claim, array->alloc, &error);
-    }
-    if (status != USM_OK) {
+        usmpy_keep_drop(keep);
         Py_DECREF(array);
         return usmpy_raise(state, status, &error);
     }
-    for (int i = 0; i < claim->ndim; i++) {
-        usmpy_shape(array)[i] = claim->shape[i];
-        usmpy_strides(array)[i] = claim->strides[i];
+    const usm_access access = {array->alloc, USM_READ_WRITE};
+    if (!claim->ordered && usm_queue_is_shared(queue) &&
+        usmpy_submit_point(state, queue, USM_COMMAND_MARKER, &access, 1, NULL, NULL) < 0) {
+        Py_DECREF(array); /* the marker orders foreign work in the same native queue before ours */
+        return NULL;
     }
+    memcpy(usmpy_shape(array), claim->shape, (size_t)claim->ndim * sizeof *claim->shape);
+    memcpy(usmpy_strides(array), claim->strides, (size_t)claim->ndim * sizeof *claim->strides);
     array->data = claim->address;
     array->queue = Py_NewRef(claim->queue);
     array->dtype = (uint8_t)claim->dtype;
@@ -253,6 +234,13 @@ usmpy_array *usmpy_array_of_claim(usmpy_state *state, usmpy_claim *claim)
     usmpy_array_finish(array);
     usmpy_trace_import(array, claim->how);
     return array;
+}
+
+void usmpy_array_prefer_queue(usmpy_array *array, PyObject *queue_object)
+{
+    if (queue_object != NULL && usm_place_reaches(usmpy_queue_of(queue_object)->place, array->alloc)) {
+        Py_SETREF(array->queue, Py_NewRef(queue_object));
+    }
 }
 
 PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -272,7 +260,7 @@ PyObject *usmpy_array_from_pointer(PyObject *type, PyObject *const *args, Py_ssi
     }
     usmpy_deferred_poll();
     if (!Py_IS_TYPE(out[4], state->queue_type)) {
-        return PyErr_Format(PyExc_TypeError, "queue is %s %s; a Queue is allowed", USMPY_A(out[4]));
+        return usmpy_wrong_type("queue", out[4], "a Queue is allowed");
     }
     claim.queue = out[4];
     claim.owner = usmpy_given(out[6]) ? out[6] : NULL;

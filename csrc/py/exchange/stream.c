@@ -1,7 +1,8 @@
-/* Parses stream arguments, and makes queues over streams. */
+/* Parses stream arguments, orders streams of other libraries after tasks, and makes queues over streams. */
 #include "stream.h"
 
 #include "dlpack.h"
+#include "native.h"
 #include "py/args.h"
 #include "py/deferred.h"
 #include "py/errors.h"
@@ -13,12 +14,8 @@
 
 #include <string.h>
 
-const usm_backend *usmpy_backend_for(usmpy_state *state, usm_interface interface)
+const usm_backend *usmpy_reported_backend(usmpy_state *state, const usm_backend_report *report)
 {
-    const usm_backend_report *report;
-    Py_BEGIN_ALLOW_THREADS
-        report = usm_backend_start_for(interface);
-    Py_END_ALLOW_THREADS
     if (report->absent != NULL) {
         PyErr_SetString(report->broken ? state->usm_error : state->backend_unavailable, report->absent);
         return NULL;
@@ -26,8 +23,16 @@ const usm_backend *usmpy_backend_for(usmpy_state *state, usm_interface interface
     return report->backend;
 }
 
-/* An attribute; NULL without an exception where there is none. */
-static PyObject *attribute(usmpy_state *state, PyObject *object, usmpy_name name)
+const usm_backend *usmpy_backend_for(usmpy_state *state, usm_interface interface)
+{
+    const usm_backend_report *report;
+    Py_BEGIN_ALLOW_THREADS
+        report = usm_backend_start_for(interface);
+    Py_END_ALLOW_THREADS
+    return usmpy_reported_backend(state, report);
+}
+
+PyObject *usmpy_attribute(usmpy_state *state, PyObject *object, usmpy_name name)
 {
     PyObject *value = PyObject_GetAttr(object, state->names[name]);
     if (value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
@@ -36,30 +41,26 @@ static PyObject *attribute(usmpy_state *state, PyObject *object, usmpy_name name
     return value;
 }
 
-/* A handle that an object returned: 0 and None are the legacy default stream. Takes `number`. 1, or -1. */
-static int told_handle(PyObject *object, PyObject *number, usmpy_stream *out)
+/*
+ * Converts a handle that an object returned; 0 and None are the legacy default stream. Takes ownership of
+ * `number`. 1 or -1.
+ */
+static int convert_handle(PyObject *object, PyObject *number, usmpy_stream *out)
 {
-    unsigned long long value = 0;
-    if (number != Py_None) {
-        PyObject *index = PyNumber_Index(number);
-        value = index == NULL ? 0 : PyLong_AsUnsignedLongLong(index);
-        Py_XDECREF(index);
-        if (PyErr_Occurred()) {
-            PyErr_Format(PyExc_TypeError, "the stream %R has the handle %R; an address, 0 or None is allowed",
-                         object, number);
-            Py_DECREF(number);
-            return -1;
-        }
+    int found = number == Py_None ? 1 : usmpy_address_of(number, &out->handle);
+    if (found <= 0) {
+        PyErr_Format(PyExc_TypeError, "the stream %R has the handle %R; an address, 0 or None is allowed",
+                     object, number);
     }
     Py_DECREF(number);
-    out->handle = value == 0 ? USM_STREAM_LEGACY : (void *)(uintptr_t)value;
-    return 1;
+    out->handle = out->handle == NULL ? USM_STREAM_LEGACY : out->handle;
+    return found > 0 ? 1 : -1;
 }
 
-/* __cuda_stream__: (0, handle), from a method or an attribute. 1, 0 where there is none, -1. */
+/* Reads __cuda_stream__, a method or an attribute that gives (0, handle). 1; 0 if there is none; -1. */
 static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
 {
-    PyObject *info = attribute(state, object, USMPY___cuda_stream__);
+    PyObject *info = usmpy_attribute(state, object, USMPY___cuda_stream__);
     if (info != NULL && PyCallable_Check(info)) {
         Py_SETREF(info, PyObject_CallNoArgs(info));
     }
@@ -75,23 +76,26 @@ static int by_protocol(usmpy_state *state, PyObject *object, usmpy_stream *out)
         PyErr_Format(PyExc_TypeError, "%s.__cuda_stream__ has version %R; version 0 is supported",
                      Py_TYPE(object)->tp_name, PyTuple_GET_ITEM(pair, 0));
     } else {
-        found = told_handle(object, Py_NewRef(PyTuple_GET_ITEM(pair, 1)), out);
+        found = convert_handle(object, Py_NewRef(PyTuple_GET_ITEM(pair, 1)), out);
     }
     Py_XDECREF(pair);
     Py_DECREF(info);
     return found;
 }
 
-/* Streams without the protocol. CuPy's attribute has a common name, so further attributes are required. */
+/*
+ * Reads streams without the protocol. Other objects also have an attribute named ptr or handle, so one named
+ * synchronize is required. 1, 0 or -1.
+ */
 static int by_library(usmpy_state *state, PyObject *object, usmpy_stream *out)
 {
-    PyObject *number = attribute(state, object, USMPY_cuda_stream);
+    PyObject *number = usmpy_attribute(state, object, USMPY_cuda_stream);
     if (number == NULL && !PyErr_Occurred() && PyObject_HasAttr(object, state->names[USMPY_synchronize])) {
-        number = attribute(state, object, USMPY_ptr);
+        number = usmpy_attribute(state, object, USMPY_ptr);
         if (number == NULL && !PyErr_Occurred()) {
-            number = attribute(state, object, USMPY_handle);
-            PyObject *value = number == NULL ? NULL : attribute(state, number, USMPY_value);
-            if (value != NULL || PyErr_Occurred()) { /* Numba's is a ctypes object */
+            number = usmpy_attribute(state, object, USMPY_handle);
+            PyObject *value = number == NULL ? NULL : usmpy_attribute(state, number, USMPY_value);
+            if (value != NULL || PyErr_Occurred()) { /* Numba's handle is a ctypes object */
                 Py_XSETREF(number, value);
             }
         }
@@ -99,18 +103,18 @@ static int by_library(usmpy_state *state, PyObject *object, usmpy_stream *out)
     if (number == NULL) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    return told_handle(object, number, out);
+    return convert_handle(object, number, out);
 }
 
-/* A device's number: object.device_id, object.device.index or object.device.device_id; -1 for none. */
-static int told_device(usmpy_state *state, PyObject *object)
+/* The number of the object's device: its device_id, device.device_id or device.index; -1 for none. */
+static int device_number(usmpy_state *state, PyObject *object)
 {
     static const usmpy_name names[] = {USMPY_device_id, USMPY_index};
-    PyObject *number = attribute(state, object, USMPY_device_id);
+    PyObject *number = usmpy_attribute(state, object, USMPY_device_id);
     if (number == NULL && !PyErr_Occurred()) {
-        PyObject *device = attribute(state, object, USMPY_device);
+        PyObject *device = usmpy_attribute(state, object, USMPY_device);
         for (size_t i = 0; device != NULL && number == NULL && i < sizeof names / sizeof names[0]; i++) {
-            number = attribute(state, device, names[i]);
+            number = usmpy_attribute(state, device, names[i]);
         }
         Py_XDECREF(device);
     }
@@ -128,9 +132,7 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
         return 1;
     }
     if (PyLong_Check(object) && !PyBool_Check(object)) {
-        unsigned long long value = PyLong_AsUnsignedLongLong(object);
-        if (PyErr_Occurred() || value == 0 || value != (uintptr_t)value) {
-            PyErr_Clear();
+        if (usmpy_address_of(object, &out->handle) <= 0 || out->handle == NULL) {
             PyErr_Format(
                 PyExc_ValueError,
                 "stream is %R; 1 (the legacy default stream), 2 (the calling thread's) or the address "
@@ -138,7 +140,6 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
                 object);
             return -1;
         }
-        out->handle = (void *)(uintptr_t)value;
         out->plain = true;
         return 1;
     }
@@ -149,7 +150,7 @@ int usmpy_stream_parse(usmpy_state *state, PyObject *object, usmpy_stream *out)
     int found = by_protocol(state, object, out);
     found = found == 0 ? by_library(state, object, out) : found;
     if (found > 0 && (uintptr_t)out->handle <= (uintptr_t)USM_STREAM_PER_THREAD) {
-        out->device = told_device(state, object);
+        out->device = device_number(state, object);
     }
     return found;
 }
@@ -231,27 +232,39 @@ int usmpy_stream_follow_alloc(usmpy_state *state, usm_device *device, void *stre
                               usm_access_mode mode)
 {
     usm_error error;
-    usmpy_wait wait;
     bool ended = (atomic_load_explicit(&alloc->flags, memory_order_relaxed) & USM_ALLOC_ENDED) != 0;
     if (USM_LIKELY(usm_alloc_is_clean(alloc) && !ended)) {
         return 0;
     }
-    usmpy_wait_begin(&wait);
-    usm_status status =
-        ended ? USM_OK : usm_alloc_stream_signal(alloc, mode, device, stream, usmpy_wait_poll, &wait, &error);
-    usmpy_wait_end(&wait);
-    if (status != USM_OK) {
-        usmpy_raise(state, status, &error);
-        return -1;
+    if (!ended) {
+        PyThreadState *thread = PyEval_SaveThread();
+        usm_status status =
+            usm_alloc_stream_signal(alloc, mode, device, stream, usmpy_wait_poll, &thread, &error);
+        PyEval_RestoreThread(thread);
+        if (usmpy_check(state, status, &error) < 0) {
+            return -1;
+        }
     }
-    /* Only a failure of the last write, or the end of a borrow, remains: raise it as for the host. */
+    /* Only a failure of the last write, or the end of a borrow, remains: raise it as a wait does. */
     return ended || !usm_alloc_is_busy(alloc) ? usmpy_wait_alloc(state, alloc, mode, INT64_MAX) : 0;
 }
 
 int usmpy_stream_follow(usmpy_state *state, usm_device *device, void *stream, usmpy_array *array)
 {
-    usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
-    return usmpy_stream_follow_alloc(state, device, stream, array->alloc, mode);
+    return usmpy_stream_follow_alloc(state, device, stream, array->alloc, usmpy_foreign_access(array));
+}
+
+int usmpy_submit_point(usmpy_state *state, usm_queue *queue, usm_command_kind kind,
+                       const usm_access *accesses, size_t n_accesses, const usm_wait *wait, usm_event **event)
+{
+    const usm_command command = {.kind = kind};
+    const usm_submission submission = {.command = &command,
+                                       .accesses = accesses,
+                                       .n_accesses = n_accesses,
+                                       .waits = wait,
+                                       .n_waits = wait != NULL};
+    usm_error error;
+    return usmpy_check(state, usm_queue_submit(queue, &submission, event, &error), &error);
 }
 
 PyObject *usmpy_queue_from_stream(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -269,11 +282,9 @@ PyObject *usmpy_queue_from_stream(PyObject *type, PyObject *const *args, Py_ssiz
         return NULL;
     }
     if (found == 0) {
-        return PyErr_Format(
-            PyExc_TypeError,
-            "from_stream(): stream is %s %s; an object with __cuda_stream__, a stream of CuPy, PyTorch or "
-            "Numba, or an int is allowed",
-            USMPY_A(object));
+        return usmpy_wrong_type("from_stream(): stream", object,
+                                "an object with __cuda_stream__, a stream of CuPy, PyTorch or Numba, or an "
+                                "int is allowed");
     }
     if (stream.queue != NULL) {
         return Py_NewRef(object);

@@ -1,5 +1,7 @@
+/* Calls the SYCL runtime that dpctl has loaded, through exported C++ functions and dpctl's C interface. */
 #include "sycl.h"
 
+#include "native.h"
 #include "py/errors.h"
 #include "py/keep.h"
 #include "stream.h"
@@ -14,11 +16,11 @@
 #define QUEUE "SyclQueueRef"
 #define CONTEXT "SyclContextRef"
 
-/* sycl::backend, of SYCL's binary interface _V1. */
+/* Values of sycl::backend in the binary interface _V1. */
 enum { SYCL_OPENCL = 1, SYCL_LEVEL_ZERO = 2 };
-/* dpctl's constants: DPCTL_OPENCL and any device. */
+/* DPCTL_OPENCL, for any type of device, of dpctl. */
 enum { DPCTL_OPENCL_DEVICES = (1 << 18) | ((1 << 6) - 1) };
-/* Room for a sycl::queue or sycl::context (a shared pointer), and for the objects without content below. */
+/* Sizes for a sycl::queue or sycl::context (a shared pointer), and for the empty objects below. */
 enum { OBJECT_SIZE = 64, EMPTY_SIZE = 256 };
 
 /*
@@ -36,6 +38,15 @@ typedef struct sycl_functions {
     void *(*make_queue)(void *out, uintptr_t handle, int32_t kind, const void *context, const void *device,
                         bool keep, const void *properties, const void *handler, int backend);
     void *(*allocate)(size_t size); /* operator new: dpctl deletes the object */
+
+    /* dpctl's interface in C (dpctl_sycl_interface.h); found on demand. */
+    void *(*list_devices)(int devices);
+    size_t (*list_size)(const void *list);
+    void *(*list_at)(const void *list, size_t index);
+    void (*list_delete)(void *list);
+    void (*device_delete)(void *device);
+    void (*context_delete)(void *context);
+    void (*queue_delete)(void *queue);
 } sycl_functions;
 
 #define SYMBOL(field, required, name)                   \
@@ -57,37 +68,21 @@ static const usm_symbol sycl_symbols[] = {
            "listERKSt8functionIFvNS0_14exception_listEEENS0_7backendE"),
     SYMBOL(allocate, false, "_Znwm"),
 };
-#undef SYMBOL
-
-/* dpctl's interface in C (dpctl_sycl_interface.h). */
-typedef struct dpctl_functions {
-    void *(*list_devices)(int devices);
-    size_t (*list_size)(const void *list);
-    void *(*list_at)(const void *list, size_t index);
-    void (*list_delete)(void *list);
-    void (*device_delete)(void *device);
-    void (*context_delete)(void *context);
-    void (*queue_delete)(void *queue);
-} dpctl_functions;
-
-#define SYMBOL(field, name)                          \
-    {                                                \
-        name, offsetof(dpctl_functions, field), true \
-    }
 static const usm_symbol dpctl_symbols[] = {
-    SYMBOL(list_devices, "DPCTLDeviceMgr_GetDevices"), SYMBOL(list_size, "DPCTLDeviceVector_Size"),
-    SYMBOL(list_at, "DPCTLDeviceVector_GetAt"),        SYMBOL(list_delete, "DPCTLDeviceVector_Delete"),
-    SYMBOL(device_delete, "DPCTLDevice_Delete"),       SYMBOL(context_delete, "DPCTLContext_Delete"),
-    SYMBOL(queue_delete, "DPCTLQueue_Delete"),
+    SYMBOL(list_devices, true, "DPCTLDeviceMgr_GetDevices"),
+    SYMBOL(list_size, true, "DPCTLDeviceVector_Size"),
+    SYMBOL(list_at, true, "DPCTLDeviceVector_GetAt"),
+    SYMBOL(list_delete, true, "DPCTLDeviceVector_Delete"),
+    SYMBOL(device_delete, true, "DPCTLDevice_Delete"),
+    SYMBOL(context_delete, true, "DPCTLContext_Delete"),
+    SYMBOL(queue_delete, true, "DPCTLQueue_Delete"),
 };
-#undef SYMBOL
 
-/* Under the registry lock, which fork() handles and which adoption takes anyway. */
+/* Guarded by the registry lock, which fork() handles and adoption takes anyway. */
 static bool have_sycl, have_dpctl;
 static sycl_functions sycl;
-static dpctl_functions dpctl;
 
-/* 0, or -1 with BufferError. */
+/* Finds the functions among the loaded libraries. 0, or -1 with BufferError. */
 static int find_runtime(usmpy_state *state, bool with_dpctl)
 {
     usm_error error;
@@ -101,7 +96,7 @@ static int find_runtime(usmpy_state *state, bool with_dpctl)
         }
         if (status == USM_OK && with_dpctl && !have_dpctl) {
             status = usm_library_find_loaded("libDPCTLSyclInterface.so", dpctl_symbols,
-                                             sizeof dpctl_symbols / sizeof dpctl_symbols[0], &dpctl, &error);
+                                             sizeof dpctl_symbols / sizeof dpctl_symbols[0], &sycl, &error);
             have_dpctl = status == USM_OK;
         }
         usm_registry_unlock();
@@ -192,7 +187,7 @@ PyObject *usmpy_context_queue(usmpy_state *state, usm_context *context)
     return status == USM_OK ? usmpy_queue_wrap(state, queue) : usmpy_raise(state, status, &error);
 }
 
-/* One queue of usmpy for each native queue. */
+/* A native queue has one usmpy queue. */
 static PyObject *adopt_queue(usmpy_state *state, PyObject *object, const usmpy_sycl_object *found)
 {
     usm_keep *keeps = NULL;
@@ -221,20 +216,12 @@ static PyObject *adopt_queue(usmpy_state *state, PyObject *object, const usmpy_s
 static PyObject *adopt_context(usmpy_state *state, PyObject *object, const usmpy_sycl_object *found)
 {
     usm_keep *keeps = NULL;
-    usm_context *context;
-    usm_error error;
-    usm_status status;
     if (usmpy_keep_object(&keeps, object) < 0) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-        status = usm_context_adopt(found->backend, found->handle, &context, &error);
-    Py_END_ALLOW_THREADS
-    if (status != USM_OK || !usm_context_keep(context, keeps, usmpy_keep_is_same)) {
-        usmpy_keep_drop(keeps);
-    }
-    if (status != USM_OK) {
-        return usmpy_raise(state, status, &error);
+    usm_context *context = usmpy_adopt_context(state, found->backend, found->handle, keeps);
+    if (context == NULL) {
+        return NULL;
     }
     PyObject *queue = usmpy_context_queue(state, context);
     usm_context_release(context);
@@ -265,55 +252,45 @@ PyObject *usmpy_sycl_owner(usmpy_state *state, const usm_queue *queue)
     return NULL;
 }
 
-int usmpy_sycl_wait(PyObject *object)
-{
-    if (!PyObject_HasAttrString(object, "wait")) {
-        return 0;
-    }
-    PyObject *none = PyObject_CallMethod(object, "wait", NULL);
-    Py_XDECREF(none);
-    return none == NULL ? -1 : 0;
-}
-
-/* Consumed or not: a consumer of the capsule copies the SYCL queue. */
+/* Deletes the SYCL queue even if a consumer took the capsule, since the consumer copied it. */
 static void delete_queue(PyObject *capsule)
 {
     const char *name = PyCapsule_GetName(capsule);
-    dpctl.queue_delete(PyCapsule_GetPointer(capsule, name));
+    sycl.queue_delete(PyCapsule_GetPointer(capsule, name));
 }
 
 /*
- * SYCL's device of that handle, which dpctl deletes; NULL if SYCL lists none. Objects made from devices that
- * the runtime does not know end the process.
+ * The SYCL device of a handle, which the caller deletes with device_delete; NULL if SYCL lists none. SYCL
+ * would abort the process for a device that it does not know.
  */
 static void *find_device(const void *handle)
 {
-    void *list = dpctl.list_devices(DPCTL_OPENCL_DEVICES), *device = NULL;
-    for (size_t i = 0, n = list == NULL ? 0 : dpctl.list_size(list); i < n && device == NULL; i++) {
-        device = dpctl.list_at(list, i);
+    void *list = sycl.list_devices(DPCTL_OPENCL_DEVICES), *device = NULL;
+    for (size_t i = 0, n = list == NULL ? 0 : sycl.list_size(list); i < n && device == NULL; i++) {
+        device = sycl.list_at(list, i);
         if (device != NULL && sycl.device_native(device) != (uintptr_t)handle) {
-            dpctl.device_delete(device);
+            sycl.device_delete(device);
             device = NULL;
         }
     }
     if (list != NULL) {
-        dpctl.list_delete(list);
+        sycl.list_delete(list);
     }
     return device;
 }
 
-/* A SYCL queue on the driver's; NULL without memory. */
+/* A SYCL queue over the native queue; NULL if memory is exhausted. */
 static void *make_queue(usm_queue *queue, const void *device)
 {
-    static _Alignas(16) const char empty[EMPTY_SIZE]; /* no devices, properties, or handler of errors */
+    static _Alignas(16) const char empty[EMPTY_SIZE]; /* no devices, no properties, no error handler */
     void *context = sycl.allocate(OBJECT_SIZE), *out = sycl.allocate(OBJECT_SIZE);
     void *native_context = usm_native_handle(queue->backend, USM_NATIVE_CONTEXT, queue->context);
     void *native_queue = usm_queue_handle(queue);
-    /* SYCL releases this count at its queue's end. It takes no count of the context: the queue holds one. */
+    /* SYCL releases this count with its queue. It gets no count of the context, since the queue holds one. */
     usm_native_count(queue->backend, USM_NATIVE_QUEUE, native_queue, true);
     sycl.make_context(context, (uintptr_t)native_context, empty, SYCL_OPENCL, false, empty);
     sycl.make_queue(out, (uintptr_t)native_queue, 0, context, device, false, empty, empty, SYCL_OPENCL);
-    dpctl.context_delete(context);
+    sycl.context_delete(context);
     return out;
 }
 
@@ -333,7 +310,7 @@ PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused)
     if (find_runtime(state, true) < 0) {
         return NULL;
     }
-#ifdef __x86_64__ /* where a returned object's address is the first argument */
+#ifdef __x86_64__ /* the ABI passes the address of a returned object as first argument */
     bool usable = sycl.make_context != NULL && sycl.make_queue != NULL && sycl.allocate != NULL;
 #else
     bool usable = false;
@@ -347,7 +324,7 @@ PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused)
         device = find_device(usm_native_handle(queue->backend, USM_NATIVE_DEVICE, queue->device));
         if (device != NULL) {
             made = make_queue(queue, device);
-            dpctl.device_delete(device);
+            sycl.device_delete(device);
         }
     Py_END_ALLOW_THREADS
     if (device == NULL) {
@@ -357,7 +334,7 @@ PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused)
     }
     PyObject *capsule = PyCapsule_New(made, QUEUE, delete_queue);
     if (capsule == NULL) {
-        dpctl.queue_delete(made);
+        sycl.queue_delete(made);
     }
     return capsule;
 }

@@ -1,13 +1,13 @@
 /*
- * Objects of a SYCL runtime that another library (dpctl) has loaded: the driver's objects behind them, and
- * SYCL objects for ours. usmpy neither links nor loads a SYCL runtime.
+ * Objects of a SYCL runtime that another library (dpctl) has loaded: the driver's objects of SYCL queues and
+ * contexts, and SYCL queues for ours. usmpy neither links nor loads a SYCL runtime.
  */
 #ifndef USMPY_SYCL_H
 #define USMPY_SYCL_H
 
 #include "py/objects/objects.h"
 
-/* Whether this is an object of dpctl (with a method _get_capsule), or one of its capsules. */
+/* Whether this is a queue or context of dpctl (with a method _get_capsule), or a capsule of one. */
 bool usmpy_is_sycl(PyObject *object);
 
 /*
@@ -23,16 +23,14 @@ int usmpy_sycl_native(usmpy_state *state, PyObject *object, usmpy_sycl_object *o
 void usmpy_sycl_release(const usmpy_sycl_object *object);
 
 /*
- * The Queue of a SYCL queue: the live one that has adopted it, else a new one; for a context, the cached
- * queue of its first device. Keeps `object` alive. New reference.
+ * The Queue of a SYCL queue: the live one that adopted it before, or a new one. For a SYCL context: the
+ * cached queue of its first device. Keeps `object` alive. New reference.
  */
 PyObject *usmpy_sycl_queue(usmpy_state *state, PyObject *object);
-/* The SYCL object that the queue was made from: borrowed; NULL for none. */
+/* The SYCL object that the queue was made from, borrowed; NULL for none. */
 PyObject *usmpy_sycl_owner(usmpy_state *state, const usm_queue *queue);
-/* Waits for the work in a SYCL queue, if `object` has a wait method. 0, or -1 with an exception. */
-int usmpy_sycl_wait(PyObject *object);
 
-/* Method of Queue: a capsule with a SYCL queue that enqueues where this one does, as dpctl takes it. */
+/* Method of Queue: a capsule with a SYCL queue over the same native queue, as dpctl takes it. */
 PyObject *usmpy_queue_get_capsule(PyObject *self, PyObject *unused);
 
 /* The cached queue of the context's first device: new reference. */

@@ -1,7 +1,7 @@
 /*
- * __sycl_usm_array_interface__, version 1 (dpctl's documentation): a dict with a pointer and the SYCL object
- * (`syclobj`) whose memory it is, both ways. It defines no order: the work of the producer is
- * complete when it returns the dict.
+ * __sycl_usm_array_interface__, version 1 (dpctl's documentation), both ways: a dict with a pointer and the
+ * SYCL object of the memory (`syclobj`). It defines no order, so the producer's work must be complete when it
+ * returns the dict.
  */
 #include "interface_dict.h"
 #include "py/args.h"
@@ -18,7 +18,20 @@
 
 enum { DATA, SHAPE, TYPESTR, SYCLOBJ, STRIDES, OFFSET, VERSION, MEMBERS };
 
-/* syclobj is an object of usmpy's own, or a filter string: new reference to the Queue. */
+static const usmpy_interface sycl = {
+    .attribute = USMPY___sycl_usm_array_interface__,
+    .text = SYCL,
+    .version = 1,
+    .members = {[DATA] = {USMPY_data, true},
+                [SHAPE] = {USMPY_shape, true},
+                [TYPESTR] = {USMPY_typestr, true},
+                [SYCLOBJ] = {USMPY_syclobj, true},
+                [STRIDES] = {USMPY_strides, false},
+                [OFFSET] = {USMPY_offset, false},
+                [VERSION] = {USMPY_version, false}},
+};
+
+/* The Queue of a syclobj that is an object of usmpy or a filter string: new reference. */
 static PyObject *queue_of_ours(usmpy_state *state, PyObject *object)
 {
     return Py_IS_TYPE(object, state->context_type)
@@ -32,7 +45,7 @@ static bool is_ours(usmpy_state *state, PyObject *object)
            Py_IS_TYPE(object, state->context_type) || PyUnicode_Check(object);
 }
 
-/* syclobj names the memory's owner. New reference to a Queue; waits for the work in a SYCL queue. */
+/* The Queue of any syclobj: new reference. Waits for the work in a SYCL queue. */
 static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
 {
     if (is_ours(state, object)) {
@@ -48,13 +61,17 @@ static PyObject *queue_of_syclobj(usmpy_state *state, PyObject *object)
             USMPY_A(object));
     }
     PyObject *queue = usmpy_sycl_queue(state, object);
-    if (queue != NULL && usmpy_sycl_wait(object) < 0) {
-        Py_CLEAR(queue);
+    if (queue != NULL && PyObject_HasAttrString(object, "wait")) { /* a SyclContext and a capsule have none */
+        PyObject *none = PyObject_CallMethod(object, "wait", NULL);
+        if (none == NULL) {
+            Py_CLEAR(queue);
+        }
+        Py_XDECREF(none);
     }
     return queue;
 }
 
-/* dpctl.memory's objects set the read-only flag although they are writable. */
+/* Whether the type is one of dpctl.memory's, which set the read-only flag although they are writable. */
 static bool says_writable(const PyTypeObject *type)
 {
     static const char module[] = "dpctl.memory.";
@@ -74,7 +91,7 @@ static int check_version(PyObject *version)
     return 0;
 }
 
-/* "offset", in elements from the pointer to the first one. 0 or -1. */
+/* Applies "offset", in elements from the pointer to the first one. 0 or -1. */
 static int parse_offset(PyObject *argument, usmpy_claim *claim)
 {
     if (!usmpy_given(argument)) {
@@ -96,39 +113,22 @@ static int parse_offset(PyObject *argument, usmpy_claim *claim)
 /* Fills the claim but for the queue and the owner. 0 or -1. */
 static int parse(PyObject *object, PyObject *const *members, usmpy_claim *claim)
 {
-    bool readonly;
     if (check_version(members[VERSION]) < 0 ||
-        usmpy_parse_data(members[DATA], SYCL, &claim->address, &readonly) < 0 ||
-        usmpy_parse_typestr(members[TYPESTR], SYCL, &claim->dtype) < 0 ||
-        (claim->ndim = usmpy_parse_shape(members[SHAPE], claim->shape, "shape")) < 0 ||
+        usmpy_interface_parse(&sycl, members[DATA], members[SHAPE], members[TYPESTR], claim) < 0 ||
         usmpy_parse_strides(members[STRIDES], claim) < 0 || parse_offset(members[OFFSET], claim) < 0) {
         return -1;
     }
-    claim->writable = !readonly != says_writable(Py_TYPE(object));
-    claim->kind = -1;
+    claim->writable = claim->writable != says_writable(Py_TYPE(object));
     claim->usm = true;
     claim->ordered = false;
-    claim->refusal = USM_BUFFER;
-    claim->how = SYCL;
     return 0;
 }
 
 PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object, bool optional)
 {
-    static const usmpy_member names[MEMBERS] = {
-        [DATA] = {USMPY_data, true},       [SHAPE] = {USMPY_shape, true}, [TYPESTR] = {USMPY_typestr, true},
-        [SYCLOBJ] = {USMPY_syclobj, true}, [STRIDES] = {USMPY_strides},   [OFFSET] = {USMPY_offset},
-        [VERSION] = {USMPY_version},
-    };
     usmpy_claim claim;
     PyObject *members[MEMBERS], *array = NULL;
-    PyObject *dict = usmpy_interface_dict(object, state->sycl_interface, SYCL);
-    if (dict == NULL) {
-        return NULL;
-    }
-    int status = usmpy_interface_members(state, dict, SYCL, names, MEMBERS, members);
-    Py_DECREF(dict);
-    if (status < 0) {
+    if (usmpy_interface_read(state, object, &sycl, MEMBERS, members) <= 0) {
         return NULL;
     }
     if ((!optional || is_ours(state, members[SYCLOBJ]) || usmpy_is_sycl(members[SYCLOBJ])) &&
@@ -142,7 +142,7 @@ PyObject *usmpy_array_from_sycl_interface(usmpy_state *state, PyObject *object, 
     return array;
 }
 
-/* The syclobj of an export: the SYCL queue that ours was made from, else our Queue. New reference. */
+/* The syclobj of an export: the SYCL queue that ours was made from, or our Queue. New reference. */
 static PyObject *syclobj_of(usmpy_state *state, usmpy_array *array)
 {
     PyObject *queue = Py_NewRef(array->queue);
@@ -160,44 +160,23 @@ PyObject *usmpy_array_sycl_interface(PyObject *self, void *unused)
 {
     (void)unused;
     usmpy_array *array = (usmpy_array *)self;
-    usmpy_state *state = array->state;
-    bool writable = (array->flags & USMPY_WRITABLE) != 0;
     if (array->alloc->place->device->info.dlpack_type != kDLOneAPI) {
         return PyErr_Format(PyExc_AttributeError,
                             "this array has no " SYCL
                             ": its memory is of backend %s, which SYCL does not know",
                             usm_backend_name(array->alloc->context->backend));
     }
-    PyObject *typestr = usmpy_typestr((usm_dtype)array->dtype);
-    if (typestr == NULL) {
-        return PyErr_Occurred()
-                   ? NULL
-                   : PyErr_Format(PyExc_AttributeError,
-                                  "this array has no " SYCL ": NumPy has no type string for dtype %s",
-                                  usm_dtype_table[array->dtype].name);
-    }
-    if (usmpy_peek_alloc(state, array->alloc, writable ? USM_READ_WRITE : USM_READ) < 0) {
-        Py_DECREF(typestr);
+    PyObject *dict = usmpy_interface_export(array, &sycl, 1);
+    if (dict == NULL || usmpy_peek_alloc(array->state, array->alloc, usmpy_foreign_access(array)) < 0) {
+        Py_XDECREF(dict);
         return NULL;
     }
-    PyObject *syclobj = syclobj_of(state, array);
-    PyObject *shape = syclobj == NULL ? NULL : usmpy_int_tuple(array->ndim, usmpy_shape(array));
-    PyObject *strides = shape == NULL ? NULL
-                        : (array->flags & USM_C_CONTIGUOUS) != 0
-                            ? Py_NewRef(Py_None)
-                            : usmpy_int_tuple(array->ndim, usmpy_strides(array));
-    PyObject *dict = NULL;
-    if (strides != NULL) {
-        dict = Py_BuildValue("{s:(NO),s:O,s:O,s:O,s:i,s:O,s:i}", "data", PyLong_FromVoidPtr(array->data),
-                             writable ? Py_False : Py_True, "shape", shape, "strides", strides, "typestr",
-                             typestr, "version", 1, "syclobj", syclobj, "offset", 0);
+    usmpy_put(&dict, "offset", PyLong_FromLong(0));
+    if (dict != NULL) {
+        usmpy_put(&dict, "syclobj", syclobj_of(array->state, array));
     }
     if (dict != NULL) {
         usmpy_trace_export(array, SYCL);
     }
-    Py_XDECREF(strides);
-    Py_XDECREF(shape);
-    Py_XDECREF(syclobj);
-    Py_DECREF(typestr);
     return dict;
 }

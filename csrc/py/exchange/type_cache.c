@@ -1,7 +1,7 @@
 /*
- * The cache of producers' types. An entry is valid for one version of one type: CPython gives a type a new
- * version tag whenever it or a base changes, and never reuses a tag, so an entry neither outlives a change
- * nor serves another type at the same address. It needs no reference to the type.
+ * Caches how the arrays of each type are imported. An entry is valid for one version of one type: CPython
+ * gives a type a new version tag whenever the type or a base changes, and never reuses a tag. So an entry
+ * neither outlives a change nor serves another type at the same address, and needs no reference.
  */
 #include "dlpack.h"
 #include "py/lock.h"
@@ -10,13 +10,13 @@
 
 #include <string.h>
 
-#define SLOTS 64 /* a program exchanges with a handful of types */
+#define SLOTS 64 /* programs exchange arrays of a handful of types */
 
 typedef struct slot {
 #ifdef Py_GIL_DISABLED
     /*
-     * Odd while a writer works, and different after every write: a reader that sees the same even number
-     * before and after has read a consistent entry. Writers hold the writers' lock.
+     * Odd during a write, and different after each: a reader that sees the same even number before and after
+     * has read a consistent entry. Writers hold the mutex.
      */
     uint32_t sequence;
 #endif
@@ -64,22 +64,22 @@ static slot *slot_of(usmpy_type_cache *cache, PyTypeObject *type)
 }
 
 #ifdef Py_GIL_DISABLED
+/* Copies by words, since a reader and a writer may copy the same entry at once. */
+static void copy_entry(usmpy_type_entry *to, const usmpy_type_entry *from)
+{
+    _Static_assert(sizeof *to % sizeof(uintptr_t) == 0, "an entry consists of words");
+    for (size_t i = 0; i < sizeof *to / sizeof(uintptr_t); i++) {
+        uintptr_t word = __atomic_load_n((const uintptr_t *)from + i, __ATOMIC_RELAXED);
+        __atomic_store_n((uintptr_t *)to + i, word, __ATOMIC_RELAXED);
+    }
+}
+
 static const usmpy_type_entry *read_slot(slot *slot, PyTypeObject *type, uint32_t tag, usmpy_type_entry *room)
 {
     uint32_t before = __atomic_load_n(&slot->sequence, __ATOMIC_ACQUIRE);
     bool match = __atomic_load_n(&slot->type, __ATOMIC_RELAXED) == type &&
                  __atomic_load_n(&slot->tag, __ATOMIC_RELAXED) == tag && tag != 0;
-    room->api = __atomic_load_n(&slot->entry.api, __ATOMIC_RELAXED);
-    room->route = __atomic_load_n(&slot->entry.route, __ATOMIC_RELAXED);
-    room->where = __atomic_load_n(&slot->entry.where, __ATOMIC_RELAXED);
-    room->lazy = __atomic_load_n(&slot->entry.lazy, __ATOMIC_RELAXED);
-    room->has_grad = __atomic_load_n(&slot->entry.has_grad, __ATOMIC_RELAXED);
-    room->sycl = __atomic_load_n(&slot->entry.sycl, __ATOMIC_RELAXED);
-    room->cuda = __atomic_load_n(&slot->entry.cuda, __ATOMIC_RELAXED);
-    room->tells_stream = __atomic_load_n(&slot->entry.tells_stream, __ATOMIC_RELAXED);
-    room->stream_of = __atomic_load_n(&slot->entry.stream_of, __ATOMIC_RELAXED);
-    room->method = NULL;
-    room->requires_grad = NULL;
+    copy_entry(room, &slot->entry);
     atomic_thread_fence(memory_order_acquire);
     bool whole = before % 2 == 0 && __atomic_load_n(&slot->sequence, __ATOMIC_RELAXED) == before;
     return match && whole ? room : NULL;
@@ -95,15 +95,7 @@ static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag
     atomic_thread_fence(memory_order_release);
     __atomic_store_n(&slot->type, type, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->tag, tag, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.api, entry->api, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.route, entry->route, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.where, entry->where, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.lazy, entry->lazy, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.has_grad, entry->has_grad, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.sycl, entry->sycl, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.cuda, entry->cuda, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.tells_stream, entry->tells_stream, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->entry.stream_of, entry->stream_of, __ATOMIC_RELAXED);
+    copy_entry(&slot->entry, entry);
     __atomic_store_n(&slot->sequence, sequence + 2, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&cache->writers);
 }
@@ -124,11 +116,14 @@ static void write_slot(usmpy_type_cache *cache, PyTypeObject *type, uint32_t tag
 }
 #endif
 
-/* A tuple of classes: new reference, since a lookup (a key's __eq__) or a thread may change the type. */
+/*
+ * The method resolution order, as a new reference: a lookup (through __eq__ of a key) or a thread may change
+ * the type.
+ */
 static PyObject *mro_of(PyTypeObject *type)
 {
 #ifdef Py_GIL_DISABLED
-    PyObject *mro = PyObject_GetAttrString((PyObject *)type, "__mro__"); /* under the types' lock */
+    PyObject *mro = PyObject_GetAttrString((PyObject *)type, "__mro__"); /* takes the lock of types */
     if (mro != NULL && !PyTuple_Check(mro)) {
         Py_CLEAR(mro);
     }
@@ -138,7 +133,10 @@ static PyObject *mro_of(PyTypeObject *type)
 #endif
 }
 
-/* Where in the type's method resolution order a name is defined: -1 nowhere, -2 exception. *value is new. */
+/*
+ * The position in the method resolution order at which a name is defined; -1 for none, -2 with an exception.
+ * *value is a new reference.
+ */
 static Py_ssize_t find_in_mro(PyTypeObject *type, PyObject *name, PyObject **value)
 {
     *value = NULL;
@@ -169,11 +167,11 @@ static Py_ssize_t find_in_mro(PyTypeObject *type, PyObject *name, PyObject **val
     return found;
 }
 
-/* DLPack 1.3, DLPackExchangeAPI: the capsule's name, the major version, and pointers that must be there. */
+/* The table of a capsule, if it has the right name, the major version 1 and the required functions. */
 static const DLPackExchangeAPI *usable_table(PyObject *capsule)
 {
     if (!PyCapsule_IsValid(capsule, "dlpack_exchange_api")) {
-        return NULL; /* another name, or None, by which a subclass opts out */
+        return NULL; /* another object, or None, by which a subclass opts out */
     }
     const DLPackExchangeAPI *api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     while (api != NULL && api->header.version.major != 1) {
@@ -186,16 +184,42 @@ static const DLPackExchangeAPI *usable_table(PyObject *capsule)
     return api;
 }
 
-static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
+/* Whether the type or a base defines the name: 1, 0, or -1 with an exception. */
+static int defines(PyTypeObject *type, PyObject *name)
 {
-    PyObject *table, *method, *other;
-    *entry = (usmpy_type_entry){.route = USMPY_ROUTE_NONE};
-    Py_ssize_t table_at = find_in_mro(type, state->exchange_api, &table);
-    Py_ssize_t method_at = table_at == -2 ? -2 : find_in_mro(type, state->dlpack, &method);
-    if (method_at == -2) {
-        Py_XDECREF(table);
+    PyObject *value;
+    Py_ssize_t at = find_in_mro(type, name, &value);
+    Py_XDECREF(value);
+    return at == -2 ? -1 : at >= 0;
+}
+
+/* The getter of requires_grad, if it is compiled and needs no closure. 0 or -1. */
+static int find_grad(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
+{
+    PyObject *value;
+    if (find_in_mro(type, state->names[USMPY_requires_grad], &value) == -2) {
         return -1;
     }
+    entry->has_grad = value != NULL;
+#ifndef Py_GIL_DISABLED
+    if (value != NULL && Py_IS_TYPE(value, &PyGetSetDescr_Type) &&
+        ((PyGetSetDescrObject *)value)->d_getset->closure == NULL) {
+        entry->requires_grad = ((PyGetSetDescrObject *)value)->d_getset->get;
+    }
+#endif
+    Py_XDECREF(value);
+    return 0;
+}
+
+/*
+ * How the type exports: by its table, unless a class overrides __dlpack__ after the table was inherited. 0 or
+ * -1 with an exception.
+ */
+static int find_route(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry, bool *compiled)
+{
+    PyObject *table, *method = NULL;
+    Py_ssize_t table_at = find_in_mro(type, state->names[USMPY___dlpack_c_exchange_api__], &table);
+    Py_ssize_t method_at = table_at == -2 ? -2 : find_in_mro(type, state->names[USMPY___dlpack__], &method);
     if (method != NULL) {
         entry->route = USMPY_ROUTE_VERSIONED;
 #ifndef Py_GIL_DISABLED
@@ -204,55 +228,44 @@ static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *ent
         }
 #endif
     }
-    /* A class that overrides __dlpack__ after the table was inherited must be asked through its method. */
     if (table != NULL && (method_at < 0 || table_at <= method_at)) {
         entry->api = usable_table(table);
-        if (entry->api != NULL) {
-            entry->route = USMPY_ROUTE_TABLE;
-        }
+        entry->route = entry->api != NULL ? USMPY_ROUTE_TABLE : entry->route;
     }
-    bool compiled = method != NULL && !PyFunction_Check(method);
+    *compiled = method != NULL && !PyFunction_Check(method);
     Py_XDECREF(table);
     Py_XDECREF(method);
-    if (entry->route == USMPY_ROUTE_TABLE) {
-        if (find_in_mro(type, state->names[USMPY_is_conj], &other) == -2) {
-            return -1;
-        }
-        entry->lazy = other != NULL;
-        Py_XDECREF(other);
-        if (find_in_mro(type, state->names[USMPY_requires_grad], &other) == -2) {
-            return -1;
-        }
-        entry->has_grad = other != NULL;
-#ifndef Py_GIL_DISABLED
-        if (other != NULL && Py_IS_TYPE(other, &PyGetSetDescr_Type) &&
-            ((PyGetSetDescrObject *)other)->d_getset->closure == NULL) {
-            entry->requires_grad = ((PyGetSetDescrObject *)other)->d_getset->get;
-        }
-#endif
-        Py_XDECREF(other);
-    }
-    if (find_in_mro(type, state->sycl_interface, &other) == -2) {
+    return table_at == -2 || method_at == -2 ? -1 : 0;
+}
+
+static int look_up(usmpy_state *state, PyTypeObject *type, usmpy_type_entry *entry)
+{
+    bool compiled;
+    *entry = (usmpy_type_entry){.route = USMPY_ROUTE_NONE};
+    if (find_route(state, type, entry, &compiled) < 0) {
         return -1;
     }
-    entry->sycl = other != NULL && entry->route == USMPY_ROUTE_VERSIONED;
-    Py_XDECREF(other);
-    if (find_in_mro(type, state->names[USMPY___cuda_array_interface__], &other) == -2) {
+    int lazy = 0;
+    if (entry->route == USMPY_ROUTE_TABLE &&
+        ((lazy = defines(type, state->names[USMPY_is_conj])) < 0 || find_grad(state, type, entry) < 0)) {
         return -1;
     }
-    entry->cuda = other != NULL;
-    entry->tells_stream = entry->cuda && compiled && entry->route == USMPY_ROUTE_VERSIONED;
-    if (entry->tells_stream) {
-        entry->stream_of = usmpy_find_stream_of(type);
+    int sycl = defines(type, state->names[USMPY___sycl_usm_array_interface__]);
+    int cuda = sycl < 0 ? -1 : defines(type, state->names[USMPY___cuda_array_interface__]);
+    if (cuda < 0) {
+        return -1;
     }
-    Py_XDECREF(other);
+    entry->lazy = lazy > 0;
+    entry->sycl = sycl > 0 && entry->route == USMPY_ROUTE_VERSIONED;
+    entry->reads_stream = cuda > 0 && compiled && entry->route == USMPY_ROUTE_VERSIONED;
+    entry->stream_of = entry->reads_stream ? usmpy_find_stream_of(type) : NULL;
     return 0;
 }
 
 /* An attribute lookup makes CPython assign the type a version tag, unless its tags are exhausted. */
 static uint32_t assign_tag(usmpy_state *state, PyTypeObject *type)
 {
-    PyObject *method = PyObject_GetAttr((PyObject *)type, state->dlpack);
+    PyObject *method = PyObject_GetAttr((PyObject *)type, state->names[USMPY___dlpack__]);
     if (method == NULL) {
         PyErr_Clear();
     }
@@ -271,7 +284,9 @@ const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type
     if (look_up(state, type, room) < 0) {
         return NULL;
     }
-    if (tag != 0 && tag == version_tag(type)) { /* else it was changed meanwhile: look again next time */
+    if (tag != 0 &&
+        tag == version_tag(
+                   type)) { /* otherwise the type has changed meanwhile: the next import looks it up again */
         write_slot(state->type_cache, type, tag, room);
     } else {
         room->method = NULL;
@@ -280,38 +295,21 @@ const usmpy_type_entry *usmpy_type_lookup(usmpy_state *state, PyTypeObject *type
     return room;
 }
 
-/* The cached entry of the type, to be updated; false if there is none. */
-static bool known_entry(usmpy_state *state, PyTypeObject *type, uint32_t *tag, usmpy_type_entry *entry)
+void usmpy_type_learn(usmpy_state *state, PyTypeObject *type, usmpy_route route, usmpy_where where)
 {
     usmpy_type_entry room;
-    *tag = version_tag(type);
-    const usmpy_type_entry *known = read_slot(slot_of(state->type_cache, type), type, *tag, &room);
-    if (known != NULL) {
-        *entry = *known;
+    uint32_t tag = version_tag(type);
+    const usmpy_type_entry *known = read_slot(slot_of(state->type_cache, type), type, tag, &room);
+    if (known == NULL) {
+        return; /* replaced, or changed: the next import looks the type up again */
     }
-    return known != NULL;
-}
-
-void usmpy_type_is_legacy(usmpy_state *state, PyTypeObject *type)
-{
-    usmpy_type_entry entry = {.route = USMPY_ROUTE_NONE};
-    uint32_t tag;
-    known_entry(state, type, &tag, &entry);
-    if (tag != 0) {
+    usmpy_type_entry entry = *known;
+    if (route == USMPY_ROUTE_LEGACY) {
         entry.route = USMPY_ROUTE_LEGACY;
         entry.method = NULL;
-        entry.tells_stream = false;
+        entry.reads_stream = false;
         entry.stream_of = NULL;
-        write_slot(state->type_cache, type, tag, &entry);
     }
-}
-
-void usmpy_type_is_where(usmpy_state *state, PyTypeObject *type, usmpy_where where)
-{
-    usmpy_type_entry entry;
-    uint32_t tag;
-    if (known_entry(state, type, &tag, &entry)) {
-        entry.where = where;
-        write_slot(state->type_cache, type, tag, &entry);
-    }
+    entry.where = where != USMPY_WHERE_UNKNOWN ? where : entry.where;
+    write_slot(state->type_cache, type, tag, &entry);
 }

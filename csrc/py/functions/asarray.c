@@ -2,7 +2,6 @@
 #include "creation.h"
 #include "docstrings.h"
 #include "py/args.h"
-#include "py/deferred.h"
 #include "py/exchange/dlpack.h"
 #include "py/objects/placement.h"
 
@@ -13,14 +12,14 @@ static bool is_in_order(const usmpy_array *array, char order)
            (contiguous & (order == 'F' ? USM_F_CONTIGUOUS : USM_C_CONTIGUOUS)) != 0;
 }
 
-/* How asarray was called, after `obj`. */
+/* The arguments of asarray after `obj`. */
 typedef struct request {
     PyObject *const *options; /* dtype, device, queue, usm_type */
-    int copy;                 /* -1: where it must */
+    int copy;                 /* 0 or 1; -1: only where one is needed */
     char order;
 } request;
 
-/* Nested sequences and numbers: new memory, where their arrays are. */
+/* Nested sequences and numbers: new memory, on the queue of the arrays among them. */
 static PyObject *from_nested(usmpy_state *state, PyObject *object, const request *request)
 {
     usmpy_nested nested;
@@ -49,7 +48,7 @@ static PyObject *from_nested(usmpy_state *state, PyObject *object, const request
         result = usmpy_nested_array(state, &nested, dtype, target.queue, target.kind);
         if (result != NULL && !is_in_order(result, request->order)) {
             Py_SETREF(result,
-                      usmpy_array_duplicate(state, result, target.queue, target.kind, dtype, request->order));
+                      usmpy_array_duplicate(result, target.queue, target.kind, dtype, request->order));
         }
         Py_DECREF(target.queue);
     }
@@ -57,34 +56,34 @@ static PyObject *from_nested(usmpy_state *state, PyObject *object, const request
     return (PyObject *)result;
 }
 
-/* An array of ours, or one that was imported from `object`: itself where nothing else is asked for. */
+/* A USMArray, or one that was imported from `object`: itself if it is already as requested. */
 static PyObject *from_array(usmpy_state *state, usmpy_array *array, PyObject *object, const request *request)
 {
     usmpy_target target;
-    /* What the host has goes to the default placement; what is on a device stays there. */
+    /* Arrays imported from the host go to the default placement; others stay on their device. */
     bool stays = (PyObject *)array == object || array->queue != state->host_queue;
     if (usmpy_parse_target(state, request->options, stays ? array : NULL, &target) < 0) {
         return NULL;
     }
     PyObject *result = NULL;
     bool named = usmpy_given(request->options[3]);
-    usm_kind kind = named ? target.kind
-                          : usmpy_kind_on(usmpy_queue_of(target.queue)->device, (usm_kind)array->alloc->kind);
-    usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : (usm_dtype)array->dtype;
+    usm_kind kind =
+        named ? target.kind : usmpy_kind_on(usmpy_queue_of(target.queue)->device, array->alloc->kind);
+    usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype : array->dtype;
     bool in_place = usmpy_moves_in_place(array, target.queue, request->copy);
-    if (dtype == array->dtype && kind == (usm_kind)array->alloc->kind && in_place && request->copy != 1 &&
+    if (dtype == array->dtype && kind == array->alloc->kind && in_place && request->copy != 1 &&
         is_in_order(array, request->order)) {
         result = usmpy_queue_of(target.queue) == usmpy_queue_of(array->queue)
                      ? Py_NewRef(array)
-                     : (PyObject *)usmpy_array_on_queue(state, array, target.queue);
+                     : (PyObject *)usmpy_array_on_queue(array, target.queue);
     } else if (request->copy == 0) {
         PyErr_SetString(
             PyExc_ValueError,
             "copy=False, but obj has another dtype, order, usm_type or placement; leave copy out to get a copy");
-    } else if (dtype == array->dtype || usmpy_check_cast((usm_dtype)array->dtype, dtype) == 0) {
+    } else if (dtype == array->dtype || usmpy_check_cast(array->dtype, dtype) == 0) {
         kind = in_place || named ? kind : USM_DEVICE;
-        result = (PyObject *)usmpy_array_duplicate(state, array, target.queue, kind, dtype, request->order);
-        /* A foreign owner may change its memory as soon as this returns. */
+        result = (PyObject *)usmpy_array_duplicate(array, target.queue, kind, dtype, request->order);
+        /* The foreign owner may change its memory as soon as this returns. */
         if (result != NULL && (PyObject *)array != object && usmpy_give_back(state, object, array) < 0) {
             Py_CLEAR(result);
         }
@@ -93,42 +92,37 @@ static PyObject *from_array(usmpy_state *state, usmpy_array *array, PyObject *ob
     return result;
 }
 
-static PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: obj, dtype, device, queue, usm_type, copy, order. */
+static PyObject *asarray(usmpy_state *state, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {
-        "asarray",
-        7,
-        1,
-        1,
-        1,
-        {USMPY_obj, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type, USMPY_copy, USMPY_order}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[7];
-    if (nargs == 1 && kwnames == NULL && usmpy_is_array(state, args[0])) {
-        return Py_NewRef(args[0]);
+    request request = {.options = arguments + 1, .copy = -1};
+    if (usmpy_given(arguments[5])) {
+        request.copy = usmpy_bool(arguments[5], -1, "asarray", "copy");
     }
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    request request = {.options = out + 1, .copy = -1};
-    if (usmpy_given(out[5])) {
-        request.copy = usmpy_bool(out[5], -1, "asarray", "copy");
-    }
-    int order = request.copy < 0 && PyErr_Occurred() ? -1 : usmpy_parse_order(out[6], "CFAK", 'K');
+    int order = request.copy < 0 && PyErr_Occurred() ? -1 : usmpy_parse_order(arguments[6], "CFAK", 'K');
     if (order < 0) {
         return NULL;
     }
     request.order = (char)order;
-    PyObject *array = usmpy_import_any(state, out[0]);
+    PyObject *array = usmpy_import_any(state, arguments[0]);
     if (array == NULL) {
-        return PyErr_Occurred() ? NULL : from_nested(state, out[0], &request);
+        return PyErr_Occurred() ? NULL : from_nested(state, arguments[0], &request);
     }
-    PyObject *result = from_array(state, (usmpy_array *)array, out[0], &request);
+    PyObject *result = from_array(state, (usmpy_array *)array, arguments[0], &request);
     Py_DECREF(array);
     return result;
 }
+USMPY_FUNCTION(asarray)
+
+/* A USMArray alone is returned at once: libraries call asarray on each of their arguments. */
+static PyObject *same_or_asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return nargs == 1 && kwnames == NULL && usmpy_is_array(usmpy_state_of_module(module), args[0])
+               ? Py_NewRef(args[0])
+               : enter_asarray(module, args, nargs, kwnames);
+}
 
 PyMethodDef usmpy_asarray_functions[] = {
-    USMPY_METHOD("asarray", asarray, USMPY_DOC_asarray),
+    USMPY_METHOD("asarray", same_or_asarray, USMPY_DOC_asarray),
     {0},
 };

@@ -8,10 +8,10 @@
 PyObject *usmpy_array_richcompare(PyObject *self, PyObject *other, int op);
 
 /*
- * dst[...] = the elements of array are not 0, both of one shape, dst of bool. The type is one that is
- * computed with. 0 or -1.
+ * dst[...] = whether the array's elements are not 0. Both have one shape, dst is of bool, and the array's
+ * type is one that functions compute with. 0 or -1.
  */
-int usmpy_truth(usmpy_state *state, usmpy_array *dst, usmpy_array *array);
+int usmpy_truth(usmpy_array *dst, usmpy_array *array);
 
 /*
  * An argument as truth values (truth.c): a number as a bool, an array as one of bool, anything else as it is.

@@ -1,25 +1,26 @@
-/* copyto: dst[...] = src between any two places, and between libraries. */
-#include "manipulation.h"
+/* copyto, a copy between any two places and libraries, and explain_copy, which describes how it would be
+ * made. */
+#include "docstrings.h"
 #include "py/args.h"
 #include "py/arrays/array.h"
-#include "py/deferred.h"
-#include "py/errors.h"
 #include "py/exchange/dlpack.h"
 #include "py/objects/placement.h"
-#include "py/wait.h"
 
 #include "core/copy/route.h"
 
 #include <stdlib.h>
 
+/* By usm_casting. */
+static const char *const casting_names[] = {"no", "safe", "same_kind", "unsafe"};
+
+/* A usm_casting; -1 with an exception. */
 static int parse_casting(PyObject *argument)
 {
-    static const char *const names[] = {"no", "safe", "same_kind", "unsafe"};
     if (argument == NULL) {
         return USM_CAST_SAME_KIND;
     }
     for (int i = 0; PyUnicode_Check(argument) && i < 4; i++) {
-        if (PyUnicode_CompareWithASCIIString(argument, names[i]) == 0) {
+        if (PyUnicode_CompareWithASCIIString(argument, casting_names[i]) == 0) {
             return i;
         }
     }
@@ -28,66 +29,67 @@ static int parse_casting(PyObject *argument)
     return -1;
 }
 
-/* 0 where dst[...] = src is allowed; else -1. */
-static int check_types(usmpy_array *dst, usmpy_array *src, int casting, const char *function)
+/* The two arrays of a copy. */
+typedef struct ends {
+    usmpy_array *dst, *src; /* one reference each; NULL where parse_ends failed before */
+} ends;
+
+/* arguments: dst, src, casting. 0, or -1 where the copy is not allowed; drop_ends in either case. */
+static int parse_ends(usmpy_state *state, const char *function, PyObject *const *arguments, ends *ends)
 {
-    static const char *const names[] = {"no", "safe", "same_kind", "unsafe"};
-    if (usmpy_check_writable(dst) < 0) {
+    *ends = (struct ends){NULL, NULL};
+    int casting = parse_casting(arguments[2]);
+    if (casting < 0) {
         return -1;
     }
-    if (!usm_dtype_can_cast((usm_dtype)src->dtype, (usm_dtype)dst->dtype, (usm_casting)casting)) {
+    ends->dst = (usmpy_array *)usmpy_import_any(state, arguments[0]);
+    if (ends->dst == NULL) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_TypeError,
+                         "%s(): dst is %s %s; a USMArray or another library's array is allowed", function,
+                         USMPY_A(arguments[0]));
+        }
+        return -1;
+    }
+    ends->src = (usmpy_array *)usmpy_operand(state, arguments[1], ends->dst->queue);
+    if (ends->src == NULL || usmpy_check_writable(ends->dst) < 0) {
+        return -1;
+    }
+    if (!usm_dtype_can_cast(ends->src->dtype, ends->dst->dtype, (usm_casting)casting)) {
         PyErr_Format(PyExc_TypeError, "%s(): src has dtype %s, which casting='%s' does not cast to %s",
-                     function, usm_dtype_table[src->dtype].name, names[casting],
-                     usm_dtype_table[dst->dtype].name);
+                     function, usm_dtype_table[ends->src->dtype].name, casting_names[casting],
+                     usm_dtype_table[ends->dst->dtype].name);
         return -1;
     }
     return 0;
 }
 
-/* dst and src as arrays of ours (new references), or -1. */
-static int open_arrays(usmpy_state *state, PyObject *const *arguments, const char *function, PyObject **dst,
-                       PyObject **src)
+static void drop_ends(ends *ends)
 {
-    *src = NULL;
-    *dst = usmpy_import_any(state, arguments[0]);
-    if (*dst != NULL) {
-        *src = usmpy_operand(state, arguments[1], ((usmpy_array *)*dst)->queue);
-    } else if (!PyErr_Occurred()) {
-        PyErr_Format(PyExc_TypeError, "%s(): dst is %s %s; a USMArray or another library's array is allowed",
-                     function, USMPY_A(arguments[0]));
-    }
-    return *src == NULL ? -1 : 0;
+    Py_XDECREF(ends->dst);
+    Py_XDECREF(ends->src);
 }
 
-PyObject *usmpy_copyto(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: dst, src, casting. */
+static PyObject *copyto(usmpy_state *state, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"copyto", 3, 2, 2, 2, {USMPY_dst, USMPY_src, USMPY_casting}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[3];
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
+    ends ends;
+    int status = parse_ends(state, "copyto", arguments, &ends);
+    if (status == 0) {
+        status = usmpy_array_copy_broadcast(ends.dst, ends.src, "copyto(): src");
     }
-    usmpy_deferred_poll();
-    int casting = parse_casting(out[2]), status = -1;
-    PyObject *dst = NULL, *src = NULL;
-    if (casting >= 0 && open_arrays(state, out, "copyto", &dst, &src) == 0 &&
-        check_types((usmpy_array *)dst, (usmpy_array *)src, casting, "copyto") == 0) {
-        status = usmpy_array_copy_broadcast(state, (usmpy_array *)dst, (usmpy_array *)src, "copyto(): src");
+    /* Owners of foreign memory cannot wait for our queues: the copy has completed for them when this returns.
+     */
+    if (status == 0 && (PyObject *)ends.dst != arguments[0]) {
+        status = usmpy_give_back(state, arguments[0], ends.dst);
     }
-    /* Foreign memory is finished with when this returns: its owner knows nothing of our queues. */
-    if (status == 0 && dst != out[0]) {
-        status = usmpy_give_back(state, out[0], (usmpy_array *)dst);
+    if (status == 0 && (PyObject *)ends.src != arguments[1]) {
+        status = usmpy_give_back(state, arguments[1], ends.src);
     }
-    if (status == 0 && src != out[1]) {
-        status = usmpy_give_back(state, out[1], (usmpy_array *)src);
-    }
-    Py_XDECREF(dst);
-    Py_XDECREF(src);
-    if (status < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
+    drop_ends(&ends);
+    return status < 0 ? NULL : Py_NewRef(Py_None);
 }
+USMPY_FUNCTION(copyto)
 
 static PyObject *plan_as_text(usmpy_state *state, usmpy_array *dst, usmpy_array *src)
 {
@@ -110,22 +112,20 @@ static PyObject *plan_as_text(usmpy_state *state, usmpy_array *dst, usmpy_array 
     return result;
 }
 
-PyObject *usmpy_explain_copy(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: dst, src, casting. */
+static PyObject *explain_copy(usmpy_state *state, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {
-        "explain_copy", 3, 2, 2, 2, {USMPY_dst, USMPY_src, USMPY_casting}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[3], *dst = NULL, *src = NULL, *result = NULL;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_deferred_poll();
-    int casting = parse_casting(out[2]);
-    if (casting >= 0 && open_arrays(state, out, "explain_copy", &dst, &src) == 0 &&
-        check_types((usmpy_array *)dst, (usmpy_array *)src, casting, "explain_copy") == 0) {
-        result = plan_as_text(state, (usmpy_array *)dst, (usmpy_array *)src);
-    }
-    Py_XDECREF(dst);
-    Py_XDECREF(src);
+    ends ends;
+    PyObject *result = parse_ends(state, "explain_copy", arguments, &ends) < 0
+                           ? NULL
+                           : plan_as_text(state, ends.dst, ends.src);
+    drop_ends(&ends);
     return result;
 }
+USMPY_FUNCTION(explain_copy)
+
+PyMethodDef usmpy_copyto_functions[] = {
+    USMPY_ROW(copyto),
+    USMPY_ROW(explain_copy),
+    {0},
+};

@@ -1,10 +1,11 @@
-/* What creation functions share: where results go, and arrays from Python numbers and nested sequences. */
+/* Shared by creation functions: the memory of results, and arrays from Python numbers and nested sequences.
+ */
 #ifndef USMPY_CREATION_H
 #define USMPY_CREATION_H
 
 #include "py/arrays/array.h"
 
-/* What every creation function says about its memory. */
+/* The memory of a new array. */
 typedef struct usmpy_target {
     PyObject *queue; /* new reference */
     usm_kind kind;
@@ -12,16 +13,20 @@ typedef struct usmpy_target {
 } usmpy_target;
 
 /*
- * options: dtype, device, queue, usm_type, each NULL where it was left out. `like`: an array whose queue and
- * kind of memory hold where they were, or NULL. 0 or -1.
+ * options: dtype, device, queue, usm_type, each NULL where it was left out. `like`, unless NULL, is an array
+ * whose queue and kind of memory are then used. 0, or -1 with an exception.
  */
 int usmpy_parse_target(usmpy_state *state, PyObject *const *options, usmpy_array *like, usmpy_target *target);
 
-/* x of the functions for arrays like another: borrowed; NULL with TypeError. */
-usmpy_array *usmpy_check_like(usmpy_state *state, PyObject *x, const char *function);
-/* Unset memory in its shape, of its type where the target has none. New reference. */
-usmpy_array *usmpy_make_like_unset(usmpy_state *state, usmpy_array *like, const usmpy_target *target,
-                                   char order);
+/* The dtype that was given, or the default floating-point type of the device. */
+usm_dtype usmpy_target_float(const usmpy_target *target);
+
+/*
+ * The functions for arrays like another: their array and its target from arguments[0], the options, which
+ * begin at arguments[first], and the order behind them. New memory in the array's shape, of its type where no
+ * dtype was given. New reference, or NULL with an exception.
+ */
+usmpy_array *usmpy_make_like(usmpy_state *state, const char *function, PyObject *const *arguments, int first);
 
 /* A number, or an array, of nested sequences. */
 typedef struct usmpy_leaf {
@@ -29,7 +34,7 @@ typedef struct usmpy_leaf {
     PyObject *source; /* one reference: the other library's array that value was imported from, else NULL */
 } usmpy_leaf;
 
-/* What nested sequences hold, in row-major order. */
+/* The numbers and arrays in nested sequences, in row-major order. */
 typedef struct usmpy_nested {
     int ndim;
     int64_t shape[USM_MAX_NDIM];
@@ -38,8 +43,8 @@ typedef struct usmpy_nested {
     usm_promotion promotion; /* of the arrays and NumPy's scalars */
     usm_dtype dtype;         /* theirs together; USM_NO_DTYPE: there are none */
     usm_dtype_kind highest;  /* of the Python numbers */
-    usmpy_array *near,
-        *far; /* borrowed: the first array that has a place of its own; one with another place */
+    usmpy_array *near;       /* borrowed: the first array that decides where the result is, or NULL */
+    usmpy_array *far;        /* borrowed: an array on another queue than that one, or NULL */
     char near_path[64], far_path[64];
     usm_kind kind; /* the widest of those arrays */
     bool has_arrays;
@@ -51,15 +56,15 @@ typedef struct usmpy_nested {
  */
 int usmpy_nested_read(usmpy_state *state, PyObject *object, usmpy_nested *nested);
 void usmpy_nested_drop(usmpy_nested *nested);
-/* The type that its elements get on a device: promoted, or the default of the Python numbers' kind. */
+/* The type of its elements on a device: promoted, or the default of the Python numbers' kind. */
 usm_dtype usmpy_nested_dtype(const usmpy_nested *nested, const usm_device *device);
 /* The elements in a new row-major array. NULL with TypeError or OverflowError if the type cannot hold one. */
 usmpy_array *usmpy_nested_array(usmpy_state *state, const usmpy_nested *nested, usm_dtype dtype,
                                 PyObject *queue, usm_kind kind);
 
 /*
- * The three together, for the functions that take Python values beside arrays. USM_NO_DTYPE:
- * usmpy_nested_dtype.
+ * usmpy_nested_read, _array and _drop, for functions that take Python values beside arrays. USM_NO_DTYPE
+ * stands for usmpy_nested_dtype. NULL with an exception.
  */
 PyObject *usmpy_array_from_python(usmpy_state *state, PyObject *object, usm_dtype dtype, PyObject *queue,
                                   usm_kind kind);

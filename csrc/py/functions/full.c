@@ -1,4 +1,4 @@
-/* Arrays of one value: a number, or an array that is broadcast. */
+/* full and full_like: new arrays of one value, a number or an array that is broadcast. */
 #include "creation.h"
 
 #include "docstrings.h"
@@ -6,125 +6,101 @@
 #include "py/exchange/dlpack.h"
 #include "py/objects/placement.h"
 
-/* fill_value as a Python number: new reference; NULL with TypeError. */
-static PyObject *fill_number(usmpy_state *state, PyObject *value)
+/* fill_value: an array that is broadcast, or a Python number. The other one is NULL. */
+typedef struct value {
+    PyObject *argument;  /* borrowed */
+    usmpy_array *source; /* one reference: a USMArray, or another library's array of more than 0 dimensions */
+    PyObject *number;    /* one reference */
+} value;
+
+static int parse_value(usmpy_state *state, PyObject *argument, value *value)
 {
-    PyObject *number;
-    int found = usmpy_host_scalar(state, value, &number);
+    value->argument = argument;
+    value->number = NULL;
+    value->source = (usmpy_array *)usmpy_import_any(state, argument);
+    if (value->source != NULL && !usmpy_is_array(state, argument) && value->source->ndim == 0) {
+        Py_CLEAR(value->source); /* a number of the host */
+    }
+    if (value->source != NULL || PyErr_Occurred()) {
+        return value->source != NULL ? 0 : -1;
+    }
+    int found = usmpy_host_scalar(state, argument, &value->number);
     if (found == 0) {
-        PyErr_Format(PyExc_TypeError, "fill_value is %s %s; a number or an array is allowed", USMPY_A(value));
+        PyErr_Format(PyExc_TypeError, "fill_value is %s %s; a number or an array is allowed",
+                     USMPY_A(argument));
     }
-    return found > 0 ? number : NULL;
+    return found > 0 ? 0 : -1;
 }
 
-static usm_dtype dtype_of_number(PyObject *number, const usm_device *device)
+/* Every element of the new array becomes the value. Takes the references of the array and of the value. */
+static PyObject *fill(usmpy_array *array, value *value)
 {
-    return usm_dtype_with_number(USM_BOOL, usmpy_kind_of_number(number), device->info.has_fp64);
-}
-
-/* Every element of the new array becomes this number. Takes the reference. */
-static PyObject *fill_with(usmpy_state *state, usmpy_array *array, PyObject *number)
-{
-    unsigned char element[USM_MAX_PATTERN];
-    if (array != NULL && (usmpy_scalar_to_element(state, number, (usm_dtype)array->dtype, element) < 0 ||
-                          usmpy_array_fill(state, array, element) < 0)) {
+    int status = -1;
+    if (array != NULL && value->number != NULL) {
+        unsigned char element[USM_MAX_PATTERN];
+        status = usmpy_scalar_to_element(array->state, value->number, array->dtype, element);
+        status = status < 0 ? -1 : usmpy_array_fill(array, element);
+    } else if (array != NULL) {
+        status = usmpy_check_cast(value->source->dtype, array->dtype);
+        status = status < 0 ? -1 : usmpy_array_copy_broadcast(array, value->source, "fill_value");
+        if (status == 0 && !usmpy_is_array(array->state, value->argument)) {
+            status = usmpy_give_back(array->state, value->argument, value->source);
+        }
+    }
+    if (status < 0) {
         Py_CLEAR(array);
     }
+    Py_XDECREF(value->source);
+    Py_XDECREF(value->number);
     return (PyObject *)array;
 }
 
-/* fill_value as an array that is broadcast: a USMArray, or another library's of more than 0 dimensions. */
-static usmpy_array *fill_array(usmpy_state *state, PyObject *value)
+/* The dtype that a value gives an array on a device. */
+static usm_dtype dtype_of(const value *value, const usm_device *device)
 {
-    usmpy_array *array = (usmpy_array *)usmpy_import_any(state, value);
-    if (array != NULL && !usmpy_is_array(state, value) && array->ndim == 0) {
-        Py_CLEAR(array); /* a number of the host */
-    }
-    return array;
+    return value->source != NULL
+               ? value->source->dtype
+               : usm_dtype_with_number(USM_BOOL, usmpy_kind_of_number(value->number), device->info.has_fp64);
 }
 
-/* The new array with the elements of `source`, broadcast. Takes the reference of `array`. */
-static PyObject *fill_from(usmpy_state *state, usmpy_array *array, usmpy_array *source, PyObject *value)
+/* arguments: shape, fill_value, dtype, device, queue, usm_type, order. */
+static PyObject *full(usmpy_state *state, PyObject *const *arguments)
 {
-    if (array != NULL && (usmpy_check_cast((usm_dtype)source->dtype, (usm_dtype)array->dtype) < 0 ||
-                          usmpy_array_copy_broadcast(state, array, source, "fill_value") < 0 ||
-                          (!usmpy_is_array(state, value) && usmpy_give_back(state, value, source) < 0))) {
-        Py_CLEAR(array);
-    }
-    return (PyObject *)array;
-}
-
-static PyObject *full(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const usmpy_signature signature = {
-        "full",
-        7,
-        2,
-        0,
-        2,
-        {USMPY_shape, USMPY_fill_value, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type, USMPY_order}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[7], *number = NULL, *result = NULL;
     int64_t shape[USM_MAX_NDIM];
+    usmpy_array *array = NULL;
     usmpy_target target;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+    value value;
+    int ndim = usmpy_parse_shape(arguments[0], shape, "shape");
+    int order = ndim < 0 ? -1 : usmpy_parse_order(arguments[6], "CF", 'C');
+    if (order < 0 || parse_value(state, arguments[1], &value) < 0) {
         return NULL;
     }
-    int ndim = usmpy_parse_shape(out[0], shape, "shape");
-    int order = ndim < 0 ? -1 : usmpy_parse_order(out[6], "CF", 'C');
-    usmpy_array *source = order < 0 ? NULL : fill_array(state, out[1]);
-    if (source == NULL && !PyErr_Occurred()) {
-        number = fill_number(state, out[1]);
-    }
-    /* Compute follows data: a USMArray decides where the result is. Memory of the host does not. */
-    bool decides = source != NULL && (usmpy_is_array(state, out[1]) || source->queue != state->host_queue);
-    if (!PyErr_Occurred() && usmpy_parse_target(state, out + 2, decides ? source : NULL, &target) == 0) {
-        usm_dtype dtype = target.dtype != USM_NO_DTYPE ? target.dtype
-                          : source != NULL             ? (usm_dtype)source->dtype
-                                           : dtype_of_number(number, usmpy_queue_of(target.queue)->device);
-        usmpy_array *array =
-            usmpy_array_empty(state, target.queue, target.kind, dtype, ndim, shape, (char)order, false);
-        result = source != NULL ? fill_from(state, array, source, out[1]) : fill_with(state, array, number);
+    /* Compute follows data: an array decides where the result is, unless it was imported from the host. */
+    bool decides = value.source != NULL &&
+                   (usmpy_is_array(state, arguments[1]) || value.source->queue != state->host_queue);
+    if (usmpy_parse_target(state, arguments + 2, decides ? value.source : NULL, &target) == 0) {
+        usm_dtype dtype = target.dtype != USM_NO_DTYPE
+                              ? target.dtype
+                              : dtype_of(&value, usmpy_queue_of(target.queue)->device);
+        array = usmpy_array_empty(state, target.queue, target.kind, dtype, ndim, shape, (char)order, false);
         Py_DECREF(target.queue);
     }
-    Py_XDECREF(source);
-    Py_XDECREF(number);
-    return result;
+    return fill(array, &value);
 }
+USMPY_FUNCTION(full)
 
-static PyObject *full_like(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: x, fill_value, dtype, device, queue, usm_type, order. */
+static PyObject *full_like(usmpy_state *state, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {
-        "full_like",
-        7,
-        2,
-        1,
-        2,
-        {USMPY_x, USMPY_fill_value, USMPY_dtype, USMPY_device, USMPY_queue, USMPY_usm_type, USMPY_order}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[7], *number = NULL, *result = NULL;
-    usmpy_target target;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_array *like = usmpy_check_like(state, out[0], "full_like");
-    int order = like == NULL ? -1 : usmpy_parse_order(out[6], "CFAK", 'K');
-    usmpy_array *source = order < 0 ? NULL : fill_array(state, out[1]);
-    if (source == NULL && !PyErr_Occurred()) {
-        number = fill_number(state, out[1]);
-    }
-    if (!PyErr_Occurred() && usmpy_parse_target(state, out + 2, like, &target) == 0) {
-        usmpy_array *array = usmpy_make_like_unset(state, like, &target, (char)order);
-        result = source != NULL ? fill_from(state, array, source, out[1]) : fill_with(state, array, number);
-        Py_DECREF(target.queue);
-    }
-    Py_XDECREF(source);
-    Py_XDECREF(number);
-    return result;
+    value value;
+    return parse_value(state, arguments[1], &value) < 0
+               ? NULL
+               : fill(usmpy_make_like(state, "full_like", arguments, 2), &value);
 }
+USMPY_FUNCTION(full_like)
 
 PyMethodDef usmpy_full_functions[] = {
-    USMPY_METHOD("full", full, USMPY_DOC_full),
-    USMPY_METHOD("full_like", full_like, USMPY_DOC_full_like),
+    USMPY_ROW(full),
+    USMPY_ROW(full_like),
     {0},
 };

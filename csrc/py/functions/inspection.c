@@ -1,4 +1,4 @@
-/* Data type functions of the array API standard: what promotes to what, and the limits of numbers. */
+/* Data type functions of the array API standard: promotion, casts, kinds and limits. */
 #include "docstrings.h"
 #include "py/args.h"
 #include "py/arrays/array.h"
@@ -9,7 +9,7 @@
 static int parse_dtype(usmpy_state *state, PyObject *object, usm_dtype *dtype)
 {
     if (usmpy_is_array(state, object)) {
-        *dtype = (usm_dtype)((usmpy_array *)object)->dtype;
+        *dtype = ((usmpy_array *)object)->dtype;
         return 0;
     }
     return usmpy_dtype_convert(state, object, dtype);
@@ -65,20 +65,17 @@ static PyObject *result_type(PyObject *module, PyObject *const *args, Py_ssize_t
     return Py_NewRef(usmpy_dtype_object(state, wide ? dtype : usm_dtype_without_fp64(dtype)));
 }
 
-static PyObject *can_cast(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: from_, to. */
+static PyObject *can_cast(usmpy_state *state, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"can_cast", 2, 2, 2, 2, {USMPY_from_, USMPY_to}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2];
     usm_dtype from, to;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
-        parse_dtype(state, out[0], &from) < 0 || usmpy_dtype_convert(state, out[1], &to) < 0) {
-        return NULL;
-    }
-    return PyBool_FromLong(usm_dtype_promote(from, to) == to);
+    return parse_dtype(state, arguments[0], &from) < 0 || usmpy_dtype_convert(state, arguments[1], &to) < 0
+               ? NULL
+               : PyBool_FromLong(usm_dtype_promote(from, to) == to);
 }
+USMPY_FUNCTION(can_cast)
 
-/* One name of a kind, or a dtype: 1, 0, or -1 with an exception. */
+/* Whether a dtype is of a kind, which is a name or a dtype: 1, 0, or -1 with an exception. */
 static int is_of_kind(usmpy_state *state, usm_dtype dtype, PyObject *kind)
 {
     static const struct {
@@ -110,26 +107,25 @@ static int is_of_kind(usmpy_state *state, usm_dtype dtype, PyObject *kind)
     return -1;
 }
 
-static PyObject *isdtype(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: dtype, kind. */
+static PyObject *isdtype(usmpy_state *state, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"isdtype", 2, 2, 0, 2, {USMPY_dtype, USMPY_kind}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2];
+    PyObject *kinds = arguments[1];
     usm_dtype dtype;
     int found = 0;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
-        usmpy_dtype_convert(state, out[0], &dtype) < 0) {
+    if (usmpy_dtype_convert(state, arguments[0], &dtype) < 0) {
         return NULL;
     }
-    if (!PyTuple_Check(out[1])) {
-        found = is_of_kind(state, dtype, out[1]);
+    if (!PyTuple_Check(kinds)) {
+        found = is_of_kind(state, dtype, kinds);
     } else {
-        for (Py_ssize_t i = 0; found == 0 && i < PyTuple_GET_SIZE(out[1]); i++) {
-            found = is_of_kind(state, dtype, PyTuple_GET_ITEM(out[1], i));
+        for (Py_ssize_t i = 0; found == 0 && i < PyTuple_GET_SIZE(kinds); i++) {
+            found = is_of_kind(state, dtype, PyTuple_GET_ITEM(kinds, i));
         }
     }
     return found < 0 ? NULL : PyBool_FromLong(found);
 }
+USMPY_FUNCTION(isdtype)
 
 /* The type of the numbers in the one argument of finfo and iinfo, by its kind; -1 with TypeError. */
 static int parse_limited(usmpy_state *state, PyObject *type, usm_dtype *dtype, bool real,
@@ -154,7 +150,7 @@ static int parse_limited(usmpy_state *state, PyObject *type, usm_dtype *dtype, b
     return 0;
 }
 
-/* Fills the new structure; takes the counts of the items. NULL where one is missing. */
+/* A new structure of these items, whose references it takes. NULL where one of them is NULL. */
 static PyObject *structure_of(PyTypeObject *type, PyObject **items, Py_ssize_t n)
 {
     PyObject *structure = PyStructSequence_New(type);
@@ -175,14 +171,14 @@ static PyObject *structure_of(PyTypeObject *type, PyObject **items, Py_ssize_t n
     return structure;
 }
 
-/* Limits never change: one object each, made when it is first asked for. Takes the count of `made`. */
+/* The limits of a type never change: one object each, made on first use. Takes the reference of `made`. */
 static PyObject *keep_limits(usmpy_state *state, usm_dtype dtype, PyObject *made)
 {
     PyObject *none = NULL;
     if (made != NULL && atomic_compare_exchange_strong(&state->limits[dtype], &none, made)) {
         return Py_NewRef(made);
     }
-    return made; /* another thread was first: two equal ones */
+    return made; /* another thread was first: two equal objects */
 }
 
 /* New reference, or NULL without an exception. */
@@ -275,8 +271,8 @@ int usmpy_inspection_add_types(PyObject *module, usmpy_state *state)
 
 PyMethodDef usmpy_inspection_functions[] = {
     {"result_type", (PyCFunction)(void (*)(void))result_type, METH_FASTCALL, USMPY_DOC_result_type},
-    USMPY_METHOD("can_cast", can_cast, USMPY_DOC_can_cast),
-    USMPY_METHOD("isdtype", isdtype, USMPY_DOC_isdtype),
+    USMPY_ROW(can_cast),
+    USMPY_ROW(isdtype),
     {"finfo", finfo, METH_O, USMPY_DOC_finfo},
     {"iinfo", iinfo, METH_O, USMPY_DOC_iinfo},
     {0},

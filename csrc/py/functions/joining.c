@@ -1,18 +1,8 @@
 /* concat and stack: one strided copy an array, on the queue that they share. */
+#include "docstrings.h"
 #include "manipulation.h"
 #include "py/args.h"
-#include "py/arrays/array.h"
-#include "py/deferred.h"
-#include "py/errors.h"
 #include "py/objects/placement.h"
-
-#include <string.h>
-
-/* The arrays of concat and stack: one at least, of promotable types, on one queue. */
-typedef struct inputs {
-    usmpy_joined all;
-    usm_dtype dtype;
-} inputs;
 
 int usmpy_parse_joined(usmpy_state *state, PyObject *argument, const char *function, const char *list,
                        usmpy_joined *joined)
@@ -49,12 +39,13 @@ int usmpy_parse_joined(usmpy_state *state, PyObject *argument, const char *funct
     return 0;
 }
 
-usm_dtype usmpy_promote_joined(const usmpy_joined *joined, const char *function, const char *list)
+/* A type to which all arrays promote, of which there is at least one; USM_NO_DTYPE with TypeError. */
+static usm_dtype promote(const usmpy_joined *joined, const char *function)
 {
     usm_promotion promotion = {0};
     bool wide = usmpy_queue_of(joined->queue)->device->info.has_fp64;
     for (Py_ssize_t i = 0; i < joined->n; i++) {
-        usm_dtype next = (usm_dtype)joined->arrays[i]->dtype;
+        usm_dtype next = joined->arrays[i]->dtype;
         usm_promotion_add(&promotion, next);
         wide = wide || next == USM_FLOAT64 || next == USM_COMPLEX128;
     }
@@ -66,200 +57,173 @@ usm_dtype usmpy_promote_joined(const usmpy_joined *joined, const char *function,
         }
         PyErr_Format(
             PyExc_TypeError,
-            "%s(): %s[%zd] has dtype %s, and there is no common type of it and %s; cast one with astype()",
-            function, list, i, usm_dtype_table[promotion.second].name, usm_dtype_table[promotion.first].name);
+            "%s(): arrays[%zd] has dtype %s, and there is no common type of it and %s; cast one with astype()",
+            function, i, usm_dtype_table[promotion.second].name, usm_dtype_table[promotion.first].name);
         return USM_NO_DTYPE;
     }
     return wide ? dtype : usm_dtype_without_fp64(dtype);
 }
 
-static int parse_inputs(usmpy_state *state, PyObject *argument, const char *function, inputs *inputs)
+/* A result to which the arrays are copied one after the other. */
+typedef struct plan {
+    int ndim;                    /* of the result */
+    int64_t shape[USM_MAX_NDIM]; /* of the result */
+    int axis;                    /* along which the arrays lie; -1: each is a row-major piece of a vector */
+    bool is_new;                 /* the arrays do not have the axis */
+} plan;
+
+/* Each array is copied to its piece of the result. NULL with an exception. */
+static usmpy_array *join(usmpy_state *state, const usmpy_joined *joined, usm_dtype dtype, const plan *plan)
 {
-    if (usmpy_parse_joined(state, argument, function, "arrays", &inputs->all) < 0) {
-        return -1;
+    usmpy_array *result =
+        usmpy_array_empty(state, joined->queue, joined->kind, dtype, plan->ndim, plan->shape, 'C', false);
+    int64_t offset = 0; /* elements of the result, or indices along the axis */
+    for (Py_ssize_t i = 0; result != NULL && i < joined->n; i++) {
+        usmpy_array *array = joined->arrays[i];
+        int64_t strides[USM_MAX_NDIM];
+        if (plan->axis < 0) {
+            usm_layout_compact(array->ndim, usmpy_shape(array), 'C', strides);
+        }
+        for (int k = 0; plan->axis >= 0 && k < array->ndim; k++) {
+            strides[k] = usmpy_strides(result)[k + (plan->is_new && k >= plan->axis)];
+        }
+        const usm_view from = usmpy_view(array);
+        const usm_view to = {result->alloc,
+                             usmpy_address(result, plan->axis < 0 ? 0 : plan->axis, offset),
+                             dtype,
+                             array->ndim,
+                             usmpy_shape(array),
+                             strides};
+        offset += plan->axis < 0 ? array->size : plan->is_new ? 1 : usmpy_shape(array)[plan->axis];
+        if (usmpy_submit_copy(state, joined->queue, &to, &from) < 0) {
+            Py_CLEAR(result);
+        }
     }
-    if (inputs->all.n == 0) {
-        PyErr_Format(PyExc_ValueError, "%s(): arrays is empty; at least one array is needed", function);
-    } else {
-        inputs->dtype = usmpy_promote_joined(&inputs->all, function, "arrays");
-    }
-    if (PyErr_Occurred()) {
-        Py_CLEAR(inputs->all.items);
+    return result;
+}
+
+/* Adds to a length of the result of concat. 0, or -1 with ValueError. */
+static int add_length(int64_t *length, int64_t more)
+{
+    if (__builtin_add_overflow(*length, more, length)) {
+        PyErr_SetString(PyExc_ValueError, "concat(): the result would have more than 2**63 - 1 elements");
         return -1;
     }
     return 0;
 }
 
-usm_view usmpy_piece(usmpy_array *array, int ndim, const int64_t *shape, int axis, int64_t offset)
+/* The array's shape is that of the first, but for one axis (-1: for none). 0, or -1 with ValueError. */
+static int check_shape(const usmpy_joined *joined, Py_ssize_t i, int but, const char *function)
 {
-    char *data = array->data;
-    if (data != NULL) {
-        data += offset * usmpy_strides(array)[axis] * usm_dtype_table[array->dtype].itemsize;
+    usmpy_array *first = joined->arrays[0], *array = joined->arrays[i];
+    bool fits = array->ndim == first->ndim;
+    for (int k = 0; k < first->ndim && fits; k++) {
+        fits = k == but || usmpy_shape(array)[k] == usmpy_shape(first)[k];
     }
-    return (usm_view){array->alloc, data, (usm_dtype)array->dtype, ndim, shape, usmpy_strides(array)};
+    if (fits) {
+        return 0;
+    }
+    char a[200], b[200], axis[40] = "be equal";
+    if (but >= 0) {
+        PyOS_snprintf(axis, sizeof axis, "differ along axis %d only", but);
+    }
+    PyErr_Format(PyExc_ValueError, "%s(): arrays[%zd] has shape %s and arrays[0] has %s; they %s %s",
+                 function, i, usm_layout_text(array->ndim, usmpy_shape(array), a, sizeof a),
+                 usm_layout_text(first->ndim, usmpy_shape(first), b, sizeof b), but < 0 ? "must" : "may",
+                 axis);
+    return -1;
 }
 
-static usmpy_array *too_long(void)
+/* axis=None: every array as a vector. */
+static int plan_concat_flat(const usmpy_joined *joined, plan *plan)
 {
-    PyErr_SetString(PyExc_ValueError, "concat(): the result would have more than 2**63 - 1 elements");
-    return NULL;
-}
-
-/* concat(axis=None): every array as a vector, row-major. */
-static usmpy_array *concat_flat(usmpy_state *state, const inputs *inputs)
-{
-    int64_t length = 0, offset = 0;
-    for (Py_ssize_t i = 0; i < inputs->all.n; i++) {
-        if (__builtin_add_overflow(length, inputs->all.arrays[i]->size, &length)) {
-            return too_long();
+    *plan = (struct plan){.ndim = 1, .axis = -1};
+    for (Py_ssize_t i = 0; i < joined->n; i++) {
+        if (add_length(plan->shape, joined->arrays[i]->size) < 0) {
+            return -1;
         }
     }
-    usmpy_array *result =
-        usmpy_array_empty(state, inputs->all.queue, inputs->all.kind, inputs->dtype, 1, &length, 'C', false);
-    for (Py_ssize_t i = 0; result != NULL && i < inputs->all.n; i++) {
-        usmpy_array *array = inputs->all.arrays[i];
-        int64_t strides[USM_MAX_NDIM];
-        usm_layout_compact(array->ndim, usmpy_shape(array), 'C', strides);
-        /* The piece of the vector, in the array's shape: one strided copy, whatever the strides. */
-        usm_view to = usmpy_piece(result, array->ndim, usmpy_shape(array), 0, offset);
-        to.strides = strides;
-        const usm_view from = usmpy_view(array);
-        if (usmpy_submit_copy(state, inputs->all.queue, &to, &from) < 0) {
-            Py_CLEAR(result);
-        }
-        offset += array->size;
-    }
-    return result;
+    return 0;
 }
 
-static usmpy_array *concat_axis(usmpy_state *state, const inputs *inputs, PyObject *axis_argument)
+static int plan_concat(const usmpy_joined *joined, PyObject *axis, plan *plan)
 {
-    usmpy_array *first = inputs->all.arrays[0];
-    int ndim = first->ndim;
-    int64_t shape[USM_MAX_NDIM], offset = 0;
-    if (axis_argument == Py_None) {
-        return concat_flat(state, inputs);
+    usmpy_array *first = joined->arrays[0];
+    if (axis == Py_None) {
+        return plan_concat_flat(joined, plan);
     }
-    if (ndim == 0) {
+    if (first->ndim == 0) {
         PyErr_SetString(PyExc_ValueError,
                         "concat(): arrays of 0 dimensions have no axis; use stack, or axis=None");
-        return NULL;
+        return -1;
     }
-    int axis = axis_argument == NULL ? 0 : usmpy_parse_axis(axis_argument, ndim, "axis");
-    if (axis < 0) {
-        return NULL;
-    }
-    memcpy(shape, usmpy_shape(first), (size_t)ndim * sizeof *shape);
-    for (Py_ssize_t i = 1; i < inputs->all.n; i++) {
-        usmpy_array *array = inputs->all.arrays[i];
-        bool fits = array->ndim == ndim;
-        for (int k = 0; k < ndim && fits; k++) {
-            fits = k == axis || usmpy_shape(array)[k] == shape[k];
-        }
-        if (!fits) {
-            char a[200], b[200];
-            PyErr_Format(
-                PyExc_ValueError,
-                "concat(): arrays[%zd] has shape %s and arrays[0] has %s; they may differ along axis %d only",
-                i, usm_layout_text(array->ndim, usmpy_shape(array), a, sizeof a),
-                usm_layout_text(ndim, usmpy_shape(first), b, sizeof b), axis);
-            return NULL;
-        }
-        if (__builtin_add_overflow(shape[axis], usmpy_shape(array)[axis], &shape[axis])) {
-            return too_long();
+    plan->ndim = first->ndim;
+    plan->is_new = false;
+    plan->axis = axis == NULL ? 0 : usmpy_parse_axis(axis, first->ndim, "axis");
+    memcpy(plan->shape, usmpy_shape(first), (size_t)first->ndim * sizeof *plan->shape);
+    for (Py_ssize_t i = 1; plan->axis >= 0 && i < joined->n; i++) {
+        if (check_shape(joined, i, plan->axis, "concat") < 0 ||
+            add_length(&plan->shape[plan->axis], usmpy_shape(joined->arrays[i])[plan->axis]) < 0) {
+            return -1;
         }
     }
-    usmpy_array *result =
-        usmpy_array_empty(state, inputs->all.queue, inputs->all.kind, inputs->dtype, ndim, shape, 'C', false);
-    for (Py_ssize_t i = 0; result != NULL && i < inputs->all.n; i++) {
-        usmpy_array *array = inputs->all.arrays[i];
-        const usm_view to = usmpy_piece(result, ndim, usmpy_shape(array), axis, offset);
-        const usm_view from = usmpy_view(array);
-        offset += usmpy_shape(array)[axis];
-        if (usmpy_submit_copy(state, inputs->all.queue, &to, &from) < 0) {
-            Py_CLEAR(result);
-        }
-    }
-    return result;
+    return plan->axis < 0 ? -1 : 0;
 }
 
-static usmpy_array *stack_arrays(usmpy_state *state, const inputs *inputs, PyObject *axis_argument)
+static int plan_stack(const usmpy_joined *joined, PyObject *axis, plan *plan)
 {
-    usmpy_array *first = inputs->all.arrays[0];
-    int ndim = first->ndim;
-    int64_t shape[USM_MAX_NDIM];
-    if (ndim == USM_MAX_NDIM) {
+    usmpy_array *first = joined->arrays[0];
+    if (first->ndim == USM_MAX_NDIM) {
         PyErr_Format(PyExc_ValueError, "stack(): the result would have more than %d dimensions",
                      USM_MAX_NDIM);
-        return NULL;
+        return -1;
     }
-    int axis = axis_argument == NULL ? 0 : usmpy_parse_axis(axis_argument, ndim + 1, "axis");
-    if (axis < 0) {
-        return NULL;
+    plan->ndim = first->ndim + 1;
+    plan->is_new = true;
+    plan->axis = axis == NULL ? 0 : usmpy_parse_axis(axis, plan->ndim, "axis");
+    if (plan->axis < 0) {
+        return -1;
     }
-    for (Py_ssize_t i = 1; i < inputs->all.n; i++) {
-        usmpy_array *array = inputs->all.arrays[i];
-        if (array->ndim != ndim ||
-            memcmp(usmpy_shape(array), usmpy_shape(first), (size_t)ndim * sizeof *shape) != 0) {
-            char a[200], b[200];
-            PyErr_Format(PyExc_ValueError,
-                         "stack(): arrays[%zd] has shape %s and arrays[0] has %s; they must be equal", i,
-                         usm_layout_text(array->ndim, usmpy_shape(array), a, sizeof a),
-                         usm_layout_text(ndim, usmpy_shape(first), b, sizeof b));
-            return NULL;
+    for (Py_ssize_t i = 1; i < joined->n; i++) {
+        if (check_shape(joined, i, -1, "stack") < 0) {
+            return -1;
         }
     }
-    for (int i = 0, from = 0; i <= ndim; i++) {
-        shape[i] = i == axis ? inputs->all.n : usmpy_shape(first)[from];
-        from += i != axis;
+    for (int i = 0; i < plan->ndim; i++) {
+        plan->shape[i] = i == plan->axis ? joined->n : usmpy_shape(first)[i - (i > plan->axis)];
     }
-    usmpy_array *result = usmpy_array_empty(state, inputs->all.queue, inputs->all.kind, inputs->dtype,
-                                            ndim + 1, shape, 'C', false);
-    shape[axis] = 1;
-    for (Py_ssize_t n = 0; result != NULL && n < inputs->all.n; n++) {
-        int64_t strides[USM_MAX_NDIM];
-        for (int i = 0, from = 0; i <= ndim; i++) {
-            strides[i] = i == axis ? 1 : usmpy_strides(inputs->all.arrays[n])[from];
-            from += i != axis;
-        }
-        usmpy_array *array = inputs->all.arrays[n];
-        const usm_view to = usmpy_piece(result, ndim + 1, shape, axis, n);
-        const usm_view from = {array->alloc, array->data, (usm_dtype)array->dtype, ndim + 1, shape, strides};
-        if (usmpy_submit_copy(state, inputs->all.queue, &to, &from) < 0) {
-            Py_CLEAR(result);
-        }
-    }
-    return result;
+    return 0;
 }
 
-typedef usmpy_array *(*joiner)(usmpy_state *state, const inputs *inputs, PyObject *axis_argument);
+typedef int (*planner)(const usmpy_joined *joined, PyObject *axis, plan *plan);
 
-static PyObject *join(PyObject *module, const usmpy_signature *signature, PyObject *const *args,
-                      Py_ssize_t nargs, PyObject *kwnames, joiner joiner)
+/* arguments: arrays, axis. */
+static PyObject *join_by(usmpy_state *state, const char *function, PyObject *const *arguments,
+                         planner planner)
 {
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2];
-    inputs inputs;
-    if (usmpy_parse(state, signature, args, nargs, kwnames, out) < 0) {
+    usmpy_joined joined;
+    usmpy_array *result = NULL;
+    plan plan;
+    if (usmpy_parse_joined(state, arguments[0], function, "arrays", &joined) < 0) {
         return NULL;
     }
-    usmpy_deferred_poll();
-    if (parse_inputs(state, out[0], signature->function, &inputs) < 0) {
-        return NULL;
+    if (joined.n == 0) {
+        PyErr_Format(PyExc_ValueError, "%s(): arrays is empty; at least one array is needed", function);
+    } else {
+        usm_dtype dtype = promote(&joined, function);
+        if (dtype != USM_NO_DTYPE && planner(&joined, arguments[1], &plan) == 0) {
+            result = join(state, &joined, dtype, &plan);
+        }
     }
-    usmpy_array *result = joiner(state, &inputs, out[1]);
-    Py_DECREF(inputs.all.items);
+    Py_DECREF(joined.items);
     return (PyObject *)result;
 }
 
-PyObject *usmpy_concat(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const usmpy_signature signature = {"concat", 2, 1, 1, 1, {USMPY_arrays, USMPY_axis}};
-    return join(module, &signature, args, nargs, kwnames, concat_axis);
-}
+USMPY_FUNCTION_OF(concat, join_by, plan_concat)
+USMPY_FUNCTION_OF(stack, join_by, plan_stack)
 
-PyObject *usmpy_stack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const usmpy_signature signature = {"stack", 2, 1, 1, 1, {USMPY_arrays, USMPY_axis}};
-    return join(module, &signature, args, nargs, kwnames, stack_arrays);
-}
+PyMethodDef usmpy_joining_functions[] = {
+    USMPY_ROW(concat),
+    USMPY_ROW(stack),
+    {0},
+};

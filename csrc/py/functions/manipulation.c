@@ -1,26 +1,20 @@
-/* Manipulation functions of the array API standard: views where that is possible, else one copy on
- * the array's queue. */
+/* Functions that change the shape: views where that is possible, else one copy on the array's queue. */
 #include "manipulation.h"
 #include "docstrings.h"
 #include "py/args.h"
-#include "py/arrays/array.h"
-#include "py/deferred.h"
 #include "py/errors.h"
-#include "py/objects/placement.h"
-
-#include <string.h>
 
 usmpy_array *usmpy_check_argument(usmpy_state *state, PyObject *x, const char *function)
 {
-    if (!usmpy_is_array(state, x)) {
-        PyErr_Format(PyExc_TypeError, "%s(): x is %s %s; a USMArray is allowed (asarray makes one)", function,
-                     USMPY_A(x));
-        return NULL;
-    }
-    if (usmpy_check_unpacked((usmpy_array *)x, function) < 0) {
-        return NULL;
-    }
-    return (usmpy_array *)x;
+    usmpy_array *array = usmpy_check_array(state, x, function);
+    return array == NULL || usmpy_check_unpacked(array, function) < 0 ? NULL : array;
+}
+
+PyObject *usmpy_with_array(usmpy_state *state, const char *function, PyObject *const *arguments,
+                           usmpy_array_body body)
+{
+    usmpy_array *x = usmpy_check_argument(state, arguments[0], function);
+    return x == NULL ? NULL : body(x, arguments);
 }
 
 /* Resolves one -1 and checks the number of elements. 0 or -1. */
@@ -80,121 +74,79 @@ static bool view_strides(usmpy_array *array, int ndim, const int64_t *shape, cha
     return possible;
 }
 
-static PyObject *reshape(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* The array's elements, read in this order, in another shape: a view, or with copy != 0 a copy. */
+static usmpy_array *in_shape(usmpy_array *array, int ndim, const int64_t *shape, char order, int copy)
 {
-    static const usmpy_signature signature = {"reshape", 4, 2,
-                                              1,         2, {USMPY_x, USMPY_shape, USMPY_order, USMPY_copy}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[4];
-    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_array *array = usmpy_check_argument(state, out[0], "reshape");
-    int copy = usmpy_given(out[3]) ? usmpy_bool(out[3], -1, "reshape", "copy") : -1;
-    if (array == NULL || (copy < 0 && PyErr_Occurred())) {
-        return NULL;
-    }
-    int order = usmpy_parse_order(out[2], "CFA", 'C');
-    usmpy_deferred_poll();
-    int ndim = order < 0 ? -1 : usmpy_parse_shape(out[1], shape, "shape");
-    if (ndim < 0 || complete_shape(array, ndim, shape) < 0) {
-        return NULL;
-    }
-    if (order == 'A') {
-        order = (array->flags & (USM_C_CONTIGUOUS | USM_F_CONTIGUOUS)) == USM_F_CONTIGUOUS ? 'F' : 'C';
-    }
-    if (copy != 1 && view_strides(array, ndim, shape, (char)order, strides)) {
-        return (PyObject *)usmpy_array_view(state, array, array->data, ndim, shape, strides);
+    int64_t strides[USM_MAX_NDIM];
+    if (copy != 1 && view_strides(array, ndim, shape, order, strides)) {
+        return usmpy_array_view(array, array->data, ndim, shape, strides);
     }
     if (copy == 0) {
         PyErr_SetString(PyExc_ValueError, "copy=False, but these strides cannot be reshaped without a copy");
         return NULL;
     }
-    usmpy_array *compact = usmpy_array_duplicate(state, array, array->queue, (usm_kind)array->alloc->kind,
-                                                 (usm_dtype)array->dtype, (char)order);
-    if (compact == NULL) {
-        return NULL;
+    usmpy_array *compact =
+        usmpy_array_duplicate(array, array->queue, array->alloc->kind, array->dtype, order);
+    if (compact != NULL) {
+        usm_layout_compact(ndim, shape, order, strides);
+        Py_SETREF(compact, usmpy_array_view(compact, compact->data, ndim, shape, strides));
     }
-    usm_layout_compact(ndim, shape, (char)order, strides);
-    PyObject *result = (PyObject *)usmpy_array_view(state, compact, compact->data, ndim, shape, strides);
-    Py_DECREF(compact);
-    return result;
+    return compact;
 }
 
-static PyObject *permute_dims(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+usmpy_array *usmpy_flat(usmpy_array *array)
 {
-    static const usmpy_signature signature = {"permute_dims", 2, 2, 1, 2, {USMPY_x, USMPY_axes}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2];
-    int axes[USM_MAX_NDIM];
-    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_array *array = usmpy_check_argument(state, out[0], "permute_dims");
-    if (array == NULL) {
-        return NULL;
-    }
-    int n = usmpy_parse_axes(out[1], array->ndim, axes, "axes");
-    if (n < 0) {
-        return NULL;
-    }
-    if (n != array->ndim) {
-        return PyErr_Format(PyExc_ValueError,
-                            "axes has %d entr%s; the array has %d dimension%s, and each must occur once", n,
-                            n == 1 ? "y" : "ies", array->ndim, usmpy_plural(array->ndim));
-    }
-    for (int i = 0; i < n; i++) {
-        shape[i] = usmpy_shape(array)[axes[i]];
-        strides[i] = usmpy_strides(array)[axes[i]];
-    }
-    return (PyObject *)usmpy_array_view(state, array, array->data, n, shape, strides);
+    return in_shape(array, 1, &array->size, 'C', -1);
 }
 
-static PyObject *squeeze(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: x, shape, order, copy. */
+static PyObject *reshape(usmpy_array *x, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"squeeze", 2, 2, 1, 1, {USMPY_x, USMPY_axis}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2];
+    int64_t shape[USM_MAX_NDIM];
+    int copy = usmpy_given(arguments[3]) ? usmpy_bool(arguments[3], -1, "reshape", "copy") : -1;
+    int order = copy < 0 && PyErr_Occurred() ? -1 : usmpy_parse_order(arguments[2], "CFA", 'C');
+    int ndim = order < 0 ? -1 : usmpy_parse_shape(arguments[1], shape, "shape");
+    if (ndim < 0 || complete_shape(x, ndim, shape) < 0) {
+        return NULL;
+    }
+    return (PyObject *)in_shape(x, ndim, shape, order == 'A' ? usmpy_contiguity(x) : (char)order, copy);
+}
+
+PyObject *usmpy_reshape(usmpy_state *state, PyObject *const *arguments)
+{
+    return usmpy_with_array(state, "reshape", arguments, reshape);
+}
+USMPY_ARRAY_FUNCTION(reshape)
+
+/* arguments: x, axis. */
+static PyObject *squeeze(usmpy_array *x, PyObject *const *arguments)
+{
     int axes[USM_MAX_NDIM], ndim = 0, n = 0;
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
     uint64_t gone = 0;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_array *array = usmpy_check_argument(state, out[0], "squeeze");
-    if (array == NULL) {
-        return NULL;
-    }
-    if (usmpy_given(out[1])) {
-        n = usmpy_parse_axes(out[1], array->ndim, axes, "axis");
+    if (usmpy_given(arguments[1])) {
+        n = usmpy_parse_axes(arguments[1], x->ndim, axes, "axis");
         if (n < 0) {
             return NULL;
         }
-    } else {
-        for (int i = 0; i < array->ndim; i++) {
-            if (usmpy_shape(array)[i] == 1) {
-                axes[n++] = i;
-            }
-        }
     }
     for (int i = 0; i < n; i++) {
-        if (usmpy_shape(array)[axes[i]] != 1) {
+        if (usmpy_shape(x)[axes[i]] != 1) {
             return PyErr_Format(PyExc_ValueError,
                                 "axis %d has length %lld; only axes of length 1 can be squeezed", axes[i],
-                                (long long)usmpy_shape(array)[axes[i]]);
+                                (long long)usmpy_shape(x)[axes[i]]);
         }
         gone |= UINT64_C(1) << axes[i];
     }
-    for (int i = 0; i < array->ndim; i++) {
-        if ((gone >> i & 1) == 0) {
-            shape[ndim] = usmpy_shape(array)[i];
-            strides[ndim++] = usmpy_strides(array)[i];
+    for (int i = 0; i < x->ndim; i++) {
+        if (usmpy_given(arguments[1]) ? (gone >> i & 1) == 0 : usmpy_shape(x)[i] != 1) {
+            shape[ndim] = usmpy_shape(x)[i];
+            strides[ndim++] = usmpy_strides(x)[i];
         }
     }
-    return (PyObject *)usmpy_array_view(state, array, array->data, ndim, shape, strides);
+    return (PyObject *)usmpy_array_view(x, x->data, ndim, shape, strides);
 }
+USMPY_ARRAY_FUNCTION(squeeze)
 
 /* How many entries `axis` has, before it is known what they count from. -1 with an exception. */
 static Py_ssize_t count_axes(PyObject *axis)
@@ -202,29 +154,23 @@ static Py_ssize_t count_axes(PyObject *axis)
     return axis == NULL || PyIndex_Check(axis) || !PySequence_Check(axis) ? 1 : PySequence_Size(axis);
 }
 
-static PyObject *expand_dims(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: x, axis. */
+static PyObject *expand_dims(usmpy_array *x, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"expand_dims", 2, 2, 1, 1, {USMPY_x, USMPY_axis}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2];
     int axes[USM_MAX_NDIM] = {0}, n = 1;
     int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM];
     uint64_t added = 0;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_array *array = usmpy_check_argument(state, out[0], "expand_dims");
-    Py_ssize_t count = array == NULL ? -1 : count_axes(out[1]);
+    Py_ssize_t count = count_axes(arguments[1]);
     if (count < 0) {
         return NULL;
     }
-    if (count > USM_MAX_NDIM - array->ndim) {
+    if (count > USM_MAX_NDIM - x->ndim) {
         return PyErr_Format(PyExc_ValueError, "expand_dims(): the result would have more than %d dimensions",
                             USM_MAX_NDIM);
     }
-    int ndim = array->ndim + (int)count;
-    if (out[1] != NULL) {
-        n = usmpy_parse_axes(out[1], ndim, axes, "axis"); /* they count in the result */
+    int ndim = x->ndim + (int)count;
+    if (arguments[1] != NULL) {
+        n = usmpy_parse_axes(arguments[1], ndim, axes, "axis"); /* axes of the result */
     }
     if (n != (int)count) {
         return n < 0 ? NULL : PyErr_Format(PyExc_RuntimeError, "axis changed its size while it was read");
@@ -234,106 +180,55 @@ static PyObject *expand_dims(PyObject *module, PyObject *const *args, Py_ssize_t
     }
     for (int i = 0, from = 0; i < ndim; i++) {
         bool is_new = (added >> i & 1) != 0;
-        shape[i] = is_new ? 1 : usmpy_shape(array)[from];
-        strides[i] = is_new ? 1 : usmpy_strides(array)[from];
+        shape[i] = is_new ? 1 : usmpy_shape(x)[from];
+        strides[i] = is_new ? 1 : usmpy_strides(x)[from];
         from += !is_new;
     }
-    return (PyObject *)usmpy_array_view(state, array, array->data, ndim, shape, strides);
+    return (PyObject *)usmpy_array_view(x, x->data, ndim, shape, strides);
 }
+USMPY_ARRAY_FUNCTION(expand_dims)
 
-static PyObject *flip(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: x, shape. */
+static PyObject *broadcast_to(usmpy_array *x, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"flip", 2, 1, 1, 1, {USMPY_x, USMPY_axis}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2];
-    int axes[USM_MAX_NDIM];
-    int64_t strides[USM_MAX_NDIM];
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_array *array = usmpy_check_argument(state, out[0], "flip");
-    if (array == NULL) {
-        return NULL;
-    }
-    int n = array->ndim;
-    for (int i = 0; i < n; i++) {
-        axes[i] = i;
-    }
-    if (usmpy_given(out[1])) {
-        n = usmpy_parse_axes(out[1], array->ndim, axes, "axis");
-        if (n < 0) {
-            return NULL;
-        }
-    }
-    char *data = array->data;
-    memcpy(strides, usmpy_strides(array), array->ndim * sizeof *strides);
-    for (int i = 0; i < n; i++) {
-        int64_t length = usmpy_shape(array)[axes[i]], stride = strides[axes[i]];
-        if (array->size > 0) { /* else there is no last element to begin with */
-            data += (length - 1) * stride * usm_dtype_table[array->dtype].itemsize;
-        }
-        strides[axes[i]] = -stride;
-    }
-    return (PyObject *)usmpy_array_view(state, array, data, array->ndim, usmpy_shape(array), strides);
-}
-
-static PyObject *broadcast_to(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const usmpy_signature signature = {"broadcast_to", 2, 2, 1, 2, {USMPY_x, USMPY_shape}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2];
-    int64_t shape[USM_MAX_NDIM], strides[USM_MAX_NDIM], size;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_array *array = usmpy_check_argument(state, out[0], "broadcast_to");
-    int ndim = array == NULL ? -1 : usmpy_parse_shape(out[1], shape, "shape");
-    if (ndim < 0) {
-        return NULL;
-    }
+    int64_t shape[USM_MAX_NDIM], size;
+    int ndim = usmpy_parse_shape(arguments[1], shape, "shape");
     usm_error error;
-    usm_status status = usm_layout_size(ndim, shape, usm_dtype_table[array->dtype].itemsize, &size, &error);
-    if (status != USM_OK) {
-        return usmpy_raise(state, status, &error);
+    if (ndim < 0 ||
+        usmpy_check(x->state, usm_layout_size(ndim, shape, usm_dtype_table[x->dtype].itemsize, &size, &error),
+                    &error) < 0) {
+        return NULL;
     }
+    return (PyObject *)usmpy_broadcast_view(x, ndim, shape);
+}
+USMPY_ARRAY_FUNCTION(broadcast_to)
+
+usmpy_array *usmpy_broadcast_view(usmpy_array *array, int ndim, const int64_t *shape)
+{
+    int64_t strides[USM_MAX_NDIM];
     if (!usm_layout_broadcast(array->ndim, usmpy_shape(array), usmpy_strides(array), ndim, shape, strides)) {
         char from[200], to[200];
-        return PyErr_Format(PyExc_ValueError, "an array of shape %s does not broadcast to %s",
-                            usm_layout_text(array->ndim, usmpy_shape(array), from, sizeof from),
-                            usm_layout_text(ndim, shape, to, sizeof to));
-    }
-    usmpy_array *view = usmpy_array_view(state, array, array->data, ndim, shape, strides);
-    if (view != NULL && usm_layout_repeats(ndim, usmpy_shape(view), usmpy_strides(view))) {
-        view->flags &=
-            (uint8_t)~USMPY_WRITABLE; /* one element in many places: writing would depend on the order */
-    }
-    return (PyObject *)view;
-}
-
-static PyObject *astype(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const usmpy_signature signature = {
-        "astype", 5, 2, 2, 2, {USMPY_x, USMPY_dtype, USMPY_copy, USMPY_order, USMPY_device}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[5];
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+        PyErr_Format(PyExc_ValueError, "an array of shape %s does not broadcast to %s",
+                     usm_layout_text(array->ndim, usmpy_shape(array), from, sizeof from),
+                     usm_layout_text(ndim, shape, to, sizeof to));
         return NULL;
     }
-    usmpy_array *array = usmpy_check_argument(state, out[0], "astype");
-    return array == NULL ? NULL : usmpy_astype(state, array, out + 1);
+    usmpy_array *view = usmpy_array_view(array, array->data, ndim, shape, strides);
+    if (view != NULL && usm_layout_repeats(ndim, usmpy_shape(view), usmpy_strides(view))) {
+        /* One element in several places: what a write leaves there would depend on its order. */
+        view->flags &= (uint8_t)~USMPY_WRITABLE;
+    }
+    return view;
 }
 
+/* arguments: x, dtype, copy, order, device. */
+static PyObject *astype(usmpy_array *x, PyObject *const *arguments)
+{
+    return usmpy_array_astype(x, arguments + 1);
+}
+USMPY_ARRAY_FUNCTION(astype)
+
 PyMethodDef usmpy_manipulation_functions[] = {
-    USMPY_METHOD("reshape", reshape, USMPY_DOC_reshape),
-    USMPY_METHOD("permute_dims", permute_dims, USMPY_DOC_permute_dims),
-    USMPY_METHOD("squeeze", squeeze, USMPY_DOC_squeeze),
-    USMPY_METHOD("expand_dims", expand_dims, USMPY_DOC_expand_dims),
-    USMPY_METHOD("flip", flip, USMPY_DOC_flip),
-    USMPY_METHOD("broadcast_to", broadcast_to, USMPY_DOC_broadcast_to),
-    USMPY_METHOD("astype", astype, USMPY_DOC_astype),
-    USMPY_METHOD("concat", usmpy_concat, USMPY_DOC_concat),
-    USMPY_METHOD("stack", usmpy_stack, USMPY_DOC_stack),
-    USMPY_METHOD("copyto", usmpy_copyto, USMPY_DOC_copyto),
-    USMPY_METHOD("explain_copy", usmpy_explain_copy, USMPY_DOC_explain_copy),
-    {0},
+    USMPY_ROW(reshape),      USMPY_ROW(squeeze), USMPY_ROW(expand_dims),
+    USMPY_ROW(broadcast_to), USMPY_ROW(astype),  {0},
 };

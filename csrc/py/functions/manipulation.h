@@ -1,4 +1,4 @@
-/* What the files of manipulation functions share. */
+/* Shared by functions that rearrange, join and repeat elements: their arguments, and views. */
 #ifndef USMPY_MANIPULATION_H
 #define USMPY_MANIPULATION_H
 
@@ -7,42 +7,45 @@
 /* The argument x as an array of elements of whole bytes, borrowed; NULL with TypeError. */
 usmpy_array *usmpy_check_argument(usmpy_state *state, PyObject *x, const char *function);
 
-/* Arrays of one call: a tuple (new reference) of USMArrays of whole bytes, and the queue that they share. */
+/* Functions whose first argument is such an array: body(x, arguments). */
+typedef PyObject *(*usmpy_array_body)(usmpy_array *x, PyObject *const *arguments);
+/* A family of USMPY_FUNCTION_OF, which checks x and calls the body. */
+PyObject *usmpy_with_array(usmpy_state *state, const char *function, PyObject *const *arguments,
+                           usmpy_array_body body);
+#define USMPY_ARRAY_FUNCTION(name) USMPY_FUNCTION_OF(name, usmpy_with_array, name)
+
+/* Arrays of one call: USMArrays of whole bytes, and the queue that they share. */
 typedef struct usmpy_joined {
-    PyObject *items;
-    usmpy_array **arrays; /* in items */
+    PyObject *items;      /* a tuple: one reference */
+    usmpy_array **arrays; /* the tuple's items */
     Py_ssize_t n;
     PyObject *queue; /* borrowed; NULL where n is 0 */
     usm_kind kind;   /* the widest of theirs */
 } usmpy_joined;
 
-/* `argument` is any iterable, `list` what the function calls it. 0, or -1 with an exception. */
+/*
+ * `argument` is any iterable, which messages call `list`. 0; or -1 with an exception, and nothing to drop.
+ */
 int usmpy_parse_joined(usmpy_state *state, PyObject *argument, const char *function, const char *list,
                        usmpy_joined *joined);
-/*
- * A type that all of them promote to; USM_NO_DTYPE with TypeError where there is none. There is one array at
- * least.
- */
-usm_dtype usmpy_promote_joined(const usmpy_joined *joined, const char *function, const char *list);
+/* The address of the array's element `index` along an axis; of an array without elements NULL. */
+static inline char *usmpy_address(usmpy_array *array, int axis, int64_t index)
+{
+    return array->size == 0
+               ? NULL
+               : array->data + index * usmpy_strides(array)[axis] * usm_dtype_table[array->dtype].itemsize;
+}
 
-/* The result (or any array) from `offset` elements along `axis` on, as far as a piece of this shape goes. */
-usm_view usmpy_piece(usmpy_array *array, int ndim, const int64_t *shape, int axis, int64_t offset);
+/* The array's elements in a shape to which it broadcasts; read-only where elements repeat. NULL with
+ * ValueError. */
+usmpy_array *usmpy_broadcast_view(usmpy_array *array, int ndim, const int64_t *shape);
+/* The array as a vector of its elements in row-major order: a view, or a copy. New reference, or NULL. */
+usmpy_array *usmpy_flat(usmpy_array *array);
 
-/*
- * 0 where every index is in [-length, length), or where the host cannot read them: kernels then take the
- * nearest element. -1 with IndexError, after a wait for what writes them.
- */
-int usmpy_check_indices(usmpy_state *state, usmpy_array *indices, int64_t length, const char *function);
-/* The same indices as int32 or int64, compact unless they can stay as they are; new reference. */
-usmpy_array *usmpy_usable_indices(usmpy_state *state, usmpy_array *indices);
+/* reshape of arguments that were parsed: x, shape, order, copy. */
+PyObject *usmpy_reshape(usmpy_state *state, PyObject *const *arguments);
+
 /* dst[...] = src[index along axis], as csrc/core/ops/take.h says; length > 0, dst has elements. 0 or -1. */
-int usmpy_take(usmpy_state *state, usmpy_array *dst, const usm_view *src, const usm_view *index,
-               int64_t length, int64_t step);
-
-/* Functions of manipulation.c's table that live in files of their own. */
-PyObject *usmpy_concat(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *usmpy_stack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *usmpy_copyto(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *usmpy_explain_copy(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+int usmpy_take(usmpy_array *dst, const usm_view *src, const usm_view *index, int64_t length, int64_t step);
 
 #endif

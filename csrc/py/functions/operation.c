@@ -1,6 +1,7 @@
 /* Elementwise operations: one function for all rows of the table, and Python's operators. */
 #include "operation.h"
 
+#include "docstrings.h"
 #include "py/args.h"
 #include "py/arrays/operands.h"
 #include "py/deferred.h"
@@ -8,13 +9,10 @@
 
 #include "core/ops/operation.h"
 
-static const char *const names[] = {"x1", "x2"}, *const alone[] = {"x"};
-
-static PyObject *refuse_type(int operation, const usmpy_operands *operands)
+static PyObject *refuse_type(const usmpy_operands *operands)
 {
-    bool one = operands->n == 1;
     return PyErr_Format(PyExc_TypeError, "%s(): %s has dtype %s, for which the operation is not defined",
-                        usm_operation_name(operation), one ? "x" : "the common type of x1 and x2",
+                        operands->function, operands->n == 1 ? "x" : "the common type of x1 and x2",
                         usm_dtype_table[operands->dtype].name);
 }
 
@@ -22,25 +20,24 @@ static PyObject *operate(usmpy_state *state, int operation, PyObject *const *arg
                          const usmpy_destination *to)
 {
     usmpy_operands operands;
-    int n = usm_operation_inputs(operation);
     usmpy_deferred_poll();
-    if (usmpy_operands_take_uncast(state, usm_operation_name(operation), n == 1 ? alone : names, arguments, n,
-                                   &operands) < 0) {
+    if (usmpy_operands_take_uncast(state, usm_operation_name(operation), arguments,
+                                   usm_operation_inputs(operation), &operands) < 0) {
         return NULL;
     }
     const usm_operation_types types = usm_operation_types_of(operation, operands.dtype, operands.wide);
     usmpy_array *result = NULL;
     int status = -1;
     if (types.computed == USM_NO_DTYPE) {
-        refuse_type(operation, &operands);
+        refuse_type(&operands);
     } else {
-        result = usmpy_operands_result(state, &operands, types.result, to);
+        result = usmpy_operands_result(&operands, types.result, to);
     }
     if (result != NULL) {
         usm_view views[1 + USMPY_OPERANDS];
         usm_error error;
         views[0] = usmpy_view(result);
-        for (int i = 0; i < n; i++) {
+        for (int i = 0; i < operands.n; i++) {
             views[1 + i] = usmpy_view(operands.arrays[i]);
         }
         status = usmpy_check(state,
@@ -48,39 +45,27 @@ static PyObject *operate(usmpy_state *state, int operation, PyObject *const *arg
                                                   usmpy_is_only_ours(result), &error),
                              &error);
     }
-    PyObject *delivered = usmpy_operands_deliver(state, to, result, status);
     usmpy_operands_drop(&operands);
-    return delivered;
+    return usmpy_operands_deliver(to, result, status);
 }
 
-static PyObject *operation_function(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                                    PyObject *kwnames, int operation)
+/* The arguments of a call, then out and order. */
+static PyObject *operation_function(usmpy_state *state, const char *function, PyObject *const *arguments,
+                                    int operation)
 {
-    const usmpy_signature unary = {usm_operation_name(operation),    3, 1, 1, 1,
-                                   {USMPY_x, USMPY_out, USMPY_order}};
-    const usmpy_signature binary = {
-        usm_operation_name(operation), 4, 2, 2, 2, {USMPY_x1, USMPY_x2, USMPY_out, USMPY_order}};
-    usmpy_state *state = usmpy_state_of_module(module);
     int n = usm_operation_inputs(operation);
-    PyObject *out[4];
     usmpy_destination to;
-    return usmpy_parse(state, n == 1 ? &unary : &binary, args, nargs, kwnames, out) < 0 ||
-                   usmpy_destination_parse(state, out + n, usm_operation_name(operation), &to) < 0
+    return usmpy_destination_parse(state, arguments[n], arguments[n + 1], function, &to) < 0
                ? NULL
-               : operate(state, operation, out, &to);
+               : operate(state, operation, arguments, &to);
 }
 
-#define FUNCTION(name, inputs, kinds, copies, modular, truth, promotes, result, costly)         \
-    static PyObject *name##_function(PyObject *module, PyObject *const *args, Py_ssize_t nargs, \
-                                     PyObject *kwnames)                                         \
-    {                                                                                           \
-        return operation_function(module, args, nargs, kwnames, USM_OP_##name);                 \
-    }
+#define FUNCTION(name, inputs, kinds, copies, modular, truth, promotes, result, costly) \
+    USMPY_FUNCTION_OF(name, operation_function, USM_OP_##name)
 USM_OPERATION_TABLE(FUNCTION)
 
-#define METHOD(name, inputs, kinds, copies, modular, truth, promotes, result, costly) \
-    USMPY_METHOD(#name, name##_function, NULL),
-PyMethodDef usmpy_operation_functions[] = {USM_OPERATION_TABLE(METHOD){0}};
+#define ROW(name, inputs, kinds, copies, modular, truth, promotes, result, costly) USMPY_ROW(name),
+PyMethodDef usmpy_operation_functions[] = {USM_OPERATION_TABLE(ROW){0}};
 
 /* Arrays and numbers are operands; anything else may have an operator of its own. */
 static bool is_operand(usmpy_state *state, PyObject *object)

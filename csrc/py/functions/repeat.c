@@ -3,8 +3,6 @@
 #include "docstrings.h"
 #include "manipulation.h"
 #include "py/args.h"
-#include "py/arrays/array.h"
-#include "py/deferred.h"
 #include "py/errors.h"
 #include "py/objects/placement.h"
 
@@ -12,157 +10,134 @@
 #include "core/ops/take.h"
 #include "core/ops/tile.h"
 
-#include <string.h>
-
-static usmpy_array *flat(usmpy_state *state, usmpy_array *array)
+static usmpy_array *too_long(const char *function)
 {
-    const int64_t one = 1;
-    int64_t size = array->size;
-    usmpy_array *row = (usmpy_array *)Py_NewRef(array);
-    if ((array->flags & USM_C_CONTIGUOUS) == 0) {
-        Py_SETREF(row, usmpy_array_duplicate(state, array, array->queue, (usm_kind)array->alloc->kind,
-                                             (usm_dtype)array->dtype, 'C'));
-    }
-    if (row != NULL) {
-        Py_SETREF(row, usmpy_array_view(state, row, row->data, 1, &size, &one));
-    }
-    return row;
+    return (usmpy_array *)PyErr_Format(PyExc_ValueError,
+                                       "%s(): the result would have more than 2**63 - 1 elements", function);
 }
 
-/* New memory for x with another length of one axis. */
-static usmpy_array *with_length(usmpy_state *state, usmpy_array *x, int axis, int64_t length, usm_kind kind)
+/* New memory of this kind for x with another length of one axis. */
+static usmpy_array *with_length(usmpy_array *x, int axis, int64_t length, usm_kind kind)
 {
     int64_t shape[USM_MAX_NDIM];
     memcpy(shape, usmpy_shape(x), x->ndim * sizeof *shape);
     shape[axis] = length;
-    return usmpy_array_empty(state, x->queue, kind, (usm_dtype)x->dtype, x->ndim, shape, 'C', false);
+    return usmpy_array_empty(x->state, x->queue, kind, x->dtype, x->ndim, shape, 'C', false);
 }
 
-/* Every element as often. */
-static usmpy_array *repeat_evenly(usmpy_state *state, usmpy_array *x, int axis, int64_t count)
+/* Repeats every element `count` times. */
+static usmpy_array *repeat_evenly(usmpy_array *x, int axis, int64_t count)
 {
     int64_t length;
     if (__builtin_mul_overflow(usmpy_shape(x)[axis], count, &length)) {
-        PyErr_SetString(PyExc_ValueError, "repeat(): the result would have more than 2**63 - 1 elements");
-        return NULL;
+        return too_long("repeat");
     }
-    usmpy_array *result = with_length(state, x, axis, length, (usm_kind)x->alloc->kind);
+    usmpy_array *result = with_length(x, axis, length, x->alloc->kind);
     if (result != NULL && result->size > 0) {
         const usm_view dst = usmpy_view(result), src = usmpy_view(x);
         usm_error error;
-        if (usmpy_check(state,
-                        usm_repeat_elements_submit(usmpy_queue_of(x->queue), &dst, &src, axis, count, &error),
-                        &error) < 0) {
-            Py_CLEAR(result);
-        }
+        usm_status status =
+            usm_repeat_elements_submit(usmpy_queue_of(x->queue), &dst, &src, axis, count, &error);
+        result = usmpy_array_submitted(result, status, &error);
     }
     return result;
 }
 
-/* The counts as int64 in memory that the host reads, side by side, after a wait. New reference. */
-static usmpy_array *readable_counts(usmpy_state *state, usmpy_array *counts)
+/*
+ * Where each element's copies begin, and last where they end: n + 1 numbers, for PyMem_Free. The length of
+ * the result depends on the counts, so the host reads them after a wait, wherever they are.
+ */
+static int64_t *read_begins(usmpy_array *counts, int64_t n)
 {
     usmpy_array *plain = (usmpy_array *)Py_NewRef(counts);
+    int64_t *begins = NULL;
     if (counts->dtype != USM_INT64 || (counts->flags & USM_C_CONTIGUOUS) == 0) {
-        Py_SETREF(plain, usmpy_array_duplicate(state, counts, counts->queue, (usm_kind)counts->alloc->kind,
-                                               USM_INT64, 'C'));
+        Py_SETREF(plain, usmpy_array_duplicate(counts, counts->queue, counts->alloc->kind, USM_INT64, 'C'));
     }
     if (plain != NULL) {
-        Py_SETREF(plain, usmpy_array_readable(state, plain));
+        Py_SETREF(plain, usmpy_array_readable(plain->state, plain));
     }
-    return plain;
-}
-
-/*
- * Where each element's copies begin, and last where they end: n + 1 numbers, of which PyMem_Free is the end.
- * The length of the result depends on the counts, so that the host has to read them, wherever they are.
- */
-static int64_t *read_begins(usmpy_state *state, usmpy_array *counts, int64_t n)
-{
-    usmpy_array *plain = readable_counts(state, counts);
-    int64_t *begins = plain == NULL ? NULL : PyMem_Malloc((size_t)(n + 1) * sizeof *begins);
+    if (plain != NULL) {
+        begins = PyMem_Malloc((size_t)(n + 1) * sizeof *begins);
+        if (begins == NULL) {
+            PyErr_NoMemory();
+        }
+    }
     if (begins != NULL) {
         const usm_view view = usmpy_view(plain);
         usm_error error;
-        if (usmpy_check(state, usm_indices_of_counts(&view, n, begins, &error), &error) < 0) {
+        if (usmpy_check(plain->state, usm_indices_of_counts(&view, n, begins, &error), &error) < 0) {
             PyMem_Free(begins);
             begins = NULL;
         }
-    } else if (plain != NULL) {
-        PyErr_NoMemory();
     }
     Py_XDECREF(plain);
     return begins;
 }
 
-/* The same numbers as an array on the queue. */
+/* Numbers of the host as an array on the queue. */
 static usmpy_array *upload(usmpy_state *state, PyObject *queue, const int64_t *numbers, int64_t n)
 {
     PyObject *host_queue = usmpy_queue_of(queue)->device->info.has_usm_host ? queue : usmpy_host_queue(state);
-    usmpy_array *host = host_queue == NULL
-                            ? NULL
-                            : usmpy_array_empty(state, host_queue, USM_HOST, USM_INT64, 1, &n, 'C', false);
-    usmpy_array *array = NULL;
-    if (host != NULL) {
-        memcpy(host->data, numbers, (size_t)n * sizeof *numbers);
-        array = usmpy_array_duplicate(state, host, queue, USM_DEVICE, USM_INT64, 'C');
-        Py_DECREF(host);
+    usmpy_array *array = host_queue == NULL
+                             ? NULL
+                             : usmpy_array_empty(state, host_queue, USM_HOST, USM_INT64, 1, &n, 'C', false);
+    if (array != NULL) {
+        memcpy(array->data, numbers, (size_t)n * sizeof *numbers);
+        Py_SETREF(array, usmpy_array_duplicate(array, queue, USM_DEVICE, USM_INT64, 'C'));
     }
     return array;
 }
 
-/* The index in x of each element of the result, which has `total` along the axis. */
-static usmpy_array *expand(usmpy_state *state, PyObject *queue, const int64_t *begins, int64_t n,
-                           int64_t total)
+/* The index in x of each element of the result, which has begins[n] along the axis. */
+static usmpy_array *expand(usmpy_state *state, PyObject *queue, const int64_t *begins, int64_t n)
 {
-    usm_error error;
     usmpy_array *places = upload(state, queue, begins, n + 1), *indices = NULL;
     if (places != NULL) {
-        indices = usmpy_array_empty(state, queue, USM_DEVICE, USM_INT64, 1, &total, 'C', false);
+        indices = usmpy_array_empty(state, queue, USM_DEVICE, USM_INT64, 1, &begins[n], 'C', false);
     }
     if (indices != NULL) {
         const usm_view out = usmpy_view(indices), from = usmpy_view(places);
-        if (usmpy_check(state, usm_expand_submit(usmpy_queue_of(queue), &out, &from, n, total, &error),
-                        &error) < 0) {
-            Py_CLEAR(indices);
-        }
+        usm_error error;
+        usm_status status = usm_expand_submit(usmpy_queue_of(queue), &out, &from, n, begins[n], &error);
+        indices = usmpy_array_submitted(indices, status, &error);
     }
     Py_XDECREF(places);
     return indices;
 }
 
-static usmpy_array *repeat_each(usmpy_state *state, usmpy_array *x, int axis, usmpy_array *counts)
+/* Repeats each element along the axis as many times as its count says. */
+static usmpy_array *repeat_each(usmpy_array *x, int axis, usmpy_array *counts)
 {
     int64_t n = usmpy_shape(x)[axis], from[USM_MAX_NDIM], along[USM_MAX_NDIM] = {0};
-    int64_t *begins = read_begins(state, counts, n);
+    int64_t *begins = read_begins(counts, n);
     if (begins == NULL) {
         return NULL;
     }
-    usm_kind kind =
-        x->alloc->kind > counts->alloc->kind ? (usm_kind)x->alloc->kind : (usm_kind)counts->alloc->kind;
-    usmpy_array *indices = NULL, *result = with_length(state, x, axis, begins[n], kind);
+    usm_kind kind = x->alloc->kind > counts->alloc->kind ? x->alloc->kind : counts->alloc->kind;
+    usmpy_array *result = with_length(x, axis, begins[n], kind);
     if (result != NULL && result->size > 0) {
-        indices = expand(state, x->queue, begins, n, begins[n]);
+        usmpy_array *indices = expand(x->state, x->queue, begins, n);
         int status = -1;
         if (indices != NULL) {
             memcpy(from, usmpy_strides(x), x->ndim * sizeof *from);
             from[axis] = 0;
             along[axis] = 1;
-            const usm_view src = {x->alloc, x->data, (usm_dtype)x->dtype, x->ndim, usmpy_shape(result), from};
+            const usm_view src = {x->alloc, x->data, x->dtype, x->ndim, usmpy_shape(result), from};
             const usm_view index = {indices->alloc, indices->data,       USM_INT64,
                                     x->ndim,        usmpy_shape(result), along};
-            status = usmpy_take(state, result, &src, &index, n, usmpy_strides(x)[axis]);
+            status = usmpy_take(result, &src, &index, n, usmpy_strides(x)[axis]);
+            Py_DECREF(indices);
         }
         if (status < 0) {
             Py_CLEAR(result);
         }
     }
-    Py_XDECREF(indices);
     PyMem_Free(begins);
     return result;
 }
 
-/* repeats as an array of counts: for each element, or one for all of them. New reference. */
+/* repeats as an array of counts, one for each element or one for all. New reference. */
 static usmpy_array *parse_counts(usmpy_state *state, PyObject *repeats, usmpy_array *x, int64_t length)
 {
     PyObject *counts;
@@ -208,57 +183,39 @@ static usmpy_array *parse_counts(usmpy_state *state, PyObject *repeats, usmpy_ar
     return (usmpy_array *)counts;
 }
 
-static PyObject *repeat(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: x, repeats, axis. */
+static PyObject *repeat(usmpy_array *x, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"repeat", 3, 2, 2, 2, {USMPY_x, USMPY_repeats, USMPY_axis}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[3];
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_deferred_poll();
-    usmpy_array *x = usmpy_check_argument(state, out[0], "repeat"), *result = NULL;
-    int axis = 0;
+    PyObject *repeats = arguments[1];
+    bool given = usmpy_given(arguments[2]);
+    usmpy_array *result = NULL;
+    int axis = given ? usmpy_parse_axis(arguments[2], x->ndim, "axis") : 0;
+    x = axis < 0 ? NULL : given ? (usmpy_array *)Py_NewRef(x) : usmpy_flat(x);
     if (x == NULL) {
         return NULL;
     }
-    if (usmpy_given(out[2])) {
-        axis = usmpy_parse_axis(out[2], x->ndim, "axis");
-        x = axis < 0 ? NULL : (usmpy_array *)Py_NewRef(x);
-    } else {
-        x = flat(state, x);
-    }
-    if (x == NULL) {
-        return NULL;
-    }
-    if (PyIndex_Check(out[1]) && !usmpy_is_array(state, out[1])) {
-        int64_t count = PyNumber_AsSsize_t(out[1], PyExc_ValueError);
+    if (PyIndex_Check(repeats) && !usmpy_is_array(x->state, repeats)) {
+        int64_t count = PyNumber_AsSsize_t(repeats, PyExc_ValueError);
         if (count < 0 && !PyErr_Occurred()) {
             PyErr_Format(PyExc_ValueError, "repeat(): repeats is %lld; 0 or more is allowed",
                          (long long)count);
         }
-        result = PyErr_Occurred() ? NULL : repeat_evenly(state, x, axis, count);
+        result = PyErr_Occurred() ? NULL : repeat_evenly(x, axis, count);
     } else {
-        usmpy_array *counts = parse_counts(state, out[1], x, usmpy_shape(x)[axis]);
-        result = counts == NULL ? NULL : repeat_each(state, x, axis, counts);
+        usmpy_array *counts = parse_counts(x->state, repeats, x, usmpy_shape(x)[axis]);
+        result = counts == NULL ? NULL : repeat_each(x, axis, counts);
         Py_XDECREF(counts);
     }
     Py_DECREF(x);
     return (PyObject *)result;
 }
+USMPY_ARRAY_FUNCTION(repeat)
 
-static PyObject *tile(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: x, repetitions. */
+static PyObject *tile(usmpy_array *x, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"tile", 2, 2, 2, 2, {USMPY_x, USMPY_repetitions}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[2];
     int64_t counts[USM_MAX_NDIM], whole[USM_MAX_NDIM];
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
-        return NULL;
-    }
-    usmpy_deferred_poll();
-    usmpy_array *x = usmpy_check_argument(state, out[0], "tile");
-    int n = x == NULL ? -1 : usmpy_parse_shape(out[1], counts, "repetitions");
+    int n = usmpy_parse_shape(arguments[1], counts, "repetitions");
     if (n < 0) {
         return NULL;
     }
@@ -267,28 +224,26 @@ static PyObject *tile(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
         int own = i - (ndim - x->ndim), given = i - (ndim - n);
         int64_t count = given >= 0 ? counts[given] : 1, length = own >= 0 ? usmpy_shape(x)[own] : 1;
         if (count < 0) {
-            return PyErr_Format(PyExc_ValueError, "tile(): repetitions is %R; 0 or more is allowed", out[1]);
+            return PyErr_Format(PyExc_ValueError, "tile(): repetitions is %R; 0 or more is allowed",
+                                arguments[1]);
         }
         if (__builtin_mul_overflow(length, count, &whole[i])) {
-            PyErr_SetString(PyExc_ValueError, "tile(): the result would have more than 2**63 - 1 elements");
-            return NULL;
+            return (PyObject *)too_long("tile");
         }
     }
-    usmpy_array *result = usmpy_array_empty(state, x->queue, (usm_kind)x->alloc->kind, (usm_dtype)x->dtype,
-                                            ndim, whole, 'C', false);
-    if (result == NULL || result->size == 0) {
-        return (PyObject *)result;
-    }
-    const usm_view dst = usmpy_view(result), src = usmpy_view(x);
-    usm_error error;
-    if (usmpy_check(state, usm_tile_submit(usmpy_queue_of(x->queue), &dst, &src, &error), &error) < 0) {
-        Py_CLEAR(result);
+    usmpy_array *result = usmpy_array_beside(x, x->dtype, ndim, whole);
+    if (result != NULL && result->size > 0) {
+        const usm_view dst = usmpy_view(result), src = usmpy_view(x);
+        usm_error error;
+        usm_status status = usm_tile_submit(usmpy_queue_of(x->queue), &dst, &src, &error);
+        result = usmpy_array_submitted(result, status, &error);
     }
     return (PyObject *)result;
 }
+USMPY_ARRAY_FUNCTION(tile)
 
 PyMethodDef usmpy_repeat_functions[] = {
-    USMPY_METHOD("repeat", repeat, USMPY_DOC_repeat),
-    USMPY_METHOD("tile", tile, USMPY_DOC_tile),
+    USMPY_ROW(repeat),
+    USMPY_ROW(tile),
     {0},
 };

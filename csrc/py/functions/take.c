@@ -2,10 +2,8 @@
 #include "docstrings.h"
 #include "manipulation.h"
 #include "py/args.h"
-#include "py/arrays/array.h"
 #include "py/arrays/operands.h"
 #include "py/arrays/selection.h"
-#include "py/deferred.h"
 #include "py/errors.h"
 #include "py/objects/placement.h"
 #include "py/wait.h"
@@ -13,107 +11,121 @@
 #include "core/ops/indices.h"
 #include "core/ops/take.h"
 
-#include <string.h>
-
-int usmpy_take(usmpy_state *state, usmpy_array *dst, const usm_view *src, const usm_view *index,
-               int64_t length, int64_t step)
+int usmpy_take(usmpy_array *dst, const usm_view *src, const usm_view *index, int64_t length, int64_t step)
 {
     const usm_view to = usmpy_view(dst);
     usm_error error;
-    return usmpy_check(
-        state, usm_take_submit(usmpy_queue_of(dst->queue), &to, src, index, length, step, &error), &error);
+    return usmpy_check(dst->state,
+                       usm_take_submit(usmpy_queue_of(dst->queue), &to, src, index, length, step, &error),
+                       &error);
 }
 
-/* x and indices of both functions, and the queue that they share. */
+/* x and indices of both functions, which share one queue. */
 typedef struct taken {
+    const char *function;
     usmpy_array *x;       /* borrowed */
     usmpy_array *indices; /* one reference */
-    PyObject *queue;      /* borrowed from x */
     usm_kind kind;
 } taken;
 
-static int parse_taken(usmpy_state *state, PyObject *x, PyObject *indices, const char *function, taken *out)
+/* Sets indices and kind; function and x are set. 0 or -1. */
+static int parse_taken(PyObject *indices, taken *t)
 {
-    out->x = usmpy_check_argument(state, x, function);
-    if (out->x == NULL) {
-        return -1;
-    }
-    out->indices = usmpy_index_array(state, indices, out->x->queue);
-    if (out->indices == NULL) {
+    static const char *const names[] = {"x", "indices"};
+    usmpy_state *state = t->x->state;
+    t->indices = usmpy_index_array(state, indices, t->x->queue);
+    if (t->indices == NULL) {
         if (!PyErr_Occurred()) {
             PyErr_Format(PyExc_TypeError, "%s(): indices is %s %s; an array or a list of integers is allowed",
-                         function, USMPY_A(indices));
+                         t->function, USMPY_A(indices));
         }
         return -1;
     }
-    static const char *const names[] = {"x", "indices"};
-    const usm_dtype_info *info = &usm_dtype_table[out->indices->dtype];
-    usm_kind kinds[2] = {(usm_kind)out->x->alloc->kind, (usm_kind)out->indices->alloc->kind};
-    out->queue = out->x->queue;
-    /* What came from the host is on the queue for this call alone. */
-    out->kind = usmpy_is_array(state, indices) && kinds[1] > kinds[0] ? kinds[1] : kinds[0];
+    const usm_dtype_info *info = &usm_dtype_table[t->indices->dtype];
+    t->kind = t->x->alloc->kind;
+    if (usmpy_is_array(state, indices) && t->indices->alloc->kind > t->kind) { /* other indices are copies */
+        t->kind = t->indices->alloc->kind;
+    }
     if (info->kind != USM_KIND_INT && info->kind != USM_KIND_UINT) {
-        PyErr_Format(PyExc_TypeError, "%s(): indices has dtype %s; an integer type is allowed", function,
+        PyErr_Format(PyExc_TypeError, "%s(): indices has dtype %s; an integer type is allowed", t->function,
                      info->name);
-    } else if (usmpy_queue_of(out->x->queue) != usmpy_queue_of(out->indices->queue)) {
-        PyObject *const both[] = {x, (PyObject *)out->indices};
-        usmpy_raise_placement(state, function, both, names, 2);
+    } else if (usmpy_queue_of(t->x->queue) != usmpy_queue_of(t->indices->queue)) {
+        PyObject *const both[] = {(PyObject *)t->x, (PyObject *)t->indices};
+        usmpy_raise_placement(state, t->function, both, names, 2);
     } else {
         return 0;
     }
-    Py_CLEAR(out->indices);
+    Py_CLEAR(t->indices);
     return -1;
 }
 
-/* The host has seen that the indices are in range, if it can. */
-static PyObject *take_checked(usmpy_state *state, const taken *t, int axis, const usmpy_destination *to)
+/* How the result of both functions is read: its shape, and strides of x and of the indices along its axes. */
+typedef struct layout {
+    int ndim;
+    int64_t shape[USM_MAX_NDIM], x[USM_MAX_NDIM], indices[USM_MAX_NDIM];
+} layout;
+
+/* The elements of x along `axis`. The host has checked the indices, if it can read them. */
+static PyObject *take_by(const taken *t, int axis, const layout *layout, const usmpy_destination *to)
 {
-    int64_t shape[USM_MAX_NDIM], from[USM_MAX_NDIM], along[USM_MAX_NDIM];
-    int more = t->indices->ndim, ndim = t->x->ndim - 1 + more;
-    for (int i = 0; i < ndim; i++) {
-        bool indexed = i >= axis && i < axis + more;
-        int of_x = i < axis ? i : i - more + 1;
-        shape[i] = indexed ? usmpy_shape(t->indices)[i - axis] : usmpy_shape(t->x)[of_x];
-        from[i] = indexed ? 0 : usmpy_strides(t->x)[of_x];
-        along[i] = 0;
-    }
     int64_t length = usmpy_shape(t->x)[axis];
-    usmpy_operands operands = {.function = "take",
+    usmpy_operands operands = {.function = t->function,
                                .owner = "x",
                                .n = 2,
                                .arrays = {t->x, t->indices},
-                               .queue = t->queue,
+                               .queue = t->x->queue,
                                .kind = t->kind,
-                               .ndim = ndim};
-    memcpy(operands.shape, shape, (size_t)ndim * sizeof *shape);
-    usmpy_array *result = usmpy_operands_result(state, &operands, (usm_dtype)t->x->dtype, to);
-    if (result == NULL || result->size == 0) {
-        return usmpy_operands_deliver(state, to, result, 0);
+                               .ndim = layout->ndim};
+    memcpy(operands.shape, layout->shape, (size_t)layout->ndim * sizeof *layout->shape);
+    usmpy_array *result = usmpy_operands_result(&operands, t->x->dtype, to);
+    int status = 0;
+    if (result != NULL && result->size > 0) {
+        if (length == 0) { /* only with indices that the host cannot read */
+            PyErr_Format(PyExc_IndexError, "%s(): axis %d of x has length 0; no index is in range",
+                         t->function, axis);
+            status = -1;
+        } else {
+            const usm_view src = {t->x->alloc,  t->x->data,    t->x->dtype,
+                                  layout->ndim, layout->shape, layout->x};
+            const usm_view index = {t->indices->alloc, t->indices->data, t->indices->dtype,
+                                    layout->ndim,      layout->shape,    layout->indices};
+            status = usmpy_take(result, &src, &index, length, usmpy_strides(t->x)[axis]);
+        }
     }
-    if (length == 0) { /* of indices that the host cannot read */
-        Py_DECREF(result);
-        return PyErr_Format(PyExc_IndexError, "take(): axis %d of x has length 0; no index is in range",
-                            axis);
-    }
-    usmpy_array *indices = usmpy_usable_indices(state, t->indices);
-    int status = -1;
-    if (indices != NULL) {
-        memcpy(along + axis, usmpy_strides(indices), (size_t)more * sizeof *along);
-        const usm_view src = {t->x->alloc, t->x->data, (usm_dtype)t->x->dtype, ndim, shape, from};
-        const usm_view index = {indices->alloc, indices->data, (usm_dtype)indices->dtype, ndim, shape, along};
-        status = usmpy_take(state, result, &src, &index, length, usmpy_strides(t->x)[axis]);
-        Py_DECREF(indices);
-    }
-    return usmpy_operands_deliver(state, to, result, status);
+    return usmpy_operands_deliver(to, result, status);
 }
 
-static const usmpy_destination anywhere = {.order = 'C'};
+/* take along an axis of x, whose place in the result the axes of the indices have. */
+static PyObject *take_axis(const taken *t, int axis, const usmpy_destination *to)
+{
+    layout layout;
+    int more = t->indices->ndim;
+    layout.ndim = t->x->ndim - 1 + more;
+    for (int i = 0; i < layout.ndim; i++) {
+        bool indexed = i >= axis && i < axis + more;
+        int of_x = i < axis ? i : i - more + 1;
+        layout.shape[i] = indexed ? usmpy_shape(t->indices)[i - axis] : usmpy_shape(t->x)[of_x];
+        layout.x[i] = indexed ? 0 : usmpy_strides(t->x)[of_x];
+        layout.indices[i] = indexed ? usmpy_strides(t->indices)[i - axis] : 0;
+    }
+    return take_by(t, axis, &layout, to);
+}
+
+/* Makes the indices int32 or int64, which kernels take. 0 or -1. */
+static int make_usable(taken *t)
+{
+    if (t->indices->dtype != USM_INT64 && t->indices->dtype != USM_INT32) {
+        Py_SETREF(t->indices, usmpy_array_duplicate(t->indices, t->indices->queue, t->indices->alloc->kind,
+                                                    USM_INT64, 'C'));
+    }
+    return t->indices == NULL ? -1 : 0;
+}
 
 int usmpy_take_rows(usmpy_state *state, usmpy_array *x, usmpy_array *indices, PyObject **result)
 {
-    const taken t = {x, indices, x->queue, (usm_kind)x->alloc->kind};
+    static const usmpy_destination anywhere = {.order = 'C'};
     *result = NULL;
-    if (!usm_alloc_host_reads(indices->alloc) || usm_dtype_is_packed((usm_dtype)x->dtype) ||
+    if (!usm_alloc_host_reads(indices->alloc) || usm_dtype_is_packed(x->dtype) ||
         x->ndim - 1 + indices->ndim > USM_MAX_NDIM) {
         return 0;
     }
@@ -121,9 +133,37 @@ int usmpy_take_rows(usmpy_state *state, usmpy_array *x, usmpy_array *indices, Py
         return -1;
     }
     const usm_view view = usmpy_view(indices);
-    if (usm_indices_in_range(&view, usmpy_shape(x)[0])) {
-        *result = take_checked(state, &t, 0, &anywhere);
-        return *result == NULL ? -1 : 0;
+    if (!usm_indices_in_range(&view, usmpy_shape(x)[0])) {
+        return 0;
+    }
+    taken t = {"take", x, (usmpy_array *)Py_NewRef(indices), x->alloc->kind};
+    if (make_usable(&t) == 0) {
+        *result = take_axis(&t, 0, &anywhere);
+    }
+    Py_XDECREF(t.indices);
+    return *result == NULL ? -1 : 0;
+}
+
+/*
+ * 0 where every index is in [-length, length), or where the host cannot read them: kernels then take the
+ * nearest element. -1 with IndexError, after a wait for what writes them.
+ */
+static int check_indices(usmpy_array *indices, int64_t length, const char *function)
+{
+    if (indices->size == 0 || !usm_alloc_host_reads(indices->alloc)) {
+        return 0;
+    }
+    if (usmpy_wait_alloc(indices->state, indices->alloc, USM_READ, INT64_MAX) < 0) {
+        return -1;
+    }
+    const usm_view view = usmpy_view(indices);
+    if (!usm_indices_in_range(&view, length)) {
+        PyErr_Format(
+            PyExc_IndexError,
+            "%s(): indices has an element out of range for an axis of length %lld; -%lld to %lld are "
+            "allowed",
+            function, (long long)length, (long long)length, (long long)(length - 1));
+        return -1;
     }
     return 0;
 }
@@ -131,49 +171,43 @@ int usmpy_take_rows(usmpy_state *state, usmpy_array *x, usmpy_array *indices, Py
 /* The axis of take: -1 with an exception. */
 static int axis_of_take(const taken *t, PyObject *argument)
 {
-    if (usmpy_given(argument)) {
-        return usmpy_parse_axis(argument, t->x->ndim, "axis");
-    }
-    if (t->x->ndim != 1) {
+    if (t->x->ndim != 1 && !usmpy_given(argument)) {
         PyErr_Format(
             PyExc_ValueError,
             "take(): x has %d dimensions and axis is None; only arrays of one dimension have a default",
             t->x->ndim);
         return -1;
     }
-    return 0;
+    int axis = usmpy_given(argument) ? usmpy_parse_axis(argument, t->x->ndim, "axis") : 0;
+    if (axis >= 0 && t->x->ndim - 1 + t->indices->ndim > USM_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError, "take(): the result would have more than %d dimensions", USM_MAX_NDIM);
+        return -1;
+    }
+    return axis;
 }
 
-static PyObject *take(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: x, indices, axis, out. */
+static PyObject *take(usmpy_array *x, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {"take", 4, 2,
-                                              2,      2, {USMPY_x, USMPY_indices, USMPY_axis, USMPY_out}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[4], *result = NULL;
+    PyObject *result = NULL;
     usmpy_destination to;
-    taken t;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0 ||
-        usmpy_destination_parse(state, (PyObject *const[]){out[3], NULL}, "take", &to) < 0) {
+    taken t = {.function = "take", .x = x};
+    if (usmpy_destination_parse(x->state, arguments[3], NULL, "take", &to) < 0 ||
+        parse_taken(arguments[1], &t) < 0) {
         return NULL;
     }
     to.order = 'C';
     to.apart = true;
-    usmpy_deferred_poll();
-    if (parse_taken(state, out[0], out[1], "take", &t) < 0) {
-        return NULL;
+    int axis = axis_of_take(&t, arguments[2]);
+    if (axis >= 0 && check_indices(t.indices, usmpy_shape(x)[axis], "take") == 0 && make_usable(&t) == 0) {
+        result = take_axis(&t, axis, &to);
     }
-    int axis = axis_of_take(&t, out[2]);
-    if (axis >= 0 && t.x->ndim - 1 + t.indices->ndim > USM_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "take(): the result would have more than %d dimensions", USM_MAX_NDIM);
-    } else if (axis >= 0 && (t.indices->size == 0 ||
-                             usmpy_check_indices(state, t.indices, usmpy_shape(t.x)[axis], "take") == 0)) {
-        result = take_checked(state, &t, axis, &to);
-    }
-    Py_DECREF(t.indices);
+    Py_XDECREF(t.indices);
     return result;
 }
+USMPY_ARRAY_FUNCTION(take)
 
-/* Lengths of both without the axis, broadcast against each other: the result's shape. 0 or -1. */
+/* The lengths of both, broadcast against each other but for the axis: the result's shape. 0 or -1. */
 static int along_shape(const taken *t, int axis, int64_t *shape)
 {
     for (int i = 0; i < t->x->ndim; i++) {
@@ -192,10 +226,12 @@ static int along_shape(const taken *t, int axis, int64_t *shape)
     return 0;
 }
 
-static PyObject *take_along(usmpy_state *state, const taken *t, PyObject *axis_argument)
+/* take_along_axis of parsed x and indices. */
+static PyObject *take_along(taken *t, PyObject *axis_argument)
 {
-    int64_t shape[USM_MAX_NDIM], from[USM_MAX_NDIM], along[USM_MAX_NDIM];
-    int ndim = t->x->ndim;
+    static const usmpy_destination anywhere = {.order = 'C'};
+    layout layout;
+    int ndim = layout.ndim = t->x->ndim;
     if (ndim == 0 || t->indices->ndim != ndim) {
         return PyErr_Format(
             PyExc_ValueError,
@@ -203,63 +239,32 @@ static PyObject *take_along(usmpy_state *state, const taken *t, PyObject *axis_a
             ndim, usmpy_plural(ndim), t->indices->ndim);
     }
     int axis = axis_argument == NULL ? ndim - 1 : usmpy_parse_axis(axis_argument, ndim, "axis");
-    if (axis < 0 || along_shape(t, axis, shape) < 0) {
+    if (axis < 0 || along_shape(t, axis, layout.shape) < 0 ||
+        check_indices(t->indices, usmpy_shape(t->x)[axis], "take_along_axis") < 0 || make_usable(t) < 0) {
         return NULL;
     }
-    int64_t length = usmpy_shape(t->x)[axis];
-    if (t->indices->size > 0 && usmpy_check_indices(state, t->indices, length, "take_along_axis") < 0) {
-        return NULL;
+    for (int i = 0; i < ndim; i++) {
+        layout.x[i] = i == axis || usmpy_shape(t->x)[i] == 1 ? 0 : usmpy_strides(t->x)[i];
+        layout.indices[i] = usmpy_shape(t->indices)[i] == 1 ? 0 : usmpy_strides(t->indices)[i];
     }
-    usmpy_array *result =
-        usmpy_array_empty(state, t->queue, t->kind, (usm_dtype)t->x->dtype, ndim, shape, 'C', false);
-    if (result == NULL || result->size == 0) {
-        return (PyObject *)result;
-    }
-    if (length == 0) {
-        Py_DECREF(result);
-        return PyErr_Format(PyExc_IndexError,
-                            "take_along_axis(): axis %d of x has length 0; no index is in range", axis);
-    }
-    usmpy_array *indices = usmpy_usable_indices(state, t->indices);
-    int status = -1;
-    if (indices != NULL) {
-        for (int i = 0; i < ndim; i++) {
-            bool repeats_x = i == axis || usmpy_shape(t->x)[i] == 1;
-            from[i] = repeats_x ? 0 : usmpy_strides(t->x)[i];
-            along[i] = usmpy_shape(indices)[i] == 1 ? 0 : usmpy_strides(indices)[i];
-        }
-        const usm_view src = {t->x->alloc, t->x->data, (usm_dtype)t->x->dtype, ndim, shape, from};
-        const usm_view index = {indices->alloc, indices->data, (usm_dtype)indices->dtype, ndim, shape, along};
-        status = usmpy_take(state, result, &src, &index, length, usmpy_strides(t->x)[axis]);
-        Py_DECREF(indices);
-    }
-    if (status < 0) {
-        Py_CLEAR(result);
-    }
-    return (PyObject *)result;
+    return take_by(t, axis, &layout, &anywhere);
 }
 
-static PyObject *take_along_axis(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+/* arguments: x, indices, axis. */
+static PyObject *take_along_axis(usmpy_array *x, PyObject *const *arguments)
 {
-    static const usmpy_signature signature = {
-        "take_along_axis", 3, 2, 2, 2, {USMPY_x, USMPY_indices, USMPY_axis}};
-    usmpy_state *state = usmpy_state_of_module(module);
-    PyObject *out[3];
-    taken t;
-    if (usmpy_parse(state, &signature, args, nargs, kwnames, out) < 0) {
+    taken t = {.function = "take_along_axis", .x = x};
+    if (parse_taken(arguments[1], &t) < 0) {
         return NULL;
     }
-    usmpy_deferred_poll();
-    if (parse_taken(state, out[0], out[1], "take_along_axis", &t) < 0) {
-        return NULL;
-    }
-    PyObject *result = take_along(state, &t, out[2]);
-    Py_DECREF(t.indices);
+    PyObject *result = take_along(&t, arguments[2]);
+    Py_XDECREF(t.indices);
     return result;
 }
+USMPY_ARRAY_FUNCTION(take_along_axis)
 
 PyMethodDef usmpy_take_functions[] = {
-    USMPY_METHOD("take", take, USMPY_DOC_take),
-    USMPY_METHOD("take_along_axis", take_along_axis, USMPY_DOC_take_along_axis),
+    USMPY_ROW(take),
+    USMPY_ROW(take_along_axis),
     {0},
 };

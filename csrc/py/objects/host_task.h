@@ -21,8 +21,8 @@ const char *usmpy_host_task_name(const usm_command *command, USM_GIVES PyObject 
 
 /*
  * Submits fn(event_object) as a host task that is ordered after the event and after the callback that was
- * added before (`earlier`, may be NULL), also if they fail. *out is the task's event. 0, or -1 with an
- * exception.
+ * added before (`earlier`, may be NULL), also if they fail. *out is the task's event. 0, or -1 with
+ * an exception.
  */
 int usmpy_callback_submit(usmpy_state *state, PyObject *fn, PyObject *event_object, usm_event *event,
                           usm_event *earlier, USM_GIVES usm_event **out);

@@ -4,6 +4,8 @@
 
 #include "py/module.h"
 
+#include "core/exchange/dltensor.h"
+
 /* A piece of hardware with the queue that arrays made on it get. */
 typedef struct usmpy_device {
     PyObject_HEAD
@@ -57,12 +59,11 @@ PyObject *usmpy_host_queue(usmpy_state *state);
 PyObject *usmpy_default_queue(usmpy_state *state);
 
 /*
- * The cached queue of the device with this DLPack type and id, borrowed if *held is NULL; else *held is a new
- * reference to it. If several devices share the name, the driver finds the one that owns `pointer` (NULL: the
- * first). NULL with BufferError if no backend has such a device.
+ * The cached queue of the device that a DLPack device stands for: new reference; NULL with BufferError if no
+ * backend has that device. `pointer` decides between several devices with memory of that type and id (NULL:
+ * the first).
  */
-PyObject *usmpy_home_queue(usmpy_state *state, int32_t type, int32_t id, const void *pointer,
-                           PyObject **held);
+PyObject *usmpy_home_queue(usmpy_state *state, DLDevice device, const void *pointer);
 
 /* The device= and queue= of creation functions (either may be NULL or None): new reference to the queue. */
 PyObject *usmpy_placement(usmpy_state *state, PyObject *device, PyObject *queue);

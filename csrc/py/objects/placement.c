@@ -84,48 +84,31 @@ PyObject *usmpy_default_queue(usmpy_state *state)
     return publish(&state->default_queue, usmpy_queue_from(state, Py_None, "device"));
 }
 
-/*
- * The device of memory with that type and id, found without the GIL. Managed and pinned memory have one id
- * for all devices: the driver finds the device by the pointer.
- */
-static usm_device *device_of_memory(int32_t type, int32_t id, const void *pointer)
+PyObject *usmpy_home_queue(usmpy_state *state, DLDevice name, const void *pointer)
 {
+    int32_t type = (int32_t)name.device_type, id = name.device_id;
+    if (USM_LIKELY(type == kDLCPU)) {
+        return Py_XNewRef(usmpy_host_queue(state)); /* whatever the id says: a CPU has one */
+    }
+    bool is_kept = type == kDLCUDA && id >= 0 && id < USMPY_CUDA_QUEUES;
+    PyObject *queue = is_kept ? __atomic_load_n(&state->cuda_queues[id], __ATOMIC_ACQUIRE) : NULL;
+    if (USM_LIKELY(queue != NULL)) {
+        return Py_NewRef(queue);
+    }
     usm_device *device;
     Py_BEGIN_ALLOW_THREADS
         device = usm_device_from_dlpack(type, id, pointer);
     Py_END_ALLOW_THREADS
-    return device;
-}
-
-PyObject *usmpy_home_queue(usmpy_state *state, int32_t type, int32_t id, const void *pointer, PyObject **held)
-{
-    *held = NULL;
-    if (USM_LIKELY(type == kDLCPU)) {
-        return usmpy_host_queue(state); /* for every id: there is one host device */
-    }
-    bool keeps = type == kDLCUDA && id >= 0 && id < USMPY_CUDA_QUEUES;
-    if (keeps) {
-        PyObject *queue = __atomic_load_n(&state->cuda_queues[id], __ATOMIC_ACQUIRE);
-        if (USM_LIKELY(queue != NULL)) {
-            return queue;
-        }
-    }
-    usm_device *device = device_of_memory(type, id, pointer);
     if (device == NULL) {
         char text[48];
-        PyErr_Format(
+        return PyErr_Format(
             PyExc_BufferError,
             "the memory is on DLPack device type %s, id %d, and no backend of this process has such a "
-            "device; "
-            "see usmpy.diagnose()",
+            "device; see usmpy.diagnose()",
             usm_dldevice_text(type, text, sizeof text), (int)id);
-        return NULL;
     }
-    if (keeps) {
-        return publish(&state->cuda_queues[id], usmpy_cached_queue(state, device));
-    }
-    *held = usmpy_cached_queue(state, device);
-    return *held;
+    queue = usmpy_cached_queue(state, device);
+    return is_kept ? Py_XNewRef(publish(&state->cuda_queues[id], queue)) : queue;
 }
 
 /* The Queue object of a Queue or a USMArray, borrowed; NULL without an exception for anything else. */

@@ -1,5 +1,4 @@
-/* Compute follows data: the queue that a function of several arrays runs in, and the error if there is none.
- */
+/* Compute follows data: the queue of a function of several arrays, and the error if there is none. */
 #ifndef USMPY_PLACEMENT_H
 #define USMPY_PLACEMENT_H
 

@@ -15,8 +15,7 @@
 #include <stddef.h>
 #include <structmember.h>
 
-/* Cached queues of default contexts live as long as the process, and so do their objects: they stay
- * identical. */
+/* Cached queues of default contexts live as long as the process, and each keeps one object. */
 static PyObject *cached_object(usmpy_state *state, usm_queue *queue, PyObject *fresh)
 {
     PyObject *key = PyLong_FromVoidPtr(queue), *object = NULL;

@@ -214,8 +214,7 @@ PyObject *usmpy_queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_
     for (Py_ssize_t i = 1; i < nargs; i++) {
         if (usmpy_is_array(state, args[i])) {
             usmpy_array *array = (usmpy_array *)args[i];
-            usm_access_mode mode = (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
-            accesses[n++] = (usm_access){array->alloc, mode};
+            accesses[n++] = (usm_access){array->alloc, usmpy_foreign_access(array)};
         }
     }
     usm_keep *keeps = NULL;

@@ -1,9 +1,13 @@
-/* Methods of Queue that submit work. */
+/* Methods of Queue that submit work, and the function with which everything in csrc/py submits a command. */
 #ifndef USMPY_QUEUE_SUBMIT_H
 #define USMPY_QUEUE_SUBMIT_H
 
 #include "py/module.h"
 
+/*
+ * Each returns a new Event (wait_for: None), or NULL with an exception and nothing enqueued; memcpy may have
+ * enqueued a barrier.
+ */
 PyObject *usmpy_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *usmpy_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *usmpy_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
@@ -13,8 +17,8 @@ PyObject *usmpy_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ssize
 PyObject *usmpy_queue_wait_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
 /*
- * Submits a command with explicit dependencies (NULL: none). Takes over keeps, also when it fails. The Event,
- * or NULL with an exception.
+ * Submits a command. depends: an Event or an iterable of Events; NULL or None: no explicit dependency. Takes
+ * over keeps, also when it fails. The new Event, or NULL with an exception.
  */
 PyObject *usmpy_submit(usmpy_state *state, usm_queue *queue, const usm_command *command,
                        const usm_access *accesses, size_t n_accesses, PyObject *depends,

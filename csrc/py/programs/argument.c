@@ -132,7 +132,7 @@ static int take_array(const usm_parameter *parameter, usmpy_array *array, usm_ar
     out->size = sizeof(void *);
     out->as.pointer = array->data;
     taken->accesses[taken->n_arrays] = (usm_access){array->alloc, writes ? USM_READ_WRITE : USM_READ};
-    taken->arrays[taken->n_arrays++] = (size_t)(out - taken->arguments);
+    taken->arrays[taken->n_arrays++] = array;
     return 0;
 }
 

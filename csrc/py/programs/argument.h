@@ -9,7 +9,7 @@
 typedef struct usmpy_arguments {
     PyObject *const *objects;
     usm_argument *arguments;
-    size_t *arrays;       /* indices of the objects that are USMArrays */
+    usmpy_array **arrays; /* those of the objects that are USMArrays, borrowed */
     usm_access *accesses; /* of these arrays */
     Py_ssize_t n_arrays;
     Py_buffer *views; /* views that large values are borrowed from until the submission */
@@ -17,13 +17,8 @@ typedef struct usmpy_arguments {
     bool has_local;
 } usmpy_arguments;
 
-static inline usmpy_array *usmpy_array_argument(const usmpy_arguments *taken, Py_ssize_t i)
-{
-    return (usmpy_array *)taken->objects[taken->arrays[i]];
-}
-
 /*
- * Fills *out, an item of taken->arguments, and appends to the lists of `taken`. 0, or -1 with an exception:
+ * Fills *out, and appends to the lists of `taken`. 0, or -1 with an exception:
  * TypeError, ValueError, OverflowError or BufferError that speaks of the argument alone, or what a method of
  * the object raised.
  */

@@ -180,8 +180,7 @@ static int build_marked(usmpy_state *state, usmpy_program *self, const char *dat
     return build_signed(state, self, data + sizeof mark, size - sizeof mark) < 0 ? -1 : 1;
 }
 
-/* Loads the binary of an earlier build. 1: done; 0: none, or the driver refuses it; -1 with an exception.
- */
+/* Loads the binary of an earlier build. 1: done; 0: none, or refused by the driver; -1 with an exception. */
 static int build_cached(usmpy_state *state, usmpy_program *self, PyObject *key)
 {
     PyObject *binary = usmpy_call("usmpy._compile.cache", "load", "(Os)", key, ".bin");
@@ -215,8 +214,7 @@ static PyObject *signatures_of(usm_program *program)
     return lines;
 }
 
-/* The bytes that build_signed loads, after `head` bytes for the caller. UsmError if there is no binary form.
- */
+/* The bytes that build_signed loads, after `head` bytes for the caller. UsmError without a binary form. */
 static PyObject *pack(usmpy_state *state, usmpy_program *self, size_t head)
 {
     void *binary = NULL;

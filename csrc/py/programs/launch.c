@@ -155,6 +155,16 @@ PyObject *usmpy_launch_by_name(usmpy_state *state, PyObject *kernel_object, cons
     return event;
 }
 
+/* The index of the i-th array's parameter. */
+static size_t parameter_of(usmpy_state *state, const usmpy_arguments *taken, Py_ssize_t i)
+{
+    size_t at = 0;
+    while (!usmpy_is_array(state, taken->objects[at]) || i-- > 0) {
+        at++;
+    }
+    return at;
+}
+
 /*
  * The queue must be on the program's device, and its device must reach the arrays. 0, or -1
  * with ExecutionPlacementError.
@@ -176,10 +186,9 @@ static int check_placement(usmpy_state *state, const usm_kernel *kernel, PyObjec
         return -1;
     }
     for (Py_ssize_t i = 0; i < taken->n_arrays; i++) {
-        const usmpy_array *array = usmpy_array_argument(taken, i);
-        const usm_alloc *alloc = array->alloc;
-        if (array->queue != queue_object && !usm_place_reaches(queue->place, alloc)) {
-            size_t at = taken->arrays[i];
+        const usm_alloc *alloc = taken->arrays[i]->alloc;
+        if (taken->arrays[i]->queue != queue_object && !usm_place_reaches(queue->place, alloc)) {
+            size_t at = parameter_of(state, taken, i);
             usmpy_refuse_array(
                 state->placement_error, &kernel->parameters[at], taken->accesses[i].mode != USM_READ,
                 PyUnicode_FromFormat("the memory is on %s %s in context %p, and the queue runs on %s %s in "
@@ -201,7 +210,7 @@ static void refuse_queues(usmpy_state *state, const usm_kernel *kernel, const us
                           Py_ssize_t other)
 {
     char text[24];
-    size_t at = taken->arrays[other];
+    size_t at = parameter_of(state, taken, other);
     const char **names = PyMem_New(const char *, kernel->n_parameters);
     if (names == NULL) {
         PyErr_NoMemory();
@@ -231,20 +240,18 @@ static void refuse_queues(usmpy_state *state, const usm_kernel *kernel, const us
 /* The queue that all arrays are on, borrowed; NULL with ExecutionPlacementError. */
 static PyObject *common_queue(usmpy_state *state, const usm_kernel *kernel, const usmpy_arguments *taken)
 {
-    PyObject *queue = NULL;
-    for (Py_ssize_t i = 0; i < taken->n_arrays; i++) {
-        PyObject *next = usmpy_array_argument(taken, i)->queue;
-        queue = queue == NULL ? next : queue;
-        if (usmpy_queue_of(next) != usmpy_queue_of(queue)) {
+    if (taken->n_arrays == 0) {
+        return PyErr_Format(
+            state->placement_error,
+            "no argument of %s is a USMArray, whose queue it would run in; use queue.submit(kernel, args, range)",
+            kernel->name);
+    }
+    PyObject *queue = taken->arrays[0]->queue;
+    for (Py_ssize_t i = 1; i < taken->n_arrays; i++) {
+        if (usmpy_queue_of(taken->arrays[i]->queue) != usmpy_queue_of(queue)) {
             refuse_queues(state, kernel, taken, i);
             return NULL;
         }
-    }
-    if (queue == NULL) {
-        PyErr_Format(state->placement_error,
-                     "no argument of %s is a USMArray, whose queue it would run in; use queue.submit(kernel, "
-                     "args, range)",
-                     kernel->name);
     }
     return queue;
 }
@@ -361,7 +368,7 @@ PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel_object, const usm_ra
     struct {
         usm_argument arguments[INLINE_ARGUMENTS];
         usm_access accesses[INLINE_ARGUMENTS];
-        size_t arrays[INLINE_ARGUMENTS];
+        usmpy_array *arrays[INLINE_ARGUMENTS];
         Py_buffer views[INLINE_ARGUMENTS];
     } few;
     usmpy_arguments taken = {objects, few.arguments, few.arrays, few.accesses, 0, few.views, 0, false};
@@ -372,15 +379,15 @@ PyObject *usmpy_launch(usmpy_state *state, PyObject *kernel_object, const usm_ra
         return NULL;
     }
     if (n > INLINE_ARGUMENTS) {
-        block = PyMem_Malloc(
-            (size_t)n * (sizeof(Py_buffer) + sizeof(usm_argument) + sizeof(usm_access) + sizeof(size_t)));
+        block = PyMem_Malloc((size_t)n * (sizeof(Py_buffer) + sizeof(usm_argument) + sizeof(usm_access) +
+                                          sizeof(usmpy_array *)));
         if (block == NULL) {
             return PyErr_NoMemory();
         }
         taken.views = block;
         taken.arguments = (usm_argument *)(taken.views + n);
         taken.accesses = (usm_access *)(taken.arguments + n);
-        taken.arrays = (size_t *)(taken.accesses + n);
+        taken.arrays = (usmpy_array **)(taken.accesses + n);
     }
     Py_ssize_t i = 0;
     while (i < n &&

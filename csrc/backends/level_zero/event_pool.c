@@ -1,6 +1,7 @@
 /*
- * Events of the driver's, kept for one task after another: a loop of launches makes none. A slot is used
- * again when the task that signals it is gone, and with it everything that waits for it: links hold counts.
+ * Events of the driver, each used for one task after another: a loop of launches makes none. A slot is
+ * used again when the task that signals it is gone, and with it all tasks that wait for it, since links
+ * hold references.
  */
 #include "level_zero.h"
 
@@ -17,6 +18,7 @@ struct usm_level_zero_pool {
 enum { FIRST_POOL = 32, LARGEST_POOL = 1024 };
 
 /* Context lock held. */
+/* Pools double in size, since a driver has a limited number of them, and each event may take a page. */
 static usm_level_zero_pool *new_pool(usm_context *context, bool timed, usm_error *error)
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
@@ -84,6 +86,10 @@ static usm_level_zero_slot *new_slot(usm_context *context, bool timed, usm_error
     return slot;
 }
 
+/*
+ * The list has a lock of its own, which is held for a few instructions; the context's lock is held across
+ * calls of the driver, and is needed only for new events.
+ */
 usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, usm_error *error)
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);
@@ -105,6 +111,7 @@ usm_level_zero_slot *usm_level_zero_slot_take(usm_context *context, bool timed, 
     return slot;
 }
 
+/* An event is signalled once and must be reset before its next use (zeEventHostReset). */
 void usm_level_zero_slot_put(usm_context *context, usm_level_zero_slot *slot, bool lost)
 {
     usm_level_zero_context *native = usm_level_zero_context_of(context);

@@ -1,7 +1,7 @@
 /*
- * Where a queue's commands go: an immediate list, which runs them as they are appended, or, where the driver
- * has none and where the environment says so, lists that are recorded, closed and run by a queue of the
- * driver's, one for each task. Such a list is used again when its fence says that the driver is done with it.
+ * Where a queue's commands go: an immediate list, which runs them as they are appended; or, where the driver
+ * has none and where the environment says so, plain lists that are recorded, closed and executed by a queue
+ * of the driver, one for each task. A plain list is used again when its fence is signalled.
  */
 #include "level_zero.h"
 
@@ -20,6 +20,7 @@ struct usm_level_zero_recording {
 
 static enum { BY_DRIVER, IMMEDIATE, PLAIN } wish; /* set at the start, constant from then on */
 
+/* USMPY_LEVEL_ZERO_COMMAND_LISTS, read once, before there is any queue. */
 usm_status usm_level_zero_lists_start(usm_error *error)
 {
     const char *text = getenv("USMPY_LEVEL_ZERO_COMMAND_LISTS");
@@ -33,6 +34,7 @@ usm_status usm_level_zero_lists_start(usm_error *error)
     return USM_OK;
 }
 
+/* Of a queue of the driver, or of the one that an immediate list has inside. */
 static ze_command_queue_desc_t describe(const usm_queue *queue, const usm_level_zero_group *group)
 {
     return (ze_command_queue_desc_t){
@@ -45,7 +47,10 @@ static ze_command_queue_desc_t describe(const usm_queue *queue, const usm_level_
     };
 }
 
-/* Drivers since 1.7 keep the order themselves; the loader's validation may be older than they are. */
+/*
+ * Drivers since 1.7 keep the order themselves (ZE_COMMAND_QUEUE_FLAG_IN_ORDER). The loader's validation layer
+ * may be older than the driver and refuse the flag.
+ */
 static ze_result_t make_immediate(const usm_queue *queue, const usm_level_zero_group *group,
                                   usm_level_zero_list *list)
 {
@@ -67,7 +72,7 @@ static ze_result_t make_immediate(const usm_queue *queue, const usm_level_zero_g
                : usm_level_zero.zeCommandListCreateImmediate(context, device->id, &desc, &list->id);
 }
 
-/* Also a driver's words for a function that is not in its tables. */
+/* Drivers report either for a function that is missing in their tables. */
 static bool lacks_immediate(ze_result_t result)
 {
     return result == ZE_RESULT_ERROR_UNSUPPORTED_FEATURE || result == ZE_RESULT_ERROR_UNINITIALIZED;
@@ -133,7 +138,9 @@ static usm_level_zero_recording *new_recording(const usm_queue *queue, const usm
     return made;
 }
 
-/* Those that run are in the order in which they were given to the driver, behind those that do not. */
+/*
+ * The recordings of a list: idle ones first, then those that run, in the order in which the driver got them.
+ */
 static void put_first(usm_level_zero_list *list, usm_level_zero_recording *recording)
 {
     recording->next = list->first;
@@ -148,6 +155,7 @@ static void put_last(usm_level_zero_list *list, usm_level_zero_recording *record
     list->last = recording;
 }
 
+/* The oldest recording, if it can be used again. NULL: all of them run. */
 static usm_level_zero_recording *take_first(usm_level_zero_list *list)
 {
     usm_level_zero_recording *first = list->first;
@@ -177,6 +185,7 @@ static usm_status empty(usm_level_zero_recording *recording, usm_error *error)
     return result == ZE_RESULT_SUCCESS ? USM_OK : usm_level_zero_failed(error, result, function);
 }
 
+/* An immediate list is always open. Of plain ones, one is taken or made and stays open until end or drop. */
 ze_command_list_handle_t usm_level_zero_list_begin(usm_queue *queue, int which, usm_error *error)
 {
     usm_level_zero_list *list = &usm_level_zero_queue_of(queue)->lists[which];
@@ -201,6 +210,7 @@ ze_command_list_handle_t usm_level_zero_list_begin(usm_queue *queue, int which, 
     return recording->id;
 }
 
+/* The fence is signalled when the driver has ended the whole list, which is after the task's event. */
 usm_status usm_level_zero_list_end(usm_queue *queue, int which, usm_error *error)
 {
     usm_level_zero_list *list = &usm_level_zero_queue_of(queue)->lists[which];
@@ -236,6 +246,10 @@ bool usm_level_zero_list_drop(usm_queue *queue, int which)
 }
 
 /* All tasks have ended, and what the driver still does behind the last one has. */
+/*
+ * zeCommandQueueSynchronize may be interrupted by an error of the question itself; three tries, then the
+ * lists are destroyed in any case.
+ */
 static void free_runner(usm_level_zero_list *list)
 {
     ze_result_t result = ZE_RESULT_NOT_READY;
