@@ -2750,6 +2750,114 @@ class USMArray:
         >>> bool(usmpy.asarray([True, False]).any())
         True
         """
+    def sum(
+        self, axis: _Axes | None = None, *, keepdims: builtins.bool = False, dtype: _DTypeLike | None = None
+    ) -> USMArray:
+        """The sum along axes: ``sum(x, axis=axis)``.
+
+        Parameters
+        ----------
+        axis : int or sequence of ints, optional
+            Along which axes; by default all of them.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+        dtype : dtype, optional
+            The type of the result; by default that of the function.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As sum() raises them.
+
+        Examples
+        --------
+        >>> int(usmpy.asarray([1, 2, 3]).sum())
+        6
+        """
+    def prod(
+        self, axis: _Axes | None = None, *, keepdims: builtins.bool = False, dtype: _DTypeLike | None = None
+    ) -> USMArray:
+        """The product along axes: ``prod(x, axis=axis)``.
+
+        Parameters
+        ----------
+        axis : int or sequence of ints, optional
+            Along which axes; by default all of them.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+        dtype : dtype, optional
+            The type of the result; by default that of the function.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As prod() raises them.
+
+        Examples
+        --------
+        >>> int(usmpy.asarray([2, 3, 4]).prod())
+        24
+        """
+    def max(self, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
+        """The largest element along axes: ``max(x, axis=axis)``.
+
+        Parameters
+        ----------
+        axis : int or sequence of ints, optional
+            Along which axes; by default all of them.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As max() raises them.
+
+        Examples
+        --------
+        >>> int(usmpy.asarray([1, 3, 2]).max())
+        3
+        """
+    def min(self, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
+        """The smallest element along axes: ``min(x, axis=axis)``.
+
+        Parameters
+        ----------
+        axis : int or sequence of ints, optional
+            Along which axes; by default all of them.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, IndexError, TypeError, MemoryError
+            As min() raises them.
+
+        Examples
+        --------
+        >>> int(usmpy.asarray([2, 1, 3]).min())
+        1
+        """
     # Which type of number they return is not known before the program runs.
     def item(self, *args: SupportsIndex) -> Any:
         """One element as a Python number. Waits for pending work.
@@ -3023,18 +3131,18 @@ class USMArray:
         TypeError
             Always.
         """
-    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **keywords: Any) -> NoReturn:
-        """Refuses: NumPy's functions and operators would make an array of NumPy's of the result.
+    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **keywords: Any) -> Any:
+        """Carries out operators of NumPy's scalars, as in ``numpy.float64(2) * x``, and refuses anything else.
 
         Parameters
         ----------
         ufunc, method, *inputs, **keywords
-            NumPy's, ignored.
+            As NumPy passes them.
 
         Raises
         ------
         TypeError
-            Always; its message says how to compute with NumPy.
+            Any other function or operand of NumPy; the message says how to compute with NumPy.
         """
     def __buffer__(self, flags: int, /) -> memoryview: ...
     # Element by element; False and True for what has no elements.
@@ -3045,16 +3153,50 @@ class USMArray:
     def __gt__(self, value: USMArray | complex, /) -> USMArray: ...
     def __ge__(self, value: USMArray | complex, /) -> USMArray: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
-    def __and__(self, value: USMArray | builtins.bool, /) -> USMArray: ...
-    def __or__(self, value: USMArray | builtins.bool, /) -> USMArray: ...
-    def __xor__(self, value: USMArray | builtins.bool, /) -> USMArray: ...
-    def __rand__(self, value: builtins.bool, /) -> USMArray: ...
-    def __ror__(self, value: builtins.bool, /) -> USMArray: ...
-    def __rxor__(self, value: builtins.bool, /) -> USMArray: ...
-    def __iand__(self, value: USMArray | builtins.bool, /) -> Self: ...
-    def __ior__(self, value: USMArray | builtins.bool, /) -> Self: ...
-    def __ixor__(self, value: USMArray | builtins.bool, /) -> Self: ...
+    # The operators of the table: csrc/kernels/tools/make_stubs.py writes them from operations.py.
+    def __add__(self, value: USMArray | complex, /) -> USMArray: ...
+    def __radd__(self, value: complex, /) -> USMArray: ...
+    def __iadd__(self, value: USMArray | complex, /) -> Self: ...
+    def __sub__(self, value: USMArray | complex, /) -> USMArray: ...
+    def __rsub__(self, value: complex, /) -> USMArray: ...
+    def __isub__(self, value: USMArray | complex, /) -> Self: ...
+    def __mul__(self, value: USMArray | complex, /) -> USMArray: ...
+    def __rmul__(self, value: complex, /) -> USMArray: ...
+    def __imul__(self, value: USMArray | complex, /) -> Self: ...
+    def __truediv__(self, value: USMArray | complex, /) -> USMArray: ...
+    def __rtruediv__(self, value: complex, /) -> USMArray: ...
+    def __itruediv__(self, value: USMArray | complex, /) -> Self: ...
+    def __floordiv__(self, value: USMArray | complex, /) -> USMArray: ...
+    def __rfloordiv__(self, value: complex, /) -> USMArray: ...
+    def __ifloordiv__(self, value: USMArray | complex, /) -> Self: ...
+    def __mod__(self, value: USMArray | complex, /) -> USMArray: ...
+    def __rmod__(self, value: complex, /) -> USMArray: ...
+    def __imod__(self, value: USMArray | complex, /) -> Self: ...
+    def __pow__(self, value: USMArray | complex, mod: None = None, /) -> USMArray: ...
+    def __rpow__(self, value: complex, mod: None = None, /) -> USMArray: ...
+    def __ipow__(self, value: USMArray | complex, /) -> Self: ...
+    def __and__(self, value: USMArray | int, /) -> USMArray: ...
+    def __rand__(self, value: int, /) -> USMArray: ...
+    def __iand__(self, value: USMArray | int, /) -> Self: ...
+    def __or__(self, value: USMArray | int, /) -> USMArray: ...
+    def __ror__(self, value: int, /) -> USMArray: ...
+    def __ior__(self, value: USMArray | int, /) -> Self: ...
+    def __xor__(self, value: USMArray | int, /) -> USMArray: ...
+    def __rxor__(self, value: int, /) -> USMArray: ...
+    def __ixor__(self, value: USMArray | int, /) -> Self: ...
+    def __lshift__(self, value: USMArray | int, /) -> USMArray: ...
+    def __rlshift__(self, value: int, /) -> USMArray: ...
+    def __ilshift__(self, value: USMArray | int, /) -> Self: ...
+    def __rshift__(self, value: USMArray | int, /) -> USMArray: ...
+    def __rrshift__(self, value: int, /) -> USMArray: ...
+    def __irshift__(self, value: USMArray | int, /) -> Self: ...
+    def __abs__(self) -> USMArray: ...
+    def __neg__(self) -> USMArray: ...
+    def __pos__(self) -> USMArray: ...
     def __invert__(self) -> USMArray: ...
+    # End of the operators of the table.
+    def __divmod__(self, value: USMArray | float, /) -> tuple[USMArray, USMArray]: ...
+    def __rdivmod__(self, value: float, /) -> tuple[USMArray, USMArray]: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[USMArray]: ...
     def __getitem__(self, key: _Index, /) -> USMArray: ...
@@ -5680,8 +5822,11 @@ def greater_equal(
     [False, True, True]
     """
 
+# The operations of the table: csrc/kernels/tools/make_stubs.py writes them from operations.py.
+
 def add(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5726,7 +5871,8 @@ def add(
     """
 
 def subtract(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5771,7 +5917,8 @@ def subtract(
     """
 
 def multiply(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5816,7 +5963,8 @@ def multiply(
     """
 
 def divide(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5862,7 +6010,8 @@ def divide(
     """
 
 def floor_divide(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5907,7 +6056,8 @@ def floor_divide(
     """
 
 def remainder(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5952,7 +6102,8 @@ def remainder(
     """
 
 def pow(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5998,7 +6149,8 @@ def pow(
     """
 
 def maximum(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6043,7 +6195,8 @@ def maximum(
     """
 
 def minimum(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6088,7 +6241,8 @@ def minimum(
     """
 
 def atan2(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6134,7 +6288,8 @@ def atan2(
     """
 
 def hypot(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6180,7 +6335,8 @@ def hypot(
     """
 
 def logaddexp(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6226,7 +6382,8 @@ def logaddexp(
     """
 
 def copysign(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6272,7 +6429,8 @@ def copysign(
     """
 
 def nextafter(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6318,7 +6476,8 @@ def nextafter(
     """
 
 def bitwise_and(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6363,7 +6522,8 @@ def bitwise_and(
     """
 
 def bitwise_or(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6408,7 +6568,8 @@ def bitwise_or(
     """
 
 def bitwise_xor(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6453,7 +6614,8 @@ def bitwise_xor(
     """
 
 def bitwise_left_shift(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6498,7 +6660,8 @@ def bitwise_left_shift(
     """
 
 def bitwise_right_shift(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -8059,12 +8222,14 @@ def atanh(
     [0.0]
     """
 
+# End of the operations of the table.
+
 def sum(
     x: USMArray,
     /,
-    axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    axis: _Axes | None = None,
     *,
+    keepdims: builtins.bool = False,
     dtype: _DTypeLike | None = None,
 ) -> USMArray:
     """The sum along axes.
@@ -8073,12 +8238,13 @@ def sum(
     ----------
     x : USMArray
         An array of any type with numbers.
-    axis : int or tuple of int, optional
-        The axes, negative ones counted from the last. None: all of them.
+    axis : int or sequence of ints, optional
+        Along which axes; by default all of them.
     keepdims : bool, default False
-        Keep the axes, with length 1.
+        Whether the result keeps these axes, with length 1.
     dtype : dtype, optional
-        The type of the result. None: at least int64 or uint64 for integers, else that of `x`.
+        The type of the result, to which elements are converted first. By default int64 or uint64 for
+        integers and bool, and else the type of `x`.
 
     Returns
     -------
@@ -8088,9 +8254,11 @@ def sum(
     Raises
     ------
     TypeError
-        `x` is not a USMArray, or its type is refused.
+        An argument has a wrong type, or the operation is not defined for that of `x`.
+    AxisError
+        An axis is out of range.
     ValueError
-        An axis is out of range or given twice.
+        An axis occurs twice.
     MemoryError
         Memory is exhausted.
 
@@ -8108,9 +8276,9 @@ def sum(
 def prod(
     x: USMArray,
     /,
-    axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    axis: _Axes | None = None,
     *,
+    keepdims: builtins.bool = False,
     dtype: _DTypeLike | None = None,
 ) -> USMArray:
     """The product along axes.
@@ -8119,12 +8287,13 @@ def prod(
     ----------
     x : USMArray
         An array of any type with numbers.
-    axis : int or tuple of int, optional
-        The axes, negative ones counted from the last. None: all of them.
+    axis : int or sequence of ints, optional
+        Along which axes; by default all of them.
     keepdims : bool, default False
-        Keep the axes, with length 1.
+        Whether the result keeps these axes, with length 1.
     dtype : dtype, optional
-        The type of the result. None: at least int64 or uint64 for integers, else that of `x`.
+        The type of the result, to which elements are converted first. By default int64 or uint64 for
+        integers and bool, and else the type of `x`.
 
     Returns
     -------
@@ -8134,9 +8303,11 @@ def prod(
     Raises
     ------
     TypeError
-        `x` is not a USMArray, or its type is refused.
+        An argument has a wrong type, or the operation is not defined for that of `x`.
+    AxisError
+        An axis is out of range.
     ValueError
-        An axis is out of range or given twice.
+        An axis occurs twice.
     MemoryError
         Memory is exhausted.
 
@@ -8151,22 +8322,17 @@ def prod(
     [3, 8]
     """
 
-def max(
-    x: USMArray,
-    /,
-    axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
-) -> USMArray:
+def max(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
     """The largest element along axes.
 
     Parameters
     ----------
     x : USMArray
         An array of any type with numbers that have an order.
-    axis : int or tuple of int, optional
-        The axes, negative ones counted from the last. None: all of them.
+    axis : int or sequence of ints, optional
+        Along which axes; by default all of them.
     keepdims : bool, default False
-        Keep the axes, with length 1.
+        Whether the result keeps these axes, with length 1.
 
     Returns
     -------
@@ -8176,9 +8342,11 @@ def max(
     Raises
     ------
     TypeError
-        `x` is not a USMArray, or its type is refused.
+        An argument has a wrong type, or the operation is not defined for that of `x`.
+    AxisError
+        An axis is out of range.
     ValueError
-        An axis is out of range or given twice, or there are no elements.
+        An axis occurs twice, or there are no elements.
     MemoryError
         Memory is exhausted.
 
@@ -8193,22 +8361,17 @@ def max(
     [3, 4]
     """
 
-def min(
-    x: USMArray,
-    /,
-    axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
-) -> USMArray:
+def min(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
     """The smallest element along axes.
 
     Parameters
     ----------
     x : USMArray
         An array of any type with numbers that have an order.
-    axis : int or tuple of int, optional
-        The axes, negative ones counted from the last. None: all of them.
+    axis : int or sequence of ints, optional
+        Along which axes; by default all of them.
     keepdims : bool, default False
-        Keep the axes, with length 1.
+        Whether the result keeps these axes, with length 1.
 
     Returns
     -------
@@ -8218,9 +8381,11 @@ def min(
     Raises
     ------
     TypeError
-        `x` is not a USMArray, or its type is refused.
+        An argument has a wrong type, or the operation is not defined for that of `x`.
+    AxisError
+        An axis is out of range.
     ValueError
-        An axis is out of range or given twice, or there are no elements.
+        An axis occurs twice, or there are no elements.
     MemoryError
         Memory is exhausted.
 
@@ -8241,7 +8406,7 @@ def cumulative_sum(
     *,
     axis: int | None = None,
     dtype: _DTypeLike | None = None,
-    include_initial: bool = False,
+    include_initial: builtins.bool = False,
 ) -> USMArray:
     """The sum of all elements up to each, along an axis.
 
@@ -8252,7 +8417,8 @@ def cumulative_sum(
     axis : int, optional
         The axis; may be left out of arrays with one.
     dtype : dtype, optional
-        The type of the result. None: at least int64 or uint64 for integers, else that of `x`.
+        The type of the result, to which elements are converted first. By default int64 or uint64 for
+        integers and bool, and else the type of `x`.
     include_initial : bool, default False
         Begin with 0: the axis gets one element more.
 
@@ -8264,16 +8430,18 @@ def cumulative_sum(
     Raises
     ------
     TypeError
-        `x` is not a USMArray, or its type is refused.
+        An argument has a wrong type, or the operation is not defined for that of `x`.
+    AxisError
+        The axis is out of range.
     ValueError
-        The axis is out of range, or left out of an array that has not one dimension.
+        The axis is omitted, and the array does not have exactly one dimension.
     MemoryError
         Memory is exhausted.
 
     Notes
     -----
-    The array API standard 2025.12, cumulative_sum. The order in which elements are joined depends on the length of
-    the axis alone, so that every device gives the same bits.
+    The array API standard 2025.12, cumulative_sum. The order in which elements are joined depends on the
+    length of the axis alone, so that every device gives the same bits.
 
     Examples
     --------
@@ -8287,7 +8455,7 @@ def cumulative_prod(
     *,
     axis: int | None = None,
     dtype: _DTypeLike | None = None,
-    include_initial: bool = False,
+    include_initial: builtins.bool = False,
 ) -> USMArray:
     """The product of all elements up to each, along an axis.
 
@@ -8298,7 +8466,8 @@ def cumulative_prod(
     axis : int, optional
         The axis; may be left out of arrays with one.
     dtype : dtype, optional
-        The type of the result. None: at least int64 or uint64 for integers, else that of `x`.
+        The type of the result, to which elements are converted first. By default int64 or uint64 for
+        integers and bool, and else the type of `x`.
     include_initial : bool, default False
         Begin with 1: the axis gets one element more.
 
@@ -8310,16 +8479,18 @@ def cumulative_prod(
     Raises
     ------
     TypeError
-        `x` is not a USMArray, or its type is refused.
+        An argument has a wrong type, or the operation is not defined for that of `x`.
+    AxisError
+        The axis is out of range.
     ValueError
-        The axis is out of range, or left out of an array that has not one dimension.
+        The axis is omitted, and the array does not have exactly one dimension.
     MemoryError
         Memory is exhausted.
 
     Notes
     -----
-    The array API standard 2025.12, cumulative_prod. The order in which elements are joined depends on the length of
-    the axis alone, so that every device gives the same bits.
+    The array API standard 2025.12, cumulative_prod. The order in which elements are joined depends on the
+    length of the axis alone, so that every device gives the same bits.
 
     Examples
     --------

@@ -284,24 +284,21 @@ def accuracy(row: Operation) -> str:
 
 def stub(row: Operation) -> str:
     """Its declaration and docstring, for usmpy/_core.pyi."""
+    newline = "\n"
     names = ["x"] if row.inputs == 1 else ["x1", "x2"]
     allowed = "USMArray" if row.inputs == 1 else "USMArray | complex"
-    of = {"same": "the type of the result", "bool": "bool", "real": "the type of the result"}[row.result]
-    call = ", ".join(
-        f"usmpy.asarray({value})" if value.startswith("[") else value for value in row.shown
-    )
+    of = "bool" if row.result == "bool" else "the type of the result"
+    values = [f"usmpy.asarray({value})" if value.startswith("[") else value for value in row.shown]
+    call = f"usmpy.{row.name}({', '.join(values)}).tolist()"
     arguments = (
         "x : USMArray"
         if row.inputs == 1
         else "x1, x2 : USMArray or number\n        At least one array. Shapes broadcast, and types are promoted as in result_type."
     )
-    promoted = (
-        " Integers are computed as floating-point numbers." if row.promotes else ""
-    )
+    promoted = " Integers are computed as floating-point numbers." if row.promotes else ""
     source = "NumPy's function." if row.name in NOT_STANDARD else f"The array API standard 2025.12, {row.name}."
     return f'''def {row.name}(
-    {f": {allowed}, ".join(names)}: {allowed},
-    /,
+{"".join(f"    {name}: {allowed},{newline}" for name in names)}    /,
     *,
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
@@ -339,10 +336,27 @@ def stub(row: Operation) -> str:
 
     Examples
     --------
-    >>> usmpy.{row.name}({call}).tolist()
+    >>> {call}
     {row.gives}
     """
 '''
+
+
+def operators() -> str:
+    """The declarations of Python's operators, for the class USMArray of usmpy/_core.pyi."""
+    lines = []
+    for row in OPERATIONS:
+        if row.operator is None:
+            continue
+        if row.inputs == 1:
+            lines.append(f"    def __{row.operator}__(self) -> USMArray: ...\n")
+            continue
+        allowed = "USMArray | complex" if row.expression("real") is not None else "USMArray | int"
+        modulus = ", mod: None = None" if row.name == "pow" else ""
+        for prefix, more, result in ("", modulus, "USMArray"), ("r", modulus, "USMArray"), ("i", "", "Self"):
+            value = allowed.removeprefix("USMArray | ") if prefix == "r" else allowed
+            lines.append(f"    def __{prefix}{row.operator}__(self, value: {value}{more}, /) -> {result}: ...\n")
+    return "".join(lines)
 
 
 def write(path: Path | str) -> None:

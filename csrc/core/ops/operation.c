@@ -90,7 +90,11 @@ usm_operation_types usm_operation_types_of(int operation, usm_dtype common, bool
         return types;
     }
     if (row->promotes && usm_dtype_table[common].kind <= USM_KIND_UINT) {
-        types.argument = real_for_integer(common, has_fp64);
+        /* Quotients of small integers need more digits than functions of them: as NumPy. */
+        types.argument = real_for_integer(operation == USM_OP_divide ? USM_INT64 : common, has_fp64);
+    }
+    if (operation == USM_OP_nextafter && (types.argument == USM_FLOAT16 || types.argument == USM_BFLOAT16)) {
+        return types; /* computed as float32, the next number would be one of float32 */
     }
     if (types.argument < USM_COMPUTED_DTYPES && (kind_of(types.argument) & row->kinds) != 0) {
         types.computed = computed_of(row, types.argument);

@@ -254,24 +254,33 @@ int usmpy_destination_parse(usmpy_state *state, PyObject *out, PyObject *order, 
     return usmpy_check_writable(to->out);
 }
 
-/* 0 where out is an array for a result of this shape and type in this queue; else -1. */
-static int check_out(const usmpy_operands *operands, usm_dtype dtype, usmpy_array *out)
+/* 0 where `out` is an array for a result of this shape and type in this queue; else -1. */
+static int check_out(const usmpy_operands *operands, usm_dtype dtype, const usmpy_destination *to)
 {
-    const char *function = operands->function;
+    const char *function = operands->function, *name = to->in_place ? "x1" : "out";
+    usmpy_array *out = to->out;
     if (usmpy_queue_of(out->queue) != usmpy_queue_of(operands->queue)) {
         PyObject *const arrays[] = {(PyObject *)operands->arrays[operands->first], (PyObject *)out};
         const char *const names[] = {operands->owner, "out"};
         usmpy_raise_placement(out->state, function, arrays, names, 2);
         return -1;
     }
-    if (out->dtype != dtype) {
+    if (to->in_place && !usm_dtype_can_cast(dtype, (usm_dtype)out->dtype, USM_CAST_SAME_KIND)) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s(): the result has dtype %s, which casting='same_kind' does not cast to %s, the dtype "
+            "of x1, in place; use the operator that makes a new array",
+            function, usm_dtype_table[dtype].name, usm_dtype_table[out->dtype].name);
+        return -1;
+    }
+    if (!to->in_place && out->dtype != dtype) {
         PyErr_Format(PyExc_TypeError, "%s(): out has dtype %s; %s is needed", function,
                      usm_dtype_table[out->dtype].name, usm_dtype_table[dtype].name);
         return -1;
     }
     if (!usmpy_has_shape(out, operands->ndim, operands->shape)) {
         char own[200], needed[200];
-        PyErr_Format(PyExc_ValueError, "%s(): out has shape %s; %s is needed", function,
+        PyErr_Format(PyExc_ValueError, "%s(): %s has shape %s; %s is needed", function, name,
                      usm_layout_text(out->ndim, usmpy_shape(out), own, sizeof own),
                      usm_layout_text(operands->ndim, operands->shape, needed, sizeof needed));
         return -1;
@@ -287,18 +296,32 @@ static bool is_same_view(const usmpy_array *a, const usmpy_array *b)
            memcmp(a->dims, b->dims, 2 * (size_t)a->ndim * sizeof *a->dims) == 0;
 }
 
+/* By the bytes that each spans: imported memory may belong to several allocations. */
+static bool share_memory(usmpy_array *a, usmpy_array *b)
+{
+    usmpy_array *const arrays[] = {a, b};
+    int64_t low[2], high[2];
+    for (int i = 0; i < 2; i++) {
+        if (!usm_layout_span(arrays[i]->ndim, usmpy_shape(arrays[i]), usmpy_strides(arrays[i]),
+                             usm_dtype_table[arrays[i]->dtype].itemsize, &low[i], &high[i])) {
+            return true;
+        }
+    }
+    return a->data + low[0] < b->data + high[1] && b->data + low[1] < a->data + high[0];
+}
+
 usmpy_array *usmpy_operands_result(const usmpy_operands *operands, usm_dtype dtype,
                                    const usmpy_destination *to)
 {
     usmpy_array *first = operands->arrays[0];
     if (to->out != NULL) {
-        if (check_out(operands, dtype, to->out) < 0) {
+        if (check_out(operands, dtype, to) < 0) {
             return NULL;
         }
-        bool safe = true;
-        for (int i = 0; i < operands->n; i++) {
+        bool safe = to->out->dtype == dtype;
+        for (int i = 0; i < operands->n && safe; i++) {
             usmpy_array *array = operands->arrays[i];
-            safe = safe && (array->alloc != to->out->alloc || (!to->apart && is_same_view(array, to->out)));
+            safe = !share_memory(array, to->out) || (!to->apart && is_same_view(array, to->out));
         }
         if (safe) {
             return (usmpy_array *)Py_NewRef(to->out);

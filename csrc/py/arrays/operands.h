@@ -37,10 +37,11 @@ int usmpy_operands_take_uncast(usmpy_state *state, const char *function, PyObjec
                                usmpy_operands *out);
 void usmpy_operands_drop(usmpy_operands *operands);
 
-/* Where a result goes: out= and order= of a function. */
+/* Where a result goes: out= and order= of a function, or the array of an operator in place. */
 typedef struct usmpy_destination {
     usmpy_array *out; /* borrowed; NULL: new memory */
     char order;       /* of new memory: 'C', 'F', 'A' or 'K' */
+    bool in_place;    /* `out` is x1; it may have another type that the result is cast to, of the same kind */
     bool apart;       /* elements are read after others were written: `out` cannot be an operand itself */
 } usmpy_destination;
 
@@ -49,8 +50,8 @@ int usmpy_destination_parse(usmpy_state *state, PyObject *out, PyObject *order, 
                             usmpy_destination *to);
 /*
  * The array to compute into, in the operands' shape: `out` itself where that is safe; new memory in their
- * queue and kind where `out` overlaps an operand, and where there is no `out`. New reference. NULL with
- * ValueError, TypeError or ExecutionPlacementError for an `out` that does not fit.
+ * queue and kind where `out` overlaps an operand or has another type, and where there is no `out`. New
+ * reference. NULL with ValueError, TypeError or ExecutionPlacementError for an `out` that does not fit.
  */
 usmpy_array *usmpy_operands_result(const usmpy_operands *operands, usm_dtype dtype,
                                    const usmpy_destination *to);

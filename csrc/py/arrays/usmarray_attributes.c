@@ -170,10 +170,10 @@ static PyObject *get_imag(PyObject *self, void *unused)
     return part_of((usmpy_array *)self, 1);
 }
 
-/* Methods that arrays of other libraries have. */
-#define MISSING(name)                               \
-    {                                               \
-#name, usmpy_hint_method, NULL, NULL, #name \
+/* Methods that arrays of other libraries have, as functions here. */
+#define MISSING(name, call)                                             \
+    {                                                                   \
+#name, usmpy_hint_method, NULL, NULL, #name "\0use usmpy." call \
     }
 
 PyGetSetDef usmpy_array_getset[] = {
@@ -200,20 +200,12 @@ PyGetSetDef usmpy_array_getset[] = {
      USMPY_DOC_USMArray___cuda_array_interface__, NULL},
     {"__sycl_usm_array_interface__", usmpy_array_sycl_interface, NULL,
      USMPY_DOC_USMArray___sycl_usm_array_interface__, NULL},
-    MISSING(sum),
-    MISSING(mean),
-    MISSING(max),
-    MISSING(min),
-    MISSING(prod),
-    MISSING(std),
-    MISSING(var),
-    MISSING(argmax),
-    MISSING(argmin),
-    MISSING(sort),
-    MISSING(argsort),
-    MISSING(dot),
-    MISSING(cumsum),
-    MISSING(clip),
-    MISSING(round),
+    MISSING(sort, "sort(x, axis=...)"),
+    MISSING(argsort, "argsort(x, axis=...)"),
+    MISSING(dot, "matmul(x, y)"),
+    MISSING(cumsum, "cumulative_sum(x, axis=...)"),
+    MISSING(cumprod, "cumulative_prod(x, axis=...)"),
+    MISSING(round, "round(x)"),
+    MISSING(conj, "conj(x)"),
     {0},
 };

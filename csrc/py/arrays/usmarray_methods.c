@@ -91,6 +91,10 @@ FUNCTION(put, call_python)
 FUNCTION(nonzero, call)
 FUNCTION(all, call)
 FUNCTION(any, call)
+FUNCTION(sum, call)
+FUNCTION(prod, call)
+FUNCTION(max, call)
+FUNCTION(min, call)
 
 /* x.transpose(), x.transpose(axes), x.transpose(0, 2, 1). */
 static PyObject *transpose(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -233,6 +237,10 @@ PyMethodDef usmpy_array_methods[] = {
     USMPY_METHOD("nonzero", nonzero, USMPY_DOC_USMArray_nonzero),
     USMPY_METHOD("all", all, USMPY_DOC_USMArray_all),
     USMPY_METHOD("any", any, USMPY_DOC_USMArray_any),
+    USMPY_METHOD("sum", sum, USMPY_DOC_USMArray_sum),
+    USMPY_METHOD("prod", prod, USMPY_DOC_USMArray_prod),
+    USMPY_METHOD("max", max, USMPY_DOC_USMArray_max),
+    USMPY_METHOD("min", min, USMPY_DOC_USMArray_min),
     {"transpose", (PyCFunction)(void (*)(void))transpose, METH_FASTCALL, USMPY_DOC_USMArray_transpose},
     USMPY_METHOD("ravel", enter_ravel, USMPY_DOC_USMArray_ravel),
     USMPY_METHOD("flatten", enter_flatten, USMPY_DOC_USMArray_flatten),

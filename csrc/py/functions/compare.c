@@ -3,6 +3,7 @@
 
 #include "docstrings.h"
 #include "py/args.h"
+#include "py/arrays/hints.h"
 #include "py/arrays/operands.h"
 #include "py/objects/placement.h"
 
@@ -80,14 +81,6 @@ int usmpy_truth(usmpy_array *dst, usmpy_array *array)
         &error);
 }
 
-/* Objects that may be meant as an array, unlike None, a str or another object without elements. */
-static bool has_elements(PyObject *object)
-{
-    return !PyUnicode_Check(object) && !PyBytes_Check(object) && !PyType_Check(object) &&
-           (PySequence_Check(object) || PyObject_CheckBuffer(object) ||
-            PyObject_HasAttrString(object, "__dlpack__"));
-}
-
 /*
  * Arrays and numbers are compared. For other objects with elements the answer "they differ" could be wrong,
  * so this raises. For any other object Python decides: it differs.
@@ -107,7 +100,7 @@ PyObject *usmpy_array_richcompare(PyObject *self, PyObject *other, int op)
         Py_DECREF(number);
         return result;
     }
-    if (found == 0 && has_elements(other)) {
+    if (found == 0 && usmpy_has_elements(other)) {
         return PyErr_Format(PyExc_TypeError,
                             "a USMArray cannot be compared with %s %s, which has no queue; "
                             "asarray(other, device=x.device) makes an array on the queue of x",

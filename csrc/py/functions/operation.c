@@ -3,17 +3,44 @@
 
 #include "docstrings.h"
 #include "py/args.h"
+#include "py/arrays/hints.h"
 #include "py/arrays/operands.h"
 #include "py/deferred.h"
 #include "py/errors.h"
+#include "py/objects/placement.h"
 
 #include "core/ops/operation.h"
 
-static PyObject *refuse_type(const usmpy_operands *operands)
+#include <string.h>
+
+/* TypeError with the kinds of numbers that the operation takes. */
+static void refuse_type(int operation, const usmpy_operands *operands)
 {
-    return PyErr_Format(PyExc_TypeError, "%s(): %s has dtype %s, for which the operation is not defined",
-                        operands->function, operands->n == 1 ? "x" : "the common type of x1 and x2",
-                        usm_dtype_table[operands->dtype].name);
+    static const struct {
+        usm_dtype dtype;
+        const char *kind;
+    } samples[] = {{USM_BOOL, "bool"},
+                   {USM_INT32, "integers"},
+                   {USM_FLOAT32, "real numbers"},
+                   {USM_COMPLEX64, "complex numbers"}};
+    enum { SAMPLES = sizeof samples / sizeof *samples };
+    char allowed[80] = "";
+    bool takes[SAMPLES];
+    int count = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        takes[i] = usm_operation_types_of(operation, samples[i].dtype, true).computed != USM_NO_DTYPE;
+        count += takes[i];
+    }
+    for (int i = 0, left = count; i < SAMPLES; i++) {
+        if (takes[i]) {
+            strcat(allowed, left == count ? "" : left == 1 ? " and " : ", ");
+            strcat(allowed, samples[i].kind);
+            left--;
+        }
+    }
+    PyErr_Format(PyExc_TypeError, "%s() is not defined for dtype %s%s; %s are allowed", operands->function,
+                 usm_dtype_table[operands->dtype].name,
+                 operands->n == 1 ? ", which x has" : ", the common type of x1 and x2", allowed);
 }
 
 static PyObject *operate(usmpy_state *state, int operation, PyObject *const *arguments,
@@ -29,7 +56,7 @@ static PyObject *operate(usmpy_state *state, int operation, PyObject *const *arg
     usmpy_array *result = NULL;
     int status = -1;
     if (types.computed == USM_NO_DTYPE) {
-        refuse_type(&operands);
+        refuse_type(operation, &operands);
     } else {
         result = usmpy_operands_result(&operands, types.result, to);
     }
@@ -67,20 +94,46 @@ USM_OPERATION_TABLE(FUNCTION)
 #define ROW(name, inputs, kinds, copies, modular, truth, promotes, result, costly) USMPY_ROW(name),
 PyMethodDef usmpy_operation_functions[] = {USM_OPERATION_TABLE(ROW){0}};
 
-/* Arrays and numbers are operands; anything else may have an operator of its own. */
-static bool is_operand(usmpy_state *state, PyObject *object)
+/* 1: an array or a number, also a scalar of NumPy or ctypes; 0: neither; -1 with an exception. */
+static int is_operand(usmpy_state *state, PyObject *object)
 {
-    return usmpy_is_array(state, object) || PyLong_Check(object) || PyFloat_Check(object) ||
-           PyComplex_Check(object);
+    PyObject *number = NULL;
+    if (usmpy_is_array(state, object) || PyLong_Check(object) || PyFloat_Check(object)) {
+        return 1;
+    }
+    int found = PyUnicode_Check(object) ? 0 : usmpy_host_scalar(state, object, &number);
+    Py_XDECREF(number);
+    return found;
 }
 
-static PyObject *binary_operator(int operation, PyObject *a, PyObject *b)
+/* x ** 2 is x * x: the same value for integers, and at most as far from the exact one for other numbers. */
+static bool is_square(usmpy_state *state, int operation, PyObject *a, PyObject *b)
 {
-    static const usmpy_destination anywhere = {.order = 'K'};
+    int64_t exponent;
+    return operation == USM_OP_pow && usmpy_is_array(state, a) && ((usmpy_array *)a)->dtype != USM_BOOL &&
+           usmpy_small_int(b, &exponent) && exponent == 2;
+}
+
+/*
+ * One of Python's operators: a + b, or a += b. In place, the result is in `a`, or this raises: NotImplemented
+ * would let Python bind the name to another object.
+ */
+static PyObject *binary_operator(int operation, PyObject *a, PyObject *b, bool in_place)
+{
     usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
+    const usmpy_destination to = {
+        .out = in_place ? (usmpy_array *)a : NULL, .order = 'K', .in_place = in_place};
     PyObject *const arguments[] = {a, b};
-    return is_operand(state, a) && is_operand(state, b) ? operate(state, operation, arguments, &anywhere)
-                                                        : Py_NewRef(Py_NotImplemented);
+    bool left = usmpy_is_array(state, a);
+    PyObject *other = left ? b : a;
+    int found = is_operand(state, other);
+    if (found == 0) {
+        return usmpy_hint_operand(usm_operation_name(operation), other, left && !in_place);
+    }
+    if (found < 0 || (in_place && usmpy_check_writable((usmpy_array *)a) < 0)) {
+        return NULL;
+    }
+    return operate(state, is_square(state, operation, a, b) ? USM_OP_square : operation, arguments, &to);
 }
 
 static PyObject *unary_operator(int operation, PyObject *self)
@@ -89,22 +142,52 @@ static PyObject *unary_operator(int operation, PyObject *self)
     return operate(((usmpy_array *)self)->state, operation, &self, &anywhere);
 }
 
-#define OPERATOR_2(name)                                   \
-    PyObject *usmpy_array_##name(PyObject *a, PyObject *b) \
-    {                                                      \
-        return binary_operator(USM_OP_##name, a, b);       \
-    }
 #define OPERATOR_1(name)                            \
     PyObject *usmpy_array_##name(PyObject *self)    \
     {                                               \
         return unary_operator(USM_OP_##name, self); \
     }
-OPERATOR_2(add)
-OPERATOR_2(subtract)
-OPERATOR_2(multiply)
-OPERATOR_2(divide)
-OPERATOR_2(floor_divide)
-OPERATOR_2(remainder)
-OPERATOR_1(negative)
-OPERATOR_1(positive)
-OPERATOR_1(abs)
+#define OPERATOR_2(name)                                           \
+    PyObject *usmpy_array_##name(PyObject *a, PyObject *b)         \
+    {                                                              \
+        return binary_operator(USM_OP_##name, a, b, false);        \
+    }                                                              \
+    PyObject *usmpy_array_inplace_##name(PyObject *a, PyObject *b) \
+    {                                                              \
+        return binary_operator(USM_OP_##name, a, b, true);         \
+    }
+USMPY_OPERATORS_1(OPERATOR_1)
+USMPY_OPERATORS_2(OPERATOR_2)
+
+static PyObject *power(PyObject *a, PyObject *b, PyObject *modulus, bool in_place)
+{
+    if (modulus != Py_None) {
+        PyErr_SetString(PyExc_TypeError,
+                        "pow(): a modulus is not supported for USMArrays; use pow(x, y) % modulus");
+        return NULL;
+    }
+    return binary_operator(USM_OP_pow, a, b, in_place);
+}
+
+PyObject *usmpy_array_power(PyObject *a, PyObject *b, PyObject *modulus)
+{
+    return power(a, b, modulus, false);
+}
+
+PyObject *usmpy_array_inplace_power(PyObject *a, PyObject *b, PyObject *modulus)
+{
+    return power(a, b, modulus, true);
+}
+
+PyObject *usmpy_array_divmod(PyObject *a, PyObject *b)
+{
+    PyObject *quotient = binary_operator(USM_OP_floor_divide, a, b, false);
+    if (quotient == NULL || quotient == Py_NotImplemented) {
+        return quotient;
+    }
+    PyObject *rest = binary_operator(USM_OP_remainder, a, b, false);
+    PyObject *both = rest == NULL ? NULL : PyTuple_Pack(2, quotient, rest);
+    Py_DECREF(quotient);
+    Py_XDECREF(rest);
+    return both;
+}

@@ -4,19 +4,28 @@
 
 #include "py/arrays/array.h"
 
-/* Slots of PyNumberMethods. */
-#define USMPY_OPERATOR_2(name) PyObject *usmpy_array_##name(PyObject *a, PyObject *b);
+/* Rows that are operators of one argument, and of two, which also have a form in place. */
+#define USMPY_OPERATORS_1(EACH) EACH(abs) EACH(bitwise_invert) EACH(negative) EACH(positive)
+#define USMPY_OPERATORS_2(EACH)                                                                             \
+    EACH(add)                                                                                               \
+    EACH(bitwise_and) EACH(bitwise_left_shift) EACH(bitwise_or) EACH(bitwise_right_shift) EACH(bitwise_xor) \
+        EACH(divide) EACH(floor_divide) EACH(multiply) EACH(remainder) EACH(subtract)
+
+/*
+ * Slots of PyNumberMethods. Operands are arrays and numbers. For other objects the result is NotImplemented
+ * where they may have the operator themselves, and otherwise a TypeError. In place, the array that was given
+ * changes, or the operator raises.
+ */
 #define USMPY_OPERATOR_1(name) PyObject *usmpy_array_##name(PyObject *self);
-USMPY_OPERATOR_2(add)
-USMPY_OPERATOR_2(subtract)
-USMPY_OPERATOR_2(multiply)
-USMPY_OPERATOR_2(divide)
-USMPY_OPERATOR_2(floor_divide)
-USMPY_OPERATOR_2(remainder)
-USMPY_OPERATOR_1(negative)
-USMPY_OPERATOR_1(positive)
-USMPY_OPERATOR_1(abs)
+#define USMPY_OPERATOR_2(name)                              \
+    PyObject *usmpy_array_##name(PyObject *a, PyObject *b); \
+    PyObject *usmpy_array_inplace_##name(PyObject *a, PyObject *b);
+USMPY_OPERATORS_1(USMPY_OPERATOR_1)
+USMPY_OPERATORS_2(USMPY_OPERATOR_2)
 #undef USMPY_OPERATOR_1
 #undef USMPY_OPERATOR_2
+PyObject *usmpy_array_power(PyObject *a, PyObject *b, PyObject *modulus);
+PyObject *usmpy_array_inplace_power(PyObject *a, PyObject *b, PyObject *modulus);
+PyObject *usmpy_array_divmod(PyObject *a, PyObject *b);
 
 #endif

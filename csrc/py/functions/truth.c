@@ -1,9 +1,7 @@
-/* Truth values, element by element: logical_and and the like, & | ^ ~ of arrays of bool, isnan and the like.
- */
+/* Truth values, element by element: logical_and and the like, isnan and the like. */
 #include "compare.h"
 #include "docstrings.h"
 #include "py/args.h"
-#include "py/arrays/hints.h"
 #include "py/arrays/operands.h"
 #include "py/objects/placement.h"
 
@@ -65,49 +63,6 @@ static PyObject *logical(usmpy_state *state, const char *function, PyObject *con
     Py_XDECREF(truths[0]);
     Py_XDECREF(truths[1]);
     return result;
-}
-
-static bool is_bool(usmpy_state *state, PyObject *object)
-{
-    return usmpy_is_array(state, object) ? ((usmpy_array *)object)->dtype == USM_BOOL : PyBool_Check(object);
-}
-
-/* & | ^ of arrays of bool and of bools; in place, the result goes into `to`. Integers have no such operator
- * yet. */
-static PyObject *operator(PyObject *a, PyObject *b, const char *sign, const usmpy_elementwise *row,
-                          PyObject *to)
-{
-    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
-    const usmpy_destination destination = {.out = (usmpy_array *)to, .order = 'K'};
-    PyObject *const both[] = {a, b};
-    if (!is_bool(state, a) || !is_bool(state, b)) {
-        return usmpy_hint_bits(a, b, sign);
-    }
-    return to != NULL && usmpy_check_writable((usmpy_array *)to) < 0
-               ? NULL
-               : usmpy_elementwise_call(state, sign, both, row, &destination);
-}
-
-#define OPERATOR(name, sign)                                       \
-    PyObject *usmpy_array_##name(PyObject *a, PyObject *b)         \
-    {                                                              \
-        return operator(a, b, sign, &name##_row, NULL);            \
-    }                                                              \
-    PyObject *usmpy_array_inplace_##name(PyObject *a, PyObject *b) \
-    {                                                              \
-        return operator(a, b, sign "=", &name##_row, a);           \
-    }
-
-OPERATOR(and, "&")
-OPERATOR(or, "|")
-OPERATOR(xor, "^")
-
-PyObject *usmpy_array_invert(PyObject *self)
-{
-    static const usmpy_destination anywhere = {.order = 'K'};
-    usmpy_state *state = ((usmpy_array *)self)->state;
-    return is_bool(state, self) ? usmpy_elementwise_call(state, "~", &self, &not_row, &anywhere)
-                                : usmpy_hint_bits(self, self, "~");
 }
 
 USMPY_FUNCTION_OF(logical_and, logical, &and_row)
