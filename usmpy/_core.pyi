@@ -3132,7 +3132,7 @@ class USMArray:
             Always.
         """
     def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **keywords: Any) -> Any:
-        """Carries out operators of NumPy's scalars, as in ``numpy.float64(2) * x``, and refuses anything else.
+        """Computes operators of NumPy's scalars, as in ``numpy.float64(2) * x``, and refuses anything else.
 
         Parameters
         ----------
@@ -3174,7 +3174,7 @@ class USMArray:
     def __imod__(self, value: USMArray | complex, /) -> Self: ...
     def __pow__(self, value: USMArray | complex, mod: None = None, /) -> USMArray: ...
     def __rpow__(self, value: complex, mod: None = None, /) -> USMArray: ...
-    def __ipow__(self, value: USMArray | complex, /) -> Self: ...
+    def __ipow__(self, value: USMArray | complex, /) -> Self: ...  # type: ignore[misc]
     def __and__(self, value: USMArray | int, /) -> USMArray: ...
     def __rand__(self, value: int, /) -> USMArray: ...
     def __iand__(self, value: USMArray | int, /) -> Self: ...
@@ -5832,7 +5832,7 @@ def add(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x1 + x2, element by element.
+    """Compute x1 + x2, element by element.
 
     Parameters
     ----------
@@ -5878,7 +5878,7 @@ def subtract(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x1 - x2, element by element.
+    """Compute x1 - x2, element by element.
 
     Parameters
     ----------
@@ -5924,7 +5924,7 @@ def multiply(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x1 * x2, element by element.
+    """Compute x1 * x2, element by element.
 
     Parameters
     ----------
@@ -5970,7 +5970,7 @@ def divide(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x1 / x2, of floating-point numbers, element by element.
+    """Compute x1 / x2, of floating-point numbers, element by element.
 
     Parameters
     ----------
@@ -6063,7 +6063,7 @@ def remainder(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x1 - x2 * floor_divide(x1, x2), with the sign of x2, element by element.
+    """Compute x1 - x2 * floor_divide(x1, x2), with the sign of x2, element by element.
 
     Parameters
     ----------
@@ -6109,7 +6109,7 @@ def pow(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x1 to the power of x2, element by element.
+    """Compute x1 to the power of x2, element by element.
 
     Parameters
     ----------
@@ -6295,7 +6295,7 @@ def hypot(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """sqrt(x1**2 + x2**2), without overflow on the way, element by element.
+    """Compute sqrt(x1**2 + x2**2), without overflow on the way, element by element.
 
     Parameters
     ----------
@@ -6342,7 +6342,7 @@ def logaddexp(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """log(exp(x1) + exp(x2)), element by element.
+    """Compute log(exp(x1) + exp(x2)), element by element.
 
     Parameters
     ----------
@@ -6389,7 +6389,7 @@ def copysign(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x1 with the sign of x2, element by element.
+    """Compute x1 with the sign of x2, element by element.
 
     Parameters
     ----------
@@ -6483,7 +6483,7 @@ def bitwise_and(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x1 & x2, element by element.
+    """Compute x1 & x2, element by element.
 
     Parameters
     ----------
@@ -6529,7 +6529,7 @@ def bitwise_or(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x1 | x2, element by element.
+    """Compute x1 | x2, element by element.
 
     Parameters
     ----------
@@ -6575,7 +6575,7 @@ def bitwise_xor(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x1 ^ x2, element by element.
+    """Compute x1 ^ x2, element by element.
 
     Parameters
     ----------
@@ -6621,7 +6621,7 @@ def bitwise_left_shift(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x1 << x2; 0 where x2 is not below the number of bits, element by element.
+    """Compute x1 << x2; 0 where x2 is not below the number of bits, element by element.
 
     Parameters
     ----------
@@ -6667,7 +6667,7 @@ def bitwise_right_shift(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x1 >> x2, which keeps the sign, element by element.
+    """Compute x1 >> x2, which keeps the sign, element by element.
 
     Parameters
     ----------
@@ -6756,7 +6756,7 @@ def negative(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """-x, element by element.
+    """Compute -x, element by element.
 
     Parameters
     ----------
@@ -6800,7 +6800,7 @@ def positive(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """+x, element by element.
+    """Compute +x, element by element.
 
     Parameters
     ----------
@@ -6844,7 +6844,7 @@ def bitwise_invert(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """~x, element by element.
+    """Compute ~x, element by element.
 
     Parameters
     ----------
@@ -6888,7 +6888,7 @@ def sign(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """-1, 0 or 1; x / abs(x) of complex numbers, element by element.
+    """Compute -1, 0 or 1; x / abs(x) of complex numbers, element by element.
 
     Parameters
     ----------
@@ -6977,7 +6977,7 @@ def square(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x * x, element by element.
+    """Compute x * x, element by element.
 
     Parameters
     ----------
@@ -7021,7 +7021,7 @@ def reciprocal(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """1 / x, element by element.
+    """Compute 1 / x, element by element.
 
     Parameters
     ----------
@@ -7154,7 +7154,7 @@ def trunc(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """x without its fraction, element by element.
+    """Compute x without its fraction, element by element.
 
     Parameters
     ----------
@@ -7419,7 +7419,7 @@ def exp(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """e to the power of x, element by element.
+    """Compute e to the power of x, element by element.
 
     Parameters
     ----------
@@ -7464,7 +7464,7 @@ def expm1(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """exp(x) - 1, exact near 0, element by element.
+    """Compute exp(x) - 1, exact near 0, element by element.
 
     Parameters
     ----------
@@ -7554,7 +7554,7 @@ def log1p(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """log(1 + x), exact near 0, element by element.
+    """Compute log(1 + x), exact near 0, element by element.
 
     Parameters
     ----------

@@ -219,7 +219,8 @@ def lists() -> Iterator[str]:
         for inputs in (1, 2):
             rows = [row for row in OPERATIONS if row.inputs == inputs and row.computes(kind)]
             each = "".join(
-                f" \\\n    EACH({row.name}, {int(row.is_alone(kind))}, {row.expression(kind)})" for row in rows
+                f" \\\n    EACH({row.name}, {int(row.is_alone(kind))}, {row.expression(kind)})"
+                for row in rows
             )
             yield f"#define USM_OPERATIONS_{kind}_{inputs}(EACH){each}\n"
 
@@ -229,11 +230,15 @@ def mask(row: Operation, has: Callable[[Operation, str], object]) -> int:
 
 
 def header() -> str:
-    parts = ["/* Written by csrc/kernels/operations.py. */\n#ifndef USM_OPERATIONS_H\n#define USM_OPERATIONS_H\n"]
+    parts = [
+        "/* Written by csrc/kernels/operations.py. */\n#ifndef USM_OPERATIONS_H\n#define USM_OPERATIONS_H\n"
+    ]
     parts += ["".join(f"#define USM_OP_{row.name} {number}\n" for number, row in enumerate(OPERATIONS))]
     parts += [f"#define USM_OPERATIONS {len(OPERATIONS)}\n"]
     parts += lists()
-    parts += ["/* EACH(name, inputs, kinds, copies, modular, truth, promotes, result, costly); kinds: 1, 2, 4, 8, added up. */\n"]
+    parts += [
+        "/* EACH(name, inputs, kinds, copies, modular, truth, promotes, result, costly); kinds: 1, 2, 4, 8, added up. */\n"
+    ]
     rows = [
         f" \\\n    EACH({row.name}, {row.inputs}, "
         f"{mask(row, Operation.expression)}, {mask(row, Operation.copies)}, {int(row.modular)}, {int(row.truth)}, "
@@ -288,6 +293,7 @@ def stub(row: Operation) -> str:
     names = ["x"] if row.inputs == 1 else ["x1", "x2"]
     allowed = "USMArray" if row.inputs == 1 else "USMArray | complex"
     of = "bool" if row.result == "bool" else "the type of the result"
+    summary = row.summary if row.summary[0].isupper() else f"Compute {row.summary}"
     values = [f"usmpy.asarray({value})" if value.startswith("[") else value for value in row.shown]
     call = f"usmpy.{row.name}({', '.join(values)}).tolist()"
     arguments = (
@@ -296,14 +302,16 @@ def stub(row: Operation) -> str:
         else "x1, x2 : USMArray or number\n        At least one array. Shapes broadcast, and types are promoted as in result_type."
     )
     promoted = " Integers are computed as floating-point numbers." if row.promotes else ""
-    source = "NumPy's function." if row.name in NOT_STANDARD else f"The array API standard 2025.12, {row.name}."
+    source = (
+        "NumPy's function." if row.name in NOT_STANDARD else f"The array API standard 2025.12, {row.name}."
+    )
     return f'''def {row.name}(
 {"".join(f"    {name}: {allowed},{newline}" for name in names)}    /,
     *,
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """{row.summary}, element by element.
+    """{summary}, element by element.
 
     Parameters
     ----------
@@ -355,7 +363,9 @@ def operators() -> str:
         modulus = ", mod: None = None" if row.name == "pow" else ""
         for prefix, more, result in ("", modulus, "USMArray"), ("r", modulus, "USMArray"), ("i", "", "Self"):
             value = allowed.removeprefix("USMArray | ") if prefix == "r" else allowed
-            lines.append(f"    def __{prefix}{row.operator}__(self, value: {value}{more}, /) -> {result}: ...\n")
+            ignored = "  # type: ignore[misc]" if prefix == "i" and modulus else ""  # it has no modulus
+            name = f"__{prefix}{row.operator}__"
+            lines.append(f"    def {name}(self, value: {value}{more}, /) -> {result}: ...{ignored}\n")
     return "".join(lines)
 
 

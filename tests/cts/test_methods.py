@@ -231,20 +231,12 @@ INPLACE = [operator.iadd, operator.isub, operator.imul, operator.itruediv, opera
 HINT = "numpy.from_dlpack"
 
 
-@pytest.mark.parametrize("compute", BINARY + BITS + INPLACE, ids=lambda f: f.__name__)
-def test_operators_name_their_replacement(put, compute):
-    x, m = put(np.int32([1, 2, 3])), put([True, False, True])
-    for other in (x, 1, 2.5, np.float32(1), np.int64(1), np.ones(3, "float32"), [1, 2, 3], (1, 2, 3)):
-        for a, b in ((x, other), (other, x)):
-            with pytest.raises(TypeError, match=HINT):
-                compute(a.copy() if isinstance(a, np.ndarray) else a, b)
-    with pytest.raises(TypeError, match=HINT):
-        compute(m, 1)
-    same_x = x
-    with pytest.raises(TypeError):
-        x += np.float32(1)
-    assert x is same_x
-    assert x.tolist() == [1, 2, 3]
+@pytest.mark.parametrize("compute", [operator.matmul, operator.imatmul], ids=lambda f: f.__name__)
+def test_the_matrix_product_names_its_replacement(put, compute):
+    x = put(np.int32([1, 2, 3]))
+    for other in (x, [1, 2, 3], (1, 2, 3)):
+        with pytest.raises(TypeError, match=HINT):
+            compute(x, other)
 
 
 def test_another_class_may_have_the_operator(put):
@@ -261,29 +253,30 @@ def test_another_class_may_have_the_operator(put):
     assert (put([1]) == Other()) == "equal"
 
 
-@pytest.mark.parametrize(
-    "name", ["sum", "mean", "max", "min", "std", "argmax", "sort", "dot", "cumsum", "round"]
-)
-def test_missing_methods_raise_a_hint(put, name):
+@pytest.mark.parametrize("name", ["sort", "argsort", "dot", "cumsum", "cumprod", "round", "conj"])
+def test_missing_methods_name_the_function(put, name):
     x = put([1.0, 2.0])
-    with pytest.raises(AttributeError, match=rf"has no attribute '{name}': .*{HINT}"):
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}': use usmpy\.\w+\(x"):
         getattr(x, name)
     assert not hasattr(x, name)
     with pytest.raises(AttributeError) as caught:
         x.nonsense  # noqa: B018
-    assert HINT not in str(caught.value)
+    assert "use usmpy" not in str(caught.value)
 
 
-def test_unary_operators_and_ufuncs_name_their_replacement(put):
+def test_methods_that_reduce_are_functions(put):
+    n = np.float32([[1, 5, 2], [4, 3, 6]])
+    x = put(n)
+    for name in ("sum", "prod", "max", "min"):
+        for keywords in ({}, {"axis": 0}, {"axis": (0, 1)}, {"axis": -1, "keepdims": True}):
+            same(getattr(x, name)(**keywords), getattr(n, name)(**keywords))
+        same(getattr(x, name)(1), getattr(n, name)(1))
+    same(x.sum(dtype="int64"), n.sum(dtype="int64"))
+
+
+def test_numpys_functions_name_their_replacement(put):
     x = put(np.float32([1, 2]))
-    for call in (
-        lambda: -x,
-        lambda: +x,
-        lambda: abs(x),
-        lambda: ~x,
-        lambda: np.sqrt(x),
-        lambda: np.add(x, 1),
-    ):
-        with pytest.raises(TypeError, match=HINT):
+    for call in (lambda: np.sqrt(x), lambda: np.add(x, 1), lambda: np.add(x, x), lambda: np.hypot(1.0, x)):
+        with pytest.raises(TypeError, match=r"call usmpy's function, or pass numpy\.from_dlpack\(x\)"):
             call()
     # Not np.add.reduce(x): NumPy 2.4 leaks an operand whose __array_ufunc__ raises there.

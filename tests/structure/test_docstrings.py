@@ -16,11 +16,8 @@ from usmpy import _core, errors
 CLASSES = [_core.Context, _core.Device, _core.DType, _core.Event, _core.Queue, _core.USMArray, _core.borrow]
 CLASSES += [_core.Program, _core.Kernel, _core.Range, _core.NdRange, _core.LocalMemory]
 CLASSES += [_core.Flags, _core.FloatLimits, _core.IntegerLimits, type(_core.empty(1).lend())]
-# Methods of NumPy's arrays that USMArray lacks; the AttributeError explains it.
-HINTS = {
-    *("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin"),
-    *("sort", "argsort", "dot", "cumsum", "clip", "round"),
-}
+# Methods of NumPy's arrays that USMArray lacks; the AttributeError names the function.
+HINTS = {"sort", "argsort", "dot", "cumsum", "cumprod", "round", "conj"}
 MACHINERY = {"__new__", "__module__", "__doc__", "__match_args__"}
 
 
@@ -75,8 +72,8 @@ def test_the_lists_are_not_empty():
 
 
 @pytest.mark.parametrize("name", sorted(HINTS))
-def test_a_missing_method_explains_why(name):
-    with pytest.raises(AttributeError, match=f"no attribute '{name}': usmpy has no arithmetic yet"):
+def test_a_missing_method_names_the_function(name):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}': use usmpy"):
         getattr(_core.empty(1), name)
 
 

@@ -12,7 +12,10 @@ KERNELS = Path(__file__).resolve().parents[1]
 SOURCES, GENERATED = KERNELS / "src", KERNELS / "generated"
 INCLUDE = re.compile(r'^#include "(.*)"$')
 OPERATIONS = runpy.run_path(str(KERNELS / "operations.py"))
-WRITTEN = {"operations.h": OPERATIONS["header"], "costly.h": OPERATIONS["costly"]}  # headers that no file holds
+WRITTEN = {
+    "operations.h": OPERATIONS["header"],
+    "costly.h": OPERATIONS["costly"],
+}  # headers that no file holds
 
 
 def expand(path, seen):
