@@ -28,6 +28,8 @@ from ._core import (
     all,
     any,
     arange,
+    argmax,
+    argmin,
     asarray,
     astype,
     bfloat16,
@@ -127,6 +129,7 @@ from ._include import get_include
 from ._indexing import extract, place, put, put_along_axis
 from ._inspection import __array_namespace_info__
 from ._memory import live_allocations
+from ._statistics import clip, diff, mean, std, var
 from ._trace import Trace, trace
 from .errors import (
     AxisError,
@@ -172,6 +175,8 @@ __all__ = [
     "all",
     "any",
     "arange",
+    "argmax",
+    "argmin",
     "asarray",
     "astype",
     "bfloat16",
@@ -181,6 +186,7 @@ __all__ = [
     "broadcast_shapes",
     "broadcast_to",
     "can_cast",
+    "clip",
     "complex32",
     "complex64",
     "complex128",
@@ -188,6 +194,7 @@ __all__ = [
     "copyto",
     "count_nonzero",
     "diagnose",
+    "diff",
     "e",
     "empty",
     "empty_like",
@@ -239,6 +246,7 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "matrix_transpose",
+    "mean",
     "memory_connection",
     "memory_stats",
     "meshgrid",
@@ -263,6 +271,7 @@ __all__ = [
     "set_memory_limit",
     "squeeze",
     "stack",
+    "std",
     "swapaxes",
     "take",
     "take_along_axis",
@@ -277,6 +286,7 @@ __all__ = [
     "uint32",
     "uint64",
     "unstack",
+    "var",
     "where",
     "zeros",
     "zeros_like",
