@@ -32,6 +32,8 @@ from ._core import (
     all,
     any,
     arange,
+    argmax,
+    argmin,
     asarray,
     asin,
     asinh,
@@ -186,6 +188,7 @@ from ._include import get_include
 from ._indexing import extract, place, put, put_along_axis
 from ._inspection import __array_namespace_info__
 from ._memory import live_allocations
+from ._statistics import clip, diff, mean, std, var
 from ._trace import Trace, trace
 from .errors import (
     AxisError,
@@ -235,6 +238,8 @@ __all__ = [
     "all",
     "any",
     "arange",
+    "argmax",
+    "argmin",
     "asarray",
     "asin",
     "asinh",
@@ -256,6 +261,7 @@ __all__ = [
     "broadcast_to",
     "can_cast",
     "ceil",
+    "clip",
     "complex32",
     "complex64",
     "complex128",
@@ -269,6 +275,7 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
     "diagnose",
+    "diff",
     "divide",
     "e",
     "empty",
@@ -334,6 +341,7 @@ __all__ = [
     "matrix_transpose",
     "max",
     "maximum",
+    "mean",
     "memory_connection",
     "memory_stats",
     "meshgrid",
@@ -376,6 +384,7 @@ __all__ = [
     "square",
     "squeeze",
     "stack",
+    "std",
     "subtract",
     "sum",
     "swapaxes",
@@ -395,6 +404,7 @@ __all__ = [
     "uint32",
     "uint64",
     "unstack",
+    "var",
     "where",
     "zeros",
     "zeros_like",

@@ -2700,6 +2700,162 @@ class USMArray:
         >>> usmpy.asarray([0, 5]).nonzero()[0].tolist()
         [1]
         """
+    def argmax(self, axis: int | None = None, keepdims: builtins.bool = False) -> USMArray:
+        """Where the largest element is, along an axis: ``argmax(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int, optional
+            Along which axis; by default all of them, in row-major order.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            Indices, as int64.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As argmax() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([3, 8, 5]).argmax().tolist()
+        1
+        """
+    def argmin(self, axis: int | None = None, keepdims: builtins.bool = False) -> USMArray:
+        """Where the smallest element is, along an axis: ``argmin(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int, optional
+            Along which axis; by default all of them, in row-major order.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            Indices, as int64.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As argmin() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([3, 8, 5]).argmin().tolist()
+        0
+        """
+    def mean(self, axis: _Axes | None = None, keepdims: builtins.bool = False) -> USMArray:
+        """The arithmetic mean along axes: ``mean(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int or tuple of ints, optional
+            Along which axes; by default all of them.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As mean() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([1.0, 2.0, 6.0]).mean().tolist()
+        3.0
+        """
+    def var(
+        self, axis: _Axes | None = None, *, correction: float = 0.0, keepdims: builtins.bool = False
+    ) -> USMArray:
+        """The variance along axes: ``var(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int or tuple of ints, optional
+            Along which axes; by default all of them.
+        correction : float, default 0.0
+            What the number of elements is reduced by, as the divisor.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As var() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([1.0, 2.0]).var().tolist()
+        0.25
+        """
+    def std(
+        self, axis: _Axes | None = None, *, correction: float = 0.0, keepdims: builtins.bool = False
+    ) -> USMArray:
+        """The standard deviation along axes: ``std(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int or tuple of ints, optional
+            Along which axes; by default all of them.
+        correction : float, default 0.0
+            What the number of elements is reduced by, as the divisor.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As std() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([1.0, 2.0]).std().tolist()
+        0.5
+        """
+    def clip(self, min: USMArray | float | None = None, max: USMArray | float | None = None) -> USMArray:
+        """Elements confined to a range: ``clip(x, min, max)``.
+
+        Parameters
+        ----------
+        min, max : USMArray or number, optional
+            The bounds, which belong to the range. None: there is none.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, TypeError, OverflowError, MemoryError
+            As clip() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([-2, 0, 3]).clip(-1, 1).tolist()
+        [-1, 0, 1]
+        """
     def all(self, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
         """Whether all elements are true, along axes: ``all(x, axis=axis)``.
 
@@ -8398,6 +8554,94 @@ def min(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builtins.bool = 
     --------
     >>> usmpy.min(usmpy.asarray([[1, 2], [3, 4]]), axis=0).tolist()
     [1, 2]
+    """
+
+def argmax(
+    x: USMArray,
+    /,
+    axis: int | None = None,
+    keepdims: bool = False,
+) -> USMArray:
+    """Where the largest element along an axis is.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of bool or of numbers that have an order.
+    axis : int, optional
+        The axis, a negative one counted from the last. None: all of them, in row-major order.
+    keepdims : bool, default False
+        Keep the axes, with length 1.
+
+    Returns
+    -------
+    USMArray
+        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN before
+        any number.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is refused; `axis` is no int.
+    ValueError
+        There are no elements along the axis.
+    AxisError
+        `axis` is out of range.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, argmax. It says nothing about NaN; NumPy has the same rule.
+
+    Examples
+    --------
+    >>> usmpy.argmax(usmpy.asarray([[3, 1, 2], [4, 6, 5]]), axis=1).tolist()
+    [0, 1]
+    """
+
+def argmin(
+    x: USMArray,
+    /,
+    axis: int | None = None,
+    keepdims: bool = False,
+) -> USMArray:
+    """Where the smallest element along an axis is.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of bool or of numbers that have an order.
+    axis : int, optional
+        The axis, a negative one counted from the last. None: all of them, in row-major order.
+    keepdims : bool, default False
+        Keep the axes, with length 1.
+
+    Returns
+    -------
+    USMArray
+        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN before
+        any number.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is refused; `axis` is no int.
+    ValueError
+        There are no elements along the axis.
+    AxisError
+        `axis` is out of range.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, argmin. It says nothing about NaN; NumPy has the same rule.
+
+    Examples
+    --------
+    >>> usmpy.argmin(usmpy.asarray([[3, 1, 2], [4, 6, 5]]), axis=1).tolist()
+    [1, 0]
     """
 
 def cumulative_sum(
