@@ -8560,7 +8560,7 @@ def argmax(
     x: USMArray,
     /,
     axis: int | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
 ) -> USMArray:
     """Where the largest element along an axis is.
 
@@ -8604,7 +8604,7 @@ def argmin(
     x: USMArray,
     /,
     axis: int | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
 ) -> USMArray:
     """Where the smallest element along an axis is.
 

@@ -80,7 +80,7 @@ def mean(x: USMArray, /, axis: int | tuple[int, ...] | None = None, keepdims: bo
     [2.0, 3.0]
     """
     wide, own = _types(x, "mean", True)
-    total = _core.sum(x, axis, keepdims, dtype=wide)
+    total = _core.sum(x, axis, keepdims=keepdims, dtype=wide)
     return _divided(total, x.size // total.size if total.size else 1, own)
 
 
@@ -97,10 +97,10 @@ def _variance(
         raise TypeError(f"{function}(): correction is a {type(correction).__name__}; a number is allowed")
     if x.dtype != wide:
         x = _core.astype(x, wide)
-    total = _core.sum(x, axis, True)
+    total = _core.sum(x, axis, keepdims=True)
     count = x.size // total.size if total.size else 1
     apart = _core.subtract(x, _core.divide(total, count))
-    squares = _core.sum(_core.square(apart, out=apart), axis, keepdims)
+    squares = _core.sum(_core.square(apart, out=apart), axis, keepdims=keepdims)
     return _core.divide(squares, max(count - correction, 0)), own
 
 
