@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import functools
 import gc
 import importlib.util
@@ -12,6 +11,7 @@ import threading
 import time
 
 import cuda_drivers  # noqa: F401 (builds the driver in software)
+import hang
 import level_zero_drivers  # (the same)
 import opencl_drivers  # noqa: F401 (makes the drivers visible to loaders)
 import pytest
@@ -30,12 +30,7 @@ CACHE = pytest.StashKey()
 FAILED = pytest.StashKey[bool]()  # a test of this process has failed
 LEFT = pytest.StashKey[bool]()  # the test before left objects, as its mark says
 
-# Above pytest's own timeout, which needs Python to run: a test that hangs while it holds the GIL ends the run
-# with the stacks of all threads, from a thread that needs no lock. Each new deadline starts a thread, so one
-# lasts for the tests of some seconds.
-HANG_SECONDS, SHARED_SECONDS = 100, 20
-deadline = 0.0  # by time.monotonic()
-STDERR = os.dup(2)  # pytest's capture takes the other one
+HANG_SECONDS = 100  # above a test's own limit
 
 
 # With pytest-xdist (-n 2) a worker runs whole files, so that fixtures of a module are set up once. The
@@ -144,13 +139,8 @@ def pytest_unconfigure(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    global deadline
     marker = item.get_closest_marker("timeout")
-    limit = marker.args[0] if marker else float(item.config.getini("timeout"))
-    now = time.monotonic()
-    if now + limit + HANG_SECONDS > deadline:
-        deadline = now + limit + HANG_SECONDS + SHARED_SECONDS
-        faulthandler.dump_traceback_later(deadline - now, exit=True, file=STDERR)
+    hang.allow((marker.args[0] if marker else float(item.config.getini("timeout"))) + HANG_SECONDS, spare=20)
     return (yield)
 
 
@@ -162,7 +152,7 @@ def pytest_runtest_logfinish():
 
 
 def pytest_sessionfinish():
-    faulthandler.cancel_dump_traceback_later()
+    hang.free()
 
 
 @pytest.hookimpl(wrapper=True)
