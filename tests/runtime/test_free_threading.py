@@ -14,8 +14,8 @@ import threading
 import time
 import weakref
 
-import numpy as np
 import hang
+import numpy as np
 import pytest
 from producers import Tensor
 
