@@ -19,14 +19,21 @@ static const char *name_of(uint8_t dtype)
     return usm_dtype_table[dtype].name;
 }
 
+/* Whether the driver's compiler is asked for correctly rounded division (docs/numerics.md). */
+static bool rounds(const usm_place *place)
+{
+    return (place->device->info.single_fp_config & USM_FP_BIT(USM_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)) != 0;
+}
+
 static const usm_kernel_source *find_opencl(const usm_kernel_source *all, const usm_place *place,
                                             const usm_builtin *builtin, usm_builtin_source *source)
 {
     const usm_cast *cast = &builtin->cast;
     size_t room = sizeof source->options;
-    int used = snprintf(source->options, room, "%s%s%s",
+    int used = snprintf(source->options, room, "%s%s%s%s",
                         usm_builtin_is_serial(place) ? "-D USM_SERIAL -D USM_LINES " : "",
                         place->device->info.has_fp64 ? "-D USM_HAS_FP64 " : "",
+                        rounds(place) ? "-cl-fp32-correctly-rounded-divide-sqrt " : "",
                         builtin->options != NULL ? builtin->options : "");
     if (usm_builtin_is_cast(builtin)) {
         snprintf(source->options + used, room - (size_t)used, "-D USM_DST=%s -D USM_SRC=%s%s",
@@ -62,8 +69,10 @@ static const usm_kernel_source *find_spirv(const usm_kernel_source *all, const u
     snprintf(name, sizeof name, "%s%s%s", builtin->module, usm_builtin_is_cast(builtin) ? "_" : "",
              usm_builtin_is_cast(builtin) ? number_kind((usm_dtype)cast->src) : "");
     snprintf(wide_name, sizeof wide_name, "%s_fp64", name);
+    int used = snprintf(source->options, sizeof source->options, "%s",
+                        rounds(place) ? "-ze-fp32-correctly-rounded-divide-sqrt " : "");
     if (usm_builtin_is_cast(builtin)) {
-        snprintf(source->options, sizeof source->options,
+        snprintf(source->options + used, sizeof source->options - (size_t)used,
                  "-spec-constant 0=%u -spec-constant 1=%u -spec-constant 2=%u -spec-constant 3=%u "
                  "-spec-constant 4=%u",
                  cast->src, cast->dst, usm_dtype_table[cast->src].itemsize,
