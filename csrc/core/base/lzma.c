@@ -70,23 +70,14 @@ static unsigned read_direct(decoder *d, unsigned bits)
     return value;
 }
 
-static unsigned read_tree(decoder *d, unsigned model, unsigned bits)
-{
-    unsigned node = 1;
-    for (unsigned i = 0; i < bits; i++) {
-        node = node << 1 | read_bit(d, model + node);
-    }
-    return node - (1u << bits);
-}
-
-/* The lowest bit first. */
-static unsigned read_reverse_tree(decoder *d, unsigned model, unsigned bits)
+/* `reversed`: the value's lowest bit comes first. */
+static unsigned read_tree(decoder *d, unsigned model, unsigned bits, bool reversed)
 {
     unsigned node = 1, value = 0;
     for (unsigned i = 0; i < bits; i++) {
         unsigned bit = read_bit(d, model + node);
         node = node << 1 | bit;
-        value |= bit << i;
+        value |= bit << (reversed ? i : bits - 1 - i);
     }
     return value;
 }
@@ -110,24 +101,24 @@ static uint8_t read_literal(decoder *d, unsigned model, int match)
 static unsigned read_length(decoder *d, unsigned model)
 {
     if (read_bit(d, model) == 0) {
-        return 2 + read_tree(d, model + LOW, 3);
+        return 2 + read_tree(d, model + LOW, 3, false);
     }
-    return read_bit(d, model + 1) == 0 ? 10 + read_tree(d, model + MID, 3)
-                                       : 18 + read_tree(d, model + HIGH, 8);
+    return read_bit(d, model + 1) == 0 ? 10 + read_tree(d, model + MID, 3, false)
+                                       : 18 + read_tree(d, model + HIGH, 8, false);
 }
 
 static size_t read_distance(decoder *d, unsigned length)
 {
-    unsigned slot = read_tree(d, POS_SLOT + 64 * (length < 6 ? length - 2 : 3), 6);
+    unsigned slot = read_tree(d, POS_SLOT + 64 * (length < 6 ? length - 2 : 3), 6, false);
     if (slot < 4) {
         return slot + 1;
     }
     unsigned bits = (slot >> 1) - 1, base = (2 | (slot & 1)) << bits;
     if (slot < 14) {
-        return base + read_reverse_tree(d, POS_SPECIAL + base - slot, bits) + 1;
+        return base + read_tree(d, POS_SPECIAL + base - slot, bits, true) + 1;
     }
     base += read_direct(d, bits - 4) << 4;
-    return base + read_reverse_tree(d, POS_ALIGN, 4) + 1;
+    return base + read_tree(d, POS_ALIGN, 4, true) + 1;
 }
 
 void usm_lzma_decode(const uint8_t *stream, uint8_t *out, size_t size)

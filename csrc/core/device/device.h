@@ -47,8 +47,7 @@ static inline uint32_t usm_aspect_bit(usm_aspect aspect, bool has)
     return has ? UINT32_C(1) << aspect : 0;
 }
 
-/* What float32 arithmetic of a device can do (SYCL 2020, info::fp_config); usm_fp_config_name has their
- * names. */
+/* What float32 arithmetic of a device can do (SYCL 2020, info::fp_config). */
 typedef enum usm_fp_config {
     USM_FP_DENORM,
     USM_FP_INF_NAN,
