@@ -1,4 +1,4 @@
-"""The deadline of a process: a test that hangs while it holds the GIL ends it, with the stacks of all threads.
+"""The deadline of a process: a test that hangs while it holds the GIL ends it, with all threads' stacks.
 
 pytest's own timeout needs Python to run. faulthandler's thread does not, and there is one of it in a process:
 everything that sets a deadline does it here.
@@ -15,7 +15,7 @@ _deadline = 0.0  # by time.monotonic()
 
 
 def allow(seconds: float, spare: float = 0) -> None:
-    """At least this time from now on. A deadline starts a thread, so one lasts for the calls of `spare` seconds."""
+    """At least this time from now on. A deadline starts a thread: one lasts for the calls of `spare` seconds."""
     global _deadline
     now = time.monotonic()
     if now + seconds > _deadline:
