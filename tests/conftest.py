@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 
+import apart
 import cuda_drivers  # noqa: F401 (builds the driver in software)
 import hang
 import level_zero_drivers  # (the same)
@@ -35,12 +36,6 @@ HANG_SECONDS = 100  # above a test's own limit
 
 # With pytest-xdist (-n 2) a worker runs whole files, so that fixtures of a module are set up once. The
 # longest files come first: at the end, such a file would leave the other workers without work.
-IN_WORKER = "PYTEST_XDIST_WORKER" in os.environ
-if (
-    IN_WORKER
-):  # readline set these in the process that started the workers; programs that tests start obey them
-    os.environ.pop("COLUMNS", None)
-    os.environ.pop("LINES", None)
 LONGEST = [
     "docs/test_site.py",
     "portable/test_mutations.py",
@@ -68,7 +63,8 @@ def place_of(item) -> int:
 
 def pytest_configure(config):
     # This process, its children and the workers of pytest-xdist keep built programs in a folder of this run.
-    if not IN_WORKER:
+    if not apart.IN_WORKER:
+        apart.before_workers()
         config.stash[CACHE] = tempfile.TemporaryDirectory(prefix="usmpy-cache-")
         os.environ["USMPY_CACHE_DIR"] = config.stash[CACHE].name
     # Tests that name no device use the host, also if there is a GPU, in hardware or software.
@@ -101,7 +97,7 @@ def pytest_generate_tests(metafunc):
 def pytest_collection_modifyitems(items):
     items[:] = made_items(items)
     yield  # pytest groups the tests of each device
-    if IN_WORKER:
+    if apart.IN_WORKER:
         items.sort(key=place_of)
 
 
@@ -132,7 +128,7 @@ def pytest_collection_finish():
 
 
 def pytest_unconfigure(config):
-    if not IN_WORKER:
+    if not apart.IN_WORKER:
         config.stash[CACHE].cleanup()
     gc.unfreeze()  # so that cycles among them are collected
 

@@ -15,7 +15,7 @@ _deadline = 0.0  # by time.monotonic()
 
 
 def allow(seconds: float, spare: float = 0) -> None:
-    """At least this time from now on. A deadline starts a thread: one lasts for the calls of `spare` seconds."""
+    """At least this time from now on. A deadline starts a thread: one serves the calls of `spare` seconds."""
     global _deadline
     now = time.monotonic()
     if now + seconds > _deadline:
