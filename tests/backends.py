@@ -164,6 +164,7 @@ MINIMAL = PARTLESS | {
     "test_device.py::test_a_root_device_has_no_parent": "get_devices() lists what users have",
     "test_late_commands.py": PROGRAMS,
     "test_launch": PROGRAMS,
+    "test_numerics.py": PROGRAMS,
     "test_trace.py::test_a_kernel_after_a_fill": PROGRAMS,
 }
 

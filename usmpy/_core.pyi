@@ -615,6 +615,21 @@ class Device:
     def has_fp64(self) -> builtins.bool:
         """Whether kernels can compute with double precision. Such data can be held and exchanged anyway."""
     @property
+    def single_fp_config(self) -> frozenset[str]:
+        """What arithmetic in float32 can do on the device (SYCL 2020, info::fp_config).
+
+        Any of denorm, inf_nan, round_to_nearest, round_to_zero, round_to_inf, fma,
+        correctly_rounded_divide_sqrt and soft_float, as the driver reports them. With
+        correctly_rounded_divide_sqrt, division and square root in programs of the language portable give the
+        same bits as on the host; without denorm, subnormal numbers may become zero.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> "correctly_rounded_divide_sqrt" in usmpy.Device("host").single_fp_config
+        True
+        """
+    @property
     def has_usm_device(self) -> builtins.bool:
         """Whether usm_type='device' is available (SYCL 2020, 4.8)."""
     @property

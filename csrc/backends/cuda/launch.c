@@ -79,7 +79,7 @@ static usm_status shape(const usm_launch *launch, unsigned *grid, unsigned *bloc
 }
 
 /*
- * Shared memory beyond what every device grants unasked. The driver is told once, of the most that this
+ * Shared memory beyond what every device grants unasked. One call asks the driver for the most that this
  * kernel can have on this device.
  */
 static usm_status grant_shared(const usm_kernel *kernel, size_t wanted, usm_error *error)

@@ -1,4 +1,6 @@
-/* Truth values, element by element: logical_and and the like, & | ^ ~ of arrays of bool, isnan and the like.
+/*
+ * Truth values, element by element: logical_and and the like, & | ^ ~ of arrays of bool, isnan and the
+ * like.
  */
 #include "compare.h"
 #include "docstrings.h"
@@ -72,8 +74,10 @@ static bool is_bool(usmpy_state *state, PyObject *object)
     return usmpy_is_array(state, object) ? ((usmpy_array *)object)->dtype == USM_BOOL : PyBool_Check(object);
 }
 
-/* & | ^ of arrays of bool and of bools; in place, the result goes into `to`. Integers have no such operator
- * yet. */
+/*
+ * & | ^ of arrays of bool and of bools; in place, the result goes into `to`. Integers have no such
+ * operator yet.
+ */
 static PyObject *operator(PyObject *a, PyObject *b, const char *sign, const usmpy_elementwise *row,
                           PyObject *to)
 {
