@@ -14,6 +14,7 @@ except ModuleNotFoundError:
 
     _explain()
 
+from . import random as random
 from ._core import (
     Device,
     DType,
@@ -126,6 +127,9 @@ from ._enums import MemoryConnection
 from ._include import get_include
 from ._indexing import extract, place, put, put_along_axis
 from ._inspection import __array_namespace_info__
+from ._kernels.elementwise import ElementwiseKernel
+from ._kernels.reduction import ReductionKernel
+from ._kernels.scan import ScanKernel
 from ._memory import live_allocations
 from ._trace import Trace, trace
 from .errors import (
@@ -155,6 +159,7 @@ __all__ = [
     "DType",
     "Device",
     "DeviceNotFound",
+    "ElementwiseKernel",
     "Event",
     "ExecutionPlacementError",
     "Kernel",
@@ -164,6 +169,8 @@ __all__ = [
     "Program",
     "Queue",
     "Range",
+    "ReductionKernel",
+    "ScanKernel",
     "Trace",
     "USMArray",
     "UsmError",

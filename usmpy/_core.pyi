@@ -1363,15 +1363,17 @@ class LocalMemory:
 
     Parameters
     ----------
-    nbytes : int
-        Bytes for each work-group, at least 1.
+    n : int
+        Elements for each work-group, at least 1.
+    dtype : DType, str or type, optional
+        The type of the elements; by default uint8, so that `n` is a number of bytes.
 
     Raises
     ------
     ValueError
-        nbytes is below 1, or above 2**32 - 1.
+        n is below 1, or the memory above 2**32 - 1 bytes.
     TypeError
-        nbytes is not an int.
+        n is not an int, or dtype is no type.
 
     Examples
     --------
@@ -1384,11 +1386,11 @@ class LocalMemory:
     ...     x[get_global_id(0)] = t[n - 1 - i];
     ... }''', device="host")
     >>> x = usmpy.arange(8, dtype="int32", device="host")
-    >>> event = program.reverse[usmpy.NdRange(8, 4)](x, usmpy.LocalMemory(4 * x.itemsize))
+    >>> event = program.reverse[usmpy.NdRange(8, 4)](x, usmpy.LocalMemory(4, "int32"))
     >>> x.tolist()
     [3, 2, 1, 0, 7, 6, 5, 4]
     """
-    def __new__(cls, nbytes: SupportsIndex) -> Self: ...
+    def __new__(cls, n: SupportsIndex, dtype: _DTypeLike | None = None) -> Self: ...
     @property
     def nbytes(self) -> int:
         """Size for each work-group, in bytes."""
@@ -1563,6 +1565,9 @@ class Kernel:
     @property
     def max_work_group_size(self) -> int:
         """The most work-items of this kernel that fit into one work-group of the device."""
+    @property
+    def preferred_work_group_size_multiple(self) -> int:
+        """Work-groups of a multiple of this number of work-items use the device best."""
     @classmethod
     def from_pointer(
         cls, address: int, parameters: Iterable[str], *, name: str | None = None, owner: object = None

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-FILES = ["tests/cts/test_wide_floats.py", "tests/cts/test_numerics.py"]
+NAMES = ("wide_floats", "numerics", "random")
+FILES = [f"tests/cts/test_{name}.py" for name in NAMES]
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 
