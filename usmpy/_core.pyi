@@ -3075,6 +3075,9 @@ class USMArray:
     def __ior__(self, value: USMArray | builtins.bool, /) -> Self: ...
     def __ixor__(self, value: USMArray | builtins.bool, /) -> Self: ...
     def __invert__(self) -> USMArray: ...
+    def __matmul__(self, value: USMArray, /) -> USMArray: ...
+    def __rmatmul__(self, value: USMArray, /) -> USMArray: ...
+    def __imatmul__(self, value: USMArray, /) -> Self: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[USMArray]: ...
     def __getitem__(self, key: _Index, /) -> USMArray: ...
@@ -5255,6 +5258,166 @@ def explain_copy(
     ...
     """
 
+def matmul(x1: USMArray, x2: USMArray, /) -> USMArray:
+    """The product of matrices; ``x1 @ x2``.
+
+    Parameters
+    ----------
+    x1 : USMArray
+        Matrices in the last two axes, or a vector: an array of one dimension is a row.
+    x2 : USMArray
+        The same; a vector is a column. Types are promoted as in `result_type`.
+
+    Returns
+    -------
+    USMArray
+        New memory, row-major. The other axes broadcast; of a vector no axis is left.
+
+    Raises
+    ------
+    ValueError
+        `x1` has another number of columns than `x2` rows, the other axes do not broadcast, or an argument has
+        no dimensions.
+    TypeError
+        The common type is no integer or real type, or an argument is not a USMArray.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, matmul. On the host and on OpenCL devices that are the host's processors,
+    products in float32 and float64 are computed by OpenBLAS if it is found; `explain_matmul` names the
+    library. All other products are computed by usmpy's own kernel, which adds in the order of the inner axis,
+    so that every device gives the same bits. Integers wrap. float16 and bfloat16 are computed in float32 and
+    rounded once. ``x1 @= x2`` writes the product into `x1`, which must have its shape and type. A product of
+    two vectors is computed as by `vecdot`.
+
+    Examples
+    --------
+    >>> usmpy.matmul(usmpy.asarray([[1, 2], [3, 4]]), usmpy.asarray([10, 1])).tolist()
+    [12, 34]
+    """
+
+def tensordot(
+    x1: USMArray,
+    x2: USMArray,
+    /,
+    *,
+    axes: int | tuple[Sequence[int], Sequence[int]] = 2,
+) -> USMArray:
+    """The sum of products along several axes of both arrays.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray
+        Types are promoted as in `result_type`.
+    axes : int or pair of sequences of int, default 2
+        An int: that many of the last axes of `x1` and of the first ones of `x2`, in order. A pair: axes of
+        `x1`, and those of `x2` that they belong to, negative ones counted from the last.
+
+    Returns
+    -------
+    USMArray
+        New memory, row-major: the other axes of `x1`, then those of `x2`.
+
+    Raises
+    ------
+    ValueError
+        Lengths of axes that belong together differ, an axis is out of range or given twice, or the result has
+        too many dimensions.
+    TypeError
+        The common type is no integer or real type, or an argument is not a USMArray.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, tensordot. It is computed as a product of matrices (`matmul`); an array
+    whose axes do not merge into the two of a matrix is copied first.
+
+    Examples
+    --------
+    >>> x = usmpy.ones((2, 3, 4))
+    >>> usmpy.tensordot(x, x, axes=((1, 2), (1, 2))).tolist()
+    [[12.0, 12.0], [12.0, 12.0]]
+    """
+
+def vecdot(x1: USMArray, x2: USMArray, /, *, axis: int = -1) -> USMArray:
+    """The sum of products along one axis.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray
+        Types are promoted as in `result_type`, and the other axes broadcast.
+    axis : int, default -1
+        The axis, counted from the last where the arrays have different numbers of dimensions.
+
+    Returns
+    -------
+    USMArray
+        New memory, row-major, without the axis.
+
+    Raises
+    ------
+    ValueError
+        The axis is out of range or has different lengths, or the other axes do not broadcast.
+    TypeError
+        The common type is no integer or real type, or an argument is not a USMArray.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, vecdot. The products are stored (float16 and bfloat16 ones in float32) and
+    added as by `sum`, so that every device gives the same bits.
+
+    Examples
+    --------
+    >>> usmpy.vecdot(usmpy.asarray([[1, 2], [3, 4]]), usmpy.asarray([10, 1])).tolist()
+    [12, 34]
+    """
+
+def explain_matmul(x1: USMArray, x2: USMArray, /) -> str:
+    """Describe how `matmul` would compute a product, as text with a line for each fact; nothing is computed.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray
+        As in `matmul`.
+
+    Returns
+    -------
+    str
+        The shapes and the type that is computed in; the file of the library, or that usmpy's own kernel is
+        used; and which arguments are copied first.
+
+    Raises
+    ------
+    ValueError, TypeError, ExecutionPlacementError
+        As `matmul`.
+
+    Notes
+    -----
+    On the host and on OpenCL devices that are the host's processors, OpenBLAS is looked for on the first call
+    that could use it: in NumPy's package, in scipy-openblas64 and scipy-openblas32, then among the system's
+    libraries. The environment variable ``USMPY_BLAS_LIBRARY`` names another file, or is ``none``.
+
+    Examples
+    --------
+    >>> x = usmpy.ones((2, 3), dtype=usmpy.int32, device="host")
+    >>> print(usmpy.explain_matmul(x, x.mT))
+    matmul of (2, 3) and (3, 2), computed in int32
+    by: usmpy's own kernel
+    x1: in place
+    x2: in place
+    """
+
 # Memory.
 
 class _KindStats(TypedDict):
@@ -5701,7 +5864,8 @@ def greater_equal(
     """
 
 def add(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5746,7 +5910,8 @@ def add(
     """
 
 def subtract(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5791,7 +5956,8 @@ def subtract(
     """
 
 def multiply(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5836,7 +6002,8 @@ def multiply(
     """
 
 def divide(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5882,7 +6049,8 @@ def divide(
     """
 
 def floor_divide(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5927,7 +6095,8 @@ def floor_divide(
     """
 
 def remainder(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5972,7 +6141,8 @@ def remainder(
     """
 
 def pow(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6018,7 +6188,8 @@ def pow(
     """
 
 def maximum(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6063,7 +6234,8 @@ def maximum(
     """
 
 def minimum(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6108,7 +6280,8 @@ def minimum(
     """
 
 def atan2(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6154,7 +6327,8 @@ def atan2(
     """
 
 def hypot(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6200,7 +6374,8 @@ def hypot(
     """
 
 def logaddexp(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6246,7 +6421,8 @@ def logaddexp(
     """
 
 def copysign(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6292,7 +6468,8 @@ def copysign(
     """
 
 def nextafter(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6338,7 +6515,8 @@ def nextafter(
     """
 
 def bitwise_and(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6383,7 +6561,8 @@ def bitwise_and(
     """
 
 def bitwise_or(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6428,7 +6607,8 @@ def bitwise_or(
     """
 
 def bitwise_xor(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6473,7 +6653,8 @@ def bitwise_xor(
     """
 
 def bitwise_left_shift(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6518,7 +6699,8 @@ def bitwise_left_shift(
     """
 
 def bitwise_right_shift(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,

@@ -160,6 +160,11 @@ static inline __attribute__((always_inline)) void take_flat(char *dst, const cha
       usm_cpu_loops_of(number)->totals(POINTER(0), POINTER(1), &VALUE(2, usm_scan), lo, hi)) \
     K(usm_scan_##type,                                                                       \
       usm_cpu_loops_of(number)->scan(POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_scan), lo, hi))
+#define MATMUL(K, type, number) \
+    K(usm_matmul_##type,        \
+      usm_cpu_loops_of(number)->matmul(POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_matmul), lo, hi))
+#define BLAS(K, type, number) \
+    K(usm_blas_##type, usm_cpu_blas(number, POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_matmul)))
 #define OPERANDS_2             \
     (char *[])                 \
     {                          \
@@ -187,6 +192,14 @@ static inline __attribute__((always_inline)) void take_flat(char *dst, const cha
     SCAN(K, uint64, USM_UINT64)                                                       \
     SCAN(K, float32, USM_FLOAT32)                                                     \
     SCAN(K, float64, USM_FLOAT64)                                                     \
+    MATMUL(K, uint8, USM_UINT8)                                                       \
+    MATMUL(K, uint16, USM_UINT16)                                                     \
+    MATMUL(K, uint32, USM_UINT32)                                                     \
+    MATMUL(K, uint64, USM_UINT64)                                                     \
+    MATMUL(K, float32, USM_FLOAT32)                                                   \
+    MATMUL(K, float64, USM_FLOAT64)                                                   \
+    BLAS(K, float32, USM_FLOAT32)                                                     \
+    BLAS(K, float64, USM_FLOAT64)                                                     \
     K(usm_operate_1, usm_cpu_operate(OPERANDS_2, 2, &VALUE(2, usm_elements), lo, hi)) \
     K(usm_operate_2, usm_cpu_operate(OPERANDS_3, 3, &VALUE(3, usm_elements), lo, hi)) \
     TAKE(K, 1, 1, int64_t)                                                            \

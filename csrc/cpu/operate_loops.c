@@ -4,7 +4,9 @@
  */
 #include "operate.h"
 
+#include <stdalign.h>
 #include <stdint.h>
+#include <string.h>
 #include <tgmath.h>
 
 #ifndef USM_CPU_LOOPS
@@ -15,6 +17,15 @@
 #define USM_INDEPENDENT _Pragma("GCC ivdep")
 #else
 #define USM_INDEPENDENT
+#endif
+
+/* Of the widest registers that this file is compiled for. */
+#if defined(__AVX512F__)
+#define VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define VECTOR_BYTES 32
+#else
+#define VECTOR_BYTES 16
 #endif
 
 #define global
@@ -82,13 +93,13 @@
 #define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
 #include "operate_type.h"
 
-#define LOOPS_OF(type)                                                                \
-    {                                                                                 \
-        usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type \
+#define LOOPS_OF(type)                                                                                   \
+    {                                                                                                    \
+        usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type, usm_matmul_##type \
     }
-#define SIGNED_LOOPS_OF(type)                          \
-    {                                                  \
-        usm_loops_##type, usm_folds_##type, NULL, NULL \
+#define SIGNED_LOOPS_OF(type)                                \
+    {                                                        \
+        usm_loops_##type, usm_folds_##type, NULL, NULL, NULL \
     }
 const usm_cpu_loops USM_CPU_LOOPS = {
     [USM_UINT8] = LOOPS_OF(uint8),        [USM_UINT16] = LOOPS_OF(uint16),

@@ -94,6 +94,8 @@ static void S(scan_groups)(void *to, const void *from, const void *totals, const
                        r->exclusive))
 }
 #undef WALK
+
+#include "matmul_type.h"
 #endif
 
 #undef USM_SUM_OF

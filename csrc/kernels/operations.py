@@ -264,7 +264,8 @@ def modules() -> dict[str, list[str]]:
         for dtype in COMPUTED[kind]:
             compute = f"-DUSM_COMPUTE={NUMBERS[dtype]}"
             variants[f"accumulate.{dtype}"] = [compute]
-            variants |= {f"scan.{dtype}": [compute]} if kind != "signed" else {}
+            if kind != "signed":  # they wrap as unsigned ones do
+                variants |= {f"scan.{dtype}": [compute], f"matmul.{dtype}": [compute]}
             variants[f"operate.{dtype}"] = [compute, "-DUSM_ONE=-1"]
             for number, row in enumerate(OPERATIONS):
                 if row.is_alone(kind):

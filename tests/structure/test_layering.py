@@ -90,6 +90,7 @@ SEEN_BY_BACKENDS = {
 }
 # The loops of csrc/cpu see types of elements, threads and plain structs: no queue, no device, no driver.
 SEEN_BY_CPU = {
+    "blas.h": "the library for products of matrices",
     "argument.h": "the index space and the arguments of a launch",
     "command.h": "plans of strided copies, and sequences",
     "dtype.h": "types of elements",

@@ -48,7 +48,6 @@ BINARY(multiply, "*")
 BINARY(true_divide, "/")
 BINARY(floor_divide, "//")
 BINARY(remainder, "%")
-BINARY(matrix_multiply, "@")
 BINARY(lshift, "<<")
 BINARY(rshift, ">>")
 

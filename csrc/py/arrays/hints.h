@@ -12,7 +12,6 @@ PyObject *usmpy_hint_true_divide(PyObject *a, PyObject *b);
 PyObject *usmpy_hint_floor_divide(PyObject *a, PyObject *b);
 PyObject *usmpy_hint_remainder(PyObject *a, PyObject *b);
 PyObject *usmpy_hint_power(PyObject *a, PyObject *b, PyObject *modulus);
-PyObject *usmpy_hint_matrix_multiply(PyObject *a, PyObject *b);
 PyObject *usmpy_hint_lshift(PyObject *a, PyObject *b);
 PyObject *usmpy_hint_rshift(PyObject *a, PyObject *b);
 PyObject *usmpy_hint_negative(PyObject *self);

@@ -16,6 +16,8 @@ USMPY_OPERATOR_2(remainder)
 USMPY_OPERATOR_1(negative)
 USMPY_OPERATOR_1(positive)
 USMPY_OPERATOR_1(abs)
+USMPY_OPERATOR_2(matmul) /* matmul.c */
+USMPY_OPERATOR_2(inplace_matmul)
 #undef USMPY_OPERATOR_1
 #undef USMPY_OPERATOR_2
 
