@@ -5864,8 +5864,7 @@ def greater_equal(
     """
 
 def add(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5910,8 +5909,7 @@ def add(
     """
 
 def subtract(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5956,8 +5954,7 @@ def subtract(
     """
 
 def multiply(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6002,8 +5999,7 @@ def multiply(
     """
 
 def divide(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6049,8 +6045,7 @@ def divide(
     """
 
 def floor_divide(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6095,8 +6090,7 @@ def floor_divide(
     """
 
 def remainder(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6141,8 +6135,7 @@ def remainder(
     """
 
 def pow(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6188,8 +6181,7 @@ def pow(
     """
 
 def maximum(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6234,8 +6226,7 @@ def maximum(
     """
 
 def minimum(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6280,8 +6271,7 @@ def minimum(
     """
 
 def atan2(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6327,8 +6317,7 @@ def atan2(
     """
 
 def hypot(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6374,8 +6363,7 @@ def hypot(
     """
 
 def logaddexp(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6421,8 +6409,7 @@ def logaddexp(
     """
 
 def copysign(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6468,8 +6455,7 @@ def copysign(
     """
 
 def nextafter(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6515,8 +6501,7 @@ def nextafter(
     """
 
 def bitwise_and(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6561,8 +6546,7 @@ def bitwise_and(
     """
 
 def bitwise_or(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6607,8 +6591,7 @@ def bitwise_or(
     """
 
 def bitwise_xor(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6653,8 +6636,7 @@ def bitwise_xor(
     """
 
 def bitwise_left_shift(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6699,8 +6681,7 @@ def bitwise_left_shift(
     """
 
 def bitwise_right_shift(
-    x1: USMArray | complex,
-    x2: USMArray | complex,
+    x1: USMArray | complex, x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,

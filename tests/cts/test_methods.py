@@ -225,9 +225,9 @@ BINARY = [
     operator.mod,
     operator.pow,
 ]
-BINARY += [operator.matmul, operator.lshift, operator.rshift]
+BINARY += [operator.lshift, operator.rshift]
 BITS = [operator.and_, operator.or_, operator.xor]
-INPLACE = [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow, operator.imatmul]
+INPLACE = [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow]
 HINT = "numpy.from_dlpack"
 
 
