@@ -5288,11 +5288,11 @@ def matmul(x1: USMArray, x2: USMArray, /) -> USMArray:
     Notes
     -----
     The array API standard 2025.12, matmul. On the host and on OpenCL devices that are the host's processors,
-    products in float32 and float64 are computed by OpenBLAS if it is found; `explain_matmul` names the
-    library. All other products are computed by usmpy's own kernel, which adds in the order of the inner axis,
-    so that every device gives the same bits. Integers wrap. float16 and bfloat16 are computed in float32 and
-    rounded once. ``x1 @= x2`` writes the product into `x1`, which must have its shape and type. A product of
-    two vectors is computed as by `vecdot`.
+    products in float32 and float64 are computed by OpenBLAS if it is found, on CUDA devices by cuBLAS, without
+    TF32; `explain_matmul` names the library. All other products are computed by usmpy's own kernel, which adds
+    in the order of the inner axis, so that every device gives the same bits. Integers wrap. float16 and
+    bfloat16 are computed in float32 and rounded once. ``x1 @= x2`` writes the product into `x1`, which must
+    have its shape and type. A product of two vectors is computed as by `vecdot`.
 
     Examples
     --------

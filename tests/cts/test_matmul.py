@@ -320,6 +320,20 @@ def test_explain_matmul_names_the_library(queue):
     assert "products element by element" in usmpy.explain_matmul(x[0], x[0])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_cublas(dtype, queue):
+    x = usmpy.ones((6, 6), queue=queue, dtype=dtype if queue.device.has_fp64 else "float32")
+    if "libcublas" not in usmpy.explain_matmul(x, x):
+        pytest.skip("no CUDA device with cuBLAS: the software driver cannot run it")
+    a, b = values(dtype, (3, 500, 300), 1), values(dtype, (3, 300, 700), 2)
+    x, y = put(a, queue), put(b, queue)
+    agree(x @ y, np.matmul, a, b, 300)
+    agree(y.mT @ x.mT, lambda p, q: np.matmul(np.swapaxes(b, 1, 2), np.swapaxes(a, 1, 2)), b, a, 300)
+    agree(x[0] @ y, np.matmul, a[0], b, 300)
+    exact = np.full((64, 64), 1 + 2.0**-20, dtype)  # TF32 would lose it
+    assert (put(exact, queue) @ put(np.eye(64, dtype=dtype), queue)).asnumpy().tobytes() == exact.tobytes()
+
+
 OWN = """
 import numpy as np, usmpy
 for dtype in ("float32", "float64"):

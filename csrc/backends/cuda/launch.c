@@ -160,6 +160,9 @@ usm_status usm_cuda_launch(CUstream stream, const usm_launch *launch, usm_error 
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                      CU_LAUNCH_PARAM_END};
     unsigned grid[3], block[3];
+    if (USM_UNLIKELY(native->product_size != 0) && usm_cuda_multiply(stream, launch)) {
+        return USM_OK;
+    }
     usm_status status = shape(launch, grid, block, error);
     if (USM_UNLIKELY(status != USM_OK)) {
         return status;

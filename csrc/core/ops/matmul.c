@@ -3,9 +3,11 @@
 #include "accumulate.h"
 #include "operation.h"
 
+#include "core/base/blas.h"
 #include "core/base/detach.h"
 #include "core/builtin/builtin.h"
 #include "core/builtin/kernel_command.h"
+#include "core/device/backend.h"
 
 #include <string.h>
 
@@ -89,27 +91,33 @@ static bool suits_blas(long rows, long columns, long *row, long *column)
     return (*column == 1 && *row >= columns) || (*row == 1 && *column >= rows);
 }
 
-/* BLAS with integers of 32 bits takes lengths and strides below 2**31. */
-static bool fits(const usm_blas *blas, const usm_matmul *r)
+/* A library with integers of 32 bits takes lengths and strides below 2**31. */
+static bool is_small(const usm_matmul *r)
 {
     const long values[] = {r->m, r->n, r->k, r->a_row, r->a_column, r->b_row, r->b_column};
     bool small = true;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         small = small && values[i] <= INT32_MAX;
     }
-    return small || blas->wide;
+    return small;
 }
 
-/* The library for products of this type; NULL: none. */
-static const usm_blas *find_blas(const usm_queue *queue, usm_dtype computed)
+/* The library for a product of this type; NULL: none. */
+static const char *find_library(const usm_queue *queue, usm_dtype computed, const usm_matmul *r)
 {
-    if (!usm_command_is_looped(queue) || (computed != USM_FLOAT32 && computed != USM_FLOAT64)) {
+    const char *path = NULL;
+    if (computed != USM_FLOAT32 && computed != USM_FLOAT64) {
         return NULL;
     }
     void *held = usm_detach();
-    const usm_blas *blas = usm_blas_find();
+    if (usm_command_is_looped(queue)) {
+        const usm_blas *blas = usm_blas_find();
+        path = blas != NULL && blas->path[0] != '\0' && (blas->wide || is_small(r)) ? blas->path : NULL;
+    } else if (queue->backend->matmul_library != NULL && is_small(r)) {
+        path = queue->backend->matmul_library(queue->place);
+    }
     usm_attach(held);
-    return blas != NULL && blas->path[0] != '\0' ? blas : NULL;
+    return path;
 }
 
 /* Lengths and strides, and which argument has no even ones. */
@@ -139,13 +147,12 @@ void usm_matmul_plan_make(const usm_queue *queue, usm_dtype dtype, const usm_vie
     plan->dots = axes->rows == 0 && axes->columns == 0;
     plan->copies[0] = x1->dtype != plan->computed || !usm_view_is_aligned(x1);
     plan->copies[1] = x2->dtype != plan->computed || !usm_view_is_aligned(x2);
-    plan->blas = NULL;
+    plan->library = NULL;
     set_strides(x1, x2, axes, plan);
     if (!plan->dots) {
         usm_matmul *r = &plan->r;
-        plan->blas = find_blas(queue, plan->computed);
-        plan->blas = plan->blas != NULL && fits(plan->blas, r) ? plan->blas : NULL;
-        if (plan->blas != NULL) {
+        plan->library = find_library(queue, plan->computed, r);
+        if (plan->library != NULL) {
             plan->copies[0] = !suits_blas(r->m, r->k, &r->a_row, &r->a_column) || plan->copies[0];
             plan->copies[1] = !suits_blas(r->k, r->n, &r->b_row, &r->b_column) || plan->copies[1];
         }
@@ -189,20 +196,21 @@ static usm_status launch(usm_queue *queue, const usm_matmul_plan *plan, const us
     usm_matmul r = plan->r;
     usm_builtin builtin;
     int size = usm_dtype_table[plan->computed].itemsize;
-    bool is_host = usm_command_is_looped(queue), flips = plan->blas == NULL && is_host && r.n < r.m;
+    bool is_host = usm_command_is_looped(queue), is_blas = is_host && plan->library != NULL;
+    bool flips = is_host && !is_blas && r.n < r.m;
     const usm_view views[] = {*dst, flips ? *x2 : *x1, flips ? *x1 : *x2};
     if (flips) {
         transpose(&r);
     }
     const int64_t batch = r.batch[0] * r.batch[1] * r.batch[2];
-    usm_builtin_init(&builtin, names->module, plan->blas != NULL ? names->blas : names->own, names->options);
+    usm_builtin_init(&builtin, names->module, is_blas ? names->blas : names->own, names->options);
     builtin.fresh = true;
     builtin.cost = cost_of(&r, batch, size);
     builtin.n[0] = is_host ? 1 : over(r.n, TILE_COLUMNS);
-    builtin.n[1] = !is_host             ? over(r.m, TILE_ROWS)
-                   : plan->blas != NULL ? 1
-                                        : over(r.m, HOST_ROWS) * over(r.n, HOST_BYTES / size);
-    builtin.n[2] = plan->blas != NULL ? 1 : batch;
+    builtin.n[1] = !is_host  ? over(r.m, TILE_ROWS)
+                   : is_blas ? 1
+                             : over(r.m, HOST_ROWS) * over(r.n, HOST_BYTES / size);
+    builtin.n[2] = is_blas ? 1 : batch;
     return usm_builtin_submit_views(queue, &builtin, views, 3, USM_WRITE, &r, sizeof r, error);
 }
 

@@ -2,7 +2,6 @@
 #ifndef USM_CORE_MATMUL_H
 #define USM_CORE_MATMUL_H
 
-#include "core/base/blas.h"
 #include "kernels/abi/matmul.h"
 #include "scratch.h"
 
@@ -16,11 +15,11 @@ typedef struct usm_contraction {
 
 /* How a product is carried out. */
 typedef struct usm_matmul_plan {
-    usm_dtype computed;   /* float32 for float16 and bfloat16 */
-    bool dots;            /* no rows and no columns: products element by element, and sums of them */
-    const usm_blas *blas; /* the library; NULL: usmpy's own kernel */
-    bool copies[2];       /* x1 and x2 go through compact memory of the computed type */
-    usm_matmul r;         /* strides hold where nothing is copied */
+    usm_dtype computed;  /* float32 for float16 and bfloat16 */
+    bool dots;           /* no rows and no columns: products element by element, and sums of them */
+    const char *library; /* the file of the library that computes it; NULL: usmpy's own kernel */
+    bool copies[2];      /* x1 and x2 go through compact memory of the computed type */
+    usm_matmul r;        /* strides hold where nothing is copied */
 } usm_matmul_plan;
 
 /* The plan for a result of `dtype`. May open a library, which blocks for milliseconds (usm_detach). */

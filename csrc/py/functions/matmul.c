@@ -315,10 +315,10 @@ static PyObject *explain_matmul(usmpy_state *state, PyObject *const *arguments)
         usm_layout_text(x1->ndim, usmpy_shape(argument(&p, 0)), texts[0], sizeof texts[0]),
         usm_layout_text(x2->ndim, usmpy_shape(argument(&p, 1)), texts[1], sizeof texts[1]),
         usm_dtype_table[plan.computed].name,
-        plan.dots           ? "products element by element, and their sum"
-        : plan.blas != NULL ? "the library "
-                            : "usmpy's own kernel",
-        plan.blas != NULL ? plan.blas->path : "",
+        plan.dots              ? "products element by element, and their sum"
+        : plan.library != NULL ? "the library "
+                               : "usmpy's own kernel",
+        plan.library != NULL ? plan.library : "",
         plan.copies[0] && !plan.dots ? "through a compact copy" : "in place",
         plan.copies[1] && !plan.dots ? "through a compact copy" : "in place");
     usmpy_operands_drop(&p.operands);
