@@ -16,17 +16,20 @@ typedef T S(vector) __attribute__((vector_size(VECTOR_BYTES)));
 static void S(tile)(T *c, const T *a, const T *b, int64_t depth)
 {
     S(vector) sums[STRIP][2];
+    USM_UNROLLED
     for (int i = 0; i < STRIP; i++) {
         sums[i][0] = *(const S(vector) *)(c + i * TILE);
         sums[i][1] = *(const S(vector) *)(c + i * TILE + LANES);
     }
     for (int64_t p = 0; p < depth; p++, a += STRIP, b += TILE) {
         S(vector) left = *(const S(vector) *)b, right = *(const S(vector) *)(b + LANES);
+        USM_UNROLLED
         for (int i = 0; i < STRIP; i++) {
             sums[i][0] += left * a[i];
             sums[i][1] += right * a[i];
         }
     }
+    USM_UNROLLED
     for (int i = 0; i < STRIP; i++) {
         *(S(vector) *)(c + i * TILE) = sums[i][0];
         *(S(vector) *)(c + i * TILE + LANES) = sums[i][1];

@@ -15,8 +15,10 @@
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define USM_INDEPENDENT _Pragma("GCC ivdep")
+#define USM_UNROLLED _Pragma("GCC unroll 6") /* so that arrays of vectors become registers */
 #else
 #define USM_INDEPENDENT
+#define USM_UNROLLED
 #endif
 
 /* Of the widest registers that this file is compiled for. */
