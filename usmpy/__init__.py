@@ -29,6 +29,8 @@ from ._core import (
     all,
     any,
     arange,
+    argmax,
+    argmin,
     asarray,
     astype,
     bfloat16,
@@ -131,6 +133,7 @@ from ._kernels.elementwise import ElementwiseKernel
 from ._kernels.reduction import ReductionKernel
 from ._kernels.scan import ScanKernel
 from ._memory import live_allocations
+from ._statistics import clip, diff, mean, std, var
 from ._trace import Trace, trace
 from .errors import (
     AxisError,
@@ -179,6 +182,8 @@ __all__ = [
     "all",
     "any",
     "arange",
+    "argmax",
+    "argmin",
     "asarray",
     "astype",
     "bfloat16",
@@ -188,6 +193,7 @@ __all__ = [
     "broadcast_shapes",
     "broadcast_to",
     "can_cast",
+    "clip",
     "complex32",
     "complex64",
     "complex128",
@@ -195,6 +201,7 @@ __all__ = [
     "copyto",
     "count_nonzero",
     "diagnose",
+    "diff",
     "e",
     "empty",
     "empty_like",
@@ -246,6 +253,7 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "matrix_transpose",
+    "mean",
     "memory_connection",
     "memory_stats",
     "meshgrid",
@@ -270,6 +278,7 @@ __all__ = [
     "set_memory_limit",
     "squeeze",
     "stack",
+    "std",
     "swapaxes",
     "take",
     "take_along_axis",
@@ -284,6 +293,7 @@ __all__ = [
     "uint32",
     "uint64",
     "unstack",
+    "var",
     "where",
     "zeros",
     "zeros_like",

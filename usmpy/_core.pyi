@@ -2720,6 +2720,162 @@ class USMArray:
         >>> usmpy.asarray([0, 5]).nonzero()[0].tolist()
         [1]
         """
+    def argmax(self, axis: int | None = None, keepdims: builtins.bool = False) -> USMArray:
+        """Where the largest element is, along an axis: ``argmax(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int, optional
+            Along which axis; by default all of them, in row-major order.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            Indices, as int64.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As argmax() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([3, 8, 5]).argmax().tolist()
+        1
+        """
+    def argmin(self, axis: int | None = None, keepdims: builtins.bool = False) -> USMArray:
+        """Where the smallest element is, along an axis: ``argmin(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int, optional
+            Along which axis; by default all of them, in row-major order.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            Indices, as int64.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As argmin() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([3, 8, 5]).argmin().tolist()
+        0
+        """
+    def mean(self, axis: _Axes | None = None, keepdims: builtins.bool = False) -> USMArray:
+        """The arithmetic mean along axes: ``mean(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int or tuple of ints, optional
+            Along which axes; by default all of them.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As mean() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([1.0, 2.0, 6.0]).mean().tolist()
+        3.0
+        """
+    def var(
+        self, axis: _Axes | None = None, *, correction: float = 0.0, keepdims: builtins.bool = False
+    ) -> USMArray:
+        """The variance along axes: ``var(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int or tuple of ints, optional
+            Along which axes; by default all of them.
+        correction : float, default 0.0
+            What the number of elements is reduced by, as the divisor.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As var() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([1.0, 2.0]).var().tolist()
+        0.25
+        """
+    def std(
+        self, axis: _Axes | None = None, *, correction: float = 0.0, keepdims: builtins.bool = False
+    ) -> USMArray:
+        """The standard deviation along axes: ``std(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int or tuple of ints, optional
+            Along which axes; by default all of them.
+        correction : float, default 0.0
+            What the number of elements is reduced by, as the divisor.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As std() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([1.0, 2.0]).std().tolist()
+        0.5
+        """
+    def clip(self, min: USMArray | float | None = None, max: USMArray | float | None = None) -> USMArray:
+        """Elements confined to a range: ``clip(x, min, max)``.
+
+        Parameters
+        ----------
+        min, max : USMArray or number, optional
+            The bounds, which belong to the range. None: there is none.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, TypeError, OverflowError, MemoryError
+            As clip() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([-2, 0, 3]).clip(-1, 1).tolist()
+        [-1, 0, 1]
+        """
     def all(self, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
         """Whether all elements are true, along axes: ``all(x, axis=axis)``.
 
@@ -5701,7 +5857,8 @@ def greater_equal(
     """
 
 def add(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5746,7 +5903,8 @@ def add(
     """
 
 def subtract(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5791,7 +5949,8 @@ def subtract(
     """
 
 def multiply(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5836,7 +5995,8 @@ def multiply(
     """
 
 def divide(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5882,7 +6042,8 @@ def divide(
     """
 
 def floor_divide(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5927,7 +6088,8 @@ def floor_divide(
     """
 
 def remainder(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5972,7 +6134,8 @@ def remainder(
     """
 
 def pow(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6018,7 +6181,8 @@ def pow(
     """
 
 def maximum(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6063,7 +6227,8 @@ def maximum(
     """
 
 def minimum(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6108,7 +6273,8 @@ def minimum(
     """
 
 def atan2(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6154,7 +6320,8 @@ def atan2(
     """
 
 def hypot(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6200,7 +6367,8 @@ def hypot(
     """
 
 def logaddexp(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6246,7 +6414,8 @@ def logaddexp(
     """
 
 def copysign(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6292,7 +6461,8 @@ def copysign(
     """
 
 def nextafter(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6338,7 +6508,8 @@ def nextafter(
     """
 
 def bitwise_and(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6383,7 +6554,8 @@ def bitwise_and(
     """
 
 def bitwise_or(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6428,7 +6600,8 @@ def bitwise_or(
     """
 
 def bitwise_xor(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6473,7 +6646,8 @@ def bitwise_xor(
     """
 
 def bitwise_left_shift(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6518,7 +6692,8 @@ def bitwise_left_shift(
     """
 
 def bitwise_right_shift(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -8253,6 +8428,94 @@ def min(
     --------
     >>> usmpy.min(usmpy.asarray([[1, 2], [3, 4]]), axis=0).tolist()
     [1, 2]
+    """
+
+def argmax(
+    x: USMArray,
+    /,
+    axis: int | None = None,
+    keepdims: bool = False,
+) -> USMArray:
+    """Where the largest element along an axis is.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of bool or of numbers that have an order.
+    axis : int, optional
+        The axis, a negative one counted from the last. None: all of them, in row-major order.
+    keepdims : bool, default False
+        Keep the axes, with length 1.
+
+    Returns
+    -------
+    USMArray
+        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN before
+        any number.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is refused; `axis` is no int.
+    ValueError
+        There are no elements along the axis.
+    AxisError
+        `axis` is out of range.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, argmax. It says nothing about NaN; NumPy has the same rule.
+
+    Examples
+    --------
+    >>> usmpy.argmax(usmpy.asarray([[3, 1, 2], [4, 6, 5]]), axis=1).tolist()
+    [0, 1]
+    """
+
+def argmin(
+    x: USMArray,
+    /,
+    axis: int | None = None,
+    keepdims: bool = False,
+) -> USMArray:
+    """Where the smallest element along an axis is.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of bool or of numbers that have an order.
+    axis : int, optional
+        The axis, a negative one counted from the last. None: all of them, in row-major order.
+    keepdims : bool, default False
+        Keep the axes, with length 1.
+
+    Returns
+    -------
+    USMArray
+        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN before
+        any number.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is refused; `axis` is no int.
+    ValueError
+        There are no elements along the axis.
+    AxisError
+        `axis` is out of range.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, argmin. It says nothing about NaN; NumPy has the same rule.
+
+    Examples
+    --------
+    >>> usmpy.argmin(usmpy.asarray([[3, 1, 2], [4, 6, 5]]), axis=1).tolist()
+    [1, 0]
     """
 
 def cumulative_sum(
