@@ -1,4 +1,4 @@
-"""Sums, products, extremes and scans along axes, on every backend: the bits that the header promises, and NumPy's."""
+"""Sums, products, extremes and scans along axes on every backend: the bits that are promised, and NumPy's."""
 
 import numpy as np
 import pytest
@@ -53,19 +53,19 @@ def tree(x, join, identity):
             return x[0]
 
 
-def scanned(x):
+def scanned(x, exclusive=False):
     """What csrc/kernels/abi/scan.h says: groups of 32, then the totals of groups in the same way."""
     groups = -(-len(x) // 32)
     rows = np.full(groups * 32, -0.0, x.dtype)
     rows[: len(x)] = x
     rows = rows.reshape(-1, 32)
-    sums, sum_so_far = np.empty_like(rows), np.full(groups, -0.0, x.dtype)
+    sums, so_far = np.empty_like(rows), np.full(groups, -0.0, x.dtype)
     for k in range(32):
-        sum_so_far = sum_so_far + rows[:, k]
-        sums[:, k] = sum_so_far
+        following = so_far + rows[:, k]
+        sums[:, k] = so_far if exclusive else following
+        so_far = following
     if groups > 1:
-        before = np.concatenate([np.full(1, -0.0, x.dtype), scanned(sum_so_far)[:-1]])
-        sums = before[:, None] + sums
+        sums = scanned(so_far, exclusive=True)[:, None] + sums
     return sums.ravel()[: len(x)]
 
 
