@@ -7,7 +7,7 @@ import usmpy
 from usmpy import _core
 
 LENGTHS = [0, 1, 2, 5, 31, 32, 33, 63, 64, 65, 1000, 1023, 1024, 1025, 5000, 1024 * 1024 + 7]
-SHAPES = [(3, 4, 5), (40, 3), (3, 40), (1100, 7), (7, 1100), (2, 2100, 3), (3, 300, 200), (33, 2, 33)]
+SHAPES = [(3, 4, 5), (40, 3), (1100, 7), (7, 1100), (2, 1030, 3), (33, 2, 33)]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 REAL = ["float16", "float32", "float64"]
 
@@ -112,25 +112,25 @@ def test_bits_depend_on_lengths_alone(name, dtype, queue):
     for shape in SHAPES:
         x = numbers(dtype, shape)
         y = put(x, queue)
-        for axis in [None, 0, 1, -1, (0, 1), (0, -1)]:
-            for keepdims in (False, True):
-                for a, b in [
-                    (x, y),
-                    (x.T, usmpy.permute_dims(y, tuple(range(x.ndim))[::-1])),
-                    (x[::2], y[::2]),
-                    (x[..., ::-1], y[..., ::-1]),
-                ]:
-                    result = function(b, axis=axis, keepdims=keepdims).asnumpy()
+        for axis, keepdims in [(None, False), (0, True), (-1, False), ((0, -1), True)]:
+            for a, b in [
+                (x, y),
+                (x.T, usmpy.permute_dims(y, tuple(range(x.ndim))[::-1])),
+                (x[::2], y[::2]),
+                (x[..., ::-1], y[..., ::-1]),
+            ]:
+                result = function(b, axis=axis, keepdims=keepdims).asnumpy()
+                with np.errstate(all="ignore"):
                     wanted = getattr(np, name)(a, axis=axis, keepdims=keepdims)
-                    assert result.shape == wanted.shape
-                    if dtype == "int32" or name in ("max", "min"):
-                        np.testing.assert_array_equal(result, wanted)
-                    else:  # the same elements in one order, contiguous
-                        again = function(put(np.ascontiguousarray(a), queue), axis=axis, keepdims=keepdims)
-                        same_bits(result, again.asnumpy())
-                        if name == "sum":
-                            exact = a.astype("f8").sum(axis=axis, keepdims=keepdims)
-                            np.testing.assert_allclose(result, exact, rtol=1e-4, atol=1e-2)
+                assert result.shape == wanted.shape
+                if dtype == "int32" or name in ("max", "min"):
+                    np.testing.assert_array_equal(result, wanted)
+                else:  # the same elements in one order, contiguous
+                    again = function(put(np.ascontiguousarray(a), queue), axis=axis, keepdims=keepdims)
+                    same_bits(result, again.asnumpy())
+                    if name == "sum":
+                        exact = a.astype("f8").sum(axis=axis, keepdims=keepdims)
+                        np.testing.assert_allclose(result, exact, rtol=1e-4, atol=1e-2)
 
 
 def test_every_device_gives_the_bits_of_the_host(queue):
@@ -229,7 +229,7 @@ def test_first_extremes(name, dtype, queue):
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_extremes_along_axes(name, queue):
     function = getattr(usmpy, name)
-    for shape in [*SHAPES, (70, 3000), (3000, 70)]:
+    for shape in [*SHAPES, (70, 300), (3000, 7)]:
         x = numbers("int8", shape)
         y = put(x, queue)
         for axis in (None, *range(-x.ndim, x.ndim)):

@@ -134,6 +134,9 @@ usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, con
     usm_dtype computed = computed_of(dst->dtype);
     usm_status status = USM_OK;
     usm_axes_plan_make(src, gone, false, &plan);
+    bool rounds =
+        (kind == USM_KIND_SUM || kind == USM_KIND_PROD) && usm_dtype_table[computed].kind >= USM_KIND_FLOAT;
+    plan.any_order &= !rounds; /* the bits do not depend on the layout */
     if (plan.outer * plan.inner == 0) {
         return USM_OK;
     }
