@@ -8258,7 +8258,7 @@ def sum(
     x: USMArray,
     /,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
     *,
     dtype: _DTypeLike | None = None,
 ) -> USMArray:
@@ -8304,7 +8304,7 @@ def prod(
     x: USMArray,
     /,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
     *,
     dtype: _DTypeLike | None = None,
 ) -> USMArray:
@@ -8350,7 +8350,7 @@ def max(
     x: USMArray,
     /,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
 ) -> USMArray:
     """The largest element along axes.
 
@@ -8392,7 +8392,7 @@ def min(
     x: USMArray,
     /,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
 ) -> USMArray:
     """The smallest element along axes.
 
@@ -8434,7 +8434,7 @@ def argmax(
     x: USMArray,
     /,
     axis: int | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
 ) -> USMArray:
     """Where the largest element along an axis is.
 
@@ -8450,8 +8450,8 @@ def argmax(
     Returns
     -------
     USMArray
-        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN before
-        any number.
+        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN
+        before any number.
 
     Raises
     ------
@@ -8478,7 +8478,7 @@ def argmin(
     x: USMArray,
     /,
     axis: int | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
 ) -> USMArray:
     """Where the smallest element along an axis is.
 
@@ -8494,8 +8494,8 @@ def argmin(
     Returns
     -------
     USMArray
-        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN before
-        any number.
+        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN
+        before any number.
 
     Raises
     ------
@@ -8524,7 +8524,7 @@ def cumulative_sum(
     *,
     axis: int | None = None,
     dtype: _DTypeLike | None = None,
-    include_initial: bool = False,
+    include_initial: builtins.bool = False,
 ) -> USMArray:
     """The sum of all elements up to each, along an axis.
 
@@ -8555,8 +8555,8 @@ def cumulative_sum(
 
     Notes
     -----
-    The array API standard 2025.12, cumulative_sum. The order in which elements are joined depends on the length of
-    the axis alone, so that every device gives the same bits.
+    The array API standard 2025.12, cumulative_sum. The order in which elements are joined depends on the
+    length of the axis alone, so that every device gives the same bits.
 
     Examples
     --------
@@ -8570,7 +8570,7 @@ def cumulative_prod(
     *,
     axis: int | None = None,
     dtype: _DTypeLike | None = None,
-    include_initial: bool = False,
+    include_initial: builtins.bool = False,
 ) -> USMArray:
     """The product of all elements up to each, along an axis.
 
@@ -8601,8 +8601,8 @@ def cumulative_prod(
 
     Notes
     -----
-    The array API standard 2025.12, cumulative_prod. The order in which elements are joined depends on the length of
-    the axis alone, so that every device gives the same bits.
+    The array API standard 2025.12, cumulative_prod. The order in which elements are joined depends on the
+    length of the axis alone, so that every device gives the same bits.
 
     Examples
     --------
