@@ -29,6 +29,8 @@ from ._core import (
     all,
     any,
     arange,
+    argmax,
+    argmin,
     asarray,
     astype,
     bfloat16,
@@ -135,6 +137,7 @@ from ._kernels.elementwise import ElementwiseKernel
 from ._kernels.reduction import ReductionKernel
 from ._kernels.scan import ScanKernel
 from ._memory import live_allocations
+from ._statistics import clip, diff, mean, std, var
 from ._trace import Trace, trace
 from .errors import (
     AxisError,
@@ -183,6 +186,8 @@ __all__ = [
     "all",
     "any",
     "arange",
+    "argmax",
+    "argmin",
     "asarray",
     "astype",
     "bfloat16",
@@ -192,6 +197,7 @@ __all__ = [
     "broadcast_shapes",
     "broadcast_to",
     "can_cast",
+    "clip",
     "complex32",
     "complex64",
     "complex128",
@@ -199,6 +205,7 @@ __all__ = [
     "copyto",
     "count_nonzero",
     "diagnose",
+    "diff",
     "e",
     "empty",
     "empty_like",
@@ -252,6 +259,7 @@ __all__ = [
     "logical_xor",
     "matmul",
     "matrix_transpose",
+    "mean",
     "memory_connection",
     "memory_stats",
     "meshgrid",
@@ -276,6 +284,7 @@ __all__ = [
     "set_memory_limit",
     "squeeze",
     "stack",
+    "std",
     "swapaxes",
     "take",
     "take_along_axis",
@@ -291,6 +300,7 @@ __all__ = [
     "uint32",
     "uint64",
     "unstack",
+    "var",
     "vecdot",
     "where",
     "zeros",

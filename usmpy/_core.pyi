@@ -2720,6 +2720,162 @@ class USMArray:
         >>> usmpy.asarray([0, 5]).nonzero()[0].tolist()
         [1]
         """
+    def argmax(self, axis: int | None = None, keepdims: builtins.bool = False) -> USMArray:
+        """Where the largest element is, along an axis: ``argmax(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int, optional
+            Along which axis; by default all of them, in row-major order.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            Indices, as int64.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As argmax() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([3, 8, 5]).argmax().tolist()
+        1
+        """
+    def argmin(self, axis: int | None = None, keepdims: builtins.bool = False) -> USMArray:
+        """Where the smallest element is, along an axis: ``argmin(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int, optional
+            Along which axis; by default all of them, in row-major order.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            Indices, as int64.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As argmin() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([3, 8, 5]).argmin().tolist()
+        0
+        """
+    def mean(self, axis: _Axes | None = None, keepdims: builtins.bool = False) -> USMArray:
+        """The arithmetic mean along axes: ``mean(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int or tuple of ints, optional
+            Along which axes; by default all of them.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As mean() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([1.0, 2.0, 6.0]).mean().tolist()
+        3.0
+        """
+    def var(
+        self, axis: _Axes | None = None, *, correction: float = 0.0, keepdims: builtins.bool = False
+    ) -> USMArray:
+        """The variance along axes: ``var(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int or tuple of ints, optional
+            Along which axes; by default all of them.
+        correction : float, default 0.0
+            What the number of elements is reduced by, as the divisor.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As var() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([1.0, 2.0]).var().tolist()
+        0.25
+        """
+    def std(
+        self, axis: _Axes | None = None, *, correction: float = 0.0, keepdims: builtins.bool = False
+    ) -> USMArray:
+        """The standard deviation along axes: ``std(x, axis)``.
+
+        Parameters
+        ----------
+        axis : int or tuple of ints, optional
+            Along which axes; by default all of them.
+        correction : float, default 0.0
+            What the number of elements is reduced by, as the divisor.
+        keepdims : bool, default False
+            Whether the result keeps these axes, with length 1.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError
+            As std() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([1.0, 2.0]).std().tolist()
+        0.5
+        """
+    def clip(self, min: USMArray | float | None = None, max: USMArray | float | None = None) -> USMArray:
+        """Elements confined to a range: ``clip(x, min, max)``.
+
+        Parameters
+        ----------
+        min, max : USMArray or number, optional
+            The bounds, which belong to the range. None: there is none.
+
+        Returns
+        -------
+        USMArray
+            A new array.
+
+        Raises
+        ------
+        ValueError, TypeError, OverflowError, MemoryError
+            As clip() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([-2, 0, 3]).clip(-1, 1).tolist()
+        [-1, 0, 1]
+        """
     def all(self, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
         """Whether all elements are true, along axes: ``all(x, axis=axis)``.
 
@@ -5864,7 +6020,8 @@ def greater_equal(
     """
 
 def add(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5909,7 +6066,8 @@ def add(
     """
 
 def subtract(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5954,7 +6112,8 @@ def subtract(
     """
 
 def multiply(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -5999,7 +6158,8 @@ def multiply(
     """
 
 def divide(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6045,7 +6205,8 @@ def divide(
     """
 
 def floor_divide(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6090,7 +6251,8 @@ def floor_divide(
     """
 
 def remainder(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6135,7 +6297,8 @@ def remainder(
     """
 
 def pow(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6181,7 +6344,8 @@ def pow(
     """
 
 def maximum(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6226,7 +6390,8 @@ def maximum(
     """
 
 def minimum(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6271,7 +6436,8 @@ def minimum(
     """
 
 def atan2(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6317,7 +6483,8 @@ def atan2(
     """
 
 def hypot(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6363,7 +6530,8 @@ def hypot(
     """
 
 def logaddexp(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6409,7 +6577,8 @@ def logaddexp(
     """
 
 def copysign(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6455,7 +6624,8 @@ def copysign(
     """
 
 def nextafter(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6501,7 +6671,8 @@ def nextafter(
     """
 
 def bitwise_and(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6546,7 +6717,8 @@ def bitwise_and(
     """
 
 def bitwise_or(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6591,7 +6763,8 @@ def bitwise_or(
     """
 
 def bitwise_xor(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6636,7 +6809,8 @@ def bitwise_xor(
     """
 
 def bitwise_left_shift(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -6681,7 +6855,8 @@ def bitwise_left_shift(
     """
 
 def bitwise_right_shift(
-    x1: USMArray | complex, x2: USMArray | complex,
+    x1: USMArray | complex,
+    x2: USMArray | complex,
     /,
     *,
     out: USMArray | None = None,
@@ -8246,7 +8421,7 @@ def sum(
     x: USMArray,
     /,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
     *,
     dtype: _DTypeLike | None = None,
 ) -> USMArray:
@@ -8292,7 +8467,7 @@ def prod(
     x: USMArray,
     /,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
     *,
     dtype: _DTypeLike | None = None,
 ) -> USMArray:
@@ -8338,7 +8513,7 @@ def max(
     x: USMArray,
     /,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
 ) -> USMArray:
     """The largest element along axes.
 
@@ -8380,7 +8555,7 @@ def min(
     x: USMArray,
     /,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
 ) -> USMArray:
     """The smallest element along axes.
 
@@ -8418,13 +8593,101 @@ def min(
     [1, 2]
     """
 
+def argmax(
+    x: USMArray,
+    /,
+    axis: int | None = None,
+    keepdims: builtins.bool = False,
+) -> USMArray:
+    """Where the largest element along an axis is.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of bool or of numbers that have an order.
+    axis : int, optional
+        The axis, a negative one counted from the last. None: all of them, in row-major order.
+    keepdims : bool, default False
+        Keep the axes, with length 1.
+
+    Returns
+    -------
+    USMArray
+        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN
+        before any number.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is refused; `axis` is no int.
+    ValueError
+        There are no elements along the axis.
+    AxisError
+        `axis` is out of range.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, argmax. It says nothing about NaN; NumPy has the same rule.
+
+    Examples
+    --------
+    >>> usmpy.argmax(usmpy.asarray([[3, 1, 2], [4, 6, 5]]), axis=1).tolist()
+    [0, 1]
+    """
+
+def argmin(
+    x: USMArray,
+    /,
+    axis: int | None = None,
+    keepdims: builtins.bool = False,
+) -> USMArray:
+    """Where the smallest element along an axis is.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of bool or of numbers that have an order.
+    axis : int, optional
+        The axis, a negative one counted from the last. None: all of them, in row-major order.
+    keepdims : bool, default False
+        Keep the axes, with length 1.
+
+    Returns
+    -------
+    USMArray
+        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN
+        before any number.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is refused; `axis` is no int.
+    ValueError
+        There are no elements along the axis.
+    AxisError
+        `axis` is out of range.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, argmin. It says nothing about NaN; NumPy has the same rule.
+
+    Examples
+    --------
+    >>> usmpy.argmin(usmpy.asarray([[3, 1, 2], [4, 6, 5]]), axis=1).tolist()
+    [1, 0]
+    """
+
 def cumulative_sum(
     x: USMArray,
     /,
     *,
     axis: int | None = None,
     dtype: _DTypeLike | None = None,
-    include_initial: bool = False,
+    include_initial: builtins.bool = False,
 ) -> USMArray:
     """The sum of all elements up to each, along an axis.
 
@@ -8455,8 +8718,8 @@ def cumulative_sum(
 
     Notes
     -----
-    The array API standard 2025.12, cumulative_sum. The order in which elements are joined depends on the length of
-    the axis alone, so that every device gives the same bits.
+    The array API standard 2025.12, cumulative_sum. The order in which elements are joined depends on the
+    length of the axis alone, so that every device gives the same bits.
 
     Examples
     --------
@@ -8470,7 +8733,7 @@ def cumulative_prod(
     *,
     axis: int | None = None,
     dtype: _DTypeLike | None = None,
-    include_initial: bool = False,
+    include_initial: builtins.bool = False,
 ) -> USMArray:
     """The product of all elements up to each, along an axis.
 
@@ -8501,8 +8764,8 @@ def cumulative_prod(
 
     Notes
     -----
-    The array API standard 2025.12, cumulative_prod. The order in which elements are joined depends on the length of
-    the axis alone, so that every device gives the same bits.
+    The array API standard 2025.12, cumulative_prod. The order in which elements are joined depends on the
+    length of the axis alone, so that every device gives the same bits.
 
     Examples
     --------

@@ -97,9 +97,11 @@ void usm_cpu_accumulate(char *dst, const char *src, int computed, const usm_accu
                                          [USM_PROD] = USM_OP_multiply,
                                          [USM_MAX] = USM_OP_maximum,
                                          [USM_MIN] = USM_OP_minimum};
+    /* Signed integers wrap as unsigned ones do, and have no such loops of their own. */
+    bool wraps = usm_dtype_table[computed].kind == USM_KIND_INT && (r->op == USM_SUM || r->op == USM_PROD);
     const work work = {
         .r = r,
-        .combine = usm_cpu_loop_of(computed, operations[r->op]),
+        .combine = usm_cpu_loop_of(wraps ? computed + USM_UINT8 - USM_INT8 : computed, operations[r->op]),
         .fold = usm_cpu_fold_of(computed, (int)r->op),
         .convert = r->type == computed ? NULL : usm_cpu_cast_row((usm_dtype)computed, (usm_dtype)r->type),
         .from_size = usm_dtype_table[r->type].itemsize,

@@ -152,9 +152,11 @@ static inline __attribute__((always_inline)) void take_flat(char *dst, const cha
 #define REAL_SEQUENCE(K, name) \
     K(name, name(POINTER(0), VALUE(1, double), VALUE(2, double), VALUE(3, double), VALUE(4, ulong)))
 
-#define ACCUMULATE(K, type, number) \
-    K(usm_accumulate_##type,        \
-      usm_cpu_accumulate(POINTER(0), POINTER(1), number, &VALUE(2, usm_accumulation), lo, hi))
+#define ACCUMULATE(K, type, number)                                                             \
+    K(usm_accumulate_##type,                                                                    \
+      usm_cpu_accumulate(POINTER(0), POINTER(1), number, &VALUE(2, usm_accumulation), lo, hi))  \
+    K(usm_extreme_##type, usm_cpu_loops_of(number)->extreme(POINTER(0), POINTER(1), POINTER(2), \
+                                                            &VALUE(3, usm_extremes), lo, hi))
 #define SCAN(K, type, number)                                                                \
     K(usm_totals_##type,                                                                     \
       usm_cpu_loops_of(number)->totals(POINTER(0), POINTER(1), &VALUE(2, usm_scan), lo, hi)) \

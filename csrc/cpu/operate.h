@@ -24,12 +24,17 @@ typedef void (*usm_cpu_totals)(void *to, const void *from, const usm_scan *r, co
 typedef void (*usm_cpu_scan)(void *to, const void *from, const void *before, const usm_scan *r,
                              const size_t *lo, const size_t *hi);
 
+/* usm_extreme_* of kernels/src/accumulate.cl, for a part of the range; blocks are of neighbours here. */
+typedef void (*usm_cpu_extreme)(int64_t *to, const void *from, const int64_t *candidates,
+                                const usm_extremes *r, const size_t *lo, const size_t *hi);
+
 typedef struct usm_cpu_type_loops {
     const usm_cpu_loop *operations; /* by USM_OP_*; NULL: there is none */
     const usm_cpu_fold *folds;      /* by USM_SUM and the like */
-    usm_cpu_totals totals;          /* this and the following: NULL for signed integers */
+    usm_cpu_totals totals;          /* this and the following: NULL for signed integers (but extreme) */
     usm_cpu_scan scan;
     usm_cpu_matmul matmul;
+    usm_cpu_extreme extreme;
 } usm_cpu_type_loops;
 
 /* By the type that is computed in; zeros where there is none. */

@@ -95,13 +95,14 @@
 #define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
 #include "operate_type.h"
 
-#define LOOPS_OF(type)                                                                                   \
-    {                                                                                                    \
-        usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type, usm_matmul_##type \
+#define LOOPS_OF(type)                                                                                       \
+    {                                                                                                        \
+        usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type, usm_matmul_##type,    \
+            usm_extremes_##type                                                                              \
     }
-#define SIGNED_LOOPS_OF(type)                                \
-    {                                                        \
-        usm_loops_##type, usm_folds_##type, NULL, NULL, NULL \
+#define SIGNED_LOOPS_OF(type)                                                     \
+    {                                                                             \
+        usm_loops_##type, usm_folds_##type, NULL, NULL, NULL, usm_extremes_##type \
     }
 const usm_cpu_loops USM_CPU_LOOPS = {
     [USM_UINT8] = LOOPS_OF(uint8),        [USM_UINT16] = LOOPS_OF(uint16),

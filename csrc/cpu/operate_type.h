@@ -60,6 +60,8 @@ FOLD(min, USM_SMALLER_OF, USM_GREATEST)
 static const usm_cpu_fold S(folds)[] = {
     [USM_SUM] = S(sum_fold), [USM_PROD] = S(prod_fold), [USM_MAX] = S(max_fold), [USM_MIN] = S(min_fold)};
 
+#include "extreme_type.h"
+
 #if USM_KIND != USM_SIGNED_KIND /* they wrap as unsigned ones do */
 #include "kernels/src/groups.h"
 
@@ -102,6 +104,7 @@ static void S(scan_groups)(void *to, const void *from, const void *totals, const
 #undef USM_PRODUCT_OF
 #undef USM_LARGER_OF
 #undef USM_SMALLER_OF
+#undef USM_IS_NAN
 #undef USM_ZERO
 #undef USM_LEAST
 #undef USM_GREATEST

@@ -115,6 +115,15 @@ static usm_dtype computed_of(usm_dtype dtype)
     return dtype == USM_FLOAT16 || dtype == USM_BFLOAT16 ? USM_FLOAT32 : dtype;
 }
 
+/* Kernels read the type that they compute in, and narrower kinds of numbers; all but the widest real numbers.
+ */
+static bool is_read(usm_dtype dtype, usm_dtype computed)
+{
+    usm_dtype_kind kind = usm_dtype_table[dtype].kind, own = usm_dtype_table[computed].kind;
+    return dtype == computed || kind <= USM_KIND_UINT ||
+           (kind == USM_KIND_FLOAT && own == USM_KIND_FLOAT && dtype != USM_FLOAT64);
+}
+
 usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, const usm_view *dst,
                                  const usm_view *src, uint64_t gone, usm_error *error)
 {
@@ -125,6 +134,9 @@ usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, con
     usm_dtype computed = computed_of(dst->dtype);
     usm_status status = USM_OK;
     usm_axes_plan_make(src, gone, false, &plan);
+    bool rounds =
+        (kind == USM_KIND_SUM || kind == USM_KIND_PROD) && usm_dtype_table[computed].kind >= USM_KIND_FLOAT;
+    plan.any_order &= !rounds; /* the bits do not depend on the layout */
     if (plan.outer * plan.inner == 0) {
         return USM_OK;
     }
@@ -132,8 +144,10 @@ usm_status usm_accumulate_submit(usm_queue *queue, usm_accumulate_kind kind, con
         return fill_identity(queue, kind, dst, error);
     }
     copy.view.alloc = wide.view.alloc = NULL;
-    if (!usm_axes_are_usable(src, &plan) || !usm_view_is_aligned(src)) {
-        status = usm_axes_scratch(queue, src, gone, &plan, src->dtype, &copy, &along, room, error);
+    bool reads = is_read(src->dtype, computed);
+    if (!reads || !usm_axes_are_usable(src, &plan) || !usm_view_is_aligned(src)) {
+        usm_dtype dtype = reads ? src->dtype : computed;
+        status = usm_axes_scratch(queue, src, gone, &plan, dtype, &copy, &along, room, error);
         if (status == USM_OK) {
             status = usm_copy_submit(queue, &along, src, NULL, error);
             from = copy.view;

@@ -92,24 +92,15 @@ static usm_status write_initial(usm_queue *queue, int op, const usm_view *dst, i
     return status;
 }
 
-usm_status usm_scan_submit(usm_queue *queue, int op, const usm_view *dst, const usm_view *src, int axis,
-                           bool initial, usm_error *error)
+/* dst as in usm_scan_submit, but of a type that is computed in. */
+static usm_status scan_computed(usm_queue *queue, int op, const usm_view *dst, const usm_view *src, int axis,
+                                usm_scan r, usm_error *error)
 {
-    usm_scan r = {.outer = 1, .n = src->shape[axis], .inner = 1, .first = initial, .op = op};
     usm_scratch copy;
     usm_view from = *src;
     int64_t size;
-    usm_status status = USM_OK;
-    for (int i = 0; i < src->ndim; i++) {
-        *(i < axis ? &r.outer : i > axis ? &r.inner : &(long){1}) *= src->shape[i];
-    }
+    usm_status status = r.first ? write_initial(queue, op, dst, axis, error) : USM_OK;
     copy.view.alloc = NULL;
-    if (r.outer * r.inner == 0) {
-        return USM_OK;
-    }
-    if (initial) {
-        status = write_initial(queue, op, dst, axis, error);
-    }
     if (status == USM_OK && r.n > 0) {
         if (src->dtype != dst->dtype || !usm_view_is_row_major(src, &size) || !usm_view_is_aligned(src)) {
             status = usm_scratch_copy(queue, src, dst->dtype, src->ndim, src->shape, 'C', &copy, error);
@@ -120,5 +111,30 @@ usm_status usm_scan_submit(usm_queue *queue, int op, const usm_view *dst, const 
         }
     }
     usm_scratch_release(&copy);
+    return status;
+}
+
+usm_status usm_scan_submit(usm_queue *queue, int op, const usm_view *dst, const usm_view *src, int axis,
+                           bool initial, usm_error *error)
+{
+    usm_scan r = {.outer = 1, .n = src->shape[axis], .inner = 1, .first = initial, .op = op};
+    usm_scratch wide;
+    for (int i = 0; i < src->ndim; i++) {
+        *(i < axis ? &r.outer : i > axis ? &r.inner : &(long){1}) *= src->shape[i];
+    }
+    if (r.outer * r.inner == 0) {
+        return USM_OK;
+    }
+    if (dst->dtype != USM_FLOAT16 && dst->dtype != USM_BFLOAT16) {
+        return scan_computed(queue, op, dst, src, axis, r, error);
+    }
+    usm_status status = usm_scratch_create(queue, USM_FLOAT32, dst->ndim, dst->shape, 'C', &wide, error);
+    if (status == USM_OK) {
+        status = scan_computed(queue, op, &wide.view, src, axis, r, error);
+    }
+    if (status == USM_OK) {
+        status = usm_copy_submit(queue, dst, &wide.view, NULL, error);
+    }
+    usm_scratch_release(&wide);
     return status;
 }

@@ -7,8 +7,8 @@
 
 /*
  * dst[...][k][...] = the elements 0 to k of src along `axis`, added up (op: USM_SUM) or multiplied
- * (USM_PROD). dst is compact and row-major, in a type that is computed in (no float16, no bfloat16, no bool);
- * src, of any type with numbers, is converted to it first. With `initial`, dst is one longer and begins with
+ * (USM_PROD). dst is compact and row-major; src, of any type with numbers, is converted to its type first,
+ * or to float32, where that is float16 or bfloat16. With `initial`, dst is one longer and begins with
  * 0 or 1.
  */
 usm_status usm_scan_submit(usm_queue *queue, int op, const usm_view *dst, const usm_view *src, int axis,

@@ -75,3 +75,36 @@ kernel void S(lanes)(global T *dst, global const char *src, usm_accumulation r)
         }
     }
 }
+
+/* Is x, at i, the result rather than y, at j? NaN comes before all numbers, and of equals the first. */
+static int S(precedes)(long op, T x, long i, T y, long j)
+{
+#if USM_KIND == USM_REAL_KIND
+    if (USM_IS_NAN(x) || USM_IS_NAN(y)) {
+        return USM_IS_NAN(x) && (!USM_IS_NAN(y) || i < j);
+    }
+#endif
+    return x == y ? i < j : (x > y) == (op == USM_MAX);
+}
+
+/* dst[o][b][i]: the extreme of the candidates b, b + blocks, ... Dimension 0 shares out blocks and inner axis. */
+kernel void S(extreme)(global long *dst, global const T *src, global const long *candidates, usm_extremes r)
+{
+    long width = r.blocks * r.inner, n = r.count * r.inner;
+    for (long o = USM_FROM(r.outer, 2), o_end = USM_TO(r.outer, 2); o < o_end; o += USM_STEP(2)) {
+        global const T *from = src + o * r.reduced * r.inner;
+        for (long j = USM_FROM(width, 0), j_end = USM_TO(width, 0); j < j_end; j += USM_STEP(0)) {
+            long row = j / r.inner, i = j - row * r.inner, at = 0;
+            T best = 0;
+            for (long k = j; k < n; k += width, row += r.blocks) {
+                long number = r.count < r.reduced ? candidates[o * n + k] : row;
+                T x = from[number * r.inner + i];
+                if (k == j || S(precedes)(r.op, x, number, best, at)) {
+                    best = x;
+                    at = number;
+                }
+            }
+            dst[o * width + j] = at;
+        }
+    }
+}

@@ -14,6 +14,7 @@
 #define USM_PRODUCT_OF(x, y) ((x) * (y))
 #define USM_LARGER_OF(x, y) ((x) >= (y) || (x) != (x) ? (x) : (y))
 #define USM_SMALLER_OF(x, y) ((x) <= (y) || (x) != (x) ? (x) : (y))
+#define USM_IS_NAN(x) ((x) != (x))
 #define USM_ZERO ((T)-0.0f)
 #define USM_LEAST ((T)-INFINITY)
 #define USM_GREATEST ((T)INFINITY)
@@ -22,6 +23,7 @@
 #define USM_PRODUCT_OF(x, y) ((T)((U)(x) * (U)(y)))
 #define USM_LARGER_OF(x, y) ((x) > (y) ? (x) : (y))
 #define USM_SMALLER_OF(x, y) ((x) < (y) ? (x) : (y))
+#define USM_IS_NAN(x) 0
 #define USM_ZERO ((T)0)
 #if USM_KIND == USM_SIGNED_KIND
 #define USM_LEAST ((T)((U)1 << (8 * sizeof(T) - 1)))

@@ -44,11 +44,17 @@ static PyObject *call(PyObject *self, const char *function, PyObject *const *arg
     return call_with_self(self, callable, args, nargs, kwnames);
 }
 
-/* A function that is written in Python. */
+/* Functions that are written in Python. */
 static PyObject *call_python(PyObject *self, const char *function, PyObject *const *args, Py_ssize_t nargs,
                              PyObject *kwnames)
 {
     return call_with_self(self, usmpy_import("usmpy._indexing", function), args, nargs, kwnames);
+}
+
+static PyObject *call_statistics(PyObject *self, const char *function, PyObject *const *args,
+                                 Py_ssize_t nargs, PyObject *kwnames)
+{
+    return call_with_self(self, usmpy_import("usmpy._statistics", function), args, nargs, kwnames);
 }
 
 /* A function of this module; several ints may stand for one tuple of them: x.reshape(2, 3). */
@@ -89,6 +95,12 @@ FUNCTION(repeat, call)
 FUNCTION(take, call)
 FUNCTION(put, call_python)
 FUNCTION(nonzero, call)
+FUNCTION(argmax, call)
+FUNCTION(argmin, call)
+FUNCTION(mean, call_statistics)
+FUNCTION(var, call_statistics)
+FUNCTION(std, call_statistics)
+FUNCTION(clip, call_statistics)
 FUNCTION(all, call)
 FUNCTION(any, call)
 
@@ -231,6 +243,12 @@ PyMethodDef usmpy_array_methods[] = {
     USMPY_METHOD("take", take, USMPY_DOC_USMArray_take),
     USMPY_METHOD("put", put, USMPY_DOC_USMArray_put),
     USMPY_METHOD("nonzero", nonzero, USMPY_DOC_USMArray_nonzero),
+    USMPY_METHOD("argmax", argmax, USMPY_DOC_USMArray_argmax),
+    USMPY_METHOD("argmin", argmin, USMPY_DOC_USMArray_argmin),
+    USMPY_METHOD("mean", mean, USMPY_DOC_USMArray_mean),
+    USMPY_METHOD("var", var, USMPY_DOC_USMArray_var),
+    USMPY_METHOD("std", std, USMPY_DOC_USMArray_std),
+    USMPY_METHOD("clip", clip, USMPY_DOC_USMArray_clip),
     USMPY_METHOD("all", all, USMPY_DOC_USMArray_all),
     USMPY_METHOD("any", any, USMPY_DOC_USMArray_any),
     {"transpose", (PyCFunction)(void (*)(void))transpose, METH_FASTCALL, USMPY_DOC_USMArray_transpose},

@@ -1,4 +1,5 @@
-/* Sums, products, largest and smallest elements along axes; cumulative sums and products. */
+/* Sums, products, largest and smallest elements along axes, and where they are; cumulative sums and products.
+ */
 #include "docstrings.h"
 #include "py/args.h"
 #include "py/arrays/operands.h"
@@ -6,6 +7,7 @@
 #include "reduce.h"
 
 #include "core/ops/accumulate.h"
+#include "core/ops/extreme.h"
 #include "core/ops/scan.h"
 
 #include <string.h>
@@ -24,7 +26,14 @@ static usm_dtype sum_type(usmpy_state *state, const usmpy_array *x, PyObject *dt
     if (!usmpy_given(dtype)) {
         return wide_integer((usm_dtype)x->dtype);
     }
-    return usmpy_dtype_convert(state, dtype, &own) < 0 ? USM_NO_DTYPE : own;
+    if (usmpy_dtype_convert(state, dtype, &own) < 0) {
+        return USM_NO_DTYPE;
+    }
+    if (own == USM_BOOL || own >= USM_COMPUTED_DTYPES) {
+        PyErr_Format(PyExc_TypeError, "dtype is %s, which nothing is added up in", usm_dtype_table[own].name);
+        return USM_NO_DTYPE;
+    }
+    return own;
 }
 
 /* That of max and min, which is x's. */
@@ -32,8 +41,8 @@ static usm_dtype extreme_type(const char *function, const usmpy_array *x)
 {
     const usm_dtype_info *info = &usm_dtype_table[x->dtype];
     if (info->kind == USM_KIND_COMPLEX || info->kind == USM_KIND_BOOL) {
-        PyErr_Format(PyExc_TypeError, "%s(): x has dtype %s; integers and real numbers have an order", function,
-                     info->name);
+        PyErr_Format(PyExc_TypeError, "%s(): x has dtype %s; integers and real numbers have an order",
+                     function, info->name);
         return USM_NO_DTYPE;
     }
     return (usm_dtype)x->dtype;
@@ -85,6 +94,39 @@ USMPY_FUNCTION_OF(prod, accumulate, USM_KIND_PROD)
 USMPY_FUNCTION_OF(max, accumulate, USM_KIND_MAX)
 USMPY_FUNCTION_OF(min, accumulate, USM_KIND_MIN)
 
+/* arguments: x, axis, keepdims. */
+static PyObject *extreme(usmpy_state *state, const char *function, PyObject *const *arguments, int op)
+{
+    int64_t shape[USM_MAX_NDIM];
+    uint64_t gone;
+    usmpy_array *x = usmpy_check_array(state, arguments[0], function);
+    int keepdims = x == NULL ? -1 : usmpy_bool(arguments[2], 0, function, "keepdims");
+    if (keepdims < 0 || usmpy_check_computed(x, function) < 0) {
+        return NULL;
+    }
+    if (x->dtype != USM_BOOL && extreme_type(function, x) == USM_NO_DTYPE) {
+        return NULL;
+    }
+    if (usmpy_given(arguments[1]) && usmpy_parse_axis(arguments[1], x->ndim, "axis") < 0) {
+        return NULL;
+    }
+    int ndim = usmpy_reduced_axes(x, arguments[1], keepdims, &gone, shape);
+    if (ndim < 0 || check_elements(function, x, gone) < 0) {
+        return NULL;
+    }
+    usmpy_array *result = usmpy_array_beside(x, USM_INT64, ndim, shape);
+    if (result != NULL) {
+        const usm_view dst = usmpy_view(result), src = usmpy_view(x);
+        usm_error error;
+        usm_status status = usm_extreme_submit(usmpy_queue_of(x->queue), op, &dst, &src, gone, &error);
+        result = usmpy_array_submitted(result, status, &error);
+    }
+    return (PyObject *)result;
+}
+
+USMPY_FUNCTION_OF(argmax, extreme, USM_MAX)
+USMPY_FUNCTION_OF(argmin, extreme, USM_MIN)
+
 /* arguments: x, axis, dtype, include_initial. */
 static PyObject *scan(usmpy_state *state, const char *function, PyObject *const *arguments, int op)
 {
@@ -96,8 +138,9 @@ static PyObject *scan(usmpy_state *state, const char *function, PyObject *const 
         return NULL;
     }
     if (!usmpy_given(arguments[1]) && x->ndim != 1) {
-        return PyErr_Format(PyExc_ValueError, "%s(): x has %d dimensions; axis may be left out of arrays with 1",
-                            function, (int)x->ndim);
+        return PyErr_Format(PyExc_ValueError,
+                            "%s(): x has %d dimensions; axis may be left out of arrays with 1", function,
+                            (int)x->ndim);
     }
     usm_dtype dtype = sum_type(state, x, arguments[2]);
     if (dtype == USM_NO_DTYPE ||
@@ -120,6 +163,13 @@ USMPY_FUNCTION_OF(cumulative_sum, scan, USM_SUM)
 USMPY_FUNCTION_OF(cumulative_prod, scan, USM_PROD)
 
 PyMethodDef usmpy_accumulate_functions[] = {
-    USMPY_ROW(sum),            USMPY_ROW(prod),            USMPY_ROW(max), USMPY_ROW(min),
-    USMPY_ROW(cumulative_sum), USMPY_ROW(cumulative_prod), {0},
+    USMPY_ROW(sum),
+    USMPY_ROW(prod),
+    USMPY_ROW(max),
+    USMPY_ROW(min),
+    USMPY_ROW(argmax),
+    USMPY_ROW(argmin),
+    USMPY_ROW(cumulative_sum),
+    USMPY_ROW(cumulative_prod),
+    {0},
 };

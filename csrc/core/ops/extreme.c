@@ -1,0 +1,123 @@
+#include "extreme.h"
+
+#include "axes.h"
+
+#include "core/builtin/builtin.h"
+
+/* By what a place knows the kernels of a type: texts that last. */
+typedef struct names {
+    const char *module, *function, *options;
+} names;
+
+#define NAMES(type, number)                                               \
+    {                                                                     \
+        "accumulate." type, "usm_extreme_" type, "-D USM_COMPUTE=" number \
+    }
+static const names kernels[USM_COMPUTED_DTYPES] = {
+    [USM_INT8] = NAMES("int8", "1"),        [USM_INT16] = NAMES("int16", "2"),
+    [USM_INT32] = NAMES("int32", "3"),      [USM_INT64] = NAMES("int64", "4"),
+    [USM_UINT8] = NAMES("uint8", "5"),      [USM_UINT16] = NAMES("uint16", "6"),
+    [USM_UINT32] = NAMES("uint32", "7"),    [USM_UINT64] = NAMES("uint64", "8"),
+    [USM_FLOAT32] = NAMES("float32", "10"), [USM_FLOAT64] = NAMES("float64", "11"),
+};
+
+#define PIECE ((int64_t)1 << 16)  /* elements that one thread of a processor looks at, or more */
+#define CANDIDATES ((int64_t)64)  /* the same of a work-item on a GPU, where there are few results */
+#define ENOUGH ((int64_t)1 << 16) /* work-items that keep a GPU busy */
+
+/* How many parts the candidates are divided into; any number gives the same result. None is empty. */
+static int64_t blocks_of(const usm_extremes *r, bool processor)
+{
+    int64_t results = r->outer * r->inner, blocks = 1;
+    if (!processor) {
+        blocks = results < ENOUGH ? (r->count + CANDIDATES - 1) / CANDIDATES : 1;
+    } else if (r->count == r->reduced && r->outer < USM_EXTREMES) {
+        blocks = results * r->count / PIECE / r->outer + 1;
+        blocks = blocks < USM_EXTREMES ? blocks : USM_EXTREMES;
+        int64_t most = (r->count + USM_LANES - 1) / USM_LANES; /* fewer than there are candidates */
+        blocks = blocks < most ? blocks : most;
+    }
+    int64_t each = (r->count + blocks - 1) / blocks;
+    return (r->count + each - 1) / each;
+}
+
+static usm_status launch(usm_queue *queue, const usm_view *dst, const usm_view *src,
+                         const usm_view *candidates, const usm_extremes *r, bool processor, usm_error *error)
+{
+    const names *names = &kernels[src->dtype];
+    usm_builtin builtin;
+    const usm_view views[] = {*dst, *src, *candidates};
+    usm_builtin_init(&builtin, names->module, names->function, names->options);
+    builtin.n[0] = processor ? r->inner : r->inner * r->blocks;
+    builtin.n[1] = processor ? r->blocks : 1;
+    builtin.n[2] = r->outer;
+    builtin.cost = (size_t)(r->outer * r->count * r->inner * usm_view_itemsize(src));
+    return usm_builtin_submit_views(queue, &builtin, views, 3, USM_WRITE, r, sizeof *r, error);
+}
+
+/* Compact, in a type that there is a kernel for: parts, and parts of their results, until one is left. */
+static usm_status find(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_extremes r,
+                       usm_error *error)
+{
+    bool processor = queue->place->device->type == USM_CPU;
+    usm_scratch parts[2]; /* of this round and of the one before */
+    usm_view candidates = *src;
+    usm_status status = USM_OK;
+    parts[0].view.alloc = parts[1].view.alloc = NULL;
+    for (int round = 0; status == USM_OK; round++) {
+        usm_scratch *part = &parts[round % 2];
+        r.blocks = blocks_of(&r, processor);
+        if (r.blocks == 1) {
+            status = launch(queue, dst, src, &candidates, &r, processor, error);
+            break;
+        }
+        usm_scratch_release(part);
+        status = usm_scratch_create(queue, USM_INT64, 1, &(int64_t){r.outer * r.blocks * r.inner}, 'C', part,
+                                    error);
+        if (status == USM_OK) {
+            status = launch(queue, &part->view, src, &candidates, &r, processor, error);
+            candidates = part->view;
+            r.count = r.blocks;
+        }
+    }
+    usm_scratch_release(&parts[0]);
+    usm_scratch_release(&parts[1]);
+    return status;
+}
+
+static usm_dtype computed_of(usm_dtype dtype)
+{
+    return dtype == USM_FLOAT16 || dtype == USM_BFLOAT16 ? USM_FLOAT32
+           : dtype == USM_BOOL                           ? USM_UINT8
+                                                         : dtype;
+}
+
+usm_status usm_extreme_submit(usm_queue *queue, int op, const usm_view *dst, const usm_view *src,
+                              uint64_t gone, usm_error *error)
+{
+    usm_axes_plan plan;
+    usm_scratch copy;
+    usm_view from = *src, along;
+    int64_t room[USM_MAX_NDIM];
+    usm_dtype computed = computed_of(src->dtype);
+    usm_status status = USM_OK;
+    usm_axes_plan_make(src, gone, false, &plan);
+    plan.any_order = false; /* elements are numbered in their order */
+    if (plan.outer * plan.inner == 0) {
+        return USM_OK;
+    }
+    copy.view.alloc = NULL;
+    if (computed != src->dtype || !usm_axes_are_usable(src, &plan) || !usm_view_is_aligned(src)) {
+        status = usm_axes_scratch(queue, src, gone, &plan, computed, &copy, &along, room, error);
+        if (status == USM_OK) {
+            status = usm_copy_submit(queue, &along, src, NULL, error);
+            from = copy.view;
+        }
+    }
+    if (status == USM_OK) {
+        const usm_extremes r = {plan.outer, plan.reduced, plan.inner, plan.reduced, 1, op};
+        status = find(queue, dst, &from, r, error);
+    }
+    usm_scratch_release(&copy);
+    return status;
+}
