@@ -97,9 +97,11 @@ void usm_cpu_accumulate(char *dst, const char *src, int computed, const usm_accu
                                          [USM_PROD] = USM_OP_multiply,
                                          [USM_MAX] = USM_OP_maximum,
                                          [USM_MIN] = USM_OP_minimum};
+    usm_cpu_loop product = usm_cpu_loops_of(computed)->product;
     const work work = {
         .r = r,
-        .combine = usm_cpu_loop_of(computed, operations[r->op]),
+        .combine =
+            r->op == USM_PROD && product != NULL ? product : usm_cpu_loop_of(computed, operations[r->op]),
         .fold = usm_cpu_fold_of(computed, (int)r->op),
         .convert = r->type == computed ? NULL : usm_cpu_cast_row((usm_dtype)computed, (usm_dtype)r->type),
         .from_size = usm_dtype_table[r->type].itemsize,

@@ -28,6 +28,7 @@ typedef struct usm_cpu_type_loops {
     const usm_cpu_fold *folds;      /* by USM_SUM and the like */
     usm_cpu_totals totals;          /* NULL for signed integers */
     usm_cpu_scan scan;
+    usm_cpu_loop product; /* of complex numbers, in reductions; NULL: that of USM_OP_multiply */
 } usm_cpu_type_loops;
 
 /* By the type that is computed in; zeros where there is none. */
