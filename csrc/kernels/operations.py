@@ -264,7 +264,7 @@ def costly() -> str:
     parts = []
     for kind, kind_number in KIND_NUMBERS.items():
         parts.append(f"#if USM_KIND == {kind_number}\n")
-        for number, row in enumerate(OPERATIONS):
+        for row in OPERATIONS:
             if row.is_alone(kind):
                 parts.append(f"#if USM_ONE == USM_OP_{row.name}\n")
                 parts.append(f"USM_COSTLY_{row.inputs}({row.name}, {row.expression(kind)})\n#endif\n")

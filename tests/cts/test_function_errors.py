@@ -1,8 +1,7 @@
-"""The errors of the elementwise functions are within the bounds of csrc/kernels/operations.py, on every backend."""
+"""The errors of the elementwise functions are within the bounds of csrc/kernels/operations.py."""
 
 import pytest
 from accuracy import FUNCTIONS, TYPES, bound, is_defined, largest_error
-
 
 CASES = [(name, dtype) for name in FUNCTIONS for dtype in TYPES if is_defined(name, dtype)]
 

@@ -1,10 +1,11 @@
 /*
- * Complex numbers, T with the parts re and im of type R: included by functions.h, once for each type. Never C's
- * _Complex, whose multiplication and division differ between compilers.
+ * Complex numbers, T with the parts re and im of type R: included by functions.h, once for each type. Never
+ * C's _Complex, whose multiplication and division differ between compilers.
  *
- * +, -, *, /, abs, sqrt, sign and reciprocal give the same bits everywhere, as they consist of operations that are
- * rounded correctly; other functions are made of the libraries' real ones. Special values and branch cuts are those
- * of C23, Annex G: conjugates have conjugate results, and the sign of a zero says on which side of a cut a number is.
+ * +, -, *, /, abs, sqrt, sign and reciprocal give the same bits everywhere, as they consist of operations
+ * that are rounded correctly; other functions are made of the libraries' real ones. Special values and branch
+ * cuts are those of C23, Annex G: conjugates have conjugate results, and the sign of a zero says on which
+ * side of a cut a number is.
  */
 #define USM_LOG_2 USM_CONSTANT(0.693147180559945309417232)
 #define USM_HALF_PI USM_CONSTANT(1.570796326794896619231322)
@@ -108,7 +109,8 @@ static inline T S(sign)(T z)
         return S(of)(0, 0);
     }
     if (length == INFINITY) { /* one part without, one with an infinity */
-        R re = USM_IS_FINITE(z.re) ? (R)0 : copysign((R)1, z.re), im = USM_IS_FINITE(z.im) ? (R)0 : copysign((R)1, z.im);
+        R re = USM_IS_FINITE(z.re) ? (R)0 : copysign((R)1, z.re),
+          im = USM_IS_FINITE(z.im) ? (R)0 : copysign((R)1, z.im);
         return re != 0 && im != 0 ? S(of)(z.re - z.re, z.im - z.im) : S(of)(re, im);
     }
     return S(of)(z.re / length, z.im / length);
@@ -290,7 +292,8 @@ static inline T S(log2)(T z)
 static inline T S(log10)(T z)
 {
     T w = S(log)(z);
-    return S(of)(w.re / USM_CONSTANT(2.302585092994045684017991), w.im / USM_CONSTANT(2.302585092994045684017991));
+    return S(of)(w.re / USM_CONSTANT(2.302585092994045684017991),
+                 w.im / USM_CONSTANT(2.302585092994045684017991));
 }
 
 static inline T S(log1p)(T z)
@@ -308,8 +311,8 @@ static inline int S(is_far)(T z)
 }
 
 /*
- * The inverse functions as Kahan (1987) writes them, with the square roots of 1 - z and 1 + z: all sums are of numbers
- * of one sign, so that no digits are lost.
+ * The inverse functions as Kahan (1987) writes them, with the square roots of 1 - z and 1 + z: all sums are
+ * of numbers of one sign, so that no digits are lost.
  */
 static inline T S(acos)(T z)
 {
@@ -334,7 +337,8 @@ static inline T S(asin)(T z)
         return S(of)(x == 0 ? x : x + y, x + y);
     }
     T less = S(sqrt)(S(of)(1 - x, -y)), more = S(sqrt)(S(of)(1 + x, y));
-    return S(of)(atan2(x, less.re * more.re - less.im * more.im), asinh(less.re * more.im - less.im * more.re));
+    return S(of)(atan2(x, less.re * more.re - less.im * more.im),
+                 asinh(less.re * more.im - less.im * more.re));
 }
 
 static inline T S(acosh)(T z)
@@ -371,7 +375,7 @@ static inline T S(atan)(T z)
     return S(turned)(S(atanh)(S(turned)(z)));
 }
 
-/* Small integer powers by repeated squaring; others as exp(y * log(x)), whose error grows with abs(y * log(x)). */
+/* Small integer powers by squaring; others as exp(y * log(x)), whose error grows with abs(y * log(x)). */
 static inline T S(pow)(T x, T y)
 {
     if (y.re == 0 && y.im == 0) {

@@ -1,6 +1,6 @@
 /*
- * The type that a kernel computes in, -D USM_COMPUTE=NUMBER by its number in usm_dtype: T, U, S(name), USM_KIND and
- * USM_ROWS as csrc/kernels/operations.py says, and conversions from and to the types in memory.
+ * The type that a kernel computes in, -D USM_COMPUTE=NUMBER by its number in usm_dtype: T, U, S(name),
+ * USM_KIND and USM_ROWS as csrc/kernels/operations.py says, and conversions from and to the types in memory.
  */
 #ifndef USM_KERNELS_COMPUTE_H
 #define USM_KERNELS_COMPUTE_H
@@ -176,10 +176,11 @@ static void usm_store(global char *to, int type, T value)
 }
 
 /* Bytes of an element in memory. */
-#define USM_SIZE_OF(type)                                                                                     \
-    ((type) == 0 || (type) == 1 || (type) == 5                                       ? 1                       \
-     : (type) == 2 || (type) == 6 || (type) == 9 || (type) == 14                     ? 2                       \
-     : (type) == 3 || (type) == 7 || (type) == 10                                    ? 4                       \
-                                                                                     : (type) == 13 ? 16 : 8)
+#define USM_SIZE_OF(type)                                             \
+    ((type) == 0 || (type) == 1 || (type) == 5                   ? 1  \
+     : (type) == 2 || (type) == 6 || (type) == 9 || (type) == 14 ? 2  \
+     : (type) == 3 || (type) == 7 || (type) == 10                ? 4  \
+     : (type) == 13                                              ? 16 \
+                                                                 : 8)
 
 #endif

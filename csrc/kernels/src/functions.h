@@ -1,8 +1,8 @@
 /*
- * What the table of operations (csrc/kernels/operations.py) names as S(function): for one type T a build, whose
- * suffix S adds. USM_KIND is the kind of T; R is the real type of a complex T, or a real T itself, USM_CONSTANT(x) a
- * constant of it, and USM_PICK(single, twofold) the one of two that fits it. The host includes the file once for each
- * type.
+ * What the table of operations (csrc/kernels/operations.py) names as S(function): for one type T a build,
+ * whose suffix S adds. USM_KIND is the kind of T; R is the real type of a complex T, or a real T itself,
+ * USM_CONSTANT(x) a constant of it, and USM_PICK(single, twofold) the one of two that fits it. The host
+ * includes the file once for each type.
  */
 #define USM_SIGNED_KIND 1
 #define USM_UNSIGNED_KIND 2
@@ -60,8 +60,8 @@ static inline T S(power)(T x, T y)
 }
 
 /*
- * Shifts by the number of bits and more are undefined in C, and taken modulo that number by OpenCL C. A negative
- * number is a large one in U.
+ * Shifts by the number of bits and more are undefined in C, and taken modulo that number by OpenCL C. A
+ * negative number is a large one in U.
  */
 static inline T S(left_shift)(T x, T y)
 {
@@ -79,7 +79,8 @@ static inline T S(right_shift)(T x, T y)
 #endif
 
 #if USM_KIND == USM_SIGNED_KIND
-/* Division by 0 gives 0. Division by -1 is a negation, since the smallest number has no positive counterpart. */
+/* Division by 0 gives 0. Division by -1 is a negation, since the smallest number has no positive counterpart.
+ */
 static inline T S(floor_divide)(T x, T y)
 {
     if (y == 0) {
@@ -88,7 +89,8 @@ static inline T S(floor_divide)(T x, T y)
     if (y == -1) {
         return (T)(0 - (U)x);
     }
-    T quotient = (T)(x / y); /* one division: llvm-spirv knows no code that joins it with that of a remainder */
+    T quotient =
+        (T)(x / y); /* one division: llvm-spirv knows no code that joins it with that of a remainder */
     return (T)(quotient - (quotient * y != x && (x < 0) != (y < 0)));
 }
 
@@ -130,7 +132,7 @@ static inline R S(hypot)(R x, R y)
     rest += (S(square_error)(root, square) - S(square_error)(larger, of_larger)) -
             S(square_error)(smaller, of_smaller);
     root -= root == 0 ? root : rest / (2 * root);
-    return scale < 1     ? root * USM_PICK(0x1p100f, 0x1p600)
+    return scale < 1   ? root * USM_PICK(0x1p100f, 0x1p600)
            : scale > 1 ? root * USM_PICK(0x1p-100f, 0x1p-600)
                        : root;
 }
@@ -186,7 +188,8 @@ static inline T S(next_half)(T x, T y)
         return x == y ? y : x + y;
     }
     int step = (x < y) == (x > 0) ? 1 : -1;
-    return x == 0 ? copysign((T)0x1p-24f, y) : (T)usm_half_to_float((ushort)(usm_float_to_half((float)x) + step));
+    return x == 0 ? copysign((T)0x1p-24f, y)
+                  : (T)usm_half_to_float((ushort)(usm_float_to_half((float)x) + step));
 }
 
 static inline T S(next_bfloat)(T x, T y)
@@ -195,7 +198,8 @@ static inline T S(next_bfloat)(T x, T y)
         return x == y ? y : x + y;
     }
     int step = (x < y) == (x > 0) ? 1 : -1;
-    return x == 0 ? copysign((T)0x1p-133f, y) : (T)usm_bfloat_to_float((ushort)(usm_float_to_bfloat((float)x) + step));
+    return x == 0 ? copysign((T)0x1p-133f, y)
+                  : (T)usm_bfloat_to_float((ushort)(usm_float_to_bfloat((float)x) + step));
 }
 
 static inline T S(signbit)(T x)
