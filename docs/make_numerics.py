@@ -1,4 +1,4 @@
-"""Writes the table of errors of the elementwise functions in docs/numerics.md, between its markers.
+"""Writes the table of errors of the elementwise functions in docs/numerics-table.md, between its markers.
 
     python docs/make_numerics.py             measure on all processors of this machine, and write
     python docs/make_numerics.py --print     the same, without writing
@@ -20,7 +20,7 @@ from accuracy import FUNCTIONS, bound, is_defined, largest_error  # noqa: E402
 
 import usmpy  # noqa: E402
 
-PAGE = DOCS / "numerics.md"
+PAGE = DOCS / "numerics-table.md"
 BEGIN, END = "<!-- errors: begin -->\n", "<!-- errors: end -->\n"
 TYPES = ("float16", "float32", "float64", "complex64", "complex128")
 POINTS = 150  # of each of the kinds of arguments
