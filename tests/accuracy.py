@@ -1,6 +1,6 @@
 """The largest errors of the elementwise functions, against mpmath.
 
-For tests/cts/test_function_errors.py and docs/make_numerics.py. Errors are measured in units in the last place
+For tests/cts/test_function_errors.py and docs/make_numerics.py. Errors are in units in the last place
 (ulp) of the exact result: the distance of the numbers of its type there. That of a complex result is the
 absolute value of the difference, in units of the last place of the result's absolute value. logaddexp cancels
 where its result is near 0: its unit is that of its larger argument, if that is larger.
