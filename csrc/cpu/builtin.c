@@ -188,6 +188,8 @@ static inline __attribute__((always_inline)) void take_flat(char *dst, const cha
     ACCUMULATE(K, uint64, USM_UINT64)                                                 \
     ACCUMULATE(K, float32, USM_FLOAT32)                                               \
     ACCUMULATE(K, float64, USM_FLOAT64)                                               \
+    ACCUMULATE(K, complex64, USM_COMPLEX64)                                           \
+    ACCUMULATE(K, complex128, USM_COMPLEX128)                                         \
     SCAN(K, uint8, USM_UINT8)                                                         \
     SCAN(K, uint16, USM_UINT16)                                                       \
     SCAN(K, uint32, USM_UINT32)                                                       \
@@ -202,6 +204,8 @@ static inline __attribute__((always_inline)) void take_flat(char *dst, const cha
     MATMUL(K, float64, USM_FLOAT64)                                                   \
     BLAS(K, float32, USM_FLOAT32)                                                     \
     BLAS(K, float64, USM_FLOAT64)                                                     \
+    SCAN(K, complex64, USM_COMPLEX64)                                                 \
+    SCAN(K, complex128, USM_COMPLEX128)                                               \
     K(usm_operate_1, usm_cpu_operate(OPERANDS_2, 2, &VALUE(2, usm_elements), lo, hi)) \
     K(usm_operate_2, usm_cpu_operate(OPERANDS_3, 3, &VALUE(3, usm_elements), lo, hi)) \
     TAKE(K, 1, 1, int64_t)                                                            \

@@ -35,6 +35,7 @@ typedef struct usm_cpu_type_loops {
     usm_cpu_scan scan;
     usm_cpu_matmul matmul;
     usm_cpu_extreme extreme;
+    usm_cpu_loop product; /* of complex numbers, in reductions; NULL: that of USM_OP_multiply */
 } usm_cpu_type_loops;
 
 /* By the type that is computed in; zeros where there is none. */

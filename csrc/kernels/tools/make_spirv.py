@@ -47,7 +47,7 @@ MODULES = {
     "triangle": ("triangle", []),
 }
 for variant, options in embed.OPERATIONS["modules"]().items():
-    MODULES[variant] = (variant.partition(".")[0], [*options, "-DUSM_HAS_FP64"] if "float64" in variant else options)
+    MODULES[variant] = (variant.partition(".")[0], [*options, "-DUSM_HAS_FP64"] if variant.endswith(("float64", "complex128")) else options)
 
 # In the order of usm_dtype (csrc/core/layout/dtype.h): the kind of number that each is read as.
 NUMBERS = {
