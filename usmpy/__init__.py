@@ -29,6 +29,7 @@ from ._core import (
     all,
     any,
     arange,
+    argsort,
     asarray,
     astype,
     bfloat16,
@@ -103,6 +104,7 @@ from ._core import (
     result_type,
     roll,
     set_memory_limit,
+    sort,
     squeeze,
     stack,
     swapaxes,
@@ -131,6 +133,7 @@ from ._kernels.elementwise import ElementwiseKernel
 from ._kernels.reduction import ReductionKernel
 from ._kernels.scan import ScanKernel
 from ._memory import live_allocations
+from ._sets import isin, searchsorted, unique_all, unique_counts, unique_inverse, unique_values
 from ._trace import Trace, trace
 from .errors import (
     AxisError,
@@ -179,6 +182,7 @@ __all__ = [
     "all",
     "any",
     "arange",
+    "argsort",
     "asarray",
     "astype",
     "bfloat16",
@@ -235,6 +239,7 @@ __all__ = [
     "int64",
     "isdtype",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "less",
@@ -265,9 +270,11 @@ __all__ = [
     "reshape",
     "result_type",
     "roll",
+    "searchsorted",
     "select_default_device",
     "select_device_with_aspects",
     "set_memory_limit",
+    "sort",
     "squeeze",
     "stack",
     "swapaxes",
@@ -283,6 +290,10 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "unstack",
     "where",
     "zeros",

@@ -27,7 +27,7 @@ OPTIONS = [
     "--disable-warnings",
 ]
 FOLDER = Path(__file__).resolve().parents[1] / "generated" / "ptx"
-MODULES = ("strided", "fill", "sequence", "classify", "compare", "gather", "index", "logic", "mask", "reduce")
+MODULES = ("strided", "fill", "sequence", "classify", "compare", "gather", "index", "logic", "mask", "reduce", "sort")
 MODULES += ("take", "triangle", "where")
 
 PRELUDE = """
