@@ -2702,6 +2702,35 @@ class USMArray:
         >>> x.tolist()
         [3.0, 3.0]
         """
+    def argsort(
+        self, *, axis: SupportsIndex = -1, descending: builtins.bool = False, stable: builtins.bool = True
+    ) -> USMArray:
+        """The indices that put an axis in order: ``argsort(x, axis=axis, descending=descending)``.
+
+        Parameters
+        ----------
+        axis : int, default -1
+            The axis; the last one by default.
+        descending : bool, default False
+            The largest element first.
+        stable : bool, default True
+            Has no effect: elements that are equal always keep their order.
+
+        Returns
+        -------
+        USMArray
+            Indices of int64 in the shape of the array.
+
+        Raises
+        ------
+        TypeError, ValueError, AxisError, MemoryError
+            As argsort() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([3, 1, 2]).argsort().tolist()
+        [1, 2, 0]
+        """
     def nonzero(self) -> tuple[USMArray, ...]:
         """The indices of the elements that are not 0: ``nonzero(x)``.
 

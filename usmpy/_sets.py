@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 from . import _core
 from .errors import ExecutionPlacementError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
-    from typing import Literal
+    from typing import Literal, NamedTuple
 
     from ._core import USMArray
 
+    class UniqueAll(NamedTuple):
+        """What unique_all returns."""
 
-UniqueAll = namedtuple("UniqueAll", ("values", "indices", "inverse_indices", "counts"))
-UniqueCounts = namedtuple("UniqueCounts", ("values", "counts"))
-UniqueInverse = namedtuple("UniqueInverse", ("values", "inverse_indices"))
+        values: USMArray
+        indices: USMArray
+        inverse_indices: USMArray
+        counts: USMArray
+
+    class UniqueCounts(NamedTuple):
+        """What unique_counts returns."""
+
+        values: USMArray
+        counts: USMArray
+
+    class UniqueInverse(NamedTuple):
+        """What unique_inverse returns."""
+
+        values: USMArray
+        inverse_indices: USMArray
+
+else:
+    from collections import namedtuple
+
+    UniqueAll = namedtuple("UniqueAll", ("values", "indices", "inverse_indices", "counts"))
+    UniqueCounts = namedtuple("UniqueCounts", ("values", "counts"))
+    UniqueInverse = namedtuple("UniqueInverse", ("values", "inverse_indices"))
 
 
 def _checked(x: object, function: str, parameter: str = "x") -> USMArray:

@@ -5,6 +5,7 @@
 #include "kernels/abi/sort.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Shorter rows need no memory beside that of the call. */
 #define USM_CPU_SORT_FEW 256

@@ -58,6 +58,7 @@ def agree(x, queue, descending=False):
     assert result.dtype == a.dtype
     assert result.asnumpy().tobytes() == x[wanted].tobytes()  # zeros keep their signs, and NaN its bits
     assert a.asnumpy().tobytes() == x.tobytes()
+    assert a.argsort(descending=descending).tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize("descending", [False, True])

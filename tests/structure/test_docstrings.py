@@ -19,7 +19,7 @@ CLASSES += [_core.Flags, _core.FloatLimits, _core.IntegerLimits, type(_core.empt
 # Methods of NumPy's arrays that USMArray lacks; the AttributeError explains it.
 HINTS = {
     *("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin"),
-    *("sort", "argsort", "dot", "cumsum", "clip", "round"),
+    *("sort", "dot", "cumsum", "clip", "round"),
 }
 MACHINERY = {"__new__", "__module__", "__doc__", "__match_args__"}
 

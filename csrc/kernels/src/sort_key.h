@@ -4,12 +4,16 @@
 
 #include "kernels/abi/sort.h"
 
-#define USM_SORT_KEY(size, type)                                                             \
-    static inline type usm_sort_key_##size(type x, const usm_sort_order *order)              \
-    {                                                                                        \
-        type top = (type)((type)1 << (8 * size - 1)), one = x == (type)order->zero ? 0 : x;  \
-        type key = one ^ ((one & top) != 0 ? (type)order->negative : (type)order->positive); \
-        return (type)(x & (type)~top) > (type)order->infinity ? (type) ~(type)0 : key;       \
+/* Without branches: signs are as good as random. USM_SORT_ALL(c): all bits, if c is true. */
+#define USM_SORT_ALL(type, c) ((type)(0 - (type)(c)))
+#define USM_SORT_KEY(size, type)                                                                     \
+    static inline type usm_sort_key_##size(type x, const usm_sort_order *order)                      \
+    {                                                                                                \
+        type magnitude = (type)(x << 1) >> 1;                                                        \
+        type one = x & USM_SORT_ALL(type, x != (type)order->zero);                                   \
+        type sign = USM_SORT_ALL(type, one >> (8 * size - 1));                                       \
+        type key = one ^ (type)order->positive ^ (sign & (type)(order->negative ^ order->positive)); \
+        return key | USM_SORT_ALL(type, magnitude > (type)order->infinity);                          \
     }
 
 USM_SORT_KEY(1, uchar)

@@ -27,8 +27,8 @@ OPTIONS = [
     "--disable-warnings",
 ]
 FOLDER = Path(__file__).resolve().parents[1] / "generated" / "ptx"
-MODULES = ("strided", "fill", "sequence", "classify", "compare", "gather", "index", "logic", "mask", "reduce", "sort")
-MODULES += ("take", "triangle", "where")
+MODULES = ("strided", "fill", "sequence", "classify", "compare", "gather", "index", "logic", "mask", "reduce")
+MODULES += ("sort", "take", "triangle", "where")
 
 PRELUDE = """
 typedef unsigned char uchar;

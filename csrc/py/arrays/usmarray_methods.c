@@ -89,6 +89,7 @@ FUNCTION(repeat, call)
 FUNCTION(take, call)
 FUNCTION(put, call_python)
 FUNCTION(nonzero, call)
+FUNCTION(argsort, call)
 FUNCTION(all, call)
 FUNCTION(any, call)
 
@@ -231,6 +232,7 @@ PyMethodDef usmpy_array_methods[] = {
     USMPY_METHOD("take", take, USMPY_DOC_USMArray_take),
     USMPY_METHOD("put", put, USMPY_DOC_USMArray_put),
     USMPY_METHOD("nonzero", nonzero, USMPY_DOC_USMArray_nonzero),
+    USMPY_METHOD("argsort", argsort, USMPY_DOC_USMArray_argsort),
     USMPY_METHOD("all", all, USMPY_DOC_USMArray_all),
     USMPY_METHOD("any", any, USMPY_DOC_USMArray_any),
     {"transpose", (PyCFunction)(void (*)(void))transpose, METH_FASTCALL, USMPY_DOC_USMArray_transpose},
