@@ -1,5 +1,4 @@
-/* Rows that one thread sorts: few elements by insertion, others by radix, without the digits in which all
- * agree. */
+/* Rows, each sorted by one thread: few elements by insertion, others by radix, by digits that differ. */
 #include "portable.h"
 
 #include "sort.h"

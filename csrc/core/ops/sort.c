@@ -78,8 +78,7 @@ static usm_status vector(usm_queue *queue, usm_dtype dtype, int64_t n, usm_scrat
     return usm_scratch_create(queue, dtype, 1, &n, 'C', out, error);
 }
 
-/* A pass over one digit: how many elements of each chunk go to each bucket, where these begin, and the moves.
- */
+/* A pass over one digit: the elements of each chunk in each bucket, where these begin, and the moves. */
 static usm_status pass(usm_queue *queue, usm_dtype dtype, buffers *own, const usm_view *to,
                        const usm_view *to_places, const usm_view *from, const usm_view *places, usm_sort *s,
                        usm_error *error)
