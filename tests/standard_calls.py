@@ -471,10 +471,11 @@ def searchsorted(draw):
 
 
 def unique(name):
-    """Of complex numbers with NaN, NumPy's order is another one."""
+    """NumPy's order of complex numbers with NaN is another one; its inverse numbers NaNs in any order."""
 
     def call(draw):
-        x = source(draw, dtypes=[dtype for dtype in draw.dtypes if dtype not in COMPLEX])
+        without = COMPLEX + (REALS if name == "unique_inverse" else [])
+        x = source(draw, dtypes=[dtype for dtype in draw.dtypes if dtype not in without])
         return lambda xp, put: getattr(xp, name)(put(x))
 
     return call
