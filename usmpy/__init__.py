@@ -31,6 +31,7 @@ from ._core import (
     arange,
     argmax,
     argmin,
+    argsort,
     asarray,
     astype,
     bfloat16,
@@ -107,6 +108,7 @@ from ._core import (
     result_type,
     roll,
     set_memory_limit,
+    sort,
     squeeze,
     stack,
     swapaxes,
@@ -138,6 +140,7 @@ from ._kernels.reduction import ReductionKernel
 from ._kernels.scan import ScanKernel
 from ._memory import live_allocations
 from ._statistics import clip, diff, mean, std, var
+from ._sets import isin, searchsorted, unique_all, unique_counts, unique_inverse, unique_values
 from ._trace import Trace, trace
 from .errors import (
     AxisError,
@@ -188,6 +191,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "asarray",
     "astype",
     "bfloat16",
@@ -247,6 +251,7 @@ __all__ = [
     "int64",
     "isdtype",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "less",
@@ -279,9 +284,11 @@ __all__ = [
     "reshape",
     "result_type",
     "roll",
+    "searchsorted",
     "select_default_device",
     "select_device_with_aspects",
     "set_memory_limit",
+    "sort",
     "squeeze",
     "stack",
     "std",
@@ -299,6 +306,10 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "unstack",
     "var",
     "vecdot",

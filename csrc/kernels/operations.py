@@ -280,7 +280,8 @@ def modules() -> dict[str, list[str]]:
             compute = f"-DUSM_COMPUTE={NUMBERS[dtype]}"
             variants[f"accumulate.{dtype}"] = [compute]
             if kind != "signed":  # they wrap as unsigned ones do
-                variants |= {f"scan.{dtype}": [compute], f"matmul.{dtype}": [compute]}
+                variants |= {f"scan.{dtype}": [compute]}
+                variants |= {f"matmul.{dtype}": [compute]} if kind != "complex" else {}
             variants[f"operate.{dtype}"] = [compute, "-DUSM_ONE=-1"]
             for number, row in enumerate(OPERATIONS):
                 if row.is_alone(kind):

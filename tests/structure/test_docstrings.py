@@ -18,8 +18,7 @@ CLASSES += [_core.Program, _core.Kernel, _core.Range, _core.NdRange, _core.Local
 CLASSES += [_core.Flags, _core.FloatLimits, _core.IntegerLimits, type(_core.empty(1).lend())]
 # Methods of NumPy's arrays that USMArray lacks; the AttributeError explains it.
 HINTS = {
-    *("sum", "max", "min", "prod"),
-    *("sort", "argsort", "dot", "cumsum", "round"),
+    *("sort", "dot", "cumsum", "round"),
 }
 MACHINERY = {"__new__", "__module__", "__doc__", "__match_args__"}
 

@@ -42,6 +42,7 @@ MODULES = {
     "logic": ("logic", []),
     "mask": ("mask", []),
     "reduce": ("reduce", []),
+    "sort": ("sort", []),
     "where": ("where", []),
     "take": ("take", []),
     "triangle": ("triangle", []),

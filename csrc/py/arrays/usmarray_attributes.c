@@ -210,7 +210,6 @@ PyGetSetDef usmpy_array_getset[] = {
     MISSING(argmax),
     MISSING(argmin),
     MISSING(sort),
-    MISSING(argsort),
     MISSING(dot),
     MISSING(cumsum),
     MISSING(clip),

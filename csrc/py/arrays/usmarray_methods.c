@@ -101,6 +101,7 @@ FUNCTION(mean, call_statistics)
 FUNCTION(var, call_statistics)
 FUNCTION(std, call_statistics)
 FUNCTION(clip, call_statistics)
+FUNCTION(argsort, call)
 FUNCTION(all, call)
 FUNCTION(any, call)
 
@@ -249,6 +250,7 @@ PyMethodDef usmpy_array_methods[] = {
     USMPY_METHOD("var", var, USMPY_DOC_USMArray_var),
     USMPY_METHOD("std", std, USMPY_DOC_USMArray_std),
     USMPY_METHOD("clip", clip, USMPY_DOC_USMArray_clip),
+    USMPY_METHOD("argsort", argsort, USMPY_DOC_USMArray_argsort),
     USMPY_METHOD("all", all, USMPY_DOC_USMArray_all),
     USMPY_METHOD("any", any, USMPY_DOC_USMArray_any),
     {"transpose", (PyCFunction)(void (*)(void))transpose, METH_FASTCALL, USMPY_DOC_USMArray_transpose},
