@@ -267,10 +267,10 @@ LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "--param=vect-e
 
 # Code that runs once, or before or after long work.
 RARE = {
-    "core/base": "library",
+    "core/base": "library lzma",
     "core/device": "registry context device place",
     "core/memory": "blocks track usage",
-    "core/builtin": "builtin_source",
+    "core/builtin": "archive builtin_source",
     "core/program": "program signature spirv spirv_kernel",
     "core": "start",
     "core/tasks": "adopt fork reclaim",

@@ -162,8 +162,14 @@ LEVEL_ZERO = {
 PROGRAMS = "the backend takes no programs of users"
 MINIMAL = PARTLESS | {
     "test_device.py::test_a_root_device_has_no_parent": "get_devices() lists what users have",
+    "test_elementwise_kernel.py": PROGRAMS,
+    "test_kernels_in_layouts.py": PROGRAMS,
     "test_late_commands.py": PROGRAMS,
     "test_launch": PROGRAMS,
+    "test_numerics.py": PROGRAMS,
+    "test_random.py": PROGRAMS,
+    "test_reduction_kernel.py": PROGRAMS,
+    "test_scan_kernel.py": PROGRAMS,
     "test_trace.py::test_a_kernel_after_a_fill": PROGRAMS,
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import functools
 import gc
 import importlib.util
@@ -11,7 +10,9 @@ import tempfile
 import threading
 import time
 
+import apart
 import cuda_drivers  # noqa: F401 (builds the driver in software)
+import hang
 import level_zero_drivers  # (the same)
 import opencl_drivers  # noqa: F401 (makes the drivers visible to loaders)
 import pytest
@@ -30,22 +31,11 @@ CACHE = pytest.StashKey()
 FAILED = pytest.StashKey[bool]()  # a test of this process has failed
 LEFT = pytest.StashKey[bool]()  # the test before left objects, as its mark says
 
-# Above pytest's own timeout, which needs Python to run: a test that hangs while it holds the GIL ends the run
-# with the stacks of all threads, from a thread that needs no lock. Each new deadline starts a thread, so one
-# lasts for the tests of some seconds.
-HANG_SECONDS, SHARED_SECONDS = 100, 20
-deadline = 0.0  # by time.monotonic()
-STDERR = os.dup(2)  # pytest's capture takes the other one
+HANG_SECONDS = 100  # above a test's own limit
 
 
 # With pytest-xdist (-n 2) a worker runs whole files, so that fixtures of a module are set up once. The
 # longest files come first: at the end, such a file would leave the other workers without work.
-IN_WORKER = "PYTEST_XDIST_WORKER" in os.environ
-if (
-    IN_WORKER
-):  # readline set these in the process that started the workers; programs that tests start obey them
-    os.environ.pop("COLUMNS", None)
-    os.environ.pop("LINES", None)
 LONGEST = [
     "docs/test_site.py",
     "portable/test_mutations.py",
@@ -73,7 +63,8 @@ def place_of(item) -> int:
 
 def pytest_configure(config):
     # This process, its children and the workers of pytest-xdist keep built programs in a folder of this run.
-    if not IN_WORKER:
+    if not apart.IN_WORKER:
+        apart.before_workers()
         config.stash[CACHE] = tempfile.TemporaryDirectory(prefix="usmpy-cache-")
         os.environ["USMPY_CACHE_DIR"] = config.stash[CACHE].name
     # Tests that name no device use the host, also if there is a GPU, in hardware or software.
@@ -106,7 +97,7 @@ def pytest_generate_tests(metafunc):
 def pytest_collection_modifyitems(items):
     items[:] = made_items(items)
     yield  # pytest groups the tests of each device
-    if IN_WORKER:
+    if apart.IN_WORKER:
         items.sort(key=place_of)
 
 
@@ -137,20 +128,15 @@ def pytest_collection_finish():
 
 
 def pytest_unconfigure(config):
-    if not IN_WORKER:
+    if not apart.IN_WORKER:
         config.stash[CACHE].cleanup()
     gc.unfreeze()  # so that cycles among them are collected
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    global deadline
     marker = item.get_closest_marker("timeout")
-    limit = marker.args[0] if marker else float(item.config.getini("timeout"))
-    now = time.monotonic()
-    if now + limit + HANG_SECONDS > deadline:
-        deadline = now + limit + HANG_SECONDS + SHARED_SECONDS
-        faulthandler.dump_traceback_later(deadline - now, exit=True, file=STDERR)
+    hang.allow((marker.args[0] if marker else float(item.config.getini("timeout"))) + HANG_SECONDS, spare=20)
     return (yield)
 
 
@@ -162,7 +148,7 @@ def pytest_runtest_logfinish():
 
 
 def pytest_sessionfinish():
-    faulthandler.cancel_dump_traceback_later()
+    hang.free()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -69,6 +69,11 @@ def misuse() -> str:
     return _misuse()
 
 
+def build_flags() -> str:
+    """The flags of the module that the driver built last."""
+    return _texts(ctypes.CDLL(str(LIBRARY)), "zesimBuildFlags")()
+
+
 def reports() -> str:
     """Reports of the validation layer, if it is on, since the last call."""
     global _reports

@@ -447,6 +447,40 @@ def take_along_axis(draw):
     return lambda xp, put: xp.take_along_axis(put(x), put(index), axis=axis)
 
 
+# --- sorting and sets -------------------------------------------------------------------------------------
+
+
+def sorting(name):
+    """array_api_strict puts NaN first where it descends, and refuses bool: the standard leaves both open."""
+
+    def call(draw):
+        x = source(draw, dtypes=[dtype for dtype in draw.dtypes if dtype != "bool"])
+        axis = axis_of(draw, x.ndim)
+        descending = x.dtype in INTEGERS and draw(st.booleans())
+        return lambda xp, put: getattr(xp, name)(put(x), axis=axis, descending=descending)
+
+    return call
+
+
+def searchsorted(draw):
+    dtypes = [dtype for dtype in draw.dtypes if dtype in INTEGERS + REALS]
+    x = source(draw, hnp.array_shapes(min_dims=1, max_dims=1, min_side=0, max_side=9), dtypes)
+    values_ = source(draw, dtypes=[x.dtype])
+    side = draw(st.sampled_from(["left", "right"]))
+    return lambda xp, put: xp.searchsorted(xp.sort(put(x)), put(values_), side=side)
+
+
+def unique(name):
+    """NumPy's order of complex numbers with NaN is another one; its inverse numbers NaNs in any order."""
+
+    def call(draw):
+        without = COMPLEX + (REALS if name == "unique_inverse" else [])
+        x = source(draw, dtypes=[dtype for dtype in draw.dtypes if dtype not in without])
+        return lambda xp, put: getattr(xp, name)(put(x))
+
+    return call
+
+
 # --- indexing ---------------------------------------------------------------------------------------------
 
 
@@ -555,6 +589,9 @@ CALLS = {
     **{n: truths(n) for n in ("logical_and", "logical_or", "logical_xor")},
     **{n: one(n) for n in ("logical_not", "isnan", "isinf", "isfinite", "matrix_transpose", "nonzero")},
     **{n: reduction(n) for n in ("all", "any", "count_nonzero")},
+    **{name: sorting(name) for name in ("sort", "argsort")},
+    **{n: unique(n) for n in ("unique_all", "unique_counts", "unique_inverse", "unique_values")},
+    "searchsorted": searchsorted,
     **{f.__name__: f for f in (getitem, getitem_mask, getitem_integers)},
     **{f.__name__: f for f in (setitem, setitem_mask)},
 }

@@ -14,6 +14,7 @@ except ModuleNotFoundError:
 
     _explain()
 
+from . import random as random
 from ._core import (
     Device,
     DType,
@@ -34,6 +35,7 @@ from ._core import (
     arange,
     argmax,
     argmin,
+    argsort,
     asarray,
     asin,
     asinh,
@@ -74,6 +76,7 @@ from ._core import (
     exp,
     expand_dims,
     explain_copy,
+    explain_matmul,
     expm1,
     eye,
     finfo,
@@ -123,6 +126,7 @@ from ._core import (
     logical_not,
     logical_or,
     logical_xor,
+    matmul,
     matrix_transpose,
     max,
     maximum,
@@ -156,6 +160,7 @@ from ._core import (
     signbit,
     sin,
     sinh,
+    sort,
     sqrt,
     square,
     squeeze,
@@ -167,6 +172,7 @@ from ._core import (
     take_along_axis,
     tan,
     tanh,
+    tensordot,
     tile,
     track_allocations,
     tril,
@@ -178,6 +184,7 @@ from ._core import (
     uint32,
     uint64,
     unstack,
+    vecdot,
     where,
     zeros,
     zeros_like,
@@ -187,7 +194,11 @@ from ._enums import MemoryConnection
 from ._include import get_include
 from ._indexing import extract, place, put, put_along_axis
 from ._inspection import __array_namespace_info__
+from ._kernels.elementwise import ElementwiseKernel
+from ._kernels.reduction import ReductionKernel
+from ._kernels.scan import ScanKernel
 from ._memory import live_allocations
+from ._sets import isin, searchsorted, unique_all, unique_counts, unique_inverse, unique_values
 from ._statistics import clip, diff, mean, std, var
 from ._trace import Trace, trace
 from .errors import (
@@ -217,6 +228,7 @@ __all__ = [
     "DType",
     "Device",
     "DeviceNotFound",
+    "ElementwiseKernel",
     "Event",
     "ExecutionPlacementError",
     "Kernel",
@@ -226,6 +238,8 @@ __all__ = [
     "Program",
     "Queue",
     "Range",
+    "ReductionKernel",
+    "ScanKernel",
     "Trace",
     "USMArray",
     "UsmError",
@@ -240,6 +254,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "asarray",
     "asin",
     "asinh",
@@ -284,6 +299,7 @@ __all__ = [
     "exp",
     "expand_dims",
     "explain_copy",
+    "explain_matmul",
     "expm1",
     "extract",
     "eye",
@@ -323,6 +339,7 @@ __all__ = [
     "int64",
     "isdtype",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "less",
@@ -338,6 +355,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "matmul",
     "matrix_transpose",
     "max",
     "maximum",
@@ -373,6 +391,7 @@ __all__ = [
     "result_type",
     "roll",
     "round",
+    "searchsorted",
     "select_default_device",
     "select_device_with_aspects",
     "set_memory_limit",
@@ -380,6 +399,7 @@ __all__ = [
     "signbit",
     "sin",
     "sinh",
+    "sort",
     "sqrt",
     "square",
     "squeeze",
@@ -392,6 +412,7 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tensordot",
     "tile",
     "trace",
     "track_allocations",
@@ -403,8 +424,13 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "unstack",
     "var",
+    "vecdot",
     "where",
     "zeros",
     "zeros_like",

@@ -615,6 +615,21 @@ class Device:
     def has_fp64(self) -> builtins.bool:
         """Whether kernels can compute with double precision. Such data can be held and exchanged anyway."""
     @property
+    def single_fp_config(self) -> frozenset[str]:
+        """What arithmetic in float32 can do on the device (SYCL 2020, info::fp_config).
+
+        Any of denorm, inf_nan, round_to_nearest, round_to_zero, round_to_inf, fma,
+        correctly_rounded_divide_sqrt and soft_float, as the driver reports them. With
+        correctly_rounded_divide_sqrt, division and square root in programs of the language portable give the
+        same bits as on the host; without denorm, subnormal numbers may become zero.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> "correctly_rounded_divide_sqrt" in usmpy.Device("host").single_fp_config
+        True
+        """
+    @property
     def has_usm_device(self) -> builtins.bool:
         """Whether usm_type='device' is available (SYCL 2020, 4.8)."""
     @property
@@ -1348,15 +1363,17 @@ class LocalMemory:
 
     Parameters
     ----------
-    nbytes : int
-        Bytes for each work-group, at least 1.
+    n : int
+        Elements for each work-group, at least 1.
+    dtype : DType, str or type, optional
+        The type of the elements; by default uint8, so that `n` is a number of bytes.
 
     Raises
     ------
     ValueError
-        nbytes is below 1, or above 2**32 - 1.
+        n is below 1, or the memory above 2**32 - 1 bytes.
     TypeError
-        nbytes is not an int.
+        n is not an int, or dtype is no type.
 
     Examples
     --------
@@ -1369,11 +1386,11 @@ class LocalMemory:
     ...     x[get_global_id(0)] = t[n - 1 - i];
     ... }''', device="host")
     >>> x = usmpy.arange(8, dtype="int32", device="host")
-    >>> event = program.reverse[usmpy.NdRange(8, 4)](x, usmpy.LocalMemory(4 * x.itemsize))
+    >>> event = program.reverse[usmpy.NdRange(8, 4)](x, usmpy.LocalMemory(4, "int32"))
     >>> x.tolist()
     [3, 2, 1, 0, 7, 6, 5, 4]
     """
-    def __new__(cls, nbytes: SupportsIndex) -> Self: ...
+    def __new__(cls, n: SupportsIndex, dtype: _DTypeLike | None = None) -> Self: ...
     @property
     def nbytes(self) -> int:
         """Size for each work-group, in bytes."""
@@ -1548,6 +1565,9 @@ class Kernel:
     @property
     def max_work_group_size(self) -> int:
         """The most work-items of this kernel that fit into one work-group of the device."""
+    @property
+    def preferred_work_group_size_multiple(self) -> int:
+        """Work-groups of a multiple of this number of work-items use the device best."""
     @classmethod
     def from_pointer(
         cls, address: int, parameters: Iterable[str], *, name: str | None = None, owner: object = None
@@ -2856,6 +2876,36 @@ class USMArray:
         >>> usmpy.asarray([-2, 0, 3]).clip(-1, 1).tolist()
         [-1, 0, 1]
         """
+    def argsort(
+        self, *, axis: SupportsIndex = -1, descending: builtins.bool = False, stable: builtins.bool = True
+    ) -> USMArray:
+        """The indices that put an axis in order: ``argsort(x, axis=axis, descending=descending)``.
+
+        Parameters
+        ----------
+        axis : int, default -1
+            The axis; the last one by default.
+        descending : bool, default False
+            The largest element first.
+        stable : bool, default True
+            Has no effect: elements that are equal always keep their order.
+
+        Returns
+        -------
+        USMArray
+            Indices of int64 in the shape of the array.
+
+        Raises
+        ------
+        TypeError, ValueError, AxisError, MemoryError
+            As argsort() raises them.
+
+        Examples
+        --------
+        >>> usmpy.asarray([3, 1, 2]).argsort().tolist()
+        [1, 2, 0]
+        """
+
     def all(self, axis: _Axes | None = None, *, keepdims: builtins.bool = False) -> USMArray:
         """Whether all elements are true, along axes: ``all(x, axis=axis)``.
 
@@ -3353,6 +3403,9 @@ class USMArray:
     # End of the operators of the table.
     def __divmod__(self, value: USMArray | float, /) -> tuple[USMArray, USMArray]: ...
     def __rdivmod__(self, value: float, /) -> tuple[USMArray, USMArray]: ...
+    def __matmul__(self, value: USMArray, /) -> USMArray: ...
+    def __rmatmul__(self, value: USMArray, /) -> USMArray: ...
+    def __imatmul__(self, value: USMArray, /) -> Self: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[USMArray]: ...
     def __getitem__(self, key: _Index, /) -> USMArray: ...
@@ -5533,6 +5586,166 @@ def explain_copy(
     ...
     """
 
+def matmul(x1: USMArray, x2: USMArray, /) -> USMArray:
+    """The product of matrices; ``x1 @ x2``.
+
+    Parameters
+    ----------
+    x1 : USMArray
+        Matrices in the last two axes, or a vector: an array of one dimension is a row.
+    x2 : USMArray
+        The same; a vector is a column. Types are promoted as in `result_type`.
+
+    Returns
+    -------
+    USMArray
+        New memory, row-major. The other axes broadcast; of a vector no axis is left.
+
+    Raises
+    ------
+    ValueError
+        `x1` has another number of columns than `x2` rows, the other axes do not broadcast, or an argument has
+        no dimensions.
+    TypeError
+        The common type is no integer or real type, or an argument is not a USMArray.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, matmul. On the host and on OpenCL devices that are the host's processors,
+    products in float32 and float64 are computed by OpenBLAS if it is found, on CUDA devices by cuBLAS,
+    without TF32; `explain_matmul` names the library. All other products are computed by usmpy's own kernel,
+    which adds in the order of the inner axis, so that every device gives the same bits. Integers wrap.
+    float16 and bfloat16 are computed in float32 and rounded once. ``x1 @= x2`` writes the product into `x1`,
+    which must have its shape and type. A product of two vectors is computed as by `vecdot`.
+
+    Examples
+    --------
+    >>> usmpy.matmul(usmpy.asarray([[1, 2], [3, 4]]), usmpy.asarray([10, 1])).tolist()
+    [12, 34]
+    """
+
+def tensordot(
+    x1: USMArray,
+    x2: USMArray,
+    /,
+    *,
+    axes: int | tuple[Sequence[int], Sequence[int]] = 2,
+) -> USMArray:
+    """The sum of products along several axes of both arrays.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray
+        Types are promoted as in `result_type`.
+    axes : int or pair of sequences of int, default 2
+        An int: that many of the last axes of `x1` and of the first ones of `x2`, in order. A pair: axes of
+        `x1`, and those of `x2` that they belong to, negative ones counted from the last.
+
+    Returns
+    -------
+    USMArray
+        New memory, row-major: the other axes of `x1`, then those of `x2`.
+
+    Raises
+    ------
+    ValueError
+        Lengths of axes that belong together differ, an axis is out of range or given twice, or the result has
+        too many dimensions.
+    TypeError
+        The common type is no integer or real type, or an argument is not a USMArray.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, tensordot. It is computed as a product of matrices (`matmul`); an array
+    whose axes do not merge into the two of a matrix is copied first.
+
+    Examples
+    --------
+    >>> x = usmpy.ones((2, 3, 4))
+    >>> usmpy.tensordot(x, x, axes=((1, 2), (1, 2))).tolist()
+    [[12.0, 12.0], [12.0, 12.0]]
+    """
+
+def vecdot(x1: USMArray, x2: USMArray, /, *, axis: int = -1) -> USMArray:
+    """The sum of products along one axis.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray
+        Types are promoted as in `result_type`, and the other axes broadcast.
+    axis : int, default -1
+        The axis, counted from the last where the arrays have different numbers of dimensions.
+
+    Returns
+    -------
+    USMArray
+        New memory, row-major, without the axis.
+
+    Raises
+    ------
+    ValueError
+        The axis is out of range or has different lengths, or the other axes do not broadcast.
+    TypeError
+        The common type is no integer or real type, or an argument is not a USMArray.
+    ExecutionPlacementError
+        The arrays share no queue.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, vecdot. The products are stored (float16 and bfloat16 ones in float32) and
+    added as by `sum`, so that every device gives the same bits.
+
+    Examples
+    --------
+    >>> usmpy.vecdot(usmpy.asarray([[1, 2], [3, 4]]), usmpy.asarray([10, 1])).tolist()
+    [12, 34]
+    """
+
+def explain_matmul(x1: USMArray, x2: USMArray, /) -> str:
+    """Describe how `matmul` would compute a product, as text with a line for each fact; nothing is computed.
+
+    Parameters
+    ----------
+    x1, x2 : USMArray
+        As in `matmul`.
+
+    Returns
+    -------
+    str
+        The shapes and the type that is computed in; the file of the library, or that usmpy's own kernel is
+        used; and which arguments are copied first.
+
+    Raises
+    ------
+    ValueError, TypeError, ExecutionPlacementError
+        As `matmul`.
+
+    Notes
+    -----
+    On the host and on OpenCL devices that are the host's processors, OpenBLAS is looked for on the first call
+    that could use it: in NumPy's package, in scipy-openblas64 and scipy-openblas32, then among the system's
+    libraries. The environment variable ``USMPY_BLAS_LIBRARY`` names another file, or is ``none``.
+
+    Examples
+    --------
+    >>> x = usmpy.ones((2, 3), dtype=usmpy.int32, device="host")
+    >>> print(usmpy.explain_matmul(x, x.mT))
+    matmul of (2, 3) and (3, 2), computed in int32
+    by: usmpy's own kernel
+    x1: in place
+    x2: in place
+    """
+
 # Memory.
 
 class _KindStats(TypedDict):
@@ -6481,8 +6694,8 @@ def hypot(
 
     Notes
     -----
-    The array API standard 2025.12, hypot. Integers are computed as floating-point numbers. The largest error
-    is 4 units in the last place of the result, or less (docs/numerics.md).
+    The array API standard 2025.12, hypot. Integers are computed as floating-point numbers. The result is the
+    same on every device, bit for bit.
 
     Examples
     --------
@@ -7486,7 +7699,7 @@ def imag(
     out: USMArray | None = None,
     order: _CopyOrder | None = "K",
 ) -> USMArray:
-    """The imaginary part, element by element.
+    """The imaginary part; 0 of real numbers, element by element.
 
     Parameters
     ----------
@@ -8576,8 +8789,8 @@ def argmax(
     Returns
     -------
     USMArray
-        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN before
-        any number.
+        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN
+        before any number.
 
     Raises
     ------
@@ -8620,8 +8833,8 @@ def argmin(
     Returns
     -------
     USMArray
-        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN before
-        any number.
+        Indices along the axis, as int64, on the queue of `x`. Of equal elements the first counts, and NaN
+        before any number.
 
     Raises
     ------
@@ -8741,6 +8954,107 @@ def cumulative_prod(
     >>> usmpy.cumulative_prod(usmpy.asarray([1, 2, 3])).tolist()
     [1, 2, 6]
     """
+
+def sort(
+    x: USMArray,
+    /,
+    *,
+    axis: SupportsIndex = -1,
+    descending: builtins.bool = False,
+    stable: builtins.bool = True,
+) -> USMArray:
+    """The elements in order along an axis.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of bool, integers or real numbers, of at least one dimension.
+    axis : int, default -1
+        The axis; the last one by default.
+    descending : bool, default False
+        The largest element first.
+    stable : bool, default True
+        Has no effect: elements that are equal always keep their order, also with `descending`.
+
+    Returns
+    -------
+    USMArray
+        A new row-major array on the queue of `x`, in its type and shape.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is complex or only stored.
+    ValueError
+        `x` has no dimension, or an axis of 2**32 elements or more.
+    AxisError
+        The axis is out of range.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, sort. NaN comes last in both directions, and -0.0 equals 0.0. The sort
+    goes by the bits of the elements, digit by digit, and gives the same result on every device.
+
+    Examples
+    --------
+    >>> usmpy.sort(usmpy.asarray([3, 1, 2])).tolist()
+    [1, 2, 3]
+    >>> usmpy.sort(usmpy.asarray([3, 1, 2]), descending=True).tolist()
+    [3, 2, 1]
+    """
+
+def argsort(
+    x: USMArray,
+    /,
+    *,
+    axis: SupportsIndex = -1,
+    descending: builtins.bool = False,
+    stable: builtins.bool = True,
+) -> USMArray:
+    """The indices that put an axis in order.
+
+    Parameters
+    ----------
+    x : USMArray
+        An array of bool, integers or real numbers, of at least one dimension.
+    axis : int, default -1
+        The axis; the last one by default.
+    descending : bool, default False
+        The largest element first.
+    stable : bool, default True
+        Has no effect: elements that are equal always keep their order, also with `descending`.
+
+    Returns
+    -------
+    USMArray
+        Indices of int64 in the shape of `x`, on its queue.
+
+    Raises
+    ------
+    TypeError
+        `x` is not a USMArray, or its type is complex or only stored.
+    ValueError
+        `x` has no dimension, or an axis of 2**32 elements or more.
+    AxisError
+        The axis is out of range.
+    MemoryError
+        Memory is exhausted.
+
+    Notes
+    -----
+    The array API standard 2025.12, argsort. NaN comes last in both directions, and -0.0 equals 0.0. The sort
+    goes by the bits of the elements, digit by digit, and gives the same result on every device.
+
+    Examples
+    --------
+    >>> usmpy.argsort(usmpy.asarray([3, 1, 2])).tolist()
+    [1, 2, 0]
+    """
+
+def _search(x1: USMArray, x2: USMArray, sorter: USMArray | None, right: builtins.bool, /) -> USMArray:
+    """usmpy.searchsorted of arrays of one queue and type; x1 and the sorter are vectors of one length."""
 
 def logical_and(
     x1: USMArray | complex,

@@ -1,4 +1,4 @@
-"""mean, var, std, clip and diff: each is a few operations of the table, in the order that the standard gives."""
+"""mean, var, std, clip and diff: each is a few operations of the table, one after the other."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def mean(x: USMArray, /, axis: int | tuple[int, ...] | None = None, keepdims: bo
     Returns
     -------
     USMArray
-        On the queue of `x`, in its type; integers give float64, or float32 where the device has no double precision.
-        NaN where there are no elements.
+        On the queue of `x`, in its type; integers give float64, or float32 where the device has no double
+        precision. NaN where there are no elements.
 
     Raises
     ------
@@ -128,8 +128,8 @@ def var(
     Returns
     -------
     USMArray
-        On the queue of `x`, in its type; integers give float64, or float32 where the device has no double precision.
-        NaN or infinity where the divisor is 0 or below.
+        On the queue of `x`, in its type; integers give float64, or float32 where the device has no double
+        precision. NaN or infinity where the divisor is 0 or below.
 
     Raises
     ------
@@ -142,8 +142,8 @@ def var(
 
     Notes
     -----
-    The array API standard 2025.12, var. The bits are the same on every device; float16 and bfloat16 are computed in
-    float32.
+    The array API standard 2025.12, var. The bits are the same on every device; float16 and bfloat16 are
+    computed in float32.
 
     Examples
     --------
@@ -212,8 +212,8 @@ def clip(
     x : USMArray
         An array of integers or real numbers.
     min, max : USMArray or number, optional
-        The bounds, which belong to the range and broadcast with `x`. None: there is none. An integer beyond those
-        that the type of `x` holds bounds nothing. Where `min` is above `max`, the result is `max`.
+        The bounds, which belong to the range and broadcast with `x`. None: there is none. An integer beyond
+        those that the type of `x` holds bounds nothing. Where `min` is above `max`, the result is `max`.
 
     Returns
     -------

@@ -6,6 +6,7 @@
 #include "builtin.h"
 
 #include "operate.h"
+#include "sort.h"
 #include "stream.h"
 
 #include <stdbool.h>
@@ -30,6 +31,7 @@ static _Thread_local struct {
 #include "kernels/src/mask.cl"
 #include "kernels/src/reduce.cl"
 #include "kernels/src/sequence.cl"
+#include "kernels/src/sort.cl"
 #include "kernels/src/take.cl"
 #include "kernels/src/triangle.cl"
 #include "kernels/src/where.cl"
@@ -162,6 +164,18 @@ static inline __attribute__((always_inline)) void take_flat(char *dst, const cha
       usm_cpu_loops_of(number)->totals(POINTER(0), POINTER(1), &VALUE(2, usm_scan), lo, hi)) \
     K(usm_scan_##type,                                                                       \
       usm_cpu_loops_of(number)->scan(POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_scan), lo, hi))
+#define MATMUL(K, type, number) \
+    K(usm_matmul_##type,        \
+      usm_cpu_loops_of(number)->matmul(POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_matmul), lo, hi))
+#define BLAS(K, type, number) \
+    K(usm_blas_##type, usm_cpu_blas(number, POINTER(0), POINTER(1), POINTER(2), &VALUE(3, usm_matmul)))
+#define SORT(K, size)                                                                                        \
+    TWO(K, usm_sort_count_##size, usm_sort)                                                                  \
+    K(usm_sort_place_##size,                                                                                 \
+      usm_sort_place_##size(POINTER(0), POINTER(1), POINTER(2), POINTER(3), POINTER(4), VALUE(5, usm_sort))) \
+    K(usm_sort_rows_##size, usm_cpu_sort(size, POINTER(0), POINTER(1), POINTER(2), POINTER(3), POINTER(4),   \
+                                         &VALUE(5, usm_sort), lo[1], hi[1]))                                 \
+    FOUR(K, usm_search_##size, usm_search)
 #define OPERANDS_2             \
     (char *[])                 \
     {                          \
@@ -183,14 +197,30 @@ static inline __attribute__((always_inline)) void take_flat(char *dst, const cha
     ACCUMULATE(K, uint64, USM_UINT64)                                                 \
     ACCUMULATE(K, float32, USM_FLOAT32)                                               \
     ACCUMULATE(K, float64, USM_FLOAT64)                                               \
+    ACCUMULATE(K, complex64, USM_COMPLEX64)                                           \
+    ACCUMULATE(K, complex128, USM_COMPLEX128)                                         \
     SCAN(K, uint8, USM_UINT8)                                                         \
     SCAN(K, uint16, USM_UINT16)                                                       \
     SCAN(K, uint32, USM_UINT32)                                                       \
     SCAN(K, uint64, USM_UINT64)                                                       \
     SCAN(K, float32, USM_FLOAT32)                                                     \
     SCAN(K, float64, USM_FLOAT64)                                                     \
+    MATMUL(K, uint8, USM_UINT8)                                                       \
+    MATMUL(K, uint16, USM_UINT16)                                                     \
+    MATMUL(K, uint32, USM_UINT32)                                                     \
+    MATMUL(K, uint64, USM_UINT64)                                                     \
+    MATMUL(K, float32, USM_FLOAT32)                                                   \
+    MATMUL(K, float64, USM_FLOAT64)                                                   \
+    BLAS(K, float32, USM_FLOAT32)                                                     \
+    BLAS(K, float64, USM_FLOAT64)                                                     \
+    SCAN(K, complex64, USM_COMPLEX64)                                                 \
+    SCAN(K, complex128, USM_COMPLEX128)                                               \
     K(usm_operate_1, usm_cpu_operate(OPERANDS_2, 2, &VALUE(2, usm_elements), lo, hi)) \
     K(usm_operate_2, usm_cpu_operate(OPERANDS_3, 3, &VALUE(3, usm_elements), lo, hi)) \
+    SORT(K, 1)                                                                        \
+    SORT(K, 2)                                                                        \
+    SORT(K, 4)                                                                        \
+    SORT(K, 8)                                                                        \
     TAKE(K, 1, 1, int64_t)                                                            \
     TAKE(K, 2, 2, int64_t)                                                            \
     TAKE(K, 4, 4, int64_t)                                                            \

@@ -15,6 +15,16 @@ static int64_t S(find_extreme)(const T *x, int64_t n, long op)
 {
     T best = x[0], next;
     int64_t block = 0;
+    if (n <= USM_LANES) { /* a short row: two passes would take longer */
+        for (int64_t k = 1; k < n; k++) {
+            bool beyond = op == USM_MAX ? x[k] > best : x[k] < best;
+            if (beyond || (USM_IS_NAN(x[k]) && !USM_IS_NAN(best))) {
+                best = x[k];
+                block = k;
+            }
+        }
+        return block;
+    }
     for (int64_t k = 0; k < n && !USM_IS_NAN(best); k += USM_BLOCK) {
         S(folds)[op](&next, x + k, n - k < USM_BLOCK ? n - k : USM_BLOCK);
         if ((op == USM_MAX ? next > best : next < best) || USM_IS_NAN(next)) {

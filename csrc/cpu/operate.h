@@ -9,6 +9,7 @@
 #include "kernels/abi/accumulate.h"
 #include "kernels/abi/elements.h"
 #include "kernels/abi/scan.h"
+#include "matmul.h"
 #include "operations.h"
 
 /* n elements side by side; `to` may be an argument itself. Operations of one argument leave b alone. */
@@ -30,9 +31,11 @@ typedef void (*usm_cpu_extreme)(int64_t *to, const void *from, const int64_t *ca
 typedef struct usm_cpu_type_loops {
     const usm_cpu_loop *operations; /* by USM_OP_*; NULL: there is none */
     const usm_cpu_fold *folds;      /* by USM_SUM and the like */
-    usm_cpu_totals totals;          /* NULL for signed integers */
+    usm_cpu_totals totals;          /* this and the following: NULL for signed integers (but extreme) */
     usm_cpu_scan scan;
+    usm_cpu_matmul matmul;
     usm_cpu_extreme extreme;
+    usm_cpu_loop product; /* of complex numbers, in reductions; NULL: that of USM_OP_multiply */
 } usm_cpu_type_loops;
 
 /* By the type that is computed in; zeros where there is none. */

@@ -4,6 +4,9 @@
  */
 #include "operate.h"
 
+#include "core/layout/half.h"
+
+#include <stdalign.h>
 #include <stdint.h>
 #include <string.h>
 #include <tgmath.h>
@@ -14,8 +17,19 @@
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define USM_INDEPENDENT _Pragma("GCC ivdep")
+#define USM_UNROLLED _Pragma("GCC unroll 6") /* so that arrays of vectors become registers */
 #else
 #define USM_INDEPENDENT
+#define USM_UNROLLED
+#endif
+
+/* Of the widest registers that this file is compiled for. */
+#if defined(__AVX512F__)
+#define VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define VECTOR_BYTES 32
+#else
+#define VECTOR_BYTES 16
 #endif
 
 #define global
@@ -71,30 +85,70 @@
 #define USM_ROWS(inputs) USM_OPERATIONS_signed_##inputs
 #include "operate_type.h"
 #define T float
+#define R float
 #define USM_TYPE float32
 #define USM_KIND USM_REAL_KIND
 #define USM_CONSTANT(x) PASTE(x, f)
+#define USM_PICK(single, twofold) single
 #define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
 #include "operate_type.h"
 #define T double
+#define R double
 #define USM_TYPE float64
 #define USM_KIND USM_REAL_KIND
 #define USM_CONSTANT(x) x
+#define USM_PICK(single, twofold) twofold
 #define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
 #include "operate_type.h"
 
-#define LOOPS_OF(type)                                                                                     \
-    {                                                                                                      \
-        usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type, usm_extremes_##type \
+typedef struct complex64 {
+    float re, im;
+} complex64;
+typedef struct complex128 {
+    double re, im;
+} complex128;
+#define T complex64
+#define R float
+#define USM_TYPE complex64
+#define USM_KIND USM_COMPLEX_KIND
+#define USM_CONSTANT(x) PASTE(x, f)
+#define USM_PICK(single, twofold) single
+#define USM_ROWS(inputs) USM_OPERATIONS_complex_##inputs
+#include "operate_type.h"
+#define T complex128
+#define R double
+#define USM_TYPE complex128
+#define USM_KIND USM_COMPLEX_KIND
+#define USM_CONSTANT(x) x
+#define USM_PICK(single, twofold) twofold
+#define USM_ROWS(inputs) USM_OPERATIONS_complex_##inputs
+#include "operate_type.h"
+
+#define LOOPS_OF(type)                                                                                       \
+    {                                                                                                        \
+        usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type, usm_matmul_##type,    \
+            usm_extremes_##type, NULL                                                                        \
     }
-#define SIGNED_LOOPS_OF(type)                                               \
-    {                                                                       \
-        usm_loops_##type, usm_folds_##type, NULL, NULL, usm_extremes_##type \
+#define SIGNED_LOOPS_OF(type)                                                           \
+    {                                                                                   \
+        usm_loops_##type, usm_folds_##type, NULL, NULL, NULL, usm_extremes_##type, NULL \
+    }
+#define COMPLEX_LOOPS_OF(type)                                                                     \
+    {                                                                                              \
+        usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type, NULL, NULL, \
+            usm_product_loop_##type                                                                \
     }
 const usm_cpu_loops USM_CPU_LOOPS = {
-    [USM_UINT8] = LOOPS_OF(uint8),        [USM_UINT16] = LOOPS_OF(uint16),
-    [USM_UINT32] = LOOPS_OF(uint32),      [USM_UINT64] = LOOPS_OF(uint64),
-    [USM_INT8] = SIGNED_LOOPS_OF(int8),   [USM_INT16] = SIGNED_LOOPS_OF(int16),
-    [USM_INT32] = SIGNED_LOOPS_OF(int32), [USM_INT64] = SIGNED_LOOPS_OF(int64),
-    [USM_FLOAT32] = LOOPS_OF(float32),    [USM_FLOAT64] = LOOPS_OF(float64),
+    [USM_UINT8] = LOOPS_OF(uint8),
+    [USM_UINT16] = LOOPS_OF(uint16),
+    [USM_UINT32] = LOOPS_OF(uint32),
+    [USM_UINT64] = LOOPS_OF(uint64),
+    [USM_INT8] = SIGNED_LOOPS_OF(int8),
+    [USM_INT16] = SIGNED_LOOPS_OF(int16),
+    [USM_INT32] = SIGNED_LOOPS_OF(int32),
+    [USM_INT64] = SIGNED_LOOPS_OF(int64),
+    [USM_FLOAT32] = LOOPS_OF(float32),
+    [USM_FLOAT64] = LOOPS_OF(float64),
+    [USM_COMPLEX64] = COMPLEX_LOOPS_OF(complex64),
+    [USM_COMPLEX128] = COMPLEX_LOOPS_OF(complex128),
 };

@@ -21,6 +21,9 @@
 #define LOOP_2(name, costly, expression) EACH_LOOP(name, 2, T y = q[i];, expression)
 #define ROW(name, costly, expression) [USM_OP_##name] = S(name##_loop),
 
+#if USM_KIND == USM_COMPLEX_KIND
+LOOP_2(product, 0, USM_PRODUCT_OF(x, y))
+#endif
 USM_ROWS(1)
 (LOOP_1) USM_ROWS(2)(LOOP_2)
 
@@ -34,7 +37,7 @@ USM_ROWS(1)
         T lanes[USM_LANES];                                               \
         int64_t k = USM_LANES;                                            \
         for (int l = 0; l < USM_LANES; l++) {                             \
-            lanes[l] = l < n ? x[l] : identity;                           \
+            lanes[l] = l < n ? x[l] : (identity);                         \
         }                                                                 \
         for (; k + USM_LANES <= n; k += USM_LANES) {                      \
             for (int l = 0; l < USM_LANES; l++) {                         \
@@ -52,15 +55,25 @@ USM_ROWS(1)
         *(T *)to = lanes[0];                                              \
     }
 FOLD(sum, USM_SUM_OF, USM_ZERO)
-FOLD(prod, USM_PRODUCT_OF, (T)1)
+FOLD(prod, USM_PRODUCT_OF, USM_UNIT)
+#if USM_KIND != USM_COMPLEX_KIND
 FOLD(max, USM_LARGER_OF, USM_LEAST)
 FOLD(min, USM_SMALLER_OF, USM_GREATEST)
+#endif
 #undef FOLD
 
 static const usm_cpu_fold S(folds)[] = {
-    [USM_SUM] = S(sum_fold), [USM_PROD] = S(prod_fold), [USM_MAX] = S(max_fold), [USM_MIN] = S(min_fold)};
+    [USM_SUM] = S(sum_fold),
+    [USM_PROD] = S(prod_fold),
+#if USM_KIND != USM_COMPLEX_KIND
+    [USM_MAX] = S(max_fold),
+    [USM_MIN] = S(min_fold),
+#endif
+};
 
+#if USM_KIND != USM_COMPLEX_KIND /* they have no order */
 #include "extreme_type.h"
+#endif
 
 #if USM_KIND != USM_SIGNED_KIND /* they wrap as unsigned ones do */
 #include "kernels/src/groups.h"
@@ -87,7 +100,7 @@ static void S(totals)(void *to, const void *from, const usm_scan *r, const size_
 static void S(scan_groups)(void *to, const void *from, const void *totals, const usm_scan *r,
                            const size_t *lo, const size_t *hi)
 {
-    T *dst = to, none = r->op == USM_SUM ? USM_ZERO : (T)1;
+    T *dst = to, none = r->op == USM_SUM ? USM_ZERO : USM_UNIT;
     const T *src = from, *before = totals;
     WALK(r, lo, hi,
          S(scan_group)(dst + (o * (r->first + r->n) + r->first + g * USM_GROUP) * r->inner + i,
@@ -96,6 +109,10 @@ static void S(scan_groups)(void *to, const void *from, const void *totals, const
                        r->exclusive))
 }
 #undef WALK
+
+#if USM_KIND != USM_COMPLEX_KIND
+#include "matmul_type.h"
+#endif
 #endif
 
 #undef USM_SUM_OF
@@ -104,6 +121,7 @@ static void S(scan_groups)(void *to, const void *from, const void *totals, const
 #undef USM_SMALLER_OF
 #undef USM_IS_NAN
 #undef USM_ZERO
+#undef USM_UNIT
 #undef USM_LEAST
 #undef USM_GREATEST
 #undef EACH_LOOP
@@ -114,10 +132,12 @@ static void S(scan_groups)(void *to, const void *from, const void *totals, const
 #undef USM_NAMED
 #undef S
 #undef T
+#undef R
 #undef U
 #undef USM_TYPE
 #undef USM_ROWS
 #undef USM_BITS
 #undef USM_SHIFT
 #undef USM_CONSTANT
+#undef USM_PICK
 #undef USM_KIND

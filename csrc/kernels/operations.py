@@ -47,6 +47,7 @@ class Operation:
     result: str = "same"  # "same", "bool", or "real": the real type of a complex argument
     costly: bool = False  # built alone, where a driver compiles it
     ulps: float = 0  # largest error that the tests allow, in units in the last place; 0: correctly rounded
+    complex_ulps: float = 16  # the same for complex results: of the absolute value
     operator: str | None = None  # of Python, without underscores
     shown: tuple[str, ...] = ("[0.0]",)  # arguments of the example in its documentation
     gives: str = "[0.0]"
@@ -119,7 +120,7 @@ OPERATIONS = (
            signed="S(remainder)(x, y)", real="S(remainder)(x, y)", operator="mod",
            shown=("[-3, 3, 7]", "2"), gives="[1, 1, 1]"),
     binary("pow", "x1 to the power of x2", integer="S(power)(x, y)", real="pow(x, y)", complex="S(pow)(x, y)",
-           costly=True, ulps=16, operator="pow",
+           costly=True, ulps=16, complex_ulps=64, operator="pow",
            shown=("[1.0, 2.0, 3.0]", "2"), gives="[1.0, 4.0, 9.0]"),
     binary("maximum", "The larger of two numbers; NaN where either is", integer="x > y ? x : y",
            real="x >= y || x != x ? x : y",
@@ -129,7 +130,7 @@ OPERATIONS = (
            shown=("[1, 5, 3]", "[4, 2, 3]"), gives="[1, 2, 3]"),
     binary("atan2", "The angle of the point (x2, x1)", real="atan2(x, y)", costly=True, ulps=6,
            shown=("[0.0, 1.0]", "[1.0, 0.0]"), gives="[0.0, 1.5707963267948966]"),
-    binary("hypot", "sqrt(x1**2 + x2**2), without overflow on the way", real="hypot(x, y)", costly=True, ulps=4,
+    binary("hypot", "sqrt(x1**2 + x2**2), without overflow on the way", real="S(hypot)(x, y)", ulps=1,
            shown=("[3.0, 5.0]", "[4.0, 12.0]"), gives="[5.0, 13.0]"),
     binary("logaddexp", "log(exp(x1) + exp(x2))", real="S(logaddexp)(x, y)", costly=True, ulps=8,
            shown=("[0.0, 1.0]", "[0.0, 1.0]"), gives="[0.6931471805599453, 1.6931471805599454]"),
@@ -179,7 +180,8 @@ OPERATIONS = (
            shown=("[1 + 2j]",), gives="[(1-2j)]"),
     unary("real", "The real part", integer="x", real="x", complex="S(real)(x)", result="real",
            shown=("[1 + 2j]",), gives="[1.0]"),
-    unary("imag", "The imaginary part", complex="S(imag)(x)", result="real",
+    unary("imag", "The imaginary part; 0 of real numbers", integer=wrapping("(void)x, 0"), real="(T)((void)x, 0)",
+          complex="S(imag)(x)", result="real",
            shown=("[1 + 2j]",), gives="[2.0]"),
     unary("sqrt", "The square root", real="sqrt(x)", complex="S(sqrt)(x)",
            shown=("[1.0, 4.0, 9.0]",), gives="[1.0, 2.0, 3.0]"),
@@ -210,6 +212,12 @@ OPERATIONS = (
            shown=("[1.0]",), gives="[0.0]"),
     function("atanh", "The inverse of tanh", 5),
 )
+# What the core takes in place of a row for some types: nobody calls them by name.
+HIDDEN = (
+    binary("next_half", "nextafter of float16", real="S(next_half)(x, y)"),
+    binary("next_bfloat", "nextafter of bfloat16", real="S(next_bfloat)(x, y)"),
+)
+ALL = OPERATIONS + HIDDEN
 # fmt: on
 
 
@@ -217,7 +225,7 @@ def lists() -> Iterator[str]:
     """USM_OPERATIONS_<kind>_<inputs>(EACH): EACH(name, costly, expression) for each row of the kind."""
     for kind in KINDS:
         for inputs in (1, 2):
-            rows = [row for row in OPERATIONS if row.inputs == inputs and row.computes(kind)]
+            rows = [row for row in ALL if row.inputs == inputs and row.computes(kind)]
             each = "".join(
                 f" \\\n    EACH({row.name}, {int(row.is_alone(kind))}, {row.expression(kind)})"
                 for row in rows
@@ -233,19 +241,21 @@ def header() -> str:
     parts = [
         "/* Written by csrc/kernels/operations.py. */\n#ifndef USM_OPERATIONS_H\n#define USM_OPERATIONS_H\n"
     ]
-    parts += ["".join(f"#define USM_OP_{row.name} {number}\n" for number, row in enumerate(OPERATIONS))]
-    parts += [f"#define USM_OPERATIONS {len(OPERATIONS)}\n"]
+    parts += ["".join(f"#define USM_OP_{row.name} {number}\n" for number, row in enumerate(ALL))]
+    parts += [f"#define USM_OPERATIONS {len(ALL)}\n"]
     parts += lists()
     parts += [
         "/* EACH(name, inputs, kinds, copies, modular, truth, promotes, result, costly); kinds: 1, 2, 4, 8, added up. */\n"
     ]
-    rows = [
-        f" \\\n    EACH({row.name}, {row.inputs}, "
-        f"{mask(row, Operation.expression)}, {mask(row, Operation.copies)}, {int(row.modular)}, {int(row.truth)}, "
-        f"{int(row.promotes)}, USM_RESULT_{row.result.upper()}, {int(row.costly)})"
-        for row in OPERATIONS
-    ]
-    parts += [f"#define USM_OPERATION_TABLE(EACH){''.join(rows)}\n#endif\n"]
+    for name, group in (("OPERATION", OPERATIONS), ("HIDDEN", HIDDEN)):
+        rows = [
+            f" \\\n    EACH({row.name}, {row.inputs}, "
+            f"{mask(row, Operation.expression)}, {mask(row, Operation.copies)}, {int(row.modular)}, {int(row.truth)}, "
+            f"{int(row.promotes)}, USM_RESULT_{row.result.upper()}, {int(row.costly)})"
+            for row in group
+        ]
+        parts += [f"#define USM_{name}_TABLE(EACH){''.join(rows)}\n"]
+    parts += ["#endif\n"]
     return "\n".join(parts)
 
 
@@ -254,7 +264,7 @@ def costly() -> str:
     parts = []
     for kind, kind_number in KIND_NUMBERS.items():
         parts.append(f"#if USM_KIND == {kind_number}\n")
-        for number, row in enumerate(OPERATIONS):
+        for row in OPERATIONS:
             if row.is_alone(kind):
                 parts.append(f"#if USM_ONE == USM_OP_{row.name}\n")
                 parts.append(f"USM_COSTLY_{row.inputs}({row.name}, {row.expression(kind)})\n#endif\n")
@@ -265,11 +275,13 @@ def costly() -> str:
 def modules() -> dict[str, list[str]]:
     """{"source.variant": options}: of operate.cl the cheap operations of each type, and each costly one."""
     variants = {}
-    for kind in ("unsigned", "signed", "real"):
+    for kind in KINDS:
         for dtype in COMPUTED[kind]:
             compute = f"-DUSM_COMPUTE={NUMBERS[dtype]}"
             variants[f"accumulate.{dtype}"] = [compute]
-            variants |= {f"scan.{dtype}": [compute]} if kind != "signed" else {}
+            if kind != "signed":  # they wrap as unsigned ones do
+                variants |= {f"scan.{dtype}": [compute]}
+                variants |= {f"matmul.{dtype}": [compute]} if kind != "complex" else {}
             variants[f"operate.{dtype}"] = [compute, "-DUSM_ONE=-1"]
             for number, row in enumerate(OPERATIONS):
                 if row.is_alone(kind):

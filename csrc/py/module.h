@@ -148,6 +148,8 @@ void usmpy_memory_start(void);
 extern PyMethodDef usmpy_compare_functions[];
 extern PyMethodDef usmpy_operation_functions[];
 extern PyMethodDef usmpy_accumulate_functions[];
+extern PyMethodDef usmpy_matmul_functions[];
+extern PyMethodDef usmpy_sort_functions[];
 extern PyMethodDef usmpy_truth_functions[];
 extern PyMethodDef usmpy_mask_functions[];
 extern PyMethodDef usmpy_where_functions[];

@@ -5,6 +5,7 @@
 
 #include "core/base/fault.h"
 #include "core/base/live.h"
+#include "core/builtin/archive.h"
 #include "core/builtin/kernels.h"
 #include "core/copy/copy.h"
 
@@ -119,17 +120,21 @@ static PyObject *live_counts(PyObject *module, PyObject *unused)
     return dict;
 }
 
-/* {name: text}: the sources of the device kernels in the extension. */
+/* The device kernels in the extension: {name: bytes} for each usm_kernel_form. */
 static PyObject *kernel_sources(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    PyObject *dict = PyDict_New();
-    for (const usm_kernel_source *source = usm_kernel_sources; dict != NULL && source->name != NULL;
-         source++) {
-        usmpy_put(&dict, source->name, PyUnicode_FromStringAndSize(source->text, (Py_ssize_t)source->length));
+    PyObject *forms = PyList_New(0);
+    for (int form = 0; forms != NULL && form < USM_KERNEL_FORMS; form++) {
+        const usm_kernel_source *source = usm_kernel_sources((usm_kernel_form)form);
+        PyObject *dict = source == NULL ? PyErr_NoMemory() : PyDict_New();
+        for (; dict != NULL && source != NULL; source = usm_kernel_source_next(source)) {
+            usmpy_put(&dict, source->name, PyBytes_FromStringAndSize(source->data, (Py_ssize_t)source->size));
+        }
+        usmpy_append(&forms, dict);
     }
-    return dict;
+    return forms;
 }
 
 /* Copies a tuple of ints to `numbers`: its length, or -1 with an exception. */

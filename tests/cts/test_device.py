@@ -74,6 +74,7 @@ FACTS = {
     "max_alloc_size": int,
     "has_fp16": bool,
     "has_fp64": bool,
+    "single_fp_config": frozenset,
     "has_usm_device": bool,
     "has_usm_shared": bool,
     "has_usm_host": bool,

@@ -443,3 +443,24 @@ def test_a_kernel_with_its_range_says_what_it_is(queue, program):
         "<BoundKernel scale[NdRange((4, 2), (2, 1)), ...]; "
         "call it with (const float32* x, float32* y, float32 a)>"
     )
+
+
+def test_local_memory_of_elements():
+    assert usmpy.LocalMemory(3).nbytes == 3
+    assert usmpy.LocalMemory(3, "float64").nbytes == usmpy.LocalMemory(n=3, dtype=np.float64).nbytes == 24
+    assert usmpy.LocalMemory(5, usmpy.float4_e2m1fn).nbytes == 3
+    with pytest.raises(ValueError, match="n is 536870912; 1 to 536870911 are allowed"):
+        usmpy.LocalMemory(2**29, "float64")
+    with pytest.raises(TypeError, match="float31"):
+        usmpy.LocalMemory(3, "float31")
+    with pytest.raises(TypeError, match="n is a float; an int is allowed"):
+        usmpy.LocalMemory(4.0, "int8")
+
+
+def test_sizes_of_work_groups_that_suit_a_kernel(queue, program):
+    most, multiple = program.reverse.max_work_group_size, program.reverse.preferred_work_group_size_multiple
+    assert 1 <= multiple <= most
+    x = usmpy.arange(2 * multiple, dtype="int32", queue=queue)
+    program.reverse[usmpy.NdRange(2 * multiple, multiple)](x, usmpy.LocalMemory(multiple, x.dtype)).wait()
+    halves = [list(range(multiple)), list(range(multiple, 2 * multiple))]
+    assert x.tolist() == halves[0][::-1] + halves[1][::-1]

@@ -216,26 +216,11 @@ def test_the_array_interface_exports_finished_data():
     assert not hasattr(usmpy.zeros(1, dtype="bfloat16", device="host"), "__array_interface__")
 
 
-BINARY = [
-    operator.add,
-    operator.sub,
-    operator.mul,
-    operator.truediv,
-    operator.floordiv,
-    operator.mod,
-    operator.pow,
-]
-BINARY += [operator.matmul, operator.lshift, operator.rshift]
-BITS = [operator.and_, operator.or_, operator.xor]
-INPLACE = [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow, operator.imatmul]
-HINT = "numpy.from_dlpack"
-
-
 @pytest.mark.parametrize("compute", [operator.matmul, operator.imatmul], ids=lambda f: f.__name__)
-def test_the_matrix_product_names_its_replacement(put, compute):
+def test_the_matrix_product_takes_arrays_alone(put, compute):
     x = put(np.int32([1, 2, 3]))
-    for other in (x, [1, 2, 3], (1, 2, 3)):
-        with pytest.raises(TypeError, match=HINT):
+    for other in ([1, 2, 3], (1, 2, 3), 2):
+        with pytest.raises(TypeError, match="unsupported operand"):
             compute(x, other)
 
 
@@ -253,7 +238,7 @@ def test_another_class_may_have_the_operator(put):
     assert (put([1]) == Other()) == "equal"
 
 
-@pytest.mark.parametrize("name", ["sort", "argsort", "dot", "cumsum", "cumprod", "round", "conj"])
+@pytest.mark.parametrize("name", ["sort", "dot", "cumsum", "cumprod", "round", "conj"])
 def test_missing_methods_name_the_function(put, name):
     x = put([1.0, 2.0])
     with pytest.raises(AttributeError, match=rf"has no attribute '{name}': use usmpy\.\w+\(x"):

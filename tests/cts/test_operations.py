@@ -67,14 +67,12 @@ def expected(row, arguments, has_fp64=True):
 
 def takes(row, kind, dtype):
     """Is the operation defined for a type?"""
-    if row.name == "nextafter" and dtype in ("float16", "bfloat16", "int8", "uint8", "bool"):
-        return False  # computed as float32, the next number would be one of float32
     if dtype == "bool":
         return row.truth or row.promotes
     return row.expression(kind) is not None or row.promotes
 
 
-def agree(row, result, wanted):
+def agree(row, result, wanted, arguments):
     result = result.asnumpy()
     assert result.dtype == wanted.dtype
     if wanted.dtype.kind != "f" or row.ulps == 0:
@@ -84,6 +82,8 @@ def agree(row, result, wanted):
     finite = np.isfinite(wanted) & np.isfinite(result)
     near = np.abs(result[finite].astype("f8") - wanted[finite].astype("f8"))
     step = np.spacing(np.abs(wanted[finite])).astype("f8")
+    if row.name == "logaddexp":  # near 0 it cancels: the error is that of the larger argument
+        step = np.maximum(step, np.spacing(np.abs(np.maximum(*arguments)[finite])).astype("f8"))
     assert (near <= (row.ulps + 1) * step).all(), (near / step).max()
     np.testing.assert_array_equal(result[~finite], wanted[~finite])
 
@@ -109,7 +109,9 @@ def test_numpys_results(name, dtype, queue):
         refuses(function, [put(x, queue) for x in arguments], dtype)
         return
     with np.errstate(all="ignore"):
-        agree(row, function(*[put(x, queue) for x in arguments]), expected(row, arguments, has_fp64))
+        agree(
+            row, function(*[put(x, queue) for x in arguments]), expected(row, arguments, has_fp64), arguments
+        )
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -169,11 +171,11 @@ def test_random_layouts_and_types(backend, device):
             if row.inputs == 2 and wanted is theirs[0]:
                 wanted = np.broadcast_to(wanted, np.broadcast_shapes(*[x.shape for x in theirs]))
         order = draw(st.sampled_from("CFAK"))
-        agree(row, function(*ours, order=order), np.asarray(wanted))
+        agree(row, function(*ours, order=order), np.asarray(wanted), theirs)
         out = usmpy.empty(wanted.shape[::-1], dtype=wanted.dtype.name, device=device)
         out = usmpy.permute_dims(out, tuple(range(out.ndim))[::-1])
         assert function(*ours, out=out) is out
-        agree(row, out, np.asarray(wanted))
+        agree(row, out, np.asarray(wanted), theirs)
 
 
 @pytest.mark.parametrize(

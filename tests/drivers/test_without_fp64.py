@@ -1,4 +1,4 @@
-"""Devices without double and half precision: the suite's files on data, in a process of its own."""
+"""Devices without double and half precision, and without correctly rounded division: a process of its own."""
 
 import os
 import pathlib
@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+NAMES = ("wide_floats", "numerics", "random")
+FILES = [f"tests/cts/test_{name}.py" for name in NAMES]
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 
@@ -15,7 +17,7 @@ def test_devices_without_fp64():
     if "USMPY_TEST_WITHOUT_FP64" in os.environ:
         return  # this is such a process
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/cts/test_wide_floats.py"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES],
         cwd=TESTS.parent,
         env={**os.environ, "USMPY_TEST_WITHOUT_FP64": "1", "ZESIM_FP64": "0"},
         capture_output=True,

@@ -5,7 +5,6 @@ USMPY_REQUIRE_GPU=1: a GPU or a library that is missing is a failure.
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import importlib
 import os
@@ -13,6 +12,7 @@ import time
 
 import gpu_mini
 import gpu_peers
+import hang
 import pytest
 from gpu_driver import LATE, LATE_COPY_PARAMETERS, LATE_PARAMETERS, SUCCESS, Driver
 
@@ -26,13 +26,17 @@ REQUIRED = os.environ.get("USMPY_REQUIRE_GPU") == "1"
 
 # A test that hangs with the GIL held ends the process after this time, with the stacks of all threads.
 HANG_SECONDS = 100
-STDERR = os.dup(2)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_logstart(nodeid):
     if "tests/gpu/" in nodeid:
-        faulthandler.dump_traceback_later(HANG_SECONDS, exit=True, file=STDERR)
+        hang.limit(HANG_SECONDS)
+
+
+def pytest_runtest_logfinish(nodeid):
+    if "tests/gpu/" in nodeid:
+        hang.free()
 
 
 _unsettled: list[str] = []
@@ -46,7 +50,7 @@ def _context_is_well(gpus):
         with mini.entered():
             code = mini.code("cuCtxSynchronize")
         if code != SUCCESS:
-            os.write(STDERR, f"the context is lost: CUresult {code}\n".encode())
+            os.write(hang.STDERR, f"the context is lost: CUresult {code}\n".encode())
             if "PYTEST_XDIST_WORKER" in os.environ:
                 os._exit(3)  # another worker continues
             pytest.exit(f"the context is lost: CUresult {code}")

@@ -10,7 +10,7 @@ import pyopencl as cl
 
 from usmpy import _core
 
-SOURCES = _core._kernel_sources()
+SOURCES = {name: source.decode() for name, source in _core._kernel_sources()[0].items()}
 NO_FP64 = "no fp64"  # an option of ours: as on a device that has none
 GROUP = 64  # the most work-items in a group that these tests ask for
 

@@ -1,6 +1,8 @@
 """The built-in device kernels in OpenCL C, on every OpenCL device found, against the host backend."""
 
 import platform
+import runpy
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -117,10 +119,17 @@ def test_the_drivers_of_the_test_environment_are_found():
     assert "Portable Computing Language" in names
 
 
-def test_the_extension_holds_every_source_with_its_headers():
-    sources = _core._kernel_sources()
-    assert {"cast", "fill", "sequence", "strided"} <= set(sources)
-    assert not [name for name, text in sources.items() if "#include" in text]
+def test_the_extension_holds_every_source():
+    tools = Path(__file__).resolve().parents[2] / "csrc" / "kernels" / "tools"
+    embed = runpy.run_path(str(tools / "embed.py"))
+    texts, ptx, spirv = _core._kernel_sources()
+    assert {"cast", "fill", "sequence", "strided"} <= set(texts)
+    assert not [name for name, text in texts.items() if b"#include" in text or b"/*" in text]
+    expected = {name: embed["without_comments"](text) for name, text in embed["kernel_sources"]().items()}
+    assert texts == {name: text.encode() for name, text in expected.items()}
+    assert ptx == {name: text.encode() for name, text in embed["ptx_texts"]().items()}
+    modules = embed["GENERATED"].glob("spirv/*.spv")
+    assert spirv == {path.stem: path.read_bytes() for path in modules}
 
 
 # Building takes the time. Intel's compiler builds all pairs, most of them without its optimiser, which takes

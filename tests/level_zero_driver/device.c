@@ -256,10 +256,10 @@ ze_result_t ZE_APICALL zeDeviceGetComputeProperties(ze_device_handle_t device,
 ze_result_t ZE_APICALL zeDeviceGetModuleProperties(ze_device_handle_t device,
                                                    ze_device_module_properties_t *properties)
 {
-    const ze_device_fp_flags_t full = ZE_DEVICE_FP_FLAG_DENORM | ZE_DEVICE_FP_FLAG_INF_NAN |
-                                      ZE_DEVICE_FP_FLAG_ROUND_TO_NEAREST | ZE_DEVICE_FP_FLAG_ROUND_TO_ZERO |
-                                      ZE_DEVICE_FP_FLAG_ROUND_TO_INF | ZE_DEVICE_FP_FLAG_FMA |
-                                      ZE_DEVICE_FP_FLAG_ROUNDED_DIVIDE_SQRT;
+    const ze_device_fp_flags_t basic = ZE_DEVICE_FP_FLAG_DENORM | ZE_DEVICE_FP_FLAG_INF_NAN |
+                                       ZE_DEVICE_FP_FLAG_ROUND_TO_NEAREST | ZE_DEVICE_FP_FLAG_ROUND_TO_ZERO |
+                                       ZE_DEVICE_FP_FLAG_ROUND_TO_INF | ZE_DEVICE_FP_FLAG_FMA;
+    const ze_device_fp_flags_t full = basic | ZE_DEVICE_FP_FLAG_ROUNDED_DIVIDE_SQRT;
     (void)device;
     SIM_ENTER(zeDeviceGetModuleProperties);
     properties->spirvVersionSupported = ZE_MAKE_VERSION(1, 4);
@@ -267,7 +267,7 @@ ze_result_t ZE_APICALL zeDeviceGetModuleProperties(ze_device_handle_t device,
     if (sim_settings()->fp64)
         properties->flags |= ZE_DEVICE_MODULE_FLAG_FP64;
     properties->fp16flags = 0;
-    properties->fp32flags = full;
+    properties->fp32flags = sim_settings()->fp64 ? full : basic; /* as on Intel's GPUs without fp64 */
     properties->fp64flags = sim_settings()->fp64 ? full : 0;
     properties->maxArgumentsSize = 2048;
     properties->printfBufferSize = 1 << 20;

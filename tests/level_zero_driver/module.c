@@ -75,6 +75,8 @@ static char *translate(const char *flags)
         size_t length = strcspn(flags, " ");
         if (length == 15 && memcmp(flags, "-ze-opt-disable", length) == 0)
             at += sprintf(at, "-cl-opt-disable ");
+        else if (length == 38 && memcmp(flags, "-ze-fp32-correctly-rounded-divide-sqrt", length) == 0)
+            at += sprintf(at, "-cl-fp32-correctly-rounded-divide-sqrt ");
         else if (length > 0 && strncmp(flags, "-ze-", 4) != 0)
             at += sprintf(at, "%.*s ", (int)length, flags);
         flags += length;
@@ -104,6 +106,19 @@ static bool specialize(ze_module_handle_t module, const ze_module_constants_t *c
     return true;
 }
 
+static pthread_mutex_t flags_lock = PTHREAD_MUTEX_INITIALIZER; /* of the next; a leaf */
+static char last_flags[512];
+
+/* The flags of the module that was built last. */
+SIM_EXPORT uint32_t zesimBuildFlags(char *text, size_t size);
+uint32_t zesimBuildFlags(char *text, size_t size)
+{
+    pthread_mutex_lock(&flags_lock);
+    snprintf(text, size, "%s", last_flags);
+    pthread_mutex_unlock(&flags_lock);
+    return 1;
+}
+
 static bool build(ze_module_handle_t module, const char *flags, ze_module_build_log_handle_t *log)
 {
     const sim_opencl *cl = module->cl;
@@ -111,6 +126,9 @@ static bool build(ze_module_handle_t module, const char *flags, ze_module_build_
     size_t length = 0;
     if (options == NULL)
         return false;
+    pthread_mutex_lock(&flags_lock);
+    snprintf(last_flags, sizeof(last_flags), "%s", flags != NULL ? flags : "");
+    pthread_mutex_unlock(&flags_lock);
     cl_int code = cl->clBuildProgram(module->program, 1, &cl->device, options, NULL, NULL);
     free(options);
     cl->clGetProgramBuildInfo(module->program, cl->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &length);

@@ -137,7 +137,7 @@ void sim_settle(void)
     pthread_once(&once, make_condition);
     pthread_mutex_lock(&sim_lock);
     host waiting = {.done = have_dropped};
-    uint64_t end = sim_now_ns() + 5000000000u; /* a command that runs for ever is told of as misuse */
+    uint64_t end = sim_now_ns() + 5000000000u; /* a command that never ends is reported as misuse */
     while (sim_engines_drop() && sim_now_ns() < end)
         doze(&waiting, end);
     pthread_mutex_unlock(&sim_lock);

@@ -51,7 +51,7 @@ kernel void nothing(void)
 {
 }
 
-/* Two launches, each of which waits for the other: for so many looks, and says whether it came. */
+/* Two launches that wait for each other: each reads a flag up to a number of times, and stores whether it was set. */
 kernel void meet(global volatile int *arrived, global int *met, int which, int looks)
 {
     atomic_inc(arrived);

@@ -8,7 +8,7 @@ from usmpy import _core
 
 pytestmark = pytest.mark.not_sanitized("the system's compiler is no part of it")
 
-SOURCES = _core._kernel_sources()
+SOURCES = {name: source.decode() for name, source in _core._kernel_sources()[0].items()}
 MODES = ["-DUSM_HAS_FP64", "-DUSM_HAS_FP64 -DUSM_SERIAL", ""]
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import faulthandler
 import gc
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import threading
 import time
 import weakref
 
+import hang
 import numpy as np
 import pytest
 from producers import Tensor
@@ -29,9 +29,9 @@ FREE = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 @pytest.fixture(autouse=True)
 def _watchdog():
-    faulthandler.dump_traceback_later(HANG, exit=True)
+    hang.limit(HANG)
     yield
-    faulthandler.cancel_dump_traceback_later()
+    hang.free()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,12 +1,12 @@
 """Threads that do everything at once for a while. A watchdog ends the process when they hang."""
 
-import faulthandler
 import gc
 import random
 import threading
 import time
 import weakref
 
+import hang
 import numpy as np
 import pytest
 
@@ -18,9 +18,9 @@ HANG = 120
 
 @pytest.fixture(autouse=True)
 def _watchdog():
-    faulthandler.dump_traceback_later(HANG, exit=True)
+    hang.limit(HANG)
     yield
-    faulthandler.cancel_dump_traceback_later()
+    hang.free()
 
 
 def run(workers):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import pathlib
 import re
@@ -24,6 +25,7 @@ LISTS = {
 KEYS = sorted({key for value in LISTS.values() for key in value})
 
 
+@functools.cache
 def functions() -> set[str]:
     """``file.py::test`` of every function of ``tests/cts``, without what is in brackets."""
     return {

@@ -17,7 +17,7 @@ CLASSES = [_core.Context, _core.Device, _core.DType, _core.Event, _core.Queue, _
 CLASSES += [_core.Program, _core.Kernel, _core.Range, _core.NdRange, _core.LocalMemory]
 CLASSES += [_core.Flags, _core.FloatLimits, _core.IntegerLimits, type(_core.empty(1).lend())]
 # Methods of NumPy's arrays that USMArray lacks; the AttributeError names the function.
-HINTS = {"sort", "argsort", "dot", "cumsum", "cumprod", "round", "conj"}
+HINTS = {"sort", "dot", "cumsum", "cumprod", "round", "conj"}
 MACHINERY = {"__new__", "__module__", "__doc__", "__match_args__"}
 
 

@@ -11,12 +11,19 @@ import pytest
 
 import usmpy
 import usmpy.numba
+import usmpy.random
 from usmpy import _core, errors, selectors
 
 pytestmark = pytest.mark.not_sanitized("it runs a C compiler")
 
 # Modules whose names are public beside those of the package; "" is the package.
-MODULES = {"": usmpy, "errors.": errors, "selectors.": selectors, "numba.": usmpy.numba}
+MODULES = {
+    "": usmpy,
+    "errors.": errors,
+    "selectors.": selectors,
+    "numba.": usmpy.numba,
+    "random.": usmpy.random,
+}
 # Classes that no name of the package stands for, but that its functions return.
 RETURNED = [type(_core.empty(1).lend())]
 
@@ -45,7 +52,7 @@ EVERYTHING = {
     for key, member in vars(cls).items()
     if type(member).__name__ not in ("wrapper_descriptor", "int", "PyCapsule", "str", "NoneType")
 }
-EVERYTHING |= PUBLIC | {"usmpy.numba": usmpy.numba}
+EVERYTHING |= PUBLIC | {"usmpy.numba": usmpy.numba, "usmpy.random": usmpy.random}
 WITH = sorted(name for name, value in EVERYTHING.items() if ">>>" in (inspect.getdoc(value) or ""))
 
 RUN = """

@@ -90,6 +90,7 @@ SEEN_BY_BACKENDS = {
 }
 # The loops of csrc/cpu see types of elements, threads and plain structs: no queue, no device, no driver.
 SEEN_BY_CPU = {
+    "blas.h": "the library for products of matrices",
     "argument.h": "the index space and the arguments of a launch",
     "command.h": "plans of strided copies, and sequences",
     "dtype.h": "types of elements",
@@ -354,7 +355,7 @@ STEMS = {
 OWN_STEMS = {
     "host": {"host", "pointer"},
     "opencl": {"opencl", "native_kernel", "queue_cache", "wait"},
-    "cuda": {"cuda_backend", "capture", "nvrtc", "ptx", "staging", "stream", "timeline"},
+    "cuda": {"cuda_backend", "capture", "cublas", "nvrtc", "ptx", "staging", "stream", "timeline"},
     "level_zero": {"level_zero", "command_list", "event_pool"},
     "minimal": {"minimal"},
     "fault": {"fault"},
@@ -482,6 +483,7 @@ def test_external_symbols_have_the_prefix_of_their_layer(objects):
 
 # Everything that can change while the program runs, by file, each with its reason.
 STATE = {
+    "core/base/blas.c": {"known": "the library for products of matrices, found once"},
     "backends/cuda/capture.c": {
         "ended": "the timeline of captured tasks, which counts as completed",
     },
@@ -491,6 +493,12 @@ STATE = {
         "libraries": "the opened libraries, for the report",
         "usm_cuda": "functions of the driver, found once",
         "usm_cuda_guard": "the driver is in use, or was in the parent",
+    },
+    "backends/cuda/cublas.c": {
+        "cublas": "functions of the library, found once",
+        "opening": "it is opened once, and its handle on each device is made once",
+        "library": "whether there is one",
+        "path": "its file, for messages",
     },
     "backends/cuda/nvrtc.c": {
         "nvrtc": "functions of the compiler, found once",
@@ -524,6 +532,7 @@ STATE = {
     "core/base/detach.c": {"detach_hook": "releases the GIL", "attach_hook": "takes it again"},
     "core/base/library.c": {"folders": "where drivers of the Python environment are, set at import"},
     "core/memory/blocks.c": {"root": "the index of all blocks that drivers gave"},
+    "core/builtin/archive.c": {"restored.0": "the sources of the kernels, decompressed once"},
     "core/builtin/builtin.c": {"known.0": "the host's place, which is for ever"},
     "core/device/registry.c": {"slots": "what each backend said when it was started"},
     "core/device/context.c": {

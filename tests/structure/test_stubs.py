@@ -79,7 +79,14 @@ program = usmpy.Program("kernel void add(global float *x, float a) {}", device=q
 kernel: usmpy.Kernel = program.add if "add" in program.kernel_names else program["add"]
 e3 = kernel[usmpy.Range(3, 4), [e2]](x, 1.5)
 q.submit(kernel, (x, np.float32(2)), usmpy.NdRange((4, 4), (2, 2)), depends=[e3]).wait()
-kernel[100](x, usmpy.LocalMemory(64))
+kernel[100](x, usmpy.LocalMemory(64), usmpy.LocalMemory(16, "float32"))
+squared = usmpy.ElementwiseKernel("T x", "T y", "y = x * x", preamble="#define A 1")
+assert_type(squared.name, str)
+squared(x, out=x, where=x > 0, depends=[e3])
+usmpy.ReductionKernel("T x", "T y", "x", "a + b", "y = a", 0)(x, axis=(0, 1), keepdims=True)
+usmpy.ScanKernel("T x", "T y", "x", "a + b", identity=0, scan_type="T")(x, axis=0, include_initial=True)
+assert_type(usmpy.random.Generator(1, device="host").normal(0, 1, (2, 3), dtype="float32"), USMArray)
+usmpy.random.integers(3, shape=4, queue=q, endpoint=True)
 usmpy.Kernel.from_pointer(1234, ["const float32*", "int32"], name="f")
 usmpy.concat([x, y], axis=None).astype(usmpy.int8).to_device("host")
 x[[0, 2]] = y[0, [True, False], None]
@@ -135,6 +142,8 @@ BAD = (
     "queue.fill([1, 2], 1.5)",
     "queue.wait_for(1.5)",
     "usmpy.Program('', language='fortran')",
+    "usmpy.ElementwiseKernel('T x', 'T y')",
+    "usmpy.random.random(dtype=3)",
     "queue.submit(print, (), 1)",
     "class Mine(usmpy.USMArray): ...",
 )

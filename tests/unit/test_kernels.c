@@ -2,6 +2,7 @@
 #include "check.h"
 #include "support.h"
 
+#include "core/builtin/archive.h"
 #include "core/builtin/kernels.h"
 #include "core/copy/copy.h"
 
@@ -186,15 +187,17 @@ static void ranges_suit_the_device(void)
 
 static void sources_are_found_by_name(void)
 {
-    for (const usm_kernel_source *source = usm_kernel_sources; source->name != NULL; source++) {
-        CHECK(usm_kernel_source_named(source->name) == source);
-        CHECK_EQ(strlen(source->text), source->length);
-        CHECK(strstr(source->text, "#include") == NULL);
+    const usm_kernel_source *first = usm_kernel_sources(USM_KERNEL_OPENCL);
+    CHECK(usm_kernel_sources(USM_KERNEL_OPENCL) == first);
+    for (const usm_kernel_source *source = first; source != NULL; source = usm_kernel_source_next(source)) {
+        CHECK(usm_kernel_source_named(first, source->name) == source);
+        CHECK_EQ(strlen(source->data), source->size);
+        CHECK(strstr(source->data, "#include") == NULL);
     }
-    CHECK(usm_kernel_source_named("strided") != NULL);
-    CHECK(strstr(usm_kernel_source_named("sequence")->text, "usm_sequence_") != NULL);
-    CHECK(usm_kernel_source_named("stride") == NULL);
-    CHECK(usm_kernel_source_named("") == NULL);
+    CHECK(usm_kernel_source_named(first, "strided") != NULL);
+    CHECK(strstr(usm_kernel_source_named(first, "sequence")->data, "usm_sequence_") != NULL);
+    CHECK(usm_kernel_source_named(first, "stride") == NULL);
+    CHECK(usm_kernel_source_named(first, "") == NULL);
 }
 
 int main(void)

@@ -17,6 +17,22 @@ if TYPE_CHECKING:
 _ASPECT_WORDS = {"fp64": ("double", "fp64", "Float64"), "fp16": ("half", "fp16", "Float16")}
 
 
+# What drivers are asked for so that portable programs give the same bits (docs/numerics.md). CUDA and the
+# host round correctly by default.
+_ROUNDED = {
+    "opencl": "-cl-fp32-correctly-rounded-divide-sqrt",
+    "spirv": "-ze-fp32-correctly-rounded-divide-sqrt",
+}
+_FAST = ("-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations")
+
+
+def _rounding(driver: str, device: Device, language: str, options: str) -> str:
+    """The option of the driver for correctly rounded float32 division and square root, or ""."""
+    has = "correctly_rounded_divide_sqrt" in device.single_fp_config
+    asked = language == "portable" and not any(word in options for word in _FAST)
+    return _ROUNDED.get(driver, "") if has and asked else ""
+
+
 def key(driver: str, device: Device, source: str, language: str, options: str) -> str:
     """The key of a kept build: all that the result depends on."""
     more = b""
@@ -33,7 +49,7 @@ def key(driver: str, device: Device, source: str, language: str, options: str) -
 
         more = included.identify(source, options)
     place = (device.backend, device.name, device.vendor, device.driver_version)
-    return cache.key(*place, options, language, source, more)
+    return cache.key(*place, _rounding(driver, device, language, options), options, language, source, more)
 
 
 def prepare(
@@ -71,8 +87,9 @@ def _translate(
     if driver == "spirv":
         from . import spirv
 
-        return driver, spirv.prepare(source, language, options, device.has_fp16, device.has_fp64), ""
-    return language, source, options
+        module = spirv.prepare(source, language, options, device.has_fp16, device.has_fp64)
+        return driver, module, _rounding(driver, device, language, options)
+    return language, source, f"{_rounding(driver, device, language, options)} {options}".strip()
 
 
 def failure(

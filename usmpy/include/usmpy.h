@@ -86,7 +86,7 @@ typedef struct UsmpyApi {
     PyObject *(*array_empty)(int ndim, const int64_t *shape, UsmpyDType dtype, UsmpyKind kind,
                              PyObject *queue);
     PyObject *(*array_queue)(PyObject *array);
-    /* Until what the host is about to do comes behind all pending work. Blocks, without the GIL. */
+    /* Waits until the host may do what it is about to do. Blocks, without the GIL. */
     int (*array_wait)(PyObject *array, UsmpyMode mode);
 
     /* Memory that outlives its array object: hold with the GIL, release on any thread, without it too. */
@@ -112,7 +112,7 @@ typedef struct UsmpyApi {
                               size_t n_depends);
     /*
      * Around work that the caller itself enqueues in queue_native(queue): after queue_begin, what is enqueued
-     * there comes behind all pending work on the arrays (blocks, without the GIL, only for what the driver
+     * there follows all pending work on the arrays (blocks, without the GIL, only for what the driver
      * cannot wait for); queue_end returns an Event of all that is in the driver's queue by then, for which
      * later work on the arrays waits, and which keeps them alive. ValueError for a queue of the host, which
      * has none.

@@ -43,6 +43,7 @@ typedef struct usm_cuda_device {
     CUmemoryPool pool;      /* has_pools; made at first use */
     CUstream allocations;   /* where memory comes from and goes to; nothing else is enqueued there */
     usm_freelist fences;    /* of timelines that were closed */
+    _Atomic(struct usm_cuda_blas *) blas; /* cublas.c; NULL: not asked for yet, or there is no library */
 } usm_cuda_device;
 
 /* A driver's event behind all tasks of a timeline up to a number. */
@@ -273,6 +274,13 @@ usm_status usm_cuda_capture(usm_cuda_event *event, usm_cuda_timeline *timeline, 
                             usm_error *error);
 void usm_cuda_captures_free(usm_cuda_queue *native);
 
+/*
+ * cublas.c. The product of matrices that a launch of usm_matmul_float32 or usm_matmul_float64 stands for, by
+ * the library, if usm_cuda_matmul_library has found one and it takes the layout; false: the kernel is to be
+ * launched. The device's context is current, the queue's lock may be held; does not wait.
+ */
+bool usm_cuda_multiply(CUstream stream, const usm_launch *launch);
+
 /* launch.c. The device's context is current (usm_cuda_enter), the queue's lock may be held; does not wait. */
 usm_status usm_cuda_launch(CUstream stream, const usm_launch *launch, usm_error *error);
 /* command.c: the driver has a call for the fill. */
@@ -333,6 +341,7 @@ USM_ENTRY(usm_cuda, program_destroy);
 USM_ENTRY(usm_cuda, program_binary);
 USM_ENTRY(usm_cuda, kernel_create);
 USM_ENTRY(usm_cuda, kernel_destroy);
+USM_ENTRY(usm_cuda, matmul_library);
 
 extern const usm_backend usm_cuda_backend;
 

@@ -124,6 +124,7 @@ static void describe(usm_cuda_device *native, usm_device_info *info)
     info->global_mem_size = info->max_alloc_size = total;
     info->local_mem_size = (uint64_t)local;
     info->has_fp16 = info->has_fp64 = true; /* of every processor that CUDA 12 knows */
+    info->single_fp_config = USM_FP_IEEE;   /* of code that NVRTC's options do not make faster */
     info->max_fill = 4;
     info->has_usm_device = true;
     info->has_usm_shared = native->has_managed;

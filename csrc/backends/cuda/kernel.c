@@ -183,6 +183,11 @@ usm_status usm_cuda_kernel_create(usm_kernel *base, const char *name, usm_error 
                      : usm_cuda_failed(error, code, "cuModuleGetFunction");
         goto done;
     }
+    if (base->program->own) {
+        native->product_size = strcmp(name, "usm_matmul_float32") == 0   ? sizeof(float)
+                               : strcmp(name, "usm_matmul_float64") == 0 ? sizeof(double)
+                                                                         : 0;
+    }
     ask_layout(native);
     status = ask_limits(base, native, owner->device, error);
     if (status == USM_OK) {

@@ -79,7 +79,7 @@ static usm_status shape(const usm_launch *launch, unsigned *grid, unsigned *bloc
 }
 
 /*
- * Shared memory beyond what every device grants unasked. The driver is told once, of the most that this
+ * Shared memory beyond what every device grants unasked. One call asks the driver for the most that this
  * kernel can have on this device.
  */
 static usm_status grant_shared(const usm_kernel *kernel, size_t wanted, usm_error *error)
@@ -160,6 +160,9 @@ usm_status usm_cuda_launch(CUstream stream, const usm_launch *launch, usm_error 
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                      CU_LAUNCH_PARAM_END};
     unsigned grid[3], block[3];
+    if (USM_UNLIKELY(native->product_size != 0) && usm_cuda_multiply(stream, launch)) {
+        return USM_OK;
+    }
     usm_status status = shape(launch, grid, block, error);
     if (USM_UNLIKELY(status != USM_OK)) {
         return status;

@@ -44,6 +44,8 @@ typedef struct usm_cuda_kernel {
      * than one pointer for each. packed_size 0: it does not tell, or there are too many.
      */
     uint16_t packed_size, n_packed;
+    uint16_t
+        product_size; /* bytes of an element of the kernels that usm_cuda_multiply stands in for; else 0 */
     uint16_t offsets[USM_CUDA_PACKED_PARAMETERS], sizes[USM_CUDA_PACKED_PARAMETERS];
 } usm_cuda_kernel;
 

@@ -165,6 +165,7 @@ usm_status usm_host_start(usm_device ***devices, size_t *n_devices, usm_error *e
     info->global_mem_size = system_value(_SC_PHYS_PAGES, 0) * system_value(_SC_PAGESIZE, 4096);
     info->max_alloc_size = info->global_mem_size;
     info->has_fp64 = true;
+    info->single_fp_config = USM_FP_IEEE;
 #ifdef __FLT16_MANT_DIG__
     info->has_fp16 = true; /* the compiler has _Float16, which kernels for the host are built with */
 #endif

@@ -114,6 +114,7 @@ static ze_result_t ask_compute(usm_level_zero_device *device, usm_device_info *i
     }
     info->has_fp16 = (module.flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0;
     info->has_fp64 = (module.flags & ZE_DEVICE_MODULE_FLAG_FP64) != 0;
+    info->single_fp_config = module.fp32flags & (USM_FP_BIT(USM_FP_CONFIGS) - 1); /* in the same order */
     info->aspects |=
         usm_aspect_bit(USM_ASPECT_ATOMIC64, (module.flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS) != 0);
     info->max_work_item_sizes[0] = compute.maxGroupSizeX;

@@ -17,6 +17,7 @@ static usm_status describe(usm_kernel *base, const char *name, const ze_kernel_p
 {
     const usm_program *program = base->program;
     base->max_local = program->place->device->info.max_work_group_size;
+    base->preferred_multiple = properties->maxSubgroupSize;
     base->required_local[0] = properties->requiredGroupSizeX;
     base->required_local[1] = properties->requiredGroupSizeY;
     base->required_local[2] = properties->requiredGroupSizeZ;

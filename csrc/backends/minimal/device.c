@@ -23,6 +23,7 @@ static void describe(usm_device_info *info)
     info->local_mem_size = 1024;
     info->global_mem_size = info->max_alloc_size = (uint64_t)1 << 40;
     info->has_fp64 = true;
+    info->single_fp_config = USM_FP_IEEE;
     info->has_usm_device = info->has_usm_shared = info->has_usm_host = true;
     /* Its memory is memory of this process, and it can use all memory of the process. */
     info->host_reads_device = info->has_usm_system = true;

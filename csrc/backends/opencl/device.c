@@ -108,6 +108,18 @@ static void ask_sub_groups(const usm_opencl_device *device, usm_device_info *inf
     }
 }
 
+/* OpenCL numbers the last two bits of usm_fp_config the other way round. */
+static uint32_t single_fp_config(const usm_opencl_device *device)
+{
+    cl_device_fp_config told = 0;
+    (void)ASK(device, CL_DEVICE_SINGLE_FP_CONFIG, told);
+    return (uint32_t)(told & (USM_FP_BIT(USM_FP_FMA + 1) - 1)) |
+           ((told & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0
+                ? USM_FP_BIT(USM_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)
+                : 0) |
+           ((told & CL_FP_SOFT_FLOAT) != 0 ? USM_FP_BIT(USM_FP_SOFT_FLOAT) : 0);
+}
+
 /* Drivers without cl_khr_device_uuid get one of their names: the same in every process of this machine. */
 static void ask_uuid(const usm_opencl_device *device, usm_device_info *info, const char *extensions)
 {
@@ -253,9 +265,11 @@ static bool describe(usm_opencl_device *device, usm_device_type type, usm_device
     info->max_alloc_size = largest;
     info->has_fp64 = fp64 != 0;
     info->has_fp16 = has_extension(extensions, "cl_khr_fp16");
+    info->single_fp_config = single_fp_config(device);
 #ifdef USM_TESTING
     if (getenv("USMPY_TEST_WITHOUT_FP64") != NULL) { /* what small graphics processors lack */
         info->has_fp64 = info->has_fp16 = false;
+        info->single_fp_config &= ~USM_FP_BIT(USM_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
     }
 #endif
     (void)ASK(device, CL_DEVICE_EXECUTION_CAPABILITIES, abilities);

@@ -129,6 +129,8 @@ usm_status usm_opencl_kernel_create(usm_kernel *base, const char *name, usm_erro
     native->id = id;
     api->clGetKernelWorkGroupInfo(native->id, owner->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(size_t),
                                   &base->max_local, NULL);
+    api->clGetKernelWorkGroupInfo(native->id, owner->device, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE,
+                                  sizeof(size_t), &base->preferred_multiple, NULL);
     api->clGetKernelWorkGroupInfo(native->id, owner->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
                                   sizeof base->required_local, base->required_local, NULL);
     pthread_mutex_init(&native->lock, NULL);

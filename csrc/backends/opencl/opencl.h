@@ -155,7 +155,7 @@ cl_context usm_opencl_find_context(const usm_context *context, cl_device_id devi
 usm_status usm_opencl_native_context(const usm_context *context, const usm_device *device, cl_context *out,
                                      usm_error *error);
 
-/* What a command comes behind, and in which of the driver's queues. */
+/* The events that a command waits for, and the driver's queue that it is enqueued in. */
 typedef struct usm_opencl_turn {
     const usm_queue *queue;
     cl_command_queue id;

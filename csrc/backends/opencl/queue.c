@@ -5,6 +5,8 @@
  */
 #include "opencl.h"
 
+#include "cpu/cpu.h"
+
 #include "core/base/heap.h"
 
 #include <stdlib.h>
@@ -138,15 +140,19 @@ static bool collect(usm_opencl_event *event, cl_event *waits, cl_uint *n, int32_
     return true;
 }
 
-/*
- * A copy between regions that overlap, which the driver's functions refuse. On a processor the driver's copy
- * is a memmove of the host, too.
- */
-static usm_status move(usm_event *event, const usm_command *command, usm_error *error)
+/* A copy or a fill of memory that the host accesses. */
+static usm_status run_on_host(usm_event *event, const usm_command *command, usm_error *error)
 {
     (void)event, (void)error;
-    memmove(command->as.copy.dst, command->as.copy.src, command->as.copy.nbytes);
+    usm_cpu_block(command, 1);
     return USM_OK;
+}
+
+/* Fills at such addresses are of the host's memory: the core launches kernels for those of the device's. */
+static bool is_unaligned_fill(const usm_command *command)
+{
+    return command->kind == USM_COMMAND_FILL &&
+           (uintptr_t)command->as.fill.dst % command->as.fill.pattern_size != 0;
 }
 
 /*
@@ -194,8 +200,9 @@ usm_status usm_opencl_queue_submit(usm_queue *queue, usm_event *base, const usm_
     if (command->kind == USM_COMMAND_HOST) {
         return usm_later_run_on_host(base, command, NULL, error);
     }
-    if (usm_command_overlaps(command) && queue->device->info.host_reads_device) {
-        return usm_later_run_on_host(base, command, move, error);
+    if ((usm_command_overlaps(command) && queue->device->info.host_reads_device) ||
+        is_unaligned_fill(command)) {
+        return usm_later_run_on_host(base, command, run_on_host, error);
     }
     if (base->n_links > USM_INLINE_LINKS) {
         waits = usm_malloc(base->n_links * sizeof *waits);

@@ -179,6 +179,12 @@ bool usm_builtin_is_serial(const usm_place *place)
     return place->context->backend->builtin_language == USM_LANGUAGE_OPENCL && place->device->type == USM_CPU;
 }
 
+bool usm_builtin_is_on_host(const usm_queue *queue)
+{
+    return queue->device->info.is_host ||
+           queue->place->context->backend->builtin_language == USM_LANGUAGE_BUILTIN;
+}
+
 /* The range of the launch: the work itself for the host, else what suits the device. */
 static void set_range(const usm_place *place, const usm_builtin *builtin, usm_range *range)
 {

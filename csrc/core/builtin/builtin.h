@@ -84,6 +84,9 @@ usm_status usm_builtin_submit_for(usm_queue *queue, const usm_builtin *builtin, 
  */
 bool usm_builtin_is_serial(const usm_place *place);
 
+/* Whether the queue runs built-in kernels by the host's loops (csrc/cpu), which has more of them. */
+bool usm_builtin_is_on_host(const usm_queue *queue);
+
 /* The built-in programs and kernels of a place. */
 extern const usm_place_part usm_builtin_part;
 

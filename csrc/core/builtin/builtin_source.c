@@ -1,8 +1,8 @@
 #include "builtin_source.h"
 
+#include "archive.h"
 #include "core/base/heap.h"
 #include "core/device/backend.h"
-#include "kernels.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,14 +19,21 @@ static const char *name_of(uint8_t dtype)
     return usm_dtype_table[dtype].name;
 }
 
-static const usm_kernel_source *find_opencl(const usm_place *place, const usm_builtin *builtin,
-                                            usm_builtin_source *source)
+/* Whether the driver's compiler is asked for correctly rounded division (docs/numerics.md). */
+static bool rounds(const usm_place *place)
+{
+    return (place->device->info.single_fp_config & USM_FP_BIT(USM_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)) != 0;
+}
+
+static const usm_kernel_source *find_opencl(const usm_kernel_source *all, const usm_place *place,
+                                            const usm_builtin *builtin, usm_builtin_source *source)
 {
     const usm_cast *cast = &builtin->cast;
     size_t room = sizeof source->options;
-    int used = snprintf(source->options, room, "%s%s%s",
+    int used = snprintf(source->options, room, "%s%s%s%s",
                         usm_builtin_is_serial(place) ? "-D USM_SERIAL -D USM_LINES " : "",
                         place->device->info.has_fp64 ? "-D USM_HAS_FP64 " : "",
+                        rounds(place) ? "-cl-fp32-correctly-rounded-divide-sqrt " : "",
                         builtin->options != NULL ? builtin->options : "");
     if (usm_builtin_is_cast(builtin)) {
         snprintf(source->options + used, room - (size_t)used, "-D USM_DST=%s -D USM_SRC=%s%s",
@@ -34,7 +41,7 @@ static const usm_kernel_source *find_opencl(const usm_place *place, const usm_bu
     }
     char name[40];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(builtin->module, "."), builtin->module);
-    return usm_kernel_source_named(name);
+    return usm_kernel_source_named(all, name);
 }
 
 /* The kinds of numbers of make_spirv.py: integers that an int holds, that a long holds, other ones, reals. */
@@ -56,44 +63,49 @@ static const char *number_kind(usm_dtype dtype)
 }
 
 /* The types of a cast are specialization constants, by the numbers that make_spirv.py gives them. */
-static const usm_kernel_source *find_spirv(const usm_place *place, const usm_builtin *builtin,
-                                           usm_builtin_source *source)
+static const usm_kernel_source *find_spirv(const usm_kernel_source *all, const usm_place *place,
+                                           const usm_builtin *builtin, usm_builtin_source *source)
 {
     const usm_cast *cast = &builtin->cast;
     char name[64], wide_name[72];
     snprintf(name, sizeof name, "%s%s%s", builtin->module, usm_builtin_is_cast(builtin) ? "_" : "",
              usm_builtin_is_cast(builtin) ? number_kind((usm_dtype)cast->src) : "");
     snprintf(wide_name, sizeof wide_name, "%s_fp64", name);
+    int used = snprintf(source->options, sizeof source->options, "%s",
+                        rounds(place) ? "-ze-fp32-correctly-rounded-divide-sqrt " : "");
     if (usm_builtin_is_cast(builtin)) {
-        snprintf(source->options, sizeof source->options,
+        snprintf(source->options + used, sizeof source->options - (size_t)used,
                  "-spec-constant 0=%u -spec-constant 1=%u -spec-constant 2=%u -spec-constant 3=%u "
                  "-spec-constant 4=%u",
                  cast->src, cast->dst, usm_dtype_table[cast->src].itemsize,
                  usm_dtype_table[cast->dst].itemsize, cast->unaligned);
     }
     /* The module that is made with fp64 where there are two of them. */
-    const usm_kernel_source *wide = place->device->info.has_fp64 ? usm_kernel_spirv_named(wide_name) : NULL;
-    return wide != NULL ? wide : usm_kernel_spirv_named(name);
+    const usm_kernel_source *wide =
+        place->device->info.has_fp64 ? usm_kernel_source_named(all, wide_name) : NULL;
+    return wide != NULL ? wide : usm_kernel_source_named(all, name);
 }
 
 /* The walk over the axes, with what converts one element in front of it. */
-static usm_status compose_cast(const usm_cast *cast, usm_builtin_source *source, usm_error *error)
+static usm_status compose_cast(const usm_kernel_source *all, const usm_cast *cast, usm_builtin_source *source,
+                               usm_error *error)
 {
     char element[40];
     snprintf(element, sizeof element, "cast %s %s", name_of(cast->dst), name_of(cast->src));
-    const usm_kernel_source *parts[] = {usm_kernel_ptx_named("head"), usm_kernel_ptx_named(element),
-                                        usm_kernel_ptx_named("cast")};
+    const usm_kernel_source *parts[] = {usm_kernel_source_named(all, "head"),
+                                        usm_kernel_source_named(all, element),
+                                        usm_kernel_source_named(all, "cast")};
     size_t size = 0;
     for (int i = 0; i < 3; i++) {
-        size += parts[i]->length;
+        size += parts[i]->size;
     }
     char *at = source->composed = usm_malloc(size + 1);
     if (at == NULL) {
         return usm_error_memory(error, size + 1, "a kernel");
     }
     for (int i = 0; i < 3; i++) {
-        memcpy(at, parts[i]->text, parts[i]->length + 1);
-        at += parts[i]->length;
+        memcpy(at, parts[i]->data, parts[i]->size + 1);
+        at += parts[i]->size;
     }
     source->program.data = source->composed;
     source->program.size = size;
@@ -103,32 +115,32 @@ static usm_status compose_cast(const usm_cast *cast, usm_builtin_source *source,
 usm_status usm_builtin_source_find(const usm_place *place, const usm_builtin *builtin,
                                    usm_builtin_source *source, usm_error *error)
 {
-    const usm_kernel_source *found;
     source->options[0] = 0;
     source->composed = NULL;
     source->program = (usm_program_source){
         .language = place->context->backend->builtin_language, .options = source->options, .own = true};
-    switch (source->program.language) {
-        case USM_LANGUAGE_OPENCL:
-            found = find_opencl(place, builtin, source);
-            break;
-        case USM_LANGUAGE_SPIRV:
-            found = find_spirv(place, builtin, source);
-            break;
-        case USM_LANGUAGE_PTX:
-            if (usm_builtin_is_cast(builtin)) {
-                return compose_cast(&builtin->cast, source, error);
-            }
-            found = usm_kernel_ptx_named(builtin->module);
-            break;
-        default: /* the host has them in the extension */
-            return USM_OK;
+    if (source->program.language == USM_LANGUAGE_BUILTIN) {
+        return USM_OK; /* the host has them in the extension */
     }
+    usm_kernel_form form = source->program.language == USM_LANGUAGE_OPENCL  ? USM_KERNEL_OPENCL
+                           : source->program.language == USM_LANGUAGE_SPIRV ? USM_KERNEL_SPIRV
+                                                                            : USM_KERNEL_PTX;
+    const usm_kernel_source *all = usm_kernel_sources(form);
+    if (all == NULL) {
+        return usm_error_memory(error, usm_kernel_archives[form].restored, "the sources of kernels");
+    }
+    if (form == USM_KERNEL_PTX && usm_builtin_is_cast(builtin)) {
+        return compose_cast(all, &builtin->cast, source, error);
+    }
+    const usm_kernel_source *found = form == USM_KERNEL_OPENCL ? find_opencl(all, place, builtin, source)
+                                     : form == USM_KERNEL_SPIRV
+                                         ? find_spirv(all, place, builtin, source)
+                                         : usm_kernel_source_named(all, builtin->module);
     if (found == NULL) {
         return usm_error_set(error, USM_VALUE, "%s has no kernel %s", place->device->info.name,
                              builtin->module);
     }
-    source->program.data = found->text;
-    source->program.size = found->length;
+    source->program.data = found->data;
+    source->program.size = found->size;
     return USM_OK;
 }

@@ -11,29 +11,6 @@
 /* More groups than this along one dimension are walked by the kernels themselves: CUDA's limit. */
 #define GROUPS 65535
 
-static const usm_kernel_source *find(const usm_kernel_source *source, const char *name)
-{
-    while (source->name != NULL && strcmp(source->name, name) != 0) {
-        source++;
-    }
-    return source->name != NULL ? source : NULL;
-}
-
-const usm_kernel_source *usm_kernel_source_named(const char *name)
-{
-    return find(usm_kernel_sources, name);
-}
-
-const usm_kernel_source *usm_kernel_ptx_named(const char *name)
-{
-    return find(usm_kernel_ptx, name);
-}
-
-const usm_kernel_source *usm_kernel_spirv_named(const char *name)
-{
-    return find(usm_kernel_spirv, name);
-}
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;

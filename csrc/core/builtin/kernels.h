@@ -1,6 +1,6 @@
 /*
- * Built-in device kernels (csrc/kernels): their sources, and strided commands as launches of them. Pure: no
- * memory, no locks, no driver.
+ * Strided commands as launches of built-in device kernels (csrc/kernels). Pure: no memory, no locks, no
+ * driver.
  */
 #ifndef USM_CORE_KERNELS_H
 #define USM_CORE_KERNELS_H
@@ -12,25 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* csrc/kernels/NAME.cl with its headers in place. The build makes the table from the files. */
-typedef struct usm_kernel_source {
-    const char *name;
-    const char *text;
-    size_t length; /* without the 0 behind it */
-} usm_kernel_source;
-
-extern const usm_kernel_source usm_kernel_sources[]; /* ends with a NULL name */
-
-/* The same as PTX, for CUDA: modules, and the pieces that casts are put together from (kernels/README.md). */
-extern const usm_kernel_source usm_kernel_ptx[];
-/* The same as SPIR-V, for Level Zero: `text` is the module, aligned to its words. */
-extern const usm_kernel_source usm_kernel_spirv[];
-
-/* By name; NULL where there is none. */
-const usm_kernel_source *usm_kernel_source_named(const char *name);
-const usm_kernel_source *usm_kernel_ptx_named(const char *name);
-const usm_kernel_source *usm_kernel_spirv_named(const char *name);
 
 /* A strided command for a device: the kernel, and the axes from the fastest to the slowest. */
 typedef struct usm_kernel_plan {

@@ -324,6 +324,14 @@ typedef struct usm_backend {
     void (*kernel_destroy)(usm_kernel *kernel);
 
     /*
+     * The file of the library that computes launches of usm_matmul_float32 and usm_matmul_float64 in this
+     * place, if the rows or the columns of both matrices are side by side and lengths and strides fit in an
+     * int; NULL: there is none. Thread: any. Locks: none. Blocks: the first time, for long. NULL: the backend
+     * has no such library.
+     */
+    const char *(*matmul_library)(const usm_place *place);
+
+    /*
      * fork() is about to happen, or has. PREPARE: lock what other threads may hold (before the queues are
      * locked). PARENT: unlock. CHILD: unlock, and forget threads that do not exist here; the core then fails
      * pending events. A driver that cannot go on in a child marks itself (usm_fork_guard): its later calls

@@ -57,6 +57,21 @@ const char *usm_aspect_name(usm_aspect aspect)
     return names[aspect];
 }
 
+const char *usm_fp_config_name(usm_fp_config config)
+{
+    static const char *const names[USM_FP_CONFIGS] = {
+        [USM_FP_DENORM] = "denorm",
+        [USM_FP_INF_NAN] = "inf_nan",
+        [USM_FP_ROUND_TO_NEAREST] = "round_to_nearest",
+        [USM_FP_ROUND_TO_ZERO] = "round_to_zero",
+        [USM_FP_ROUND_TO_INF] = "round_to_inf",
+        [USM_FP_FMA] = "fma",
+        [USM_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT] = "correctly_rounded_divide_sqrt",
+        [USM_FP_SOFT_FLOAT] = "soft_float",
+    };
+    return names[config];
+}
+
 uint32_t usm_device_aspects(const usm_device *device)
 {
     const usm_device_info *info = &device->info;

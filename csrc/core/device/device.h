@@ -47,6 +47,22 @@ static inline uint32_t usm_aspect_bit(usm_aspect aspect, bool has)
     return has ? UINT32_C(1) << aspect : 0;
 }
 
+/* What float32 arithmetic of a device can do (SYCL 2020, info::fp_config). */
+typedef enum usm_fp_config {
+    USM_FP_DENORM,
+    USM_FP_INF_NAN,
+    USM_FP_ROUND_TO_NEAREST,
+    USM_FP_ROUND_TO_ZERO,
+    USM_FP_ROUND_TO_INF,
+    USM_FP_FMA,
+    USM_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT,
+    USM_FP_SOFT_FLOAT,
+    USM_FP_CONFIGS
+} usm_fp_config;
+
+#define USM_FP_BIT(config) (UINT32_C(1) << (config))
+#define USM_FP_IEEE (USM_FP_BIT(USM_FP_SOFT_FLOAT) - 1) /* all of it, in hardware */
+
 #define USM_UNKNOWN UINT64_MAX /* the driver does not tell */
 
 /*
@@ -89,6 +105,7 @@ typedef struct usm_device_info {
     uint64_t local_mem_size;
     uint64_t max_alloc_size;
     bool has_fp16, has_fp64;
+    uint32_t single_fp_config; /* bits of usm_fp_config */
     bool has_usm_device, has_usm_shared, has_usm_host, has_usm_system;
     bool host_reads_device; /* memory of kind "device" may be read and written by the host too */
     bool is_host; /* a driver's view of the host's processors: the host's loops do copies and what is built in
@@ -141,6 +158,7 @@ const char *usm_device_type_name(usm_device_type type);
 /* Bits of usm_aspect. */
 uint32_t usm_device_aspects(const usm_device *device);
 const char *usm_aspect_name(usm_aspect aspect);
+const char *usm_fp_config_name(usm_fp_config config);
 usm_device *usm_device_root(usm_device *device);
 
 /* "host:cpu:0"; a partition adds ".K@UNITS" for each level: "host:cpu:0.1@2". Returns text. */

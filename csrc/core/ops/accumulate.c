@@ -14,11 +14,18 @@ typedef struct names {
         "accumulate." type, "usm_accumulate_" type, "usm_lanes_" type, "-D USM_COMPUTE=" number \
     }
 static const names kernels[USM_COMPUTED_DTYPES] = {
-    [USM_INT8] = NAMES("int8", "1"),        [USM_INT16] = NAMES("int16", "2"),
-    [USM_INT32] = NAMES("int32", "3"),      [USM_INT64] = NAMES("int64", "4"),
-    [USM_UINT8] = NAMES("uint8", "5"),      [USM_UINT16] = NAMES("uint16", "6"),
-    [USM_UINT32] = NAMES("uint32", "7"),    [USM_UINT64] = NAMES("uint64", "8"),
-    [USM_FLOAT32] = NAMES("float32", "10"), [USM_FLOAT64] = NAMES("float64", "11"),
+    [USM_INT8] = NAMES("int8", "1"),
+    [USM_INT16] = NAMES("int16", "2"),
+    [USM_INT32] = NAMES("int32", "3"),
+    [USM_INT64] = NAMES("int64", "4"),
+    [USM_UINT8] = NAMES("uint8", "5"),
+    [USM_UINT16] = NAMES("uint16", "6"),
+    [USM_UINT32] = NAMES("uint32", "7"),
+    [USM_UINT64] = NAMES("uint64", "8"),
+    [USM_FLOAT32] = NAMES("float32", "10"),
+    [USM_FLOAT64] = NAMES("float64", "11"),
+    [USM_COMPLEX64] = NAMES("complex64", "12"),
+    [USM_COMPLEX128] = NAMES("complex128", "13"),
 };
 
 static usm_status launch(usm_queue *queue, usm_dtype computed, bool lanes, const usm_view *dst,

@@ -19,7 +19,9 @@ static inline bool usm_few_may_begin(usm_queue *queue, int64_t n)
     return n > 0 && n <= USM_FEW && usm_queue_may_begin_now(queue);
 }
 
-/* usm_logic_submit of the result, a and b, if they are row-major and of one shape. The result is new memory.
+/*
+ * usm_logic_submit of the result, a and b, if they are row-major and of one shape. The result is new
+ * memory.
  */
 bool usm_few_logic(usm_queue *queue, unsigned table, const usm_view views[3]);
 

@@ -17,7 +17,7 @@ typedef struct row {
 
 #define ROW(name, inputs, kinds, copies, modular, truth, promotes, result, costly) \
     [USM_OP_##name] = {#name, inputs, kinds, copies, modular, truth, promotes, result, costly},
-static const row rows[USM_OPERATIONS] = {USM_OPERATION_TABLE(ROW)};
+static const row rows[USM_OPERATIONS] = {USM_OPERATION_TABLE(ROW) USM_HIDDEN_TABLE(ROW)};
 
 /* The kinds of COMPUTED in operations.py, in its order. */
 enum { UNSIGNED = 1, SIGNED = 2, REAL = 4, COMPLEX = 8 };
@@ -93,9 +93,6 @@ usm_operation_types usm_operation_types_of(int operation, usm_dtype common, bool
         /* Quotients of small integers need more digits than functions of them: as NumPy. */
         types.argument = real_for_integer(operation == USM_OP_divide ? USM_INT64 : common, has_fp64);
     }
-    if (operation == USM_OP_nextafter && (types.argument == USM_FLOAT16 || types.argument == USM_BFLOAT16)) {
-        return types; /* computed as float32, the next number would be one of float32 */
-    }
     if (types.argument < USM_COMPUTED_DTYPES && (kind_of(types.argument) & row->kinds) != 0) {
         types.computed = computed_of(row, types.argument);
         types.result = row->result == USM_RESULT_BOOL   ? USM_BOOL
@@ -116,11 +113,18 @@ typedef struct names {
             "-D USM_COMPUTE=" number " -D USM_ONE=-1"                    \
     }
 static const names cheap[USM_COMPUTED_DTYPES] = {
-    [USM_INT8] = CHEAP("int8", "1"),        [USM_INT16] = CHEAP("int16", "2"),
-    [USM_INT32] = CHEAP("int32", "3"),      [USM_INT64] = CHEAP("int64", "4"),
-    [USM_UINT8] = CHEAP("uint8", "5"),      [USM_UINT16] = CHEAP("uint16", "6"),
-    [USM_UINT32] = CHEAP("uint32", "7"),    [USM_UINT64] = CHEAP("uint64", "8"),
-    [USM_FLOAT32] = CHEAP("float32", "10"), [USM_FLOAT64] = CHEAP("float64", "11"),
+    [USM_INT8] = CHEAP("int8", "1"),
+    [USM_INT16] = CHEAP("int16", "2"),
+    [USM_INT32] = CHEAP("int32", "3"),
+    [USM_INT64] = CHEAP("int64", "4"),
+    [USM_UINT8] = CHEAP("uint8", "5"),
+    [USM_UINT16] = CHEAP("uint16", "6"),
+    [USM_UINT32] = CHEAP("uint32", "7"),
+    [USM_UINT64] = CHEAP("uint64", "8"),
+    [USM_FLOAT32] = CHEAP("float32", "10"),
+    [USM_FLOAT64] = CHEAP("float64", "11"),
+    [USM_COMPLEX64] = CHEAP("complex64", "12"),
+    [USM_COMPLEX128] = CHEAP("complex128", "13"),
 };
 
 /* Each costly operation is a module of its own: float32, float64, complex64, complex128. */
@@ -132,9 +136,11 @@ static const names cheap[USM_COMPUTED_DTYPES] = {
             "-D USM_COMPUTE=" number " -D USM_ONE=" TEXT(USM_OP_##name)                                \
     }
 #define COSTLY_0(name)
-#define COSTLY_1(name) [USM_OP_##name] = {ALONE(name, "float32", "10"), ALONE(name, "float64", "11")},
+#define COSTLY_1(name)                                                             \
+    [USM_OP_##name] = {ALONE(name, "float32", "10"), ALONE(name, "float64", "11"), \
+                       ALONE(name, "complex64", "12"), ALONE(name, "complex128", "13")},
 #define COSTLY(name, inputs, kinds, copies, modular, truth, promotes, result, costly) COSTLY_##costly(name)
-static const names costly[USM_OPERATIONS][2] = {USM_OPERATION_TABLE(COSTLY)};
+static const names costly[USM_OPERATIONS][4] = {USM_OPERATION_TABLE(COSTLY)};
 
 static usm_elementwise kernel_of(int operation, usm_dtype computed)
 {
@@ -185,6 +191,9 @@ usm_status usm_operation_submit(usm_queue *queue, int operation, const usm_opera
     }
     if ((row->copies & kind_of(types->argument)) != 0) {
         return submit_copy(queue, operands, error);
+    }
+    if (operation == USM_OP_nextafter && types->argument != types->computed) { /* a step of the narrow type */
+        operation = types->argument == USM_FLOAT16 ? USM_OP_next_half : USM_OP_next_bfloat;
     }
     usm_elementwise kernel = kernel_of(operation, types->computed);
     int codes[3] = {0};

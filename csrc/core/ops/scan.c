@@ -14,11 +14,12 @@ typedef struct names {
         "scan." type, "usm_totals_" type, "usm_scan_" type, "-D USM_COMPUTE=" number \
     }
 static const names kernels[USM_COMPUTED_DTYPES] = {
-    [USM_INT8] = NAMES("uint8", "5"),       [USM_INT16] = NAMES("uint16", "6"),
-    [USM_INT32] = NAMES("uint32", "7"),     [USM_INT64] = NAMES("uint64", "8"),
-    [USM_UINT8] = NAMES("uint8", "5"),      [USM_UINT16] = NAMES("uint16", "6"),
-    [USM_UINT32] = NAMES("uint32", "7"),    [USM_UINT64] = NAMES("uint64", "8"),
-    [USM_FLOAT32] = NAMES("float32", "10"), [USM_FLOAT64] = NAMES("float64", "11"),
+    [USM_INT8] = NAMES("uint8", "5"),           [USM_INT16] = NAMES("uint16", "6"),
+    [USM_INT32] = NAMES("uint32", "7"),         [USM_INT64] = NAMES("uint64", "8"),
+    [USM_UINT8] = NAMES("uint8", "5"),          [USM_UINT16] = NAMES("uint16", "6"),
+    [USM_UINT32] = NAMES("uint32", "7"),        [USM_UINT64] = NAMES("uint64", "8"),
+    [USM_FLOAT32] = NAMES("float32", "10"),     [USM_FLOAT64] = NAMES("float64", "11"),
+    [USM_COMPLEX64] = NAMES("complex64", "12"), [USM_COMPLEX128] = NAMES("complex128", "13"),
 };
 
 /* `before` NULL: the totals of groups; else the results. */

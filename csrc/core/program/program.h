@@ -81,6 +81,7 @@ typedef struct usm_kernel {
     usm_parameter *parameters; /* one block from malloc */
     unsigned max_ndim;         /* of the index space; 1: also without work-groups; 0: any */
     size_t max_local;          /* work-items in a group; 0: the device's limit */
+    size_t preferred_multiple; /* of work-items in a group; 0: the device's smallest sub-group */
     size_t required_local[3];  /* reqd_work_group_size; 0 if the source has none */
     usm_fit fit;
     bool types_unknown; /* the driver only tells sizes; signatures may have another number of parameters */

@@ -14,17 +14,32 @@ static T S(combine)(long op, T x, T y)
             return USM_SUM_OF(x, y);
         case USM_PROD:
             return USM_PRODUCT_OF(x, y);
+#if USM_KIND != USM_COMPLEX_KIND
         case USM_MAX:
             return USM_LARGER_OF(x, y);
-        default:
+        case USM_MIN:
             return USM_SMALLER_OF(x, y);
+#endif
+        default:
+            return x;
     }
 }
 
 /* x op identity == x for every x, -0.0 among them. */
 static T S(identity)(long op)
 {
-    return op == USM_SUM ? USM_ZERO : op == USM_PROD ? (T)1 : op == USM_MAX ? USM_LEAST : USM_GREATEST;
+    switch (op) {
+        case USM_SUM:
+            return USM_ZERO;
+#if USM_KIND != USM_COMPLEX_KIND
+        case USM_MAX:
+            return USM_LEAST;
+        case USM_MIN:
+            return USM_GREATEST;
+#endif
+        default:
+            return USM_UNIT;
+    }
 }
 
 /* Dimension 0 of the range shares out the inner axis, dimension 1 the blocks, dimension 2 the outer axis. */
@@ -76,6 +91,7 @@ kernel void S(lanes)(global T *dst, global const char *src, usm_accumulation r)
     }
 }
 
+#if USM_KIND != USM_COMPLEX_KIND /* complex numbers have no order */
 /* Is x, at i, the result rather than y, at j? NaN comes before all numbers, and of equals the first. */
 static int S(precedes)(long op, T x, long i, T y, long j)
 {
@@ -108,3 +124,4 @@ kernel void S(extreme)(global long *dst, global const T *src, global const long 
         }
     }
 }
+#endif

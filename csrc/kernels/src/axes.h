@@ -18,7 +18,7 @@
     long side = USM_TRANSPOSES ? USM_SIDE : n0 < n1 ? n1 : n0; \
     for (long low1 = from1; low1 < to1; low1 += side)          \
         for (long low0 = from0, high1 = USM_LESSER(low1 + side, to1); low0 < to0; low0 += side)
-/* Stores past the caches are there before anybody hears of the end. */
+/* Stores past the caches are visible before the kernel's end is reported. */
 #define USM_END mem_fence(CLK_GLOBAL_MEM_FENCE);
 #define USM_FOR_ROWS(i) for (long i = low1; i < high1; i++)
 #define USM_FOR_ROW(i) for (long i = low0, high0 = USM_LESSER(low0 + side, to0); i < high0; i++)

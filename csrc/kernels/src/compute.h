@@ -1,6 +1,6 @@
 /*
- * The type that a kernel computes in, -D USM_COMPUTE=NUMBER by its number in usm_dtype: T, U, S(name), USM_KIND and
- * USM_ROWS as csrc/kernels/operations.py says, and conversions from and to the types in memory.
+ * The type that a kernel computes in, -D USM_COMPUTE=NUMBER by its number in usm_dtype: T, U, S(name),
+ * USM_KIND and USM_ROWS as csrc/kernels/operations.py says, and conversions from and to the types in memory.
  */
 #ifndef USM_KERNELS_COMPUTE_H
 #define USM_KERNELS_COMPUTE_H
@@ -53,12 +53,38 @@
 #define T float
 #define USM_TYPE float32
 #define USM_KIND 3
-#define USM_CONSTANT(x) x##f
-#else
+#elif USM_COMPUTE == 11
 #define T double
 #define USM_TYPE float64
 #define USM_KIND 3
+#elif USM_COMPUTE == 12
+#define T usm_complex64
+#define USM_TYPE complex64
+#define USM_KIND 4
+#else
+#define T usm_complex128
+#define USM_TYPE complex128
+#define USM_KIND 4
+#endif
+
+#if USM_COMPUTE == 10 || USM_COMPUTE == 12
+#define R float
+#define USM_CONSTANT(x) x##f
+#define USM_PICK(single, twofold) single
+#elif USM_COMPUTE >= 11
+#define R double
 #define USM_CONSTANT(x) x
+#define USM_PICK(single, twofold) twofold
+#endif
+#if USM_KIND == 4
+typedef struct T {
+    R re, im;
+} T;
+#endif
+
+/* Products and sums are rounded one after the other, on every device. */
+#ifdef __OPENCL_C_VERSION__
+#pragma OPENCL FP_CONTRACT OFF
 #endif
 
 #define USM_PASTE_TEXT(a, b, c) a##b##_##c
@@ -68,18 +94,27 @@
 #define USM_ROWS(inputs) USM_OPERATIONS_signed_##inputs
 #elif USM_KIND == 2
 #define USM_ROWS(inputs) USM_OPERATIONS_unsigned_##inputs
-#else
+#elif USM_KIND == 3
 #define USM_ROWS(inputs) USM_OPERATIONS_real_##inputs
+#else
+#define USM_ROWS(inputs) USM_OPERATIONS_complex_##inputs
 #endif
 
 #include "functions.h"
 
-#define USM_AS(type) (T)(*(global const type *)from)
+#if USM_KIND == 4
+#define USM_FROM_NUMBER(x) S(of)((R)(x), 0)
+#define USM_IS_TRUE(x) ((x).re != 0 || (x).im != 0)
+#else
+#define USM_FROM_NUMBER(x) ((T)(x))
+#define USM_IS_TRUE(x) ((x) != 0)
+#endif
+#define USM_AS(type) USM_FROM_NUMBER(*(global const type *)from)
 static T usm_load(global const char *from, int type)
 {
     switch (type) {
         case 0:
-            return (T)(*(global const uchar *)from != 0);
+            return USM_FROM_NUMBER(*(global const uchar *)from != 0);
         case 1:
             return USM_AS(signed char);
         case 2:
@@ -96,24 +131,31 @@ static T usm_load(global const char *from, int type)
             return USM_AS(uint);
         case 8:
             return USM_AS(ulong);
-#if USM_KIND == 3
+#if USM_KIND >= 3
         case 9:
-            return (T)usm_half_to_float(*(global const ushort *)from);
+            return USM_FROM_NUMBER(usm_half_to_float(*(global const ushort *)from));
         case 14:
-            return (T)usm_bfloat_to_float(*(global const ushort *)from);
+            return USM_FROM_NUMBER(usm_bfloat_to_float(*(global const ushort *)from));
         case 10:
             return USM_AS(float);
+#endif
+#if USM_COMPUTE == 13
+        case 11:
+            return USM_AS(double);
+        case 12:
+            return S(of)(((global const float *)from)[0], ((global const float *)from)[1]);
 #endif
         default:
             return *(global const T *)from;
     }
 }
 
+/* Results of complex numbers may be real ones. */
 static void usm_store(global char *to, int type, T value)
 {
     switch (type) {
         case 0:
-            *(global uchar *)to = value != 0;
+            *(global uchar *)to = USM_IS_TRUE(value);
             return;
 #if USM_COMPUTE == 10
         case 9:
@@ -123,16 +165,22 @@ static void usm_store(global char *to, int type, T value)
             *(global ushort *)to = usm_float_to_bfloat(value);
             return;
 #endif
+#if USM_KIND == 4
+        case USM_COMPUTE - 2:
+            *(global R *)to = value.re;
+            return;
+#endif
         default:
             *(global T *)to = value;
     }
 }
 
 /* Bytes of an element in memory. */
-#define USM_SIZE_OF(type)                                                                                     \
-    ((type) == 0 || (type) == 1 || (type) == 5                                       ? 1                       \
-     : (type) == 2 || (type) == 6 || (type) == 9 || (type) == 14                     ? 2                       \
-     : (type) == 3 || (type) == 7 || (type) == 10                                    ? 4                       \
-                                                                                     : (type) == 13 ? 16 : 8)
+#define USM_SIZE_OF(type)                                             \
+    ((type) == 0 || (type) == 1 || (type) == 5                   ? 1  \
+     : (type) == 2 || (type) == 6 || (type) == 9 || (type) == 14 ? 2  \
+     : (type) == 3 || (type) == 7 || (type) == 10                ? 4  \
+     : (type) == 13                                              ? 16 \
+                                                                 : 8)
 
 #endif

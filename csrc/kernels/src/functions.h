@@ -1,7 +1,8 @@
 /*
- * What the table of operations (csrc/kernels/operations.py) names as S(function): for one type T a build, whose
- * suffix S adds. USM_KIND is the kind of T; R is the real type of a complex T, or T. The host includes the file once
- * for each type.
+ * What the table of operations (csrc/kernels/operations.py) names as S(function): for one type T a build,
+ * whose suffix S adds. USM_KIND is the kind of T; R is the real type of a complex T, or a real T itself,
+ * USM_CONSTANT(x) a constant of it, and USM_PICK(single, twofold) the one of two that fits it. The host
+ * includes the file once for each type.
  */
 #define USM_SIGNED_KIND 1
 #define USM_UNSIGNED_KIND 2
@@ -18,13 +19,20 @@
 #define USM_ZERO ((T)-0.0f)
 #define USM_LEAST ((T)-INFINITY)
 #define USM_GREATEST ((T)INFINITY)
-#elif USM_KIND != USM_COMPLEX_KIND
+#define USM_UNIT ((T)1)
+#elif USM_KIND == USM_COMPLEX_KIND
+#define USM_SUM_OF(x, y) S(add)(x, y)
+#define USM_PRODUCT_OF(x, y) S(product)(x, y)
+#define USM_ZERO S(of)(-0.0f, -0.0f)
+#define USM_UNIT S(of)(1, 0)
+#else
 #define USM_SUM_OF(x, y) ((T)((U)(x) + (U)(y)))
 #define USM_PRODUCT_OF(x, y) ((T)((U)(x) * (U)(y)))
 #define USM_LARGER_OF(x, y) ((x) > (y) ? (x) : (y))
 #define USM_SMALLER_OF(x, y) ((x) < (y) ? (x) : (y))
 #define USM_IS_NAN(x) 0
 #define USM_ZERO ((T)0)
+#define USM_UNIT ((T)1)
 #if USM_KIND == USM_SIGNED_KIND
 #define USM_LEAST ((T)((U)1 << (8 * sizeof(T) - 1)))
 #else
@@ -54,8 +62,8 @@ static inline T S(power)(T x, T y)
 }
 
 /*
- * Shifts by the number of bits and more are undefined in C, and taken modulo that number by OpenCL C. A negative
- * number is a large one in U.
+ * Shifts by the number of bits and more are undefined in C, and taken modulo that number by OpenCL C. A
+ * negative number is a large one in U.
  */
 static inline T S(left_shift)(T x, T y)
 {
@@ -73,7 +81,8 @@ static inline T S(right_shift)(T x, T y)
 #endif
 
 #if USM_KIND == USM_SIGNED_KIND
-/* Division by 0 gives 0. Division by -1 is a negation, since the smallest number has no positive counterpart. */
+/* Division by 0 gives 0. Division by -1 is a negation, since the smallest number has no positive counterpart.
+ */
 static inline T S(floor_divide)(T x, T y)
 {
     if (y == 0) {
@@ -82,7 +91,8 @@ static inline T S(floor_divide)(T x, T y)
     if (y == -1) {
         return (T)(0 - (U)x);
     }
-    T quotient = (T)(x / y); /* one division: llvm-spirv knows no code that joins it with that of a remainder */
+    T quotient =
+        (T)(x / y); /* one division: llvm-spirv knows no code that joins it with that of a remainder */
     return (T)(quotient - (quotient * y != x && (x < 0) != (y < 0)));
 }
 
@@ -94,6 +104,44 @@ static inline T S(remainder)(T x, T y)
     T rest = (T)(x % y);
     return (T)(rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
 }
+#endif
+
+#if USM_KIND == USM_REAL_KIND || USM_KIND == USM_COMPLEX_KIND
+/*
+ * x * x less the rounded square, exactly (T. Dekker, "A floating-point technique for extending the available
+ * precision", 1971): fma would do, but is slow where processors lack it.
+ */
+static inline R S(square_error)(R x, R square)
+{
+    R split = x * USM_PICK(4097, 134217729), high = split - (split - x), low = x - high;
+    return ((high * high - square) + 2 * high * low) + low * low;
+}
+
+/* The rounded root is corrected by the exact error of its square. The same bits everywhere. */
+static inline R S(hypot)(R x, R y)
+{
+    R a = fabs(x), b = fabs(y), larger = a < b ? b : a, smaller = a < b ? a : b;
+    R scale = larger > USM_PICK(0x1p50f, 0x1p500)     ? USM_PICK(0x1p-100f, 0x1p-600)
+              : larger < USM_PICK(0x1p-50f, 0x1p-500) ? USM_PICK(0x1p100f, 0x1p600)
+                                                      : (R)1;
+    if (a == INFINITY || b == INFINITY) {
+        return INFINITY;
+    }
+    larger *= scale;
+    smaller *= scale;
+    R of_larger = larger * larger, of_smaller = smaller * smaller, root = sqrt(of_larger + of_smaller);
+    R square = root * root, rest = (square - of_larger) - of_smaller;
+    rest += (S(square_error)(root, square) - S(square_error)(larger, of_larger)) -
+            S(square_error)(smaller, of_smaller);
+    root -= root == 0 ? root : rest / (2 * root);
+    return scale < 1   ? root * USM_PICK(0x1p100f, 0x1p600)
+           : scale > 1 ? root * USM_PICK(0x1p-100f, 0x1p-600)
+                       : root;
+}
+#endif
+
+#if USM_KIND == USM_COMPLEX_KIND
+#include "complex.h"
 #endif
 
 #if USM_KIND == USM_REAL_KIND
@@ -133,6 +181,27 @@ static inline T S(logaddexp)(T x, T y)
         return x + USM_CONSTANT(0.693147180559945309417232);
     }
     return difference != difference ? x + y : larger + log1p(exp(difference));
+}
+
+/* nextafter of numbers that are float16 and bfloat16 in memory. */
+static inline T S(next_half)(T x, T y)
+{
+    if (!(x < y) && !(x > y)) {
+        return x == y ? y : x + y;
+    }
+    int step = (x < y) == (x > 0) ? 1 : -1;
+    return x == 0 ? copysign((T)0x1p-24f, y)
+                  : (T)usm_half_to_float((ushort)(usm_float_to_half((float)x) + step));
+}
+
+static inline T S(next_bfloat)(T x, T y)
+{
+    if (!(x < y) && !(x > y)) {
+        return x == y ? y : x + y;
+    }
+    int step = (x < y) == (x > 0) ? 1 : -1;
+    return x == 0 ? copysign((T)0x1p-133f, y)
+                  : (T)usm_bfloat_to_float((ushort)(usm_float_to_bfloat((float)x) + step));
 }
 
 static inline T S(signbit)(T x)

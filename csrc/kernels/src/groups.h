@@ -15,7 +15,7 @@ static inline T S(total)(global const T *x, long n, long step, long op)
 
 static inline void S(scan_group)(global T *to, global const T *x, T before, long n, long step, long op, long exclusive)
 {
-    T sum = op == USM_SUM ? USM_ZERO : (T)1;
+    T sum = op == USM_SUM ? USM_ZERO : USM_UNIT;
     for (long k = 0; k < n; k++) {
         T next = S(join)(sum, x[k * step], op);
         to[k * step] = S(join)(before, exclusive ? sum : next, op);

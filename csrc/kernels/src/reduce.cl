@@ -6,7 +6,7 @@
 #include "kernels/abi/reduce.h"
 #include "range.h"
 
-/* After so many bytes a processor looks whether they decide; and the rest of a run goes by as many. */
+/* Bytes after which a processor checks whether they decide the result: of a run, and of its rest. */
 #define USM_REDUCE_BLOCK 2048
 #define USM_REDUCE_REST 64
 

@@ -30,7 +30,7 @@ kernel void S(totals)(global T *dst, global const T *src, usm_scan r)
 /* before[o][g][i]: of all groups before; with one group, it is not read. */
 kernel void S(scan)(global T *dst, global const T *src, global const T *before, usm_scan r)
 {
-    T none = r.op == USM_SUM ? USM_ZERO : (T)1;
+    T none = r.op == USM_SUM ? USM_ZERO : USM_UNIT;
     USM_GROUPS_WALK(
         r, S(scan_group)(dst + (o * (r.first + r.n) + r.first + g * USM_GROUP) * r.inner + i,
                          src + (o * r.n + g * USM_GROUP) * r.inner + i,

@@ -28,7 +28,7 @@ OPTIONS = [
 ]
 FOLDER = Path(__file__).resolve().parents[1] / "generated" / "ptx"
 MODULES = ("strided", "fill", "sequence", "classify", "compare", "gather", "index", "logic", "mask", "reduce")
-MODULES += ("take", "triangle", "where")
+MODULES += ("sort", "take", "triangle", "where")
 
 PRELUDE = """
 typedef unsigned char uchar;

@@ -42,15 +42,14 @@ MODULES = {
     "logic": ("logic", []),
     "mask": ("mask", []),
     "reduce": ("reduce", []),
+    "sort": ("sort", []),
     "where": ("where", []),
     "take": ("take", []),
     "triangle": ("triangle", []),
 }
 for variant, options in embed.OPERATIONS["modules"]().items():
-    MODULES[variant] = (
-        variant.partition(".")[0],
-        [*options, "-DUSM_HAS_FP64"] if "float64" in variant else options,
-    )
+    double = variant.endswith(("float64", "complex128"))
+    MODULES[variant] = (variant.partition(".")[0], [*options, "-DUSM_HAS_FP64"] if double else options)
 
 # In the order of usm_dtype (csrc/core/layout/dtype.h): the kind of number that each is read as.
 NUMBERS = {

@@ -53,8 +53,10 @@ static inline usm_access_mode usmpy_foreign_access(const usmpy_array *array)
     return (array->flags & USMPY_WRITABLE) != 0 ? USM_READ_WRITE : USM_READ;
 }
 
-/* Whether this call made the array and its memory, and nobody else has either of them; never true of
- * arguments. */
+/*
+ * Whether this call made the array and its memory, and nobody else has either of them; never true of
+ * arguments.
+ */
 static inline bool usmpy_is_only_ours(usmpy_array *array)
 {
     return Py_REFCNT(array) == 1 &&

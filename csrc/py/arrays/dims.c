@@ -40,7 +40,7 @@ int usmpy_parse_shape(PyObject *argument, int64_t *shape, const char *parameter)
             n = -1;
             break;
         }
-        shape[i] = PyNumber_AsSsize_t(item, NULL); /* clipped: no array has so many elements */
+        shape[i] = PyNumber_AsSsize_t(item, NULL); /* clipped: larger than any array */
         if (shape[i] == -1 && PyErr_Occurred()) {
             n = -1;
         }

@@ -258,7 +258,9 @@ static Py_ssize_t write_numbers(usmpy_state *state, const usmpy_nested *nested, 
     return i - first;
 }
 
-/* A new array that the host can write: on the queue, or on the host's queue if its device has no such memory.
+/*
+ * A new array that the host can write: on the queue, or on the host's queue if its device has no such
+ * memory.
  */
 static usmpy_array *writable(usmpy_state *state, usm_dtype dtype, PyObject *queue, usm_kind kind, int ndim,
                              const int64_t *shape)

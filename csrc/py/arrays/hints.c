@@ -37,20 +37,6 @@ PyObject *usmpy_hint_operand(const char *function, PyObject *other, bool on_the_
                               function, USMPY_A(other));
 }
 
-/* Until there is a matrix product. */
-PyObject *usmpy_hint_matrix_multiply(PyObject *a, PyObject *b)
-{
-    usmpy_state *state = atomic_load_explicit(&usmpy_newest_state, memory_order_acquire);
-    if (usmpy_is_array(state, a) && !usmpy_is_array(state, b) && !PyNumber_Check(b) && !PyList_Check(b) &&
-        !PyTuple_Check(b)) {
-        Py_RETURN_NOTIMPLEMENTED;
-    }
-    return PyErr_Format(
-        PyExc_TypeError,
-        "USMArray does not support @: usmpy has no matrix product yet. Use NumPy on the host "
-        "(numpy.from_dlpack(x) is the same memory), or a library on the device (from_dlpack)");
-}
-
 /*
  * NumPy's scalars have NumPy's operators, and call its functions: number * x is multiply(number, x). What x
  * does with them as right operand is done here. NULL without an exception for other calls.

@@ -12,8 +12,6 @@ bool usmpy_has_elements(PyObject *object);
  * the right and may have the operator itself; else TypeError.
  */
 PyObject *usmpy_hint_operand(const char *function, PyObject *other, bool on_the_right);
-/* The matrix product, which does not exist. */
-PyObject *usmpy_hint_matrix_multiply(PyObject *a, PyObject *b);
 
 /*
  * __array_ufunc__: NumPy calls it instead of converting the array. The operators of NumPy's scalars with an

@@ -13,7 +13,9 @@ static bool is_basic(PyObject *item)
            item == Py_None;
 }
 
-/* The array, or a copy on the queue of one that was imported from the host. Takes the reference of the array.
+/*
+ * The array, or a copy on the queue of one that was imported from the host. Takes the reference of the
+ * array.
  */
 static usmpy_array *bring(usmpy_state *state, usmpy_array *array, PyObject *source, PyObject *queue)
 {

@@ -196,8 +196,9 @@ static int broadcast(usmpy_operands *out)
     return 0;
 }
 
+/* `apart`: arrays alone, of shapes that have their own rules. */
 static int take(usmpy_state *state, const char *function, PyObject *const *arguments, int n, int n_free,
-                int n_uncast, usmpy_operands *out)
+                int n_uncast, bool apart, usmpy_operands *out)
 {
     PyObject *numbers[USMPY_OPERANDS] = {NULL};
     out->function = function;
@@ -210,11 +211,11 @@ static int take(usmpy_state *state, const char *function, PyObject *const *argum
     int status = take_arrays(state, arguments, n_free, out);
     for (int i = 0; i < n && status == 0; i++) {
         if (out->arrays[i] == NULL) {
-            numbers[i] = take_number(state, names_of(n)[i], arguments[i], i < n_free, out);
+            numbers[i] = take_number(state, names_of(n)[i], arguments[i], apart || i < n_free, out);
             status = numbers[i] == NULL ? -1 : 0;
         }
     }
-    if (status == 0 && (convert(state, numbers, n_uncast, out) < 0 || broadcast(out) < 0)) {
+    if (status == 0 && (convert(state, numbers, n_uncast, out) < 0 || (!apart && broadcast(out) < 0))) {
         status = -1;
     }
     for (int i = 0; i < n; i++) {
@@ -229,13 +230,19 @@ static int take(usmpy_state *state, const char *function, PyObject *const *argum
 int usmpy_operands_take(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
                         int n_free, usmpy_operands *out)
 {
-    return take(state, function, arguments, n, n_free, n_free, out);
+    return take(state, function, arguments, n, n_free, n_free, false, out);
 }
 
 int usmpy_operands_take_uncast(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
                                usmpy_operands *out)
 {
-    return take(state, function, arguments, n, 0, n, out);
+    return take(state, function, arguments, n, 0, n, false, out);
+}
+
+int usmpy_operands_take_arrays(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
+                               usmpy_operands *out)
+{
+    return take(state, function, arguments, n, 0, n, true, out);
 }
 
 int usmpy_destination_parse(usmpy_state *state, PyObject *out, PyObject *order, const char *function,

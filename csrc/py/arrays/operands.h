@@ -35,6 +35,9 @@ int usmpy_operands_take(usmpy_state *state, const char *function, PyObject *cons
 /* The same, but arrays keep their types: the computation converts them. `dtype` is the common one. */
 int usmpy_operands_take_uncast(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
                                usmpy_operands *out);
+/* The same, of arrays alone. Their shapes are not compared: the function has rules of its own. */
+int usmpy_operands_take_arrays(usmpy_state *state, const char *function, PyObject *const *arguments, int n,
+                               usmpy_operands *out);
 void usmpy_operands_drop(usmpy_operands *operands);
 
 /* Where a result goes: out= and order= of a function, or the array of an operator in place. */

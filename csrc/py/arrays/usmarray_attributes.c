@@ -201,7 +201,6 @@ PyGetSetDef usmpy_array_getset[] = {
     {"__sycl_usm_array_interface__", usmpy_array_sycl_interface, NULL,
      USMPY_DOC_USMArray___sycl_usm_array_interface__, NULL},
     MISSING(sort, "sort(x, axis=...)"),
-    MISSING(argsort, "argsort(x, axis=...)"),
     MISSING(dot, "matmul(x, y)"),
     MISSING(cumsum, "cumulative_sum(x, axis=...)"),
     MISSING(cumprod, "cumulative_prod(x, axis=...)"),

@@ -101,6 +101,7 @@ FUNCTION(mean, call_statistics)
 FUNCTION(var, call_statistics)
 FUNCTION(std, call_statistics)
 FUNCTION(clip, call_statistics)
+FUNCTION(argsort, call)
 FUNCTION(all, call)
 FUNCTION(any, call)
 FUNCTION(sum, call)
@@ -253,6 +254,7 @@ PyMethodDef usmpy_array_methods[] = {
     USMPY_METHOD("var", var, USMPY_DOC_USMArray_var),
     USMPY_METHOD("std", std, USMPY_DOC_USMArray_std),
     USMPY_METHOD("clip", clip, USMPY_DOC_USMArray_clip),
+    USMPY_METHOD("argsort", argsort, USMPY_DOC_USMArray_argsort),
     USMPY_METHOD("all", all, USMPY_DOC_USMArray_all),
     USMPY_METHOD("any", any, USMPY_DOC_USMArray_any),
     USMPY_METHOD("sum", sum, USMPY_DOC_USMArray_sum),

@@ -1,5 +1,7 @@
-/* copyto, a copy between any two places and libraries, and explain_copy, which describes how it would be
- * made. */
+/*
+ * copyto, a copy between any two places and libraries, and explain_copy, which describes how it would be
+ * made.
+ */
 #include "docstrings.h"
 #include "py/args.h"
 #include "py/arrays/array.h"
@@ -78,7 +80,9 @@ static PyObject *copyto(usmpy_state *state, PyObject *const *arguments)
     if (status == 0) {
         status = usmpy_array_copy_broadcast(ends.dst, ends.src, "copyto(): src");
     }
-    /* Owners of foreign memory cannot wait for our queues: the copy has completed for them when this returns.
+    /*
+     * Owners of foreign memory cannot wait for our queues: the copy has completed for them when this
+     * returns.
      */
     if (status == 0 && (PyObject *)ends.dst != arguments[0]) {
         status = usmpy_give_back(state, arguments[0], ends.dst);

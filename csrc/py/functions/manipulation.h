@@ -36,8 +36,10 @@ static inline char *usmpy_address(usmpy_array *array, int axis, int64_t index)
                : array->data + index * usmpy_strides(array)[axis] * usm_dtype_table[array->dtype].itemsize;
 }
 
-/* The array's elements in a shape to which it broadcasts; read-only where elements repeat. NULL with
- * ValueError. */
+/*
+ * The array's elements in a shape to which it broadcasts; read-only where elements repeat. NULL with
+ * ValueError.
+ */
 usmpy_array *usmpy_broadcast_view(usmpy_array *array, int ndim, const int64_t *shape);
 /* The array as a vector of its elements in row-major order: a view, or a copy. New reference, or NULL. */
 usmpy_array *usmpy_flat(usmpy_array *array);

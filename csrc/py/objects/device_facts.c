@@ -14,6 +14,7 @@ typedef enum kind {
     TEXT,
     UUID,
     ASPECTS,
+    FP_CONFIG,
     BOOL,
     UINT32,
     UINT64,
@@ -59,13 +60,23 @@ static PyObject *sub_group_sizes(const uint32_t *sizes)
     return tuple;
 }
 
-static PyObject *aspects(const usm_device *device)
+static const char *aspect_name(int i)
 {
-    uint32_t bits = usm_device_aspects(device);
+    return usm_aspect_name((usm_aspect)i);
+}
+
+static const char *fp_config_name(int i)
+{
+    return usm_fp_config_name((usm_fp_config)i);
+}
+
+/* The names of the bits that are set, of n. */
+static PyObject *names_of(uint32_t bits, int n, const char *(*name_of)(int))
+{
     PyObject *names = PyList_New(0);
-    for (int i = 0; names != NULL && i < USM_ASPECTS; i++) {
-        if ((bits & usm_aspect_bit((usm_aspect)i, true)) != 0) {
-            usmpy_append(&names, PyUnicode_InternFromString(usm_aspect_name((usm_aspect)i)));
+    for (int i = 0; names != NULL && i < n; i++) {
+        if ((bits >> i & 1) != 0) {
+            usmpy_append(&names, PyUnicode_InternFromString(name_of(i)));
         }
     }
     PyObject *set = names == NULL ? NULL : PyFrozenSet_New(names);
@@ -91,7 +102,9 @@ static PyObject *fact(const usm_device *device, usmpy_fact which)
         case UUID:
             return make_uuid(member);
         case ASPECTS:
-            return aspects(device);
+            return names_of(usm_device_aspects(device), USM_ASPECTS, aspect_name);
+        case FP_CONFIG:
+            return names_of(*(const uint32_t *)member, USM_FP_CONFIGS, fp_config_name);
         case BOOL:
             return PyBool_FromLong(*(const bool *)member);
         case UINT32:

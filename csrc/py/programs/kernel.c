@@ -102,6 +102,14 @@ static PyObject *get_max_work_group_size(PyObject *self, void *Py_UNUSED(unused)
                                  : kernel->program->place->device->info.max_work_group_size);
 }
 
+static PyObject *get_preferred_multiple(PyObject *self, void *Py_UNUSED(unused))
+{
+    const usm_kernel *kernel = core(self);
+    const uint32_t sub_group = kernel->program->place->device->info.sub_group_sizes[0];
+    size_t multiple = kernel->preferred_multiple != 0 ? kernel->preferred_multiple : sub_group;
+    return PyLong_FromSize_t(multiple != 0 ? multiple : 1);
+}
+
 PyObject *usmpy_signature_text(const usm_kernel *kernel)
 {
     char type[48];
@@ -330,6 +338,8 @@ static PyGetSetDef kernel_getset[] = {
     {"parameters", get_parameters, NULL, USMPY_DOC_Kernel_parameters, NULL},
     {"parameter_names", get_parameter_names, NULL, USMPY_DOC_Kernel_parameter_names, NULL},
     {"max_work_group_size", get_max_work_group_size, NULL, USMPY_DOC_Kernel_max_work_group_size, NULL},
+    {"preferred_work_group_size_multiple", get_preferred_multiple, NULL,
+     USMPY_DOC_Kernel_preferred_work_group_size_multiple, NULL},
     {0},
 };
 

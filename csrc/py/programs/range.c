@@ -254,24 +254,30 @@ static PyType_Slot nd_range_slots[] = {
 
 static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const usmpy_signature signature = {"LocalMemory", 1, 1, 0, 1, {USMPY_nbytes}};
-    PyObject *nbytes;
-    if (usmpy_parse_tuple(usmpy_state_of_type(type), &signature, args, kwargs, &nbytes) < 0) {
+    static const usmpy_signature signature = {"LocalMemory", 2, 2, 0, 1, {USMPY_n, USMPY_dtype}};
+    usmpy_state *state = usmpy_state_of_type(type);
+    PyObject *out[2];
+    usm_dtype dtype = USM_UINT8;
+    if (usmpy_parse_tuple(state, &signature, args, kwargs, out) < 0) {
         return NULL;
     }
-    if (!PyIndex_Check(nbytes)) {
-        return usmpy_wrong_type("nbytes", nbytes, "an int is allowed");
+    if (!PyIndex_Check(out[0])) {
+        return usmpy_wrong_type("n", out[0], "an int is allowed");
     }
-    Py_ssize_t n = PyNumber_AsSsize_t(nbytes, NULL); /* the nearest, if it is out of range */
+    if (usmpy_given(out[1]) && usmpy_dtype_convert(state, out[1], &dtype) < 0) {
+        return NULL;
+    }
+    Py_ssize_t n = PyNumber_AsSsize_t(out[0], NULL); /* the nearest, if it is out of range */
     if (PyErr_Occurred()) {
         return NULL;
     }
-    if (n < 1 || n > UINT32_MAX) {
-        return PyErr_Format(PyExc_ValueError, "nbytes is %R; 1 to %u are allowed", nbytes, UINT32_MAX);
+    if (n < 1 || n > UINT32_MAX / usm_dtype_table[dtype].itemsize) {
+        return PyErr_Format(PyExc_ValueError, "n is %R; 1 to %u are allowed", out[0],
+                            UINT32_MAX / (unsigned)usm_dtype_table[dtype].itemsize);
     }
     usmpy_local *self = (usmpy_local *)type->tp_alloc(type, 0);
     if (self != NULL) {
-        self->nbytes = n;
+        self->nbytes = (Py_ssize_t)usm_dtype_nbytes(dtype, n);
     }
     return (PyObject *)self;
 }

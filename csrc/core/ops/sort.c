@@ -1,0 +1,292 @@
+#include "sort.h"
+
+#include "axes.h"
+#include "scan.h"
+
+#include "core/builtin/builtin.h"
+#include "kernels/abi/sort.h"
+
+#include <string.h>
+
+/* Rows that one work-item of a host sorts, and rows that any other device sorts by rank. */
+#define ROW_OF_HOST 65536
+#define RANKED 2048
+#define HOST_NEEDS_NO_ROOM 256 /* USM_CPU_SORT_FEW */
+/* Elements of a chunk, and about as many chunks as a device can use. */
+#define CHUNK_OF_PROCESSOR 32768
+#define CHUNK 1024
+#define MOST_CHUNKS 16384
+
+/* The kernels for elements of 1, 2, 4 and 8 bytes: texts that last. */
+typedef struct names {
+    const char *count, *place, *rank, *rows, *search, *options;
+} names;
+
+#define NAMES(size)                                                                                   \
+    {                                                                                                 \
+        "usm_sort_count_" size, "usm_sort_place_" size, "usm_sort_rank_" size, "usm_sort_rows_" size, \
+            "usm_search_" size, "-D USM_ONLY=" size                                                   \
+    }
+static const names kernels[] = {NAMES("1"), NAMES("2"), NAMES("4"), NAMES("8")};
+
+static const names *kernels_of(usm_dtype dtype)
+{
+    return &kernels[__builtin_ctz(usm_dtype_table[dtype].itemsize)];
+}
+
+/* How elements of a type are ordered. */
+static usm_sort_order order_of(usm_dtype dtype, bool descending)
+{
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    uint64_t top = (uint64_t)1 << (info->bits - 1), mirrored = descending ? ~(uint64_t)0 : 0;
+    if (info->kind == USM_KIND_FLOAT) {
+        uint64_t infinity = dtype == USM_FLOAT16    ? 0x7c00
+                            : dtype == USM_BFLOAT16 ? 0x7f80
+                            : dtype == USM_FLOAT32  ? 0x7f800000
+                                                    : 0x7ff0000000000000;
+        return (usm_sort_order){~(uint64_t)0 ^ mirrored, top ^ mirrored, top, infinity};
+    }
+    mirrored ^= info->kind == USM_KIND_INT ? top : 0;
+    return (usm_sort_order){mirrored, mirrored, 0, ~(uint64_t)0};
+}
+
+/* Memory that a sort may need: NULL where it does not. Pointers that a kernel does not use are any others. */
+typedef struct buffers {
+    usm_scratch values, places[2], counts, sums;
+} buffers;
+
+/* The kernel over these arrays, of which it writes the first n_written. */
+static usm_status launch(usm_queue *queue, usm_dtype dtype, const char *function,
+                         const usm_view *const *views, int n, int n_written, const usm_sort *s,
+                         const int64_t *range, size_t bytes, usm_error *error)
+{
+    usm_builtin builtin;
+    usm_access accesses[5];
+    usm_builtin_init(&builtin, "sort", function, kernels_of(dtype)->options);
+    for (int i = 0; i < n; i++) {
+        usm_builtin_pointer(&builtin, views[i]->data);
+        accesses[i] = (usm_access){views[i]->alloc, i < n_written ? USM_READ_WRITE : USM_READ};
+    }
+    usm_builtin_value(&builtin, s, sizeof *s);
+    memcpy(builtin.n, range, sizeof builtin.n);
+    builtin.cost = bytes;
+    return usm_builtin_submit(queue, &builtin, accesses, (size_t)n, error);
+}
+
+static usm_status vector(usm_queue *queue, usm_dtype dtype, int64_t n, usm_scratch *out, usm_error *error)
+{
+    return usm_scratch_create(queue, dtype, 1, &n, 'C', out, error);
+}
+
+/* A pass over one digit: the elements of each chunk in each bucket, where these begin, and the moves. */
+static usm_status pass(usm_queue *queue, usm_dtype dtype, buffers *own, const usm_view *to,
+                       const usm_view *to_places, const usm_view *from, const usm_view *places, usm_sort *s,
+                       usm_error *error)
+{
+    const int64_t shape[] = {s->rows, USM_SORT_BUCKETS * s->chunks}, longer[] = {shape[0], shape[1] + 1};
+    const int64_t strides[] = {shape[1], 1}, longer_strides[] = {longer[1], 1};
+    const usm_view counts = {own->counts.view.alloc, own->counts.view.data, USM_UINT32, 2, shape, strides};
+    const usm_view sums = {own->sums.view.alloc, own->sums.view.data, USM_UINT32, 2, longer, longer_strides};
+    const int64_t range[] = {1, s->chunks, s->rows};
+    const names *names = kernels_of(dtype);
+    size_t bytes = (size_t)(s->rows * s->n) * usm_dtype_table[dtype].itemsize;
+    const usm_view *const counted[] = {&counts, from}, *const moved[] = {to, to_places, from, places, &sums};
+    usm_status status = launch(queue, dtype, names->count, counted, 2, 1, s, range, bytes, error);
+    if (status == USM_OK) {
+        status = usm_scan_submit(queue, USM_SUM, &sums, &counts, 1, true, error);
+    }
+    return status != USM_OK ? status
+                            : launch(queue, dtype, names->place, moved, 5, 2, s, range,
+                                     2 * bytes + (s->indices ? 8 * bytes : 0), error);
+}
+
+/* By radix, from the lowest digit to the highest. Values move between two buffers, of which dst is one where
+ * values are asked for; their places before do so too. */
+static usm_status radix(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_sort *s, buffers *own,
+                        usm_error *error)
+{
+    int passes = usm_dtype_table[src->dtype].itemsize;
+    int64_t n = s->rows * s->n, counts = s->rows * s->chunks * USM_SORT_BUCKETS;
+    usm_view from = *src;
+    usm_status status = vector(queue, USM_UINT32, counts, &own->counts, error);
+    if (status == USM_OK) {
+        status = vector(queue, USM_UINT32, counts + s->rows, &own->sums, error);
+    }
+    if (status == USM_OK && passes > 1) {
+        status = vector(queue, src->dtype, s->indices ? 2 * n : n, &own->values, error);
+    }
+    for (int i = 0; i < 2 && status == USM_OK && s->indices && passes > 1; i++) {
+        status = vector(queue, USM_UINT32, n, &own->places[i], error);
+    }
+    for (int k = 0; k < passes && status == USM_OK; k++) {
+        bool into_dst = (passes - 1 - k) % 2 == 0;
+        usm_view to = into_dst && !s->indices ? *dst : own->values.view;
+        s->first = k == 0;
+        s->last = k == passes - 1;
+        s->shift = k * USM_SORT_BITS;
+        if (s->indices && passes > 1 && into_dst) {
+            to.data += n * passes; /* the second half; a pass moves a byte of each element */
+        }
+        const usm_view *to_places = s->indices && !s->last ? &own->places[k % 2].view : dst;
+        const usm_view *places = s->indices && !s->first ? &own->places[(k + 1) % 2].view : src;
+        status = pass(queue, src->dtype, own, s->indices && s->last ? dst : &to, to_places, &from, places, s,
+                      error);
+        from = to;
+    }
+    return status;
+}
+
+/* A launch that sorts whole rows: by rank, or by a thread of the host for each. */
+static usm_status whole_rows(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_sort *s,
+                             bool on_host, buffers *own, usm_error *error)
+{
+    const names *names = kernels_of(src->dtype);
+    int64_t n = s->rows * s->n;
+    usm_status status = USM_OK;
+    if (!on_host) {
+        const usm_view *const views[] = {dst, dst, src};
+        return launch(queue, src->dtype, names->rank, views, 3, 2, s, (const int64_t[]){s->n, s->rows, 1},
+                      (size_t)(n * s->n), error);
+    }
+    const usm_view *spare = dst, *places = dst;
+    if (s->n > HOST_NEEDS_NO_ROOM) {
+        status = vector(queue, src->dtype, s->indices ? 2 * n : n, &own->values, error);
+        spare = &own->values.view;
+        if (status == USM_OK && s->indices) {
+            status = vector(queue, USM_UINT32, 2 * n, &own->places[0], error);
+            places = &own->places[0].view;
+        }
+    }
+    const usm_view *const views[] = {dst, dst, src, spare, places};
+    return status != USM_OK
+               ? status
+               : launch(queue, src->dtype, names->rows, views, 5, 5, s, (const int64_t[]){1, s->rows, 1},
+                        (size_t)n * usm_dtype_table[src->dtype].itemsize * 16, error);
+}
+
+/* Compact rows into compact rows. */
+static usm_status sort(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_sort *s,
+                       usm_error *error)
+{
+    bool on_host = usm_builtin_is_on_host(queue), processor = queue->place->device->type == USM_CPU;
+    int64_t units = queue->device->info.max_compute_units;
+    buffers own;
+    usm_status status;
+    own.values.view.alloc = own.places[0].view.alloc = own.places[1].view.alloc = NULL;
+    own.counts.view.alloc = own.sums.view.alloc = NULL;
+    if (s->n >= (int64_t)1 << 32) {
+        return usm_error_set(error, USM_VALUE,
+                             "an axis of %lld elements is too long to sort; below 2**32 can be",
+                             (long long)s->n);
+    }
+    if (on_host ? s->n <= ROW_OF_HOST || s->rows >= units || units == 1 : s->n <= RANKED) {
+        status = whole_rows(queue, dst, src, s, on_host, &own, error);
+    } else {
+        int64_t most = processor ? 4 * units : MOST_CHUNKS, least = processor ? CHUNK_OF_PROCESSOR : CHUNK;
+        s->chunk = (s->n * s->rows + most - 1) / most;
+        s->chunk = s->chunk < least ? least : s->chunk > s->n ? s->n : s->chunk;
+        s->chunks = (s->n + s->chunk - 1) / s->chunk;
+        status = radix(queue, dst, src, s, &own, error);
+    }
+    usm_scratch_release(&own.values);
+    usm_scratch_release(&own.places[0]);
+    usm_scratch_release(&own.places[1]);
+    usm_scratch_release(&own.counts);
+    usm_scratch_release(&own.sums);
+    return status;
+}
+
+usm_status usm_sort_submit(usm_queue *queue, const usm_view *dst, const usm_view *src, int axis, bool indices,
+                           bool descending, usm_error *error)
+{
+    usm_axes_plan plan;
+    usm_scratch copy, result;
+    usm_view from = *src, to = *dst, along, results;
+    int64_t room[USM_MAX_NDIM], results_room[USM_MAX_NDIM];
+    uint64_t gone = (uint64_t)1 << axis;
+    usm_status status = USM_OK;
+    usm_axes_plan_make(src, gone, true, &plan);
+    if (plan.outer * plan.reduced == 0) {
+        return USM_OK;
+    }
+    copy.view.alloc = result.view.alloc = NULL;
+    if (!usm_axes_are_usable(src, &plan) || !usm_view_is_aligned(src)) {
+        status = usm_axes_scratch(queue, src, gone, &plan, src->dtype, &copy, &along, room, error);
+        if (status == USM_OK) {
+            status = usm_copy_submit(queue, &along, src, NULL, error);
+            from = copy.view;
+        }
+    }
+    if (status == USM_OK && !plan.together) {
+        status =
+            usm_axes_scratch(queue, dst, gone, &plan, dst->dtype, &result, &results, results_room, error);
+        to = result.view;
+    }
+    if (status == USM_OK) {
+        usm_sort s = {.order = order_of(src->dtype, descending),
+                      .rows = plan.outer,
+                      .n = plan.reduced,
+                      .buckets = USM_SORT_BUCKETS,
+                      .values = !indices,
+                      .indices = indices};
+        status = sort(queue, &to, &from, &s, error);
+    }
+    if (status == USM_OK && !plan.together) {
+        status = usm_copy_submit(queue, dst, &results, NULL, error);
+    }
+    usm_scratch_release(&copy);
+    usm_scratch_release(&result);
+    return status;
+}
+
+/* The view itself, or a compact copy of this type. */
+static usm_status compact(usm_queue *queue, const usm_view *view, usm_dtype dtype, usm_scratch *copy,
+                          usm_view *out, usm_error *error)
+{
+    int64_t size;
+    copy->view.alloc = NULL;
+    *out = *view;
+    if (view->dtype == dtype && usm_view_is_row_major(view, &size) && usm_view_is_aligned(view)) {
+        return USM_OK;
+    }
+    usm_status status = usm_scratch_copy(queue, view, dtype, view->ndim, view->shape, 'C', copy, error);
+    *out = copy->view;
+    return status;
+}
+
+usm_status usm_search_submit(usm_queue *queue, const usm_view *dst, const usm_view *row,
+                             const usm_view *values, const usm_view *sorter, bool right, usm_error *error)
+{
+    usm_scratch copies[3];
+    usm_view views[4] = {*dst};
+    const usm_search search = {.order = order_of(row->dtype, false),
+                               .n = usm_view_size(values),
+                               .length = row->shape[0],
+                               .right = right,
+                               .sorted = sorter == NULL};
+    usm_builtin builtin;
+    copies[1].view.alloc = copies[2].view.alloc = NULL;
+    if (search.n == 0) {
+        return USM_OK;
+    }
+    usm_status status = compact(queue, values, row->dtype, &copies[0], &views[1], error);
+    if (status == USM_OK) {
+        status = compact(queue, row, row->dtype, &copies[1], &views[2], error);
+    }
+    views[3] = views[2];
+    if (status == USM_OK && sorter != NULL) {
+        status = compact(queue, sorter, USM_INT64, &copies[2], &views[3], error);
+    }
+    if (status == USM_OK) {
+        usm_builtin_init(&builtin, "sort", kernels_of(row->dtype)->search, kernels_of(row->dtype)->options);
+        builtin.n[0] = search.n;
+        builtin.n[1] = builtin.n[2] = 1;
+        builtin.cost = (size_t)search.n * 128;
+        status =
+            usm_builtin_submit_views(queue, &builtin, views, 4, USM_WRITE, &search, sizeof search, error);
+    }
+    for (int i = 0; i < 3; i++) {
+        usm_scratch_release(&copies[i]);
+    }
+    return status;
+}

@@ -1,0 +1,1 @@
+"""Kernel helpers for users: ElementwiseKernel, ReductionKernel and ScanKernel over portable programs."""

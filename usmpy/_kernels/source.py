@@ -1,0 +1,134 @@
+"""The text of a program: generated lines, and pieces of the user's with their own line numbers."""
+
+from __future__ import annotations
+
+from ..errors import BuildError, _build_error
+from .parameters import is_identifier
+from .types import C_TYPES
+
+TYPE_CHECKING = False  # typing itself takes a millisecond to import
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from .. import _core
+
+_TOKEN = (
+    r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'"""
+    r"""|(?P<open>/\*)|(?P<bracket>[(){}\[\]])|\n|."""
+)
+_CLOSES = {")": "(", "]": "[", "}": "{"}
+
+
+def words(text: str) -> set[str]:
+    """The identifiers of a text, comments included."""
+    import re  # not while usmpy is imported
+
+    return set(re.findall(r"[A-Za-z_]\w*", text))
+
+
+def check_brackets(text: str, label: str) -> None:
+    """BuildError where a bracket or a comment of the user's text is not closed, or closes nothing.
+
+    Such a text would end the function around it, and the compiler would complain about lines that the user
+    has not written.
+    """
+    import re
+
+    opened: list[tuple[str, int]] = []
+    line = 1
+    for token in re.finditer(_TOKEN, text, re.S):
+        if token["open"]:
+            raise _refuse(text, label, line, "the comment is not closed")
+        if bracket := token["bracket"]:
+            if bracket not in _CLOSES:
+                opened.append((bracket, line))
+            elif not opened or opened.pop()[0] != _CLOSES[bracket]:
+                raise _refuse(text, label, line, f"'{bracket}' closes nothing that is open")
+        line += token[0].count("\n")
+    if opened:
+        bracket, line = opened[-1]
+        raise _refuse(text, label, line, f"'{bracket}' is not closed")
+
+
+def _refuse(text: str, label: str, line: int, problem: str) -> BuildError:
+    shown = text.split("\n")[line - 1]
+    message = f"<{label}>:{line}: error: {problem}"
+    return _build_error(message, f"{message}\n{line:>5} | {shown}\n", "host")
+
+
+class Source:
+    """A program under construction. Compilers report lines of the user's pieces by the pieces' labels."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._pieces: dict[str, str] = {}
+
+    def add(self, *lines: str) -> None:
+        self._parts += [f"{line}\n" for line in lines]
+
+    def add_piece(self, label: str, text: str) -> None:
+        """The user's text on lines of its own. label: the argument's name."""
+        self._pieces[label] = text
+        self._parts.append(f'#line 1 "<{label}>"\n{text}\n#line 1 "<kernel>"\n')
+
+    def __str__(self) -> str:
+        return "".join(self._parts)
+
+    def explain(self, error: BuildError, name: str) -> BuildError:
+        """The same error, with the line of the user's text that it is about in front."""
+        import re
+
+        found = re.search(r"<(\w+)>[:(](\d+)[^\n]*", error.log or str(error))
+        text = self._pieces.get(found[1]) if found else None
+        said = str(error)
+        if found and text is not None:
+            lines = text.split("\n")
+            number = int(found[2])
+            if 0 < number <= len(lines):
+                said = f"line {number} of {found[1]}: {lines[number - 1].strip()}\n{said}"
+        return BuildError(
+            f"{name}: {said}", backend=error.backend, code=error.code, name=error.name, log=error.log
+        )
+
+
+def write_types(source: Source, names: Iterable[str], variables: Mapping[str, _core.DType]) -> None:
+    """The extensions that the dtypes of these names need, and a typedef for each variable."""
+    names = set(names)
+    if "float16" in names:
+        source.add("#pragma OPENCL EXTENSION cl_khr_fp16 : enable")
+    if "float64" in names:
+        source.add("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
+    for letter, dtype in variables.items():
+        source.add(f"typedef {C_TYPES[dtype.name]} {letter};")
+
+
+def scalar(name: str, dtype: str) -> tuple[str, list[str]]:
+    """(the parameter of a kernel for a number, lines that make the variable `name` of it).
+
+    OpenCL C takes no bool, and half only where the device has it.
+    """
+    if dtype == "bool":
+        return f"uchar usm_p_{name}", [f"const bool {name} = usm_p_{name} != 0;"]
+    if dtype == "float16":
+        return f"float usm_p_{name}", [f"const half {name} = (half)usm_p_{name};"]
+    return f"const {C_TYPES[dtype]} {name}", []
+
+
+def function_name(name: str, used: set[str]) -> str:
+    """The kernel's name in the program: the user's, unless it has a meaning in C or in the texts."""
+    from .._compile.portable_builtins import BUILTINS
+
+    return f"usm_kernel_{name}" if name in used or name in BUILTINS or not is_identifier(name) else name
+
+
+def result(name: str, dtype: str, place: str, returns: bool) -> tuple[str, str]:
+    """(the lines before, the line behind the user's statements) for an output of that name.
+
+    A variable holds the old value, which compilers do not read if the statements overwrite it. Statements
+    that return would skip the store: for these, the name is the element itself.
+    """
+    if dtype == "bool":
+        return f"bool {name} = {place} != 0;", f"{place} = {name};"
+    if returns:
+        return f"#define {name} {place}", f"#undef {name}"
+    return f"{C_TYPES[dtype]} {name} = {place};", f"{place} = {name};"
