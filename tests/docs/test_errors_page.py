@@ -138,7 +138,7 @@ def raised_in_the_sources():
     names = set()
     for path in (ROOT / "csrc" / "py").rglob("*.c"):
         text = path.read_text(encoding="utf-8")
-        names |= set(re.findall(r"(?:PyErr_(?:Set\w+|Format)\(|return )PyExc_(\w+)", text))
+        names |= set(re.findall(r"(?:PyErr_(?:Set\w+|Format)\(|return |\] = )PyExc_(\w+)", text))
     for path in (ROOT / "usmpy").rglob("*.py"):
         names |= set(re.findall(r"^\s+raise (?:\w+\.)?([A-Z]\w+)", path.read_text(encoding="utf-8"), re.M))
     return names

@@ -156,7 +156,8 @@ static void comparisons(void)
             *wanted_at(&bench, &dst.view, i) =
                 relate(relation, number(pair[0], operand(&a, i)), number(pair[1], operand(&b, i)));
         }
-        CHECK_OK(usm_compare_submit(bench.queue, relation, &dst.view, &a.view, &b.view, false, &error));
+        const usm_view views[] = {dst.view, a.view, b.view};
+        CHECK_OK(usm_compare_submit(bench.queue, relation, views, 3, false, &error));
         expect(&bench);
     }
     end(&bench);
@@ -167,8 +168,6 @@ static void relations_beyond_a_type(void)
     for (int relation = USM_RELATION_LESS; relation <= USM_RELATION_GREATER_EQUAL; relation++) {
         CHECK_EQ(usm_relation_holds((usm_relation)relation, true), relate((usm_relation)relation, 1, 2));
         CHECK_EQ(usm_relation_holds((usm_relation)relation, false), relate((usm_relation)relation, 2, 1));
-        CHECK_EQ(usm_relation_needs_order((usm_relation)relation),
-                 relation != USM_RELATION_EQUAL && relation != USM_RELATION_NOT_EQUAL);
     }
 }
 
@@ -215,7 +214,8 @@ static void tables_of_truth_values(void)
         for (int64_t i = 0, n = view_count(&dst.view); i < n; i++) {
             *wanted_at(&bench, &dst.view, i) = (char)(table >> (2 * *operand(&a, i) + *operand(&b, i)) & 1);
         }
-        CHECK_OK(usm_logic_submit(bench.queue, table, &dst.view, &a.view, &b.view, false, &error));
+        const usm_view views[] = {dst.view, a.view, b.view};
+        CHECK_OK(usm_logic_submit(bench.queue, table, views, 3, false, &error));
         expect(&bench);
     }
     end(&bench);
@@ -229,19 +229,20 @@ static void few_truth_values(void)
     char *at = memory->pointer;
     const int64_t n = USM_FEW, one = 1;
     uint64_t seed = 14;
-    const usm_view dst = {memory, at, USM_BOOL, 1, &n, &one}, a = {memory, at + n, USM_BOOL, 1, &n, &one},
-                   b = {memory, at + 2 * n, USM_BOOL, 1, &n, &one};
+    const usm_view views[] = {{memory, at, USM_BOOL, 1, &n, &one},
+                              {memory, at + n, USM_BOOL, 1, &n, &one},
+                              {memory, at + 2 * n, USM_BOOL, 1, &n, &one}};
     for (int64_t i = n; i < 3 * n; i++) {
         at[i] = (char)random_below(&seed, 2);
     }
     CHECK(usm_few_may_begin(queue, n) && !usm_few_may_begin(queue, n + 1) && !usm_few_may_begin(queue, 0));
-    CHECK(usm_few_logic(queue, USM_XOR, n, &dst, &a, &b));
+    CHECK(usm_few_logic(queue, USM_XOR, views));
     for (int64_t i = 0; i < n; i++) {
         CHECK_EQ(at[i], at[n + i] ^ at[2 * n + i]);
     }
     gate gate = GATE_CLOSED; /* what is pending is not overtaken */
     usm_event *event = submit_access(queue, task_gate, &gate, memory, USM_WRITE);
-    CHECK(!usm_few_logic(queue, USM_OR, n, &dst, &a, &b));
+    CHECK(!usm_few_logic(queue, USM_OR, views));
     gate_open(&gate);
     expect_end(event, USM_EVENT_COMPLETE);
     usm_alloc_release(memory);
@@ -264,7 +265,8 @@ static void classes_of_numbers(void)
                 ((double *)from->pointer)[i * parts] = 1;
                 ((double *)from->pointer)[i * parts + parts - 1] = values[i];
             }
-            CHECK_OK(usm_classify_submit(queue, (usm_float_class)what, &dst, &src, false, &error));
+            const usm_view views[] = {dst, src};
+            CHECK_OK(usm_classify_submit(queue, (usm_float_class)what, views, 2, false, &error));
             CHECK_EQ(wait_alloc(to, USM_READ), USM_OK);
             for (int i = 0; i < N; i++) {
                 bool wanted = what == USM_IS_NAN        ? isnan(values[i])
@@ -273,8 +275,8 @@ static void classes_of_numbers(void)
                 CHECK_EQ(((char *)to->pointer)[i], wanted);
             }
         }
-        const usm_view integers = {from, from->pointer, USM_INT64, 1, &n, &one};
-        CHECK_OK(usm_classify_submit(queue, (usm_float_class)what, &dst, &integers, false, &error));
+        const usm_view integers[] = {dst, {from, from->pointer, USM_INT64, 1, &n, &one}};
+        CHECK_OK(usm_classify_submit(queue, (usm_float_class)what, integers, 2, false, &error));
         CHECK_EQ(wait_alloc(to, USM_READ), USM_OK);
         CHECK_EQ(((char *)to->pointer)[N - 1], what == USM_IS_FINITE);
     }
@@ -309,7 +311,7 @@ static void choices(void)
                    view_element(&views[*operand(&views[0], i) ? 1 : 2].view, i), size);
         }
         const usm_view operands[] = {dst.view, views[0].view, views[1].view, views[2].view};
-        CHECK_OK(usm_where_submit(bench.queue, operands, false, &error));
+        CHECK_OK(usm_where_submit(bench.queue, 0, operands, 4, false, &error));
         expect(&bench);
     }
     end(&bench);
@@ -322,11 +324,11 @@ static void failures_of_scratch_memory(void)
     usm_alloc *memory = new_alloc(64);
     const int64_t n = 2, one = 1, huge[] = {INT64_MAX / 4, 2};
     const int64_t none[] = {0, 0};
-    const usm_view dst = {memory, memory->pointer, USM_BOOL, 2, huge, none};
-    const usm_view a = {memory, memory->pointer, USM_UINT64, 2, huge, none};
-    const usm_view b = {memory, memory->pointer, USM_INT64, 2, huge, none};
+    const usm_view views[] = {{memory, memory->pointer, USM_BOOL, 2, huge, none},
+                              {memory, memory->pointer, USM_UINT64, 2, huge, none},
+                              {memory, memory->pointer, USM_INT64, 2, huge, none}};
     usm_error error;
-    CHECK_EQ(usm_compare_submit(queue, USM_RELATION_LESS, &dst, &a, &b, false, &error), USM_VALUE);
+    CHECK_EQ(usm_compare_submit(queue, USM_RELATION_LESS, views, 3, false, &error), USM_VALUE);
     usm_error_clear(&error);
     const usm_view small = {memory, memory->pointer, USM_BOOL, 1, &n, &one};
     CHECK_OK(usm_truth_submit(queue, &small, &small, false, &error));

@@ -235,7 +235,7 @@ static void rows_at_indices(void)
         usm_locate_submit(queue, &all, &first, 2, shape, &fault, ROWS, COLUMNS * DEPTH * 4, true, &error));
     CHECK_OK(usm_locate_submit(queue, &all, &second, 2, shape, &fault, COLUMNS, DEPTH * 4, false, &error));
     const usm_rows rows = {.offsets = all, .ndim = 1, .shape = {DEPTH}, .strides = {1}};
-    CHECK_OK(usm_rows_move(queue, &array, &rows, &other, DEPTH, (int64_t[]){1}, false, &error));
+    CHECK_OK(usm_rows_move(queue, &array, &rows, &other, false, &error));
     CHECK_EQ(wait_alloc(whole, USM_READ_WRITE), USM_OK);
     CHECK_EQ(wait_alloc(bad, USM_READ_WRITE), USM_OK);
     CHECK_EQ(*(int64_t *)bad->pointer, 0);
@@ -246,7 +246,7 @@ static void rows_at_indices(void)
             picked[r * DEPTH + d] = -1 - r;
         }
     }
-    CHECK_OK(usm_rows_move(queue, &array, &rows, &other, DEPTH, (int64_t[]){1}, true, &error));
+    CHECK_OK(usm_rows_move(queue, &array, &rows, &other, true, &error));
     CHECK_EQ(wait_alloc(memory, USM_READ_WRITE), USM_OK);
     for (int r = 0; r < 6; r++) {
         int row = (i[r / 2] + ROWS) % ROWS, at = (int)(k[r % 2] + COLUMNS) % COLUMNS;
@@ -459,14 +459,13 @@ static void sequences(void)
     const double *x = memory->pointer;
     const int16_t *narrow = memory->pointer;
     usm_error error;
-    usm_sequence between = usm_sequence_between(1, 3, n, true, USM_FLOAT64);
+    static const double zero[2], one[2] = {1}, three[2] = {3}, five[2] = {5};
     usm_view dst = vector(memory, USM_FLOAT64, &n);
-    CHECK_OK(usm_sequence_submit(queue, &dst, &between, &error));
+    CHECK_OK(usm_linspace_submit(queue, &dst, one, three, true, &error));
     CHECK_EQ(wait_alloc(memory, USM_READ_WRITE), USM_OK);
     CHECK(x[0] == 1 && x[1] == 1.5 && x[4] == 3);
-    between = usm_sequence_between(0, 5, n, false, USM_FLOAT64);
     dst.strides = &two; /* every second element, which the others do not notice */
-    CHECK_OK(usm_sequence_submit(queue, &dst, &between, &error));
+    CHECK_OK(usm_linspace_submit(queue, &dst, zero, five, false, &error));
     CHECK_EQ(wait_alloc(memory, USM_READ_WRITE), USM_OK);
     CHECK(x[0] == 0 && x[1] == 1.5 && x[2] == 1 && x[8] == 4);
     const usm_sequence integers = {.count = n, .dtype = USM_INT16, .istart = 7, .istep = -3};
@@ -474,7 +473,7 @@ static void sequences(void)
     CHECK_OK(usm_sequence_submit(queue, &dst, &integers, &error));
     CHECK_EQ(wait_alloc(memory, USM_READ_WRITE), USM_OK);
     CHECK(narrow[0] == 7 && narrow[4] == -5);
-    CHECK_OK(usm_sequence_submit(queue, &dst, &between, &error)); /* with a cast */
+    CHECK_OK(usm_linspace_submit(queue, &dst, zero, five, false, &error)); /* with a cast */
     CHECK_EQ(wait_alloc(memory, USM_READ_WRITE), USM_OK);
     CHECK(narrow[0] == 0 && narrow[4] == 4);
     usm_device single = *host_device();

@@ -14,12 +14,6 @@ typedef enum usm_relation {
     USM_RELATION_GREATER_EQUAL,
 } usm_relation;
 
-/* Complex numbers have no such relation. */
-static inline bool usm_relation_needs_order(usm_relation relation)
-{
-    return relation != USM_RELATION_EQUAL && relation != USM_RELATION_NOT_EQUAL;
-}
-
 /* Whether the relation holds of a and b where a is less (else greater) than b. */
 bool usm_relation_holds(usm_relation relation, bool less);
 
