@@ -1,5 +1,5 @@
 /*
- * Products of matrices in one type: included by operate_type.h, for unsigned integers and real numbers. A
+ * Products of matrices in one type: included once for each by operate_type.h, if it is unsigned or real. A
  * block of c is computed from pieces of a and b that are packed, so that a tile of c stays in vector
  * registers; every element is summed up in the order of the inner axis, as in kernels/src/matmul.cl, with the
  * same bits.

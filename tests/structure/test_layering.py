@@ -128,10 +128,16 @@ FOREIGN = {
     "immintrin.h": {"cpu"},
 }
 C_AND_POSIX = re.compile(
-    r"(dlfcn|errno|fcntl|glob|limits|link|locale|math|pthread|sched|semaphore|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string"
-    r"|sys/eventfd|sys/mman|sys/resource|sys/uio|sys/utsname|time|unistd)\.h"
+    r"(dlfcn|errno|fcntl|glob|limits|link|locale|math|pthread|sched|semaphore|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib"
+    r"|string|sys/eventfd|sys/mman|sys/resource|sys/uio|sys/utsname|tgmath|time|unistd)\.h"
 )
 
+
+# Headers that the build writes, and where they may be.
+WRITTEN = {
+    "docstrings.h": {"py"},  # from usmpy/_core.pyi
+    "operations.h": {"core", "cpu", "kernels"},  # from csrc/kernels/operations.py
+}
 
 # The folders of the core from the bottom up: each includes only those before it. start.c, which
 # lies beside them, puts them together.
@@ -177,7 +183,7 @@ def wrong_includes(path):
             if not C_AND_POSIX.fullmatch(written) and own not in FOREIGN.get(written, ()):
                 yield f"{name}: <{written}> is none of its layer"
             continue
-        if (own, written) == ("py", "docstrings.h"):  # written by the build, from usmpy/_core.pyi
+        if own in WRITTEN.get(written, ()):
             continue
         if not target.is_file():
             yield f"{name}: {written} is no file"
@@ -361,7 +367,7 @@ OWN_STEMS = {
     "fault": {"fault"},
 }
 # Entries that are not in the file that their first word names.
-ELSEWHERE = {"start": "device", "queue_poll": "event"}
+ELSEWHERE = {"start": "device", "queue_poll": "event", "matmul_library": "cublas"}
 
 
 def test_files_of_backends_have_the_common_stems():
@@ -392,7 +398,7 @@ def test_each_entry_of_the_table_has_its_contract():
     ]
     entry = re.compile(r"/\*((?:(?!\*/).)*)\*/\n    [\w *]+\(\*(\w+)\)\(", re.S)
     native, table = (entry.findall(group) for group in groups)
-    assert (len(native), len(table)) == (6, 26)  # docs/design.md: at most 32, a third of them optional
+    assert (len(native), len(table)) == (6, 27)  # docs/design.md: at most 32, a third of them optional
     for comment, name in table:
         assert all(f"{word}: " in comment for word in ("Thread", "Locks", "Blocks")), name
     assert sum("NULL: " in comment or "NULL exactly" in comment for comment, _ in native + table) >= 11
@@ -411,9 +417,25 @@ def test_files_stay_short():
     assert not {name: length for name, length in lengths.items() if length > LINES}
 
 
+# Headers that are included several times in one file, once for each type: macros tell them which.
+REPEATED = {
+    "cpu/extreme_type.h",
+    "cpu/matmul_type.h",
+    "cpu/operate_type.h",
+    "kernels/src/complex.h",
+    "kernels/src/functions.h",
+    "kernels/src/groups.h",
+}
+
+
 def test_headers_are_guarded_by_their_own_name():
     for path in SOURCES:
-        if path.suffix == ".h":
+        name = str(path.relative_to(CSRC))
+        if name in REPEATED:
+            comment, code = path.read_text().split("*/", 1)
+            assert re.search(r"included\b.*\bonce for each", " ".join(comment.replace("*", "").split())), name
+            assert "_H\n" not in code, name
+        elif path.suffix == ".h":
             own = "abi" if path.parent.name == "abi" else layer(path)
             prefix = {"core": "USM_CORE_", "py": "USMPY_"}.get(own, f"USM_{own.upper()}_")
             guard = prefix + re.sub(r"\W", "_", path.name.upper())
@@ -440,6 +462,7 @@ def objects(tmp_path_factory):
         folder,
     ]
     runpy.run_path(str(CSRC / "py" / "docstrings.py"))["write"](folder / "docstrings.h")
+    runpy.run_path(str(CSRC / "kernels" / "operations.py"))["write"](folder / "operations.h")
     flags = ["-std=c11", "-D_GNU_SOURCE", "-DUSM_TESTING", "-O0", "-fPIC", *(f"-I{path}" for path in paths)]
 
     def symbols(source):
@@ -483,7 +506,7 @@ def test_external_symbols_have_the_prefix_of_their_layer(objects):
 
 # Everything that can change while the program runs, by file, each with its reason.
 STATE = {
-    "core/base/blas.c": {"known": "the library for products of matrices, found once"},
+    "core/base/blas.c": {"known.0": "the library for products of matrices, found once"},
     "backends/cuda/capture.c": {
         "ended": "the timeline of captured tasks, which counts as completed",
     },

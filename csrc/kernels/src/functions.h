@@ -1,8 +1,8 @@
 /*
  * What the table of operations (csrc/kernels/operations.py) names as S(function): for one type T a build,
  * whose suffix S adds. USM_KIND is the kind of T; R is the real type of a complex T, or a real T itself,
- * USM_CONSTANT(x) a constant of it, and USM_PICK(single, twofold) the one of two that fits it. The host
- * includes the file once for each type.
+ * USM_CONSTANT(x) a constant of it, and USM_PICK(single, twofold) the one of two that fits it. On the host, it is
+ * included once for each type.
  */
 #define USM_SIGNED_KIND 1
 #define USM_UNSIGNED_KIND 2
