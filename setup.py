@@ -283,7 +283,8 @@ RARE = {
     "backends/host": "device library memory",
 }
 RARE_FILES = {f"csrc/{folder}/{name}.c" for folder, names in RARE.items() for name in names.split()}
-LOOP_FILES = {f"csrc/cpu/{name}.c" for name in ("builtin", "builtin_wide", "cast")}
+LOOPS_OF_CPU = "builtin builtin_wide cast operate_loops operate_avx2 operate_avx512 sort"
+LOOP_FILES = {f"csrc/cpu/{name}.c" for name in LOOPS_OF_CPU.split()}
 assert all((ROOT / path).is_file() for path in RARE_FILES | LOOP_FILES)
 
 # GCC for x86: plain moves copy and zero structs of a few hundred bytes. The instruction that GCC chooses by

@@ -102,9 +102,9 @@ void usm_cpu_accumulate(char *dst, const char *src, int computed, const usm_accu
     usm_cpu_loop product = r->op == USM_PROD ? usm_cpu_loops_of(computed)->product : NULL;
     const work work = {
         .r = r,
-        .combine = product != NULL
-                       ? product
-                       : usm_cpu_loop_of(wraps ? computed + USM_UINT8 - USM_INT8 : computed, operations[r->op]),
+        .combine = product != NULL ? product
+                                   : usm_cpu_loop_of(wraps ? computed + USM_UINT8 - USM_INT8 : computed,
+                                                     operations[r->op]),
         .fold = usm_cpu_fold_of(computed, (int)r->op),
         .convert = r->type == computed ? NULL : usm_cpu_cast_row((usm_dtype)computed, (usm_dtype)r->type),
         .from_size = usm_dtype_table[r->type].itemsize,

@@ -34,7 +34,8 @@ const usm_cpu_type_loops *usm_cpu_loops_of(int computed)
 
 usm_cpu_loop usm_cpu_loop_of(int computed, int64_t operation)
 {
-    return usm_cpu_loops_of(computed)->operations[operation];
+    usm_cpu_loop found = usm_cpu_loops_of(computed)->operations[operation];
+    return found != NULL ? found : usm_cpu_loops_baseline[computed].operations[operation];
 }
 
 usm_cpu_fold usm_cpu_fold_of(int computed, int kind)
@@ -78,8 +79,7 @@ static void operate_row(usm_cpu_loop loop, operand *operands, int n, int64_t fro
     }
 }
 
-/* Bytes from an operand's first element to that of the row with these numbers; as usm_offset of elements.h.
- */
+/* Bytes from an operand's first element to that of this row, as usm_offset of elements.h counts them. */
 static int64_t row_offset(const usm_elements *e, int operand, int64_t i1, int64_t i2)
 {
     int64_t at = i1 * e->strides[operand][1];

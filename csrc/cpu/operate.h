@@ -29,7 +29,7 @@ typedef void (*usm_cpu_extreme)(int64_t *to, const void *from, const int64_t *ca
                                 const usm_extremes *r, const size_t *lo, const size_t *hi);
 
 typedef struct usm_cpu_type_loops {
-    const usm_cpu_loop *operations; /* by USM_OP_*; NULL: there is none */
+    const usm_cpu_loop *operations; /* by USM_OP_*; NULL: there is none, or the baseline's */
     const usm_cpu_fold *folds;      /* by USM_SUM and the like */
     usm_cpu_totals totals;          /* this and the following: NULL for signed integers (but extreme) */
     usm_cpu_scan scan;
@@ -50,8 +50,7 @@ extern const usm_cpu_loops usm_cpu_loops_avx512;   /* operate_avx512.c */
  */
 void usm_cpu_operate(char *const *operands, int n, const usm_elements *e, const size_t *lo, const size_t *hi);
 
-/* A block of a reduction, or several (kernels/src/accumulate.cl): dst in the type that is computed in. Any
- * thread. */
+/* Blocks of a reduction (kernels/src/accumulate.cl): dst has the type that is computed in. Any thread. */
 void usm_cpu_accumulate(char *dst, const char *src, int computed, const usm_accumulation *r, const size_t *lo,
                         const size_t *hi);
 

@@ -11,16 +11,22 @@
 #include <string.h>
 #include <tgmath.h>
 
+/* Wider vectors do not speed up functions of complex numbers: one of each is enough. */
 #ifndef USM_CPU_LOOPS
 #define USM_CPU_LOOPS usm_cpu_loops_baseline
+#define USM_COMPLEX_ROWS(inputs) USM_OPERATIONS_complex_##inputs
+#else
+#define USM_COMPLEX_ROWS(inputs) USM_CHEAP_OPERATIONS_complex_##inputs
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define USM_INDEPENDENT _Pragma("GCC ivdep")
-#define USM_UNROLLED _Pragma("GCC unroll 6") /* so that arrays of vectors become registers */
+#define USM_UNROLLED _Pragma("GCC unroll 6")               /* so that arrays of vectors become registers */
+#define USM_PEELED __attribute__((optimize("peel-loops"))) /* so that arrays of lanes do */
 #else
 #define USM_INDEPENDENT
 #define USM_UNROLLED
+#define USM_PEELED
 #endif
 
 /* Of the widest registers that this file is compiled for. */
@@ -113,7 +119,7 @@ typedef struct complex128 {
 #define USM_KIND USM_COMPLEX_KIND
 #define USM_CONSTANT(x) PASTE(x, f)
 #define USM_PICK(single, twofold) single
-#define USM_ROWS(inputs) USM_OPERATIONS_complex_##inputs
+#define USM_ROWS(inputs) USM_COMPLEX_ROWS(inputs)
 #include "operate_type.h"
 #define T complex128
 #define R double
@@ -121,13 +127,13 @@ typedef struct complex128 {
 #define USM_KIND USM_COMPLEX_KIND
 #define USM_CONSTANT(x) x
 #define USM_PICK(single, twofold) twofold
-#define USM_ROWS(inputs) USM_OPERATIONS_complex_##inputs
+#define USM_ROWS(inputs) USM_COMPLEX_ROWS(inputs)
 #include "operate_type.h"
 
-#define LOOPS_OF(type)                                                                                       \
-    {                                                                                                        \
-        usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type, usm_matmul_##type,    \
-            usm_extremes_##type, NULL                                                                        \
+#define LOOPS_OF(type)                                                                                    \
+    {                                                                                                     \
+        usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type, usm_matmul_##type, \
+            usm_extremes_##type, NULL                                                                     \
     }
 #define SIGNED_LOOPS_OF(type)                                                           \
     {                                                                                   \

@@ -30,29 +30,29 @@ USM_ROWS(1)
     static const usm_cpu_loop S(loops)[USM_OPERATIONS] = {USM_ROWS(1)(ROW) USM_ROWS(2)(ROW)};
 
 /* Lanes of a vector's width each; those beyond n are the identity, and the same as left out. */
-#define FOLD(name, combine, identity)                                     \
-    static void S(name##_fold)(void *to, const void *from, int64_t n)     \
-    {                                                                     \
-        const T *x = from;                                                \
-        T lanes[USM_LANES];                                               \
-        int64_t k = USM_LANES;                                            \
-        for (int l = 0; l < USM_LANES; l++) {                             \
-            lanes[l] = l < n ? x[l] : (identity);                         \
-        }                                                                 \
-        for (; k + USM_LANES <= n; k += USM_LANES) {                      \
-            for (int l = 0; l < USM_LANES; l++) {                         \
-                lanes[l] = combine(lanes[l], x[k + l]);                   \
-            }                                                             \
-        }                                                                 \
-        for (int l = 0; l < n - k; l++) {                                 \
-            lanes[l] = combine(lanes[l], x[k + l]);                       \
-        }                                                                 \
-        for (int half = n > 8 ? USM_LANES / 2 : 4; half > 0; half /= 2) { \
-            for (int l = 0; l < half; l++) {                              \
-                lanes[l] = combine(lanes[l], lanes[l + half]);            \
-            }                                                             \
-        }                                                                 \
-        *(T *)to = lanes[0];                                              \
+#define FOLD(name, combine, identity)                                            \
+    USM_PEELED static void S(name##_fold)(void *to, const void *from, int64_t n) \
+    {                                                                            \
+        const T *x = from;                                                       \
+        T lanes[USM_LANES];                                                      \
+        int64_t k = USM_LANES;                                                   \
+        for (int l = 0; l < USM_LANES; l++) {                                    \
+            lanes[l] = l < n ? x[l] : (identity);                                \
+        }                                                                        \
+        for (; k + USM_LANES <= n; k += USM_LANES) {                             \
+            for (int l = 0; l < USM_LANES; l++) {                                \
+                lanes[l] = combine(lanes[l], x[k + l]);                          \
+            }                                                                    \
+        }                                                                        \
+        for (int l = 0; l < n - k; l++) {                                        \
+            lanes[l] = combine(lanes[l], x[k + l]);                              \
+        }                                                                        \
+        for (int half = n > 8 ? USM_LANES / 2 : 4; half > 0; half /= 2) {        \
+            for (int l = 0; l < half; l++) {                                     \
+                lanes[l] = combine(lanes[l], lanes[l + half]);                   \
+            }                                                                    \
+        }                                                                        \
+        *(T *)to = lanes[0];                                                     \
     }
 FOLD(sum, USM_SUM_OF, USM_ZERO)
 FOLD(prod, USM_PRODUCT_OF, USM_UNIT)

@@ -1,7 +1,7 @@
 """The one table of elementwise operations: C, kernels, stubs, reference pages and tests are made of its rows.
 
-A row says how an operation is computed for each kind of number, as an expression of x (and y) that C, OpenCL C
-and CUDA C++ understand alike:
+A row says how an operation is computed for each kind of number, as an expression of x (and y) that C,
+OpenCL C and CUDA C++ understand alike:
 
   T, U      the type that is computed in, and the unsigned integer of at least 32 bits that holds it
   S(name)   a function of csrc/kernels/src/functions.h for this type
@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# Types that are computed in, by kind. Others (bool, float16, bfloat16) are converted when they are read and written.
+# Types that are computed in, by kind. Others (bool, float16, bfloat16) are converted when they are read and
+# written.
 COMPUTED = {
     "unsigned": ("uint8", "uint16", "uint32", "uint64"),
     "signed": ("int8", "int16", "int32", "int64"),
@@ -26,7 +27,10 @@ COMPUTED = {
     "complex": ("complex64", "complex128"),
 }
 KINDS = tuple(COMPUTED)
-TYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128 bfloat16"
+TYPES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
+    " bfloat16"
+)
 NUMBERS = {name: number for number, name in enumerate(TYPES.split())}  # usm_dtype
 KIND_NUMBERS = {"signed": 1, "unsigned": 2, "real": 3, "complex": 4}  # USM_KIND of functions.h
 
@@ -103,7 +107,8 @@ NOT_STANDARD: tuple[str, ...] = ()  # rows that are NumPy's alone
 
 # fmt: off
 OPERATIONS = (
-    binary("add", "x1 + x2", integer=wrapping("(U)x + (U)y"), real="x + y", complex="S(add)(x, y)", operator="add",
+    binary("add", "x1 + x2", integer=wrapping("(U)x + (U)y"), real="x + y", complex="S(add)(x, y)",
+           operator="add",
            shown=("[1, 2, 3]", "[10, 20, 30]"), gives="[11, 22, 33]"),
     binary("subtract", "x1 - x2", integer=wrapping("(U)x - (U)y"), real="x - y", complex="S(subtract)(x, y)",
            operator="sub",
@@ -111,12 +116,15 @@ OPERATIONS = (
     binary("multiply", "x1 * x2", integer=wrapping("(U)x * (U)y"), real="x * y", complex="S(multiply)(x, y)",
            operator="mul",
            shown=("[1, 2, 3]", "[10, 20, 30]"), gives="[10, 40, 90]"),
-    binary("divide", "x1 / x2, of floating-point numbers", real="x / y", complex="S(divide)(x, y)", operator="truediv",
+    binary("divide", "x1 / x2, of floating-point numbers", real="x / y", complex="S(divide)(x, y)",
+           operator="truediv",
            shown=("[1.0, 2.0, 3.0]", "2"), gives="[0.5, 1.0, 1.5]"),
-    binary("floor_divide", "The largest integer that is not above x1 / x2", unsigned="y == 0 ? (T)0 : (T)(x / y)",
+    binary("floor_divide", "The largest integer that is not above x1 / x2",
+           unsigned="y == 0 ? (T)0 : (T)(x / y)",
            signed="S(floor_divide)(x, y)", real="S(floor_divide)(x, y)", operator="floordiv",
            shown=("[-3, 3, 7]", "2"), gives="[-2, 1, 3]"),
-    binary("remainder", "x1 - x2 * floor_divide(x1, x2), with the sign of x2", unsigned="y == 0 ? (T)0 : (T)(x % y)",
+    binary("remainder", "x1 - x2 * floor_divide(x1, x2), with the sign of x2",
+           unsigned="y == 0 ? (T)0 : (T)(x % y)",
            signed="S(remainder)(x, y)", real="S(remainder)(x, y)", operator="mod",
            shown=("[-3, 3, 7]", "2"), gives="[1, 1, 1]"),
     binary("pow", "x1 to the power of x2", integer="S(power)(x, y)", real="pow(x, y)", complex="S(pow)(x, y)",
@@ -147,10 +155,11 @@ OPERATIONS = (
     binary("bitwise_left_shift", "x1 << x2; 0 where x2 is not below the number of bits",
            integer="S(left_shift)(x, y)", operator="lshift",
            shown=("[1, 2, 3]", "2"), gives="[4, 8, 12]"),
-    binary("bitwise_right_shift", "x1 >> x2, which keeps the sign", integer="S(right_shift)(x, y)", operator="rshift",
+    binary("bitwise_right_shift", "x1 >> x2, which keeps the sign", integer="S(right_shift)(x, y)",
+           operator="rshift",
            shown=("[4, 8, -8]", "2"), gives="[1, 2, -2]"),
-    unary("abs", "The absolute value", unsigned="x", signed=wrapping("x < 0 ? 0 - (U)x : (U)x"), real="fabs(x)",
-          complex="S(abs)(x)", result="real", ulps=0, operator="abs",
+    unary("abs", "The absolute value", unsigned="x", signed=wrapping("x < 0 ? 0 - (U)x : (U)x"),
+          real="fabs(x)", complex="S(abs)(x)", result="real", ulps=0, operator="abs",
            shown=("[-1, 2, -3]",), gives="[1, 2, 3]"),
     unary("negative", "-x", integer=wrapping("0 - (U)x"), real="-x", complex="S(negative)(x)", operator="neg",
            shown=("[1, -2, 3]",), gives="[-1, 2, -3]"),
@@ -158,8 +167,8 @@ OPERATIONS = (
            shown=("[1, -2, 3]",), gives="[1, -2, 3]"),
     unary("bitwise_invert", "~x", integer=wrapping("~(U)x"), truth=True, operator="invert",
            shown=("[0, 1, 2]",), gives="[-1, -2, -3]"),
-    unary("sign", "-1, 0 or 1; x / abs(x) of complex numbers", unsigned="(T)(x != 0)", signed="(T)((x > 0) - (x < 0))",
-          real="x != x ? x : (T)((x > 0) - (x < 0))", complex="S(sign)(x)",
+    unary("sign", "-1, 0 or 1; x / abs(x) of complex numbers", unsigned="(T)(x != 0)",
+          signed="(T)((x > 0) - (x < 0))", real="x != x ? x : (T)((x > 0) - (x < 0))", complex="S(sign)(x)",
            shown=("[-2.5, 0.0, 3.0]",), gives="[-1.0, 0.0, 1.0]"),
     unary("signbit", "True where the sign bit is set", real="S(signbit)(x)", result="bool",
            shown=("[-1.0, -0.0, 2.0]",), gives="[True, True, False]"),
@@ -180,8 +189,8 @@ OPERATIONS = (
            shown=("[1 + 2j]",), gives="[(1-2j)]"),
     unary("real", "The real part", integer="x", real="x", complex="S(real)(x)", result="real",
            shown=("[1 + 2j]",), gives="[1.0]"),
-    unary("imag", "The imaginary part; 0 of real numbers", integer=wrapping("(void)x, 0"), real="(T)((void)x, 0)",
-          complex="S(imag)(x)", result="real",
+    unary("imag", "The imaginary part; 0 of real numbers", integer=wrapping("(void)x, 0"),
+          real="(T)((void)x, 0)", complex="S(imag)(x)", result="real",
            shown=("[1 + 2j]",), gives="[2.0]"),
     unary("sqrt", "The square root", real="sqrt(x)", complex="S(sqrt)(x)",
            shown=("[1.0, 4.0, 9.0]",), gives="[1.0, 2.0, 3.0]"),
@@ -222,15 +231,19 @@ ALL = OPERATIONS + HIDDEN
 
 
 def lists() -> Iterator[str]:
-    """USM_OPERATIONS_<kind>_<inputs>(EACH): EACH(name, costly, expression) for each row of the kind."""
-    for kind in KINDS:
+    """USM_OPERATIONS_<kind>_<inputs>(EACH): EACH(name, costly, expression) for each row of the kind.
+
+    USM_CHEAP_OPERATIONS_complex_<inputs>: only those that are not costly.
+    """
+    for kind, prefix in [*((kind, "USM") for kind in KINDS), ("complex", "USM_CHEAP")]:
         for inputs in (1, 2):
-            rows = [row for row in ALL if row.inputs == inputs and row.computes(kind)]
             each = "".join(
                 f" \\\n    EACH({row.name}, {int(row.is_alone(kind))}, {row.expression(kind)})"
-                for row in rows
+                for row in ALL
+                if row.inputs == inputs and row.computes(kind)
+                if prefix == "USM" or not row.is_alone(kind)
             )
-            yield f"#define USM_OPERATIONS_{kind}_{inputs}(EACH){each}\n"
+            yield f"#define {prefix}_OPERATIONS_{kind}_{inputs}(EACH){each}\n"
 
 
 def mask(row: Operation, has: Callable[[Operation, str], object]) -> int:
@@ -245,13 +258,14 @@ def header() -> str:
     parts += [f"#define USM_OPERATIONS {len(ALL)}\n"]
     parts += lists()
     parts += [
-        "/* EACH(name, inputs, kinds, copies, modular, truth, promotes, result, costly); kinds: 1, 2, 4, 8, added up. */\n"
+        "/* EACH(name, inputs, kinds, copies, modular, truth, promotes, result, costly); kinds: 1, 2, 4, 8, "
+        "added up. */\n"
     ]
     for name, group in (("OPERATION", OPERATIONS), ("HIDDEN", HIDDEN)):
         rows = [
             f" \\\n    EACH({row.name}, {row.inputs}, "
-            f"{mask(row, Operation.expression)}, {mask(row, Operation.copies)}, {int(row.modular)}, {int(row.truth)}, "
-            f"{int(row.promotes)}, USM_RESULT_{row.result.upper()}, {int(row.costly)})"
+            f"{mask(row, Operation.expression)}, {mask(row, Operation.copies)}, {int(row.modular)}, "
+            f"{int(row.truth)}, {int(row.promotes)}, USM_RESULT_{row.result.upper()}, {int(row.costly)})"
             for row in group
         ]
         parts += [f"#define USM_{name}_TABLE(EACH){''.join(rows)}\n"]
@@ -296,7 +310,10 @@ def wrapped(text: str, indent: str) -> str:
 def accuracy(row: Operation) -> str:
     if not any(row.is_alone(kind) for kind in KINDS):
         return "The result is the same on every device, bit for bit."
-    return f"The largest error is {row.ulps:g} units in the last place of the result, or less (docs/numerics.md)."
+    return (
+        f"The largest error is {row.ulps:g} units in the last place of the result, or less "
+        "(docs/numerics.md)."
+    )
 
 
 def stub(row: Operation) -> str:
@@ -311,7 +328,8 @@ def stub(row: Operation) -> str:
     arguments = (
         "x : USMArray"
         if row.inputs == 1
-        else "x1, x2 : USMArray or number\n        At least one array. Shapes broadcast, and types are promoted as in result_type."
+        else "x1, x2 : USMArray or number\n        At least one array. Shapes broadcast, and types are "
+        "promoted as in result_type."
     )
     promoted = " Integers are computed as floating-point numbers." if row.promotes else ""
     source = (
@@ -382,7 +400,7 @@ def operators() -> str:
 
 
 def write(path: Path | str) -> None:
-    """Writes the header, unless it is as it ought to be: what includes it is compiled again only after a change."""
+    """Writes the header if it changed, so that what includes it is compiled again only then."""
     path, text = Path(path), header()
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)

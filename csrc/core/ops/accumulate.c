@@ -45,8 +45,7 @@ static usm_status launch(usm_queue *queue, usm_dtype computed, bool lanes, const
     return usm_builtin_submit(queue, &builtin, accesses, 2, error);
 }
 
-/* One element for each block into dst, which has the computed type; on GPUs by way of the lanes of each
- * block. */
+/* One element for each block into dst, which has the computed type. GPUs reduce each block by lanes. */
 static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_view *dst,
                                 const usm_view *src, usm_accumulation *r, usm_error *error)
 {
@@ -122,8 +121,7 @@ static usm_dtype computed_of(usm_dtype dtype)
     return dtype == USM_FLOAT16 || dtype == USM_BFLOAT16 ? USM_FLOAT32 : dtype;
 }
 
-/* Kernels read the type that they compute in, and narrower kinds of numbers; all but the widest real numbers.
- */
+/* Kernels read the type that they compute in, and narrower ones; of real numbers, all but the widest. */
 static bool is_read(usm_dtype dtype, usm_dtype computed)
 {
     usm_dtype_kind kind = usm_dtype_table[dtype].kind, own = usm_dtype_table[computed].kind;

@@ -19,8 +19,8 @@
 #define USM_BLOCK 1024
 #define USM_LANES 32
 
-/* Elements (outer, reduced, inner), row-major, of usm_dtype `type`; `blocks` of `block` along the middle
- * axis. */
+/* Elements (outer, reduced, inner), row-major, of usm_dtype `type`; the middle axis has `blocks` blocks of
+ * `block` elements. */
 typedef struct usm_accumulation {
     long outer, reduced, inner, block, blocks, op, type;
 } usm_accumulation;

@@ -1,4 +1,4 @@
-/* What usm_elements says to the kernels of operate.cl: `op` is a number of USM_OP_*, `extra` has the types. */
+/* What usm_elements says to the kernels of operate.cl: `op` is one of USM_OP_*, `extra` has the types. */
 #ifndef USM_ABI_OPERATE_H
 #define USM_ABI_OPERATE_H
 

@@ -1,8 +1,8 @@
 /*
  * What the table of operations (csrc/kernels/operations.py) names as S(function): for one type T a build,
  * whose suffix S adds. USM_KIND is the kind of T; R is the real type of a complex T, or a real T itself,
- * USM_CONSTANT(x) a constant of it, and USM_PICK(single, twofold) the one of two that fits it. On the host, it is
- * included once for each type.
+ * USM_CONSTANT(x) a constant of it, and USM_PICK(single, twofold) the one of two that fits it. On the host,
+ * it is included once for each type.
  */
 #define USM_SIGNED_KIND 1
 #define USM_UNSIGNED_KIND 2
@@ -81,8 +81,7 @@ static inline T S(right_shift)(T x, T y)
 #endif
 
 #if USM_KIND == USM_SIGNED_KIND
-/* Division by 0 gives 0. Division by -1 is a negation, since the smallest number has no positive counterpart.
- */
+/* Division by 0 gives 0. Division by -1 is a negation: the smallest number has no positive counterpart. */
 static inline T S(floor_divide)(T x, T y)
 {
     if (y == 0) {

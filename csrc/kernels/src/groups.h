@@ -13,7 +13,8 @@ static inline T S(total)(global const T *x, long n, long step, long op)
     return total;
 }
 
-static inline void S(scan_group)(global T *to, global const T *x, T before, long n, long step, long op, long exclusive)
+static inline void S(scan_group)(global T *to, global const T *x, T before, long n, long step, long op,
+                                 long exclusive)
 {
     T sum = op == USM_SUM ? USM_ZERO : USM_UNIT;
     for (long k = 0; k < n; k++) {

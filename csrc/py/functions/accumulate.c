@@ -1,5 +1,4 @@
-/* Sums, products, largest and smallest elements along axes, and where they are; cumulative sums and products.
- */
+/* Sums, products, extreme elements along axes, and where they are; cumulative sums and products. */
 #include "docstrings.h"
 #include "py/args.h"
 #include "py/arrays/operands.h"

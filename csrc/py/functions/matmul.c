@@ -54,8 +54,8 @@ static int add_free_axis(product *p, int i, int axis)
     return 0;
 }
 
-/* The first axes of the result and of both views: those given, which broadcast. lengths[i] and steps[i] have
- * n[i]. */
+/* The first axes of the result and of both views: those given, which broadcast. lengths[i] and steps[i]
+ * have n[i] elements. */
 static int add_batch(product *p, const int *n, int64_t (*lengths)[USM_MAX_NDIM],
                      int64_t (*steps)[USM_MAX_NDIM])
 {

@@ -6,12 +6,13 @@
 
 /* Rows that are operators of one argument, and of two, which also have a form in place. */
 #define USMPY_OPERATORS_1(EACH) EACH(abs) EACH(bitwise_invert) EACH(negative) EACH(positive)
-#define USMPY_OPERATORS_2(EACH)                                                                  \
-    EACH(add)                                                                                    \
-    EACH(bitwise_and)                                                                            \
-    EACH(bitwise_left_shift)                                                                     \
-    EACH(bitwise_or) EACH(bitwise_right_shift) EACH(bitwise_xor) EACH(divide) EACH(floor_divide) \
-        EACH(multiply) EACH(remainder) EACH(subtract)
+#define USMPY_OPERATORS_2(EACH) \
+    EACH(add)                   \
+    EACH(bitwise_and)           \
+    EACH(bitwise_left_shift)    \
+    EACH(bitwise_or)            \
+    EACH(bitwise_right_shift)   \
+    EACH(bitwise_xor) EACH(divide) EACH(floor_divide) EACH(multiply) EACH(remainder) EACH(subtract)
 
 /*
  * Slots of PyNumberMethods. Operands are arrays and numbers. For other objects the result is NotImplemented
