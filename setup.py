@@ -333,7 +333,7 @@ setup(
             define_macros=macros + ([("USM_TESTING", "1")] if TESTING else []),
             extra_compile_args=compile_args,
             extra_link_args=link_args,
-            libraries=["pthread", "dl"],  # of their own before glibc 2.34
+            libraries=["m", "pthread", "dl"],  # the last two are parts of libc since glibc 2.34
         )
     ],
 )

@@ -116,7 +116,7 @@ def build(arguments, folder):
     flags = [*FLAGS, f"-I{find_dlpack(arguments.dlpack)}"]
     if arguments.sanitizers:
         flags += ["-fsanitize=" + ",".join(arguments.sanitizers), "-fno-sanitize-recover=all"]
-    compile_flags = [*flags, f"-I{ROOT / 'csrc'}", "-c"]
+    compile_flags = [*flags, f"-I{ROOT / 'csrc'}", f"-I{folder}", "-c"]  # the build writes headers
     embedded = folder / "kernels.c"
     runpy.run_path(str(ROOT / "csrc" / "kernels" / "tools" / "embed.py"))["write"](embedded)
     objects = {
