@@ -1,4 +1,4 @@
-"""The array API standard 2024.12 against array_api_strict: every function's results, types and errors."""
+"""The array API standard 2025.12 against array_api_strict: every function's results, types and errors."""
 
 import itertools
 import pathlib
@@ -20,7 +20,7 @@ ERRORS = (IndexError, ValueError, TypeError, OverflowError)
 
 @pytest.fixture(autouse=True)
 def _version():
-    strict.set_array_api_strict_flags(api_version="2024.12")
+    strict.set_array_api_strict_flags(api_version="2025.12")
     yield
     strict.reset_array_api_strict_flags()
 
