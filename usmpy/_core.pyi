@@ -5607,7 +5607,7 @@ def matmul(x1: USMArray, x2: USMArray, /) -> USMArray:
         `x1` has another number of columns than `x2` rows, the other axes do not broadcast, or an argument has
         no dimensions.
     TypeError
-        The common type is no integer or real type, or an argument is not a USMArray.
+        The common type is bool, or an argument is not a USMArray.
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
@@ -5619,8 +5619,9 @@ def matmul(x1: USMArray, x2: USMArray, /) -> USMArray:
     products in float32 and float64 are computed by OpenBLAS if it is found, on CUDA devices by cuBLAS,
     without TF32; `explain_matmul` names the library. All other products are computed by usmpy's own kernel,
     which adds in the order of the inner axis, so that every device gives the same bits. Integers wrap.
-    float16 and bfloat16 are computed in float32 and rounded once. ``x1 @= x2`` writes the product into `x1`,
-    which must have its shape and type. A product of two vectors is computed as by `vecdot`.
+    float16 and bfloat16 are computed in float32 and rounded once. Complex products are four products of real
+    and imaginary parts. ``x1 @= x2`` writes the product into `x1`, which must have its shape and type. A
+    product of two vectors is computed as by `vecdot`, without the conjugate.
 
     Examples
     --------
@@ -5656,7 +5657,7 @@ def tensordot(
         Lengths of axes that belong together differ, an axis is out of range or given twice, or the result has
         too many dimensions.
     TypeError
-        The common type is no integer or real type, or an argument is not a USMArray.
+        The common type is bool, or an argument is not a USMArray.
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
@@ -5675,7 +5676,7 @@ def tensordot(
     """
 
 def vecdot(x1: USMArray, x2: USMArray, /, *, axis: int = -1) -> USMArray:
-    """The sum of products along one axis.
+    """The sum of products along one axis; of complex numbers, with the conjugate of `x1`.
 
     Parameters
     ----------
@@ -5694,7 +5695,7 @@ def vecdot(x1: USMArray, x2: USMArray, /, *, axis: int = -1) -> USMArray:
     ValueError
         The axis is out of range or has different lengths, or the other axes do not broadcast.
     TypeError
-        The common type is no integer or real type, or an argument is not a USMArray.
+        The common type is bool, or an argument is not a USMArray.
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
