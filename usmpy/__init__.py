@@ -212,7 +212,7 @@ from .errors import (
 from .selectors import get_devices, select_default_device, select_device_with_aspects
 
 __version__ = "0.1.0"
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 e: float = 2.718281828459045
 inf: float = float("inf")

@@ -2075,7 +2075,7 @@ class USMArray:
 
     Notes
     -----
-    SYCL 2020, 4.8, and the array object of the array API standard 2024.12. An array carries the queue
+    SYCL 2020, 4.8, and the array object of the array API standard 2025.12. An array carries the queue
     that work on it runs in; creation functions such as zeros and asarray make arrays with elements.
 
     Examples
@@ -2222,7 +2222,7 @@ class USMArray:
         """The Flags: c_contiguous, f_contiguous, writable and their like."""
     @property
     def T(self) -> USMArray:
-        """View with the two axes exchanged (array API standard 2024.12, T).
+        """View with the two axes exchanged (array API standard 2025.12, T).
 
         Raises
         ------
@@ -2231,7 +2231,7 @@ class USMArray:
         """
     @property
     def mT(self) -> USMArray:
-        """View with the last two axes exchanged (array API standard 2024.12, mT).
+        """View with the last two axes exchanged (array API standard 2025.12, mT).
 
         Raises
         ------
@@ -2363,7 +2363,7 @@ class USMArray:
         False
         """
     def to_device(self, device: _Placement, /, *, stream: _Stream | None = None) -> USMArray:
-        """Get the same elements on another placement (array API standard 2024.12, to_device).
+        """Get the same elements on another placement (array API standard 2025.12, to_device).
 
         Parameters
         ----------
@@ -2446,7 +2446,7 @@ class USMArray:
 
         Notes
         -----
-        The array API standard 2024.12, astype. Floating point to integer rounds towards zero, saturates
+        The array API standard 2025.12, astype. Floating point to integer rounds towards zero, saturates
         at the ends of the type, and makes 0 of NaN.
 
         Examples
@@ -3235,7 +3235,7 @@ class USMArray:
         dl_device: _Pair | None = None,
         copy: builtins.bool | None = None,
     ) -> CapsuleType:
-        """Export the memory as a DLPack capsule (array API standard 2024.12, __dlpack__; DLPack 1.3).
+        """Export the memory as a DLPack capsule (array API standard 2025.12, __dlpack__; DLPack 1.3).
 
         Parameters
         ----------
@@ -3279,7 +3279,7 @@ class USMArray:
         >>> capsule = x.__dlpack__(max_version=(1, 3))
         """
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Tell the DLPack device of the memory (array API standard 2024.12; DLPack 1.3).
+        """Tell the DLPack device of the memory (array API standard 2025.12; DLPack 1.3).
 
         Returns
         -------
@@ -3294,12 +3294,12 @@ class USMArray:
         (1, 0)
         """
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
-        """The module usmpy (array API standard 2024.12).
+        """The module usmpy (array API standard 2025.12).
 
         Parameters
         ----------
         api_version : str, optional
-            A version of the standard, such as "2024.12".
+            A version of the standard, such as "2025.12".
 
         Returns
         -------
@@ -3680,7 +3680,7 @@ def empty(
 
     Notes
     -----
-    The array API standard 2024.12, empty. `order` is NumPy's.
+    The array API standard 2025.12, empty. `order` is NumPy's.
 
     Examples
     --------
@@ -3734,7 +3734,7 @@ def zeros(
 
     Notes
     -----
-    The array API standard 2024.12, zeros. The elements may have any type, also one that is only stored.
+    The array API standard 2025.12, zeros. The elements may have any type, also one that is only stored.
 
     Examples
     --------
@@ -3788,7 +3788,7 @@ def ones(
 
     Notes
     -----
-    The array API standard 2024.12, ones.
+    The array API standard 2025.12, ones.
 
     Examples
     --------
@@ -3849,7 +3849,7 @@ def full(
 
     Notes
     -----
-    The array API standard 2024.12, full. Arrays as `fill_value` are NumPy's.
+    The array API standard 2025.12, full. Arrays as `fill_value` are NumPy's.
 
     Examples
     --------
@@ -3905,7 +3905,7 @@ def empty_like(
 
     Notes
     -----
-    The array API standard 2024.12, empty_like. `order` is NumPy's; a kind of memory that another device
+    The array API standard 2025.12, empty_like. `order` is NumPy's; a kind of memory that another device
     lacks becomes its "device" memory.
 
     Examples
@@ -3960,7 +3960,7 @@ def zeros_like(
 
     Notes
     -----
-    The array API standard 2024.12, zeros_like. `order` is NumPy's; a kind of memory that another device
+    The array API standard 2025.12, zeros_like. `order` is NumPy's; a kind of memory that another device
     lacks becomes its "device" memory.
 
     Examples
@@ -4015,7 +4015,7 @@ def ones_like(
 
     Notes
     -----
-    The array API standard 2024.12, ones_like. `order` is NumPy's; a kind of memory that another device
+    The array API standard 2025.12, ones_like. `order` is NumPy's; a kind of memory that another device
     lacks becomes its "device" memory.
 
     Examples
@@ -4075,7 +4075,7 @@ def full_like(
 
     Notes
     -----
-    The array API standard 2024.12, full_like.
+    The array API standard 2025.12, full_like.
 
     Examples
     --------
@@ -4136,7 +4136,7 @@ def eye(
 
     Notes
     -----
-    The array API standard 2024.12, eye.
+    The array API standard 2025.12, eye.
 
     Examples
     --------
@@ -4195,7 +4195,7 @@ def arange(
 
     Notes
     -----
-    The array API standard 2024.12, arange.
+    The array API standard 2025.12, arange.
 
     Examples
     --------
@@ -4255,7 +4255,7 @@ def linspace(
 
     Notes
     -----
-    The array API standard 2024.12, linspace. Into integer types the numbers are truncated.
+    The array API standard 2025.12, linspace. Into integer types the numbers are truncated.
 
     Examples
     --------
@@ -4323,7 +4323,7 @@ def asarray(
 
     Notes
     -----
-    The array API standard 2024.12, asarray. `order` is NumPy's. Strings and sets are not sequences.
+    The array API standard 2025.12, asarray. `order` is NumPy's. Strings and sets are not sequences.
 
     Examples
     --------
@@ -4339,7 +4339,7 @@ def asarray(
 def from_dlpack(
     x: _Array, /, *, device: _Placement | _Pair = None, copy: builtins.bool | None = None
 ) -> USMArray:
-    """Take any library's array as a USMArray (array API standard 2024.12, from_dlpack; DLPack 1.3).
+    """Take any library's array as a USMArray (array API standard 2025.12, from_dlpack; DLPack 1.3).
 
     Parameters
     ----------
@@ -4426,7 +4426,7 @@ def reshape(
 
     Notes
     -----
-    The array API standard 2024.12, reshape. `order` is NumPy's.
+    The array API standard 2025.12, reshape. `order` is NumPy's.
 
     Examples
     --------
@@ -4462,7 +4462,7 @@ def permute_dims(x: USMArray, /, axes: _Axes) -> USMArray:
 
     Notes
     -----
-    The array API standard 2024.12, permute_dims.
+    The array API standard 2025.12, permute_dims.
 
     Examples
     --------
@@ -4528,7 +4528,7 @@ def squeeze(x: USMArray, /, axis: _Axes | None = None) -> USMArray:
 
     Notes
     -----
-    The array API standard 2024.12, squeeze. The default of `axis` is NumPy's.
+    The array API standard 2025.12, squeeze. The default of `axis` is NumPy's.
 
     Examples
     --------
@@ -4562,7 +4562,7 @@ def expand_dims(x: USMArray, /, axis: _Axes = 0) -> USMArray:
 
     Notes
     -----
-    The array API standard 2024.12, expand_dims.
+    The array API standard 2025.12, expand_dims.
 
     Examples
     --------
@@ -4596,7 +4596,7 @@ def flip(x: USMArray, /, *, axis: _Axes | None = None) -> USMArray:
 
     Notes
     -----
-    The array API standard 2024.12, flip.
+    The array API standard 2025.12, flip.
 
     Examples
     --------
@@ -4628,7 +4628,7 @@ def broadcast_to(x: USMArray, /, shape: _Shape) -> USMArray:
 
     Notes
     -----
-    The array API standard 2024.12, broadcast_to.
+    The array API standard 2025.12, broadcast_to.
 
     Examples
     --------
@@ -4680,7 +4680,7 @@ def astype(
 
     Notes
     -----
-    The array API standard 2024.12, astype. Floating point to integer rounds towards zero, saturates at
+    The array API standard 2025.12, astype. Floating point to integer rounds towards zero, saturates at
     the ends of the type, and makes 0 of NaN.
 
     Examples
@@ -4719,7 +4719,7 @@ def concat(arrays: Iterable[USMArray], /, *, axis: SupportsIndex | None = 0) -> 
 
     Notes
     -----
-    The array API standard 2024.12, concat. Types are promoted as in result_type.
+    The array API standard 2025.12, concat. Types are promoted as in result_type.
 
     Examples
     --------
@@ -4758,7 +4758,7 @@ def stack(arrays: Iterable[USMArray], /, *, axis: SupportsIndex = 0) -> USMArray
 
     Notes
     -----
-    The array API standard 2024.12, stack. Types are promoted as in result_type.
+    The array API standard 2025.12, stack. Types are promoted as in result_type.
 
     Examples
     --------
@@ -4793,7 +4793,7 @@ def unstack(x: USMArray, /, *, axis: SupportsIndex = 0) -> tuple[USMArray, ...]:
 
     Notes
     -----
-    The array API standard 2024.12, unstack.
+    The array API standard 2025.12, unstack.
 
     Examples
     --------
@@ -4823,7 +4823,7 @@ def matrix_transpose(x: USMArray, /) -> USMArray:
 
     Notes
     -----
-    The array API standard 2024.12, matrix_transpose.
+    The array API standard 2025.12, matrix_transpose.
 
     Examples
     --------
@@ -4859,7 +4859,7 @@ def moveaxis(x: USMArray, source: _Axes, destination: _Axes, /) -> USMArray:
 
     Notes
     -----
-    The array API standard 2024.12, moveaxis.
+    The array API standard 2025.12, moveaxis.
 
     Examples
     --------
@@ -4897,7 +4897,7 @@ def roll(x: USMArray, /, shift: _Axes, *, axis: _Axes | None = None) -> USMArray
 
     Notes
     -----
-    The array API standard 2024.12, roll.
+    The array API standard 2025.12, roll.
 
     Examples
     --------
@@ -4944,7 +4944,7 @@ def repeat(
 
     Notes
     -----
-    The array API standard 2024.12, repeat.
+    The array API standard 2025.12, repeat.
 
     Examples
     --------
@@ -4979,7 +4979,7 @@ def tile(x: USMArray, repetitions: _Shape, /) -> USMArray:
 
     Notes
     -----
-    The array API standard 2024.12, tile.
+    The array API standard 2025.12, tile.
 
     Examples
     --------
@@ -5031,7 +5031,7 @@ def take(
 
     Notes
     -----
-    The array API standard 2024.12, take. Arrays of any number of dimensions as `indices`, and `out`, are
+    The array API standard 2025.12, take. Arrays of any number of dimensions as `indices`, and `out`, are
     NumPy's.
 
     Examples
@@ -5074,7 +5074,7 @@ def take_along_axis(x: USMArray, indices: _Indices, /, *, axis: SupportsIndex = 
 
     Notes
     -----
-    The array API standard 2024.12, take_along_axis.
+    The array API standard 2025.12, take_along_axis.
 
     Examples
     --------
@@ -5083,7 +5083,7 @@ def take_along_axis(x: USMArray, indices: _Indices, /, *, axis: SupportsIndex = 
     [[2], [3]]
     """
 
-def broadcast_arrays(*arrays: USMArray) -> list[USMArray]:
+def broadcast_arrays(*arrays: USMArray) -> tuple[USMArray, ...]:
     """Views of arrays in the shape that all of them broadcast to.
 
     Parameters
@@ -5093,7 +5093,7 @@ def broadcast_arrays(*arrays: USMArray) -> list[USMArray]:
 
     Returns
     -------
-    list of USMArrays
+    tuple of USMArrays
         A view for each, read-only where elements repeat.
 
     Raises
@@ -5107,7 +5107,7 @@ def broadcast_arrays(*arrays: USMArray) -> list[USMArray]:
 
     Notes
     -----
-    The array API standard 2024.12, broadcast_arrays.
+    The array API standard 2025.12, broadcast_arrays.
 
     Examples
     --------
@@ -5138,7 +5138,7 @@ def broadcast_shapes(*shapes: _Shape) -> tuple[int, ...]:
 
     Notes
     -----
-    As NumPy's broadcast_shapes; the rules are those of the array API standard 2024.12.
+    As NumPy's broadcast_shapes; the rules are those of the array API standard 2025.12.
 
     Examples
     --------
@@ -5146,7 +5146,7 @@ def broadcast_shapes(*shapes: _Shape) -> tuple[int, ...]:
     (2, 3)
     """
 
-def meshgrid(*arrays: USMArray, indexing: Literal["xy", "ij"] = "xy") -> list[USMArray]:
+def meshgrid(*arrays: USMArray, indexing: Literal["xy", "ij"] = "xy") -> tuple[USMArray, ...]:
     """Grids of coordinates from vectors of them.
 
     Parameters
@@ -5158,7 +5158,7 @@ def meshgrid(*arrays: USMArray, indexing: Literal["xy", "ij"] = "xy") -> list[US
 
     Returns
     -------
-    list of USMArrays
+    tuple of USMArrays
         For each vector a new array with as many dimensions as there are vectors.
 
     Raises
@@ -5174,7 +5174,7 @@ def meshgrid(*arrays: USMArray, indexing: Literal["xy", "ij"] = "xy") -> list[US
 
     Notes
     -----
-    The array API standard 2024.12, meshgrid.
+    The array API standard 2025.12, meshgrid.
 
     Examples
     --------
@@ -5230,7 +5230,7 @@ def tril(
 
     Notes
     -----
-    The array API standard 2024.12, tril.
+    The array API standard 2025.12, tril.
 
     Examples
     --------
@@ -5285,7 +5285,7 @@ def triu(
 
     Notes
     -----
-    The array API standard 2024.12, triu.
+    The array API standard 2025.12, triu.
 
     Examples
     --------
@@ -5357,7 +5357,7 @@ def result_type(*arrays_and_dtypes: USMArray | _DTypeLike | complex) -> DType:
 
     Notes
     -----
-    The array API standard 2024.12, result_type. Where it leaves the result open, since the kinds differ,
+    The array API standard 2025.12, result_type. Where it leaves the result open, since the kinds differ,
     NumPy's rules hold: bool with any type is that type; integers of 8 bits go into every floating-point
     type, of 16 bits into float32, wider ones into float64, on devices that have it. bfloat16 promotes as
     float16 does; the two give float32.
@@ -5392,7 +5392,7 @@ def can_cast(from_: _DTypeLike | USMArray, to: _DTypeLike, /) -> builtins.bool:
 
     Notes
     -----
-    The array API standard 2024.12, can_cast.
+    The array API standard 2025.12, can_cast.
 
     Examples
     --------
@@ -5425,7 +5425,7 @@ def isdtype(dtype: _DTypeLike, kind: _DTypeLike | tuple[_DTypeLike, ...]) -> bui
 
     Notes
     -----
-    The array API standard 2024.12, isdtype.
+    The array API standard 2025.12, isdtype.
 
     Examples
     --------
@@ -5453,7 +5453,7 @@ def finfo(type: _DTypeLike | USMArray, /) -> FloatLimits:
 
     Notes
     -----
-    The array API standard 2024.12, finfo.
+    The array API standard 2025.12, finfo.
 
     Examples
     --------
@@ -5481,7 +5481,7 @@ def iinfo(type: _DTypeLike | USMArray, /) -> IntegerLimits:
 
     Notes
     -----
-    The array API standard 2024.12, iinfo.
+    The array API standard 2025.12, iinfo.
 
     Examples
     --------
@@ -5607,7 +5607,7 @@ def matmul(x1: USMArray, x2: USMArray, /) -> USMArray:
         `x1` has another number of columns than `x2` rows, the other axes do not broadcast, or an argument has
         no dimensions.
     TypeError
-        The common type is no integer or real type, or an argument is not a USMArray.
+        The common type is bool, or an argument is not a USMArray.
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
@@ -5619,8 +5619,9 @@ def matmul(x1: USMArray, x2: USMArray, /) -> USMArray:
     products in float32 and float64 are computed by OpenBLAS if it is found, on CUDA devices by cuBLAS,
     without TF32; `explain_matmul` names the library. All other products are computed by usmpy's own kernel,
     which adds in the order of the inner axis, so that every device gives the same bits. Integers wrap.
-    float16 and bfloat16 are computed in float32 and rounded once. ``x1 @= x2`` writes the product into `x1`,
-    which must have its shape and type. A product of two vectors is computed as by `vecdot`.
+    float16 and bfloat16 are computed in float32 and rounded once. Complex products are four products of real
+    and imaginary parts. ``x1 @= x2`` writes the product into `x1`, which must have its shape and type. A
+    product of two vectors is computed as by `vecdot`, without the conjugate.
 
     Examples
     --------
@@ -5656,7 +5657,7 @@ def tensordot(
         Lengths of axes that belong together differ, an axis is out of range or given twice, or the result has
         too many dimensions.
     TypeError
-        The common type is no integer or real type, or an argument is not a USMArray.
+        The common type is bool, or an argument is not a USMArray.
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
@@ -5675,7 +5676,7 @@ def tensordot(
     """
 
 def vecdot(x1: USMArray, x2: USMArray, /, *, axis: int = -1) -> USMArray:
-    """The sum of products along one axis.
+    """The sum of products along one axis; of complex numbers, with the conjugate of `x1`.
 
     Parameters
     ----------
@@ -5694,7 +5695,7 @@ def vecdot(x1: USMArray, x2: USMArray, /, *, axis: int = -1) -> USMArray:
     ValueError
         The axis is out of range or has different lengths, or the other axes do not broadcast.
     TypeError
-        The common type is no integer or real type, or an argument is not a USMArray.
+        The common type is bool, or an argument is not a USMArray.
     ExecutionPlacementError
         The arrays share no queue.
     MemoryError
@@ -5941,7 +5942,7 @@ def equal(
 
     Notes
     -----
-    The array API standard 2024.12, equal. Integers are compared by value, also
+    The array API standard 2025.12, equal. Integers are compared by value, also
     ``uint64`` with signed types, and ints that the type of the array does not hold.
     NaN equals nothing.
 
@@ -5989,7 +5990,7 @@ def not_equal(
 
     Notes
     -----
-    The array API standard 2024.12, not_equal. Ints that an integer type does not hold are compared by
+    The array API standard 2025.12, not_equal. Ints that an integer type does not hold are compared by
     value. NaN equals nothing.
 
     Examples
@@ -6037,7 +6038,7 @@ def less(
 
     Notes
     -----
-    The array API standard 2024.12, less. Integers are compared by value, also
+    The array API standard 2025.12, less. Integers are compared by value, also
     ``uint64`` with signed types, and ints that the type of the array does not hold.
     NaN equals nothing.
 
@@ -6086,7 +6087,7 @@ def less_equal(
 
     Notes
     -----
-    The array API standard 2024.12, less_equal. Ints that an integer type does not hold are compared by
+    The array API standard 2025.12, less_equal. Ints that an integer type does not hold are compared by
     value. NaN equals nothing.
 
     Examples
@@ -6134,7 +6135,7 @@ def greater(
 
     Notes
     -----
-    The array API standard 2024.12, greater. Ints that an integer type does not hold are compared by
+    The array API standard 2025.12, greater. Ints that an integer type does not hold are compared by
     value. NaN equals nothing.
 
     Examples
@@ -6182,7 +6183,7 @@ def greater_equal(
 
     Notes
     -----
-    The array API standard 2024.12, greater_equal. Ints that an integer type does not hold are compared by
+    The array API standard 2025.12, greater_equal. Ints that an integer type does not hold are compared by
     value. NaN equals nothing.
 
     Examples
@@ -9095,7 +9096,7 @@ def logical_and(
 
     Notes
     -----
-    The array API standard 2024.12, logical_and. Other types than bool are NumPy's.
+    The array API standard 2025.12, logical_and. Other types than bool are NumPy's.
 
     Examples
     --------
@@ -9142,7 +9143,7 @@ def logical_or(
 
     Notes
     -----
-    The array API standard 2024.12, logical_or. Other types than bool are NumPy's.
+    The array API standard 2025.12, logical_or. Other types than bool are NumPy's.
 
     Examples
     --------
@@ -9189,7 +9190,7 @@ def logical_xor(
 
     Notes
     -----
-    The array API standard 2024.12, logical_xor. Other types than bool are NumPy's.
+    The array API standard 2025.12, logical_xor. Other types than bool are NumPy's.
 
     Examples
     --------
@@ -9226,7 +9227,7 @@ def logical_not(x: USMArray, /, *, out: USMArray | None = None, order: _CopyOrde
 
     Notes
     -----
-    The array API standard 2024.12, logical_not. Other types than bool are NumPy's.
+    The array API standard 2025.12, logical_not. Other types than bool are NumPy's.
 
     Examples
     --------
@@ -9264,7 +9265,7 @@ def isnan(x: USMArray, /, *, out: USMArray | None = None, order: _CopyOrder | No
 
     Notes
     -----
-    The array API standard 2024.12, isnan.
+    The array API standard 2025.12, isnan.
 
     Examples
     --------
@@ -9302,7 +9303,7 @@ def isinf(x: USMArray, /, *, out: USMArray | None = None, order: _CopyOrder | No
 
     Notes
     -----
-    The array API standard 2024.12, isinf.
+    The array API standard 2025.12, isinf.
 
     Examples
     --------
@@ -9340,7 +9341,7 @@ def isfinite(x: USMArray, /, *, out: USMArray | None = None, order: _CopyOrder |
 
     Notes
     -----
-    The array API standard 2024.12, isfinite.
+    The array API standard 2025.12, isfinite.
 
     Examples
     --------
@@ -9394,7 +9395,7 @@ def where(
 
     Notes
     -----
-    The array API standard 2024.12, where. Conditions of other types than bool, two numbers, and calls
+    The array API standard 2025.12, where. Conditions of other types than bool, two numbers, and calls
     with the condition only follow NumPy.
 
     Examples
@@ -9434,7 +9435,7 @@ def all(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builtins.bool = 
 
     Notes
     -----
-    The array API standard 2024.12, all.
+    The array API standard 2025.12, all.
 
     Examples
     --------
@@ -9472,7 +9473,7 @@ def any(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builtins.bool = 
 
     Notes
     -----
-    The array API standard 2024.12, any.
+    The array API standard 2025.12, any.
 
     Examples
     --------
@@ -9510,7 +9511,7 @@ def count_nonzero(x: USMArray, /, axis: _Axes | None = None, *, keepdims: builti
 
     Notes
     -----
-    The array API standard 2024.12, count_nonzero.
+    The array API standard 2025.12, count_nonzero.
 
     Examples
     --------
@@ -9544,7 +9545,7 @@ def nonzero(x: USMArray, /) -> tuple[USMArray, ...]:
 
     Notes
     -----
-    The array API standard 2024.12, nonzero. The call waits on the host, for the number of elements.
+    The array API standard 2025.12, nonzero. The call waits on the host, for the number of elements.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``__array_namespace_info__()`` of the array API standard 2024.12."""
+"""``__array_namespace_info__()`` of the array API standard 2025.12."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def device_of(device: _Placement) -> _core.Device:
 class NamespaceInfo:
     """Capabilities, devices and dtypes of the namespace.
 
-    The array API standard 2024.12, inspection.
+    The array API standard 2025.12, inspection.
     """
 
     __slots__ = ()
@@ -93,14 +93,14 @@ class NamespaceInfo:
             "indexing": _core.int64,
         }
 
-    def devices(self) -> list[_core.Device]:
+    def devices(self) -> tuple[_core.Device, ...]:
         """Return all root devices, best first.
 
         Returns
         -------
-        list of Device
+        tuple of Device
         """
-        return get_devices()
+        return tuple(get_devices())
 
     def dtypes(
         self, *, device: _Placement = None, kind: str | tuple[str, ...] | None = None
@@ -140,7 +140,7 @@ def __array_namespace_info__() -> NamespaceInfo:
 
     Notes
     -----
-    The array API standard 2024.12, ``__array_namespace_info__``.
+    The array API standard 2025.12, ``__array_namespace_info__``.
 
     Examples
     --------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 def namespace(api_version: str | None) -> ModuleType:

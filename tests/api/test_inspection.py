@@ -177,7 +177,7 @@ def test_capabilities_of_the_namespace():
     info = usmpy.__array_namespace_info__()
     assert info.capabilities()["max dimensions"] == usmpy.zeros((1,) * 64).ndim
     assert info.default_device() == usmpy.select_default_device() == usmpy.empty(1).device
-    assert info.devices() == usmpy.get_devices()
+    assert info.devices() == tuple(usmpy.get_devices())
     for device in (None, *info.devices()):
         chosen = info.default_dtypes(device=device)
         assert set(chosen) == {"real floating", "complex floating", "integral", "indexing"}

@@ -263,6 +263,7 @@ def test_numpy_does_not_take_an_array_with_array(queue):
 def test_the_namespace(queue):
     x = usmpy.empty(1, queue=queue)
     assert x.__array_namespace__() is usmpy
+    assert x.__array_namespace__(api_version=usmpy.__array_api_version__) is usmpy
     assert x.__array_namespace__(api_version="2024.12") is usmpy
     with pytest.raises(ValueError, match=r"1999\.01"):
         x.__array_namespace__(api_version="1999.01")

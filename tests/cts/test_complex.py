@@ -162,6 +162,17 @@ ANNEX_G = {
         (complex(2, INF), complex(NAN, NAN)),
         (complex(NAN, 0), complex(NAN, 0)),
         (complex(INF, NAN), 1),
+        (complex(INF, 2), 1),  # the standard's: the sign of the zero is that of the argument (C: of sin(2b))
+    ],
+    "expm1": [
+        (0, 0),
+        (complex(-0.0, 0), 0),
+        (complex(1, INF), complex(NAN, NAN)),
+        (complex(-INF, 2), complex(-1, 0)),
+        (complex(INF, 0), complex(INF, 0)),
+        (complex(-INF, INF), -1),
+        (complex(INF, INF), complex(INF, NAN)),
+        (complex(NAN, 0), complex(NAN, 0)),
     ],
     "acos": [
         (0, complex(PI / 2, -0.0)),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import usmpy
 
 REAL = ["float16", "float32", "float64"]
+COMPLEX = ["complex64", "complex128"]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 SHAPES = [
     ((1, 1), (1, 1)),
@@ -45,6 +46,8 @@ def values(dtype, shape, seed):
     rng = np.random.default_rng(seed)
     if np.dtype(dtype).kind == "f":
         return rng.standard_normal(shape).astype(dtype)
+    if np.dtype(dtype).kind == "c":
+        return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
     info = np.iinfo(dtype)
     return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
 
@@ -54,7 +57,7 @@ def put(array, queue):
 
 
 def skip_without_fp64(dtype, queue):
-    if dtype == "float64" and not queue.device.has_fp64:
+    if dtype in ("float64", "complex128") and not queue.device.has_fp64:
         pytest.skip("no float64")
 
 
@@ -69,19 +72,20 @@ def tolerance(a, b, inner):
 def agree(result, function, a, b, inner):
     result = result.asnumpy()
     with np.errstate(all="ignore"):
-        if np.result_type(a, b).kind != "f":
+        if np.result_type(a, b).kind in "iu":
             wanted = function(a, b)
             assert result.dtype == wanted.dtype
             np.testing.assert_array_equal(result, wanted)
             return
-        wanted = function(a.astype("f8"), b.astype("f8"))
-        size = function(np.abs(a.astype("f8")), np.abs(b.astype("f8")))
+        wide = "c16" if np.result_type(a, b).kind == "c" else "f8"
+        wanted = function(a.astype(wide), b.astype(wide))
+        size = function(np.abs(a.astype(wide)), np.abs(b.astype(wide)))
     assert result.dtype == np.result_type(a, b)
     assert result.shape == wanted.shape
-    assert (np.abs(result.astype("f8") - wanted) <= tolerance(a, b, inner)(size)).all()
+    assert (np.abs(result.astype(wide) - wanted) <= tolerance(a, b, inner)(size)).all()
 
 
-@pytest.mark.parametrize("dtype", INTEGERS + REAL)
+@pytest.mark.parametrize("dtype", INTEGERS + REAL + COMPLEX)
 @pytest.mark.parametrize(("left", "right"), SHAPES)
 def test_matmul_has_numpys_results(dtype, left, right, queue):
     skip_without_fp64(dtype, queue)
@@ -104,7 +108,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["int16", "float32", "float64", "float16"])
+@pytest.mark.parametrize("dtype", ["int16", "float32", "float64", "float16", "complex64"])
 @pytest.mark.parametrize("left", LAYOUTS)
 @pytest.mark.parametrize("right", LAYOUTS)
 def test_any_layout(left, right, dtype, queue):
@@ -137,7 +141,15 @@ def test_a_batch_of_axes_that_do_not_merge(queue):
 
 
 @pytest.mark.parametrize(
-    ("left", "right"), [("int8", "int64"), ("uint8", "int8"), ("int16", "float32"), ("float16", "float32")]
+    ("left", "right"),
+    [
+        ("int8", "int64"),
+        ("uint8", "int8"),
+        ("int16", "float32"),
+        ("float16", "float32"),
+        ("float32", "complex64"),
+        ("complex64", "float16"),
+    ],
 )
 def test_types_are_promoted(left, right, queue):
     a, b = values(left, (7, 9), 1), values(right, (9, 4), 2)
@@ -166,7 +178,7 @@ def test_infinities_and_nan_stay_where_they_are(dtype, queue):
 
 
 @pytest.mark.parametrize("axes", [0, 1, 2, ((0, 2), (2, 1)), ((), ()), ((-1,), (0,)), ((2, 0, 1), (0, 2, 1))])
-@pytest.mark.parametrize("dtype", ["int32", "float32", "float16"])
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float16", "complex64"])
 def test_tensordot(axes, dtype, queue):
     shapes = {2: ((5, 3, 4), (3, 4, 2)), ((0, 2), (2, 1)): ((3, 5, 4), (2, 4, 3))}
     shapes[((2, 0, 1), (0, 2, 1))] = ((3, 2, 4), (4, 2, 3))
@@ -186,7 +198,7 @@ def test_tensordot_of_numbers_and_of_nothing(queue):
     assert usmpy.tensordot(empty, empty, axes=((1,), (1,))).tolist() == [[0, 0], [0, 0]]
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint64", "float16", "float32"])
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "float16", "float32", "complex64"])
 @pytest.mark.parametrize(
     ("left", "right", "axis"),
     [
@@ -203,7 +215,7 @@ def test_vecdot(left, right, axis, dtype, queue):
     result = usmpy.vecdot(put(a, queue), put(b, queue), axis=axis)
 
     def reference(x, y):
-        return np.sum(np.moveaxis(x, axis, -1) * np.moveaxis(y, axis, -1), -1, dtype=x.dtype)
+        return np.sum(np.moveaxis(x.conj(), axis, -1) * np.moveaxis(y, axis, -1), -1, dtype=x.dtype)
 
     agree(result, reference, a, b, 5)
 
@@ -318,6 +330,15 @@ def test_explain_matmul_names_the_library(queue):
     text = usmpy.explain_matmul(x.astype(usmpy.int32), x.astype(usmpy.int8).mT)
     assert text.splitlines()[1:] == ["by: usmpy's own kernel", "x1: in place", "x2: through a compact copy"]
     assert "products element by element" in usmpy.explain_matmul(x[0], x[0])
+    text = usmpy.explain_matmul(x, x.mT.astype(usmpy.complex64))
+    assert "computed in float32: four products of real and imaginary parts\n" in text
+    assert "x1: through a compact copy" in text
+
+
+def test_a_product_of_two_complex_vectors_takes_no_conjugate(queue):
+    x, y = put(np.array([1j, 2j, 3j], "complex64"), queue), put(np.array([1, 2j, 3], "complex64"), queue)
+    assert usmpy.matmul(x, y).item() == usmpy.tensordot(x, y, axes=1).item() == -4 + 10j
+    assert usmpy.vecdot(x, y).item() == 4 - 10j
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

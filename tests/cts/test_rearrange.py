@@ -94,7 +94,7 @@ def test_broadcast_arrays(queue):
     ):
         same(view, expected)
         assert not view.flags.writable
-    assert usmpy.broadcast_arrays() == []
+    assert usmpy.broadcast_arrays() == ()
     assert usmpy.broadcast_arrays(a[0])[0].flags.writable
     with pytest.raises(ValueError, match="broadcast"):
         usmpy.broadcast_arrays(a[0], filled(queue, (2, 3, 2))[0][:, :2])

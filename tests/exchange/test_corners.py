@@ -1,5 +1,5 @@
 """The sharp corners of the exchange, one test each: what DLPack 1.3 and the array API
-standard 2024.12 say there or leave open, and what bit users of other libraries. The numbers are those of the
+standard 2025.12 say there or leave open, and what bit users of other libraries. The numbers are those of the
 list they were collected in.
 
 Left out here, since they need a driver:

@@ -173,7 +173,7 @@ def test_properties_that_measure_name_the_unit(name, value):
 
 
 SPECIFICATIONS = {
-    "array API standard 2024.12": """
+    "array API standard 2025.12": """
         arange asarray astype broadcast_to concat empty empty_like expand_dims eye flip from_dlpack full
         full_like linspace ones ones_like permute_dims reshape squeeze stack zeros zeros_like USMArray.T
         USMArray.mT USMArray.__dlpack__ USMArray.__dlpack_device__ USMArray.__array_namespace__

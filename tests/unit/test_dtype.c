@@ -51,7 +51,7 @@ static void bytes_of_packed_types(void)
     CHECK(usm_dtype_is_packed(USM_FLOAT6_E3M2FN) && !usm_dtype_is_packed(USM_FLOAT8_E5M2));
 }
 
-/* "Type Promotion Rules" of the standard, 2024.12: the tables, row by row; - is undefined. */
+/* "Type Promotion Rules" of the standard, 2025.12: the tables, row by row; - is undefined. */
 static void promotion(void)
 {
     static const struct {

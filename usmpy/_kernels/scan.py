@@ -75,7 +75,7 @@ class ScanKernel:
     - `axis` is the axis; None is allowed for one dimension.
     - `exclusive` leaves out the element itself: the first result is the identity.
     - `include_initial` puts the identity in front, so that the axis is longer by one, as in `cumulative_sum`
-      of the array API standard 2024.12.
+      of the array API standard 2025.12.
     - `out`, `where`, `depends` and `queue` are those of `ElementwiseKernel`. Elements that `where` leaves out
       count as the identity.
 

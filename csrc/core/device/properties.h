@@ -31,7 +31,7 @@ typedef struct usm_queue_options {
     void *foreign; /* as in usm_queue; the other members describe it */
 } usm_queue_options;
 
-/* Streams by DLPack's numbers (array API standard 2024.12, __dlpack__). */
+/* Streams by DLPack's numbers (array API standard 2025.12, __dlpack__). */
 #define USM_STREAM_LEGACY ((void *)1)
 #define USM_STREAM_PER_THREAD ((void *)2)
 /*

@@ -98,7 +98,7 @@ bool usm_dtype_span(usm_dtype dtype, int ndim, const int64_t *shape, const int64
                     const void *first, int64_t *low, int64_t *high);
 
 /*
- * Type promotion of the array API standard 2024.12, with bfloat16 beside float16 (the two give float32).
+ * Type promotion of the array API standard 2025.12, with bfloat16 beside float16 (the two give float32).
  * Where the standard leaves it open, since the kinds differ, NumPy's: the smallest type that holds the values
  * of both (bool any, 8-bit integers any floating-point type, 16-bit ones float32, wider ones float64).
  * USM_NO_DTYPE for uint64 with signed integers, and for storage types with others than themselves.

@@ -140,9 +140,32 @@ static void set_strides(const usm_view *x1, const usm_view *x2, const usm_contra
     r->c_column = 1;
 }
 
+/* The real parts (0) or the imaginary ones (1) of an array of a complex type, where they lie. */
+static usm_view part_of(const usm_view *x, usm_dtype dtype, int part, int64_t *strides)
+{
+    usm_view view = *x;
+    view.dtype = usm_operation_types_of(USM_OP_real, dtype, true).result;
+    view.data += part * usm_dtype_table[view.dtype].itemsize;
+    view.strides = strides;
+    for (int i = 0; i < x->ndim; i++) {
+        strides[i] = 2 * x->strides[i];
+    }
+    return view;
+}
+
 void usm_matmul_plan_make(const usm_queue *queue, usm_dtype dtype, const usm_view *x1, const usm_view *x2,
                           const usm_contraction *axes, usm_matmul_plan *plan)
 {
+    if (usm_dtype_table[dtype].kind == USM_KIND_COMPLEX) {
+        int64_t strides[2][USM_MAX_NDIM];
+        const usm_view a = part_of(x1, dtype, 0, strides[0]), b = part_of(x2, dtype, 0, strides[1]);
+        usm_matmul_plan_make(queue, a.dtype, &a, &b, axes, plan);
+        plan->parts = true;
+        plan->copies[0] = plan->copies[0] || x1->dtype != dtype;
+        plan->copies[1] = plan->copies[1] || x2->dtype != dtype;
+        return;
+    }
+    plan->parts = false;
     plan->computed = dtype == USM_FLOAT16 || dtype == USM_BFLOAT16 ? USM_FLOAT32 : dtype;
     plan->dots = axes->rows == 0 && axes->columns == 0;
     plan->copies[0] = x1->dtype != plan->computed || !usm_view_is_aligned(x1);
@@ -234,6 +257,58 @@ static usm_status submit_dots(usm_queue *queue, usm_dtype computed, const usm_vi
     return status;
 }
 
+/* Complex numbers: a part of the result is the sum or the difference of two products of parts. */
+static usm_status submit_parts(usm_queue *queue, const usm_view *dst, const usm_view *x1, const usm_view *x2,
+                               const usm_contraction *axes, usm_error *error)
+{
+    int64_t strides[3][USM_MAX_NDIM];
+    usm_status status = USM_OK;
+    for (int part = 0; part < 2 && status == USM_OK; part++) {
+        const usm_view to = part_of(dst, dst->dtype, part, strides[0]);
+        usm_scratch terms[2];
+        terms[0].view.alloc = terms[1].view.alloc = NULL;
+        for (int i = 0; i < 2 && status == USM_OK; i++) {
+            const usm_view a = part_of(x1, dst->dtype, i, strides[1]);
+            const usm_view b = part_of(x2, dst->dtype, part ^ i, strides[2]);
+            status = usm_scratch_create(queue, to.dtype, dst->ndim, dst->shape, 'C', &terms[i], error);
+            if (status == USM_OK) {
+                status = usm_matmul_submit(queue, &terms[i].view, &a, &b, axes, error);
+            }
+        }
+        if (status == USM_OK) {
+            int operation = (part == 0) == axes->conjugates ? USM_OP_add : USM_OP_subtract;
+            const usm_operation_types types = usm_operation_types_of(operation, to.dtype, true);
+            const usm_view operands[] = {to, terms[0].view, terms[1].view};
+            status = usm_operation_submit(queue, operation, &types, operands, part == 0, error);
+        }
+        usm_scratch_release(&terms[0]);
+        usm_scratch_release(&terms[1]);
+    }
+    return status;
+}
+
+static usm_status submit_complex(usm_queue *queue, const usm_view *dst, const usm_view *x1,
+                                 const usm_view *x2, const usm_contraction *axes, usm_error *error)
+{
+    usm_view from[] = {*x1, *x2};
+    usm_scratch copies[2];
+    usm_status status = USM_OK;
+    copies[0].view.alloc = copies[1].view.alloc = NULL;
+    for (int i = 0; i < 2 && status == USM_OK; i++) {
+        if (from[i].dtype != dst->dtype) {
+            status = usm_scratch_copy(queue, &from[i], dst->dtype, from[i].ndim, from[i].shape, 'C',
+                                      &copies[i], error);
+            from[i] = copies[i].view;
+        }
+    }
+    if (status == USM_OK) {
+        status = submit_parts(queue, dst, &from[0], &from[1], axes, error);
+    }
+    usm_scratch_release(&copies[0]);
+    usm_scratch_release(&copies[1]);
+    return status;
+}
+
 usm_status usm_matmul_submit(usm_queue *queue, const usm_view *dst, const usm_view *x1, const usm_view *x2,
                              const usm_contraction *axes, usm_error *error)
 {
@@ -247,6 +322,9 @@ usm_status usm_matmul_submit(usm_queue *queue, const usm_view *dst, const usm_vi
     }
     if (usm_view_size(x1) == 0 || usm_view_size(x2) == 0) {
         return usm_fill_submit(queue, dst, zero, NULL, error);
+    }
+    if (usm_dtype_table[dst->dtype].kind == USM_KIND_COMPLEX) {
+        return submit_complex(queue, dst, x1, x2, axes, error);
     }
     usm_matmul_plan_make(queue, dst->dtype, x1, x2, axes, &plan);
     if (plan.dots) {

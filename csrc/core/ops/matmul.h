@@ -11,11 +11,13 @@
  */
 typedef struct usm_contraction {
     int batch, rows, columns, inner;
+    bool conjugates; /* x1, which matters where it is complex */
 } usm_contraction;
 
 /* How a product is carried out. */
 typedef struct usm_matmul_plan {
-    usm_dtype computed;  /* float32 for float16 and bfloat16 */
+    usm_dtype computed;  /* float32 for float16 and bfloat16; of complex numbers the type of their parts */
+    bool parts;          /* complex: four products of real and imaginary parts; the rest tells of each */
     bool dots;           /* no rows and no columns: products element by element, and sums of them */
     const char *library; /* the file of the library that computes it; NULL: usmpy's own kernel */
     bool copies[2];      /* x1 and x2 go through compact memory of the computed type */
@@ -28,7 +30,7 @@ void usm_matmul_plan_make(const usm_queue *queue, usm_dtype dtype, const usm_vie
 
 /*
  * Enqueues dst = the products of x1 and x2, summed up along the inner axes. dst is compact, row-major and new
- * memory; its type, which both arguments promote to, is an integer or real one. Lengths agree, and the batch
+ * memory; its type, which both arguments promote to, is no bool. Lengths agree, and the batch
  * axes of the arguments have the lengths of the result (stride 0 where they repeat). Nothing to sum up gives
  * zeros. By usmpy's own kernel the sums are in the order of the inner axes, and have the same bits on every
  * device.

@@ -167,7 +167,7 @@ static inline T S(expm1)(T z)
 {
     R x = z.re, y = z.im;
     if (y == 0) {
-        return S(of)(expm1(x), y);
+        return S(of)(x == 0 ? 0 : expm1(x), y); /* +0 of -0, too */
     }
     if (!USM_IS_FINITE(y) || x > USM_PICK(20, 40)) {
         T power = S(exp)(z);
@@ -215,7 +215,7 @@ static inline T S(tanh)(T z)
         return S(of)(tanh(x), y);
     }
     if (fabs(x) == INFINITY) {
-        return S(of)(copysign((R)1, x), copysign((R)0, none == 0 ? sin(y) * cos(y) : y));
+        return S(of)(copysign((R)1, x), copysign((R)0, y));
     }
     if (none != 0) {
         return S(of)(x == 0 ? x : none, none);

@@ -219,7 +219,7 @@ static order order_without_streams(PyObject *stream)
     return ORDER_ERROR;
 }
 
-/* Array API standard 2024.12, __dlpack__, stream, for CUDA. */
+/* Array API standard 2025.12, __dlpack__, stream, for CUDA. */
 static order order_of_stream(PyObject *stream, const DLDevice *device, void **handle)
 {
     if (!usmpy_given(stream)) {

@@ -70,14 +70,14 @@ static PyObject *broadcast_arrays(PyObject *module, PyObject *const *args, Py_ss
     if (status == 0) {
         status = usmpy_check(state, usm_layout_size(ndim, shape, USM_MAX_PATTERN, &size, &error), &error);
     }
-    PyObject *result = status < 0 ? NULL : PyList_New(joined.n);
+    PyObject *result = status < 0 ? NULL : PyTuple_New(joined.n);
     for (Py_ssize_t i = 0; result != NULL && i < joined.n; i++) {
         usmpy_array *view = usmpy_broadcast_view(joined.arrays[i], ndim, shape);
         if (view == NULL) {
             Py_CLEAR(result);
             break;
         }
-        PyList_SET_ITEM(result, i, (PyObject *)view);
+        PyTuple_SET_ITEM(result, i, (PyObject *)view);
     }
     Py_DECREF(joined.items);
     return result;
@@ -141,7 +141,7 @@ static PyObject *make_grids(usmpy_state *state, const usmpy_joined *joined, bool
         }
         shape[axis] = vector->size;
     }
-    PyObject *grids = PyList_New(joined->n);
+    PyObject *grids = PyTuple_New(joined->n);
     for (Py_ssize_t i = 0; grids != NULL && i < joined->n; i++) {
         int axis = (int)(swapped && i < 2 ? 1 - i : i);
         PyObject *grid = grid_of(state, joined, joined->arrays[i], axis, shape);
@@ -149,7 +149,7 @@ static PyObject *make_grids(usmpy_state *state, const usmpy_joined *joined, bool
             Py_CLEAR(grids);
             break;
         }
-        PyList_SET_ITEM(grids, i, grid);
+        PyTuple_SET_ITEM(grids, i, grid);
     }
     return grids;
 }

@@ -154,6 +154,7 @@ static int arrange_vecdot(product *p, PyObject *option)
         return -1;
     }
     p->axes.inner = 1;
+    p->axes.conjugates = true;
     add_axis(p, 0, axes[0]);
     add_axis(p, 1, axes[1]);
     return 0;
@@ -213,7 +214,7 @@ static int arrange_tensordot(product *p, PyObject *option)
     if (n < 0) {
         return -1;
     }
-    p->axes = (usm_contraction){0, argument(p, 0)->ndim - n, argument(p, 1)->ndim - n, n};
+    p->axes = (usm_contraction){0, argument(p, 0)->ndim - n, argument(p, 1)->ndim - n, n, false};
     for (int axis = 0; axis < argument(p, 0)->ndim; axis++) {
         if ((gone[0] >> axis & 1) == 0 && add_free_axis(p, 0, axis) < 0) {
             return -1;
@@ -240,7 +241,6 @@ static int take(usmpy_state *state, const char *function, PyObject *const *argum
         return -1;
     }
     usm_dtype dtype = p->operands.dtype;
-    int kind = usm_dtype_table[dtype].kind;
     p->ndim = 0;
     p->axes = (usm_contraction){0};
     for (int i = 0; i < 2; i++) {
@@ -250,10 +250,9 @@ static int take(usmpy_state *state, const char *function, PyObject *const *argum
         p->views[i].strides = p->strides[i];
     }
     int status = 0;
-    if (kind == USM_KIND_BOOL || kind == USM_KIND_COMPLEX) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s(): the common type of x1 and x2 is %s; integers and real numbers are taken",
-                     function, usm_dtype_table[dtype].name);
+    if (dtype == USM_BOOL) {
+        PyErr_Format(PyExc_TypeError, "%s(): the common type of x1 and x2 is bool; numbers are allowed",
+                     function);
         status = -1;
     }
     status = status < 0 ? status : arrange(p, option);
@@ -311,10 +310,10 @@ static PyObject *explain_matmul(usmpy_state *state, PyObject *const *arguments)
                          &p.axes, &plan);
     const usmpy_array *x1 = argument(&p, 0), *x2 = argument(&p, 1);
     PyObject *text = PyUnicode_FromFormat(
-        "matmul of %s and %s, computed in %s\nby: %s%s\nx1: %s\nx2: %s",
+        "matmul of %s and %s, computed in %s%s\nby: %s%s\nx1: %s\nx2: %s",
         usm_layout_text(x1->ndim, usmpy_shape(argument(&p, 0)), texts[0], sizeof texts[0]),
         usm_layout_text(x2->ndim, usmpy_shape(argument(&p, 1)), texts[1], sizeof texts[1]),
-        usm_dtype_table[plan.computed].name,
+        usm_dtype_table[plan.computed].name, plan.parts ? ": four products of real and imaginary parts" : "",
         plan.dots              ? "products element by element, and their sum"
         : plan.library != NULL ? "the library "
                                : "usmpy's own kernel",
