@@ -3,6 +3,7 @@
  * is compiled again for wider vectors: operate_avx2.c, operate_avx512.c.
  */
 #include "operate.h"
+#include "vector_math.h"
 
 #include "core/layout/half.h"
 
@@ -124,10 +125,10 @@ typedef struct complex128 {
 #define USM_ROWS(inputs) USM_OPERATIONS_complex_##inputs
 #include "operate_type.h"
 
-#define LOOPS_OF(type)                                                                                       \
-    {                                                                                                        \
-        usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type, usm_matmul_##type,    \
-            usm_extremes_##type, NULL                                                                        \
+#define LOOPS_OF(type)                                                                                    \
+    {                                                                                                     \
+        usm_loops_##type, usm_folds_##type, usm_totals_##type, usm_scan_groups_##type, usm_matmul_##type, \
+            usm_extremes_##type, NULL                                                                     \
     }
 #define SIGNED_LOOPS_OF(type)                                                           \
     {                                                                                   \

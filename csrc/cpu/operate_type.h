@@ -5,20 +5,62 @@
 
 #include "kernels/src/functions.h"
 
-#define EACH_LOOP(name, n, load, expression)                                          \
+#if USM_KIND == USM_REAL_KIND && defined(__x86_64__)
+/* One vector, or the first `bytes` of one, by a function of libmvec. Lanes that are not read are 1. */
+static inline __attribute__((always_inline)) void S(by_vector)(void *function, int inputs, T *r, const T *p,
+                                                               const T *q, size_t bytes)
+{
+    typedef T vector __attribute__((vector_size(VECTOR_BYTES)));
+    vector (*of_one)(vector), (*of_two)(vector, vector), x = (vector){0} + 1, y = x;
+    memcpy(&of_one, &function, sizeof function);
+    memcpy(&of_two, &function, sizeof function);
+    memcpy(&x, p, bytes);
+    if (inputs == 2) {
+        memcpy(&y, q, bytes);
+    }
+    x = inputs == 1 ? of_one(x) : of_two(x, y);
+    memcpy(r, &x, bytes);
+}
+
+/* False: libmvec has no such function. Results do not depend on where an element is. */
+static bool S(by_vectors)(int operation, int inputs, T *r, const T *p, const T *q, int64_t n)
+{
+    const usm_vector_math *math = usm_cpu_vector_math(VECTOR_BYTES);
+    void *function = math != NULL ? math->functions[sizeof(T) == sizeof(double)][operation] : NULL;
+    int64_t lanes = VECTOR_BYTES / sizeof(T), i = 0;
+    if (function == NULL) {
+        return false;
+    }
+    for (; i + lanes <= n; i += lanes) {
+        S(by_vector)(function, inputs, r + i, p + i, q + i, VECTOR_BYTES);
+    }
+    if (i < n) {
+        S(by_vector)(function, inputs, r + i, p + i, q + i, (size_t)(n - i) * sizeof(T));
+    }
+    return true;
+}
+#define BY_VECTORS(name, n, costly) (costly && S(by_vectors)(USM_OP_##name, n, r, p, n == 2 ? q : p, count))
+#else
+#define BY_VECTORS(name, n, costly) false
+#endif
+
+#define EACH_LOOP(name, n, costly, load, expression)                                  \
     static void S(name##_loop)(void *to, const void *a, const void *b, int64_t count) \
     {                                                                                 \
         T *r = to;                                                                    \
         const T *p = a, *q = b;                                                       \
         (void)q;                                                                      \
+        if (BY_VECTORS(name, n, costly)) {                                            \
+            return;                                                                   \
+        }                                                                             \
         USM_INDEPENDENT                                                               \
         for (int64_t i = 0; i < count; i++) {                                         \
             T x = p[i];                                                               \
             load r[i] = expression;                                                   \
         }                                                                             \
     }
-#define LOOP_1(name, costly, expression) EACH_LOOP(name, 1, , expression)
-#define LOOP_2(name, costly, expression) EACH_LOOP(name, 2, T y = q[i];, expression)
+#define LOOP_1(name, costly, expression) EACH_LOOP(name, 1, costly, , expression)
+#define LOOP_2(name, costly, expression) EACH_LOOP(name, 2, costly, T y = q[i];, expression)
 #define ROW(name, costly, expression) [USM_OP_##name] = S(name##_loop),
 
 #if USM_KIND == USM_COMPLEX_KIND
@@ -124,6 +166,7 @@ static void S(scan_groups)(void *to, const void *from, const void *totals, const
 #undef USM_UNIT
 #undef USM_LEAST
 #undef USM_GREATEST
+#undef BY_VECTORS
 #undef EACH_LOOP
 #undef LOOP_1
 #undef LOOP_2
