@@ -71,30 +71,50 @@ USM_ROWS(1)
 
     static const usm_cpu_loop S(loops)[USM_OPERATIONS] = {USM_ROWS(1)(ROW) USM_ROWS(2)(ROW)};
 
-/* Lanes of a vector's width each; those beyond n are the identity, and the same as left out. */
-#define FOLD(name, combine, identity)                                     \
-    static void S(name##_fold)(void *to, const void *from, int64_t n)     \
-    {                                                                     \
-        const T *x = from;                                                \
-        T lanes[USM_LANES];                                               \
-        int64_t k = USM_LANES;                                            \
-        for (int l = 0; l < USM_LANES; l++) {                             \
-            lanes[l] = l < n ? x[l] : (identity);                         \
-        }                                                                 \
-        for (; k + USM_LANES <= n; k += USM_LANES) {                      \
-            for (int l = 0; l < USM_LANES; l++) {                         \
-                lanes[l] = combine(lanes[l], x[k + l]);                   \
-            }                                                             \
-        }                                                                 \
-        for (int l = 0; l < n - k; l++) {                                 \
-            lanes[l] = combine(lanes[l], x[k + l]);                       \
-        }                                                                 \
-        for (int half = n > 8 ? USM_LANES / 2 : 4; half > 0; half /= 2) { \
-            for (int l = 0; l < half; l++) {                              \
-                lanes[l] = combine(lanes[l], lanes[l + half]);            \
-            }                                                             \
-        }                                                                 \
-        *(T *)to = lanes[0];                                              \
+/*
+ * Lanes of a vector's width each. Those of short rows beyond n are the identity, which is the same as left
+ * out. Numbers of lanes are constants, so that they stay in registers.
+ */
+#define HALVE(combine, half)                           \
+    for (int l = 0; l < (half); l++) {                 \
+        lanes[l] = combine(lanes[l], lanes[l + half]); \
+    }
+#define FEW(combine, identity, width, halves) \
+    for (int l = 0; l < (width); l++) {       \
+        lanes[l] = l < n ? x[l] : (identity); \
+    }                                         \
+    halves
+#define HALVES_8(combine) HALVE(combine, 4) HALVE(combine, 2) HALVE(combine, 1)
+#define HALVES_16(combine) HALVE(combine, 8) HALVES_8(combine)
+#define HALVES_32(combine) HALVE(combine, 16) HALVES_16(combine)
+#define FOLD(name, combine, identity)                                               \
+    static void S(name##_fold)(void *to, const void *from, int64_t n, int64_t rows) \
+    {                                                                               \
+        const T *x = from;                                                          \
+        T *out = to;                                                                \
+        for (int64_t i = 0; i < rows; i++, x += n) {                                \
+            T lanes[USM_LANES];                                                     \
+            if (n >= USM_LANES) {                                                   \
+                int64_t k = USM_LANES;                                              \
+                memcpy(lanes, x, sizeof lanes);                                     \
+                for (; k + USM_LANES <= n; k += USM_LANES) {                        \
+                    for (int l = 0; l < USM_LANES; l++) {                           \
+                        lanes[l] = combine(lanes[l], x[k + l]);                     \
+                    }                                                               \
+                }                                                                   \
+                for (int l = 0; l < n - k; l++) {                                   \
+                    lanes[l] = combine(lanes[l], x[k + l]);                         \
+                }                                                                   \
+                HALVES_32(combine)                                                  \
+            } else if (n > 16) {                                                    \
+                FEW(combine, identity, 32, HALVES_32(combine))                      \
+            } else if (n > 8) {                                                     \
+                FEW(combine, identity, 16, HALVES_16(combine))                      \
+            } else {                                                                \
+                FEW(combine, identity, 8, HALVES_8(combine))                        \
+            }                                                                       \
+            out[i] = lanes[0];                                                      \
+        }                                                                           \
     }
 FOLD(sum, USM_SUM_OF, USM_ZERO)
 FOLD(prod, USM_PRODUCT_OF, USM_UNIT)
@@ -103,6 +123,11 @@ FOLD(max, USM_LARGER_OF, USM_LEAST)
 FOLD(min, USM_SMALLER_OF, USM_GREATEST)
 #endif
 #undef FOLD
+#undef FEW
+#undef HALVE
+#undef HALVES_8
+#undef HALVES_16
+#undef HALVES_32
 
 static const usm_cpu_fold S(folds)[] = {
     [USM_SUM] = S(sum_fold),
