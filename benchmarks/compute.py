@@ -1,10 +1,12 @@
 """Arithmetic, reductions, scans, sorting and matrix products beside NumPy and, on devices, other libraries.
 
     python benchmarks/compute.py [--json FILE] [--markdown] [--quick] [--only WORDS] [--place NAME]
+                                 [--dpnp PYTHON]
 
 64 MiB of elements, and 1,000, on the host, OpenCL devices and CUDA GPUs. Peers are NumPy on processors,
-dpnp on Intel's OpenCL device, and CuPy and PyTorch on GPUs, where they are installed; a limit is the
-reciprocal of the speed that is to be reached. Rows of functions that usmpy does not have yet are left
+dpnp on Intel's OpenCL device, and CuPy and PyTorch on GPUs, where they are installed; dpnp may be in another
+environment (compute_peer.py). A limit is the reciprocal of the speed that is to be reached. `taskset -c 0` in
+front of it measures one core. Rows of functions that usmpy does not have yet are left
 out. The last rows are the first use of an operation in a new process, with an empty folder of built
 programs and with the one that it left.
 """
@@ -21,6 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 import arrays  # shows Intel's runtime to OpenCL's loader
+import compute_peer
 import numpy as np
 import timing
 from timing import Row
@@ -63,6 +66,8 @@ LARGE_ROWS = [
     ("sort(a)", (1.5, 1.0, 0.5)),
     ("argsort(a, stable=True)", (3.0, 1.0, 0.5)),
     ("matmul(p, p)", (0.98, None, 0.98)),
+    ("matmul(o, o)", (0.98, None, 0.98)),
+    ("matmul(o.T, o)", (0.98, None, 0.98)),
     ("matmul(q, q)", None),
 ]
 SMALL_ROWS = [
@@ -72,6 +77,7 @@ SMALL_ROWS = [
     ("exp(s)", SMALL),
     ("sum(s)", SMALL),
     ("max(s)", SMALL),
+    ("log(s)", SMALL),
     ("sum(t, axis=0)", SMALL),
     ("argmax(s)", SMALL),
     ("mean(s)", SMALL),
@@ -92,25 +98,6 @@ print(time.perf_counter() - begin)
 """
 
 
-def values(n: int) -> dict[str, np.ndarray]:
-    """a, b: n float32; d: float64 of as many bytes; m, r: long and short rows; s, t: few elements."""
-    rng = np.random.default_rng(0)
-    a = rng.random(n, dtype="float32") + np.float32(0.5)
-    side = max(16, int(n**0.5) // 4)
-    few = rng.random(1000)
-    return {
-        "a": a,
-        "b": a[::-1].copy(),
-        "d": a[: n // 2].astype("float64"),
-        "m": a.reshape(-1, 1024),
-        "r": a.reshape(-1, 16),
-        "p": a[: side * side].reshape(side, side),
-        "q": np.arange(side * side // 16, dtype="int32").reshape(side // 4, -1),
-        "s": few,
-        "t": few.reshape(20, 50),
-    }
-
-
 def our_names() -> dict[str, Any]:
     return {name: getattr(_core, name) for name in dir(_core) if not name.startswith("_")} | {
         name: getattr(usmpy, name) for name in usmpy.__all__
@@ -119,15 +106,47 @@ def our_names() -> dict[str, Any]:
 
 def names_of(library: Any) -> dict[str, Any]:
     """The functions under the standard's names."""
-    names = {name: getattr(library, name) for name in dir(library) if not name.startswith("_")}
+    names = compute_peer.names_of(library)
     if library is torch:
         names |= {"max": torch.amax, "concat": torch.cat}
         names["cumulative_sum"] = lambda x: torch.cumsum(x, 0)
-    names.setdefault("cumulative_sum", names.get("cumsum"))
     if library is cupy:  # its sort is stable
         names["argsort"] = lambda x, stable: cupy.argsort(x)
-    names.setdefault("pow", names.get("power"))
     return names
+
+
+class Other:
+    """dpnp in another environment: a process of compute_peer.py."""
+
+    def __init__(self, python: str, n: int) -> None:
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compute_peer.py")
+        hidden = ("OCL_ICD_VENDORS", "PYTHONPATH")
+        environment = {name: value for name, value in os.environ.items() if name not in hidden}
+        self._process = subprocess.Popen(
+            [python, program, str(n)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        self.__name__, self.__version__ = "dpnp", self._read()
+        if not self.__version__:
+            sys.exit(f"{python} has no dpnp")
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def run(self, statement: str, count: int) -> float | None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{count} {statement}\n")
+        self._process.stdin.flush()
+        seconds = self._read()
+        return float(seconds) if seconds else None
+
+    def batch(self, statement: str) -> timing.Batch | None:
+        """None: dpnp has no such function."""
+        return None if self.run(statement, 1) is None else lambda count: self.run(statement, count) or 0.0
 
 
 Peer = tuple[str, dict[str, Any], str, Callable[[np.ndarray], Any]]  # name, names, how to wait, how to copy
@@ -173,6 +192,7 @@ def rows_of(
     table: list[tuple[str, tuple[float | None, ...] | None]],
     rounds: int,
     only: str,
+    other: Other | None,
 ) -> list[Row]:
     ours = our_names() | {"queue": queue}
     ours |= {name: usmpy.asarray(value, queue=queue, copy=True) for name, value in data.items()}
@@ -191,6 +211,9 @@ def rows_of(
         for name, names, wait in peers:
             if not function.isidentifier() or names.get(function) is not None:
                 candidates[name] = timeit.Timer(statement + wait, globals=names).timeit
+        batch = other.batch(statement) if other is not None and place == "Intel" else None
+        if batch is not None:
+            candidates["dpnp"] = batch
         times = timing.best_batches(candidates, rounds, warm_up=2, runs=0 if small else 1)
         mine = times.pop("usmpy")
         also = limits(speeds, times)
@@ -231,19 +254,23 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="WORDS", help="rows with these words")
     parser.add_argument("--place", default="", metavar="NAME", help="host, Intel, PoCL, CUDA or GPU alone")
     parser.add_argument("--rounds", type=int, default=15, help="runs of each candidate, in turn")
+    parser.add_argument(
+        "--dpnp", metavar="PYTHON", help="time dpnp too, with the Python of an environment that has it"
+    )
     options = parser.parse_args()
     if hasattr(_core, "_live_counts") and not options.quick:
         sys.exit(f"{_core.__file__} is built for tests (USMPY_TESTING=1) and slower; install a release build")
     rounds, n = (1, 1 << 16) if options.quick else (options.rounds, 1 << 24)
     usmpy.select_default_device()
-    data, rows = values(n), []
+    data, rows = compute_peer.values(n), []
+    other = Other(options.dpnp, n) if options.dpnp else None
     for place, queue in places().items():
         if options.place not in place:
             continue
         for table in (SMALL_ROWS, LARGE_ROWS):
-            rows += rows_of(place, queue, data, table, rounds, options.only)
+            rows += rows_of(place, queue, data, table, rounds, options.only, other)
         rows += first_use(place, queue, options.only)
-    modules = [module for module in (usmpy, np, dpnp, cupy, torch) if module is not None]
+    modules = [module for module in (usmpy, np, other or dpnp, cupy, torch) if module is not None]
     timing.report("Computing", rows, modules, options.json, options.markdown)
 
 

@@ -79,7 +79,7 @@ static void block(const work *work, char *dst, const char *from, int64_t rows, i
     alignas(64) char buffer[USM_BLOCK * 16];
     int64_t tile = TILE_BYTES / work->size;
     if (work->r->inner == 1) {
-        work->fold(dst, load(work, from, rows, buffer), rows);
+        work->fold(dst, load(work, from, rows, buffer), rows, 1);
     } else if (work->r->inner <= tile && hi - lo == work->r->inner) {
         narrow_block(work, dst, from, rows);
     } else {
@@ -110,6 +110,11 @@ void usm_cpu_accumulate(char *dst, const char *src, int computed, const usm_accu
         .from_size = usm_dtype_table[r->type].itemsize,
         .size = usm_dtype_table[computed].itemsize,
     };
+    if (r->inner == 1 && r->blocks == 1 && work.convert == NULL) { /* whole rows, side by side */
+        work.fold(dst + (int64_t)lo[2] * work.size, src + (int64_t)lo[2] * r->reduced * work.size, r->reduced,
+                  (int64_t)(hi[2] - lo[2]));
+        return;
+    }
     for (int64_t o = (int64_t)lo[2]; o < (int64_t)hi[2]; o++) {
         for (int64_t b = (int64_t)lo[1]; b < (int64_t)hi[1]; b++) {
             int64_t first = b * r->block,

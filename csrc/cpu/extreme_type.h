@@ -26,7 +26,7 @@ static int64_t S(find_extreme)(const T *x, int64_t n, long op)
         return block;
     }
     for (int64_t k = 0; k < n && !USM_IS_NAN(best); k += USM_BLOCK) {
-        S(folds)[op](&next, x + k, n - k < USM_BLOCK ? n - k : USM_BLOCK);
+        S(folds)[op](&next, x + k, n - k < USM_BLOCK ? n - k : USM_BLOCK, 1);
         if ((op == USM_MAX ? next > best : next < best) || USM_IS_NAN(next)) {
             best = next;
             block = k;

@@ -3,6 +3,7 @@
  * is compiled again for wider vectors: operate_avx2.c, operate_avx512.c.
  */
 #include "operate.h"
+#include "vector_math.h"
 
 #include "core/layout/half.h"
 

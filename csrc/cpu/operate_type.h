@@ -5,20 +5,62 @@
 
 #include "kernels/src/functions.h"
 
-#define EACH_LOOP(name, n, load, expression)                                          \
+#if USM_KIND == USM_REAL_KIND && defined(__x86_64__)
+/* One vector, or the first `bytes` of one, by a function of libmvec. Lanes that are not read are 1. */
+static inline __attribute__((always_inline)) void S(by_vector)(void *function, int inputs, T *r, const T *p,
+                                                               const T *q, size_t bytes)
+{
+    typedef T vector __attribute__((vector_size(VECTOR_BYTES)));
+    vector (*of_one)(vector), (*of_two)(vector, vector), x = (vector){0} + 1, y = x;
+    memcpy(&of_one, &function, sizeof function);
+    memcpy(&of_two, &function, sizeof function);
+    memcpy(&x, p, bytes);
+    if (inputs == 2) {
+        memcpy(&y, q, bytes);
+    }
+    x = inputs == 1 ? of_one(x) : of_two(x, y);
+    memcpy(r, &x, bytes);
+}
+
+/* False: libmvec has no such function. Results do not depend on where an element is. */
+static bool S(by_vectors)(int operation, int inputs, T *r, const T *p, const T *q, int64_t n)
+{
+    const usm_vector_math *math = usm_cpu_vector_math(VECTOR_BYTES);
+    void *function = math != NULL ? math->functions[sizeof(T) == sizeof(double)][operation] : NULL;
+    int64_t lanes = VECTOR_BYTES / sizeof(T), i = 0;
+    if (function == NULL) {
+        return false;
+    }
+    for (; i + lanes <= n; i += lanes) {
+        S(by_vector)(function, inputs, r + i, p + i, q + i, VECTOR_BYTES);
+    }
+    if (i < n) {
+        S(by_vector)(function, inputs, r + i, p + i, q + i, (size_t)(n - i) * sizeof(T));
+    }
+    return true;
+}
+#define BY_VECTORS(name, n, costly) (costly && S(by_vectors)(USM_OP_##name, n, r, p, n == 2 ? q : p, count))
+#else
+#define BY_VECTORS(name, n, costly) false
+#endif
+
+#define EACH_LOOP(name, n, costly, load, expression)                                  \
     static void S(name##_loop)(void *to, const void *a, const void *b, int64_t count) \
     {                                                                                 \
         T *r = to;                                                                    \
         const T *p = a, *q = b;                                                       \
         (void)q;                                                                      \
+        if (BY_VECTORS(name, n, costly)) {                                            \
+            return;                                                                   \
+        }                                                                             \
         USM_INDEPENDENT                                                               \
         for (int64_t i = 0; i < count; i++) {                                         \
             T x = p[i];                                                               \
             load r[i] = expression;                                                   \
         }                                                                             \
     }
-#define LOOP_1(name, costly, expression) EACH_LOOP(name, 1, , expression)
-#define LOOP_2(name, costly, expression) EACH_LOOP(name, 2, T y = q[i];, expression)
+#define LOOP_1(name, costly, expression) EACH_LOOP(name, 1, costly, , expression)
+#define LOOP_2(name, costly, expression) EACH_LOOP(name, 2, costly, T y = q[i];, expression)
 #define ROW(name, costly, expression) [USM_OP_##name] = S(name##_loop),
 
 #if USM_KIND == USM_COMPLEX_KIND
@@ -29,30 +71,50 @@ USM_ROWS(1)
 
     static const usm_cpu_loop S(loops)[USM_OPERATIONS] = {USM_ROWS(1)(ROW) USM_ROWS(2)(ROW)};
 
-/* Lanes of a vector's width each; those beyond n are the identity, and the same as left out. */
-#define FOLD(name, combine, identity)                                            \
-    USM_PEELED static void S(name##_fold)(void *to, const void *from, int64_t n) \
-    {                                                                            \
-        const T *x = from;                                                       \
-        T lanes[USM_LANES];                                                      \
-        int64_t k = USM_LANES;                                                   \
-        for (int l = 0; l < USM_LANES; l++) {                                    \
-            lanes[l] = l < n ? x[l] : (identity);                                \
-        }                                                                        \
-        for (; k + USM_LANES <= n; k += USM_LANES) {                             \
-            for (int l = 0; l < USM_LANES; l++) {                                \
-                lanes[l] = combine(lanes[l], x[k + l]);                          \
-            }                                                                    \
-        }                                                                        \
-        for (int l = 0; l < n - k; l++) {                                        \
-            lanes[l] = combine(lanes[l], x[k + l]);                              \
-        }                                                                        \
-        for (int half = n > 8 ? USM_LANES / 2 : 4; half > 0; half /= 2) {        \
-            for (int l = 0; l < half; l++) {                                     \
-                lanes[l] = combine(lanes[l], lanes[l + half]);                   \
-            }                                                                    \
-        }                                                                        \
-        *(T *)to = lanes[0];                                                     \
+/*
+ * Lanes of a vector's width each. Those of short rows beyond n are the identity, which is the same as left
+ * out. Numbers of lanes are constants, so that they stay in registers.
+ */
+#define HALVE(combine, half)                           \
+    for (int l = 0; l < (half); l++) {                 \
+        lanes[l] = combine(lanes[l], lanes[l + half]); \
+    }
+#define FEW(combine, identity, width, halves) \
+    for (int l = 0; l < (width); l++) {       \
+        lanes[l] = l < n ? x[l] : (identity); \
+    }                                         \
+    halves
+#define HALVES_8(combine) HALVE(combine, 4) HALVE(combine, 2) HALVE(combine, 1)
+#define HALVES_16(combine) HALVE(combine, 8) HALVES_8(combine)
+#define HALVES_32(combine) HALVE(combine, 16) HALVES_16(combine)
+#define FOLD(name, combine, identity)                                                          \
+    USM_PEELED static void S(name##_fold)(void *to, const void *from, int64_t n, int64_t rows) \
+    {                                                                                          \
+        const T *x = from;                                                                     \
+        T *out = to;                                                                           \
+        for (int64_t i = 0; i < rows; i++, x += n) {                                           \
+            T lanes[USM_LANES];                                                                \
+            if (n >= USM_LANES) {                                                              \
+                int64_t k = USM_LANES;                                                         \
+                memcpy(lanes, x, sizeof lanes);                                                \
+                for (; k + USM_LANES <= n; k += USM_LANES) {                                   \
+                    for (int l = 0; l < USM_LANES; l++) {                                      \
+                        lanes[l] = combine(lanes[l], x[k + l]);                                \
+                    }                                                                          \
+                }                                                                              \
+                for (int l = 0; l < n - k; l++) {                                              \
+                    lanes[l] = combine(lanes[l], x[k + l]);                                    \
+                }                                                                              \
+                HALVES_32(combine)                                                             \
+            } else if (n > 16) {                                                               \
+                FEW(combine, identity, 32, HALVES_32(combine))                                 \
+            } else if (n > 8) {                                                                \
+                FEW(combine, identity, 16, HALVES_16(combine))                                 \
+            } else {                                                                           \
+                FEW(combine, identity, 8, HALVES_8(combine))                                   \
+            }                                                                                  \
+            out[i] = lanes[0];                                                                 \
+        }                                                                                      \
     }
 FOLD(sum, USM_SUM_OF, USM_ZERO)
 FOLD(prod, USM_PRODUCT_OF, USM_UNIT)
@@ -61,6 +123,11 @@ FOLD(max, USM_LARGER_OF, USM_LEAST)
 FOLD(min, USM_SMALLER_OF, USM_GREATEST)
 #endif
 #undef FOLD
+#undef FEW
+#undef HALVE
+#undef HALVES_8
+#undef HALVES_16
+#undef HALVES_32
 
 static const usm_cpu_fold S(folds)[] = {
     [USM_SUM] = S(sum_fold),
@@ -124,6 +191,7 @@ static void S(scan_groups)(void *to, const void *from, const void *totals, const
 #undef USM_UNIT
 #undef USM_LEAST
 #undef USM_GREATEST
+#undef BY_VECTORS
 #undef EACH_LOOP
 #undef LOOP_1
 #undef LOOP_2

@@ -97,6 +97,7 @@ SEEN_BY_CPU = {
     "half.h": "conversions of half precision, which its casts share with single numbers",
     "heap.h": "allocation that tests can make fail",
     "layout.h": "how many axes there are",
+    "library.h": "opens libmvec",
     "sync.h": "clocks and condition variables",
     "thread.h": "how threads are started",
 }
@@ -613,6 +614,7 @@ STATE = {
     "core/base/thread.c": {"here": "of each thread: where it was before it was pinned"},
     "cpu/builtin.c": {"part": "of each thread: what it does of a kernel"},
     "cpu/builtin_wide.c": {"part": "the same"},
+    "cpu/vector_math.c": {"known": "libmvec, found once"},
     "cpu/parallel.c": {"pool": "threads that help with large blocks, one pool a process"},
     "core/base/sync.c": {
         "usm_own_stripe": "the stripe of this thread",
