@@ -198,6 +198,7 @@ from ._kernels.elementwise import ElementwiseKernel
 from ._kernels.reduction import ReductionKernel
 from ._kernels.scan import ScanKernel
 from ._memory import live_allocations
+from ._prebuild import prebuild
 from ._sets import isin, searchsorted, unique_all, unique_counts, unique_inverse, unique_values
 from ._statistics import clip, diff, mean, std, var
 from ._trace import Trace, trace
@@ -380,6 +381,7 @@ __all__ = [
     "place",
     "positive",
     "pow",
+    "prebuild",
     "prod",
     "put",
     "put_along_axis",

@@ -1562,12 +1562,32 @@ class Kernel:
     @property
     def parameter_names(self) -> tuple[str | None, ...]:
         """The names of the parameters, for arguments by name; None if the program does not name one."""
-    @property
-    def max_work_group_size(self) -> int:
-        """The most work-items of this kernel that fit into one work-group of the device."""
-    @property
-    def preferred_work_group_size_multiple(self) -> int:
-        """Work-groups of a multiple of this number of work-items use the device best."""
+    def max_work_group_size(self, device: _Placement = None) -> int:
+        """The most work-items of this kernel that fit into one work-group of the device.
+
+        Parameters
+        ----------
+        device : Device, optional
+            The device that the kernel is built for, which is the default.
+
+        Raises
+        ------
+        ValueError
+            The kernel is built for another device.
+        """
+    def preferred_work_group_size_multiple(self, device: _Placement = None) -> int:
+        """Work-groups of a multiple of this number of work-items use the device best.
+
+        Parameters
+        ----------
+        device : Device, optional
+            The device that the kernel is built for, which is the default.
+
+        Raises
+        ------
+        ValueError
+            The kernel is built for another device.
+        """
     @classmethod
     def from_pointer(
         cls, address: int, parameters: Iterable[str], *, name: str | None = None, owner: object = None

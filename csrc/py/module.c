@@ -7,6 +7,7 @@
 #include "py/arrays/array.h"
 #include "py/exchange/c_api.h"
 #include "py/exchange/dlpack.h"
+#include "py/programs/program.h"
 #include "thread.h"
 #include "wait.h"
 
@@ -158,6 +159,7 @@ static int exec(PyObject *module)
     usm_core_start();
     usmpy_thread_start();
     usmpy_wait_start();
+    usmpy_builtin_store_start();
     usmpy_memory_start();
     usmpy_errors_start();
     add_prefixes();

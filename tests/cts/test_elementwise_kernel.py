@@ -221,6 +221,12 @@ def test_preamble_and_names(queue):
     assert make("T x", "T y", "y = sqrt(x)", "sqrt")(on(queue, np.float32([4, 9]))).tolist() == [2, 3]
 
 
+def test_the_size_in_the_words_of_cupy(queue):
+    reverse = make("T x, raw T y", operation="z = x + y[_ind.size() - i - 1]")
+    x = on(queue, numbers(5))
+    assert reverse(x, x).tolist() == (numbers(5) + numbers(5)[::-1]).tolist()
+
+
 def test_statements_of_several_lines(queue):
     kernel = make(
         "T x", "T y", "if (x > 10)\n  y = 10; // at most\nelse {\n  y = x;\n  y += 1;\n}\nif (y < 5) return"
@@ -437,6 +443,8 @@ def test_bad_texts(keywords, error, match):
     ("operation", "preamble", "match"),
     [
         ("z = x +\n  absent", "", r"(?s)add: line 2 of operation: absent.*absent"),
+        ("z = x +", "", r"add: line 1 of operation: z = x \+"),
+        ("T t = x;\nz = (T)\n\n", "", r"add: line 2 of operation: z = \(T\)"),
         ("z = x +;", "", r"add: line 1 of operation: z = x \+;"),
         ("float4 v; z = x", "", "(?s)line 1 of operation.*float4: the portable language has no vector types"),
         ("z = f(x)", "T g(T x) { return x; }\nT f(T x) { return y; }", r"line 2 of preamble: T f\(T x\)"),

@@ -375,7 +375,7 @@ def test_dependencies_of_other_types(queue, program, depends):
 
 def test_groups_beyond_the_limits(queue, program):
     x = zeros(queue, 4)
-    most = program.add_one.max_work_group_size
+    most = program.add_one.max_work_group_size()
     with refused(queue, ValueError, rf"local_range .* more work-items than add_one allows on .*: {most}"):
         program.add_one[usmpy.NdRange(2 * most, 2 * most)](x)
     with refused(queue, ValueError, "local_range"):
@@ -457,9 +457,18 @@ def test_local_memory_of_elements():
         usmpy.LocalMemory(4.0, "int8")
 
 
-def test_sizes_of_work_groups_that_suit_a_kernel(queue, program):
-    most, multiple = program.reverse.max_work_group_size, program.reverse.preferred_work_group_size_multiple
+def test_sizes_of_work_groups_that_suit_a_kernel(device, queue, program):
+    most = program.reverse.max_work_group_size(device)
+    multiple = program.reverse.preferred_work_group_size_multiple(device=device)
     assert 1 <= multiple <= most
+    assert program.reverse.max_work_group_size() == most
+    assert program.reverse.preferred_work_group_size_multiple() == multiple
+    for method in (program.reverse.max_work_group_size, program.reverse.preferred_work_group_size_multiple):
+        other = "minimal" if device.backend == "host" else "host"
+        with pytest.raises(ValueError, match="device is .*; the kernel is built for"):
+            method(usmpy.Device(other))
+        with pytest.raises(TypeError, match="device is an int"):
+            method(3)
     x = usmpy.arange(2 * multiple, dtype="int32", queue=queue)
     program.reverse[usmpy.NdRange(2 * multiple, multiple)](x, usmpy.LocalMemory(multiple, x.dtype)).wait()
     halves = [list(range(multiple)), list(range(multiple, 2 * multiple))]

@@ -278,6 +278,10 @@ def test_bad_declarations(keywords, error, match):
     ("keywords", "match"),
     [
         ({"map": "x +\n absent"}, "total: line 2 of map: absent"),
+        ({"map": "x *"}, r"total: line 1 of map: x \*"),
+        ({"reduce": "a +"}, r"total: line 1 of reduce: a \+"),
+        ({"post": "y = a;\ny ="}, "total: line 2 of post: y ="),
+        ({"identity": "-"}, "total: line 1 of identity: -"),
         ({"reduce": "a + c"}, r"total: line 1 of reduce: a \+ c"),
         ({"post": "y = a;\ny = d;"}, "total: line 2 of post: y = d;"),
         ({"identity": "zero"}, "total: line 1 of identity: zero"),

@@ -71,7 +71,7 @@ def test_a_program_tells_what_it_is(device):
     assert kernel.device == device
     assert kernel.parameters == ("int32*", "int32")
     assert kernel.parameter_names == ("x", "n")
-    assert kernel.max_work_group_size >= 1
+    assert kernel.max_work_group_size() >= 1
     assert re.fullmatch(r"<Kernel add\(int32\* x, int32 n\) on \w+:\w+:\d+>", repr(kernel))
     assert {"add", "kernel_names", "__doc__"} <= set(dir(program))
     assert program._ipython_key_completions_() == ["add"]

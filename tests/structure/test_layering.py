@@ -557,7 +557,10 @@ STATE = {
     "core/base/library.c": {"folders": "where drivers of the Python environment are, set at import"},
     "core/memory/blocks.c": {"root": "the index of all blocks that drivers gave"},
     "core/builtin/archive.c": {"restored.0": "the sources of the kernels, decompressed once"},
-    "core/builtin/builtin.c": {"known.0": "the host's place, which is for ever"},
+    "core/builtin/builtin.c": {
+        "known.0": "the host's place, which is for ever",
+        "builtin_store": "keeps programs between processes, set at import",
+    },
     "core/device/registry.c": {"slots": "what each backend said when it was started"},
     "core/device/context.c": {
         "all_contexts": "found by their native handles",

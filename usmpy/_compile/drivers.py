@@ -52,6 +52,16 @@ def key(driver: str, device: Device, source: str, language: str, options: str) -
     return cache.key(*place, _rounding(driver, device, language, options), options, language, source, more)
 
 
+def load_builtin(_: bytes, *parts: bytes | str) -> bytes | None:
+    """The binary of a built-in program that an earlier process built; parts: all that it depends on."""
+    return cache.load(cache.key("builtin", *parts), ".bin")
+
+
+def keep_builtin(binary: bytes, *parts: bytes | str) -> None:
+    """Stores the binary of a built-in program."""
+    cache.store(cache.key("builtin", *parts), ".bin", binary)
+
+
 def prepare(
     driver: str, device: Device, source: str, language: str, options: str
 ) -> tuple[str, str | bytes, str]:

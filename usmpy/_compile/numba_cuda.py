@@ -121,7 +121,7 @@ class Compiled:
         # Only get_global_size() reads %nctaid; then the groups must divide the range.
         self._exact = "%nctaid" in ptx
         self._kernel = program[symbol].with_parameters(words)
-        self._most = min(256, self._kernel.max_work_group_size)
+        self._most = min(256, self._kernel.max_work_group_size())
 
     @staticmethod
     def _compile(cuda: Any, wrapper: Any, signature: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _core
 from . import call, layout, parameters
 from .program import Programs
-from .source import Source, check_brackets, function_name, result, scalar, words, write_types
+from .source import Source, check_brackets, function_name, result, scalar, with_size, words, write_types
 from .types import C_TYPES, load, stored
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
@@ -68,7 +68,7 @@ class ElementwiseKernel:
         The outputs, in the same form; at least one.
     operation : str
         Statements that assign the outputs, such as ``"z = x + y"``. They may use `i`, the index of the
-        element in row-major order, and `n`, the number of elements.
+        element in row-major order, and `n`, the number of elements, which `_ind.size()` means as well.
     name : str, optional
         The kernel's name in messages and traces.
     preamble : str, optional
@@ -135,7 +135,7 @@ class ElementwiseKernel:
         parameters.check_names((*self._inputs, *self._outputs))
         check_brackets(operation, "operation")
         self._name = name
-        self._operation = operation
+        self._operation = operation = with_size(operation)
         self._preamble = preamble
         self._words = words(operation)
         self._programs = Programs(name, options)
@@ -506,8 +506,8 @@ class ElementwiseKernel:
         if mask is not None:
             source.add(f"if (usm_where[{place_of(form, mask)}] != 0) {{")
         source.add(*loads, "{")
-        source.add_piece("operation", self._operation)
-        source.add(";", "}", *stores, "}" if mask is not None else "", "}" if form == _ROWS else "", "}")
+        source.add_piece("operation", self._operation, ";")
+        source.add("}", *stores, "}" if mask is not None else "", "}" if form == _ROWS else "", "}")
         return source
 
 

@@ -122,17 +122,15 @@ class Fold:
         ]
         index = ["const long i", "const long n"]
         source.add(f"static usm_r usm_map({', '.join([*elements, *shared, *index])}) {{ return (")
-        source.add_piece("map", self.map)
-        source.add("); }", "static usm_r usm_combine(const usm_r a, const usm_r b) { return (")
-        source.add_piece(self.label, self.combine)
-        source.add("); }")
+        source.add_piece("map", self.map, "); }")
+        source.add("static usm_r usm_combine(const usm_r a, const usm_r b) { return (")
+        source.add_piece(self.label, self.combine, "); }")
         if self.identity is not None:
             source.add("static usm_r usm_identity(void) { return (")
             if isinstance(self.identity, str):
-                source.add_piece("identity", self.identity)
+                source.add_piece("identity", self.identity, "); }")
             else:
-                source.add(literal(self.identity, combined[1]))
-            source.add("); }")
+                source.add(literal(self.identity, combined[1]), "); }")
         results = [
             f"global {stored(names[k])} *usm_p_{p.name}" for k, p in enumerate(self.outputs, len(self.inputs))
         ]
@@ -144,8 +142,8 @@ class Fold:
             source.add(begin)
             stores.append(end)
         source.add("{")
-        source.add_piece("post", self.post)
-        source.add(";", "}", *stores, "}")
+        source.add_piece("post", self.post, ";")
+        source.add("}", *stores, "}")
 
     def parameters(
         self, types: Sequence[str], declared: Sequence[_core.DType]

@@ -26,6 +26,13 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[A-Za-z_]\w*", text))
 
 
+def with_size(text: str) -> str:
+    """The text with `n` for CuPy's spelling of it."""
+    import re
+
+    return re.sub(r"\b_ind\s*\.\s*size\s*\(\s*\)", "n", text)
+
+
 def check_brackets(text: str, label: str) -> None:
     """BuildError where a bracket or a comment of the user's text is not closed, or closes nothing.
 
@@ -66,10 +73,15 @@ class Source:
     def add(self, *lines: str) -> None:
         self._parts += [f"{line}\n" for line in lines]
 
-    def add_piece(self, label: str, text: str) -> None:
-        """The user's text on lines of its own. label: the argument's name."""
+    def add_piece(self, label: str, text: str, end: str = "") -> None:
+        """The user's text on lines of its own. label: the argument's name.
+
+        end: what follows it. A compiler that misses something there reports the text's last line with code.
+        """
         self._pieces[label] = text
-        self._parts.append(f'#line 1 "<{label}>"\n{text}\n#line 1 "<kernel>"\n')
+        last = text.rstrip().count("\n") + 1
+        ended = f'\n#line {last} "<{label}>"\n{end}' if end else ""
+        self._parts.append(f'#line 1 "<{label}>"\n{text}{ended}\n#line 1 "<kernel>"\n')
 
     def __str__(self) -> str:
         return "".join(self._parts)

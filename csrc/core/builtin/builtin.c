@@ -41,7 +41,47 @@ struct usm_builtin_program {
     char key[]; /* "module options cast" */
 };
 
-/* Builds the module for the place. May block for tenths of a second. */
+static const usm_builtin_store *builtin_store;
+
+void usm_builtin_set_store(const usm_builtin_store *store)
+{
+    builtin_store = store;
+}
+
+/* Without the GIL, since it may take tenths of a second. */
+static usm_status create(usm_place *place, const usm_program_source *source, usm_program **out, char **log,
+                         usm_error *error)
+{
+    void *held = usm_detach();
+    usm_status status = usm_program_create(place, source, out, log, error);
+    usm_attach(held);
+    return status;
+}
+
+/* The program as an earlier process built it. False: none is kept, or the driver refuses it. */
+static bool load(usm_place *place, const usm_program_source *source, usm_program **out)
+{
+    char *log = NULL;
+    usm_program_source binary = {.language = USM_LANGUAGE_NATIVE, .options = "", .own = true};
+    void *data = builtin_store->load(place->device, source, &binary.size);
+    binary.data = data;
+    bool loaded = data != NULL && create(place, &binary, out, &log, NULL) == USM_OK;
+    free(log);
+    free(data);
+    return loaded;
+}
+
+static void keep(const usm_place *place, const usm_program_source *source, usm_program *program)
+{
+    void *binary;
+    size_t size;
+    if (usm_program_binary(program, &binary, &size, NULL) == USM_OK) {
+        builtin_store->keep(place->device, source, binary, size);
+        free(binary);
+    }
+}
+
+/* Builds the module for the place, or loads it. CUDA's driver keeps what it makes of PTX by itself. */
 static usm_status build_program(usm_place *place, const usm_builtin *builtin, usm_program **out,
                                 usm_error *error)
 {
@@ -51,7 +91,14 @@ static usm_status build_program(usm_place *place, const usm_builtin *builtin, us
     if (status != USM_OK) {
         return status;
     }
-    status = usm_program_create(place, &source.program, out, &log, error);
+    usm_language language = source.program.language;
+    bool kept = builtin_store != NULL && language != USM_LANGUAGE_BUILTIN && language != USM_LANGUAGE_PTX;
+    if (!kept || !load(place, &source.program, out)) {
+        status = create(place, &source.program, out, &log, error);
+        if (status == USM_OK && kept) {
+            keep(place, &source.program, *out);
+        }
+    }
     if (status != USM_OK && log != NULL) {
         usm_error_clear(error);
         status = usm_error_driver(error, USM_DRIVER, place->context->backend->name, 0, "",
@@ -138,9 +185,7 @@ static usm_status get(usm_place *place, const usm_builtin *builtin, usm_kernel *
     kernel->function = builtin->function;
     kernel->options = builtin->options;
     kernel->cast = builtin->cast;
-    void *held = usm_detach(); /* tenths of a second */
     usm_status status = build(place, builtin, &kernel->kernel, error);
-    usm_attach(held);
     if (status != USM_OK) {
         free(kernel);
         return status;

@@ -87,6 +87,16 @@ bool usm_builtin_is_serial(const usm_place *place);
 /* Whether the queue runs built-in kernels by the host's loops (csrc/cpu), which has more of them. */
 bool usm_builtin_is_on_host(const usm_queue *queue);
 
+/*
+ * Keeps built programs between processes; set once, before other threads are here. `load` gives a binary in
+ * memory from malloc, or NULL. Both are called on any thread, with no lock held.
+ */
+typedef struct usm_builtin_store {
+    void *(*load)(const usm_device *device, const usm_program_source *source, size_t *size);
+    void (*keep)(const usm_device *device, const usm_program_source *source, const void *binary, size_t size);
+} usm_builtin_store;
+void usm_builtin_set_store(const usm_builtin_store *store);
+
 /* The built-in programs and kernels of a place. */
 extern const usm_place_part usm_builtin_part;
 

@@ -37,12 +37,12 @@
                                     b + usm_offset(&e, 2, i1, i2), from0, to0, &e))                          \
     }
 
-/* The cheap ones by their numbers. */
-#define USM_CASE(name, costly, expression) USM_CASE_##costly(name, expression)
-#define USM_CASE_0(name, expression) \
-    case USM_OP_##name:              \
+/* The cheap ones by their numbers. The name is joined at once: abs and others are macros of some drivers. */
+#define USM_CASE(name, costly, expression) USM_CASE_##costly(USM_OP_##name, expression)
+#define USM_CASE_0(number, expression) \
+    case number:                       \
         return expression;
-#define USM_CASE_1(name, expression)
+#define USM_CASE_1(number, expression)
 static T S(apply_1)(int op, T x)
 {
     switch (op) {

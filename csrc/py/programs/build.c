@@ -5,6 +5,7 @@
 #include "py/errors.h"
 #include "py/objects/objects.h"
 
+#include "core/builtin/builtin.h"
 #include "core/program/signature.h"
 
 #include <string.h>
@@ -356,4 +357,49 @@ PyObject *usmpy_program_bytes(usmpy_state *state, usmpy_program *self)
         memcpy(at, &mark, sizeof mark);
     }
     return binary;
+}
+
+/*
+ * The texts that identify a built-in program on disk, with `binary`, of `size` bytes, in front if it is to be
+ * stored. New reference, or NULL without an exception: the thread has no GIL, or there is no entry.
+ */
+static PyObject *call_store(const char *function, const usm_device *device, const usm_program_source *source,
+                            const void *binary, size_t size)
+{
+    if (!PyGILState_Check() || PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    PyObject *result =
+        usmpy_call("usmpy._compile.drivers", function, "(y#sssssy#)", binary, (Py_ssize_t)size,
+                   usm_backend_name(device->backend), device->info.name, device->info.vendor,
+                   device->info.driver_version, source->options, source->data, (Py_ssize_t)source->size);
+    if (result == NULL && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+        PyErr_SetInterrupt(); /* pressed during the build: raised after the call */
+    }
+    PyErr_Clear();
+    return result;
+}
+
+static void *load_builtin(const usm_device *device, const usm_program_source *source, size_t *size)
+{
+    PyObject *found = call_store("load_builtin", device, source, "", 0);
+    void *binary = NULL;
+    if (found != NULL && PyBytes_Check(found) && (binary = malloc((size_t)PyBytes_GET_SIZE(found))) != NULL) {
+        *size = (size_t)PyBytes_GET_SIZE(found);
+        memcpy(binary, PyBytes_AS_STRING(found), *size);
+    }
+    Py_XDECREF(found);
+    return binary;
+}
+
+static void keep_builtin(const usm_device *device, const usm_program_source *source, const void *binary,
+                         size_t size)
+{
+    Py_XDECREF(call_store("keep_builtin", device, source, binary, size));
+}
+
+void usmpy_builtin_store_start(void)
+{
+    static const usm_builtin_store store = {load_builtin, keep_builtin};
+    usm_builtin_set_store(&store);
 }

@@ -94,17 +94,50 @@ static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused))
     return usmpy_device_wrap(usmpy_state_of(self), core(self)->program->place->device, NULL);
 }
 
-static PyObject *get_max_work_group_size(PyObject *self, void *Py_UNUSED(unused))
+/* The kernel, borrowed; NULL with an exception if `device` is given and is not its own. */
+static const usm_kernel *on_device(PyObject *self, const char *function, PyObject *const *args,
+                                   Py_ssize_t nargs, PyObject *kwnames)
 {
-    const usm_kernel *kernel = core(self);
-    return PyLong_FromSize_t(kernel->max_local != 0
-                                 ? kernel->max_local
-                                 : kernel->program->place->device->info.max_work_group_size);
+    const usmpy_signature signature = {function, 1, 1, 0, 0, {USMPY_device}};
+    const usm_device *own = core(self)->program->place->device;
+    usmpy_state *state = usmpy_state_of(self);
+    PyObject *device;
+    if (usmpy_parse(state, &signature, args, nargs, kwnames, &device) < 0) {
+        return NULL;
+    }
+    if (usmpy_given(device)) {
+        device = usmpy_device_from(state, device, "device");
+        if (device == NULL) {
+            return NULL;
+        }
+        bool same = ((usmpy_device *)device)->device == own;
+        if (!same) {
+            PyErr_Format(PyExc_ValueError, "device is %R; the kernel is built for %s", device,
+                         own->info.name);
+        }
+        Py_DECREF(device);
+        return same ? core(self) : NULL;
+    }
+    return core(self);
 }
 
-static PyObject *get_preferred_multiple(PyObject *self, void *Py_UNUSED(unused))
+static PyObject *max_work_group_size(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
 {
-    const usm_kernel *kernel = core(self);
+    const usm_kernel *kernel = on_device(self, "max_work_group_size", args, nargs, kwnames);
+    return kernel == NULL ? NULL
+                          : PyLong_FromSize_t(kernel->max_local != 0
+                                                  ? kernel->max_local
+                                                  : kernel->program->place->device->info.max_work_group_size);
+}
+
+static PyObject *preferred_multiple(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames)
+{
+    const usm_kernel *kernel = on_device(self, "preferred_work_group_size_multiple", args, nargs, kwnames);
+    if (kernel == NULL) {
+        return NULL;
+    }
     const uint32_t sub_group = kernel->program->place->device->info.sub_group_sizes[0];
     size_t multiple = kernel->preferred_multiple != 0 ? kernel->preferred_multiple : sub_group;
     return PyLong_FromSize_t(multiple != 0 ? multiple : 1);
@@ -329,6 +362,9 @@ static PyObject *with_parameters(PyObject *self, PyObject *argument)
 static PyMethodDef kernel_methods[] = {
     USMPY_CLASS_METHOD("from_pointer", kernel_from_pointer, USMPY_DOC_Kernel_from_pointer),
     {"with_parameters", with_parameters, METH_O, USMPY_DOC_Kernel_with_parameters},
+    USMPY_METHOD("max_work_group_size", max_work_group_size, USMPY_DOC_Kernel_max_work_group_size),
+    USMPY_METHOD("preferred_work_group_size_multiple", preferred_multiple,
+                 USMPY_DOC_Kernel_preferred_work_group_size_multiple),
     {0},
 };
 
@@ -337,9 +373,6 @@ static PyGetSetDef kernel_getset[] = {
     {"device", get_device, NULL, USMPY_DOC_Kernel_device, NULL},
     {"parameters", get_parameters, NULL, USMPY_DOC_Kernel_parameters, NULL},
     {"parameter_names", get_parameter_names, NULL, USMPY_DOC_Kernel_parameter_names, NULL},
-    {"max_work_group_size", get_max_work_group_size, NULL, USMPY_DOC_Kernel_max_work_group_size, NULL},
-    {"preferred_work_group_size_multiple", get_preferred_multiple, NULL,
-     USMPY_DOC_Kernel_preferred_work_group_size_multiple, NULL},
     {0},
 };
 

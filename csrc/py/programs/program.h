@@ -24,6 +24,9 @@ const char *usmpy_language_name(int language);
 /* Builds self->program, or loads it. self has its queue, language and options. 0, or -1 with an exception. */
 int usmpy_build_program(usmpy_state *state, usmpy_program *self, int language, PyObject *source);
 
+/* Once a process: built-in programs are then kept in the cache on disk. */
+void usmpy_builtin_store_start(void);
+
 /* The built program for language 'native', under a mark with its hash. New reference, or NULL. */
 PyObject *usmpy_program_bytes(usmpy_state *state, usmpy_program *self);
 
