@@ -31,7 +31,9 @@ def _axis_of(x: USMArray, axis: SupportsIndex) -> int:
     except TypeError:
         raise TypeError(f"axis is {axis!r}; an int is allowed") from None
     except IndexError:
-        raise AxisError(f"axis is {axis!r}; the array has {x.ndim} dimensions") from None
+        raise AxisError(
+            f"axis is {axis!r}; the array has {x.ndim} dimensions, so {-x.ndim} to {x.ndim - 1} are allowed"
+        ) from None
 
 
 def put(x: USMArray, indices: Any, vals: Any, /, *, axis: SupportsIndex | None = None) -> None:

@@ -54,7 +54,10 @@ def _pair(x1: object, x2: object, function: str) -> tuple[USMArray, USMArray]:
     if number is not None:
         first = x1 if isinstance(x1, _core.USMArray) else x2
         like = _checked(first, function, "x1" if first is x1 else "x2")
-        other = _core.asarray(number, dtype=_core.result_type(like, number), queue=like.queue)
+        try:
+            other = _core.asarray(number, dtype=_core.result_type(like, number), queue=like.queue)
+        except OverflowError as error:
+            raise OverflowError(f"{function}(): {'x1' if number is x1 else 'x2'}: {error}") from None
         x1, x2 = (other, like) if number is x1 else (like, other)
     a, b = _checked(x1, function, "x1"), _checked(x2, function, "x2")
     if a.queue != b.queue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from .errors import ExecutionPlacementError
 from ._indexing import _axis_of, _checked
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
@@ -32,7 +33,8 @@ def _types(x: object, function: str, has_complex: bool) -> tuple[DType, DType]:
         return wide, wide
     if wide is None or (wide in _COMPLEX and not has_complex):
         raise TypeError(
-            f"{function}(): x has dtype {array.dtype.name}, for which the function is not defined"
+            f"{function}(): x has dtype {array.dtype.name}; integers and real{' and complex' * has_complex} "
+            "numbers are allowed"
         )
     return wide, array.dtype
 
@@ -252,8 +254,16 @@ def clip(
     elif dtype not in _WIDE or dtype in _COMPLEX:
         raise TypeError(f"clip(): x has dtype {dtype.name}; integers and real numbers have an order")
     for name, bound in (("min", min), ("max", max)):
-        if bound is None or (type(bound) is float and dtype.kind == "f") or type(bound) is int:
+        if bound is None or (type(bound) is float and dtype.kind == "f"):
             continue
+        if type(bound) is int:
+            if dtype.kind in "iu" and not limits.min <= bound <= limits.max:
+                raise OverflowError(f"clip(): {name} does not fit into dtype {dtype.name} of x")
+            continue
+        if isinstance(bound, _core.USMArray) and bound.queue != x.queue:
+            raise ExecutionPlacementError(
+                f"clip(): x and {name} are on different queues; {name}.to_device(x.queue) copies"
+            )
         if _core.result_type(x, bound) != dtype:
             raise TypeError(f"clip(): {name} is of a wider type than x, which has dtype {dtype.name}")
     if min is None:
@@ -317,6 +327,11 @@ def diff(
         raise TypeError(f"diff(): n is a {type(n).__name__}; an int is allowed")
     if n < 0:
         raise ValueError(f"diff(): n is {n}; 0 or more is allowed")
+    for name, part in (("prepend", prepend), ("append", append)):
+        if part is not None and _checked(part, "diff", name).queue != x.queue:
+            raise ExecutionPlacementError(
+                f"diff(): x and {name} are on different queues; {name}.to_device(x.queue) copies"
+            )
     if n > 0 and (prepend is not None or append is not None):
         x = _core.concat([part for part in (prepend, x, append) if part is not None], axis=at)
     before = (slice(None),) * at

@@ -9,7 +9,6 @@
  */
 #define USM_LOG_2 USM_CONSTANT(0.693147180559945309417232)
 #define USM_HALF_PI USM_CONSTANT(1.570796326794896619231322)
-#define USM_IS_FINITE(x) ((x) - (x) == 0)
 
 static inline T S(of)(R re, R im)
 {

@@ -9,6 +9,8 @@
 #define USM_REAL_KIND 3
 #define USM_COMPLEX_KIND 4
 
+#define USM_IS_FINITE(x) ((x) - (x) == 0)
+
 /* What reductions do with two numbers, and what they begin with. */
 #if USM_KIND == USM_REAL_KIND
 #define USM_SUM_OF(x, y) ((x) + (y))

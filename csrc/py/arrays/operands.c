@@ -155,6 +155,19 @@ static PyObject *take_number(usmpy_state *state, const char *name, PyObject *arg
     return number;
 }
 
+/* Says in the exception of a number that does not fit which argument it is. */
+static void name_argument(const usmpy_operands *operands, int i)
+{
+    PyObject *type, *value, *traceback;
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_Format(type, "%s(): %s: %S", operands->function, names_of(operands->n)[i], value);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+    }
+}
+
 /* Numbers as arrays of the common type, and arrays, but for the first n_free. */
 static int convert(usmpy_state *state, PyObject *const *numbers, int n_free, usmpy_operands *out)
 {
@@ -167,6 +180,7 @@ static int convert(usmpy_state *state, PyObject *const *numbers, int n_free, usm
             Py_SETREF(out->arrays[i], (usmpy_array *)cast);
         }
         if (out->arrays[i] == NULL) {
+            name_argument(out, i);
             return -1;
         }
     }

@@ -29,6 +29,26 @@ static int refuse_scalar(PyObject *scalar, usm_dtype dtype)
     return -1;
 }
 
+/* An integer may have more digits than Python makes text of. */
+static int refuse_size(PyObject *scalar, usm_dtype dtype)
+{
+    const usm_dtype_info *info = &usm_dtype_table[dtype];
+    bool is_signed = info->kind == USM_KIND_INT;
+    PyObject *text = PyObject_Str(scalar);
+    PyErr_Clear();
+    if (info->kind >= USM_KIND_FLOAT) {
+        PyErr_Format(PyExc_OverflowError, "an integer does not fit into dtype %s", info->name);
+    } else {
+        uint64_t most = UINT64_MAX >> (64 - info->bits + is_signed);
+        PyErr_Format(PyExc_OverflowError,
+                     "%.60S does not fit into dtype %s; %s%llu to %llu are allowed: use a wider dtype",
+                     text != NULL ? text : Py_None, info->name, is_signed ? "-" : "",
+                     (unsigned long long)(is_signed ? most + 1 : 0), (unsigned long long)most);
+    }
+    Py_XDECREF(text);
+    return -1;
+}
+
 static int integer_to_element(PyObject *scalar, usm_dtype dtype, void *element)
 {
     const usm_dtype_info *info = &usm_dtype_table[dtype];
@@ -51,12 +71,8 @@ static int integer_to_element(PyObject *scalar, usm_dtype dtype, void *element)
         fits = overflow == 0 && value <= limit && value >= -limit - 1;
         memcpy(element, &value, info->itemsize);
     }
-    if (!fits) {
-        PyErr_Clear();
-        PyErr_Format(PyExc_OverflowError, "%S does not fit into dtype %s", scalar, info->name);
-        return -1;
-    }
-    return 0;
+    PyErr_Clear();
+    return fits ? 0 : refuse_size(scalar, dtype);
 }
 
 /* 0 and 1 are truth values in every library; other numbers would lose their value. */
@@ -98,7 +114,7 @@ int usmpy_scalar_to_element(usmpy_state *state, PyObject *scalar, usm_dtype dtyp
         }
         double value = PyLong_AsDouble(scalar);
         if (value == -1.0 && PyErr_Occurred()) {
-            return -1;
+            return refuse_size(scalar, dtype);
         }
         usm_number_store(dtype, value, 0, element);
         return 0;

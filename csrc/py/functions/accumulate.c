@@ -29,7 +29,15 @@ static usm_dtype sum_type(usmpy_state *state, const usmpy_array *x, PyObject *dt
         return USM_NO_DTYPE;
     }
     if (own == USM_BOOL || own >= USM_COMPUTED_DTYPES) {
-        PyErr_Format(PyExc_TypeError, "dtype is %s, which nothing is added up in", usm_dtype_table[own].name);
+        PyErr_Format(PyExc_TypeError, "dtype is %s; types of integers, real and complex numbers are allowed",
+                     usm_dtype_table[own].name);
+        return USM_NO_DTYPE;
+    }
+    if (usm_dtype_table[x->dtype].kind == USM_KIND_COMPLEX && usm_dtype_table[own].kind != USM_KIND_COMPLEX) {
+        PyErr_Format(PyExc_TypeError,
+                     "dtype is %s, and x has complex numbers; complex64 and complex128 are allowed, or the "
+                     "function of x.real",
+                     usm_dtype_table[own].name);
         return USM_NO_DTYPE;
     }
     return own;
@@ -55,7 +63,10 @@ static int check_elements(const char *function, usmpy_array *x, uint64_t gone)
         *((gone >> i & 1) != 0 ? &some : &kept) &= usmpy_shape(x)[i] != 0;
     }
     if (!some && kept) {
-        PyErr_Format(PyExc_ValueError, "%s(): the axes to reduce have no elements", function);
+        char text[200];
+        PyErr_Format(PyExc_ValueError,
+                     "%s(): x has shape %s, with no elements along the axes to reduce; 1 or more are needed",
+                     function, usm_layout_text(x->ndim, usmpy_shape(x), text, sizeof text));
         return -1;
     }
     return 0;
@@ -143,7 +154,7 @@ static PyObject *scan(usmpy_state *state, const char *function, PyObject *const 
     }
     usm_dtype dtype = sum_type(state, x, arguments[2]);
     if (dtype == USM_NO_DTYPE ||
-        (usmpy_given(arguments[1]) && usmpy_parse_axes(arguments[1], x->ndim, &axis, "axis") < 0)) {
+        (usmpy_given(arguments[1]) && (axis = usmpy_parse_axis(arguments[1], x->ndim, "axis")) < 0)) {
         return NULL;
     }
     memcpy(shape, usmpy_shape(x), (size_t)x->ndim * sizeof *shape);

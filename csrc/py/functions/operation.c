@@ -38,8 +38,9 @@ static void refuse_type(int operation, const usmpy_operands *operands)
             left--;
         }
     }
-    PyErr_Format(PyExc_TypeError, "%s() is not defined for dtype %s%s; %s are allowed", operands->function,
-                 usm_dtype_table[operands->dtype].name,
+    PyErr_Format(PyExc_TypeError,
+                 "%s() is not defined for dtype %s%s; %s are allowed (astype() casts an array)",
+                 operands->function, usm_dtype_table[operands->dtype].name,
                  operands->n == 1 ? ", which x has" : ", the common type of x1 and x2", allowed);
 }
 
