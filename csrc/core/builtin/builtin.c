@@ -205,8 +205,10 @@ static void set_range(const usm_place *place, const usm_builtin *builtin, usm_ra
         .units = device->info.max_compute_units,
         .group = group != 0 && group < 256 ? (unsigned)group : 256,
     };
-    usm_kernel_range shared;
-    usm_kernel_range_over(builtin->n, builtin->transposes, &sizes, &shared);
+    usm_kernel_range shared = {{(size_t)builtin->n[0], 1, 1}, {builtin->group, 1, 1}};
+    if (builtin->group == 0) {
+        usm_kernel_range_over(builtin->n, builtin->transposes, &sizes, &shared);
+    }
     for (int i = 0; i < 3; i++) {
         size_t groups = shared.global[i] / shared.local[i];
         range->local[i] = shared.local[i];

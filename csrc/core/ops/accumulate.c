@@ -6,12 +6,13 @@
 
 /* By what a place knows the kernels of a type: texts that last. */
 typedef struct names {
-    const char *module, *accumulate, *lanes, *options;
+    const char *module, *options, *accumulate, *lanes, *rows;
 } names;
 
-#define NAMES(type, number)                                                                     \
-    {                                                                                           \
-        "accumulate." type, "usm_accumulate_" type, "usm_lanes_" type, "-D USM_COMPUTE=" number \
+#define NAMES(type, number)                                                                      \
+    {                                                                                            \
+        "accumulate." type, "-D USM_COMPUTE=" number, "usm_accumulate_" type, "usm_lanes_" type, \
+            "usm_rows_" type                                                                     \
     }
 static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_INT8] = NAMES("int8", "1"),
@@ -28,41 +29,53 @@ static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_COMPLEX128] = NAMES("complex128", "13"),
 };
 
-static usm_status launch(usm_queue *queue, usm_dtype computed, bool lanes, const usm_view *dst,
+static usm_status launch(usm_queue *queue, usm_dtype computed, const char *function, const usm_view *dst,
                          const usm_view *src, const usm_accumulation *r, usm_error *error)
 {
     const names *names = &kernels[computed];
     usm_builtin builtin;
     const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
-    usm_builtin_init(&builtin, names->module, lanes ? names->lanes : names->accumulate, names->options);
+    usm_builtin_init(&builtin, names->module, function, names->options);
     usm_builtin_pointer(&builtin, dst->data);
     usm_builtin_pointer(&builtin, src->data);
     usm_builtin_value(&builtin, r, sizeof *r);
-    builtin.n[0] = lanes ? r->inner * USM_LANES : r->inner;
+    builtin.n[0] = function == names->lanes ? r->inner * USM_LANES : r->inner;
     builtin.n[1] = r->blocks;
     builtin.n[2] = r->outer;
+    if (function == names->rows) {
+        builtin.group = USM_ROWS_GROUP;
+        builtin.n[0] = r->outer * r->blocks * r->width;
+    }
     builtin.cost = (size_t)(r->outer * r->reduced * r->inner * usm_dtype_table[r->type].itemsize);
     return usm_builtin_submit(queue, &builtin, accesses, 2, error);
 }
 
-/* One element for each block into dst, which has the computed type; on GPUs by way of the lanes of each
- * block. */
+/* One element for each block into dst, which has the computed type. */
 static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_view *dst,
                                 const usm_view *src, usm_accumulation *r, usm_error *error)
 {
-    if (r->reduced <= USM_LANES || queue->place->device->type == USM_CPU) {
-        return launch(queue, computed, false, dst, src, r, error);
+    const names *names = &kernels[computed];
+    if (queue->place->device->type == USM_CPU) {
+        return launch(queue, computed, names->accumulate, dst, src, r, error);
+    }
+    if (r->inner == 1 && queue->device->info.max_work_group_size >= USM_ROWS_GROUP) {
+        for (r->width = 1; r->width < USM_LANES && r->width < r->reduced; r->width *= 2) {
+        }
+        return launch(queue, computed, names->rows, dst, src, r, error);
+    }
+    if (r->reduced <= USM_LANES) {
+        return launch(queue, computed, names->accumulate, dst, src, r, error);
     }
     usm_scratch lanes;
     const int64_t n = r->outer * r->blocks * USM_LANES * r->inner;
     usm_status status = usm_scratch_create(queue, computed, 1, &n, 'C', &lanes, error);
     if (status == USM_OK) {
-        status = launch(queue, computed, true, &lanes.view, src, r, error);
+        status = launch(queue, computed, names->lanes, &lanes.view, src, r, error);
     }
     if (status == USM_OK) {
-        const usm_accumulation rest = {r->outer, r->blocks * USM_LANES, r->inner, USM_LANES, r->blocks, r->op,
-                                       computed};
-        status = launch(queue, computed, false, dst, &lanes.view, &rest, error);
+        const usm_accumulation rest = {
+            r->outer, r->blocks * USM_LANES, r->inner, USM_LANES, r->blocks, r->op, computed, 0};
+        status = launch(queue, computed, names->accumulate, dst, &lanes.view, &rest, error);
     }
     usm_scratch_release(&lanes);
     return status;

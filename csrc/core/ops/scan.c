@@ -5,13 +5,13 @@
 
 /* By what a place knows the kernels of a type: texts that last. */
 typedef struct names {
-    const char *module, *totals, *scan, *options;
+    const char *module, *options, *totals, *scan, *tiles;
 } names;
 
 /* Signed integers wrap as unsigned ones do. */
-#define NAMES(type, number)                                                          \
-    {                                                                                \
-        "scan." type, "usm_totals_" type, "usm_scan_" type, "-D USM_COMPUTE=" number \
+#define NAMES(type, number)                                                                             \
+    {                                                                                                   \
+        "scan." type, "-D USM_COMPUTE=" number, "usm_totals_" type, "usm_scan_" type, "usm_tiles_" type \
     }
 static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_INT8] = NAMES("uint8", "5"),           [USM_INT16] = NAMES("uint16", "6"),
@@ -22,11 +22,43 @@ static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_COMPLEX64] = NAMES("complex64", "12"), [USM_COMPLEX128] = NAMES("complex128", "13"),
 };
 
+/* Groups of a tile; 0 where the device takes no tiles. */
+static int64_t tile_of(const usm_queue *queue, usm_dtype dtype)
+{
+    int64_t tile = USM_TILE(usm_dtype_table[dtype].itemsize);
+    bool takes =
+        queue->place->device->type != USM_CPU && (int64_t)queue->device->info.max_work_group_size >= tile;
+    return takes ? tile : 0;
+}
+
+/* By tiles, as r->mode says; `before` is read for USM_TILE_RESULTS of several groups. */
+static usm_status launch_tiles(usm_queue *queue, int64_t tile, const usm_view *dst, const usm_view *src,
+                               const usm_view *before, const usm_scan *r, usm_error *error)
+{
+    const names *names = &kernels[src->dtype];
+    int64_t groups = r->outer * r->groups,
+            tiles = r->mode == USM_TILE_ROWS ? r->outer : (groups + tile - 1) / tile;
+    const usm_view views[] = {*dst, *src, *before};
+    usm_builtin builtin;
+    usm_builtin_init(&builtin, names->module, names->tiles, names->options);
+    builtin.group = (unsigned)tile;
+    builtin.n[0] = tiles * tile;
+    builtin.n[1] = builtin.n[2] = 1;
+    builtin.cost = (size_t)(r->outer * r->n * usm_view_itemsize(src));
+    return usm_builtin_submit_views(queue, &builtin, views, 3, USM_WRITE, r, sizeof *r, error);
+}
+
 /* `before` NULL: the totals of groups; else the results. */
 static usm_status launch(usm_queue *queue, const usm_view *dst, const usm_view *src, const usm_view *before,
                          const usm_scan *r, usm_error *error)
 {
     const names *names = &kernels[src->dtype];
+    int64_t tile = r->inner == 1 ? tile_of(queue, src->dtype) : 0;
+    if (tile > 0) {
+        usm_scan by_tiles = *r;
+        by_tiles.mode = before == NULL ? USM_TILE_TOTALS : r->mode;
+        return launch_tiles(queue, tile, dst, src, before != NULL ? before : src, &by_tiles, error);
+    }
     usm_builtin builtin;
     const usm_access accesses[] = {
         {dst->alloc, USM_WRITE}, {src->alloc, USM_READ}, {before != NULL ? before->alloc : NULL, USM_READ}};
@@ -51,8 +83,10 @@ static usm_status scan(usm_queue *queue, const usm_view *dst, const usm_view *sr
     usm_scratch totals, before;
     usm_status status = USM_OK;
     r.groups = (r.n + USM_GROUP - 1) / USM_GROUP;
+    r.mode = r.groups > 1 && r.inner == 1 && r.groups <= tile_of(queue, src->dtype) ? USM_TILE_ROWS
+                                                                                    : USM_TILE_RESULTS;
     totals.view.alloc = before.view.alloc = NULL;
-    if (r.groups > 1) {
+    if (r.groups > 1 && r.mode != USM_TILE_ROWS) {
         const int64_t n = r.outer * r.groups * r.inner;
         status = usm_scratch_create(queue, src->dtype, 1, &n, 'C', &totals, error);
         if (status == USM_OK) {
@@ -62,12 +96,13 @@ static usm_status scan(usm_queue *queue, const usm_view *dst, const usm_view *sr
             status = launch(queue, &totals.view, src, NULL, &r, error);
         }
         if (status == USM_OK) { /* as deep as the logarithm of n */
-            const usm_scan above = {r.outer, r.groups, r.inner, 0, 0, 1, r.op};
+            const usm_scan above = {
+                .outer = r.outer, .n = r.groups, .inner = r.inner, .exclusive = 1, .op = r.op};
             status = scan(queue, &before.view, &totals.view, above, error);
         }
     }
     if (status == USM_OK) {
-        status = launch(queue, dst, src, r.groups > 1 ? &before.view : src, &r, error);
+        status = launch(queue, dst, src, before.view.alloc != NULL ? &before.view : src, &r, error);
     }
     usm_scratch_release(&before);
     usm_scratch_release(&totals);

@@ -1,4 +1,4 @@
-/* The last argument of usm_accumulate_*, usm_lanes_* and usm_extreme_* (accumulate.cl). */
+/* The last argument of usm_accumulate_*, usm_lanes_*, usm_rows_* and usm_extreme_* (accumulate.cl). */
 #ifndef USM_ABI_ACCUMULATE_H
 #define USM_ABI_ACCUMULATE_H
 
@@ -19,13 +19,18 @@
 #define USM_BLOCK 1024
 #define USM_LANES 32
 
-/* Elements (outer, reduced, inner), row-major, of usm_dtype `type`; `blocks` of `block` along the middle
- * axis. */
+/*
+ * Elements (outer, reduced, inner), row-major, of usm_dtype `type`; `blocks` of `block` along the middle
+ * axis. Of usm_rows_*, where inner is 1: `width` work-items, a power of 2, share a block; groups have
+ * USM_ROWS_GROUP.
+ */
 typedef struct usm_accumulation {
-    long outer, reduced, inner, block, blocks, op, type;
+    long outer, reduced, inner, block, blocks, op, type, width;
 } usm_accumulation;
 
-USM_ABI_SIZE(usm_accumulation, 56);
+#define USM_ROWS_GROUP 256
+
+USM_ABI_SIZE(usm_accumulation, 64);
 
 /*
  * Where the largest or smallest elements along the middle axis are. `count` candidates along it become
