@@ -6,13 +6,13 @@
 
 /* By what a place knows the kernels of a type: texts that last. */
 typedef struct names {
-    const char *module, *options, *accumulate, *lanes, *rows;
+    const char *module, *options, *accumulate, *groups, *rows;
 } names;
 
-#define NAMES(type, number)                                                                      \
-    {                                                                                            \
-        "accumulate." type, "-D USM_COMPUTE=" number, "usm_accumulate_" type, "usm_lanes_" type, \
-            "usm_rows_" type                                                                     \
+#define NAMES(type, number)                                                                          \
+    {                                                                                                \
+        .module = "accumulate." type, .options = "-D USM_COMPUTE=" number,                           \
+        .accumulate = "usm_accumulate_" type, .groups = "usm_groups_" type, .rows = "usm_rows_" type \
     }
 static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_INT8] = NAMES("int8", "1"),
@@ -39,12 +39,17 @@ static usm_status launch(usm_queue *queue, usm_dtype computed, const char *funct
     usm_builtin_pointer(&builtin, dst->data);
     usm_builtin_pointer(&builtin, src->data);
     usm_builtin_value(&builtin, r, sizeof *r);
-    builtin.n[0] = function == names->lanes ? r->inner * USM_LANES : r->inner;
+    builtin.n[0] = r->inner;
     builtin.n[1] = r->blocks;
     builtin.n[2] = r->outer;
-    if (function == names->rows) {
-        builtin.group = USM_ROWS_GROUP;
-        builtin.n[0] = r->outer * r->blocks * r->width;
+    if (function == names->groups) {
+        builtin.group = USM_GROUPS_ITEMS;
+        builtin.n[0] =
+            r->outer * r->blocks * ((r->inner + r->columns - 1) / r->columns) * r->columns *
+            (USM_GROUPS_ITEMS / r->columns < USM_LANES ? USM_GROUPS_ITEMS / r->columns : USM_LANES);
+    } else if (function == names->rows) {
+        builtin.group = USM_ROWS_ITEMS(usm_dtype_table[computed].itemsize);
+        builtin.n[0] = r->outer;
     }
     builtin.cost = (size_t)(r->outer * r->reduced * r->inner * usm_dtype_table[r->type].itemsize);
     return usm_builtin_submit(queue, &builtin, accesses, 2, error);
@@ -55,30 +60,17 @@ static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_
                                 const usm_view *src, usm_accumulation *r, usm_error *error)
 {
     const names *names = &kernels[computed];
-    if (queue->place->device->type == USM_CPU) {
-        return launch(queue, computed, names->accumulate, dst, src, r, error);
-    }
-    if (r->inner == 1 && queue->device->info.max_work_group_size >= USM_ROWS_GROUP) {
-        for (r->width = 1; r->width < USM_LANES && r->width < r->reduced; r->width *= 2) {
+    const char *function = names->accumulate;
+    bool in_groups =
+        queue->place->device->type != USM_CPU && queue->device->info.max_work_group_size >= USM_GROUPS_ITEMS;
+    if (in_groups && r->reduced > USM_LANES) {
+        function = names->groups;
+        for (r->columns = 1; r->columns < 32 && r->columns < r->inner; r->columns *= 2) {
         }
-        return launch(queue, computed, names->rows, dst, src, r, error);
+    } else if (in_groups && r->inner == 1) {
+        function = names->rows;
     }
-    if (r->reduced <= USM_LANES) {
-        return launch(queue, computed, names->accumulate, dst, src, r, error);
-    }
-    usm_scratch lanes;
-    const int64_t n = r->outer * r->blocks * USM_LANES * r->inner;
-    usm_status status = usm_scratch_create(queue, computed, 1, &n, 'C', &lanes, error);
-    if (status == USM_OK) {
-        status = launch(queue, computed, names->lanes, &lanes.view, src, r, error);
-    }
-    if (status == USM_OK) {
-        const usm_accumulation rest = {
-            r->outer, r->blocks * USM_LANES, r->inner, USM_LANES, r->blocks, r->op, computed, 0};
-        status = launch(queue, computed, names->accumulate, dst, &lanes.view, &rest, error);
-    }
-    usm_scratch_release(&lanes);
-    return status;
+    return launch(queue, computed, function, dst, src, r, error);
 }
 
 /* Blocks, and blocks of their results, until one is left. */

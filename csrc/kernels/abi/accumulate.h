@@ -1,4 +1,4 @@
-/* The last argument of usm_accumulate_*, usm_lanes_*, usm_rows_* and usm_extreme_* (accumulate.cl). */
+/* The last argument of usm_accumulate_*, usm_groups_*, usm_rows_* and usm_extreme_* (accumulate.cl). */
 #ifndef USM_ABI_ACCUMULATE_H
 #define USM_ABI_ACCUMULATE_H
 
@@ -20,15 +20,16 @@
 #define USM_LANES 32
 
 /*
- * Elements (outer, reduced, inner), row-major, of usm_dtype `type`; `blocks` of `block` along the middle
- * axis. Of usm_rows_*, where inner is 1: `width` work-items, a power of 2, share a block; groups have
- * USM_ROWS_GROUP.
+ * Elements (outer, reduced, inner), row-major, of usm_dtype `type`; `blocks` of `block` along the middle axis.
+ * usm_groups_* takes `columns`, a power of 2 and 32 at most, of the inner axis together.
  */
 typedef struct usm_accumulation {
-    long outer, reduced, inner, block, blocks, op, type, width;
+    long outer, reduced, inner, block, blocks, op, type, columns;
 } usm_accumulation;
 
-#define USM_ROWS_GROUP 256
+/* Work-items of a group of usm_groups_*, and of usm_rows_*, by the size in bytes of what is computed. */
+#define USM_GROUPS_ITEMS 256
+#define USM_ROWS_ITEMS(size) ((size) <= 4 ? 128 : (size) == 8 ? 64 : 32)
 
 USM_ABI_SIZE(usm_accumulation, 64);
 

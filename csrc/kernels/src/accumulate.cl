@@ -111,48 +111,83 @@ static T S(lane)(global const char *from, long type, long op, long k, long step,
     return lane;
 }
 
-/* dst[o][b], with inner == 1. r.width neighbours have a block: each a lane, which they join in local memory.
+/*
+ * A group takes r.columns neighbours of the inner axis. As many work-items as there is room for share the lanes of a
+ * block, one or several each; they join them in local memory. Where there is room left, the group takes several blocks.
  */
-kernel void S(rows)(global T *dst, global const char *src, usm_accumulation r)
+kernel void S(groups)(global T *dst, global const char *src, usm_accumulation r)
 {
-    local T lanes[USM_ROWS_GROUP];
-    int item = (int)get_local_id(0), width = (int)r.width, own = item & (width - 1);
-    long together = USM_ROWS_GROUP / width, count = r.outer * r.blocks;
-    for (long first = (long)get_group_id(0) * together; first < count;
-         first += (long)get_num_groups(0) * together) {
-        long number = first + item / width, o = number / r.blocks, at = (number - o * r.blocks) * r.block;
-        T lane = S(identity)(r.op);
-        if (number < count) {
-            lane = S(lane)(src + (o * r.reduced + at) * USM_SIZE_OF(r.type), r.type, r.op, own, USM_LANES,
-                           USM_LESSER(r.block, r.reduced - at));
+    local T lanes[USM_GROUPS_ITEMS];
+    int item = (int)get_local_id(0), columns = (int)r.columns;
+    int sharers = USM_LESSER(USM_LANES, USM_GROUPS_ITEMS / columns), rank = item / columns, own = rank & (sharers - 1);
+    long together = USM_GROUPS_ITEMS / columns / sharers, strips = (r.inner + columns - 1) / columns;
+    long count = r.outer * r.blocks * strips;
+    for (long first = (long)get_group_id(0) * together; first < count; first += (long)get_num_groups(0) * together) {
+        long number = first + rank / sharers;
+        long block = strips == 1 ? number : number / strips, i = (number - block * strips) * columns + (item & (columns - 1));
+        long o = r.blocks == 1 ? block : block / r.blocks, at = (block - o * r.blocks) * r.block;
+        bool is_one = number < count && i < r.inner;
+        T part[USM_LANES * 32 / USM_GROUPS_ITEMS];
+        if (is_one) {
+            global const char *from = src + ((o * r.reduced + at) * r.inner + i) * USM_SIZE_OF(r.type);
+            long end = USM_LESSER(r.block, r.reduced - at) * r.inner;
+            for (int l = 0; l < (int)(sizeof part / sizeof *part); l++) {
+                part[l] = l * sharers < USM_LANES ? S(lane)(from, r.type, r.op, (own + l * sharers) * r.inner,
+                                                            USM_LANES * r.inner, end)
+                                                  : S(identity)(r.op);
+            }
+            if (sharers * 4 == USM_LANES) {
+                part[0] = S(combine)(r.op, part[0], part[2]);
+                part[1] = S(combine)(r.op, part[1], part[3]);
+            }
+            if (sharers < USM_LANES) {
+                part[0] = S(combine)(r.op, part[0], part[1]);
+            }
+            lanes[item] = part[0];
         }
-        lanes[item] = lane;
-        for (int step = width / 2; step > 0; step /= 2) {
+        for (int step = sharers / 2; step > 0; step /= 2) {
             barrier(CLK_LOCAL_MEM_FENCE);
-            if (own < step) {
-                lane = S(combine)(r.op, lane, lanes[item + step]);
-                lanes[item] = lane;
+            if (is_one && own < step) {
+                part[0] = S(combine)(r.op, part[0], lanes[item + step * columns]);
+                lanes[item] = part[0];
             }
         }
-        if (own == 0 && number < count) {
-            dst[number] = lane;
+        if (is_one && own == 0) {
+            dst[block * r.inner + i] = part[0];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
 
-/* dst[o][b][l][i]: the lanes of each block. Dimension 0 shares out lanes and inner axis together. */
-kernel void S(lanes)(global T *dst, global const char *src, usm_accumulation r)
+/* Where inner is 1 and rows have USM_LANES elements at most: a work-item has a row, which the group reads together. */
+kernel void S(rows)(global T *dst, global const char *src, usm_accumulation r)
 {
-    long size = USM_SIZE_OF(r.type), width = USM_LANES * r.inner;
-    for (long o = USM_FROM(r.outer, 2), o_end = USM_TO(r.outer, 2); o < o_end; o += USM_STEP(2)) {
-        for (long b = USM_FROM(r.blocks, 1), b_end = USM_TO(r.blocks, 1); b < b_end; b += USM_STEP(1)) {
-            long first = b * r.block * r.inner, n = USM_LESSER(r.block, r.reduced - b * r.block) * r.inner;
-            global const char *from = src + (o * r.reduced * r.inner + first) * size;
-            for (long j = USM_FROM(width, 0), j_end = USM_TO(width, 0); j < j_end; j += USM_STEP(0)) {
-                dst[(o * r.blocks + b) * width + j] = S(lane)(from, r.type, r.op, j, width, n);
+    local T tile[(USM_LANES + 1) * USM_ROWS_ITEMS(sizeof(T))];
+    int item = (int)get_local_id(0), items = USM_ROWS_ITEMS((int)sizeof(T)), width = (int)r.reduced;
+    for (long first = (long)get_group_id(0) * items; first < r.outer; first += (long)get_num_groups(0) * items) {
+        int rows = (int)USM_LESSER(items, r.outer - first), step = USM_LANES / 2;
+        global const char *from = src + first * width * USM_SIZE_OF(r.type);
+        if (r.type == USM_COMPUTE) {
+            _Pragma("unroll 8") for (int k = item; k < rows * width; k += items)
+            {
+                tile[USM_BANKED(k)] = ((global const T *)from)[k];
+            }
+        } else {
+            for (int k = item; k < rows * width; k += items) {
+                tile[USM_BANKED(k)] = usm_load(from + k * USM_SIZE_OF(r.type), (int)r.type);
             }
         }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (item < rows) {
+            int at = item * width;
+            for (; step > 0; step /= 2) {
+                for (int l = 0; l < step && l + step < width; l++) {
+                    tile[USM_BANKED(at + l)] = S(combine)(r.op, tile[USM_BANKED(at + l)], tile[USM_BANKED(at + l + step)]);
+                }
+            }
+            dst[first + item] = tile[USM_BANKED(at)];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
 

@@ -91,24 +91,35 @@ static void S(store_pack)(global T *to, long i, long n, usm_pack pack)
     }
 }
 
-/* EACH: statements that make the pack packed_z of packed_x and packed_y. */
-#define USM_PACKS_1(name, EACH)                                                            \
-    kernel void S(name)(global T * dst, global const T *a, usm_packs p)                    \
-    {                                                                                      \
-        USM_FOR_EACH (i, (p.n + USM_IN_PACK - 1) / USM_IN_PACK) {                          \
-            usm_pack packed_x = S(load_pack)(a, i, p.n, p.fixed & 1), packed_y = packed_x, \
-                     packed_z = packed_x;                                                  \
-            EACH S(store_pack)(dst, i, p.n, packed_z);                                     \
-        }                                                                                  \
+/*
+ * EACH(function): statements that make the pack packed_z of packed_x and packed_y, of which one-argument kernels have the same.
+ * The next packs are on their way while these are computed.
+ */
+#define USM_PACKS(LOAD_Y, EACH, function)                                                 \
+    long i = (long)get_global_id(0), packs = (p.n + USM_IN_PACK - 1) / USM_IN_PACK; \
+    if (i < packs) {                                                            \
+        usm_pack next_x = S(load_pack)(a, i, p.n, p.fixed & 1), next_y = LOAD_Y; \
+        while (i < packs) {                                                     \
+            usm_pack packed_x = next_x, packed_y = next_y, packed_z = next_x;   \
+            long own = i;                                                       \
+            i += (long)get_global_size(0);                                      \
+            if (i < packs) {                                                    \
+                next_x = S(load_pack)(a, i, p.n, p.fixed & 1);                  \
+                next_y = LOAD_Y;                                                \
+            }                                                                   \
+            EACH(function)                                                                \
+            S(store_pack)(dst, own, p.n, packed_z);                             \
+        }                                                                       \
     }
-#define USM_PACKS_2(name, EACH)                                                            \
-    kernel void S(name)(global T * dst, global const T *a, global const T *b, usm_packs p) \
-    {                                                                                      \
-        USM_FOR_EACH (i, (p.n + USM_IN_PACK - 1) / USM_IN_PACK) {                          \
-            usm_pack packed_x = S(load_pack)(a, i, p.n, p.fixed & 1), packed_z = packed_x; \
-            usm_pack packed_y = S(load_pack)(b, i, p.n, p.fixed & 2);                      \
-            EACH S(store_pack)(dst, i, p.n, packed_z);                                     \
-        }                                                                                  \
+#define USM_PACKS_1(name, EACH, function)                                        \
+    kernel void S(name)(global T *dst, global const T *a, usm_packs p) \
+    {                                                                  \
+        USM_PACKS(next_x, EACH, function)                                        \
+    }
+#define USM_PACKS_2(name, EACH, function)                                                           \
+    kernel void S(name)(global T *dst, global const T *a, global const T *b, usm_packs p) \
+    {                                                                                     \
+        USM_PACKS(S(load_pack)(b, i, p.n, p.fixed & 2), EACH, function)                             \
     }
 #define USM_IN_ALL(expression)                    \
     for (int k = 0; k < USM_IN_PACK; k++) {       \
@@ -127,18 +138,20 @@ USM_KERNEL_2(operate_2, operate_2_row)
     case USM_OP_##name:                \
         USM_IN_ALL(expression) break;
 #define USM_PACKED_1(name, expression)
-#define USM_SWITCH_1            \
+#define USM_SWITCH_1(function)            \
     switch (p.op) {             \
         USM_ROWS(1)(USM_PACKED) \
     }
-#define USM_SWITCH_2            \
+#define USM_SWITCH_2(function)            \
     switch (p.op) {             \
         USM_ROWS(2)(USM_PACKED) \
     }
-USM_PACKS_1(packs_1, USM_SWITCH_1)
-USM_PACKS_2(packs_2, USM_SWITCH_2)
+USM_PACKS_1(packs_1, USM_SWITCH_1, )
+USM_PACKS_2(packs_2, USM_SWITCH_2, )
 #endif
 
+#define USM_CALL_1(function) USM_IN_ALL(function(x))
+#define USM_CALL_2(function) USM_IN_ALL(function(x, y))
 /* The functions are long: both kernels of one call the same. */
 #define USM_COSTLY_1(name, expression)        \
     static USM_NOINLINE T S(name##_of)(T x)   \
@@ -146,7 +159,7 @@ USM_PACKS_2(packs_2, USM_SWITCH_2)
         return expression;                    \
     }                                         \
     USM_ROW_OF(name##_all, , S(name##_of)(x)) \
-    USM_KERNEL_1(operate_1_##name, name##_all_row) USM_PACKS_1(packs_1_##name, USM_IN_ALL(S(name##_of)(x)))
+    USM_KERNEL_1(operate_1_##name, name##_all_row) USM_PACKS_1(packs_1_##name, USM_CALL_1, S(name##_of))
 #define USM_COSTLY_2(name, expression)                     \
     static USM_NOINLINE T S(name##_of)(T x, T y)           \
     {                                                      \
@@ -154,5 +167,5 @@ USM_PACKS_2(packs_2, USM_SWITCH_2)
     }                                                      \
     USM_ROW_OF(name##_all, USM_LOAD_B, S(name##_of)(x, y)) \
     USM_KERNEL_2(operate_2_##name, name##_all_row)         \
-    USM_PACKS_2(packs_2_##name, USM_IN_ALL(S(name##_of)(x, y)))
+    USM_PACKS_2(packs_2_##name, USM_CALL_2, S(name##_of))
 #include "costly.h"

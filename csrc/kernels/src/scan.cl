@@ -36,8 +36,6 @@ kernel void S(scan)(global T *dst, global const T *src, global const T *before, 
                                      r.inner, r.op, r.exclusive))
 }
 
-/* Where element k of a tile is: neighbours in a group are read from other banks of local memory. */
-#define USM_AT(k) ((k) + (k) / USM_GROUP)
 #define USM_TILE_ITEMS USM_TILE((int)sizeof(T))
 
 /*
@@ -46,7 +44,7 @@ kernel void S(scan)(global T *dst, global const T *src, global const T *before, 
  */
 kernel void S(tiles)(global T *dst, global const T *src, global const T *before, usm_scan r)
 {
-    local T tile[USM_AT(USM_TILE_ITEMS * USM_GROUP)], sums[USM_TILE_ITEMS], above[USM_TILE_ITEMS / USM_GROUP];
+    local T tile[USM_BANKED(USM_TILE_ITEMS * USM_GROUP)], sums[USM_TILE_ITEMS], above[USM_TILE_ITEMS / USM_GROUP];
     T none = r.op == USM_SUM ? USM_ZERO : USM_UNIT;
     int item = (int)get_local_id(0);
     long all = r.outer * r.groups, step = r.mode == USM_TILE_ROWS ? r.groups : USM_TILE_ITEMS;
@@ -58,13 +56,14 @@ kernel void S(tiles)(global T *dst, global const T *src, global const T *before,
         int at = (int)(own_o * r.n + own_g * USM_GROUP - from);
         int n = own < q_end ? (int)USM_LESSER(USM_GROUP, r.n - own_g * USM_GROUP) : 0;
         T sum = none;
-        for (int k = item; k < count; k += USM_TILE_ITEMS) {
-            tile[USM_AT(k)] = src[from + k];
+        _Pragma("unroll 8") for (int k = item; k < count; k += USM_TILE_ITEMS)
+        {
+            tile[USM_BANKED(k)] = src[from + k];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (r.mode != USM_TILE_RESULTS) {
             for (int k = 0; k < n; k++) { 
-                sum = S(join)(sum, tile[USM_AT(at + k)], r.op);
+                sum = S(join)(sum, tile[USM_BANKED(at + k)], r.op);
             }
         }
         if (r.mode == USM_TILE_TOTALS && n > 0) {
@@ -98,14 +97,14 @@ kernel void S(tiles)(global T *dst, global const T *src, global const T *before,
             T earlier = r.groups == 1 || n == 0 ? none : r.mode == USM_TILE_ROWS ? sums[item] : before[own];
             sum = none;
             for (int k = 0; k < n; k++) {
-                T next = S(join)(sum, tile[USM_AT(at + k)], r.op);
-                tile[USM_AT(at + k)] = S(join)(earlier, r.exclusive ? sum : next, r.op);
+                T next = S(join)(sum, tile[USM_BANKED(at + k)], r.op);
+                tile[USM_BANKED(at + k)] = S(join)(earlier, r.exclusive ? sum : next, r.op);
                 sum = next;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             for (int k = item; k < count; k += USM_TILE_ITEMS) {
                 long ahead = r.first != 0 ? ((from + k) / r.n + 1) * r.first : 0;
-                dst[from + k + ahead] = tile[USM_AT(k)];
+                dst[from + k + ahead] = tile[USM_BANKED(k)];
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
