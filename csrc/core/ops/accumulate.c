@@ -3,16 +3,18 @@
 #include "axes.h"
 
 #include "core/builtin/builtin.h"
+#include "kernels/abi/operate.h"
 
 /* By what a place knows the kernels of a type: texts that last. */
 typedef struct names {
-    const char *module, *options, *accumulate, *groups, *rows;
+    const char *module, *options, *accumulate, *groups, *packs, *rows;
 } names;
 
-#define NAMES(type, number)                                                                          \
-    {                                                                                                \
-        .module = "accumulate." type, .options = "-D USM_COMPUTE=" number,                           \
-        .accumulate = "usm_accumulate_" type, .groups = "usm_groups_" type, .rows = "usm_rows_" type \
+#define NAMES(type, number)                                                                             \
+    {                                                                                                   \
+        .module = "accumulate." type, .options = "-D USM_COMPUTE=" number,                              \
+        .accumulate = "usm_accumulate_" type, .groups = "usm_groups_" type, .packs = "usm_packs_" type, \
+        .rows = "usm_rows_" type                                                                        \
     }
 static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_INT8] = NAMES("int8", "1"),
@@ -42,7 +44,10 @@ static usm_status launch(usm_queue *queue, usm_dtype computed, const char *funct
     builtin.n[0] = r->inner;
     builtin.n[1] = r->blocks;
     builtin.n[2] = r->outer;
-    if (function == names->groups) {
+    if (function == names->packs) {
+        builtin.group = USM_GROUPS_ITEMS;
+        builtin.n[0] = r->outer * r->blocks * r->columns;
+    } else if (function == names->groups) {
         builtin.group = USM_GROUPS_ITEMS;
         builtin.n[0] =
             r->outer * r->blocks * ((r->inner + r->columns - 1) / r->columns) * r->columns *
@@ -63,7 +68,13 @@ static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_
     const char *function = names->accumulate;
     bool in_groups =
         queue->place->device->type != USM_CPU && queue->device->info.max_work_group_size >= USM_GROUPS_ITEMS;
-    if (in_groups && r->reduced > USM_LANES) {
+    const int64_t in_pack = USM_PACK / usm_dtype_table[computed].itemsize;
+    bool in_packs = r->type == (long)computed && (uintptr_t)src->data % USM_PACK == 0 &&
+                    (r->outer == 1 || r->reduced % in_pack == 0);
+    if (in_groups && r->inner == 1 && r->reduced > USM_LANES && in_packs) {
+        function = names->packs;
+        r->columns = USM_LANES / in_pack;
+    } else if (in_groups && r->reduced > USM_LANES) {
         function = names->groups;
         for (r->columns = 1; r->columns < 32 && r->columns < r->inner; r->columns *= 2) {
         }

@@ -22,9 +22,6 @@ static usm_status submit(usm_queue *queue, const usm_elementwise *kernel, usm_el
                                     error);
 }
 
-/* From here on a work-item takes four, one while the next are on their way. */
-#define MANY_PACKS ((int64_t)1 << 20)
-
 /* Whether the kernel for packs takes operands planned as contiguous ones. */
 static bool suits_packs(const usm_elements *elements, const usm_view *operands, int n)
 {
@@ -48,7 +45,6 @@ static usm_status submit_packs(usm_queue *queue, const usm_elementwise *kernel, 
     }
     builtin.fresh = fresh;
     builtin.n[0] = (packs.n + in_pack - 1) / in_pack;
-    builtin.n[0] = builtin.n[0] < MANY_PACKS ? builtin.n[0] : (builtin.n[0] + 3) / 4;
     builtin.n[1] = builtin.n[2] = 1;
     builtin.cost = (size_t)(packs.n * n * usm_view_itemsize(&operands[0]));
     return usm_builtin_submit_views(queue, &builtin, operands, n, USM_WRITE, &packs, sizeof packs, error);

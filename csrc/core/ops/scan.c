@@ -31,21 +31,56 @@ static int64_t tile_of(const usm_queue *queue, usm_dtype dtype)
     return takes ? tile : 0;
 }
 
-/* By tiles, as r->mode says; `before` is read for USM_TILE_RESULTS of several groups. */
+/* By tiles, as r->mode says. */
 static usm_status launch_tiles(usm_queue *queue, int64_t tile, const usm_view *dst, const usm_view *src,
                                const usm_view *before, const usm_scan *r, usm_error *error)
 {
     const names *names = &kernels[src->dtype];
-    int64_t groups = r->outer * r->groups,
-            tiles = r->mode == USM_TILE_ROWS ? r->outer : (groups + tile - 1) / tile;
     const usm_view views[] = {*dst, *src, *before};
+    int64_t groups = r->mode == USM_TILE_SHORT ? r->outer : r->groups;
     usm_builtin builtin;
     usm_builtin_init(&builtin, names->module, names->tiles, names->options);
     builtin.group = (unsigned)tile;
-    builtin.n[0] = tiles * tile;
+    builtin.n[0] = (groups + tile - 1) / tile * tile * (r->mode == USM_TILE_SHORT ? 1 : r->outer);
     builtin.n[1] = builtin.n[2] = 1;
     builtin.cost = (size_t)(r->outer * r->n * usm_view_itemsize(src));
     return usm_builtin_submit_views(queue, &builtin, views, 3, USM_WRITE, r, sizeof *r, error);
+}
+
+/* Groups of groups where a tile is not a whole row: as deep as the logarithm of n. */
+static usm_status scan_tiles(usm_queue *queue, int64_t tile, const usm_view *dst, const usm_view *src,
+                             usm_scan r, usm_error *error)
+{
+    usm_scratch totals, before;
+    usm_status status = USM_OK;
+    r.groups = (r.n + USM_GROUP - 1) / USM_GROUP;
+    totals.view.alloc = before.view.alloc = NULL;
+    if (r.groups > tile) {
+        const usm_scan above = {.outer = r.outer,
+                                .n = (r.groups + USM_GROUP - 1) / USM_GROUP,
+                                .inner = 1,
+                                .exclusive = 1,
+                                .op = r.op};
+        const int64_t n = above.outer * above.n;
+        status = usm_scratch_create(queue, src->dtype, 1, &n, 'C', &totals, error);
+        if (status == USM_OK) {
+            status = usm_scratch_create(queue, src->dtype, 1, &n, 'C', &before, error);
+        }
+        if (status == USM_OK) {
+            r.mode = USM_TILE_TOTALS;
+            status = launch_tiles(queue, tile, &totals.view, src, src, &r, error);
+        }
+        if (status == USM_OK) {
+            status = scan_tiles(queue, tile, &before.view, &totals.view, above, error);
+        }
+    }
+    if (status == USM_OK) {
+        r.mode = r.groups == 1 ? USM_TILE_SHORT : USM_TILE_RESULTS;
+        status = launch_tiles(queue, tile, dst, src, r.groups > tile ? &before.view : src, &r, error);
+    }
+    usm_scratch_release(&before);
+    usm_scratch_release(&totals);
+    return status;
 }
 
 /* `before` NULL: the totals of groups; else the results. */
@@ -53,12 +88,6 @@ static usm_status launch(usm_queue *queue, const usm_view *dst, const usm_view *
                          const usm_scan *r, usm_error *error)
 {
     const names *names = &kernels[src->dtype];
-    int64_t tile = r->inner == 1 ? tile_of(queue, src->dtype) : 0;
-    if (tile > 0) {
-        usm_scan by_tiles = *r;
-        by_tiles.mode = before == NULL ? USM_TILE_TOTALS : r->mode;
-        return launch_tiles(queue, tile, dst, src, before != NULL ? before : src, &by_tiles, error);
-    }
     usm_builtin builtin;
     const usm_access accesses[] = {
         {dst->alloc, USM_WRITE}, {src->alloc, USM_READ}, {before != NULL ? before->alloc : NULL, USM_READ}};
@@ -83,10 +112,8 @@ static usm_status scan(usm_queue *queue, const usm_view *dst, const usm_view *sr
     usm_scratch totals, before;
     usm_status status = USM_OK;
     r.groups = (r.n + USM_GROUP - 1) / USM_GROUP;
-    r.mode = r.groups > 1 && r.inner == 1 && r.groups <= tile_of(queue, src->dtype) ? USM_TILE_ROWS
-                                                                                    : USM_TILE_RESULTS;
     totals.view.alloc = before.view.alloc = NULL;
-    if (r.groups > 1 && r.mode != USM_TILE_ROWS) {
+    if (r.groups > 1) {
         const int64_t n = r.outer * r.groups * r.inner;
         status = usm_scratch_create(queue, src->dtype, 1, &n, 'C', &totals, error);
         if (status == USM_OK) {
@@ -143,7 +170,9 @@ static usm_status scan_computed(usm_queue *queue, int op, const usm_view *dst, c
             from = copy.view;
         }
         if (status == USM_OK) {
-            status = scan(queue, dst, &from, r, error);
+            int64_t tile = r.inner == 1 ? tile_of(queue, from.dtype) : 0;
+            status =
+                tile > 0 ? scan_tiles(queue, tile, dst, &from, r, error) : scan(queue, dst, &from, r, error);
         }
     }
     usm_scratch_release(&copy);

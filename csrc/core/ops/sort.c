@@ -70,7 +70,7 @@ static usm_status launch(usm_queue *queue, usm_dtype dtype, const char *function
     }
     usm_builtin_value(&builtin, s, sizeof *s);
     memcpy(builtin.n, range, sizeof builtin.n);
-    if (function == kernels_of(dtype)->tally || function == kernels_of(dtype)->move) {
+    if (s->rounds > 0) {
         builtin.group = USM_SORT_ITEMS;
         builtin.n[0] = s->rows * s->chunks * USM_SORT_ITEMS;
         builtin.n[1] = builtin.n[2] = 1;
@@ -193,7 +193,7 @@ static usm_status sort(usm_queue *queue, const usm_view *dst, const usm_view *sr
                              (long long)s->n);
     }
     if (in_groups && s->n > RANKED_IN_GROUPS) {
-        s->chunk = USM_SORT_CHUNK(itemsize);
+        s->chunk = USM_SORT_CHUNK;
         s->chunks = (s->n + s->chunk - 1) / s->chunk;
         s->rounds = 2;
         if (s->chunks == 1) {

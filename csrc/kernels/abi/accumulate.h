@@ -1,4 +1,4 @@
-/* The last argument of usm_accumulate_*, usm_groups_*, usm_rows_* and usm_extreme_* (accumulate.cl). */
+/* The last argument of usm_accumulate_*, usm_groups_*, usm_packs_*, usm_rows_* and usm_extreme_* (accumulate.cl). */
 #ifndef USM_ABI_ACCUMULATE_H
 #define USM_ABI_ACCUMULATE_H
 
@@ -21,7 +21,8 @@
 
 /*
  * Elements (outer, reduced, inner), row-major, of usm_dtype `type`; `blocks` of `block` along the middle axis.
- * usm_groups_* takes `columns`, a power of 2 and 32 at most, of the inner axis together.
+ * A group of usm_groups_* takes `columns`, a power of 2 and 32 at most, of the inner axis together; `columns` work-items
+ * of usm_packs_*, a power of 2, share a block.
  */
 typedef struct usm_accumulation {
     long outer, reduced, inner, block, blocks, op, type, columns;

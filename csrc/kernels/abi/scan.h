@@ -22,11 +22,14 @@ typedef struct usm_scan {
 
 USM_ABI_SIZE(usm_scan, 64);
 
-/* What usm_tiles_* makes, where inner is 1: the totals, the results, or both for rows of USM_TILE groups at
- * most. */
-#define USM_TILE_TOTALS 0
-#define USM_TILE_RESULTS 1
-#define USM_TILE_ROWS 2
+/*
+ * What usm_tiles_* makes, where inner is 1. One behind another, rows of one group each; the totals of every USM_GROUP
+ * groups of longer rows; their results, from what comes before every USM_GROUP groups, which is not read where a tile is
+ * a whole row.
+ */
+#define USM_TILE_SHORT 0
+#define USM_TILE_TOTALS 1
+#define USM_TILE_RESULTS 2
 
 /* A work-item has a group of the tile, which is in local memory. For elements of this size in bytes: */
 #define USM_TILE(size) ((size) <= 4 ? 128 : (size) == 8 ? 64 : 32)

@@ -74,6 +74,25 @@ kernel void S(accumulate)(global T *dst, global const char *src, usm_accumulatio
     }
 }
 
+/* EACH(join) with what joins two numbers: the loops in it do not choose for each element. */
+#if USM_KIND != USM_COMPLEX_KIND
+#define USM_BY_ORDER(EACH)          \
+    case USM_MAX:                   \
+        EACH(USM_LARGER_OF) break;  \
+    case USM_MIN:                   \
+        EACH(USM_SMALLER_OF) break;
+#else
+#define USM_BY_ORDER(EACH)
+#endif
+#define USM_BY_OP(op, EACH)         \
+    switch (op) {                   \
+        case USM_SUM:               \
+            EACH(USM_SUM_OF) break; \
+        case USM_PROD:              \
+            EACH(USM_PRODUCT_OF) break; \
+            USM_BY_ORDER(EACH)      \
+    }
+
 /* JOIN of the elements k, k + step, ... below n: several reads are under way at once. */
 #define USM_LANE(JOIN)                                        \
     {                                                         \
@@ -93,17 +112,9 @@ static T S(lane)(global const char *from, long type, long op, long k, long step,
     if (k >= n) {
         return S(identity)(op);
     }
-    if (type == USM_COMPUTE && op == USM_SUM) {
-        USM_LANE(USM_SUM_OF)
+    if (type == USM_COMPUTE) {
+        USM_BY_OP(op, USM_LANE)
     }
-#if USM_KIND != USM_COMPLEX_KIND
-    if (type == USM_COMPUTE && op == USM_MAX) {
-        USM_LANE(USM_LARGER_OF)
-    }
-    if (type == USM_COMPUTE && op == USM_MIN) {
-        USM_LANE(USM_SMALLER_OF)
-    }
-#endif
     T lane = usm_load(from + k * size, (int)type);
     for (k += step; k < n; k += step) {
         lane = S(combine)(op, lane, usm_load(from + k * size, (int)type));
@@ -159,13 +170,94 @@ kernel void S(groups)(global T *dst, global const char *src, usm_accumulation r)
     }
 }
 
+/*
+ * The same where inner is 1 and elements, which have the computed type, are aligned to packs: a work-item reads as many
+ * lanes as are in a pack, so that r.columns of them have a block.
+ */
+
+static usm_pack S(join_packs)(long op, usm_pack x, usm_pack y)
+{
+    for (int w = 0; w < USM_IN_PACK; w++) {
+        x.at[w] = S(combine)(op, x.at[w], y.at[w]);
+    }
+    return x;
+}
+
+/* Elements at `at` and behind it, below n. */
+static usm_pack S(pack)(global const T *x, long op, long at, long n)
+{
+    usm_pack pack;
+    if (at + USM_IN_PACK <= n) {
+        return *(global const usm_pack *)(x + at);
+    }
+    for (int w = 0; w < USM_IN_PACK; w++) {
+        pack.at[w] = at + w < n ? x[at + w] : S(identity)(op);
+    }
+    return pack;
+}
+
+#define USM_WHOLE_BLOCK(JOIN)                                                      \
+    _Pragma("unroll 8") for (int k = 1; k < USM_BLOCK / USM_LANES; k++)            \
+    {                                                                              \
+        usm_pack next = ((global const usm_pack *)x)[k * (USM_LANES / USM_IN_PACK) + own];       \
+        for (int w = 0; w < USM_IN_PACK; w++) {                                    \
+            lanes.at[w] = JOIN(lanes.at[w], next.at[w]);                           \
+        }                                                                          \
+    }
+kernel void S(packs)(global T *dst, global const T *src, usm_accumulation r)
+{
+    local usm_pack packs[USM_GROUPS_ITEMS];
+    int item = (int)get_local_id(0), sharers = (int)r.columns, own = item & (sharers - 1);
+    long together = USM_GROUPS_ITEMS / sharers, count = r.outer * r.blocks;
+    for (long first = (long)get_group_id(0) * together; first < count; first += (long)get_num_groups(0) * together) {
+        long number = first + item / sharers, o = r.blocks == 1 ? number : number / r.blocks;
+        long at = (number - o * r.blocks) * r.block, n = USM_LESSER(r.block, r.reduced - at);
+        usm_pack lanes;
+        if (number < count) {
+            global const T *x = src + o * r.reduced + at;
+            lanes = S(pack)(x, r.op, own * USM_IN_PACK, n);
+            if (n == USM_BLOCK) {
+                USM_BY_OP(r.op, USM_WHOLE_BLOCK)
+            } else {
+                for (long k = own * USM_IN_PACK + USM_LANES; k < n; k += USM_LANES) {
+                    lanes = S(join_packs)(r.op, lanes, S(pack)(x, r.op, k, n));
+                }
+            }
+            packs[item] = lanes;
+        }
+        for (int step = sharers / 2; step > 0; step /= 2) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (number < count && own < step) {
+                lanes = S(join_packs)(r.op, lanes, packs[item + step]);
+                packs[item] = lanes;
+            }
+        }
+        if (number < count && own == 0) {
+            for (int step = USM_IN_PACK / 2; step > 0; step /= 2) {
+                for (int w = 0; w < step; w++) {
+                    lanes.at[w] = S(combine)(r.op, lanes.at[w], lanes.at[w + step]);
+                }
+            }
+            dst[number] = lanes.at[0];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+#define USM_TREE(JOIN)                                                                                     \
+    for (int step = USM_LANES / 2; step > 0; step /= 2) {                                                  \
+        for (int l = 0; l < step && l + step < width; l++) {                                               \
+            tile[USM_BANKED(at + l)] = JOIN(tile[USM_BANKED(at + l)], tile[USM_BANKED(at + l + step)]);    \
+        }                                                                                                  \
+    }
+
 /* Where inner is 1 and rows have USM_LANES elements at most: a work-item has a row, which the group reads together. */
 kernel void S(rows)(global T *dst, global const char *src, usm_accumulation r)
 {
     local T tile[(USM_LANES + 1) * USM_ROWS_ITEMS(sizeof(T))];
     int item = (int)get_local_id(0), items = USM_ROWS_ITEMS((int)sizeof(T)), width = (int)r.reduced;
     for (long first = (long)get_group_id(0) * items; first < r.outer; first += (long)get_num_groups(0) * items) {
-        int rows = (int)USM_LESSER(items, r.outer - first), step = USM_LANES / 2;
+        int rows = (int)USM_LESSER(items, r.outer - first);
         global const char *from = src + first * width * USM_SIZE_OF(r.type);
         if (r.type == USM_COMPUTE) {
             _Pragma("unroll 8") for (int k = item; k < rows * width; k += items)
@@ -180,11 +272,7 @@ kernel void S(rows)(global T *dst, global const char *src, usm_accumulation r)
         barrier(CLK_LOCAL_MEM_FENCE);
         if (item < rows) {
             int at = item * width;
-            for (; step > 0; step /= 2) {
-                for (int l = 0; l < step && l + step < width; l++) {
-                    tile[USM_BANKED(at + l)] = S(combine)(r.op, tile[USM_BANKED(at + l)], tile[USM_BANKED(at + l + step)]);
-                }
-            }
+            USM_BY_OP(r.op, USM_TREE)
             dst[first + item] = tile[USM_BANKED(at)];
         }
         barrier(CLK_LOCAL_MEM_FENCE);

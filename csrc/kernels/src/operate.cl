@@ -9,7 +9,10 @@
 #include "compute.h"
 #include "elements.h"
 
-#ifdef __CUDACC_RTC__
+/* Functions of complex numbers are long: both kernels of one call the same. */
+#if USM_KIND != USM_COMPLEX_KIND
+#define USM_NOINLINE
+#elif defined(__CUDACC_RTC__)
 #define USM_NOINLINE __noinline__
 #else
 #define USM_NOINLINE __attribute__((noinline))
@@ -63,11 +66,6 @@ static T S(apply_2)(int op, T x, T y)
     }
 }
 
-typedef struct usm_pack {
-    T at[USM_PACK / sizeof(T)];
-} __attribute__((aligned(USM_PACK))) usm_pack;
-#define USM_IN_PACK ((long)(USM_PACK / sizeof(T)))
-
 static usm_pack S(load_pack)(global const T *from, long i, long n, long fixed)
 {
     usm_pack pack;
@@ -86,35 +84,25 @@ static void S(store_pack)(global T *to, long i, long n, usm_pack pack)
         ((global usm_pack *)to)[i] = pack;
         return;
     }
-    for (int k = 0; i * USM_IN_PACK + k < n; k++) {
-        to[i * USM_IN_PACK + k] = pack.at[k];
+    for (int k = 0; k < USM_IN_PACK; k++) { /* a constant number: the pack stays in registers */
+        if (i * USM_IN_PACK + k < n) {
+            to[i * USM_IN_PACK + k] = pack.at[k];
+        }
     }
 }
 
-/*
- * EACH(function): statements that make the pack packed_z of packed_x and packed_y, of which one-argument kernels have the same.
- * The next packs are on their way while these are computed.
- */
-#define USM_PACKS(LOAD_Y, EACH, function)                                                 \
-    long i = (long)get_global_id(0), packs = (p.n + USM_IN_PACK - 1) / USM_IN_PACK; \
-    if (i < packs) {                                                            \
-        usm_pack next_x = S(load_pack)(a, i, p.n, p.fixed & 1), next_y = LOAD_Y; \
-        while (i < packs) {                                                     \
-            usm_pack packed_x = next_x, packed_y = next_y, packed_z = next_x;   \
-            long own = i;                                                       \
-            i += (long)get_global_size(0);                                      \
-            if (i < packs) {                                                    \
-                next_x = S(load_pack)(a, i, p.n, p.fixed & 1);                  \
-                next_y = LOAD_Y;                                                \
-            }                                                                   \
-            EACH(function)                                                                \
-            S(store_pack)(dst, own, p.n, packed_z);                             \
-        }                                                                       \
+/* EACH(function): statements that make the pack packed_z of packed_x and packed_y. */
+#define USM_PACKS(LOAD_Y, EACH, function)                                            \
+    USM_FOR_EACH (i, (p.n + USM_IN_PACK - 1) / USM_IN_PACK) {                        \
+        usm_pack packed_x = S(load_pack)(a, i, p.n, p.fixed & 1), packed_z = packed_x; \
+        usm_pack packed_y = LOAD_Y;                                                  \
+        EACH(function)                                                               \
+        S(store_pack)(dst, i, p.n, packed_z);                                        \
     }
 #define USM_PACKS_1(name, EACH, function)                                        \
     kernel void S(name)(global T *dst, global const T *a, usm_packs p) \
     {                                                                  \
-        USM_PACKS(next_x, EACH, function)                                        \
+        USM_PACKS(packed_x, EACH, function)                                        \
     }
 #define USM_PACKS_2(name, EACH, function)                                                           \
     kernel void S(name)(global T *dst, global const T *a, global const T *b, usm_packs p) \
@@ -152,7 +140,6 @@ USM_PACKS_2(packs_2, USM_SWITCH_2, )
 
 #define USM_CALL_1(function) USM_IN_ALL(function(x))
 #define USM_CALL_2(function) USM_IN_ALL(function(x, y))
-/* The functions are long: both kernels of one call the same. */
 #define USM_COSTLY_1(name, expression)        \
     static USM_NOINLINE T S(name##_of)(T x)   \
     {                                         \

@@ -22,6 +22,8 @@
 
 #define USM_LESSER(a, b) ((a) < (b) ? (a) : (b))
 
+#define USM_UNROLLED _Pragma("unroll")
+
 /* Where element k is in local memory, so that neighbours which are 32 apart lie in different banks. */
 #define USM_BANKED(k) ((k) + (k) / 32)
 

@@ -37,75 +37,101 @@ kernel void S(scan)(global T *dst, global const T *src, global const T *before, 
 }
 
 #define USM_TILE_ITEMS USM_TILE((int)sizeof(T))
+#ifdef __CUDACC_RTC__ /* groups that a processor of the GPU runs at once */
+#define USM_TILE_ROOM __launch_bounds__(USM_TILE_ITEMS, sizeof(T) <= 4 ? 10 : 1)
+#else
+#define USM_TILE_ROOM
+#endif
 
-/*
- * The same with inner == 1, a tile of USM_TILE_ITEMS groups at a time: groups of all rows one behind another,
- * or those of one row (USM_TILE_ROWS).
- */
-kernel void S(tiles)(global T *dst, global const T *src, global const T *before, usm_scan r)
+/* AT(0) to AT(count - 1) become their scan, behind `earlier`. Several are read before the first is written. */
+#define USM_SCAN_IN_PLACE(AT, count, leaves_out)                                                 \
+    sum = none;                                                                                  \
+    for (int k = 0; k < (count); k += 8) {                                                       \
+        T run[8];                                                                                \
+        USM_UNROLLED for (int j = 0; j < 8; j++)                                                 \
+        {                                                                                        \
+            run[j] = k + j < (count) ? AT(k + j) : none;                                         \
+        }                                                                                        \
+        USM_UNROLLED for (int j = 0; j < 8; j++)                                                 \
+        {                                                                                        \
+            T next = S(join)(sum, run[j], r.op);                                                 \
+            run[j] = S(join)(earlier, leaves_out ? sum : next, r.op);                            \
+            sum = next;                                                                          \
+        }                                                                                        \
+        USM_UNROLLED for (int j = 0; j < 8; j++)                                                 \
+        {                                                                                        \
+            if (k + j < (count)) {                                                               \
+                AT(k + j) = run[j];                                                              \
+            }                                                                                    \
+        }                                                                                        \
+    }
+#define USM_OF_SUMS(k) sums[item + (k)]
+#define USM_OF_TILE(k) tile[USM_BANKED(at + (k))]
+
+/* With inner == 1, USM_TILE_ITEMS groups at a time: as r.mode says (kernels/abi/scan.h). */
+kernel void USM_TILE_ROOM S(tiles)(global T *dst, global const T *src, global const T *before, usm_scan r)
 {
     local T tile[USM_BANKED(USM_TILE_ITEMS * USM_GROUP)], sums[USM_TILE_ITEMS], above[USM_TILE_ITEMS / USM_GROUP];
     T none = r.op == USM_SUM ? USM_ZERO : USM_UNIT;
-    int item = (int)get_local_id(0);
-    long all = r.outer * r.groups, step = r.mode == USM_TILE_ROWS ? r.groups : USM_TILE_ITEMS;
-    for (long q = (long)get_group_id(0) * step; q < all; q += (long)get_num_groups(0) * step) {
-        long q_end = USM_LESSER(q + step, all), o = q / r.groups, o_end = q_end / r.groups, own = q + item;
-        long from = o * r.n + (q - o * r.groups) * USM_GROUP, own_o = own / r.groups;
-        int count = (int)(o_end * r.n + (q_end - o_end * r.groups) * USM_GROUP - from);
-        long own_g = own - own_o * r.groups;
-        int at = (int)(own_o * r.n + own_g * USM_GROUP - from);
-        int n = own < q_end ? (int)USM_LESSER(USM_GROUP, r.n - own_g * USM_GROUP) : 0;
+    int item = (int)get_local_id(0), unit = item / USM_GROUP, first_of_unit = (item & (USM_GROUP - 1)) == 0;
+    long width = r.mode == USM_TILE_SHORT ? r.n : USM_GROUP; /* of a group */
+    long in_row = r.mode == USM_TILE_SHORT ? 1 : (r.groups + USM_TILE_ITEMS - 1) / USM_TILE_ITEMS; /* tiles */
+    long units = (r.groups + USM_GROUP - 1) / USM_GROUP;
+    long tiles = r.mode == USM_TILE_SHORT ? (r.outer + USM_TILE_ITEMS - 1) / USM_TILE_ITEMS : r.outer * in_row;
+    for (long t = (long)get_group_id(0); t < tiles; t += (long)get_num_groups(0)) {
+        long o = in_row == 1 ? t : t / in_row, g = (t - o * in_row) * USM_TILE_ITEMS;
+        long from = r.mode == USM_TILE_SHORT ? t * USM_TILE_ITEMS * r.n : o * r.n + g * USM_GROUP;
+        long end = r.mode == USM_TILE_SHORT ? r.outer * r.n : (o + 1) * r.n;
+        int count = (int)USM_LESSER(USM_TILE_ITEMS * width, end - from), at = item * (int)width;
+        int n = USM_LESSER((int)width, count - at); /* below 1: no group */
         T sum = none;
         _Pragma("unroll 8") for (int k = item; k < count; k += USM_TILE_ITEMS)
         {
             tile[USM_BANKED(k)] = src[from + k];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (r.mode != USM_TILE_RESULTS) {
-            for (int k = 0; k < n; k++) { 
+        if (r.mode != USM_TILE_SHORT) {
+            _Pragma("unroll 8") for (int k = 0; k < n; k++)
+            {
                 sum = S(join)(sum, tile[USM_BANKED(at + k)], r.op);
             }
-        }
-        if (r.mode == USM_TILE_TOTALS && n > 0) {
-            dst[own] = sum;
-        }
-        if (r.mode == USM_TILE_ROWS) {
             sums[item] = sum;
             barrier(CLK_LOCAL_MEM_FENCE);
-            if (item % USM_GROUP == 0 && n > 0) {
-                for (int k = 1; k < USM_GROUP && own_g + k < r.groups; k++) {
-                    sum = S(join)(sum, sums[item + k], r.op);
+            int last = (int)USM_LESSER(item + USM_GROUP, r.groups - g);
+            if (first_of_unit && n > 0) {
+                _Pragma("unroll 8") for (int k = item + 1; k < last; k++)
+                {
+                    sum = S(join)(sum, sums[k], r.op);
                 }
-                above[item / USM_GROUP] = sum;
+                above[unit] = sum;
+                if (r.mode == USM_TILE_TOTALS) {
+                    dst[o * units + g / USM_GROUP + unit] = sum;
+                }
             }
             barrier(CLK_LOCAL_MEM_FENCE);
-            if (item % USM_GROUP == 0 && n > 0) {
+            if (r.mode == USM_TILE_TOTALS) {
+                continue;
+            }
+            if (first_of_unit && n > 0) {
                 T earlier = none;
-                for (int k = 0; k < item / USM_GROUP; k++) {
-                    earlier = S(join)(earlier, above[k], r.op);
+                if (in_row > 1) {
+                    earlier = before[o * units + g / USM_GROUP + unit];
+                } else {
+                    for (int k = 0; k < unit; k++) {
+                        earlier = S(join)(earlier, above[k], r.op);
+                    }
                 }
-                sum = none;
-                for (int k = 0; k < USM_GROUP && own_g + k < r.groups; k++) {
-                    T next = S(join)(sum, sums[item + k], r.op);
-                    sums[item + k] = S(join)(earlier, sum, r.op);
-                    sum = next;
-                }
+                USM_SCAN_IN_PLACE(USM_OF_SUMS, last - item, 1)
             }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        if (r.mode != USM_TILE_TOTALS) {
-            T earlier = r.groups == 1 || n == 0 ? none : r.mode == USM_TILE_ROWS ? sums[item] : before[own];
-            sum = none;
-            for (int k = 0; k < n; k++) {
-                T next = S(join)(sum, tile[USM_BANKED(at + k)], r.op);
-                tile[USM_BANKED(at + k)] = S(join)(earlier, r.exclusive ? sum : next, r.op);
-                sum = next;
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-            for (int k = item; k < count; k += USM_TILE_ITEMS) {
-                long ahead = r.first != 0 ? ((from + k) / r.n + 1) * r.first : 0;
-                dst[from + k + ahead] = tile[USM_BANKED(k)];
-            }
+        T earlier = r.groups == 1 ? none : sums[item];
+        USM_SCAN_IN_PLACE(USM_OF_TILE, n, r.exclusive)
+        barrier(CLK_LOCAL_MEM_FENCE);
+        _Pragma("unroll 4") for (int k = item; k < count; k += USM_TILE_ITEMS)
+        {
+            long ahead = r.first == 0 ? 0 : r.mode == USM_TILE_SHORT ? (from + k) / r.n + 1 : o + 1;
+            dst[from + k + ahead * r.first] = tile[USM_BANKED(k)];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
