@@ -250,8 +250,11 @@ static void set_range(const usm_place *place, const usm_builtin *builtin, usm_ra
         .units = device->info.max_compute_units,
         .group = group != 0 && group < 256 ? (unsigned)group : 256,
     };
-    usm_kernel_range shared;
-    usm_kernel_range_over(builtin->n, builtin->transposes, &sizes, &shared);
+    size_t own = builtin->group, items = own != 0 ? ((size_t)builtin->n[0] + own - 1) / own * own : 0;
+    usm_kernel_range shared = {{items, 1, 1}, {own, 1, 1}};
+    if (builtin->group == 0) {
+        usm_kernel_range_over(builtin->n, builtin->transposes, &sizes, &shared);
+    }
     for (int i = 0; i < 3; i++) {
         size_t groups = shared.global[i] / shared.local[i];
         range->local[i] = shared.local[i];

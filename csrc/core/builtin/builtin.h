@@ -23,6 +23,7 @@ typedef struct usm_builtin {
     /* What there is to do along each dimension, 1 where unused, none 0: any global size does all of it. */
     int64_t n[3];
     bool transposes; /* usm_kernel_range_over */
+    unsigned group;  /* work-items of a group along dimension 0, the only one; 0: what suits the device */
     usm_cast cast;
     bool fresh;  /* usm_submission: accesses[0] is of new memory */
     size_t cost; /* bytes that it moves, approximately, which decides whether other threads help; above 0 */
@@ -44,6 +45,7 @@ static inline void usm_builtin_init(usm_builtin *builtin, const char *module, co
     builtin->options = options;
     builtin->n_arguments = 0;
     builtin->fresh = builtin->transposes = false;
+    builtin->group = 0;
     builtin->cast = (usm_cast){0};
 }
 

@@ -3,15 +3,18 @@
 #include "axes.h"
 
 #include "core/builtin/builtin.h"
+#include "kernels/abi/operate.h"
 
 /* By what a place knows the kernels of a type: texts that last. */
 typedef struct names {
-    const char *module, *accumulate, *lanes, *options;
+    const char *module, *options, *accumulate, *groups, *packs, *rows;
 } names;
 
-#define NAMES(type, number)                                                                     \
-    {                                                                                           \
-        "accumulate." type, "usm_accumulate_" type, "usm_lanes_" type, "-D USM_COMPUTE=" number \
+#define NAMES(type, number)                                                                             \
+    {                                                                                                   \
+        .module = "accumulate." type, .options = "-D USM_COMPUTE=" number,                              \
+        .accumulate = "usm_accumulate_" type, .groups = "usm_groups_" type, .packs = "usm_packs_" type, \
+        .rows = "usm_rows_" type                                                                        \
     }
 static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_INT8] = NAMES("int8", "1"),
@@ -28,43 +31,57 @@ static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_COMPLEX128] = NAMES("complex128", "13"),
 };
 
-static usm_status launch(usm_queue *queue, usm_dtype computed, bool lanes, const usm_view *dst,
+static usm_status launch(usm_queue *queue, usm_dtype computed, const char *function, const usm_view *dst,
                          const usm_view *src, const usm_accumulation *r, usm_error *error)
 {
     const names *names = &kernels[computed];
     usm_builtin builtin;
     const usm_access accesses[] = {{dst->alloc, USM_WRITE}, {src->alloc, USM_READ}};
-    usm_builtin_init(&builtin, names->module, lanes ? names->lanes : names->accumulate, names->options);
+    usm_builtin_init(&builtin, names->module, function, names->options);
     usm_builtin_pointer(&builtin, dst->data);
     usm_builtin_pointer(&builtin, src->data);
     usm_builtin_value(&builtin, r, sizeof *r);
-    builtin.n[0] = lanes ? r->inner * USM_LANES : r->inner;
+    builtin.n[0] = r->inner;
     builtin.n[1] = r->blocks;
     builtin.n[2] = r->outer;
+    if (function == names->packs) {
+        builtin.group = USM_GROUPS_ITEMS;
+        builtin.n[0] = r->outer * r->blocks * r->columns;
+    } else if (function == names->groups) {
+        builtin.group = USM_GROUPS_ITEMS;
+        builtin.n[0] =
+            r->outer * r->blocks * ((r->inner + r->columns - 1) / r->columns) * r->columns *
+            (USM_GROUPS_ITEMS / r->columns < USM_LANES ? USM_GROUPS_ITEMS / r->columns : USM_LANES);
+    } else if (function == names->rows) {
+        builtin.group = USM_ROWS_ITEMS(usm_dtype_table[computed].itemsize);
+        builtin.n[0] = r->outer;
+    }
     builtin.cost = (size_t)(r->outer * r->reduced * r->inner * usm_dtype_table[r->type].itemsize);
     return usm_builtin_submit(queue, &builtin, accesses, 2, error);
 }
 
-/* One element for each block into dst, which has the computed type. GPUs reduce each block by lanes. */
+/* One element for each block into dst, which has the computed type. */
 static usm_status reduce_blocks(usm_queue *queue, usm_dtype computed, const usm_view *dst,
                                 const usm_view *src, usm_accumulation *r, usm_error *error)
 {
-    if (r->reduced <= USM_LANES || queue->place->device->type == USM_CPU) {
-        return launch(queue, computed, false, dst, src, r, error);
+    const names *names = &kernels[computed];
+    const char *function = names->accumulate;
+    bool in_groups =
+        queue->place->device->type != USM_CPU && queue->device->info.max_work_group_size >= USM_GROUPS_ITEMS;
+    const int64_t in_pack = USM_PACK / usm_dtype_table[computed].itemsize;
+    bool in_packs = r->type == (long)computed && (uintptr_t)src->data % USM_PACK == 0 &&
+                    (r->outer == 1 || r->reduced % in_pack == 0);
+    if (in_groups && r->inner == 1 && r->reduced > USM_LANES && in_packs) {
+        function = names->packs;
+        r->columns = USM_LANES / in_pack;
+    } else if (in_groups && r->reduced > USM_LANES) {
+        function = names->groups;
+        for (r->columns = 1; r->columns < 32 && r->columns < r->inner; r->columns *= 2) {
+        }
+    } else if (in_groups && r->inner == 1) {
+        function = names->rows;
     }
-    usm_scratch lanes;
-    const int64_t n = r->outer * r->blocks * USM_LANES * r->inner;
-    usm_status status = usm_scratch_create(queue, computed, 1, &n, 'C', &lanes, error);
-    if (status == USM_OK) {
-        status = launch(queue, computed, true, &lanes.view, src, r, error);
-    }
-    if (status == USM_OK) {
-        const usm_accumulation rest = {r->outer, r->blocks * USM_LANES, r->inner, USM_LANES, r->blocks, r->op,
-                                       computed};
-        status = launch(queue, computed, false, dst, &lanes.view, &rest, error);
-    }
-    usm_scratch_release(&lanes);
-    return status;
+    return launch(queue, computed, function, dst, src, r, error);
 }
 
 /* Blocks, and blocks of their results, until one is left. */

@@ -59,8 +59,9 @@ static usm_status submit(usm_queue *queue, usm_relation relation, const usm_view
     if (a->dtype == USM_BOOL) {
         return usm_logic_submit(queue, relations[relation].table, operands, 3, fresh, error);
     }
-    const usm_elementwise kernel = {"compare", kernels[a->dtype].function, kernels[a->dtype].options,
-                                    relations[relation].orders, 0};
+    const usm_elementwise kernel = {
+        "compare", kernels[a->dtype].function, kernels[a->dtype].options, relations[relation].orders, 0,
+        NULL};
     return usm_elementwise_submit(queue, &kernel, operands, 3, fresh, error);
 }
 

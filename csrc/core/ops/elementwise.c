@@ -2,6 +2,7 @@
 
 #include "core/builtin/builtin.h"
 #include "core/layout/elements.h"
+#include "kernels/abi/operate.h"
 
 static usm_status submit(usm_queue *queue, const usm_elementwise *kernel, usm_elements *elements,
                          const usm_view *operands, int n, bool fresh, usm_error *error)
@@ -19,6 +20,34 @@ static usm_status submit(usm_queue *queue, const usm_elementwise *kernel, usm_el
     builtin.cost = bytes * (size_t)(builtin.n[0] * builtin.n[1] * builtin.n[2]);
     return usm_builtin_submit_views(queue, &builtin, operands, n, USM_WRITE, elements, sizeof *elements,
                                     error);
+}
+
+/* Whether the kernel for packs takes operands planned as contiguous ones. */
+static bool suits_packs(const usm_elements *elements, const usm_view *operands, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (elements->strides[i][0] != 0 && (uintptr_t)operands[i].data % USM_PACK != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static usm_status submit_packs(usm_queue *queue, const usm_elementwise *kernel, const usm_elements *elements,
+                               const usm_view *operands, int n, bool fresh, usm_error *error)
+{
+    usm_builtin builtin;
+    int64_t in_pack = USM_PACK / usm_view_itemsize(&operands[0]);
+    usm_packs packs = {.n = elements->shape[0], .op = kernel->op};
+    usm_builtin_init(&builtin, kernel->module, kernel->packs, kernel->options);
+    for (int i = 1; i < n; i++) {
+        packs.fixed |= (long)(elements->strides[i][0] == 0) << (i - 1);
+    }
+    builtin.fresh = fresh;
+    builtin.n[0] = (packs.n + in_pack - 1) / in_pack;
+    builtin.n[1] = builtin.n[2] = 1;
+    builtin.cost = (size_t)(packs.n * n * usm_view_itemsize(&operands[0]));
+    return usm_builtin_submit_views(queue, &builtin, operands, n, USM_WRITE, &packs, sizeof packs, error);
 }
 
 /*
@@ -115,8 +144,11 @@ usm_status usm_elementwise_submit(usm_queue *queue, const usm_elementwise *kerne
     if ((planned ? elements.shape[0] : usm_view_size(&operands[0])) == 0) {
         return USM_OK;
     }
-    return planned || (aligned && (plan_contiguous(&elements, operands, n, false) ||
-                                   plan_strided(&elements, operands, n)))
+    planned = planned || (aligned && plan_contiguous(&elements, operands, n, false));
+    if (planned && kernel->packs != NULL && suits_packs(&elements, operands, n)) {
+        return submit_packs(queue, kernel, &elements, operands, n, fresh, error);
+    }
+    return planned || (aligned && plan_strided(&elements, operands, n))
                ? submit(queue, kernel, &elements, operands, n, fresh, error)
                : submit_copies(queue, kernel, operands, n, error);
 }

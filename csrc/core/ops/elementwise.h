@@ -8,6 +8,8 @@
 typedef struct usm_elementwise {
     const char *module, *function, *options;
     int64_t op, extra; /* members of usm_elements that are the kernel's own */
+    /* The kernel of the same module for operands of one type side by side (usm_packs); or NULL. */
+    const char *packs;
 } usm_elementwise;
 
 /*

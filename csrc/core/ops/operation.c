@@ -104,13 +104,13 @@ usm_operation_types usm_operation_types_of(int operation, usm_dtype common, bool
 
 /* By what a place knows a kernel: texts that last. Modules are csrc/kernels/src/operate.cl, by type. */
 typedef struct names {
-    const char *module, *function[2], *options; /* functions by the number of arguments, less 1 */
+    const char *module, *options, *function[2], *packs[2]; /* functions by the number of arguments, less 1 */
 } names;
 
-#define CHEAP(type, number)                                              \
-    {                                                                    \
-        "operate." type, {"usm_operate_1_" type, "usm_operate_2_" type}, \
-            "-D USM_COMPUTE=" number " -D USM_ONE=-1"                    \
+#define CHEAP(type, number)                                                                             \
+    {                                                                                                   \
+        "operate." type, "-D USM_COMPUTE=" number " -D USM_ONE=-1",                                     \
+            {"usm_operate_1_" type, "usm_operate_2_" type}, {"usm_packs_1_" type, "usm_packs_2_" type}, \
     }
 static const names cheap[USM_COMPUTED_DTYPES] = {
     [USM_INT8] = CHEAP("int8", "1"),
@@ -130,10 +130,11 @@ static const names cheap[USM_COMPUTED_DTYPES] = {
 /* Each costly operation is a module of its own: float32, float64, complex64, complex128. */
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
-#define ALONE(name, type, number)                                                                      \
-    {                                                                                                  \
-        "operate." #name "_" type, {"usm_operate_1_" #name "_" type, "usm_operate_2_" #name "_" type}, \
-            "-D USM_COMPUTE=" number " -D USM_ONE=" TEXT(USM_OP_##name)                                \
+#define ALONE(name, type, number)                                                               \
+    {                                                                                           \
+        "operate." #name "_" type, "-D USM_COMPUTE=" number " -D USM_ONE=" TEXT(USM_OP_##name), \
+            {"usm_operate_1_" #name "_" type, "usm_operate_2_" #name "_" type},                 \
+            {"usm_packs_1_" #name "_" type, "usm_packs_2_" #name "_" type},                     \
     }
 #define COSTLY_0(name)
 #define COSTLY_1(name)                                                             \
@@ -149,6 +150,7 @@ static usm_elementwise kernel_of(int operation, usm_dtype computed)
     return (usm_elementwise){
         .module = names->module,
         .function = names->function[rows[operation].inputs - 1],
+        .packs = names->packs[rows[operation].inputs - 1],
         .options = names->options,
         .op = operation,
     };
@@ -197,9 +199,12 @@ usm_status usm_operation_submit(usm_queue *queue, int operation, const usm_opera
     }
     usm_elementwise kernel = kernel_of(operation, types->computed);
     int codes[3] = {0};
+    bool suits_packs = queue->place->device->type != USM_CPU;
     for (int i = 0; i <= row->inputs; i++) {
         codes[i] = (int)as_computed(operands[i].dtype, types->computed);
+        suits_packs &= codes[i] == (int)types->computed;
     }
+    kernel.packs = suits_packs ? kernel.packs : NULL;
     kernel.extra = USM_OPERATE_TYPES(codes[0], codes[1], codes[2], types->computed);
     return usm_elementwise_submit(queue, &kernel, operands, 1 + row->inputs, fresh, error);
 }

@@ -5,13 +5,13 @@
 
 /* By what a place knows the kernels of a type: texts that last. */
 typedef struct names {
-    const char *module, *totals, *scan, *options;
+    const char *module, *options, *totals, *scan, *tiles;
 } names;
 
 /* Signed integers wrap as unsigned ones do. */
-#define NAMES(type, number)                                                          \
-    {                                                                                \
-        "scan." type, "usm_totals_" type, "usm_scan_" type, "-D USM_COMPUTE=" number \
+#define NAMES(type, number)                                                                             \
+    {                                                                                                   \
+        "scan." type, "-D USM_COMPUTE=" number, "usm_totals_" type, "usm_scan_" type, "usm_tiles_" type \
     }
 static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_INT8] = NAMES("uint8", "5"),           [USM_INT16] = NAMES("uint16", "6"),
@@ -21,6 +21,67 @@ static const names kernels[USM_COMPUTED_DTYPES] = {
     [USM_FLOAT32] = NAMES("float32", "10"),     [USM_FLOAT64] = NAMES("float64", "11"),
     [USM_COMPLEX64] = NAMES("complex64", "12"), [USM_COMPLEX128] = NAMES("complex128", "13"),
 };
+
+/* Groups of a tile; 0 where the device takes no tiles. */
+static int64_t tile_of(const usm_queue *queue, usm_dtype dtype)
+{
+    int64_t tile = USM_TILE(usm_dtype_table[dtype].itemsize);
+    bool takes =
+        queue->place->device->type != USM_CPU && (int64_t)queue->device->info.max_work_group_size >= tile;
+    return takes ? tile : 0;
+}
+
+/* By tiles, as r->mode says. */
+static usm_status launch_tiles(usm_queue *queue, int64_t tile, const usm_view *dst, const usm_view *src,
+                               const usm_view *before, const usm_scan *r, usm_error *error)
+{
+    const names *names = &kernels[src->dtype];
+    const usm_view views[] = {*dst, *src, *before};
+    int64_t groups = r->mode == USM_TILE_SHORT ? r->outer : r->groups;
+    usm_builtin builtin;
+    usm_builtin_init(&builtin, names->module, names->tiles, names->options);
+    builtin.group = (unsigned)tile;
+    builtin.n[0] = (groups + tile - 1) / tile * tile * (r->mode == USM_TILE_SHORT ? 1 : r->outer);
+    builtin.n[1] = builtin.n[2] = 1;
+    builtin.cost = (size_t)(r->outer * r->n * usm_view_itemsize(src));
+    return usm_builtin_submit_views(queue, &builtin, views, 3, USM_WRITE, r, sizeof *r, error);
+}
+
+/* Groups of groups where a tile is not a whole row: as deep as the logarithm of n. */
+static usm_status scan_tiles(usm_queue *queue, int64_t tile, const usm_view *dst, const usm_view *src,
+                             usm_scan r, usm_error *error)
+{
+    usm_scratch totals, before;
+    usm_status status = USM_OK;
+    r.groups = (r.n + USM_GROUP - 1) / USM_GROUP;
+    totals.view.alloc = before.view.alloc = NULL;
+    if (r.groups > tile) {
+        const usm_scan above = {.outer = r.outer,
+                                .n = (r.groups + USM_GROUP - 1) / USM_GROUP,
+                                .inner = 1,
+                                .exclusive = 1,
+                                .op = r.op};
+        const int64_t n = above.outer * above.n;
+        status = usm_scratch_create(queue, src->dtype, 1, &n, 'C', &totals, error);
+        if (status == USM_OK) {
+            status = usm_scratch_create(queue, src->dtype, 1, &n, 'C', &before, error);
+        }
+        if (status == USM_OK) {
+            r.mode = USM_TILE_TOTALS;
+            status = launch_tiles(queue, tile, &totals.view, src, src, &r, error);
+        }
+        if (status == USM_OK) {
+            status = scan_tiles(queue, tile, &before.view, &totals.view, above, error);
+        }
+    }
+    if (status == USM_OK) {
+        r.mode = r.groups == 1 ? USM_TILE_SHORT : USM_TILE_RESULTS;
+        status = launch_tiles(queue, tile, dst, src, r.groups > tile ? &before.view : src, &r, error);
+    }
+    usm_scratch_release(&before);
+    usm_scratch_release(&totals);
+    return status;
+}
 
 /* `before` NULL: the totals of groups; else the results. */
 static usm_status launch(usm_queue *queue, const usm_view *dst, const usm_view *src, const usm_view *before,
@@ -62,12 +123,13 @@ static usm_status scan(usm_queue *queue, const usm_view *dst, const usm_view *sr
             status = launch(queue, &totals.view, src, NULL, &r, error);
         }
         if (status == USM_OK) { /* as deep as the logarithm of n */
-            const usm_scan above = {r.outer, r.groups, r.inner, 0, 0, 1, r.op};
+            const usm_scan above = {
+                .outer = r.outer, .n = r.groups, .inner = r.inner, .exclusive = 1, .op = r.op};
             status = scan(queue, &before.view, &totals.view, above, error);
         }
     }
     if (status == USM_OK) {
-        status = launch(queue, dst, src, r.groups > 1 ? &before.view : src, &r, error);
+        status = launch(queue, dst, src, before.view.alloc != NULL ? &before.view : src, &r, error);
     }
     usm_scratch_release(&before);
     usm_scratch_release(&totals);
@@ -108,7 +170,9 @@ static usm_status scan_computed(usm_queue *queue, int op, const usm_view *dst, c
             from = copy.view;
         }
         if (status == USM_OK) {
-            status = scan(queue, dst, &from, r, error);
+            int64_t tile = r.inner == 1 ? tile_of(queue, from.dtype) : 0;
+            status =
+                tile > 0 ? scan_tiles(queue, tile, dst, &from, r, error) : scan(queue, dst, &from, r, error);
         }
     }
     usm_scratch_release(&copy);

@@ -11,6 +11,7 @@
 /* Rows that one work-item of a host sorts, and rows that any other device sorts by rank. */
 #define ROW_OF_HOST 65536
 #define RANKED 2048
+#define RANKED_IN_GROUPS 128   /* where groups sort more in local memory */
 #define HOST_NEEDS_NO_ROOM 256 /* USM_CPU_SORT_FEW */
 /* Elements of a chunk, and about as many chunks as a device can use. */
 #define CHUNK_OF_PROCESSOR 32768
@@ -19,13 +20,13 @@
 
 /* The kernels for elements of 1, 2, 4 and 8 bytes: texts that last. */
 typedef struct names {
-    const char *count, *place, *rank, *rows, *search, *options;
+    const char *count, *place, *tally, *move, *rank, *rows, *search, *options;
 } names;
 
-#define NAMES(size)                                                                                   \
-    {                                                                                                 \
-        "usm_sort_count_" size, "usm_sort_place_" size, "usm_sort_rank_" size, "usm_sort_rows_" size, \
-            "usm_search_" size, "-D USM_ONLY=" size                                                   \
+#define NAMES(size)                                                                                    \
+    {                                                                                                  \
+        "usm_sort_count_" size, "usm_sort_place_" size, "usm_sort_tally_" size, "usm_sort_move_" size, \
+            "usm_sort_rank_" size, "usm_sort_rows_" size, "usm_search_" size, "-D USM_ONLY=" size      \
     }
 static const names kernels[] = {NAMES("1"), NAMES("2"), NAMES("4"), NAMES("8")};
 
@@ -69,6 +70,11 @@ static usm_status launch(usm_queue *queue, usm_dtype dtype, const char *function
     }
     usm_builtin_value(&builtin, s, sizeof *s);
     memcpy(builtin.n, range, sizeof builtin.n);
+    if (s->rounds > 0) {
+        builtin.group = USM_SORT_ITEMS;
+        builtin.n[0] = s->rows * s->chunks * USM_SORT_ITEMS;
+        builtin.n[1] = builtin.n[2] = 1;
+    }
     builtin.cost = bytes;
     return usm_builtin_submit(queue, &builtin, accesses, (size_t)n, error);
 }
@@ -91,13 +97,14 @@ static usm_status pass(usm_queue *queue, usm_dtype dtype, buffers *own, const us
     const names *names = kernels_of(dtype);
     size_t bytes = (size_t)(s->rows * s->n) * usm_dtype_table[dtype].itemsize;
     const usm_view *const counted[] = {&counts, from}, *const moved[] = {to, to_places, from, places, &sums};
-    usm_status status = launch(queue, dtype, names->count, counted, 2, 1, s, range, bytes, error);
+    usm_status status =
+        launch(queue, dtype, s->rounds ? names->tally : names->count, counted, 2, 1, s, range, bytes, error);
     if (status == USM_OK) {
         status = usm_scan_submit(queue, USM_SUM, &sums, &counts, 1, true, error);
     }
     return status != USM_OK ? status
-                            : launch(queue, dtype, names->place, moved, 5, 2, s, range,
-                                     2 * bytes + (s->indices ? 8 * bytes : 0), error);
+                            : launch(queue, dtype, s->rounds ? names->move : names->place, moved, 5, 2, s,
+                                     range, 2 * bytes + (s->indices ? 8 * bytes : 0), error);
 }
 
 /* By radix, from the lowest digit to the highest. Values move between two buffers, of which dst is one where
@@ -136,13 +143,18 @@ static usm_status radix(usm_queue *queue, const usm_view *dst, const usm_view *s
     return status;
 }
 
-/* A launch that sorts whole rows: by rank, or by a thread of the host for each. */
+/* A launch that sorts whole rows: in local memory, by rank, or by a thread of the host for each. */
 static usm_status whole_rows(usm_queue *queue, const usm_view *dst, const usm_view *src, usm_sort *s,
                              bool on_host, buffers *own, usm_error *error)
 {
     const names *names = kernels_of(src->dtype);
     int64_t n = s->rows * s->n;
     usm_status status = USM_OK;
+    if (s->rounds) {
+        const usm_view *const views[] = {dst, dst, src, src, src};
+        return launch(queue, src->dtype, names->move, views, 5, 2, s, (const int64_t[]){1, 1, 1},
+                      (size_t)n * usm_dtype_table[src->dtype].itemsize * 8, error);
+    }
     if (!on_host) {
         const usm_view *const views[] = {dst, dst, src};
         return launch(queue, src->dtype, names->rank, views, 3, 2, s, (const int64_t[]){s->n, s->rows, 1},
@@ -169,7 +181,8 @@ static usm_status sort(usm_queue *queue, const usm_view *dst, const usm_view *sr
                        usm_error *error)
 {
     bool on_host = usm_builtin_is_on_host(queue), processor = queue->place->device->type == USM_CPU;
-    int64_t units = queue->device->info.max_compute_units;
+    int64_t units = queue->device->info.max_compute_units, itemsize = usm_dtype_table[src->dtype].itemsize;
+    bool in_groups = !processor && queue->device->info.max_work_group_size >= USM_SORT_ITEMS;
     buffers own;
     usm_status status;
     own.values.view.alloc = own.places[0].view.alloc = own.places[1].view.alloc = NULL;
@@ -179,7 +192,18 @@ static usm_status sort(usm_queue *queue, const usm_view *dst, const usm_view *sr
                              "an axis of %lld elements is too long to sort; below 2**32 can be",
                              (long long)s->n);
     }
-    if (on_host ? s->n <= ROW_OF_HOST || s->rows >= units || units == 1 : s->n <= RANKED) {
+    if (in_groups && s->n > RANKED_IN_GROUPS) {
+        s->chunk = USM_SORT_CHUNK;
+        s->chunks = (s->n + s->chunk - 1) / s->chunk;
+        s->rounds = 2;
+        if (s->chunks == 1) {
+            s->first = s->last = 1;
+            s->rounds = 2 * itemsize;
+            status = whole_rows(queue, dst, src, s, on_host, &own, error);
+        } else {
+            status = radix(queue, dst, src, s, &own, error);
+        }
+    } else if (on_host ? s->n <= ROW_OF_HOST || s->rows >= units || units == 1 : s->n <= RANKED) {
         status = whole_rows(queue, dst, src, s, on_host, &own, error);
     } else {
         int64_t most = processor ? 4 * units : MOST_CHUNKS, least = processor ? CHUNK_OF_PROCESSOR : CHUNK;

@@ -1,4 +1,5 @@
-/* The last argument of usm_accumulate_*, usm_lanes_* and usm_extreme_* (accumulate.cl). */
+/* The last argument of usm_accumulate_*, usm_groups_*, usm_packs_*, usm_rows_* and usm_extreme_*
+ * (accumulate.cl). */
 #ifndef USM_ABI_ACCUMULATE_H
 #define USM_ABI_ACCUMULATE_H
 
@@ -19,13 +20,20 @@
 #define USM_BLOCK 1024
 #define USM_LANES 32
 
-/* Elements (outer, reduced, inner), row-major, of usm_dtype `type`; the middle axis has `blocks` blocks of
- * `block` elements. */
+/*
+ * Elements (outer, reduced, inner), row-major, of usm_dtype `type`; `blocks` of `block` along the middle
+ * axis. A group of usm_groups_* takes `columns`, a power of 2 and 32 at most, of the inner axis together;
+ * `columns` work-items of usm_packs_*, a power of 2, share a block.
+ */
 typedef struct usm_accumulation {
-    long outer, reduced, inner, block, blocks, op, type;
+    long outer, reduced, inner, block, blocks, op, type, columns;
 } usm_accumulation;
 
-USM_ABI_SIZE(usm_accumulation, 56);
+/* Work-items of a group of usm_groups_*, and of usm_rows_*, by the size in bytes of what is computed. */
+#define USM_GROUPS_ITEMS 256
+#define USM_ROWS_ITEMS(size) ((size) <= 4 ? 128 : (size) == 8 ? 64 : 32)
+
+USM_ABI_SIZE(usm_accumulation, 64);
 
 /*
  * Where the largest or smallest elements along the middle axis are. `count` candidates along it become

@@ -1,4 +1,4 @@
-/* The last argument of usm_totals_* and usm_scan_* (scan.cl). */
+/* The last argument of usm_totals_*, usm_scan_* and usm_tiles_* (scan.cl). */
 #ifndef USM_ABI_SCAN_H
 #define USM_ABI_SCAN_H
 
@@ -17,9 +17,21 @@
  * (accumulate.h).
  */
 typedef struct usm_scan {
-    long outer, n, inner, groups, first, exclusive, op;
+    long outer, n, inner, groups, first, exclusive, op, mode;
 } usm_scan;
 
-USM_ABI_SIZE(usm_scan, 56);
+USM_ABI_SIZE(usm_scan, 64);
+
+/*
+ * What usm_tiles_* makes, where inner is 1. One behind another, rows of one group each; the totals of every
+ * USM_GROUP groups of longer rows; their results, from what comes before every USM_GROUP groups, which is not
+ * read where a tile is a whole row.
+ */
+#define USM_TILE_SHORT 0
+#define USM_TILE_TOTALS 1
+#define USM_TILE_RESULTS 2
+
+/* A work-item has a group of the tile, which is in local memory. For elements of this size in bytes: */
+#define USM_TILE(size) ((size) <= 4 ? 128 : (size) == 8 ? 64 : 32)
 
 #endif

@@ -21,15 +21,20 @@ typedef struct usm_sort_order {
  * `rows` of n elements, each row for itself, in `chunks` of `chunk` elements. A pass reads the digit from bit
  * `shift` on; `buckets` is USM_SORT_BUCKETS, as a number that compilers do not unroll loops for. Which arrays
  * a kernel uses: `values` are written; `indices` are written, of 8 bytes in the `last` pass, else of 4, and
- * are read but in the `first` pass.
+ * are read but in the `first` pass. `rounds`: of usm_sort_move_*, half a digit each.
  */
 typedef struct usm_sort {
     usm_sort_order order;
     long rows, n, chunk, chunks, shift, buckets;
-    long values, indices, first, last;
+    long values, indices, first, last, rounds;
 } usm_sort;
 
-USM_ABI_SIZE(usm_sort, 112);
+USM_ABI_SIZE(usm_sort, 120);
+
+/* Work-items that sort a chunk in local memory, and how many elements each has. */
+#define USM_SORT_ITEMS 256
+#define USM_SORT_EACH 8
+#define USM_SORT_CHUNK (USM_SORT_ITEMS * USM_SORT_EACH)
 
 /*
  * Where n values belong in a sorted row of `length` elements: before those that are equal, or behind

@@ -183,4 +183,10 @@ static void usm_store(global char *to, int type, T value)
      : (type) == 13                                              ? 16 \
                                                                  : 8)
 
+/* Neighbours in memory that a work-item reads at once. */
+typedef struct usm_pack {
+    T at[USM_PACK / sizeof(T)];
+} __attribute__((aligned(USM_PACK))) usm_pack;
+#define USM_IN_PACK ((int)(USM_PACK / sizeof(T)))
+
 #endif

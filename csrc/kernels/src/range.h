@@ -22,6 +22,11 @@
 
 #define USM_LESSER(a, b) ((a) < (b) ? (a) : (b))
 
+#define USM_UNROLLED _Pragma("unroll")
+
+/* Where element k is in local memory, so that neighbours which are 32 apart lie in different banks. */
+#define USM_BANKED(k) ((k) + (k) / 32)
+
 /* The elements of a one-dimensional range that this work-item takes. */
 #define USM_FOR_EACH(i, n) \
     for (long i = USM_FROM(n, 0), i##_end = USM_TO(n, 0); i < i##_end; i += USM_STEP(0))

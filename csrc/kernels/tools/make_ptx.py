@@ -48,6 +48,12 @@ static inline ulong get_global_size(int d)
     return d == 0 ? (ulong)gridDim.x * blockDim.x : d == 1 ? (ulong)gridDim.y * blockDim.y
                                                            : (ulong)gridDim.z * blockDim.z;
 }
+static inline ulong get_local_id(int) { return threadIdx.x; }
+static inline ulong get_group_id(int) { return blockIdx.x; }
+static inline ulong get_num_groups(int) { return gridDim.x; }
+#define local __shared__
+#define barrier(memory) __syncthreads()
+static inline uint atomic_inc(uint *at) { return atomicAdd(at, 1); }
 static inline float as_float(uint x) { return __uint_as_float(x); }
 static inline uint as_uint(float x) { return __float_as_uint(x); }
 #define INFINITY __int_as_float(0x7f800000)
