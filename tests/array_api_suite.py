@@ -27,18 +27,31 @@ import xml.etree.ElementTree as ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Tests that are not run: a pattern of their names, and the reason. The suite leaves out test_linalg.py and
-# test_fft.py by itself where the namespace has no linalg and no fft.
+# test_fft.py by itself where the namespace has no linalg and no fft, and test_remainder everywhere ("flaky").
 SKIPS = {
     r"test_has_names\[(linalg|fft)-": "usmpy has no linalg and no fft: both extensions are optional",
 }
+# The same on devices whose memory the host does not read, with a checkout that lacks the correction.
+NO_COPY = {
+    r"::test_dunder_dlpack$": "it takes the BufferError that the standard demands for a failure: "
+    "https://github.com/data-apis/array-api-tests/issues/456, corrected by pull request 457",
+}
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """pytest's hook: this file is a plugin of the suite's run."""
     import pytest
 
+    import usmpy
+
+    skips = dict(SKIPS)
+    corrected = "BufferError" in (config.rootpath / "array_api_tests" / "test_dlpack.py").read_text()
+    try:
+        usmpy.empty(1).__dlpack__(copy=False, dl_device=(1, 0))
+    except BufferError:
+        skips |= {} if corrected else NO_COPY
     for item in items:
-        for pattern, reason in SKIPS.items():
+        for pattern, reason in skips.items():
             if re.search(pattern, item.nodeid):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
