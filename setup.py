@@ -222,9 +222,8 @@ class Build(build_ext):
 
         def compile_by_file(target, source, extension, arguments, options, macros):
             if source in LOOP_FILES:
-                options = [*options, *LOOPS]
-            elif source.startswith("csrc/cpu/operate_"):
-                options = [*options, *APART]
+                apart = APART if source.startswith("csrc/cpu/operate_") else []
+                options = [*options, *LOOPS, *apart]
             elif source in RARE_FILES:
                 options = [*options, "-Os"]
             elif "/backends/" in source and "/host/" not in source:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from . import _core
-from .errors import ExecutionPlacementError
 from ._indexing import _axis_of, _checked
+from .errors import ExecutionPlacementError
 
 TYPE_CHECKING = False  # typing itself takes a millisecond to import
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@
 /* n elements side by side; `to` may be an argument itself. Operations of one argument leave b alone. */
 typedef void (*usm_cpu_loop)(void *to, const void *a, const void *b, int64_t n);
 
-/* Each of `rows` blocks of n elements, 1 to USM_BLOCK of them, as one: USM_SUM and the like
- * (kernels/abi/accumulate.h). */
+/* Each of `rows` blocks of n elements, 1 to USM_BLOCK of them, as one. kernels/abi/accumulate.h
+ * says in which order. */
 typedef void (*usm_cpu_fold)(void *to, const void *x, int64_t n, int64_t rows);
 
 /* usm_totals_* and usm_scan_* of kernels/src/scan.cl, for a part of the range. */

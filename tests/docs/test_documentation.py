@@ -208,7 +208,8 @@ def test_every_page_is_in_a_table_of_contents():
     pages = {
         str(path.relative_to(DOCS).with_suffix(""))
         for path in [*DOCS.rglob("*.md"), *DOCS.rglob("*.ipynb")]
-        if not {"examples", ".ipynb_checkpoints", "numerics-table.md"} & set(path.parts)  # a part of numerics.md
+        if not {"examples", ".ipynb_checkpoints", "numerics-table.md"}
+        & set(path.parts)  # a part of numerics.md
     }
     assert entries == pages - {"index"} | {"auto_gallery/index"}  # the gallery's pages are made by the build
 
