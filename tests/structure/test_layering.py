@@ -617,7 +617,7 @@ STATE = {
     "core/base/thread.c": {"here": "of each thread: where it was before it was pinned"},
     "cpu/builtin.c": {"part": "of each thread: what it does of a kernel"},
     "cpu/builtin_wide.c": {"part": "the same"},
-    "cpu/vector_math.c": {"known": "libmvec, found once"},
+    "cpu/vector_math.c": {"known.0": "libmvec, found once"},
     "cpu/parallel.c": {"pool": "threads that help with large blocks, one pool a process"},
     "core/base/sync.c": {
         "usm_own_stripe": "the stripe of this thread",
