@@ -53,7 +53,11 @@ static const char *load(operand *argument, int64_t at, int64_t n, int64_t size)
     if (argument->stride != 0) {
         argument->convert(argument->buffer, from, n, size, argument->stride);
     } else if (argument->filled != from) {
-        argument->convert(argument->buffer, from, BUFFER_BYTES / size, size, 0);
+        argument->convert(argument->buffer, from, 1, size, 0);
+        for (int64_t have = 1; have < n; have *= 2) { /* the row's first piece is its longest */
+            memcpy(argument->buffer + have * size, argument->buffer,
+                   (size_t)((n - have < have ? n - have : have) * size));
+        }
         argument->filled = from;
     }
     return argument->buffer;

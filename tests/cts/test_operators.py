@@ -277,3 +277,17 @@ def test_references_after_errors(put):
             call()
     gc.collect()
     assert [sys.getrefcount(object) for object in (x, y, number, x.queue)] == before
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int8"])
+def test_numbers_beside_rows_of_any_length(dtype, queue):
+    """A loop repeats a number as often as it needs it."""
+    if dtype == "float64" and not queue.device.has_fp64:
+        pytest.skip("no float64")
+    for shape in ((1,), (3,), (1023,), (1024,), (1025,), (2, 1025), (3, 5, 2049), (5000,)):
+        x = (np.arange(np.prod(shape)) % 50).reshape(shape).astype(dtype)
+        array = usmpy.asarray(x, queue=queue, copy=True)
+        assert (array * 2).asnumpy().tolist() == (x * 2).tolist()
+        assert (3 - array[..., ::2]).asnumpy().tolist() == (3 - x[..., ::2]).tolist()
+        column = usmpy.asarray(x[..., :1].copy(), queue=queue)
+        assert (array + column).asnumpy().tolist() == (x + x[..., :1]).tolist()
