@@ -465,7 +465,7 @@ def test_sizes_of_work_groups_that_suit_a_kernel(device, queue, program):
     assert program.reverse.preferred_work_group_size_multiple() == multiple
     for method in (program.reverse.max_work_group_size, program.reverse.preferred_work_group_size_multiple):
         other = "minimal" if device.backend == "host" else "host"
-        with pytest.raises(ValueError, match="device is .*; the kernel is built for"):
+        with pytest.raises(ValueError, match=r"device is .*; the kernel is built for"):
             method(usmpy.Device(other))
         with pytest.raises(TypeError, match="device is an int"):
             method(3)
