@@ -1570,10 +1570,24 @@ class Kernel:
         device : Device, optional
             The device that the kernel is built for, which is the default.
 
+        Returns
+        -------
+        int
+
         Raises
         ------
+        TypeError
+            `device` names no device.
         ValueError
             The kernel is built for another device.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> source = "kernel void f(global float *x) { x[get_global_id(0)] = 1; }"
+        >>> kernel = usmpy.Program(source, device="host").f
+        >>> kernel.max_work_group_size("host") >= 1
+        True
         """
     def preferred_work_group_size_multiple(self, device: _Placement = None) -> int:
         """Work-groups of a multiple of this number of work-items use the device best.
@@ -1583,10 +1597,24 @@ class Kernel:
         device : Device, optional
             The device that the kernel is built for, which is the default.
 
+        Returns
+        -------
+        int
+
         Raises
         ------
+        TypeError
+            `device` names no device.
         ValueError
             The kernel is built for another device.
+
+        Examples
+        --------
+        >>> import usmpy
+        >>> source = "kernel void f(global float *x) { x[get_global_id(0)] = 1; }"
+        >>> kernel = usmpy.Program(source, device="host").f
+        >>> kernel.preferred_work_group_size_multiple("host") >= 1
+        True
         """
     @classmethod
     def from_pointer(

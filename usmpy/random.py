@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ._core import Queue, USMArray, _DTypeLike, _Placement, _Shape, _UsmType
 
-__all__ = ["PHILOX", "Generator", "integers", "normal", "random", "seed"]
+__all__ = ["PHILOX", "Generator", "default_rng", "integers", "normal", "random", "seed"]
 
 _STATE = "uint32 k0, uint32 k1, uint64 first, uint64 count"
 # Work-item i makes the elements of one block, {per} of them. An element behind the last one is not written.
@@ -135,7 +135,7 @@ class Generator:
     --------
     >>> import usmpy
     >>> a, b = (usmpy.random.Generator(3, device="host") for _ in range(2))
-    >>> bool(usmpy.all(a.normal(shape=100) == b.normal(shape=100)))
+    >>> bool(usmpy.all(a.normal(size=100) == b.normal(size=100)))
     True
     """
 
@@ -164,7 +164,7 @@ class Generator:
 
     def random(
         self,
-        shape: _Shape = (),
+        size: _Shape = (),
         *,
         dtype: _DTypeLike | None = None,
         device: _Placement = None,
@@ -175,7 +175,7 @@ class Generator:
 
         Parameters
         ----------
-        shape : int or sequence of ints, optional
+        size : int or sequence of ints, optional
             Lengths of the axes, in elements.
         dtype : DType, str or type, optional
             float32 (multiples of 2**-24) or float64 (of 2**-53); by default float64, or float32 where the
@@ -204,14 +204,14 @@ class Generator:
         >>> usmpy.random.Generator(1, device="host").random(3, dtype="float32").tolist()
         [0.8902591466903687, 0.8946846723556519, 0.5857259035110474]
         """
-        x = self._empty("random", shape, dtype, device, queue, usm_type)
+        x = self._empty("random", size, dtype, device, queue, usm_type)
         return self._fill(f"random {_floating(x, 'random')}", x)
 
     def normal(
         self,
         loc: SupportsFloat = 0.0,
         scale: SupportsFloat = 1.0,
-        shape: _Shape = (),
+        size: _Shape = (),
         *,
         dtype: _DTypeLike | None = None,
         device: _Placement = None,
@@ -226,7 +226,7 @@ class Generator:
             The mean.
         scale : float, default 1.0
             The standard deviation; 0 or more.
-        shape : int or sequence of ints, optional
+        size : int or sequence of ints, optional
             Lengths of the axes, in elements.
         dtype : DType, str or type, optional
             float32 or float64; by default float64, or float32 where the device lacks that.
@@ -268,14 +268,14 @@ class Generator:
             values.append(float(value))
         if not values[1] >= 0:
             raise ValueError(f"scale is {scale}; 0 or more is allowed")
-        x = self._empty("normal", shape, dtype, device, queue, usm_type)
+        x = self._empty("normal", size, dtype, device, queue, usm_type)
         return self._fill(f"normal {_floating(x, 'normal')}", x, *values)
 
     def integers(
         self,
         low: SupportsIndex,
         high: SupportsIndex | None = None,
-        shape: _Shape = (),
+        size: _Shape = (),
         *,
         dtype: _DTypeLike | None = None,
         endpoint: bool = False,
@@ -291,7 +291,7 @@ class Generator:
             The least value; 0 if `high` is None, and `low` is `high` then.
         high : int, optional
             The value above the largest one.
-        shape : int or sequence of ints, optional
+        size : int or sequence of ints, optional
             Lengths of the axes, in elements.
         dtype : DType, str or type, optional
             An integer type, or bool; by default int64.
@@ -347,7 +347,7 @@ class Generator:
             raise ValueError(
                 f"integers: {name} is {found[name == 'high']}, which is out of bounds for {kind}"
             )
-        x = self._empty("integers", shape, kind, device, queue, usm_type)
+        x = self._empty("integers", size, kind, device, queue, usm_type)
         span = most - least + 1
         bits = 32 if span <= 2**32 else 64
         return self._fill(f"integers {bits}", x, least % 2**64, span % 2**64)
@@ -355,7 +355,7 @@ class Generator:
     def _empty(
         self,
         what: str,
-        shape: _Shape,
+        size: _Shape,
         dtype: _DTypeLike | None,
         device: _Placement,
         queue: Queue | None,
@@ -363,7 +363,7 @@ class Generator:
     ) -> USMArray:
         if device is None and queue is None:
             device, queue = self._device, self._queue
-        return _core.empty(shape, dtype=dtype, device=device, queue=queue, usm_type=usm_type)
+        return _core.empty(size, dtype=dtype, device=device, queue=queue, usm_type=usm_type)
 
     def _fill(self, kind: str, x: USMArray, *values: float) -> USMArray:
         """Write the next numbers of the stream."""
@@ -408,6 +408,36 @@ def _checked_seed(seed: SupportsIndex | None) -> int:
     return value
 
 
+def default_rng(
+    seed: SupportsIndex | Generator | None = None, *, device: _Placement = None, queue: Queue | None = None
+) -> Generator:
+    """A new generator, under the name that NumPy has for it; a Generator is returned as it is.
+
+    Parameters
+    ----------
+    seed : int or Generator, optional
+        From 0 to 2**64 - 1; the operating system's random numbers by default.
+    device, queue
+        As in `Generator`.
+
+    Returns
+    -------
+    Generator
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `Generator` raises them.
+
+    Examples
+    --------
+    >>> import usmpy
+    >>> usmpy.random.default_rng(3, device="host").normal(size=(2, 3)).shape
+    (2, 3)
+    """
+    return seed if isinstance(seed, Generator) else Generator(seed, device=device, queue=queue)
+
+
 _default: Generator | None = None
 
 
@@ -447,7 +477,7 @@ def seed(seed: SupportsIndex | None = None) -> None:
 
 
 def random(
-    shape: _Shape = (),
+    size: _Shape = (),
     *,
     dtype: _DTypeLike | None = None,
     device: _Placement = None,
@@ -458,7 +488,7 @@ def random(
 
     Parameters
     ----------
-    shape, dtype, device, queue, usm_type
+    size, dtype, device, queue, usm_type
         As in `Generator.random`.
 
     Returns
@@ -476,13 +506,13 @@ def random(
     >>> usmpy.random.random((2, 3), dtype="float32", device="host").shape
     (2, 3)
     """
-    return _shared().random(shape, dtype=dtype, device=device, queue=queue, usm_type=usm_type)
+    return _shared().random(size, dtype=dtype, device=device, queue=queue, usm_type=usm_type)
 
 
 def normal(
     loc: SupportsFloat = 0.0,
     scale: SupportsFloat = 1.0,
-    shape: _Shape = (),
+    size: _Shape = (),
     *,
     dtype: _DTypeLike | None = None,
     device: _Placement = None,
@@ -493,7 +523,7 @@ def normal(
 
     Parameters
     ----------
-    loc, scale, shape, dtype, device, queue, usm_type
+    loc, scale, size, dtype, device, queue, usm_type
         As in `Generator.normal`.
 
     Returns
@@ -508,16 +538,16 @@ def normal(
     Examples
     --------
     >>> import usmpy
-    >>> usmpy.random.normal(shape=(2, 3), dtype="float32", device="host").shape
+    >>> usmpy.random.normal(size=(2, 3), dtype="float32", device="host").shape
     (2, 3)
     """
-    return _shared().normal(loc, scale, shape, dtype=dtype, device=device, queue=queue, usm_type=usm_type)
+    return _shared().normal(loc, scale, size, dtype=dtype, device=device, queue=queue, usm_type=usm_type)
 
 
 def integers(
     low: SupportsIndex,
     high: SupportsIndex | None = None,
-    shape: _Shape = (),
+    size: _Shape = (),
     *,
     dtype: _DTypeLike | None = None,
     endpoint: bool = False,
@@ -529,7 +559,7 @@ def integers(
 
     Parameters
     ----------
-    low, high, shape, dtype, endpoint, device, queue, usm_type
+    low, high, size, dtype, endpoint, device, queue, usm_type
         As in `Generator.integers`.
 
     Returns
@@ -544,9 +574,9 @@ def integers(
     Examples
     --------
     >>> import usmpy
-    >>> bool(usmpy.all(usmpy.random.integers(3, shape=100, device="host") < 3))
+    >>> bool(usmpy.all(usmpy.random.integers(3, size=100, device="host") < 3))
     True
     """
     return _shared().integers(
-        low, high, shape, dtype=dtype, endpoint=endpoint, device=device, queue=queue, usm_type=usm_type
+        low, high, size, dtype=dtype, endpoint=endpoint, device=device, queue=queue, usm_type=usm_type
     )

@@ -87,7 +87,7 @@ def test_the_bits_of_the_host(device, queue, dtype):
         pytest.skip("the device has no double precision")
     for name in ("random", "normal"):
         own, host = (
-            getattr(Generator(11, **place), name)(shape=5001, dtype=dtype).asnumpy()
+            getattr(Generator(11, **place), name)(size=5001, dtype=dtype).asnumpy()
             for place in ({"queue": queue}, {"device": "host"})
         )
         assert own.dtype == dtype
@@ -175,13 +175,16 @@ def test_normal_numbers(queue):
     assert abs((z**4).mean() - 3) < 5 * math.sqrt(96 / z.size)
     below = np.array([0.5 * math.erfc(-v / math.sqrt(2)) for v in z])
     check_uniform(np.histogram(below, 64, (0, 1))[0], z.size / 64)
+    for bound in (3, 4):  # the tails: Poisson's deviation of how many are beyond
+        expected = z.size * math.erfc(bound / math.sqrt(2))
+        assert abs((abs(z) > bound).sum() - expected) < 5 * math.sqrt(expected)
     assert abs(np.corrcoef(z[::2], z[1::2])[0, 1]) < 5 / math.sqrt(z.size / 2)
 
 
 @pytest.mark.parametrize("span", [1, 2, 7, 100, 3 * 2**30, 2**32 - 1, 2**32, 2**32 + 1, 3 * 2**61, 2**63])
 def test_integers_have_no_bias(queue, span):
     n = 20_000
-    x = Generator(span % 1000, queue=queue).integers(span, shape=n, dtype="uint64").asnumpy()
+    x = Generator(span % 1000, queue=queue).integers(span, size=n, dtype="uint64").asnumpy()
     assert x.max() < span
     bins = min(span, 50)
     check = np.bincount((x.astype(object) * bins // span).astype("int64"), minlength=bins)
@@ -201,7 +204,7 @@ def test_draws_that_are_refused(queue):
                 break
             attempt += 1
         wanted.append(word * span >> 32)
-    assert Generator(seed, queue=queue).integers(span, shape=400).tolist() == wanted
+    assert Generator(seed, queue=queue).integers(span, size=400).tolist() == wanted
 
 
 # Bounds and arguments.
@@ -284,14 +287,24 @@ def test_placement(device, queue):
     assert Generator(1, queue=queue).random((0, 3)).shape == (0, 3)
     assert Generator(1, queue=queue).random().shape == ()
     if device.has_usm_shared:
-        assert Generator(1, queue=queue).normal(shape=3, usm_type="shared").usm_type == "shared"
+        assert Generator(1, queue=queue).normal(size=3, usm_type="shared").usm_type == "shared"
 
 
 def test_seeds_differ(queue):
-    found = {tuple(Generator(seed, queue=queue).integers(1000, shape=20).tolist()) for seed in range(20)}
+    found = {tuple(Generator(seed, queue=queue).integers(1000, size=20).tolist()) for seed in range(20)}
     assert len(found) == 20
     assert Generator().seed != Generator().seed
     assert repr(Generator(3)) == "Generator(seed=3)"
+
+
+def test_names_of_numpy(queue):
+    generator = usmpy.random.default_rng(3, queue=queue)
+    assert generator.seed == 3
+    assert usmpy.random.default_rng(generator) is generator
+    assert generator.random(size=(2, 3)).shape == (2, 3)
+    assert usmpy.random.default_rng().seed != usmpy.random.default_rng().seed
+    with pytest.raises(TypeError, match="seed is a float"):
+        usmpy.random.default_rng(1.5)
 
 
 def test_threads_share_a_stream_without_repeats(queue):

@@ -86,7 +86,7 @@ squared(x, out=x, where=x > 0, depends=[e3])
 usmpy.ReductionKernel("T x", "T y", "x", "a + b", "y = a", 0)(x, axis=(0, 1), keepdims=True)
 usmpy.ScanKernel("T x", "T y", "x", "a + b", identity=0, scan_type="T")(x, axis=0, include_initial=True)
 assert_type(usmpy.random.Generator(1, device="host").normal(0, 1, (2, 3), dtype="float32"), USMArray)
-usmpy.random.integers(3, shape=4, queue=q, endpoint=True)
+usmpy.random.integers(3, size=4, queue=q, endpoint=True)
 usmpy.Kernel.from_pointer(1234, ["const float32*", "int32"], name="f")
 usmpy.concat([x, y], axis=None).astype(usmpy.int8).to_device("host")
 x[[0, 2]] = y[0, [True, False], None]

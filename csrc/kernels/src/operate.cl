@@ -121,11 +121,11 @@ USM_ROW_OF(operate_2, USM_LOAD_B, S(apply_2)(op, x, y))
 USM_KERNEL_1(operate_1, operate_1_row)
 USM_KERNEL_2(operate_2, operate_2_row)
 
-#define USM_PACKED(name, costly, expression) USM_PACKED_##costly(name, expression)
-#define USM_PACKED_0(name, expression) \
-    case USM_OP_##name:                \
+#define USM_PACKED(name, costly, expression) USM_PACKED_##costly(USM_OP_##name, expression)
+#define USM_PACKED_0(number, expression) \
+    case number:                         \
         USM_IN_ALL(expression) break;
-#define USM_PACKED_1(name, expression)
+#define USM_PACKED_1(number, expression)
 #define USM_SWITCH_1(function)            \
     switch (p.op) {             \
         USM_ROWS(1)(USM_PACKED) \
