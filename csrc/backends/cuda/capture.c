@@ -136,8 +136,7 @@ static bool is_ready_now(const usm_event *event, const usm_cuda_timeline *timeli
             continue;
         }
         usm_cuda_timeline_settle(task->timeline);
-        if (!usm_cuda_timeline_ended(task->timeline,
-                                     atomic_load_explicit(&task->number, memory_order_acquire))) {
+        if (!usm_cuda_timeline_ended(task->timeline, usm_cuda_number_of(other))) {
             return false;
         }
     }

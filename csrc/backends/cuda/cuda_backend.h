@@ -38,7 +38,7 @@ typedef struct usm_cuda_device {
     bool has_pageable;      /* kernels use any memory of the process */
     int major, minor;       /* compute capability */
     _Atomic int lost;       /* a CUresult that no call of this context survives, once one was seen */
-    _Atomic uint8_t *peers; /* by ordinal: 0 not asked yet, 1 in reach, 2 not */
+    _Atomic uint8_t *peers; /* by ordinal: 0 not asked yet, 1 accessible, 2 not (usm_cuda_reaches) */
     pthread_mutex_t lock;   /* a leaf: what follows */
     CUmemoryPool pool;      /* has_pools; made at first use */
     CUstream allocations;   /* where memory comes from and goes to; nothing else is enqueued there */
@@ -104,6 +104,17 @@ typedef struct usm_cuda_event {
     /* Not zeroed at first, from here on. */
     usm_later later; /* its command also says where the data of `landing` goes */
 } usm_cuda_event;
+
+/* The task's number in its timeline; 0: the driver does not have it. Any thread. */
+static inline uint64_t usm_cuda_number_of(const usm_event *event)
+{
+    return atomic_load_explicit(&((usm_cuda_event *)event)->number, memory_order_acquire);
+}
+
+static inline CUdeviceptr usm_cuda_address(const void *pointer)
+{
+    return (CUdeviceptr)(uintptr_t)pointer;
+}
 
 static inline usm_cuda_device *usm_cuda_device_of(const usm_device *device)
 {
@@ -237,6 +248,13 @@ static inline bool usm_cuda_timeline_is_fenced(const usm_cuda_timeline *timeline
 {
     return atomic_load_explicit(&((usm_cuda_timeline *)timeline)->fenced, memory_order_acquire) >
            atomic_load_explicit(&((usm_cuda_timeline *)timeline)->completed, memory_order_acquire);
+}
+
+/* All tasks that were submitted have ended, as far as was polled. */
+static inline bool usm_cuda_timeline_is_idle(const usm_cuda_timeline *timeline)
+{
+    return usm_cuda_timeline_ended(
+        timeline, atomic_load_explicit(&((usm_cuda_timeline *)timeline)->submitted, memory_order_acquire));
 }
 
 /* From now on others may capture the stream, or enqueue there. Any lock but a leaf. */

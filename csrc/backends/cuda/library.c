@@ -3,9 +3,7 @@
 
 #include "core/base/library.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 usm_cuda_api usm_cuda;
 usm_fork_guard usm_cuda_guard = {.driver = "CUDA"};

@@ -6,10 +6,7 @@
  */
 #include "cuda_backend.h"
 
-#include "core/base/heap.h"
-
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Makes the pool and its stream. The device's lock held, its context current. */
 static CUresult make_pool(usm_cuda_device *native)
@@ -174,7 +171,7 @@ void usm_cuda_memory_free(usm_context *context, usm_device *device, usm_kind kin
         return; /* the parent's driver still has it, or it went with its context */
     }
     usm_cuda_relax(&scope);
-    CUdeviceptr address = (CUdeviceptr)(uintptr_t)pointer;
+    CUdeviceptr address = usm_cuda_address(pointer);
     CUresult code = kind == USM_HOST ? usm_cuda.cuMemFreeHost(pointer)
                     : kind == USM_DEVICE && native->has_pools
                         ? usm_cuda.cuMemFreeAsync(address, native->allocations)
@@ -219,7 +216,7 @@ usm_status usm_cuda_pointer(const void *pointer, usm_pointer_info *info, usm_err
     size_t size = 0;
     void *values[N] = {&type, &managed, &ordinal, &base, &size};
     *info = (usm_pointer_info){.asked = true, .complete = true};
-    CUresult code = usm_cuda.cuPointerGetAttributes(N, names, values, (CUdeviceptr)(uintptr_t)pointer);
+    CUresult code = usm_cuda.cuPointerGetAttributes(N, names, values, usm_cuda_address(pointer));
     if (code == CUDA_ERROR_INVALID_VALUE) {
         return USM_OK; /* some drivers say so of memory that they do not know */
     }

@@ -6,8 +6,6 @@
 
 #include "core/base/readable.h"
 
-#include <stdio.h>
-
 /*
  * NVIDIA's driver crashes when it is given a stream that was destroyed. A handle is the address of a block
  * from malloc, which begins with another address while the stream lives, as our own streams show, and with a

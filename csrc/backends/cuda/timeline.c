@@ -255,12 +255,6 @@ static void poll_fences(usm_cuda_timeline *timeline)
     }
 }
 
-static bool is_idle(const usm_cuda_timeline *timeline)
-{
-    return usm_cuda_timeline_ended(
-        timeline, atomic_load_explicit(&((usm_cuda_timeline *)timeline)->submitted, memory_order_acquire));
-}
-
 /*
  * Begins a poll of the driver: enters the context, takes the timeline's lock and polls the fences.
  * False: there is nothing to poll, or no context. Captures of other libraries allow these queries in the
@@ -268,7 +262,7 @@ static bool is_idle(const usm_cuda_timeline *timeline)
  */
 static bool begin_poll(usm_cuda_timeline *timeline, usm_cuda_scope *scope)
 {
-    if (is_idle(timeline)) {
+    if (usm_cuda_timeline_is_idle(timeline)) {
         return false;
     }
     if (usm_cuda_is_lost(timeline->device) || usm_cuda_enter(timeline->device, scope, NULL) != USM_OK) {

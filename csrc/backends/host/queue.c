@@ -9,7 +9,6 @@
 #include "core/tasks/runtime_history.h"
 #include "core/tasks/worker.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 

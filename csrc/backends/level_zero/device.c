@@ -1,7 +1,5 @@
 #include "level_zero.h"
 
-#include "core/base/heap.h"
-
 #include <dlpack/dlpack.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -138,6 +138,9 @@ static inline usm_level_zero_context *usm_level_zero_context_of(const usm_contex
     return context->native;
 }
 
+/* memory.c: is this the device, or one of its parts? */
+bool usm_level_zero_is_or_has(const usm_level_zero_device *device, ze_device_handle_t id);
+
 /* The specification's name of a result: "ZE_RESULT_ERROR_DEVICE_LOST". */
 const char *usm_level_zero_name(ze_result_t result);
 /* The status of a failed call, with function and result in the error. */

@@ -4,8 +4,6 @@
  */
 #include "opencl.h"
 
-/* Copies and fills that cost about what handing them to the driver does: a few microseconds. */
-#define RUN_NOW_BYTES ((size_t)128 << 10)
 /*
  * Regions that overlap, in memory that the host does not reach: through a block that the driver frees behind
  * the second copy (clEnqueueSVMFree; OpenCL API 3.0, 5.6.1). clEnqueueSVMMemcpy returns CL_MEM_COPY_OVERLAP

@@ -1,7 +1,5 @@
 #include "opencl.h"
 
-#include "core/base/heap.h"
-
 #include <dlpack/dlpack.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,7 +291,7 @@ static bool describe(usm_opencl_device *device, usm_device_type type, usm_device
 }
 
 /* The best bit of the type decides; CL_DEVICE_TYPE_DEFAULT may be set beside it. False: a custom device. */
-static bool usm_type_of(const usm_opencl_platform *platform, cl_device_id id, usm_device_type *type)
+static bool type_of(const usm_opencl_platform *platform, cl_device_id id, usm_device_type *type)
 {
     cl_device_type bits = 0;
     platform->api->clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof bits, &bits, NULL);
@@ -342,7 +340,7 @@ static usm_status add_devices(usm_opencl_platform *platform, usm_device_type wan
     }
     for (cl_uint i = 0; enough && code == CL_SUCCESS && i < count; i++) {
         usm_device_type type;
-        if (usm_type_of(platform, ids[i], &type) && type == wanted) {
+        if (type_of(platform, ids[i], &type) && type == wanted) {
             usm_device *device = new_device(platform, ids[i], type);
             enough = device != NULL;
             if (enough) {
