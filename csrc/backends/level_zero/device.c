@@ -358,9 +358,8 @@ usm_status usm_level_zero_start(usm_device ***devices, size_t *n_devices, usm_er
         status = usm_error_set(error, USM_UNAVAILABLE, "no Level Zero driver has a device%s", why);
     }
     free(drivers); /* the drivers themselves are immortal, as their devices are */
-    if (status == USM_OK) {
-        status = best_first(devices, *n_devices, error);
-    }
+    status = status == USM_OK ? best_first(devices, *n_devices, error) : status;
+    *n_devices = status == USM_OK ? *n_devices : 0; /* those of drivers before the one that failed */
     return status;
 }
 

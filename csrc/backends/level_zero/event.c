@@ -26,7 +26,7 @@ usm_status usm_level_zero_event_result(usm_event *base, usm_error *error)
 {
     usm_level_zero_event *event = (usm_level_zero_event *)base;
     release_parts(event);
-    if (base->profiled && event->result == ZE_RESULT_SUCCESS) {
+    if (base->profiled) {
         usm_level_zero_read_times(event);
     }
     if (event->result == ZE_RESULT_SUCCESS ||
