@@ -75,13 +75,12 @@ static CUresult allocate_device(usm_cuda_device *native, size_t nbytes, CUdevice
         return code;
     }
     code = usm_cuda.cuMemAllocFromPoolAsync(out, nbytes, native->pool, native->allocations);
-    if (code ==
-        CUDA_ERROR_OUT_OF_MEMORY) { /* what other sizes left goes back, once their frees are through */
+    if (code == CUDA_ERROR_OUT_OF_MEMORY) { /* once frees that were enqueued have taken place */
         (void)usm_cuda.cuStreamSynchronize(native->allocations);
         (void)usm_cuda.cuMemPoolTrimTo(native->pool, 0);
         code = usm_cuda.cuMemAllocFromPoolAsync(out, nbytes, native->pool, native->allocations);
     }
-    if (code != CUDA_SUCCESS) { /* the pool keeps what it got on the way */
+    if (code != CUDA_SUCCESS) { /* what the pool got for the failed attempt goes back */
         (void)usm_cuda.cuMemPoolTrimTo(native->pool, 0);
     }
     if (code == CUDA_SUCCESS) {

@@ -125,7 +125,7 @@ static CUresult follow_links(const usm_event *event, const usm_cuda_timeline *ti
 {
     CUresult code = CUDA_SUCCESS;
     if (timeline->stream == (CUstream)USM_STREAM_ALL) {
-        return code; /* they are among what is looked at, or end it later (usm_event_arm) */
+        return code; /* its fence covers all streams; the end waits for other links (usm_event_arm) */
     }
     for (size_t i = 0; i < event->n_links && code == CUDA_SUCCESS; i++) {
         const usm_cuda_event *other = (usm_cuda_event *)event->links[i].event;
@@ -231,7 +231,7 @@ static usm_status enqueue_now(usm_cuda_event *event, const usm_command *command,
     uint64_t number = atomic_load_explicit(&timeline->submitted, memory_order_relaxed) + 1;
     event->timeline = timeline;
     timeline->latest = event;
-    /* In this order: who knows the task's number finds it submitted. */
+    /* In this order: a thread that reads the task's number finds it submitted. */
     atomic_store_explicit(&timeline->submitted, number, memory_order_release);
     atomic_store_explicit(&event->number, number, memory_order_release);
     if (USM_UNLIKELY(atomic_load_explicit(&timeline->eager, memory_order_relaxed))) {

@@ -68,7 +68,6 @@ bool usm_cuda_is_small(const usm_command *command)
 usm_cuda_staging usm_cuda_staging_of(const usm_event *event, const usm_command *command)
 {
     if (command->kind == USM_COMMAND_FILL) {
-        /* Of those that it has no call for, those of memory of ours are kernels (core/program). */
         return usm_cuda_fills(command) && usm_cuda_knows(event, command->as.fill.dst) ? USM_CUDA_DIRECT
                                                                                       : USM_CUDA_BETWEEN_HOST;
     }

@@ -1,3 +1,4 @@
+/* The start of the backend, what the driver reports about each device, and partitions. */
 #include "level_zero.h"
 
 #include <dlpack/dlpack.h>
@@ -278,7 +279,7 @@ static ze_result_t add_device(const usm_level_zero_driver *driver, ze_device_han
     ze_result_t result;
     usm_level_zero_device *native = open_device(driver, id, &info, &type, &result);
     if (native == NULL || !native->compute.exists) {
-        free_device(native); /* without an engine that computes there is nothing to use it for */
+        free_device(native);
         return result;
     }
     usm_device *device = usm_device_new(&usm_level_zero_backend, type);

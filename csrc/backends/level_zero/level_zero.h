@@ -88,7 +88,7 @@ typedef struct usm_level_zero_context {
     size_t slots_used;     /* those that are not free */
     pthread_mutex_t lock;  /* of the pools; a leaf but for the driver's own */
     usm_level_zero_pool *pools;
-    _Atomic long users; /* blocks of memory, queues and programs in it, those that are just made too */
+    _Atomic long users; /* blocks of memory, queues and programs, counted before they are made */
 } usm_level_zero_context;
 
 typedef struct usm_level_zero_recording
@@ -119,7 +119,7 @@ typedef struct usm_level_zero_event {
     void *temporary;    /* the driver's memory, until the end */
     usm_kernel *kernel; /* one count, until the end: the driver's must not go while it runs */
     ze_result_t result; /* as the driver had it at the end */
-    /* Not zeroed at first, from here on. */
+    /* From here on not zeroed (usm_backend.event_zeroed). */
     usm_later later;
 } usm_level_zero_event;
 

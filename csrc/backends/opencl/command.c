@@ -55,7 +55,7 @@ static cl_int enqueue_copy(const usm_opencl_turn *turn, const usm_command *comma
 
 /*
  * Both functions take patterns of 1 to 128 bytes that are powers of 2, and addresses that are multiples of
- * the pattern's size: the core's fills are such (command.h).
+ * the pattern's size (command.h). Fills at other addresses do not come here (queue.c).
  */
 static cl_int enqueue_fill(const usm_opencl_turn *turn, const usm_command *command, cl_event *id)
 {

@@ -1,3 +1,4 @@
+/* The start of the backend, what the driver reports about each device, and partitions. */
 #include "opencl.h"
 
 #include <dlpack/dlpack.h>
