@@ -138,8 +138,7 @@ static inline const usm_opencl_platform *usm_opencl_platform_of_program(const us
     return usm_opencl_context_of(program->context)->platform;
 }
 
-/* The specification's name of a code: "CL_INVALID_VALUE"; "CL_UNKNOWN_ERROR" for one that it does not have.
- */
+/* The specification's name of a code: "CL_INVALID_VALUE"; "CL_UNKNOWN_ERROR" for other codes. */
 const char *usm_opencl_name(cl_int code);
 /* The status of a failed call, with function and code in the error. */
 usm_status usm_opencl_failed(usm_error *error, cl_int code, const char *function);
