@@ -51,7 +51,11 @@ usm_status usm_cuda_stream_device(CUstream stream, usm_device **out, usm_error *
             (void)usm_cuda.cuCtxPopCurrent(&ours);
         }
         usm_device *device = id < 0 ? NULL : usm_cuda_device_at(id);
-        if (device != NULL && usm_cuda_retain_primary(device, error) == USM_OK) {
+        if (device != NULL) {
+            usm_status status = usm_cuda_retain_primary(device, error);
+            if (status != USM_OK) {
+                return status;
+            }
             *out = usm_cuda_device_of_context(context);
         }
     }
