@@ -1,4 +1,4 @@
-"""What has the same bits on every device (docs/numerics.md), against NumPy on the host."""
+"""Operations that give the same bits on every device (docs/numerics.md), against NumPy on the host."""
 
 import itertools
 
@@ -94,7 +94,7 @@ def is_subnormal(x):
 
 
 def check(device, found, expected, *operands):
-    """The same bits; a NaN is a NaN; where the device has no subnormal numbers, zeros stand for them."""
+    """Equal bits, or two NaNs. Without `denorm`, float32 results with a subnormal number are not compared."""
     bits = f"u{expected.dtype.itemsize}"
     same = (found.view(bits) == expected.view(bits)) | (np.isnan(found) & np.isnan(expected))
     if "denorm" not in device.single_fp_config and expected.dtype == np.float32:
@@ -106,14 +106,14 @@ def check(device, found, expected, *operands):
 
 
 def ulps(found, expected):
-    """How far float32 results are from those in float64, in units of the last place."""
+    """The distance of float32 results from those in float64, in units in the last place."""
     with np.errstate(over="ignore", invalid="ignore"):
         spacing = np.spacing(np.maximum(abs(expected), np.finfo(np.float32).tiny).astype(np.float32))
         return abs(found.astype(np.float64) - expected) / spacing
 
 
 def is_rounded(device, dtype):
-    """Drivers of processors round correctly also where they do not say so."""
+    """Drivers for processors round correctly even if they do not report it."""
     named = "correctly_rounded_divide_sqrt" in device.single_fp_config
     return named or device.device_type == "cpu" or dtype == np.float64
 
@@ -152,7 +152,7 @@ def test_square_roots_are_correctly_rounded(run, device, dtype):
 
 def test_quotients_of_multiples_are_whole(run, device, dtype):
     if not is_rounded(device, dtype):
-        pytest.skip("7/7 may be 0.99999994 on this device")
+        pytest.skip("the device does not round float32 division correctly: 7/7 may be 0.99999994")
     n = np.arange(1, 1001, dtype=dtype)
     assert np.array_equal(run("divide", 1, n, n)[0], np.ones(1000))
     multiples, d = (part.ravel() for part in np.meshgrid(n[:100], n[:100]))
@@ -210,7 +210,7 @@ def test_conversions_have_the_bits_of_the_host(queue, device, target):
 
 def test_sequences_have_the_bits_of_the_host(queue, device):
     if not device.has_fp64:
-        pytest.skip("sequences of float32 are computed in float64")
+        pytest.skip("the device does not compute in float64, in which the host computes sequences")
     for dtype in ("float32", "float64"):
         ours = usmpy.linspace(0.1, 7.3, 999, dtype=dtype, queue=queue).asnumpy()
         assert ours.tobytes() == usmpy.linspace(0.1, 7.3, 999, dtype=dtype, device="host").asnumpy().tobytes()
