@@ -333,6 +333,29 @@ def test_the_host_that_tests_see_has_every_function_of_the_host():
     assert host - members("fault/fault.c") == set()
 
 
+def test_the_readme_of_the_sources_names_every_file():
+    named: dict[str, set[str]] = {}
+    layer = folders = ""
+    for line in (CSRC / "README.md").read_text(encoding="utf-8").splitlines():
+        if heading := re.match(r"## (\w+)/", line):
+            layer = heading[1]
+        elif header := re.match(r"\| (.+?) \| what it holds \|", line):
+            folders = " ".join(f"{layer}/{name}" for name in re.findall(r"`(\w+)/`", header[1])) or layer
+        elif line.startswith("| `") and layer in ("core", "py", "cpu"):
+            for first, *others in (cell.split() for cell in re.findall(r"`([^`]+)`", line.split("|")[1])):
+                names = {first} | {first.rpartition(".")[0] + suffix for suffix in others}
+                named.setdefault(folders, set()).update(names)
+    # The first table of the core names folders.
+    named = {folders: names for folders, names in named.items() if folders}
+    assert len(named) >= 15
+    for folders, names in named.items():
+        files = {path.name for folder in folders.split() for path in (CSRC / folder).iterdir()}
+        assert names == {name for name in files if re.search(r"\.(c|h|inc|py)$", name)}, folders
+    text = (CSRC / "README.md").read_text(encoding="utf-8")
+    for stem in [*STEMS, *(stem for own in OWN_STEMS.values() for stem in own)]:
+        assert f"`{stem}." in text or f"`{stem}/`" in text or stem == "cuda_backend", stem
+
+
 # The stems of files that mean the same thing in every backend.
 STEMS = {
     "library": "the table, the libraries behind it, and its symbols",
