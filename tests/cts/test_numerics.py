@@ -128,7 +128,7 @@ def check_rounded(device, most_ulps, found, expected, exact, *operands):
     assert np.all(ulps(found, exact)[normal] <= most_ulps)
 
 
-def test_sums_and_products_have_the_same_bits(run, device, dtype):
+def test_kernel_sums_and_products_have_the_same_bits(run, device, dtype):
     x, y = pairs(dtype)
     with np.errstate(all="ignore"):
         expected = [x + y, x - y, x * y]
@@ -136,21 +136,21 @@ def test_sums_and_products_have_the_same_bits(run, device, dtype):
         check(device, row, numbers, x, y)
 
 
-def test_division_is_correctly_rounded(run, device, dtype):
+def test_kernel_division_is_correctly_rounded(run, device, dtype):
     x, y = pairs(dtype)
     with np.errstate(all="ignore"):
         expected, exact = x / y, x.astype(np.float64) / y.astype(np.float64)
     check_rounded(device, 2.5, run("divide", 1, x, y)[0], expected, exact, x, y)
 
 
-def test_square_roots_are_correctly_rounded(run, device, dtype):
+def test_kernel_square_roots_are_correctly_rounded(run, device, dtype):
     x = np.concatenate([awkward(dtype), random_bits(dtype, 8000, 3)])
     with np.errstate(all="ignore"):
         expected, exact = np.sqrt(x), np.sqrt(x.astype(np.float64))
     check_rounded(device, 3, run("root", 1, x)[0], expected, exact, x)
 
 
-def test_quotients_of_multiples_are_whole(run, device, dtype):
+def test_kernel_quotients_of_multiples_are_whole(run, device, dtype):
     if not is_rounded(device, dtype):
         pytest.skip("the device does not round float32 division correctly: 7/7 may be 0.99999994")
     n = np.arange(1, 1001, dtype=dtype)
@@ -160,7 +160,7 @@ def test_quotients_of_multiples_are_whole(run, device, dtype):
     assert np.array_equal(run("root", 1, n * n)[0], n)
 
 
-def test_products_and_sums_are_rounded_one_after_the_other(run, device, dtype):
+def test_kernel_products_and_sums_are_rounded_one_after_the_other(run, device, dtype):
     rng = np.random.default_rng(5)
     x, y = rng.normal(0, 1, (2, 4000)).astype(dtype)
     c = (-x * y * (1 + rng.normal(0, 1e-3, 4000))).astype(dtype)  # the product's low bits matter
@@ -178,7 +178,7 @@ def test_products_and_sums_are_rounded_one_after_the_other(run, device, dtype):
         assert np.all(ulps(rows[6], exact) <= 0.5001)
 
 
-def test_contraction_is_an_option(queue, dtype):
+def test_kernel_contraction_is_an_option(queue, dtype):
     """-cl-mad-enable allows one rounding instead of two, and nothing else."""
     name = {"float32": "float", "float64": "double"}[dtype.name]
     rng = np.random.default_rng(6)
