@@ -15,8 +15,6 @@ from gpu_scripts import environment
 
 import usmpy
 
-GIB = 1 << 30
-
 
 def test_kinds_of_memory(device):
     for kind in ("device", "shared", "host"):
