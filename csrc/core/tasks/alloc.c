@@ -13,7 +13,6 @@
 #include "core/memory/usage.h"
 #include "hazard.h"
 #include "reclaim.h"
-#include "stream.h"
 
 #include <stddef.h>
 

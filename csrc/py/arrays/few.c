@@ -1,7 +1,6 @@
 /* Indexing of a few elements of the host by the calling thread. */
 #include "few.h"
 
-#include "selection.h"
 
 #include "core/ops/few.h"
 

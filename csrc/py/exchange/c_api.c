@@ -5,7 +5,6 @@
 #include "py/arrays/array.h"
 #include "py/deferred.h"
 #include "py/errors.h"
-#include "py/keep.h"
 #include "py/wait.h"
 
 #include "core/base/heap.h"
