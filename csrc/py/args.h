@@ -57,7 +57,7 @@ int usmpy_bool(PyObject *argument, int otherwise, const char *function, const ch
 
 static inline const char *usmpy_article(const char *noun)
 {
-    return noun[0] == 'a' || noun[0] == 'e' || noun[0] == 'i' || noun[0] == 'o' ? "an" : "a";
+    return strchr("aeioAEIO", noun[0]) != NULL ? "an" : "a";
 }
 
 /* Sets TypeError "<parameter> is a <type of object>; <allowed>". Returns NULL, for its caller to return. */
