@@ -474,8 +474,9 @@ class Refuses(Exception):
         lambda x: x[Raises()],
         lambda x: x[Raises(),],
         lambda x: x.queue.wait_for(Stream()),
+        lambda x: x.device.create_sub_devices(Handle()),
     ],
-    ids=["asarray", "nested", "key", "key of a tuple", "stream"],
+    ids=["asarray", "nested", "key", "key of a tuple", "stream", "units"],
 )
 def test_exceptions_of_arguments_propagate(call):
     x = usmpy.ones(4, device="host")
