@@ -8,7 +8,6 @@
 #include "py/lock.h"
 #include "py/wait.h"
 
-
 #include <stddef.h>
 #include <structmember.h>
 
