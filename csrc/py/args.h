@@ -115,8 +115,7 @@ void usmpy_set_item(PyObject **tuple, Py_ssize_t i, USM_TAKES PyObject *item);
  */
 PyObject *usmpy_sequence_of(PyObject *object);
 
-/* Whether the object is a sequence with a length, which arrays of 0 dimensions are not. -1 with an exception.
- */
+/* Whether the object is a sequence with a length: arrays of 0 dimensions are not. -1 with an exception. */
 int usmpy_has_length(PyObject *object);
 
 /*

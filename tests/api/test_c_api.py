@@ -220,7 +220,7 @@ def test_memory_outlives_its_array(api, queue):
 
 
 def test_an_error_stays_while_memory_is_released(api, queue):
-    """Only the main thread drains by itself: another one has the release pending when its submission fails."""
+    """Only the main thread drains by itself: in others the release is pending when a submission fails."""
     tensor = Tensor()
     memory = api.memory_hold(usmpy.from_dlpack(Producer(tensor.capsule)))
     y = usmpy.zeros(1, queue=queue)
